@@ -43,6 +43,15 @@ std::vector<Sample> samples_of(std::vector<Point> points) {
   return samples;
 }
 
+// As std::llround() rounds, without a call.
+std::int64_t rounded(double x) {
+  constexpr double kExact = 4503599627370496;  // from here on a double has no fraction
+  if (!(std::abs(x) < kExact)) return std::llround(x);
+  const auto whole = static_cast<std::int64_t>(x);
+  const double rest = x - static_cast<double>(whole);
+  return whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0);
+}
+
 // The value of the worst piece.
 double likely(const Course& c) {
   return std::ranges::max_element(c.pieces, {}, &Piece::likely)->likely;
@@ -144,7 +153,7 @@ Clocks ClockFit::clocks() const {
 
 std::int64_t Clocks::aligned(std::size_t host, std::int64_t t) const {
   for (; hosts_[host].behind != host; host = hosts_[host].behind) {
-    t -= std::llround(hosts_[host].course.ahead(static_cast<double>(t)));
+    t -= rounded(hosts_[host].course.ahead(static_cast<double>(t)));
   }
   return t;
 }

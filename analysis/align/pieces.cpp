@@ -79,6 +79,7 @@ void split(Samples all, std::size_t begin, std::size_t end, double noise, int de
 }  // namespace
 
 const Piece& Course::piece_at(double t) const {
+  if (pieces.size() == 1) return pieces.front();  // as nearly always
   const auto next = std::ranges::upper_bound(pieces, t, {}, &Piece::begin);
   return next == pieces.begin() ? pieces.front() : *std::prev(next);
 }

@@ -81,6 +81,7 @@ struct OpenRanges : Collector {
 struct DecreasedLedgers : Collector {
   using Collector::Collector;
   void metadata(const read::Line& line, const read::Process& so_far) override;
+  bool wants_metadata() const override { return true; }
   bool wants_so_far() const override { return true; }
   void end() override { before_.reset(); }
   void state(team::Archive& archive) override { archive(places); }

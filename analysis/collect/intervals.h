@@ -1,10 +1,12 @@
 // A set of numbers that mostly come one after the other: sequence numbers that have a line.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace tprof::collect {
 
@@ -16,7 +18,11 @@ class Intervals {
       ++left_out_;
       return;
     }
-    auto next = parts_.upper_bound(n);
+    if (!parts_.empty() && parts_.back().second == n) {  // as nearly always
+      parts_.back().second = n + 1;
+      return;
+    }
+    const auto next = behind(n);
     const auto before = next == parts_.begin() ? parts_.end() : std::prev(next);
     if (before != parts_.end() && n < before->second) {
       ++twice_;
@@ -27,25 +33,23 @@ class Intervals {
       before->second = joins_next ? next->second : n + 1;
       if (joins_next) parts_.erase(next);
     } else if (joins_next) {
-      const std::uint64_t end = next->second;
-      parts_.erase(next);
-      parts_[n] = end;
+      next->first = n;
     } else if (parts_.size() < kMaxParts) {
-      parts_[n] = n + 1;
+      parts_.emplace(next, n, n + 1);
     } else {
       ++left_out_;
     }
   }
 
   bool empty() const { return parts_.empty(); }
-  std::uint64_t begin() const { return empty() ? 0 : parts_.begin()->first; }
-  std::uint64_t end() const { return empty() ? 0 : parts_.rbegin()->second; }
+  std::uint64_t begin() const { return empty() ? 0 : parts_.front().first; }
+  std::uint64_t end() const { return empty() ? 0 : parts_.back().second; }
   std::uint64_t twice() const { return twice_; }
   bool left_out() const { return left_out_ != 0; }  // some numbers are not here: too many gaps
 
   // First number from `from` on that is not in it.
   std::uint64_t covered_until(std::uint64_t from) const {
-    const auto next = parts_.upper_bound(from);
+    const auto next = behind(from);
     if (next == parts_.begin()) return from;
     const std::uint64_t end = std::prev(next)->second;
     return end > from ? end : from;
@@ -53,12 +57,12 @@ class Intervals {
 
   // First number of it that is not below `from`; nothing: no more.
   std::optional<std::uint64_t> next(std::uint64_t from) const {
-    const auto after = parts_.upper_bound(from);
+    const auto after = behind(from);
     if (after != parts_.begin() && from < std::prev(after)->second) return from;
     return after == parts_.end() ? std::nullopt : std::optional(after->first);
   }
 
-  const std::map<std::uint64_t, std::uint64_t>& parts() const { return parts_; }  // begin: end
+  const auto& parts() const { return parts_; }  // begin and end, ascending
 
   template <typename Archive>
   void state(Archive& archive) {
@@ -67,7 +71,17 @@ class Intervals {
 
  private:
   static constexpr std::size_t kMaxParts = 4096;
-  std::map<std::uint64_t, std::uint64_t> parts_;
+  using Parts = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+  // The first that begins behind `n`.
+  Parts::iterator behind(std::uint64_t n) {
+    return std::ranges::upper_bound(parts_, n, {}, &Parts::value_type::first);
+  }
+  Parts::const_iterator behind(std::uint64_t n) const {
+    return std::ranges::upper_bound(parts_, n, {}, &Parts::value_type::first);
+  }
+
+  Parts parts_;
   std::uint64_t twice_ = 0;
   std::uint64_t left_out_ = 0;
 };

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "collect/kept_lines.h"
 #include "read/error.h"
 #include "read/metadata.h"
 #include "read/parallel.h"
@@ -21,26 +22,41 @@ using Ranks = std::map<const Process*, Collectors>;  // those of one file that a
 class Shown {
  public:
   explicit Shown(const Ranks& ranks) {
-    for (const auto& [rank, collectors] : ranks) {
-      auto& all = ranks_.emplace_back(rank, std::vector<Collector*>()).second;
-      for (const auto& [type, collector] : collectors) all.push_back(collector.get());
-    }
+    for (const auto& [process, collectors] : ranks) ranks_.emplace_back(process, collectors);
   }
 
   // Null: no collector wants anything of it.
-  const std::vector<Collector*>* of(const Process& p) const {
+  const Wanting* of(const Process& p) const {
     const auto found = std::ranges::lower_bound(ranks_, &p, std::less(), &Rank::first);
     return found == ranks_.end() || found->first != &p ? nullptr : &found->second;
   }
 
-  bool any(bool (Collector::*wants)() const) const {
-    return std::ranges::any_of(ranks_, [wants](const Rank& rank) {
-      return std::ranges::any_of(rank.second, [wants](const auto* c) { return (c->*wants)(); });
+  bool any(std::vector<Collector*> Wanting::*those) const {
+    return std::ranges::any_of(ranks_, [=](const Rank& r) { return !(r.second.*those).empty(); });
+  }
+  bool wants_so_far() const {
+    return std::ranges::any_of(ranks_, [](const Rank& r) {
+      return std::ranges::any_of(r.second.metadata, &Collector::wants_so_far);
     });
   }
 
+  // False if some of it is not kept, or a collector wants what is not.
+  bool show_kept(KeptOfJob& kept) const {
+    if (any(&Wanting::ranges) || any(&Wanting::metadata)) return false;
+    std::vector<const KeptLines*> all;
+    for (const auto& [process, to] : ranks_) all.push_back(kept.of(*process));
+    if (std::ranges::count(all, nullptr) != 0) return false;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto& [process, to] = ranks_[i];
+      all[i]->show(to);
+      kept.let_go(*process);
+      for (Collector* c : to.all) c->end();
+    }
+    return true;
+  }
+
  private:
-  using Rank = std::pair<const Process*, std::vector<Collector*>>;
+  using Rank = std::pair<const Process*, Wanting>;
   std::vector<Rank> ranks_;  // by address, of which a merged trace has many
 };
 
@@ -54,13 +70,13 @@ bool says_it_once(const read::Trace& trace) {
 // up to a line.
 void read_file(const read::Trace& trace, const Shown& ranks, const read::Chosen& chosen,
                bool read_before) {
-  const auto shown_to = [&](auto see) {
-    return [&ranks, see](const Process& p, const auto& line) {
-      for (Collector* collector : *ranks.of(p)) (collector->*see)(line);
+  const auto shown_to = [&](auto see, std::vector<Collector*> Wanting::*those = &Wanting::all) {
+    return [&ranks, see, those](const Process& p, const auto& line) {
+      for (Collector* collector : ranks.of(p)->*those) (collector->*see)(line);
     };
   };
   read::MetadataParser metadata(trace.source.file);
-  const bool parse = !read_before || (ranks.any(&Collector::wants_so_far) && !says_it_once(trace));
+  const bool parse = !read_before || (ranks.wants_so_far() && !says_it_once(trace));
   // A line of metadata is of all ranks of its process.
   const auto show_metadata = [&](const read::Line& line) {
     if (parse) metadata.line(line);
@@ -69,15 +85,16 @@ void read_file(const read::Trace& trace, const Shown& ranks, const read::Chosen&
     for (const Process* p = last - last->lane; p <= last; ++p) {
       const auto* rank = ranks.of(*p);
       if (rank == nullptr) continue;
-      for (Collector* c : *rank) c->metadata(line, parse ? metadata.processes().back() : *p);
+      for (Collector* c : rank->metadata)
+        c->metadata(line, parse ? metadata.processes().back() : *p);
     }
   };
   std::function<void(const Process&, const read::Range&)> range;
-  if (ranks.any(&Collector::wants_ranges)) range = shown_to(&Collector::range);
+  if (ranks.any(&Wanting::ranges)) range = shown_to(&Collector::range, &Wanting::ranges);
   std::function<void(const Process&, const read::DeviceTime&)> device_time;
-  if (ranks.any(&Collector::wants_times)) device_time = shown_to(&Collector::device_time);
+  if (ranks.any(&Wanting::times)) device_time = shown_to(&Collector::device_time, &Wanting::times);
   std::function<void(const Process&, const read::Busy&)> busy;
-  if (ranks.any(&Collector::wants_busy)) busy = shown_to(&Collector::busy);
+  if (ranks.any(&Wanting::busy)) busy = shown_to(&Collector::busy, &Wanting::busy);
   read::read_lines(trace, {.wanted = [&](const Process& p) { return ranks.of(p) != nullptr; },
                            .event = shown_to(&Collector::call),
                            .launch = shown_to(&Collector::launch),
@@ -90,7 +107,7 @@ void read_file(const read::Trace& trace, const Shown& ranks, const read::Chosen&
                            .metadata = show_metadata,
                            .end =
                                [&](const Process& p) {
-                                 for (Collector* collector : *ranks.of(p)) collector->end();
+                                 for (Collector* collector : ranks.of(p)->all) collector->end();
                                },
                            .chosen = chosen});
 }
@@ -102,9 +119,11 @@ struct File {
   std::exception_ptr error{};
 
   // Says what went wrong instead of throwing.
-  void read(const read::Chosen& chosen, const ReadBefore* before) {
+  void read(const read::Chosen& chosen, const ReadBefore* before, KeptOfJob* kept) {
     try {
-      read_file(*trace, Shown(ranks), chosen,
+      const Shown shown(ranks);
+      if (kept != nullptr && shown.show_kept(*kept)) return;
+      read_file(*trace, shown, chosen,
                 trace->metadata_read || (before != nullptr && before->contains(trace)));
     } catch (const read::BadInput& e) {
       unread = e.what();
@@ -113,19 +132,17 @@ struct File {
     }
   }
   void hand_over() {
-    for (auto& [rank, collectors] : ranks) {
-      for (auto& [type, collector] : collectors) collector->hand_over();
-    }
+    for (auto& [rank, collectors] : ranks) collectors.hand_over();
   }
   bool whole() const { return unread.empty() && !error; }
 };
 
 void read_alone(std::vector<File>& files, const std::function<void(std::size_t)>& progress,
-                const read::Chosen& chosen, const ReadBefore* before) {
+                const read::Chosen& chosen, const ReadBefore* before, KeptOfJob* kept) {
   std::atomic<std::size_t> done{0};
   std::mutex handing_over;
   read::in_parallel(files.size(), [&](std::size_t i) {
-    files[i].read(chosen, before);
+    files[i].read(chosen, before, kept);
     if (files[i].whole()) {
       const std::scoped_lock one_at_a_time(handing_over);
       files[i].hand_over();
@@ -170,12 +187,12 @@ void unpack(std::string_view packed, File& file) {
 // files' are unpacked in every process, also its own: so none can be told apart from the others.
 void read_together(team::Team& team, std::vector<File>& files, const Make& make,
                    const std::function<void(std::size_t)>& progress, const read::Chosen& chosen,
-                   const ReadBefore* before) {
+                   const ReadBefore* before, KeptOfJob* kept) {
   std::vector<std::string> mine((files.size() + team.size() - 1 - team.rank()) / team.size());
   std::atomic<std::size_t> done{0};
   read::in_parallel(mine.size(), [&](std::size_t k) {
     File& file = files[team.rank() + k * team.size()];
-    file.read(chosen, before);
+    file.read(chosen, before, kept);
     mine[k] = packed(file);
     for (auto& [rank, collectors] : file.ranks) collectors = {};
     if (progress) progress(std::min(files.size(), ++done * team.size()));
@@ -191,9 +208,20 @@ void read_together(team::Team& team, std::vector<File>& files, const Make& make,
 
 }  // namespace
 
+Wanting::Wanting(const Collectors& collectors) {
+  for (const auto& [type, collector] : collectors) {
+    Collector* c = collector.get();
+    all.push_back(c);
+    if (c->wants_ranges()) ranges.push_back(c);
+    if (c->wants_times()) times.push_back(c);
+    if (c->wants_busy()) busy.push_back(c);
+    if (c->wants_metadata()) metadata.push_back(c);
+  }
+}
+
 Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make& make,
                     const std::function<void(std::size_t)>& progress, const read::Chosen& chosen,
-                    ReadBefore* before) {
+                    ReadBefore* before, KeptOfJob* kept) {
   std::vector<const Process*> ours(job.processes.begin(), job.processes.end());
   std::ranges::sort(ours, std::less());
   std::vector<File> files;
@@ -208,8 +236,8 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make&
     }
     if (!ranks.empty()) files.push_back({&trace, std::move(ranks)});
   }
-  traces.team ? read_together(*traces.team, files, make, progress, chosen, before)
-              : read_alone(files, progress, chosen, before);
+  traces.team ? read_together(*traces.team, files, make, progress, chosen, before, kept)
+              : read_alone(files, progress, chosen, before, kept);
   Lines lines;
   for (File& file : files) {
     if (file.error) std::rethrow_exception(file.error);

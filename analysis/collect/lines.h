@@ -41,14 +41,18 @@ class Collector {
   virtual void busy(const read::Busy&) {}
   virtual bool wants_busy() const { return false; }
   virtual void thread(const read::ThreadName&) {}  // before or behind its calls
-  // Any other line, and what these have said so far, for a collector that wants that.
+  // Any other line; as with ranges. And what these have said so far, for a collector that wants
+  // that.
   virtual void metadata(const read::Line&, const read::Process& /*so_far*/) {}
+  virtual bool wants_metadata() const { return false; }
   virtual bool wants_so_far() const { return false; }
   // After the rank's last line: the place to reduce what was kept of them, as other ranks follow.
   virtual void end() {}
   // After the rank's file was read without an error, and before any other rank's: the place to add
   // to what is kept of all ranks together. Ranks come in no order.
   virtual void hand_over() {}
+  // True if nobody asks for it after that: it goes then, as there are as many of these as ranks.
+  virtual bool is_done() const { return false; }
   // Packs or unpacks what is there after end(): one process may have read the file, and all hand
   // over. What it filled elsewhere while it saw the lines is in it too.
   virtual void state(team::Archive&) = 0;
@@ -72,6 +76,11 @@ class Collectors {
     if (find(type) == nullptr) all_.emplace_back(type, make());
   }
   void shrink_to_fit() { all_.shrink_to_fit(); }  // no more will come
+  void hand_over() {
+    for (auto& [type, collector] : all_) collector->hand_over();
+    std::erase_if(all_, [](const Entry& of) { return of.second->is_done(); });
+    all_.shrink_to_fit();
+  }
   bool empty() const { return all_.empty(); }
   auto begin() const { return all_.begin(); }
   auto end() const { return all_.end(); }
@@ -94,11 +103,24 @@ void want(const read::Process& rank, Collectors& all, First&& first, Args&&... a
   });
 }
 
+// The same, by what they want.
+struct Wanting {
+  explicit Wanting(const Collectors& collectors);
+
+  std::vector<Collector*> all{};
+  std::vector<Collector*> ranges{};
+  std::vector<Collector*> times{};
+  std::vector<Collector*> busy{};
+  std::vector<Collector*> metadata{};
+};
+
 // Puts the collectors of a rank into its map.
 using Make = std::function<void(const read::Process&, Collectors&)>;
 
 // Files of which every line of metadata was read before, without an error.
 using ReadBefore = std::set<const read::Trace*>;
+
+class KeptOfJob;
 
 // What was collected, by rank.
 class Lines {
@@ -116,10 +138,12 @@ class Lines {
 
   // Reads the lines of all ranks of a job, several files at a time. `progress` gets the number of
   // files done, from any thread. The processes of a team read a share of them each, and all have
-  // the same in the end. Those that are read now are added to `before`.
+  // the same in the end. Those that are read now are added to `before`. What was `kept` of a file
+  // is taken from there instead.
   static Lines of_job(const job::Job& job, const read::Traces& traces, const Make& make,
                       const std::function<void(std::size_t)>& progress = {},
-                      const read::Chosen& chosen = {}, ReadBefore* before = nullptr);
+                      const read::Chosen& chosen = {}, ReadBefore* before = nullptr,
+                      KeptOfJob* kept = nullptr);
 
  private:
   std::map<const read::Process*, Collectors> ranks_;

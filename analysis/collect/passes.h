@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "collect/kept_lines.h"
 #include "collect/lines.h"
 
 namespace tprof::collect {
@@ -32,6 +33,9 @@ class Passes {
     wanted_.push_back({std::move(make), std::move(take), std::move(share)});
   }
 
+  // To be done behind the next pass, when nothing of its lines is left but what was taken.
+  void then(std::function<void()> what) { then_.push_back(std::move(what)); }
+
   // What several readers of the next pass share; make() makes it for the first that asks.
   template <typename T, typename M>
   std::shared_ptr<T> shared(const M& make) {
@@ -41,6 +45,9 @@ class Passes {
     shared_.emplace(typeid(T), made);
     return made;
   }
+
+  // Says that the next pass has one behind it, which is spared the lines' text.
+  void keep_lines() { keep_ = true; }
 
   // Makes one pass for all that is wanted. Returns false if nothing is.
   bool read();
@@ -57,7 +64,10 @@ class Passes {
   std::function<void(std::size_t)> progress_;
   read::Chosen chosen_;
   std::vector<Reader> wanted_;
+  std::vector<std::function<void()>> then_;
   ReadBefore read_before_;
+  KeptOfJob kept_;
+  bool keep_ = false;
   std::map<std::type_index, std::shared_ptr<void>> shared_;
 };
 

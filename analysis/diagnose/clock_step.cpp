@@ -39,6 +39,7 @@ Step step_between(const Anchor& a, const Anchor& b) {
 struct LargestStep : collect::Collector {
   using collect::Collector::Collector;
   bool wants_so_far() const override { return true; }
+  bool wants_metadata() const override { return true; }
   void metadata(const read::Line&, const read::Process& so_far) override {
     const std::vector<Anchor>& clock = so_far.header.clock;
     for (; seen_ < clock.size(); ++seen_) {

@@ -249,7 +249,7 @@ class HeldUp {
                      {Say::wait_for_each_other, {{"who", path}, {"each", each}}},
                      first.communicator, first.seq,
                      first.open != nullptr ? first.open->function
-                     : first.called        ? first.called->event.name
+                     : first.called        ? first.called->event.name.str()
                                            : "");
     lead_with(evidence, f);
     f.next = Fact{Say::same_order};

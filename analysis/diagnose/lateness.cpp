@@ -200,8 +200,7 @@ Lateness lateness_of(const Meetings& meetings, const HostClocks& clocks,
 
 void want_lateness(collect::Passes& passes, std::optional<Lateness>& to,
                    const ArrivalReader& reader) {
-  const auto nothing = [](const read::Process&, collect::Collectors&) {};
-  passes.want(nothing, [meetings = want_meetings(passes), reader, &to](const collect::Lines&) {
+  passes.then([meetings = want_meetings(passes), reader, &to] {
     to = lateness_of(*meetings, host_clocks(*meetings), reader);
   });
 }

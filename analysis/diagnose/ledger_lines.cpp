@@ -7,6 +7,7 @@
 #include <set>
 
 #include "collect/collectors.h"
+#include "collect/known.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/who.h"
 
@@ -19,10 +20,15 @@ using read::Process;
 // The key that a row of the ledger and the lines of its calls have in common.
 struct CallKey {
   Bucket bucket = Bucket::ALLGATHER;
-  std::string name;
-  std::string dtype;
+  text::Kept name;
+  text::Kept dtype;
   std::optional<std::int64_t> comm;
   Mode mode = Mode::direct;
+
+  std::uint64_t hash() const {
+    return collect::hash_of(static_cast<std::int64_t>(bucket), name, dtype, comm.value_or(-1),
+                            static_cast<std::int64_t>(mode));
+  }
 
   // clang-tidy 14 takes the 0 of a rewritten comparison for a pointer.
   auto operator<=>(const CallKey&) const = default;  // NOLINT(modernize-use-nullptr)
@@ -71,19 +77,18 @@ struct SumsOfLines : collect::Collector {
     }
   }
   void end() override {
-    if (comparable(rank_)) {
-      for (const auto& [key, sums] : sums_of_ledger(rank_)) differ[key].first = sums;
-      for (const auto& [key, sums] : sums_) differ[key].second = sums;
-      std::erase_if(differ, [](const auto& d) { return d.second.first == d.second.second; });
-    }
-    sums_.clear();
+    const auto of_lines = sums_.take();
+    if (!comparable(rank_)) return;
+    for (const auto& [key, sums] : sums_of_ledger(rank_)) differ[key].first = sums;
+    for (const auto& [key, sums] : of_lines) differ[key].second = sums;
+    std::erase_if(differ, [](const auto& d) { return d.second.first == d.second.second; });
   }
   void state(team::Archive& archive) override { archive(differ); }
 
   std::map<CallKey, std::pair<CallSums, CallSums>> differ;  // sums of the ledger, of the lines
 
  private:
-  std::map<CallKey, CallSums> sums_;
+  collect::Known<CallKey, CallSums> sums_;
 };
 
 std::string id_of(const Process& p, std::int64_t comm) {

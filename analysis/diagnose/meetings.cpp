@@ -5,10 +5,10 @@
 #include <bit>
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <utility>
 
+#include "collect/waiting.h"
 #include "diagnose/agreement.h"
 #include "read/error.h"
 #include "read/parallel.h"
@@ -95,15 +95,18 @@ class Meetings::Arrivals : public collect::Collector {
   void call(const read::Event& e) override {
     if (!e.collective() || e.failed || e.captured || e.seq % to_.stride_ != 0) return;
     const Shape shape = shape_of(e);
-    if (!shape.known || !to_.handles_.contains({&rank_, *e.comm})) return;
-    const bool root = shape.rooted && e.peer == rank_.comms.at(*e.comm).rank;
+    if (!shape.known) return;
+    Place* place = place_on(*e.comm);
+    if (place == nullptr) return;
+    const bool root = shape.rooted && e.peer == place->rank;
     const Arrival arrival{e.bucket, shape.rooted, !shape.rooted || root != shape.root_waits,
                           !shape.rooted || root == shape.root_waits,
                           static_cast<std::uint8_t>(std::bit_width(e.bytes) - 1)};
-    const Number number{*e.comm, e.seq};
-    if (!to_.on_device_) return add(number, arrival, e.ts_ns, std::nullopt);
-    if (const auto time = times_.extract(number)) {
-      add(number, arrival, time.mapped().ts_ns, time.mapped().dur_ns);
+    if (!to_.on_device_) return add(*place, e.seq, arrival, e.ts_ns, std::nullopt);
+    const Number number{*e.comm, static_cast<std::int64_t>(e.seq)};
+    if (const Time* time = times_.find(number)) {
+      times_.take_found();
+      add(*place, e.seq, arrival, time->ts_ns, time->dur_ns);
     } else {
       untimed_ += keep(arrivals_, number, arrival);
     }
@@ -112,23 +115,29 @@ class Meetings::Arrivals : public collect::Collector {
   bool wants_times() const override { return to_.on_device_; }
   void device_time(const read::DeviceTime& t) override {
     if (!t.comm || !t.seq || *t.seq % to_.stride_ != 0) return;
-    const Number number{*t.comm, *t.seq};
-    if (const auto arrival = arrivals_.extract(number)) {
-      add(number, arrival.mapped(), t.ts_ns, t.dur_ns);
+    Place* place = place_on(*t.comm);
+    if (place == nullptr) return;
+    const Number number{*t.comm, static_cast<std::int64_t>(*t.seq)};
+    if (const Arrival* arrival = arrivals_.find(number)) {
+      arrivals_.take_found();
+      add(*place, *t.seq, *arrival, t.ts_ns, t.dur_ns);
     } else {
       keep(times_, number, {t.ts_ns, t.dur_ns});
     }
   }
   void end() override {
     to_.untimed_ += untimed_ + arrivals_.size();
-    arrivals_.clear();
-    times_.clear();
-    begun_.clear();
+    arrivals_ = {};
+    times_ = {};
+    for (auto& [comm, place] : places_) hand_on(place);
+    places_ = {};
   }
   void state(team::Archive&) override {}  // its part of the table is shared: Meetings::share()
+  bool is_done() const override { return true; }
 
  private:
-  using Number = std::pair<std::int64_t, std::uint64_t>;  // of a communicator
+  static constexpr std::size_t kMostCalls = 64;          // that go to the table together
+  using Number = std::pair<std::int64_t, std::int64_t>;  // of a communicator, and of the call on it
   struct Arrival {
     Bucket bucket;
     bool rooted;
@@ -140,40 +149,66 @@ class Meetings::Arrivals : public collect::Collector {
     std::int64_t ts_ns;
     std::int64_t dur_ns;
   };
+  // The rank's own on a communicator.
+  struct Place {
+    Handle handle{};
+    std::int64_t rank = 0;
+    bool begun = false;         // there was a line
+    std::vector<Call> calls{};  // that are not in the table yet
+  };
+
+  // Null: it does not meet others there.
+  Place* place_on(std::int64_t comm) {
+    const auto known = places_.find(comm);
+    if (known != places_.end()) return &known->second;
+    const Handle* handle = to_.handle_of({&rank_, comm});
+    if (handle == nullptr) return nullptr;
+    base_ns_ = to_.hosts_.on_axis(rank_, 0);
+    return &places_.emplace(comm, Place{*handle, rank_.comms.at(comm).rank}).first->second;
+  }
 
   // Keeps one half of a call and its device time until the other half comes. The two lie within a
   // second of each other in the file, so few are kept. When there are too many, the first is
   // dropped: its other half may never come. Returns how many were dropped.
   template <typename Value>
-  static std::size_t keep(std::map<Number, Value>& all, const Number& number, const Value& value) {
+  static std::size_t keep(collect::Waiting<Value>& all, const Number& number, const Value& value) {
     constexpr std::size_t kMost = 65536;
-    all.insert_or_assign(number, value);
+    if (Value* there = all.find(number)) {
+      *there = value;
+      return 0;
+    }
+    all.add(number, value);
     if (all.size() <= kMost) return 0;
-    all.erase(all.begin());
+    all.take_oldest();
     return 1;
   }
 
   // `dur` is nullopt if the times are not the device's.
-  void add(const Number& number, const Arrival& a, std::int64_t ts,
+  void add(Place& place, std::uint64_t seq, const Arrival& a, std::int64_t ts,
            std::optional<std::int64_t> dur) {
-    const Handle& handle = to_.handles_.at({&rank_, number.first});
-    const std::int64_t start = to_.hosts_.on_axis(rank_, ts);
-    if (begun_.insert(number.first).second) to_.has_lines(handle);
-    to_.add(handle, {.seq = number.second,
-                     .start = start,
-                     .end = start + dur.value_or(0),
-                     .bucket = a.bucket,
-                     .rooted = a.rooted,
-                     .awaited = a.awaited,
-                     .waits = dur && a.waits,
-                     .size_class = a.size_class});
+    const std::int64_t start = base_ns_ + ts;
+    if (!std::exchange(place.begun, true)) to_.has_lines(place.handle);
+    place.calls.push_back({.seq = seq,
+                           .start = start,
+                           .end = start + dur.value_or(0),
+                           .bucket = a.bucket,
+                           .rooted = a.rooted,
+                           .awaited = a.awaited,
+                           .waits = dur && a.waits,
+                           .size_class = a.size_class});
+    if (place.calls.size() == kMostCalls) hand_on(place);
+  }
+  void hand_on(Place& place) {
+    to_.add(place.handle, place.calls);
+    place.calls.clear();
   }
 
   Meetings& to_;
-  std::map<Number, Arrival> arrivals_;  // calls still without their time
-  std::map<Number, Time> times_;        // times still without their call
-  std::set<std::int64_t> begun_;        // communicators with lines
-  std::uint64_t untimed_ = 0;           // calls dropped from `arrivals_`
+  collect::Waiting<Arrival> arrivals_;    // calls still without their time
+  collect::Waiting<Time> times_;          // times still without their call
+  std::map<std::int64_t, Place> places_;  // by communicator
+  std::int64_t base_ns_ = 0;              // on its host's axis
+  std::uint64_t untimed_ = 0;             // calls dropped from `arrivals_`
 };
 
 Meetings::~Meetings() = default;
@@ -194,14 +229,16 @@ Meetings::Meetings(const job::Job& job, std::size_t room)
     met.hosts.erase(std::unique(met.hosts.begin(), met.hosts.end()), met.hosts.end());
     met.expected.resize(met.hosts.size());
     for (const Member& m : c.members) {
-      handles_[{m.process, m.comm->comm}] = {&table,
-                                             static_cast<std::uint32_t>(met.members.size())};
+      handles_.push_back(
+          {{m.process, m.comm->comm}, {&table, static_cast<std::uint32_t>(met.members.size())}});
       const auto host = std::ranges::lower_bound(met.hosts, hosts_.of(*m.process));
       met.members.push_back({m.process, static_cast<std::size_t>(host - met.hosts.begin())});
     }
     const std::uint64_t most = UINT64_MAX / met.hosts.size();
     parts = read::saturated_sum(parts, std::min(met.collectives, most) * met.hosts.size());
   }
+  handles_.shrink_to_fit();
+  std::ranges::sort(handles_, {}, &std::pair<OfRank, Handle>::first);
   while (parts / stride_ > room) stride_ *= 2;
   for (auto& [id, table] : tables_) {
     const std::uint64_t kept = table.comm.collectives / stride_ + 1;
@@ -215,6 +252,11 @@ void Meetings::collect(const read::Process& rank, collect::Collectors& all) {
   collect::want<Arrivals>(rank, all, *this);
 }
 
+const Meetings::Handle* Meetings::handle_of(const OfRank& of) const {
+  const auto at = std::ranges::lower_bound(handles_, of, {}, &std::pair<OfRank, Handle>::first);
+  return at == handles_.end() || at->first != of ? nullptr : &at->second;
+}
+
 void Meetings::has_lines(const Handle& handle) {
   MetComm& comm = handle.table->comm;
   const std::scoped_lock lock(handle.table->mutexes[0]);
@@ -222,28 +264,35 @@ void Meetings::has_lines(const Handle& handle) {
   ++comm.expected[comm.members[handle.member].host];
 }
 
-void Meetings::add(const Handle& handle, const Call& c) {
+void Meetings::add(const Handle& handle, std::span<const Call> calls) {
   Table& table = *handle.table;
   const std::size_t host = table.comm.members[handle.member].host;
   const std::size_t hosts = table.comm.hosts.size();
-  const std::uint64_t n = c.seq / stride_;
-  const std::uint64_t place = n / table.block;
-  if (place >= table.blocks.size()) return;  // beyond the ledger's count
-  const std::scoped_lock lock(table.mutexes[place % table.mutexes.size()]);
-  auto& block = table.blocks[place];
-  if (block == nullptr) block = std::make_unique<HostPart[]>(table.block * hosts);
-  HostPart one{.bucket = c.bucket, .rooted = c.rooted, .size_class = c.size_class, .seen = true};
-  if (c.awaited) {
-    one.first_start = one.last_start = c.start;
-    one.last = handle.member;
-    one.came = 1;
+  std::unique_lock<std::mutex> lock;  // of the block of the call before
+  for (const Call& c : calls) {
+    const std::uint64_t n = c.seq / stride_;
+    const std::uint64_t place = n / table.block;
+    if (place >= table.blocks.size()) continue;  // beyond the ledger's count
+    std::mutex& mutex = table.mutexes[place % table.mutexes.size()];
+    if (lock.mutex() != &mutex) {
+      lock = {};  // before it takes another: nobody holds two
+      lock = std::unique_lock(mutex);
+    }
+    auto& block = table.blocks[place];
+    if (block == nullptr) block = std::make_unique<HostPart[]>(table.block * hosts);
+    HostPart one{.bucket = c.bucket, .rooted = c.rooted, .size_class = c.size_class, .seen = true};
+    if (c.awaited) {
+      one.first_start = one.last_start = c.start;
+      one.last = handle.member;
+      one.came = 1;
+    }
+    if (c.waits) {
+      one.first_end = c.end;
+      one.sum_end = static_cast<std::uint64_t>(c.end);
+      one.left = 1;
+    }
+    block[n % table.block * hosts + host].add(one);
   }
-  if (c.waits) {
-    one.first_end = c.end;
-    one.sum_end = static_cast<std::uint64_t>(c.end);
-    one.left = 1;
-  }
-  block[n % table.block * hosts + host].add(one);
 }
 
 void Meetings::each(const std::function<void(const Meeting&)>& see) const {

@@ -121,15 +121,17 @@ class Meetings {
     std::uint32_t member = 0;
   };
   void has_lines(const Handle& handle);
-  void add(const Handle& handle, const Call& call);
+  void add(const Handle& handle, std::span<const Call> calls);
 
   job::Hosts hosts_;
   bool on_device_ = false;
   std::atomic<std::uint64_t> untimed_ = 0;
   std::uint64_t stride_ = 1;
   std::map<std::string, Table> tables_;
-  std::map<std::pair<const read::Process*, std::int64_t>, Handle> handles_;
-  mutable std::shared_ptr<const HostClocks> clocks_;  // once somebody has asked for them
+  using OfRank = std::pair<const read::Process*, std::int64_t>;  // the communicator's number there
+  const Handle* handle_of(const OfRank& of) const;               // null: it meets nobody there
+  std::vector<std::pair<OfRank, Handle>> handles_;               // ascending
+  mutable std::shared_ptr<const HostClocks> clocks_;             // once somebody has asked for them
 };
 
 // The meetings of the lines of the next pass, shared by all who want them.

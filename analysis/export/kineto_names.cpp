@@ -60,7 +60,8 @@ std::string kineto_kernel(const read::Event& e) {
     case Bucket::MANAGED:
       return "Memcpy managed";
     default:
-      return "ncclKernel_" + (e.name.starts_with("nccl") ? e.name.substr(4) : e.name);
+      return "ncclKernel_" +
+             (e.name.str().starts_with("nccl") ? e.name.str().substr(4) : e.name.str());
   }
 }
 

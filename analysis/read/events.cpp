@@ -19,8 +19,6 @@ namespace {
 // overflow.
 constexpr double kLatestMicros = static_cast<double>(kLatestNs) / 4000;
 
-constexpr std::string_view kThreadNameLine = "{\"name\":\"thread_name\"";
-
 std::int64_t time_ns(const object& o, std::string_view key) {
   double micros = 0;
   const auto e = find(o, key);
@@ -137,7 +135,7 @@ Busy busy_of(const object& line) {
 }
 
 bool any_lane(const Process& last, const std::function<bool(const Process&)>& wanted) {
-  return std::any_of(&last - last.lane, &last + 1, wanted);
+  return std::any_of(&last - last.lane, &last + 1, std::ref(wanted));
 }
 
 }  // namespace
@@ -195,7 +193,8 @@ void read_lines(const Trace& trace, const LineReader& reader) {
   simdjson::dom::parser parser;
   BlockReader blocks(trace.source);
   Block block;
-  Event own_event;  // of which lines use the room again
+  OwnLines own;
+  Event own_event;
   DeviceTime own_time;
   const Process* current = nullptr;  // whose lines are read; the last of its lanes
   const auto go_on_to = [&](const Process* next) {
@@ -206,33 +205,55 @@ void read_lines(const Trace& trace, const LineReader& reader) {
     }
     current = next;
   };
-  const auto show = [&](const Process& process, Event& e, const auto& deliver) {
-    const Process& owner = lane_of_call(process, e.comm, e.device);
-    if (!deliver || (reader.wanted && !reader.wanted(owner))) return;
-    e.chosen = !reader.chosen.call || e.launch || reader.chosen.call(owner, e);
-    deliver(owner, e);
+  // Of the line before; most lines have the same.
+  struct Owner {
+    const Process* last_lane = nullptr;
+    std::uint64_t from = 1;  // offsets of its lines
+    std::uint64_t until = 0;
+    bool wanted = false;  // of any lane
   };
-  const auto show_time = [&](const Process& process, DeviceTime& t) {
-    const Process& owner = lane_of_call(process, t.comm, t.device);
-    if (reader.wanted && !reader.wanted(owner)) return;
-    t.chosen = !reader.chosen.time || reader.chosen.time(owner, t);
-    reader.device_time(owner, t);
+  Owner owner;
+  const auto find_owner = [&](std::uint64_t offset) {
+    if (offset >= owner.from && offset < owner.until) return;
+    const auto next = std::ranges::upper_bound(trace.processes, offset, {}, &Process::offset);
+    const bool any = next != trace.processes.begin();
+    owner = {.last_lane = any ? &*std::prev(next) : nullptr,
+             .from = any ? std::prev(next)->offset : 0,
+             .until = next == trace.processes.end() ? UINT64_MAX : next->offset};
+    owner.wanted = any && (!reader.wanted || any_lane(*owner.last_lane, reader.wanted));
   };
-  const auto show_busy = [&](const Process& process, const Busy& b) {
-    const Process& owner = lane_of_call(process, std::nullopt, b.device);
-    if (!reader.wanted || reader.wanted(owner)) reader.busy(owner, b);
+  // Null: nobody wants it.
+  const auto lane_of = [&](const auto& comm, const auto& device) -> const Process* {
+    const Process& lane = lane_of_call(*owner.last_lane, comm, device);
+    return lane.lanes == 1 || !reader.wanted || reader.wanted(lane) ? &lane : nullptr;
+  };
+  const auto show = [&](Event& e, const auto& deliver) {
+    const Process* lane = lane_of(e.comm, e.device);
+    if (!deliver || lane == nullptr) return;
+    e.chosen = !reader.chosen.call || e.launch || reader.chosen.call(*lane, e);
+    deliver(*lane, e);
+  };
+  const auto show_time = [&](DeviceTime& t) {
+    const Process* lane = lane_of(t.comm, t.device);
+    if (lane == nullptr) return;
+    t.chosen = !reader.chosen.time || reader.chosen.time(*lane, t);
+    reader.device_time(*lane, t);
+  };
+  const auto show_busy = [&](const Busy& b) {
+    const Process* lane = lane_of(std::optional<std::int64_t>(), std::optional(b.device));
+    if (lane != nullptr) reader.busy(*lane, b);
   };
   while (blocks.next(block)) {
     each_line(block, [&](const Line& line) {
       // Most lines are calls, or begin with their category.
-      const bool of_category = line.text.starts_with("{\"cat\":\"");
+      const bool of_category = begins(line.text, "{\"cat\":\"");
       const bool last = !of_category && reader.last && is_line(line.text, LineKind::last);
       if (!of_category && is_metadata(line.text) && !last) {
         go_on_to(owner_at(trace, line.offset));  // a process begins with such a line
         if (reader.metadata) reader.metadata(line);
         return;
       }
-      if (!of_category && line.text.starts_with(kThreadNameLine)) {
+      if (!of_category && begins(line.text, "{\"name\":\"thread_name\"")) {
         if (reader.thread) show_thread(trace, reader, line, parser);
         return;
       }
@@ -247,15 +268,12 @@ void read_lines(const Trace& trace, const LineReader& reader) {
       if (range && !wanted_range) return;
       const bool event = !range && !timed && !busy;
       if (event && (!reader.event || !line.text.starts_with(reader.event_start))) return;
-      const Process* process = owner_at(trace, line.offset);
-      if (process == nullptr) return;
-      if (reader.wanted && !any_lane(*process, reader.wanted)) return;
-      if (timed && own_device_time(line.text, own_time)) return show_time(*process, own_time);
+      find_owner(line.offset);
+      if (!owner.wanted) return;
+      if (timed && own.device_time(line.text, own_time)) return show_time(own_time);
       Busy own_interval;
-      if (busy && own_busy(line.text, own_interval)) return show_busy(*process, own_interval);
-      if (event && own_call(line.text, own_event)) {
-        return show(*process, own_event, reader.event);
-      }
+      if (busy && OwnLines::busy(line.text, own_interval)) return show_busy(own_interval);
+      if (event && own.call(line.text, own_event)) return show(own_event, reader.event);
       try {
         object o;
         if (parser.parse(line.text.data(), line.text.size(), false).get(o) != simdjson::SUCCESS) {
@@ -268,23 +286,24 @@ void read_lines(const Trace& trace, const LineReader& reader) {
           if (!phase || !wanted_phase) return;
           const Range r = range_of(o, args, *phase);
           const auto device = optional_integer(args, "device");
-          const Process& owner = lane_of_call(*process, std::nullopt, device.value_or(0));
-          if (reader.wanted && !reader.wanted(owner)) return;
-          if (reader.range) reader.range(owner, r);
+          const Process* lane =
+              lane_of(std::optional<std::int64_t>(), std::optional(device.value_or(0)));
+          if (lane == nullptr) return;
+          if (reader.range) reader.range(*lane, r);
           const bool pushed = r.phase == Range::Phase::open && r.id.empty();
-          if (reader.open_range && pushed) reader.open_range(owner, r);
+          if (reader.open_range && pushed) reader.open_range(*lane, r);
           return;
         }
         if (timed) {
           auto t = device_time_of(o);
-          return show_time(*process, t);
+          return show_time(t);
         }
         if (busy) {
-          return show_busy(*process, busy_of(o));
+          return show_busy(busy_of(o));
         }
         auto e = event_of(o, last);
         if (!e) return;
-        show(*process, *e, last ? reader.last : e->launch ? reader.launch : reader.event);
+        show(*e, last ? reader.last : e->launch ? reader.launch : reader.event);
       } catch (const Malformed& e) {
         throw BadInput(block.file, line.offset, e.what());
       }

@@ -10,11 +10,12 @@
 
 #include "read/json.h"
 #include "read/load.h"
+#include "text/kept.h"
 
 namespace tprof::read {
 
 struct Event {
-  std::string name;
+  text::Kept name{};
   Bucket bucket = Bucket::ALLGATHER;
   bool unfinished = false;
   bool launch = false;  // a graph launch, which has no bucket and no figures
@@ -26,18 +27,19 @@ struct Event {
   bool numbered = false;  // has a seq: its communicator is a single one
   std::uint64_t seq = 0;
   std::uint64_t count = 0;
-  std::string dtype;
+  text::Kept dtype{};
   std::uint64_t bytes = 0;
   std::optional<std::int64_t> device;  // only for copies
   HostMemory host_memory = HostMemory::unknown;
   std::optional<std::int64_t> peer;
   std::int64_t thread = 0;
-  std::string reduce;                      // empty: none
+  text::Kept reduce{};                     // empty: none
   std::int64_t site = 0;                   // 0: not known
   std::optional<std::int64_t> stream = 0;  // 0: the default stream, nullopt: not known
   bool chosen = true;                      // by the filters of the command line
 
   bool collective() const { return numbered && bucket != Bucket::P2P; }
+  bool operator==(const Event&) const = default;
 };
 
 // Returns the process that the line at `offset` belongs to: the last one whose header precedes it.
@@ -69,7 +71,7 @@ struct Range {
 
 // The device time of a call, or of several calls that were timed together.
 struct DeviceTime {
-  std::string name;
+  text::Kept name{};
   std::optional<std::int64_t> comm;
   std::optional<std::uint64_t> seq;    // of the first call
   std::optional<std::int64_t> device;  // only for copies
@@ -81,6 +83,8 @@ struct DeviceTime {
   std::int64_t thread = 0;  // the thread that made the call
   std::int64_t lane = 0;    // the lane of the stream
   bool chosen = true;       // as far as its line tells: it has no size
+
+  bool operator==(const DeviceTime&) const = default;
 };
 DeviceTime device_time_of(const object& line);
 // Returns the call or graph launch of a line; nullopt for anything else.

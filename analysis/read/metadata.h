@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "read/begins.h"
 #include "read/json.h"
 #include "read/lines.h"
 #include "read/process.h"
@@ -16,15 +17,15 @@ namespace tprof::read {
 // The writer puts the name first, so one comparison tells the few lines that matter here from
 // millions of events. A name that begins with an escape may be any name.
 inline bool is_metadata(std::string_view line) {
-  return line.starts_with("{\"name\":\"tprof_") || line.starts_with("{\"name\":\"\\");
+  return begins(line, "{\"name\":\"tprof_") || line.starts_with("{\"name\":\"\\");
 }
 // True for an NVTX range or a scope. The program chooses its name, which may be any text.
 inline bool is_range(std::string_view line) {
-  return line.starts_with("{\"cat\":\"NVTX\",");
+  return begins(line, "{\"cat\":\"NVTX\",");
 }
 // True for a counter of the program, which chooses its name and the keys of its values.
 inline bool is_counter(std::string_view line) {
-  return line.starts_with("{\"cat\":\"COUNTER\",");
+  return begins(line, "{\"cat\":\"COUNTER\",");
 }
 // True for both: the name says nothing about what kind of line it is.
 inline bool is_named_by_program(std::string_view line) {
@@ -32,26 +33,26 @@ inline bool is_named_by_program(std::string_view line) {
 }
 // The writer puts the phase next, so most ranges need no further look.
 inline bool is_closed_range(std::string_view line) {
-  return line.starts_with("{\"cat\":\"NVTX\",\"ph\":\"X\",");
+  return begins(line, "{\"cat\":\"NVTX\",\"ph\":\"X\",");
 }
 // True for a call's device time, which has a line of its own.
 inline bool is_device_time(std::string_view line) {
-  return line.starts_with("{\"cat\":\"DEVICE\",");
+  return begins(line, "{\"cat\":\"DEVICE\",");
 }
 // True for an interval in which a device computed.
 inline bool is_busy(std::string_view line) {
-  return line.starts_with("{\"cat\":\"BUSY\",");
+  return begins(line, "{\"cat\":\"BUSY\",");
 }
 // True for the arrow from a call to its device time, in a merged trace.
 inline bool is_flow(std::string_view line) {
-  return line.starts_with("{\"cat\":\"FLOW\",");
+  return begins(line, "{\"cat\":\"FLOW\",");
 }
 // True for another tool's line in a merged trace.
 inline bool is_other(std::string_view line) {
-  return line.starts_with("{\"cat\":\"OTHER,");
+  return begins(line, "{\"cat\":\"OTHER,");
 }
 inline bool begins_as_a_line(std::string_view line) {
-  return line.starts_with("{\"name\":\"") || is_named_by_program(line) || is_device_time(line) ||
+  return begins(line, "{\"name\":\"") || is_named_by_program(line) || is_device_time(line) ||
          is_busy(line) || is_flow(line) || is_other(line);
 }
 

@@ -1,6 +1,7 @@
 #include "read/own_lines.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -8,9 +9,12 @@
 
 #include "interpose/format/buckets.h"
 #include "interpose/format/host_memory.h"
+#include "read/begins.h"
 
 namespace tprof::read {
 namespace {
+
+static_assert(std::endian::native == std::endian::little);  // of what take_digits() does
 
 // Takes a line apart from its beginning. After the first piece that is not as expected nothing is
 // taken any more, and ok() is false.
@@ -22,11 +26,13 @@ class Pieces {
   bool at_end() const { return ok_ && at_ == end_; }
   void fail() { ok_ = false; }
 
+  std::string_view left() const { return {at_, static_cast<std::size_t>(end_ - at_)}; }
+  void skip(std::size_t n) { at_ += n; }
+
   // A literal, whose length the compiler knows: comparing it is a few instructions.
   template <std::size_t N>
   bool next_is(const char (&text)[N]) {
-    const bool is =
-        end_ - at_ >= static_cast<std::ptrdiff_t>(N - 1) && std::memcmp(at_, text, N - 1) == 0;
+    const bool is = begins(left(), text);
     if (is) at_ += N - 1;
     return is;
   }
@@ -46,46 +52,65 @@ class Pieces {
   }
 
   // It has so few digits that no sum of numbers overflows.
-  std::int64_t number(int most_digits = 18) {
-    std::int64_t n = 0;
+  std::int64_t number(std::size_t most_digits = 18) {
     const char* begin = at_;
-    for (; at_ != end_ && *at_ >= '0' && *at_ <= '9'; ++at_) {
-      if (at_ - begin == most_digits) break;
-      n = n * 10 + (*at_ - '0');
+    if (end_ - at_ >= 2 && is_digit(at_[0]) && !is_digit(at_[1])) return *at_++ - '0';
+    std::uint64_t n = 0;
+    std::size_t digits = 0;
+    for (std::size_t taken = 8; taken == 8 && digits <= most_digits; digits += taken) {
+      taken = take_digits(n);
     }
-    const auto digits = at_ - begin;
-    if (digits == 0 || (digits > 1 && *begin == '0') || is_digit()) ok_ = false;
-    return n;
+    if (digits == 0 || digits > most_digits || (digits > 1 && *begin == '0')) ok_ = false;
+    return static_cast<std::int64_t>(n);
   }
 
   std::uint64_t count() { return static_cast<std::uint64_t>(number()); }
 
   // Microseconds with three decimals; below 2^51 ns a double would have all digits as well.
   std::int64_t time_ns() {
-    const std::int64_t micros = number(12);
-    if (end_ - at_ < 4 || *at_ != '.') {
+    auto n = static_cast<std::uint64_t>(number(12));
+    if (at_ == end_ || *at_ != '.') {
       ok_ = false;
       return 0;
     }
-    std::int64_t ns = micros;
-    for (int i = 1; i < 4; ++i) {
-      if (at_[i] < '0' || at_[i] > '9') ok_ = false;
-      ns = ns * 10 + (at_[i] - '0');
-    }
-    at_ += 4;
-    if (is_digit()) ok_ = false;
-    return ns;
+    ++at_;
+    if (take_digits(n) != 3) ok_ = false;
+    return static_cast<std::int64_t>(n);
   }
 
  private:
-  bool is_digit() const { return at_ != end_ && *at_ >= '0' && *at_ <= '9'; }
+  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+  // Appends to `n` the digits that come next, eight at most, and returns how many these are.
+  std::size_t take_digits(std::uint64_t& n) {
+    constexpr std::uint64_t kTens[] = {1,      10,      100,      1000,     10000,
+                                       100000, 1000000, 10000000, 100000000};
+    std::uint64_t eight = end_ - at_ >= 8 ? word_at(at_) : last_word();
+    eight ^= 0x3030303030303030;  // now a digit is its value, and anything else above 9
+    const std::uint64_t others = ((eight + 0x7676767676767676) | eight) & 0x8080808080808080;
+    const auto digits = static_cast<std::size_t>(std::countr_zero(others)) / 8;
+    if (digits == 0) return 0;
+    // The first digit is in the lowest byte. Zeros go before it, and neighbours are put together.
+    eight <<= 8 * (8 - digits);
+    eight = (eight * 10 + (eight >> 8)) & 0x00ff00ff00ff00ff;
+    eight = (eight * 100 + (eight >> 16)) & 0x0000ffff0000ffff;
+    eight = (eight * 10000 + (eight >> 32)) & 0x00000000ffffffff;
+    n = n * kTens[digits] + eight;
+    at_ += digits;
+    return digits;
+  }
+  std::uint64_t last_word() const {
+    char last[8] = {};
+    std::memcpy(last, at_, static_cast<std::size_t>(end_ - at_));
+    return word_at(last);
+  }
 
   const char* at_;
   const char* end_;
   bool ok_ = true;
 };
 
-// "{…,"ts":1042.117,"dur":6.204,"args":{" from behind the category and the name.
+// What stands between "tid": and the arguments.
 struct Times {
   std::int64_t tid = 0;
   std::int64_t ts_ns = 0;
@@ -93,9 +118,6 @@ struct Times {
 };
 Times times(Pieces& line) {
   Times t;
-  line.take(R"(,"ph":"X","pid":)");
-  line.number();
-  line.take(R"(,"tid":)");
   t.tid = line.number();
   line.take(R"(,"ts":)");
   t.ts_ns = line.time_ns();
@@ -103,6 +125,12 @@ Times times(Pieces& line) {
   t.dur_ns = line.time_ns();
   line.take(R"(,"args":{)");
   return t;
+}
+
+void take_phase(Pieces& line) {
+  line.take(R"(,"ph":"X","pid":)");
+  line.number();
+  line.take(R"(,"tid":)");
 }
 
 void copy_args(Pieces& line, Event& e) {
@@ -121,11 +149,7 @@ void copy_args(Pieces& line, Event& e) {
 }
 
 void collective_args(Pieces& line, Event& e) {
-  line.take(R"("comm":)");
-  e.comm = line.number();
-  line.take(R"(,"seq":)");
-  e.seq = line.count();
-  line.take(R"(,"count":)");
+  line.take(R"("count":)");
   e.count = line.count();
   line.take(R"(,"dtype":")");
   e.dtype = line.name();
@@ -138,40 +162,93 @@ void collective_args(Pieces& line, Event& e) {
   line.next_is(R"(,"in_place":true)");
 }
 
+std::size_t place_of(std::uint64_t hash) {
+  return (hash * 0x9e3779b97f4a7c15) >> (64 - std::bit_width(OwnLines::kPlaces - 1));
+}
+
+std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+  return (a ^ std::rotl(b, 29)) * 0x9e3779b97f4a7c15;
+}
+
 }  // namespace
 
-bool own_call(std::string_view text, Event& e) {
+const OwnLines::Head* OwnLines::head_of(std::string_view text, bool timed) {
+  if (text.size() < 48) return nullptr;
+  const char* at = text.data() + 8;
+  Head& head = heads_[place_of(
+      mixed(mixed(word_at(at), word_at(at + 8)), mixed(word_at(at + 16), word_at(at + 24))))];
+  if (head.timed == timed && !head.text.empty() && text.starts_with(head.text)) return &head;
   Pieces line(text);
-  line.take(R"({"name":")");
-  const std::string_view name = line.name();
-  line.take(R"(,"cat":")");
-  const auto* bucket = std::ranges::find(kBuckets, line.name(), &BucketInfo::name);
-  if (!line.ok() || bucket == std::end(kBuckets)) return false;
-  e.name = name;
-  e.bucket = static_cast<Bucket>(bucket - kBuckets);
-  e.unfinished = e.launch = e.captured = e.failed = false;
-  e.comm = e.device = e.peer = std::nullopt;
-  e.seq = 0;
-  e.reduce.clear();
-  e.host_memory = HostMemory::unknown;
-  e.site = 0;
-  e.stream = 0;
+  std::string_view name;
+  Bucket bucket{};
+  if (timed) {
+    line.take(R"({"cat":"DEVICE","name":")");
+    name = line.name();
+  } else {
+    line.take(R"({"name":")");
+    name = line.name();
+    line.take(R"(,"cat":")");
+    const auto* known = std::ranges::find(kBuckets, line.name(), &BucketInfo::name);
+    if (known == std::end(kBuckets)) return nullptr;
+    bucket = static_cast<Bucket>(known - kBuckets);
+  }
+  take_phase(line);
+  if (!line.ok()) return nullptr;
+  head = {std::string(text.substr(0, text.size() - line.left().size())), name, bucket, timed};
+  return &head;
+}
+
+bool OwnLines::call(std::string_view text, Event& e) {
+  const Head* head = head_of(text, false);
+  if (head == nullptr) return false;
+  Pieces line(text);
+  line.skip(head->text.size());
   const Times t = times(line);
+  std::optional<std::int64_t> comm;
+  std::uint64_t seq = 0;
+  if (!is_copy(head->bucket)) {
+    line.take(R"("comm":)");
+    comm = line.number();
+    line.take(R"(,"seq":)");
+    seq = line.count();
+    line.take(",");
+  }
+  if (!line.ok()) return false;
+  const std::string_view args = line.left();
+  if (args.size() < 24) return false;
+  const char* end = args.data() + args.size();
+  Args& known = args_[place_of(
+      mixed(mixed(word_at(args.data() + 8), word_at(args.data() + 16)),
+            mixed(word_at(end - 16) + word_at(end - 8),
+                  args.size() + 256 * static_cast<std::size_t>(head - heads_.data()))))];
+  if (known.event.bucket != head->bucket || known.event.name != head->name || known.text != args) {
+    known.text.clear();
+    known.event = Event();
+    known.event.name = head->name;
+    known.event.bucket = head->bucket;
+    known.event.numbered = comm.has_value();
+    comm ? collective_args(line, known.event) : copy_args(line, known.event);
+    if (line.next_is(R"(,"site":)")) known.event.site = line.number();
+    line.take("}}");
+    if (!line.at_end()) return false;
+    known.text = args;
+  }
+  e = known.event;
   e.thread = t.tid;
   e.ts_ns = t.ts_ns;
   e.dur_ns = t.dur_ns;
-  e.numbered = !is_copy(e.bucket);
-  e.numbered ? collective_args(line, e) : copy_args(line, e);
-  if (line.next_is(R"(,"site":)")) e.site = line.number();
-  line.take("}}");
-  return line.at_end();
+  e.comm = comm;
+  e.seq = seq;
+  return true;
 }
 
-bool own_device_time(std::string_view text, DeviceTime& t) {
+bool OwnLines::device_time(std::string_view text, DeviceTime& t) {
+  const Head* head = head_of(text, true);
+  if (head == nullptr) return false;
   Pieces line(text);
-  line.take(R"({"cat":"DEVICE","name":")");
-  t.name = line.name();
+  line.skip(head->text.size());
   const Times when = times(line);
+  t.name = head->name;
   t.lane = when.tid;
   t.ts_ns = when.ts_ns;
   t.dur_ns = when.dur_ns;
@@ -196,9 +273,10 @@ bool own_device_time(std::string_view text, DeviceTime& t) {
   return line.at_end();
 }
 
-bool own_busy(std::string_view text, Busy& b) {
+bool OwnLines::busy(std::string_view text, Busy& b) {
   Pieces line(text);
   line.take(R"({"cat":"BUSY","name":"compute")");
+  take_phase(line);
   const Times t = times(line);
   b.ts_ns = t.ts_ns;
   b.dur_ns = t.dur_ns;

@@ -4,16 +4,41 @@
 // they read, simdjson would read alike.
 #pragma once
 
+#include <array>
+#include <string>
 #include <string_view>
 
 #include "read/events.h"
 
 namespace tprof::read {
 
-// A collective, a transfer or a copy that returned without an error. The value of `e` from an
-// earlier line is overwritten, and its strings' room used again.
-bool own_call(std::string_view line, Event& e);
-bool own_device_time(std::string_view line, DeviceTime& t);
-bool own_busy(std::string_view line, Busy& b);
+// Lines of one file, most of which begin and end like one before: such a part is compared, and its
+// meaning is known. What `e`, `t` and `b` held before is overwritten.
+class OwnLines {
+ public:
+  // A collective, a transfer or a copy that returned without an error.
+  bool call(std::string_view line, Event& e);
+  bool device_time(std::string_view line, DeviceTime& t);
+  static bool busy(std::string_view line, Busy& b);
+
+  static constexpr std::size_t kPlaces = 64;
+
+ private:
+  struct Head {
+    std::string text{};  // up to the thread's number; empty: none
+    text::Kept name{};
+    Bucket bucket = Bucket::ALLGATHER;
+    bool timed = false;  // of a device time
+  };
+  struct Args {
+    std::string text{};  // from behind the call's number to the end of the line; empty: none
+    Event event{};       // what is the same for all such lines
+  };
+  const Head* head_of(std::string_view line, bool timed);  // null: it is not as expected
+
+  // By a hash of what tells them apart. One takes the place of another.
+  std::array<Head, kPlaces> heads_{};
+  std::array<Args, kPlaces> args_{};
+};
 
 }  // namespace tprof::read

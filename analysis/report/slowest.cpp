@@ -60,7 +60,7 @@ std::vector<Column<SlowCall>> slow_columns(const Slowest& s) {
           {s.on_device ? "device time" : "host time", "ns", Unit::ns, &SlowCall::time_ns},
           {"operation", "function", Unit::text, function_of},
           {nullptr, "dtype", Unit::text,
-           [](const SlowCall& c) { return c.line ? Value(c.line->dtype) : Value(); }},
+           [](const SlowCall& c) { return c.line ? Value(c.line->dtype.str()) : Value(); }},
           {groups ? "calls" : nullptr, "calls", Unit::count, &SlowCall::calls},
           {"bytes", "bytes", Unit::bytes, [](const SlowCall& c) { return or_unknown(c.bytes); }},
           {if_timed("algbw GB/s"), "algbw_GBps", Unit::rate,

@@ -20,6 +20,7 @@ struct LayerCalls : RestCalls {
   void range(const read::Range& r) override;
   void device_time(const read::DeviceTime& t) override;
   void metadata(const read::Line& line, const read::Process&) override { sites.add(rank_, line); }
+  bool wants_metadata() const override { return true; }
   bool wants_times() const override { return true; }
 
   // Names of the ranges around a call, innermost first and each once. For gathers and

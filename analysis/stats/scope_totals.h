@@ -16,6 +16,7 @@ namespace tprof::stats {
 struct ScopeLedger : collect::Collector {
   using Collector::Collector;
   void metadata(const read::Line& line, const read::Process& so_far) override;
+  bool wants_metadata() const override { return true; }
   void state(team::Archive& archive) override { archive(scopes); }
 
   std::vector<read::ScopeTotal> scopes;

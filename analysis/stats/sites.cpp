@@ -38,6 +38,7 @@ struct SiteCalls : collect::Collector {
   using Op = std::pair<Bucket, std::string>;
 
   void metadata(const read::Line& line, const read::Process&) override { sites.add(rank_, line); }
+  bool wants_metadata() const override { return true; }
 
   void call(const read::Event& e) override {
     if (e.unfinished || e.captured || e.failed || !e.chosen) return;

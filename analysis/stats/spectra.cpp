@@ -28,19 +28,24 @@ struct RankSpectra : collect::Collector {
     if (timed) calls.call(e);
   }
   void device_time(const read::DeviceTime& t) override { calls.time(t); }
-  void end() override { calls.finish(); }
-  void state(team::Archive& archive) override { archive(mine); }
+  void end() override {
+    calls.finish();
+    found = mine.take();
+  }
+  void state(team::Archive& archive) override { archive(found); }
+  bool is_done() const override { return true; }
   void hand_over() override {
-    for (const auto& [key, spectra] : mine) {
+    for (const auto& [key, spectra] : found) {
       all[key].host.add(spectra.host);
       all[key].device.add(spectra.device);
     }
-    mine.clear();
+    found.clear();
   }
 
   Spectra& all;
   bool timed;
-  Spectra mine;
+  collect::Known<OperationSize, CallSpectra> mine;
+  Spectra found;
   TimedCalls calls{[this](const read::Event& e, const read::DeviceTime* t) {
     if (t == nullptr || t->calls == 0) return;
     mine[operation_of(e)].device.add(not_below_0(t->dur_ns) / t->calls, t->calls);

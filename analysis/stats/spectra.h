@@ -8,6 +8,7 @@
 #include <string>
 #include <tuple>
 
+#include "collect/known.h"
 #include "collect/passes.h"
 #include "interpose/format/buckets.h"
 
@@ -31,9 +32,12 @@ struct Spectrum {
 
 struct OperationSize {
   Bucket bucket = Bucket::ALLGATHER;
-  std::string name{};
+  text::Kept name{};
   std::int64_t bytes_class = -1;
 
+  std::uint64_t hash() const {
+    return collect::hash_of(static_cast<std::int64_t>(bucket), name, bytes_class);
+  }
   auto operator<=>(const OperationSize&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 

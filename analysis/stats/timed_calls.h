@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <utility>
 
+#include "collect/waiting.h"
 #include "read/events.h"
 
 namespace tprof::stats {
@@ -29,8 +29,8 @@ class TimedCalls {
   using Begun = std::pair<std::int64_t, std::int64_t>;  // when, and on which thread
 
   Sink sink_;
-  std::map<Begun, read::Event> calls_;
-  std::map<Begun, read::DeviceTime> times_;
+  collect::Waiting<read::Event> calls_;
+  collect::Waiting<read::DeviceTime> times_;
 };
 
 }  // namespace tprof::stats

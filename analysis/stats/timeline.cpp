@@ -32,6 +32,7 @@ struct CallsOfStep : collect::Collector {
   void state(team::Archive& archive) override {
     for (const WantedBars& w : wanted) archive(w.of->bars, w.of->left_out);
   }
+  bool is_done() const override { return true; }
 
   static void keep_longest(TimelineRank& of) {
     if (of.bars.size() <= Timeline::kMostBars) return;

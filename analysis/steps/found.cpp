@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -53,15 +54,18 @@ RankSteps steps_of(const Process& rank, const Sequence& sequence, std::int64_t e
   return found;
 }
 
+using LinesOfRanks = std::map<const Process*, std::vector<read::StepLine>>;
+
 // Keeps the calls of a rank only until its last line: what is left of them are its steps.
 struct Calls : collect::Collector {
-  using Collector::Collector;
+  Calls(const Process& rank, LinesOfRanks& all_lines) : Collector(rank), to(all_lines) {}
   void call(const read::Event& e) override {
-    sequence.add(e);
-    end_ns = std::max(end_ns, e.ts_ns + e.dur_ns + 1);
+    reading().sequence.add(e);
+    reading_->end_ns = std::max(reading_->end_ns, e.ts_ns + e.dur_ns + 1);
   }
-  void range(const read::Range& r) override { marks.add(r); }
+  void range(const read::Range& r) override { reading().marks.add(r); }
   bool wants_ranges() const override { return true; }
+  bool wants_metadata() const override { return true; }
   void metadata(const read::Line& line, const read::Process& /*so_far*/) override {
     if (!is_line(line.text, LineKind::step)) return;
     try {
@@ -72,17 +76,24 @@ struct Calls : collect::Collector {
   }
   void end() override {
     lines.shrink_to_fit();
+    reading();
+    const auto of_rank = std::exchange(reading_, nullptr);
+    Sequence& sequence = of_rank->sequence;
     any = !sequence.operations.empty();
     whole = sequence.whole;
-    marked = std::exchange(marks, {}).steps();
+    marked = of_rank->marks.steps();
     sequence.sort();
-    steps = steps_of(rank_, std::exchange(sequence, {}), end_ns);
+    steps = steps_of(rank_, sequence, of_rank->end_ns);
   }
   void state(team::Archive& archive) override {
     archive(lines, any, whole, marked, steps.intervals, steps.anchors, steps.period);
     steps.rank = &rank_;
   }
+  void hand_over() override {
+    if (!lines.empty()) to[&rank_] = std::move(lines);
+  }
 
+  LinesOfRanks& to;  // of the job: from here they go into what is found, uncopied
   std::vector<read::StepLine> lines;
   bool any = false;    // there were calls
   bool whole = false;  // all of them were looked at
@@ -90,9 +101,16 @@ struct Calls : collect::Collector {
   RankSteps steps;
 
  private:
-  Sequence sequence;
-  Marks marks;
-  std::int64_t end_ns = 0;
+  struct Reading {
+    Sequence sequence{};
+    Marks marks{};
+    std::int64_t end_ns = 0;
+  };
+  Reading& reading() {
+    if (!reading_) reading_ = std::make_unique<Reading>();
+    return *reading_;
+  }
+  std::unique_ptr<Reading> reading_;  // from the rank's first line to its last
 };
 
 std::string names(const std::vector<const Process*>& ranks) {
@@ -211,16 +229,19 @@ std::optional<Found> marked(const std::vector<std::pair<const Process*, const Ca
 }
 
 // Returns the steps of the step lines if every rank has some.
-std::optional<Found> written(const std::vector<std::pair<const Process*, const Calls*>>& ranks) {
+std::optional<Found> written(const std::vector<std::pair<const Process*, const Calls*>>& ranks,
+                             LinesOfRanks& of_ranks) {
+  for (const auto& [rank, calls] : ranks) {
+    if (!of_ranks.contains(rank)) return std::nullopt;
+  }
   Found found{.how = How::mark, .whole_steps = true, .exact = true};
   std::vector<const Process*> lost;
   std::vector<const Process*> without_line;
   std::uint64_t dropped = 0;
   std::uint64_t launches = 0;
   for (const auto& [rank, calls] : ranks) {
-    if (calls->lines.empty()) return std::nullopt;
     bool whole = true;
-    std::vector<read::StepLine>& lines = found.lines[rank] = calls->lines;
+    std::vector<read::StepLine>& lines = found.lines[rank] = std::move(of_ranks.at(rank));
     std::ranges::stable_sort(lines, {}, &read::StepLine::from_ns);
     // Steps that the program marks go before those that were found until then.
     const bool marked = !std::ranges::all_of(lines, &read::StepLine::found);
@@ -281,14 +302,14 @@ std::optional<std::int64_t> step_at(const Found& found, const Process* rank, std
 
 namespace {
 
-Found found_in(const job::Job& job, const collect::Lines& lines) {
+Found found_in(const job::Job& job, const collect::Lines& lines, LinesOfRanks& of_ranks) {
   std::vector<std::pair<const Process*, const Calls*>> calling;
   std::vector<const Process*> cut;
   for (const Process* p : job.processes) {
     const Calls* calls = lines.of<Calls>(p);
     if (calls == nullptr) continue;
     const bool calls_others = !p->comms.empty() && calls->any;
-    if (!calls_others && calls->lines.empty() && calls->marked.empty()) continue;
+    if (!calls_others && !of_ranks.contains(p) && calls->marked.empty()) continue;
     calling.emplace_back(p, calls);
     if (!lines_are_whole(*p) || !calls->whole) cut.push_back(p);
   }
@@ -298,29 +319,32 @@ Found found_in(const job::Job& job, const collect::Lines& lines) {
                 "were found while it ran"};
   }
   // The lines of the whole run show steps better than the writer could while the program ran.
-  const std::optional<Found> exact = written(calling);
-  if (exact && (exact->how == How::mark || !cut.empty())) return *exact;
+  std::optional<Found> exact = written(calling, of_ranks);
+  if (exact && (exact->how == How::mark || !cut.empty())) return std::move(*exact);
   std::optional<Found> found = marked(calling);
   if (!found) {
     std::vector<RankSteps> ranks;
     for (const auto& [rank, calls] : calling) ranks.push_back(calls->steps);
     found = one_answer(std::move(ranks));
   }
-  if (exact && disagree(*found, *exact)) return *exact;
+  if (exact && disagree(*found, *exact)) return std::move(*exact);
   if (!cut.empty()) {
     found->unknown.push_back(names(cut) +
                              ": not every call has a line, so steps and their counts are of those "
                              "that have");
   }
-  return *found;
+  return std::move(*found);
 }
 
 }  // namespace
 
 void want(collect::Passes& passes, Found& to) {
-  passes.want(
-      [](const Process& rank, collect::Collectors& all) { collect::want<Calls>(rank, all); },
-      [&passes, &to](const collect::Lines& lines) { to = found_in(passes.job(), lines); });
+  const auto of_ranks = std::make_shared<LinesOfRanks>();
+  passes.want([of_ranks](const Process& rank,
+                         collect::Collectors& all) { collect::want<Calls>(rank, all, *of_ranks); },
+              [of_ranks, &passes, &to](const collect::Lines& lines) {
+                to = found_in(passes.job(), lines, *of_ranks);
+              });
 }
 
 Found find(const job::Job& job, const read::Traces& traces) {

@@ -24,7 +24,7 @@ Symbol::Kind kind_of(const read::Event& e) {
 }
 
 std::uint64_t given_of(const read::Event& e) {
-  const auto* type = std::ranges::find(kDtypes, e.dtype, &DtypeInfo::name);
+  const auto* type = std::ranges::find(kDtypes, std::string_view(e.dtype), &DtypeInfo::name);
   return e.bucket == Bucket::ALLGATHER && type != std::end(kDtypes) ? e.count * type->size : 0;
 }
 
@@ -38,13 +38,14 @@ void Sequence::add(const read::Event& e) {
     return;
   }
   // Batches may be copied by any function.
-  const std::string& name = e.bucket == Bucket::H2D ? "" : e.name;
-  const auto next = static_cast<std::uint32_t>(symbols.size());
-  const auto [number, added] = numbers_.try_emplace(
-      {name, e.comm.value_or(-1), e.count, e.dtype, e.peer.value_or(-1)}, next);
-  if (added)
+  const text::Kept name = e.bucket == Bucket::H2D ? text::Kept() : e.name;
+  std::uint32_t& number =
+      numbers_[{name, e.comm.value_or(-1), e.count, e.dtype, e.peer.value_or(-1)}].number;
+  if (number == UINT32_MAX) {
+    number = static_cast<std::uint32_t>(symbols.size());
     symbols.push_back({kind_of(e), e.name, e.comm.value_or(-1), e.count, e.bytes, given_of(e)});
-  operations.push_back({e.ts_ns, e.seq, number->second});
+  }
+  operations.push_back({e.ts_ns, e.seq, number});
 }
 
 void Sequence::sort() {

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
+#include "collect/known.h"
 #include "read/events.h"
 
 namespace tprof::steps {
@@ -42,9 +41,22 @@ class Sequence {
   bool whole = true;  // false: there were more than kMost
 
  private:
-  std::map<std::tuple<std::string, std::int64_t, std::uint64_t, std::string, std::int64_t>,
-           std::uint32_t>
-      numbers_;
+  struct Key {
+    text::Kept name;
+    std::int64_t comm;
+    std::uint64_t count;
+    text::Kept dtype;
+    std::int64_t peer;
+
+    std::uint64_t hash() const {
+      return collect::hash_of(name, comm, static_cast<std::int64_t>(count), dtype, peer);
+    }
+    auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr)
+  };
+  struct Number {
+    std::uint32_t number = UINT32_MAX;
+  };
+  collect::Known<Key, Number> numbers_;
 };
 
 }  // namespace tprof::steps

@@ -28,6 +28,7 @@ struct TheirCalls : collect::Collector {
   void state(team::Archive& archive) override {
     for (const auto& [number, arrival] : late) archive(arrival->step);
   }
+  bool is_done() const override { return true; }
 
   const Numbers& late;
   const steps::Found& found;

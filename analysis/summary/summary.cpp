@@ -86,6 +86,7 @@ void read_lines(const job::Job& job, const read::Traces& traces, const SummaryOp
   if (options.sites) want_sites(passes, s.sites);
   if (options.with_lines) options.with_lines(passes, s);
   want_times();
+  if (wants_steps) passes.keep_lines();
   passes.read();
   if (options.steps || only) {
     want_step_totals(passes, s.found, only.value_or(StepList{}), s.steps.emplace());

@@ -19,21 +19,14 @@ constexpr std::int64_t kAtOnceNs = 50'000;
 bool blocks(const read::Event& e) {
   const bool between = e.bucket == Bucket::H2D || e.bucket == Bucket::D2H;
   return between &&
-         (e.host_memory == HostMemory::pageable || e.name.find("Async") == std::string::npos);
+         (e.host_memory == HostMemory::pageable || e.name.str().find("Async") == std::string::npos);
 }
 
 }  // namespace
 
 RankLines::RankLines(const read::Process& rank, std::vector<Step> steps, RankFacts& facts,
-                     const LastCame* last_came)
-    : Collector(rank), steps_(std::move(steps)), facts_(facts), last_came_(last_came) {}
-
-// Not before the rank's turn: collectors of all ranks are made before the first is read.
-void RankLines::know_buckets() {
-  for (const read::Row& row : read::rows_of(rank_)) {
-    if (!is_copy(row.bucket)) buckets_.try_emplace(std::string(row.name), row.bucket);
-  }
-}
+                     const CameLines& came)
+    : Collector(rank), steps_(std::move(steps)), facts_(facts), came_(came) {}
 
 bool RankLines::room() {
   too_many_ =
@@ -52,17 +45,15 @@ void RankLines::device_time(const read::DeviceTime& t) {
   const Span span{t.ts_ns, t.ts_ns + t.dur_ns};
   if (t.launch) return computes_.push_back(span);  // a graph has its kernels in it
   if (!t.comm) return;
-  if (buckets_.empty()) know_buckets();
-  const auto bucket = buckets_.find(t.name);
-  if (bucket == buckets_.end()) return;
-  const auto came = last_came_ == nullptr ? std::nullopt : last_came_->of(rank_, t);
+  if (came_.bucket == nullptr) return;
+  const std::optional<Came>& came = came_.came;
   collectives_.push_back(
       {.on_device = span,
        .all_there_ns = came ? std::clamp(came->at_ns, span.from_ns, span.to_ns) : span.to_ns,
        .called_ns = t.ts_ns - t.queued_ns,
        .thread = t.thread,
        .comm = *t.comm,
-       .bucket = bucket->second,
+       .bucket = *came_.bucket,
        .receives = t.name == "ncclRecv",
        .step = SIZE_MAX});
 }
@@ -94,28 +85,27 @@ void RankLines::end() {
       s.counts = s.counts && s.cell->known();
       facts_.steps += s.counts ? 1 : 0;
     }
-    Spans hiding = computes_;
-    hiding.insert(hiding.end(), waits.begin(), waits.end());
-    join(hiding);
-    count_exposed(hiding);
+    count_exposed(either(computes_, waits));
     count_gathers();
-    Spans works = std::move(communicates);
-    for (const Spans* s : {&computes_, &unsure_}) works.insert(works.end(), s->begin(), s->end());
-    join(works);
+    const Spans works = either(either(communicates, computes_), unsure_);
     count_blocking(works);
     find_hosts_lead(works);
   }
-  buckets_ = {};
-  collectives_ = {};
-  copies_ = {};
-  computes_ = {};
-  unsure_ = {};
+  // {} would keep their room, of all ranks.
+  collectives_ = std::vector<Collective>();
+  copies_ = std::vector<Copy>();
+  computes_ = Spans();
+  unsure_ = Spans();
 }
 
 // A host may run steps ahead of its device. A step of the device begins where it is through with
 // what was called in the step before; where the host waits for the device, that is the mark itself.
 void RankLines::put_in_steps() {
-  std::ranges::sort(collectives_, {}, &Collective::called_ns);
+  const auto unordered = std::ranges::adjacent_find(collectives_, std::ranges::greater_equal(),
+                                                    &Collective::called_ns);
+  if (unordered != collectives_.end()) {
+    std::ranges::sort(collectives_, {}, &Collective::called_ns);
+  }
   std::int64_t done = INT64_MIN;
   auto next = collectives_.begin();
   for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -133,26 +123,30 @@ void RankLines::put_in_steps() {
 }
 
 void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
-  const Spans hidden = common(communicates, computes_);
-  const Spans hidden_waits = common(waits, computes_);
-  Spans surely_not_alone = computes_;
-  surely_not_alone.insert(surely_not_alone.end(), communicates.begin(), communicates.end());
-  join(surely_not_alone);
+  const Spans both = common(communicates, computes_);
+  const Spans both_waits = common(waits, computes_);
+  Cover computing(computes_);
+  Cover unsure(unsure_);
+  Cover communicating(communicates);
+  Cover waiting(waits);
+  Cover hidden(both);
+  Cover hidden_waits(both_waits);
+  const Spans surely_not_alone = either(computes_, communicates);
   for (const Step& s : steps_) {
     const std::int64_t from = s.on_device.from_ns;
     const std::int64_t to = s.on_device.to_ns;
     const std::int64_t followed = std::min(to, followed_.to_ns) - std::max(from, followed_.from_ns);
     if (to <= from || followed * 10 < (to - from) * 9) continue;
-    const auto in = [&](const Spans& spans) { return covered(spans, from, to); };
+    const auto in = [&](Cover& cover) { return cover(from, to); };
     const std::int64_t together = in(hidden);
     Cell& cell = *s.cell;
     cell.length = static_cast<float>(to - from);
-    cell.compute = static_cast<float>(in(computes_));
-    cell.unsure = static_cast<float>(in(unsure_));
+    cell.compute = static_cast<float>(in(computing));
+    cell.unsure = static_cast<float>(in(unsure));
     cell.hidden = static_cast<float>(together);
-    cell.exposed = static_cast<float>(in(communicates)-together);
-    cell.missing = static_cast<float>(in(waits));
-    cell.wait = static_cast<float>(in(waits)-in(hidden_waits));
+    cell.exposed = static_cast<float>(in(communicating)-together);
+    cell.missing = static_cast<float>(in(waiting));
+    cell.wait = static_cast<float>(in(waiting)-in(hidden_waits));
     const auto first = first_behind(surely_not_alone, from);
     const std::int64_t works =
         first == surely_not_alone.end() ? to : std::clamp(first->from_ns, from, to);
@@ -212,6 +206,7 @@ void RankLines::count_exposed(const Spans& hiding) {
     std::uint64_t passes = 0;
   };
   std::map<std::int64_t, Comm> comms;
+  Cover hidden(hiding);
   for (const Collective& c : collectives_) {
     Comm& comm = comms[c.comm];
     const std::int64_t was_free = std::exchange(comm.free_ns, c.on_device.to_ns);
@@ -219,7 +214,7 @@ void RankLines::count_exposed(const Spans& hiding) {
     const std::int64_t to = c.on_device.to_ns;
     // Without waiting for other ranks.
     const std::int64_t from = c.all_there_ns < to ? c.all_there_ns : c.on_device.from_ns;
-    const std::int64_t ns = to - from - covered(hiding, from, to);
+    const std::int64_t ns = to - from - hidden(from, to);
     const bool now = backward_.contains(c.thread);
     Exposed& all = facts_.exposed[static_cast<std::size_t>(c.bucket)];
     all.ns += ns;
@@ -250,7 +245,10 @@ void RankLines::count_gathers() {
     }
     if (lengths.empty()) continue;
     join(taken);
-    const Spans taken_computing = common(taken, computes_);
+    const Spans both = common(taken, computes_);
+    Cover computing(computes_);
+    Cover computing_before(computes_);
+    Cover taken_computing(both);
     // One that takes far longer than its like waits for another rank, and could not be hidden.
     std::ranges::nth_element(lengths,
                              lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2));
@@ -264,11 +262,10 @@ void RankLines::count_gathers() {
       const bool first = std::exchange(step, c->step) != c->step;
       const std::int64_t before = std::exchange(gathered, to);
       if (first || c->step == SIZE_MAX || !steps_[c->step].counts) continue;
-      const std::int64_t exposed = to - from - covered(computes_, from, to);
+      const std::int64_t exposed = to - from - computing(from, to);
       // While the device computed and nothing else was on the communicator, it could have run.
       const std::int64_t room =
-          before < from ? covered(computes_, before, from) - covered(taken_computing, before, from)
-                        : 0;
+          before < from ? computing_before(before, from) - taken_computing(before, from) : 0;
       const std::int64_t gain = std::min({exposed, usual, room});
       ++facts_.gathers;
       if (gain * 4 < to - from) continue;

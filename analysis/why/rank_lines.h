@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "collect/lines.h"
+#include "why/came_lines.h"
 #include "why/spans.h"
 #include "why/times.h"
 
@@ -23,9 +22,9 @@ class RankLines : public collect::Collector {
     bool counts;
     Span on_device{};
   };
-  // `steps`: the rank's own, ascending. `last_came` may be null.
+  // `steps`: the rank's own, ascending.
   RankLines(const read::Process& rank, std::vector<Step> steps, RankFacts& facts,
-            const LastCame* last_came);
+            const CameLines& came);
 
   bool wants_times() const override { return true; }
   bool wants_busy() const override { return true; }
@@ -38,6 +37,7 @@ class RankLines : public collect::Collector {
     for (const Step& s : steps_) archive(*s.cell);
     archive(facts_);
   }
+  bool is_done() const override { return true; }
 
  private:
   // A call of NCCL; also a message to one other rank.
@@ -57,7 +57,6 @@ class RankLines : public collect::Collector {
     bool to_device;
     std::uint64_t bytes;
   };
-  void know_buckets();
   bool room();
   void put_in_steps();
   void fill_cells(const Spans& communicates, const Spans& waits);
@@ -69,8 +68,7 @@ class RankLines : public collect::Collector {
 
   std::vector<Step> steps_;
   RankFacts& facts_;
-  const LastCame* last_came_;
-  std::map<std::string, Bucket, std::less<>> buckets_;  // of functions, as the ledger has them
+  const CameLines& came_;
   std::vector<Collective> collectives_;
   std::vector<Copy> copies_;
   Spans computes_;

@@ -18,7 +18,9 @@ using Spans = std::vector<Span>;
 
 // Puts them in order and makes one of those that touch; empty ones go.
 inline void join(Spans& spans) {
-  std::ranges::sort(spans, {}, &Span::from_ns);
+  if (!std::ranges::is_sorted(spans, {}, &Span::from_ns)) {
+    std::ranges::sort(spans, {}, &Span::from_ns);
+  }
   std::size_t kept = 0;
   for (const Span& s : spans) {
     if (s.to_ns <= s.from_ns) continue;
@@ -36,13 +38,42 @@ inline Spans::const_iterator first_behind(const Spans& spans, std::int64_t at) {
   return std::ranges::upper_bound(spans, at, {}, &Span::to_ns);
 }
 
-// Returns how much of [from, to) they cover.
-inline std::int64_t covered(const Spans& spans, std::int64_t from, std::int64_t to) {
-  std::int64_t ns = 0;
-  for (auto s = first_behind(spans, from); s != spans.end() && s->from_ns < to; ++s) {
-    ns += std::min(s->to_ns, to) - std::max(s->from_ns, from);
+// How much of a time they cover. Most times that are asked for are just behind the one before.
+class Cover {
+ public:
+  explicit Cover(const Spans& spans) : spans_(spans) {}
+
+  std::int64_t operator()(std::int64_t from, std::int64_t to) {
+    auto s = spans_.begin() + static_cast<std::ptrdiff_t>(near_);
+    if (s != spans_.begin() && std::prev(s)->to_ns > from) {
+      s = first_behind(spans_, from);
+    } else {
+      for (int i = 0; s != spans_.end() && s->to_ns <= from; ++s) {
+        if (++i == 8) {
+          s = std::ranges::upper_bound(s, spans_.end(), from, {}, &Span::to_ns);
+          break;
+        }
+      }
+    }
+    near_ = static_cast<std::size_t>(s - spans_.begin());
+    std::int64_t ns = 0;
+    for (; s != spans_.end() && s->from_ns < to; ++s) {
+      ns += std::min(s->to_ns, to) - std::max(s->from_ns, from);
+    }
+    return ns;
   }
-  return ns;
+
+ private:
+  const Spans& spans_;
+  std::size_t near_ = 0;  // the first that ends behind the last `from`
+};
+
+// Returns what is in one of them.
+inline Spans either(const Spans& a, const Spans& b) {
+  Spans all(a.size() + b.size());
+  std::ranges::merge(a, b, all.begin(), {}, &Span::from_ns, &Span::from_ns);
+  join(all);
+  return all;
 }
 
 // Returns what is in both.

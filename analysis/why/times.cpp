@@ -138,7 +138,7 @@ void want_times(collect::Passes& passes, const steps::Found& found, const LastCa
                            s > 0 || times.steps.size() < 3});
         });
         collect::want<RankLines>(rank, all, std::move(steps), times.facts[place->second],
-                                 last_came);
+                                 want_came(rank, all, last_came));
       },
       [&times](const collect::Lines&) {
         leave_out_unknown(times);

@@ -238,44 +238,64 @@ std::int64_t LastCame::on_clock(const read::Process& rank, std::int64_t at_ns) c
   return first_guess - (on_axis(rank, first_guess) - at_ns);
 }
 
-std::optional<Came> LastCame::at(const read::Process& rank, std::int64_t comm,
-                                 std::uint64_t seq) const {
-  const read::Comm* its = read::comm_of(rank, comm);
-  if (its == nullptr || seq % meetings_->stride() != 0) return std::nullopt;
-  const auto of_comm = comms_.find(std::string_view(its->id));
-  const std::size_t place = seq / meetings_->stride();
-  if (of_comm == comms_.end() || place >= of_comm->second.came.size()) return std::nullopt;
-  const std::int64_t came = of_comm->second.came[place];
-  if (came == 0) return std::nullopt;
-  return Came{on_clock(rank, came), of_comm->second.size_classes[place]};
+LastCameTo::LastCameTo(const LastCame& all, const read::Process& rank)
+    : all_(all),
+      rank_(rank),
+      host_(all.meetings_->hosts().of(rank)),
+      base_ns_(all.meetings_->hosts().on_axis(rank, 0)),
+      zero_ns_(on_axis(0)) {
+  const auto messages = all.messages_.find(&rank);
+  messages_ = messages == all.messages_.end() ? nullptr : &messages->second;
 }
 
-std::optional<Came> LastCame::at_message(const read::Process& rank, std::int64_t called_ns,
-                                         bool sends) const {
-  const auto of_rank = messages_.find(&rank);
-  if (of_rank == messages_.end()) return std::nullopt;
+std::int64_t LastCameTo::on_axis(std::int64_t ts_ns) const {
+  return all_.clocks_.clocks.aligned(host_, base_ns_ + ts_ns);
+}
+
+std::optional<Came> LastCameTo::collective(std::int64_t comm, std::uint64_t seq) {
+  auto on = on_.find(comm);
+  if (on == on_.end()) {
+    const read::Comm* its = read::comm_of(rank_, comm);
+    if (its == nullptr) return std::nullopt;
+    const auto found = all_.comms_.find(std::string_view(its->id));
+    on = on_.emplace(comm, found == all_.comms_.end() ? nullptr : &found->second).first;
+  }
+  const std::uint64_t stride = all_.meetings_->stride();
+  const std::uint64_t place = seq / stride;
+  if (on->second == nullptr || seq % stride != 0 || place >= on->second->came.size()) {
+    return std::nullopt;
+  }
+  const std::int64_t came = on->second->came[place];
+  if (came == 0) return std::nullopt;
+  const std::int64_t first_guess = came - zero_ns_;
+  return Came{first_guess - (on_axis(first_guess) - came), on->second->size_classes[place]};
+}
+
+std::optional<Came> LastCameTo::message(std::int64_t called_ns, bool sends) const {
+  if (messages_ == nullptr) return std::nullopt;
   const auto end =
-      std::ranges::lower_bound(of_rank->second, std::pair(called_ns, sends), {},
-                               [](const End& e) { return std::pair(e.called_ns, e.sends); });
-  if (end == of_rank->second.end() || end->called_ns != called_ns || end->sends != sends) {
+      std::ranges::lower_bound(*messages_, std::pair(called_ns, sends), {},
+                               [](const auto& e) { return std::pair(e.called_ns, e.sends); });
+  if (end == messages_->end() || end->called_ns != called_ns || end->sends != sends) {
     return std::nullopt;
   }
   return Came{end->came_ns, end->size_class};
 }
 
-std::optional<Came> LastCame::of(const read::Process& rank, const read::DeviceTime& t) const {
+std::optional<Came> LastCameTo::of(const read::DeviceTime& t) {
   if (!t.comm || !t.seq) return std::nullopt;
-  const bool sends = t.name == "ncclSend";
-  if (sends || t.name == "ncclRecv") return at_message(rank, t.ts_ns - t.queued_ns, sends);
-  return at(rank, *t.comm, *t.seq);
+  static const text::Kept kSend("ncclSend");
+  static const text::Kept kReceive("ncclRecv");
+  const bool sends = t.name == kSend;
+  if (sends || t.name == kReceive) return message(t.ts_ns - t.queued_ns, sends);
+  return collective(*t.comm, *t.seq);
 }
 
 void want_transfers(collect::Passes& passes, Transfers& to) {
-  passes.want([](const read::Process&, collect::Collectors&) {},
-              [meetings = diagnose::want_meetings(passes), messages = want_messages(passes),
-               &passes, &to](const collect::Lines&) {
-                if (meetings->on_device()) to = Finder(passes.job(), meetings, *messages).run();
-              });
+  passes.then(
+      [meetings = diagnose::want_meetings(passes), messages = want_messages(passes), &passes, &to] {
+        if (meetings->on_device()) to = Finder(passes.job(), meetings, *messages).run();
+      });
 }
 
 }  // namespace tprof::why

@@ -57,12 +57,6 @@ class LastCame {
   void add(const Message& m, std::int64_t sender_ns, std::int64_t receiver_ns);
   void all_are_added();
 
-  // Nullopt: not known.
-  std::optional<Came> at(const read::Process& rank, std::int64_t comm, std::uint64_t seq) const;
-  std::optional<Came> at_message(const read::Process& rank, std::int64_t called_ns,
-                                 bool sends) const;
-  std::optional<Came> of(const read::Process& rank, const read::DeviceTime& t) const;
-
   std::int64_t on_axis(const read::Process& rank, std::int64_t ts_ns) const;
 
  private:
@@ -77,12 +71,33 @@ class LastCame {
     std::uint8_t size_class;
     std::int64_t came_ns;  // the other one, on the clock of this
   };
+  friend class LastCameTo;
   std::int64_t on_clock(const read::Process& rank, std::int64_t at_ns) const;
 
   std::shared_ptr<const diagnose::Meetings> meetings_;
   diagnose::HostClocks clocks_;
   std::map<std::string, Collectives, std::less<>> comms_;
   std::map<const read::Process*, std::vector<End>> messages_;
+};
+
+// The same for the calls of one rank, whose lines all ask for it.
+class LastCameTo {
+ public:
+  LastCameTo(const LastCame& all, const read::Process& rank);
+  std::optional<Came> of(const read::DeviceTime& t);  // nullopt: not known
+
+ private:
+  std::optional<Came> collective(std::int64_t comm, std::uint64_t seq);
+  std::optional<Came> message(std::int64_t called_ns, bool sends) const;
+  std::int64_t on_axis(std::int64_t ts_ns) const;
+
+  const LastCame& all_;
+  const read::Process& rank_;
+  std::size_t host_;
+  std::int64_t base_ns_;                                     // on its host's axis
+  std::int64_t zero_ns_;                                     // on the axis of all
+  const std::vector<LastCame::End>* messages_;               // null: none
+  std::map<std::int64_t, const LastCame::Collectives*> on_;  // by communicator; null: none
 };
 
 struct Transfers {

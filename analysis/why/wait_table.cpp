@@ -7,6 +7,7 @@
 
 #include "diagnose/agreement.h"
 #include "stats/totals.h"
+#include "why/came_lines.h"
 
 namespace tprof::why {
 namespace {
@@ -26,24 +27,20 @@ struct Shared {
 // Splits the calls of one rank.
 class SpentLines : public collect::Collector {
  public:
-  SpentLines(const read::Process& rank, const steps::Found& found, const LastCame& last_came,
+  SpentLines(const read::Process& rank, const steps::Found& found, const CameLines& came,
              Shared& to)
-      : Collector(rank), last_came_(last_came), to_(to) {
+      : Collector(rank), came_(came), to_(to) {
     const auto steps = found.ranks.find(&rank);
     if (steps != found.ranks.end()) steps_ = &steps->second;
   }
 
   bool wants_times() const override { return true; }
   void device_time(const read::DeviceTime& t) override {
-    if (t.launch || !t.comm) return;
-    if (buckets_.empty()) know_buckets();
-    const auto bucket = buckets_.find(t.name);
-    if (bucket == buckets_.end()) return;
-    const auto came = last_came_.of(rank_, t);
+    const std::optional<Came>& came = came_.came;
     if (!came || kinds_.size() >= kMostKinds) return;
     const std::int64_t wait = std::clamp<std::int64_t>(came->at_ns - t.ts_ns, 0, t.dur_ns);
     const Spent spent{1, wait, t.dur_ns - wait};
-    Kind& kind = kinds_[{*t.comm, bucket->second, came->size_class}];
+    Kind& kind = kinds_[{*t.comm, *came_.bucket, came->size_class}];
     kind.all += spent;
     const steps::Interval* step =
         steps_ == nullptr ? nullptr : steps::interval_at(*steps_, t.ts_ns - t.queued_ns);
@@ -54,8 +51,8 @@ class SpentLines : public collect::Collector {
     }
   }
 
-  void end() override { buckets_.clear(); }  // other ranks follow
   void state(team::Archive& archive) override { archive(kinds_); }
+  bool is_done() const override { return true; }
 
   void hand_over() override {
     for (const auto& [key, kind] : kinds_) {
@@ -74,21 +71,15 @@ class SpentLines : public collect::Collector {
   }
 
  private:
-  void know_buckets() {
-    for (const read::Row& row : read::rows_of(rank_)) {
-      if (!is_copy(row.bucket)) buckets_.try_emplace(std::string(row.name), row.bucket);
-    }
-  }
   struct Kind {
     Spent all{};
     Spent in_steps{};
     std::map<std::int64_t, Spent> steps{};
   };
 
-  const LastCame& last_came_;
+  const CameLines& came_;
   Shared& to_;
   const std::vector<steps::Interval>* steps_ = nullptr;
-  std::map<std::string, Bucket, std::less<>> buckets_{};
   std::map<std::tuple<std::int64_t, Bucket, std::int64_t>, Kind> kinds_{};
 };
 
@@ -161,7 +152,8 @@ void want_wait_table(collect::Passes& passes, const steps::Found& found, const T
   shared->stride = found.steps.size() / kMostSteps + 1;
   passes.want(
       [&found, &transfers, shared](const read::Process& rank, collect::Collectors& all) {
-        collect::want<SpentLines>(rank, all, found, *transfers.last_came, *shared);
+        collect::want<SpentLines>(rank, all, found, want_came(rank, all, transfers.last_came.get()),
+                                  *shared);
       },
       [&transfers, shared, peak, &to](const collect::Lines&) {
         add_meetings(transfers, peak, shared->rows);

@@ -54,11 +54,11 @@ double exposed_ns(const Evidence& e, const text::Ranks& ranks, Bucket bucket) {
 
 void want(collect::Passes& passes, const steps::Found& found, Why& to) {
   want_transfers(passes, to.transfers);
-  const auto nothing = [](const read::Process&, collect::Collectors&) {};
-  passes.want(nothing, [&, nothing](const collect::Lines&) {
+  passes.then([&] {
     want_times(passes, found, to.transfers.last_came.get(), to.times);
     want_wait_table(passes, found, to.transfers, to.peak, to.waits);
-    passes.want(nothing, [&](const collect::Lines&) { find_causes(passes.job(), to); });
+    passes.want([](const read::Process&, collect::Collectors&) {}, [](const collect::Lines&) {});
+    passes.then([&] { find_causes(passes.job(), to); });
   });
 }
 
