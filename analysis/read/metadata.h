@@ -13,18 +13,20 @@
 
 namespace tprof::read {
 
+using std::string_view_literals::operator""sv;
+
 // The writer puts the name first, so one comparison tells the few lines that matter here from
 // millions of events. A name that begins with an escape may be any name.
 inline bool is_metadata(std::string_view line) {
-  return line.starts_with("{\"name\":\"tprof_") || line.starts_with("{\"name\":\"\\");
+  return line.starts_with("{\"name\":\"tprof_"sv) || line.starts_with("{\"name\":\"\\"sv);
 }
 // True for an NVTX range or a scope. The program chooses its name, which may be any text.
 inline bool is_range(std::string_view line) {
-  return line.starts_with("{\"cat\":\"NVTX\",");
+  return line.starts_with("{\"cat\":\"NVTX\","sv);
 }
 // True for a counter of the program, which chooses its name and the keys of its values.
 inline bool is_counter(std::string_view line) {
-  return line.starts_with("{\"cat\":\"COUNTER\",");
+  return line.starts_with("{\"cat\":\"COUNTER\","sv);
 }
 // True for both: the name says nothing about what kind of line it is.
 inline bool is_named_by_program(std::string_view line) {
@@ -32,27 +34,28 @@ inline bool is_named_by_program(std::string_view line) {
 }
 // The writer puts the phase next, so most ranges need no further look.
 inline bool is_closed_range(std::string_view line) {
-  return line.starts_with("{\"cat\":\"NVTX\",\"ph\":\"X\",");
+  return line.starts_with("{\"cat\":\"NVTX\",\"ph\":\"X\","sv);
 }
 // True for a call's device time, which has a line of its own.
 inline bool is_device_time(std::string_view line) {
-  return line.starts_with("{\"cat\":\"DEVICE\",");
+  return line.starts_with("{\"cat\":\"DEVICE\","sv);
 }
 // True for an interval in which a device computed.
 inline bool is_busy(std::string_view line) {
-  return line.starts_with("{\"cat\":\"BUSY\",");
+  return line.starts_with("{\"cat\":\"BUSY\","sv);
 }
-// True for the arrow from a call to its device time, in a merged trace.
-inline bool is_flow(std::string_view line) {
-  return line.starts_with("{\"cat\":\"FLOW\",");
+// True for what merge adds for viewers: arrows, lanes of steps and exposed time, rates. Nobody else
+// reads them, and another merge writes its own.
+inline bool is_of_merge(std::string_view line) {
+  return line.starts_with("{\"cat\":\"FLOW\","sv) || line.starts_with("{\"cat\":\"LANE\","sv);
 }
 // True for another tool's line in a merged trace.
 inline bool is_other(std::string_view line) {
-  return line.starts_with("{\"cat\":\"OTHER,");
+  return line.starts_with("{\"cat\":\"OTHER,"sv);
 }
 inline bool begins_as_a_line(std::string_view line) {
   return line.starts_with("{\"name\":\"") || is_named_by_program(line) || is_device_time(line) ||
-         is_busy(line) || is_flow(line) || is_other(line);
+         is_busy(line) || is_of_merge(line) || is_other(line);
 }
 
 // Takes the metadata lines of one file in their order. A merged trace holds many processes: each

@@ -10,10 +10,16 @@
 
 namespace tprof::read {
 
+// Where a line's arguments stand, for who writes them again.
+struct OwnArguments {
+  std::string_view all;     // from the first behind "op" on, with all that ends the line
+  std::string_view queued;  // of a device time, its value
+};
+
 // A collective, a transfer or a copy that returned without an error. The value of `e` from an
 // earlier line is overwritten, and its strings' room used again.
-bool own_call(std::string_view line, Event& e);
-bool own_device_time(std::string_view line, DeviceTime& t);
+bool own_call(std::string_view line, Event& e, OwnArguments* arguments = nullptr);
+bool own_device_time(std::string_view line, DeviceTime& t, OwnArguments* arguments = nullptr);
 bool own_busy(std::string_view line, Busy& b);
 
 }  // namespace tprof::read
