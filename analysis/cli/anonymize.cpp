@@ -149,8 +149,7 @@ int anonymize(const Options& o) {
   }
   for (const read::Trace& trace : traces.traces) note_running(trace);
   if (all.left_out != 0) {
-    fmt::print(stderr, "note: {} lines left out: they are not the contract's\n",
-               all.left_out);
+    fmt::print(stderr, "note: {} lines left out: they are not the contract's\n", all.left_out);
   }
   fmt::print(stderr, "{}: {} {}, {}; look at it before you publish it\n",
              text::printable(o.output.string()), used_names.size(),

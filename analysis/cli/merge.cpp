@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -10,6 +11,7 @@
 #include "diagnose/names.h"
 #include "export/merge_filter.h"
 #include "export/merge_plan.h"
+#include "export/timeline.h"
 #include "interpose/format/settings.h"
 #include "read/error.h"
 #include "read/node_files.h"
@@ -34,9 +36,15 @@ std::uint64_t most_bytes(const Options& o, bool gzip) {
       fmt::format("--max-size: expected a size such as 500M or 4G, found '{}'", o.max_size));
 }
 
-void require_size(const std::vector<trace_export::Part>& parts, const filter::Selection& asked,
-                  std::uint64_t most, bool gzip) {
-  const std::uint64_t bytes = trace_export::estimated_bytes(parts, asked);
+// How much larger the lines become at most, by names, arrows and lanes: measured with device times.
+constexpr double kGrowth = 2.25;
+
+bool fits_with_arrows(std::uint64_t bytes, std::uint64_t most) {
+  return static_cast<double>(bytes) * kGrowth <= static_cast<double>(most);
+}
+
+void require_size(std::uint64_t bytes, const filter::Selection& asked, std::uint64_t most,
+                  bool gzip) {
   if (bytes <= most) return;
   const std::vector<std::int64_t>& ranks = asked.job().ranks;
   const auto fit = static_cast<std::size_t>(static_cast<double>(ranks.size()) *
@@ -55,6 +63,7 @@ void require_size(const std::vector<trace_export::Part>& parts, const filter::Se
 
 std::vector<trace_export::BadPart> written(const std::vector<trace_export::Part>& parts,
                                            const std::vector<trace_export::Beside>& beside,
+                                           const trace_export::Timeline& timeline,
                                            const trace_export::TimeAxis& axis,
                                            const std::string& only, bool gzip,
                                            trace_export::Output& output) {
@@ -64,7 +73,7 @@ std::vector<trace_export::BadPart> written(const std::vector<trace_export::Part>
     bytes += std::filesystem::file_size(part.trace->source.file, ignored);
   }
   Progress progress("merging", bytes, Of::bytes);
-  return trace_export::write_chrome(parts, beside, axis.clocks(), only, gzip, output,
+  return trace_export::write_chrome(parts, beside, timeline, axis.clocks(), only, gzip, output,
                                     [&](std::uint64_t done) { progress(done); });
 }
 
@@ -96,7 +105,7 @@ int merge(const Options& o) {
   if (files.empty()) throw read::BadInput(o.paths[0], "no rank files but the output itself");
   read::Traces traces = load(files);
   const job::Job job = job::one_job(traces, o.choice);
-  const trace_export::TimeAxis axis(job, traces, o.clock);
+  trace_export::TimeAxis axis(job, traces, o.clock, trace_export::TimeAxis::Unread{});
   // A process that holds several ranks comes as a whole: its header and its ledger are those of all
   // its ranks.
   const filter::Selection asked(job, traces, only,
@@ -108,22 +117,30 @@ int merge(const Options& o) {
   const std::vector<trace_export::OtherFile> others =
       trace_export::other_files(o.with, chosen, traces);
   std::vector<read::Trace> nodes = read::node_files_beside(traces, traces.skipped);
-  steps::Found found;
-  if (o.positions) found = steps::find(job, traces);
   filter::Words told = only.words;
   if (!told.comms.empty()) told.comms = "some";
   std::uint64_t size = 0;
+  bool arrows = true;
+  // The clocks are found by all ranks, whichever are written.
+  bool axis_is_read = chosen.size() != job.processes.size();
+  if (axis_is_read) axis.read(job, traces);
   for (;;) {
+    const std::uint64_t bytes = trace_export::estimated_bytes(
+        trace_export::parts_of(traces, trace_export::unplaced(chosen)), asked);
+    if (!o.force) require_size(bytes, asked, most, gzip);
+    arrows = o.force || fits_with_arrows(bytes, most);
+    trace_export::TimeAxis* const unread = std::exchange(axis_is_read, true) ? nullptr : &axis;
+    trace_export::Timeline timeline(asked.job(), traces, chosen, asked, arrows, unread);
     auto members = trace_export::placements(job, axis, chosen, others);
-    if (o.positions) trace_export::add_positions(members, found);
+    timeline.place(members);
+    if (o.positions) trace_export::add_positions(members, timeline.found());
     trace_export::add_filter(members, asked);
     auto parts = trace_export::parts_of(traces, members);
-    if (!o.force) require_size(parts, asked, most, gzip);
     const std::size_t of_ranks = parts.size();
     trace_export::add_nodes(nodes, parts);
     trace_export::Output output(o.output, gzip);
-    const auto bad =
-        written(parts, trace_export::placed(others, members), axis, told.sentence(), gzip, output);
+    const auto bad = written(parts, trace_export::placed(others, members), timeline, axis,
+                             told.sentence(), gzip, output);
     if (bad.empty()) {
       output.close();
       size = output.size();
@@ -140,6 +157,12 @@ int merge(const Options& o) {
   say_filter(asked);
   if (const std::string clocks = axis.sentence(); !clocks.empty()) {
     fmt::print(stderr, "note: {}\n", clocks);
+  }
+  if (!arrows) {
+    fmt::print(stderr,
+               "note: no arrows between ranks, so that it does not become larger than {}: "
+               "merge less, or give --force\n",
+               text::bytes(most));
   }
   for (const std::string& note : trace_export::notes(others))
     fmt::print(stderr, "note: {}\n", note);

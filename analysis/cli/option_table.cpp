@@ -118,7 +118,11 @@ Examples:
   tprof merge tprof-traces/train-20260101-120000-0 -o trace.json.gz
   tprof merge DIR -o first-node.json --ranks 0-7 --steps 10-12
   tprof merge DIR -o both.json.gz --with 'profiler/*.pt.trace.json.gz'
-Open the result in https://ui.perfetto.dev, or give it to tprof summary.)",
+Open the result in https://ui.perfetto.dev, or give it to tprof summary. Beside the lines of the
+ranks it has lanes of their steps and of exposed communication, bytes per second by bucket, and
+arrows: from a call to its time on the device, from a send to its receive, and between the ranks of
+a collective, in the order in which they came. Arrows between ranks are left out where the result
+might become larger than --max-size with them.)",
        merge,
        {{"PATH", &o.paths, "folder of rank files, or rank files", nullptr},
         {"-o,--output", &o.output, "the merged trace; FILE.gz is compressed, - is standard output",

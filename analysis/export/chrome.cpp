@@ -6,15 +6,13 @@
 #include <optional>
 #include <thread>
 
-#include "export/flows.h"
 #include "export/other_chrome.h"
 #include "export/other_lines.h"
+#include "export/part_editor.h"
+#include "export/timeline.h"
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/schema.h"
 #include "read/error.h"
-#include "read/json.h"
-#include "read/metadata.h"
-#include "read/process.h"
 
 namespace tprof::trace_export {
 namespace {
@@ -25,8 +23,7 @@ using Json = nlohmann::ordered_json;
 // cost more in page faults than the editing itself.
 struct Slot {
   read::Block block;
-  LineEditor editor;
-  simdjson::dom::parser parser;
+  PartEditor editor;
   std::string text;
   Piece piece;
   std::future<void> work;
@@ -37,8 +34,10 @@ struct Slot {
 // number bounds the memory. Nothing more is written after a part that can't be read.
 class Pipeline {
  public:
-  explicit Pipeline(Output& output)
-      : output_(output), slots_(std::clamp(std::thread::hardware_concurrency(), 1U, 16U) + 1) {}
+  Pipeline(Output& output, std::int64_t window_ns)
+      : rates_(window_ns),
+        output_(output),
+        slots_(std::clamp(std::thread::hardware_concurrency(), 1U, 16U) + 1) {}
 
   // Returns the next slot, after writing what it held.
   Slot& next_slot() {
@@ -60,6 +59,7 @@ class Pipeline {
   bool leaves_out(const Part& part) const {
     return std::ranges::any_of(bad_, [&](const BadPart& bad) { return bad.part == &part; });
   }
+  const Rates& rates() const { return rates_; }  // of what was written
   std::vector<BadPart> bad() && { return std::move(bad_); }
 
  private:
@@ -70,71 +70,18 @@ class Pipeline {
     } catch (const read::BadInput& e) {
       leave_out(*slot.part, e);
     }
-    if (bad_.empty()) output_.write(slot.piece);
+    if (!bad_.empty()) return;
+    output_.write(slot.piece);
+    if (slot.part != nullptr) rates_.add(slot.editor.moved());
   }
+
+  Rates rates_;
 
   Output& output_;
   std::vector<Slot> slots_;
   std::size_t next_ = 0;
   std::vector<BadPart> bad_;
 };
-
-// Returns the member whose lines are at `offset`, from its header to the next one. If a process
-// holds several ranks, returns the last of them.
-const Member& member_at(const Part& part, std::uint64_t offset) {
-  auto next = std::ranges::upper_bound(part.members, offset, {},
-                                       [](const Member& m) { return m.process->offset; });
-  return next == part.members.begin() ? *next : *std::prev(next);
-}
-
-// Returns which ranks of a process that holds several a line goes to. A call goes to its own rank,
-// and a thread's name to all, since the thread may work for all. Anything else goes to the first.
-std::vector<const Member*> lanes_for(const Member& last, const read::Line& line,
-                                     simdjson::dom::parser& parser) {
-  const Member* first = &last - last.process->lane;
-  if (line.text.starts_with("{\"name\":\"thread_name\"")) {
-    std::vector<const Member*> all;
-    for (const Member* m = first; m <= &last; ++m) all.push_back(m);
-    return all;
-  }
-  if (read::is_metadata(line.text) || read::is_counter(line.text) || read::is_other(line.text)) {
-    return {first};
-  }
-  const bool range = read::is_range(line.text);
-  read::object event;
-  if (parser.parse(line.text.data(), line.text.size(), false).get(event) != simdjson::SUCCESS) {
-    throw read::Malformed("expected one JSON object on this line");
-  }
-  const read::object args = read::object_of(event, "args");
-  auto device = read::optional_integer(args, "device");
-  if (range && !device) device = 0;
-  const read::Process& owner =
-      read::lane_of_call(*last.process, read::optional_integer(args, "comm"), device);
-  return {first + owner.lane};
-}
-
-void edit(const Part& part, Slot& slot) {
-  slot.text.clear();
-  const auto put = [&](const read::Line& line, const Member& member) {
-    if (!member.to || (member.to->keeps && !member.to->keeps(line, slot.parser))) return;
-    const std::size_t before = slot.text.size();
-    slot.text += ",\n";
-    if (!slot.editor.edit(line, *member.to, slot.text)) return slot.text.resize(before);
-    if (read::is_device_time(line.text)) append_flow(line, *member.to, slot.parser, slot.text);
-  };
-  read::each_line(slot.block, [&](const read::Line& line) {
-    const Member& member = member_at(part, line.offset);
-    try {
-      if (member.process->lanes == 1) {
-        put(line, member);
-      } else {
-        for (const Member* m : lanes_for(member, line, slot.parser)) put(line, *m);
-      }
-    } catch (const read::Malformed& e) {
-      throw read::BadInput(slot.block.file, line.offset, e.what());
-    }
-  });
-}
 
 Json metadata(std::string_view name, std::int64_t pid, Json args) {
   return {{"name", name}, {"ph", "M"}, {"pid", pid}, {"tid", 0}, {"args", std::move(args)}};
@@ -191,13 +138,14 @@ std::string opening(const Beside& beside, std::size_t number) {
 }  // namespace
 
 std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vector<Beside>& beside,
-                                  const std::vector<HostClock>& clocks, const std::string& only,
-                                  bool gzip, Output& output,
+                                  const Timeline& timeline, const std::vector<HostClock>& clocks,
+                                  const std::string& only, bool gzip, Output& output,
                                   const std::function<void(std::uint64_t)>& progress) {
-  Pipeline pipeline(output);
+  Pipeline pipeline(output, timeline.window_ns());
   const auto put = [&](std::string text) {
     Slot& slot = pipeline.next_slot();
     slot.text = std::move(text);
+    slot.part = nullptr;
     slot.work =
         std::async(std::launch::async, [&slot, gzip] { pack(slot.text, gzip, slot.piece); });
   };
@@ -219,13 +167,19 @@ std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vec
       if (pipeline.leaves_out(part) || !next(slot.block)) return;
       done += slot.block.text.size();
       slot.part = &part;
-      slot.work = std::async(std::launch::async, [&part, &slot, gzip] {
-        edit(part, slot);
+      slot.work = std::async(std::launch::async, [&part, &slot, &timeline, gzip] {
+        slot.text.clear();
+        slot.editor.edit(part, slot.block, timeline, slot.text);
         pack(slot.text, gzip, slot.piece);
       });
       progress(done);
     }
   };
+  for (const Part& part : parts) {
+    for (const Member& m : part.members) {
+      if (m.to && !part.of_node) put(timeline.lanes(m));
+    }
+  }
   for (const Part& part : parts) put_all(part);
   for (std::size_t i = 0; i < beside.size(); ++i) {
     std::string text = opening(beside[i], i);
@@ -234,6 +188,12 @@ std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vec
       full.clear();
     });
     put(std::move(text));
+  }
+  pipeline.finish();  // all calls are counted
+  for (const Part& part : parts) {
+    for (const Member& m : part.members) {
+      if (m.to && !part.of_node) put(pipeline.rates().lines(m.to->pid));
+    }
   }
   put("\n]\n");
   pipeline.finish();

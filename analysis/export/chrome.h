@@ -17,6 +17,8 @@
 
 namespace tprof::trace_export {
 
+class Timeline;
+
 // A process of an input, and where it goes. If nowhere, it is left out.
 struct Member {
   const read::Process* process = nullptr;
@@ -58,11 +60,12 @@ struct BadPart {
 };
 
 // Writes one array, part after part. `only` says which calls are in it; empty: all. Memory does not
-// grow with the input. `progress` gets the bytes of input done so far. If the result is not empty,
-// the output is useless, and the caller knows which parts to leave out of another.
+// grow with the input, but for what the timeline holds. `progress` gets the bytes of input done so
+// far. If the result is not empty, the output is useless, and the caller knows which parts to leave
+// out of another.
 std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vector<Beside>& beside,
-                                  const std::vector<HostClock>& clocks, const std::string& only,
-                                  bool gzip, Output& output,
+                                  const Timeline& timeline, const std::vector<HostClock>& clocks,
+                                  const std::string& only, bool gzip, Output& output,
                                   const std::function<void(std::uint64_t)>& progress);
 
 }  // namespace tprof::trace_export

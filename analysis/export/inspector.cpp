@@ -34,15 +34,15 @@ std::uint64_t message_bytes(const read::Event& e, std::int64_t nranks) {
 }  // namespace
 
 Hosts hosts_of_communicators(const job::Job& job) {
-  struct Members {
+  struct HostsMet {
     std::set<std::int64_t> ranks{};
     std::set<std::string> hosts{};
   };
-  std::map<std::pair<std::string, std::int64_t>, Members> all;
+  std::map<std::pair<std::string, std::int64_t>, HostsMet> all;
   for (const Process* p : job.processes) {
     for (const auto& [number, comm] : p->comms) {
       if (!comm.known() || comm.rank < 0) continue;
-      Members& members = all[{comm.id, comm.nranks}];
+      HostsMet& members = all[{comm.id, comm.nranks}];
       members.ranks.insert(comm.rank);
       members.hosts.insert(p->header.host);
     }

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "export/digits.h"
 #include "export/json_text.h"
 #include "export/kineto_names.h"
 #include "interpose/format/record.h"

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "export/digits.h"
 #include "interpose/format/line_kinds.h"
 #include "read/metadata.h"
 
@@ -10,13 +11,6 @@ namespace tprof::trace_export {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <typename Integer>
-void append(std::string& out, Integer v) {
-  char digits[20];
-  const auto end = std::to_chars(digits, digits + sizeof digits, v).ptr;
-  out.append(digits, end);
-}
 
 bool is_integer(std::string_view token) {
   std::int64_t v = 0;
@@ -76,33 +70,26 @@ void edit_footer(const read::Line& line, const Placement& to, std::string& out) 
 
 }  // namespace
 
-// Adds an event's position in training. A trace that was merged before has it already.
-void LineEditor::add_position(const read::Line& line, const Places& at, const Placement& to,
-                              std::string& out) {
-  // A device computes on from one step into the next.
-  const bool event =
-      !read::is_metadata(line.text) && !read::is_counter(line.text) && !read::is_busy(line.text);
-  if (!event || at.ts.empty() || !out.ends_with("}}")) return;
-  if (line.text.find("\"step\":") != std::string_view::npos) return;
-  std::int64_t ts = read::micros_to_ns(at.ts);
-  if (!at.queued.empty()) ts -= read::micros_to_ns(at.queued);  // when the program called
-  const std::string more = to.position(ts);
+void append_position(const Placement& to, std::int64_t ts_ns, std::string& out) {
+  if (!out.ends_with("}}")) return;
+  const std::string more = to.position(ts_ns);
   if (more.empty()) return;
   out.resize(out.size() - 2);
   if (!out.ends_with('{')) out += ',';
   (out += more) += "}}";
 }
 
-void append_micros(std::string& out, std::int64_t ns) {
-  if (ns < 0) out += '-';
-  const std::uint64_t size =
-      ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
-  append(out, size / 1000);
-  const auto rest = static_cast<std::uint32_t>(size % 1000);
-  const char decimals[4] = {'.', static_cast<char>('0' + rest / 100),
-                            static_cast<char>('0' + rest / 10 % 10),
-                            static_cast<char>('0' + rest % 10)};
-  out.append(decimals, sizeof decimals);
+// Adds an event's position in training. A trace that was merged before has it already.
+void LineEditor::add_position(const read::Line& line, const Places& at, const Placement& to,
+                              std::string& out) {
+  // A device computes on from one step into the next.
+  const bool event =
+      !read::is_metadata(line.text) && !read::is_counter(line.text) && !read::is_busy(line.text);
+  if (!event || at.ts.empty()) return;
+  if (line.text.find("\"step\":") != std::string_view::npos) return;
+  std::int64_t ts = read::micros_to_ns(at.ts);
+  if (!at.queued.empty()) ts -= read::micros_to_ns(at.queued);  // when the program called
+  append_position(to, ts, out);
 }
 
 LineEditor::Places LineEditor::find(const read::Line& line) {
@@ -130,7 +117,10 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
       once(places.pid, key, token(value));
     } else if (key == "ts") {
       once(places.ts, key, token(value));
-    } else if (key == "args" && (device || places.name.starts_with("\"tprof_"))) {
+    } else if (key == "args" && !device && !places.name.starts_with("\"tprof_")) {
+      places.args = token(value);
+    } else if (key == "args") {
+      places.args = token(value);
       for (auto arg : value_of(value.get_object())) {
         const std::string_view inner = value_of(arg.unescaped_key());
         const auto found = value_of(arg.value());
@@ -148,8 +138,9 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
   return places;
 }
 
-bool LineEditor::edit(const read::Line& line, const Placement& to, std::string& out) {
-  if (read::is_flow(line.text) || read::is_other(line.text)) return false;
+bool LineEditor::edit(const read::Line& line, const Placement& to, std::string& out,
+                      const Shown* shown) {
+  if (read::is_of_merge(line.text) || read::is_other(line.text)) return false;
   const Places at = find(line);
   switch (line_kind(at.name.substr(1, at.name.size() - 2)).value_or(LineKind::thread_name)) {
     case LineKind::process_name:
@@ -178,11 +169,25 @@ bool LineEditor::edit(const read::Line& line, const Placement& to, std::string& 
     skip_to(at.ts);
     append_micros(out, to.moved(read::micros_to_ns(at.ts)));
   };
+  if (shown != nullptr && (at.args.empty() || at.pid.data() < at.name.data() ||
+                           at.args.data() < at.pid.data() || at.args.data() < at.ts.data())) {
+    shown = nullptr;  // no writer of ours has this order
+  }
+  if (shown != nullptr) {
+    skip_to(at.name);
+    ((((out += '"') += shown->name) += "\",\"cname\":\"") += shown->color) += '"';
+  }
   const bool ts_first = !at.ts.empty() && at.ts.data() < at.pid.data();
   if (ts_first) put_ts();
   skip_to(at.pid);
-  append(out, to.pid);
+  append_digits(out, to.pid);
   if (!at.ts.empty() && !ts_first) put_ts();
+  if (shown != nullptr) {
+    const char* behind = at.args.data() + 1;
+    out.append(copied, behind);
+    copied = behind;
+    ((out += "\"op\":\"") += shown->function) += "\",";
+  }
   if (!at.queued.empty() && at.queued.data() > copied) {
     const std::int64_t ts = read::micros_to_ns(at.ts);
     skip_to(at.queued);

@@ -34,6 +34,13 @@ struct Placement {
   }
 };
 
+// How viewers show a call; its function is then an argument.
+struct Shown {
+  std::string name;
+  std::string_view color;
+  std::string function;
+};
+
 inline read::Malformed not_an_object() {
   return read::Malformed("expected one JSON object on this line");
 }
@@ -52,13 +59,15 @@ class LineEditor {
   // Returns false if the line is not for the merged trace: lines of other tools, names of processes
   // and arrows, of which merge writes its own, and the header of a node's file. Throws
   // read::Malformed.
-  bool edit(const read::Line& line, const Placement& to, std::string& out);
+  bool edit(const read::Line& line, const Placement& to, std::string& out,
+            const Shown* shown = nullptr);
 
  private:
   struct Places {
     std::string_view name;
     std::string_view pid;
     std::string_view ts;      // an event's own; of metadata the one in its arguments
+    std::string_view args;    // from their beginning on
     std::string_view queued;  // of a DEVICE line: how long the call began before ts
   };
   Places find(const read::Line& line);
@@ -68,7 +77,7 @@ class LineEditor {
   simdjson::ondemand::parser parser_;
 };
 
-// Appends "1042.117" for 1042117.
-void append_micros(std::string& out, std::int64_t ns);
+// Puts a moment's position into the arguments that end the last line of `out`.
+void append_position(const Placement& to, std::int64_t ts_ns, std::string& out);
 
 }  // namespace tprof::trace_export

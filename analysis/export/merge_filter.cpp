@@ -39,7 +39,7 @@ bool touches_steps(const filter::Selection& asked, const Process& p, const read:
 
 bool keeps(const filter::Selection& asked, const Process& p, const read::Line& line,
            simdjson::dom::parser& parser) {
-  if (read::is_metadata(line.text) || read::is_flow(line.text) || read::is_other(line.text) ||
+  if (read::is_metadata(line.text) || read::is_of_merge(line.text) || read::is_other(line.text) ||
       line.text.starts_with("{\"name\":\"thread_name\"")) {
     return true;
   }

@@ -63,6 +63,12 @@ bool is_of_node(const read::Trace& trace, const read::Header& node) {
 
 }  // namespace
 
+Members unplaced(const std::vector<const read::Process*>& chosen) {
+  Members members;
+  for (const read::Process* p : chosen) members[p] = {p, Placement{}, {}, 0};
+  return members;
+}
+
 Members placements(const job::Job& job, const TimeAxis& axis,
                    const std::vector<const read::Process*>& chosen,
                    const std::vector<OtherFile>& others) {

@@ -13,6 +13,9 @@ namespace tprof::trace_export {
 
 using Members = std::map<const read::Process*, Member>;
 
+// Those that are chosen, before it is known where they go.
+Members unplaced(const std::vector<const read::Process*>& chosen);
+
 // Decides where each process goes: its rank is its pid. Further processes of a rank, and those
 // without one, get pids after the last rank.
 Members placements(const job::Job& job, const TimeAxis& axis,

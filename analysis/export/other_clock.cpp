@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "export/digits.h"
 #include "export/line_editor.h"
 
 namespace tprof::trace_export {

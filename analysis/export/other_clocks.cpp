@@ -40,7 +40,6 @@ std::map<const read::Process*, Calls> calls_of(const std::vector<Marked>& marked
     if (!m.collectives.empty()) calls[m.process];
   }
   read::LineReader reader;
-  reader.event_start = R"({"name":"nccl)";
   reader.wanted = [&](const read::Process& p) { return calls.contains(&p); };
   reader.event = [&](const read::Process& p, const read::Event& e) {
     if (!e.collective() || e.failed) return;
@@ -50,6 +49,7 @@ std::map<const read::Process*, Calls> calls_of(const std::vector<Marked>& marked
   };
   for (const read::Trace& trace : traces.traces) {
     if (std::ranges::none_of(trace.processes, reader.wanted)) continue;
+    reader.event_start = trace.merged ? "" : R"({"name":"nccl)";  // merged ones have other names
     try {
       read::read_lines(trace, reader);
     } catch (const read::BadInput&) {  // reported when its lines are written

@@ -1,5 +1,6 @@
 #include "export/other_lines.h"
 
+#include "export/digits.h"
 #include "export/json_text.h"
 
 namespace tprof::trace_export {

@@ -20,7 +20,14 @@ bool matches(std::string_view text, const std::regex& pattern) {
 // Kinds of names that are kept if they match.
 const std::regex* kept_of(std::string_view kind) {
   static const std::map<std::string_view, std::regex> kKept = {
-      {"function", std::regex("(nccl|cu)[A-Za-z0-9_]{0,46}")},
+      // In a merged trace "AllGather 32 KiB"
+      {"function",
+       std::regex(
+           "(nccl|cu)[A-Za-z0-9_]{0,46}|"
+           "(AllGather|ReduceScatter|AllReduce|Broadcast|Bcast|Reduce|AlltoAll|Gather|Scatter|"
+           "Send|Recv|PutSignal|Signal|WaitSignal|H2D|D2H|D2D|H2H|Managed)"
+           "( [0-9]+([.][0-9]{2})? ([KMGTPE]i)?B)?")},
+      {"lane", std::regex("thread_name|thread_sort_index|exposed|bytes/s|step -?[0-9]+")},
       {"version", std::regex("[0-9][A-Za-z0-9.+-]{0,47}")},
       {"id", std::regex("[0-9a-fA-F]{0,48}")},
       {"file", std::regex(R"(rank-[0-9]+(\.r[0-9]+)?\.json(\.gz)?)")},

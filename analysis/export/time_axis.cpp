@@ -17,15 +17,27 @@ std::string duration(double ns) {
 
 }  // namespace
 
-TimeAxis::TimeAxis(const job::Job& job, const read::Traces& traces, Clock clock)
+TimeAxis::TimeAxis(const job::Job& job, const read::Traces& traces, Clock clock, Unread)
     : meetings_(std::make_unique<diagnose::Meetings>(job)),
       merged_before_(std::ranges::any_of(traces.traces, &read::Trace::merged)) {
-  if (clock == Clock::realtime || merged_before_ || meetings_->hosts().all().size() < 2 ||
-      !meetings_->on_device()) {
-    return;
-  }
-  read_meetings(job, traces, *meetings_);
-  found_ = std::make_unique<diagnose::HostClocks>(host_clocks(*meetings_));
+  wanted_ = clock != Clock::realtime && !merged_before_ && meetings_->hosts().all().size() >= 2 &&
+            meetings_->on_device();
+}
+
+void TimeAxis::want(collect::Passes& passes) {
+  if (!wanted_) return;
+  passes.want([this](const read::Process& rank,
+                     collect::Collectors& all) { meetings_->collect(rank, all); },
+              [](const collect::Lines&) {});
+}
+
+void TimeAxis::know() {
+  if (wanted_) found_ = std::make_unique<diagnose::HostClocks>(host_clocks(*meetings_));
+}
+
+void TimeAxis::read(const job::Job& job, const read::Traces& traces) {
+  if (wanted_) read_meetings(job, traces, *meetings_);
+  know();
 }
 
 std::int64_t TimeAxis::zero_ns(const read::Process& p) const {
@@ -48,8 +60,9 @@ Placement TimeAxis::placement(const read::Process& p, std::int64_t pid,
   const align::Clocks& clocks = found_->clocks;
   if (clocks.hosts()[host].behind == host) return to;
   const std::int64_t at_zero = hosts.on_axis(p, 0);
-  to.drift_ns = [&clocks, host, at_zero](std::int64_t ts_ns) {
-    return clocks.aligned(host, at_zero + ts_ns) - clocks.aligned(host, at_zero) - ts_ns;
+  const std::int64_t from = clocks.aligned(host, at_zero);
+  to.drift_ns = [&clocks, host, at_zero, from](std::int64_t ts_ns) {
+    return clocks.aligned(host, at_zero + ts_ns) - from - ts_ns;
   };
   return to;
 }

@@ -19,7 +19,16 @@ class TimeAxis {
   // Aligns several hosts by what their collectives prove of the clocks, if these were timed on the
   // device and `clock` asks for it. The lines are read for that. Else the hosts' wall clocks
   // decide. Traces that were merged before stay as they are to each other.
-  TimeAxis(const job::Job& job, const read::Traces& traces, Clock clock);
+  TimeAxis(const job::Job& job, const read::Traces& traces, Clock clock)
+      : TimeAxis(job, traces, clock, Unread{}) {
+    read(job, traces);
+  }
+  // The same in two parts, for who reads the lines anyhow: want() and then know(), else read().
+  struct Unread {};
+  TimeAxis(const job::Job& job, const read::Traces& traces, Clock clock, Unread);
+  void want(collect::Passes& passes);
+  void know();
+  void read(const job::Job& job, const read::Traces& traces);
 
   // Returns the time of a process's ts 0, by CLOCK_REALTIME of the first host as far as it is
   // known.
@@ -40,6 +49,7 @@ class TimeAxis {
   std::unique_ptr<diagnose::Meetings> meetings_;
   std::unique_ptr<diagnose::HostClocks> found_;  // null: not looked for
   bool merged_before_ = false;
+  bool wanted_ = false;
 };
 
 }  // namespace tprof::trace_export

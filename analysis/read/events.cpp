@@ -73,6 +73,11 @@ std::optional<Event> event_of(const object& top, const object& args, std::string
   return e;
 }
 
+// The function that a line is of: in a merged trace the name is for people.
+std::string function_of(const object& line, const object& args) {
+  return find(args, "op") ? text(args, "op") : text(line, "name");
+}
+
 // Returns the event of a call's line, or of a `tprof_last` line, which has in its arguments what
 // other lines have outside.
 std::optional<Event> event_of(const object& line, bool last) {
@@ -80,7 +85,7 @@ std::optional<Event> event_of(const object& line, bool last) {
   if (phase != "X" && phase != "B") return std::nullopt;
   const object args = object_of(line, "args");
   auto e = last ? event_of(args, args, text(args, "function"), false)
-                : event_of(line, args, text(line, "name"), phase == "B");
+                : event_of(line, args, function_of(line, args), phase == "B");
   if (e) e->thread = integer_or(line, "tid", 0);
   return e;
 }
@@ -131,6 +136,7 @@ Busy busy_of(const object& line) {
   b.ts_ns = time_ns(line, "ts");
   b.dur_ns = time_ns(line, "dur");
   b.unsure = flag(args, "unsure");
+  b.lane = integer_or(line, "tid", 0);
   return b;
 }
 
@@ -147,7 +153,7 @@ std::optional<Event> call_of(const object& line) {
 DeviceTime device_time_of(const object& line) {
   const object args = object_of(line, "args");
   DeviceTime t;
-  t.name = text(line, "name");
+  t.name = function_of(line, args);
   t.comm = optional_integer(args, "comm");
   if (const auto seq = optional_integer(args, "seq")) t.seq = static_cast<std::uint64_t>(*seq);
   t.device = optional_integer(args, "device");
@@ -260,7 +266,7 @@ void read_lines(const Trace& trace, const LineReader& reader) {
       const bool range = of_category && is_range(line.text);
       const bool timed = of_category && is_device_time(line.text);
       const bool busy = of_category && is_busy(line.text);
-      if (of_category && (is_flow(line.text) || is_other(line.text) || is_counter(line.text)))
+      if (of_category && (is_of_merge(line.text) || is_other(line.text) || is_counter(line.text)))
         return;
       if (timed && !reader.device_time) return;
       if (busy && !reader.busy) return;

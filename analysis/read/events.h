@@ -97,6 +97,7 @@ struct Busy {
   std::int64_t ts_ns = 0;  // on the host's clock
   std::int64_t dur_ns = 0;
   bool unsure = false;  // it may or may not have computed
+  std::int64_t lane = 0;
 };
 
 // A thread's name when it was first seen.

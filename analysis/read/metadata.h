@@ -43,9 +43,10 @@ inline bool is_device_time(std::string_view line) {
 inline bool is_busy(std::string_view line) {
   return begins(line, "{\"cat\":\"BUSY\",");
 }
-// True for the arrow from a call to its device time, in a merged trace.
-inline bool is_flow(std::string_view line) {
-  return begins(line, "{\"cat\":\"FLOW\",");
+// True for what merge adds for viewers: arrows, lanes of steps and exposed time, rates. Nobody else
+// reads them, and another merge writes its own.
+inline bool is_of_merge(std::string_view line) {
+  return begins(line, "{\"cat\":\"FLOW\",") || begins(line, "{\"cat\":\"LANE\",");
 }
 // True for another tool's line in a merged trace.
 inline bool is_other(std::string_view line) {
@@ -53,7 +54,7 @@ inline bool is_other(std::string_view line) {
 }
 inline bool begins_as_a_line(std::string_view line) {
   return begins(line, "{\"name\":\"") || is_named_by_program(line) || is_device_time(line) ||
-         is_busy(line) || is_flow(line) || is_other(line);
+         is_busy(line) || is_of_merge(line) || is_other(line);
 }
 
 // Takes the metadata lines of one file in their order. A merged trace holds many processes: each

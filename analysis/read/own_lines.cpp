@@ -123,8 +123,17 @@ Times times(Pieces& line) {
   t.ts_ns = line.time_ns();
   line.take(R"(,"dur":)");
   t.dur_ns = line.time_ns();
+  if (line.next_is(R"(,"cname":")")) line.name();
   line.take(R"(,"args":{)");
   return t;
+}
+
+// In a merged trace the function is an argument, since the name is for people.
+std::string_view function_or(std::string_view name, Pieces& line) {
+  if (!line.next_is(R"("op":")")) return name;
+  const std::string_view function = line.name();
+  line.take(",");
+  return function;
 }
 
 void take_phase(Pieces& line) {
@@ -194,16 +203,23 @@ const OwnLines::Head* OwnLines::head_of(std::string_view text, bool timed) {
   }
   take_phase(line);
   if (!line.ok()) return nullptr;
-  head = {std::string(text.substr(0, text.size() - line.left().size())), name, bucket, timed};
+  head = {.text = std::string(text.substr(0, text.size() - line.left().size())),
+          .name = std::string(name),
+          .bucket = bucket,
+          .timed = timed};
+  // There may be as many names for people as there are sizes.
+  if (name.find(' ') == std::string_view::npos) head.function = name;
   return &head;
 }
 
-bool OwnLines::call(std::string_view text, Event& e) {
+bool OwnLines::call(std::string_view text, Event& e, OwnArguments* own) {
   const Head* head = head_of(text, false);
   if (head == nullptr) return false;
   Pieces line(text);
   line.skip(head->text.size());
   const Times t = times(line);
+  const std::string_view function = function_or(head->name, line);
+  if (own != nullptr) own->all = line.left();
   std::optional<std::int64_t> comm;
   std::uint64_t seq = 0;
   if (!is_copy(head->bucket)) {
@@ -221,10 +237,10 @@ bool OwnLines::call(std::string_view text, Event& e) {
       mixed(mixed(word_at(args.data() + 8), word_at(args.data() + 16)),
             mixed(word_at(end - 16) + word_at(end - 8),
                   args.size() + 256 * static_cast<std::size_t>(head - heads_.data()))))];
-  if (known.event.bucket != head->bucket || known.event.name != head->name || known.text != args) {
+  if (known.event.bucket != head->bucket || known.event.name != function || known.text != args) {
     known.text.clear();
     known.event = Event();
-    known.event.name = head->name;
+    known.event.name = function;
     known.event.bucket = head->bucket;
     known.event.numbered = comm.has_value();
     comm ? collective_args(line, known.event) : copy_args(line, known.event);
@@ -242,13 +258,19 @@ bool OwnLines::call(std::string_view text, Event& e) {
   return true;
 }
 
-bool OwnLines::device_time(std::string_view text, DeviceTime& t) {
+bool OwnLines::device_time(std::string_view text, DeviceTime& t, OwnArguments* own) {
   const Head* head = head_of(text, true);
   if (head == nullptr) return false;
   Pieces line(text);
   line.skip(head->text.size());
   const Times when = times(line);
-  t.name = head->name;
+  if (const auto function = function_or(head->name, line); head->function == function) {
+    t.name = head->function;
+  } else {
+    if (timed_ != function) timed_ = function;
+    t.name = timed_;
+  }
+  const std::string_view args = line.left();
   t.lane = when.tid;
   t.ts_ns = when.ts_ns;
   t.dur_ns = when.dur_ns;
@@ -267,7 +289,9 @@ bool OwnLines::device_time(std::string_view text, DeviceTime& t) {
   line.take(R"(,"call_tid":)");
   t.thread = line.number();
   line.take(R"(,"queued":)");
+  const std::string_view queued = line.left();
   t.queued_ns = line.time_ns();
+  if (own != nullptr) *own = {args, queued.substr(0, queued.size() - line.left().size())};
   t.calls = line.next_is(R"(,"calls":)") ? line.count() : 1;
   line.take("}}");
   return line.at_end();
@@ -278,6 +302,7 @@ bool OwnLines::busy(std::string_view text, Busy& b) {
   line.take(R"({"cat":"BUSY","name":"compute")");
   take_phase(line);
   const Times t = times(line);
+  b.lane = t.tid;
   b.ts_ns = t.ts_ns;
   b.dur_ns = t.dur_ns;
   line.take(R"("device":)");

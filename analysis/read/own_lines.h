@@ -12,13 +12,19 @@
 
 namespace tprof::read {
 
+// Where a line's arguments stand, for who writes them again.
+struct OwnArguments {
+  std::string_view all;     // from the first behind "op" on, with all that ends the line
+  std::string_view queued;  // of a device time, its value
+};
+
 // Lines of one file, most of which begin and end like one before: such a part is compared, and its
 // meaning is known. What `e`, `t` and `b` held before is overwritten.
 class OwnLines {
  public:
   // A collective, a transfer or a copy that returned without an error.
-  bool call(std::string_view line, Event& e);
-  bool device_time(std::string_view line, DeviceTime& t);
+  bool call(std::string_view line, Event& e, OwnArguments* arguments = nullptr);
+  bool device_time(std::string_view line, DeviceTime& t, OwnArguments* arguments = nullptr);
   static bool busy(std::string_view line, Busy& b);
 
   static constexpr std::size_t kPlaces = 64;
@@ -26,7 +32,8 @@ class OwnLines {
  private:
   struct Head {
     std::string text{};  // up to the thread's number; empty: none
-    text::Kept name{};
+    std::string name{};
+    text::Kept function{};  // the name, unless it is one for people
     Bucket bucket = Bucket::ALLGATHER;
     bool timed = false;  // of a device time
   };
@@ -39,6 +46,7 @@ class OwnLines {
   // By a hash of what tells them apart. One takes the place of another.
   std::array<Head, kPlaces> heads_{};
   std::array<Args, kPlaces> args_{};
+  text::Kept timed_{};  // the function of a device time with a name for people
 };
 
 }  // namespace tprof::read

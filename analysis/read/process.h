@@ -194,9 +194,9 @@ struct Process {
   std::uint64_t ledgers = 0;          // that were read: the last is cumulative
   std::uint64_t windows_missing = 0;  // windows' files that are not here
   bool cut = false;                   // the last line of the file is not whole
-  bool cut_short = false;             // the file is compressed, and its compressed data lack their end
-  bool snapshot = false;              // End::running as of its last ledger; it may have ended since
-  bool forced = false;  // its snapshot is in the rank file: somebody knew that it has ended
+  bool cut_short = false;  // the file is compressed, and its compressed data lack their end
+  bool snapshot = false;   // End::running as of its last ledger; it may have ended since
+  bool forced = false;     // its snapshot is in the rank file: somebody knew that it has ended
   // A process that holds several ranks (ncclCommInitAll, one thread a GPU) becomes as many of these
   // in a row. Each has its part of the counts, and what belongs to the whole process (header,
   // clock, footer).

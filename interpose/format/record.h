@@ -79,8 +79,10 @@ inline constexpr std::string_view kDeviceCategory = "DEVICE";
 // Lanes of what devices computed, above those of their streams: this + the device's ordinal.
 inline constexpr std::uint32_t kBusyLane = 3U << 22;
 inline constexpr std::string_view kBusyCategory = "BUSY";
-inline constexpr std::string_view kFlowCategory = "FLOW";  // of merged traces only
-inline constexpr std::size_t kThreadNameBytes = 16;        // PR_GET_NAME
+// Of merged traces only: arrows, and lanes and counters that merge adds.
+inline constexpr std::string_view kFlowCategory = "FLOW";
+inline constexpr std::string_view kLaneCategory = "LANE";
+inline constexpr std::size_t kThreadNameBytes = 16;  // PR_GET_NAME
 
 static_assert(offsetof(Record, site) == offsetof(Record, comm) + 2);
 static_assert(offsetof(Record, seq) == offsetof(Record, stream) + 8);

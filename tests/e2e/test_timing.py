@@ -185,8 +185,9 @@ def test_a_merged_trace_has_an_arrow_from_each_call_to_its_time_on_the_device(tm
         assert tprof("merge", once, "-o", twice).returncode == 0
         lines = json.loads(twice.read_text())
         assert [e.message for line in lines for e in SCHEMA.iter_errors(line)] == []
-        begins = {line["id"]: line for line in lines if line["ph"] == "s"}
-        ends = {line["id"]: line for line in lines if line["ph"] == "f"}
+        to_device = [line for line in lines if line["name"] == "to the device"]
+        begins = {line["id"]: line for line in to_device if line["ph"] == "s"}
+        ends = {line["id"]: line for line in to_device if line["ph"] == "f"}
         assert len(begins) == expected and begins.keys() == ends.keys()
         calls = [line for line in lines if line["ph"] == "X" and line["cat"] not in ("DEVICE", "BUSY")]
         spans = {(c["pid"], c["tid"], round(c["ts"] * 1000)) for c in calls}

@@ -49,10 +49,12 @@ def worse_than_notes(traces: pathlib.Path, *options: str) -> list[dict]:
 
 
 def merged(traces: pathlib.Path, to: pathlib.Path, *options: str) -> list[dict]:
-    """Returns the lines of the merged trace of all processes, closed or not. Leaves the trace at `to`."""
+    """Returns the lines of the merged trace of all processes, closed or not, as rank files have them: with functions
+    for names, and without the lanes that merge adds. Leaves the trace at `to`."""
     done = tprof("merge", traces, "-o", to, *options)
     assert done.returncode == 0, done.stderr
-    return parsed(to)
+    lines = [line for line in parsed(to) if line.get("cat") != "LANE"]
+    return [line | {"name": line.get("args", {}).get("op", line["name"])} for line in lines]
 
 
 def generate(folder: pathlib.Path, ranks: int, lines: int, unclosed: int = -1) -> dict:

@@ -159,7 +159,7 @@ def every_line(change=lambda line: line):
     """Returns a line of each kind of the contract, with every field that it names, as a closed file has them."""
     header, rest = [], []
     for name, rule in CONTRACT["$defs"].items():
-        if not name.startswith("line_") or name in ("line_merged", "line_flow", "line_other"):  # merge's
+        if not name.startswith("line_") or name in ("line_merged", "line_flow", "line_lane", "line_other"):  # merge's
             continue
         line = {"name": "ncclSend", "ph": "M", "pid": 0, "tid": 0} | sample(rule)
         if "cat" in line:

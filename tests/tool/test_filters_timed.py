@@ -36,7 +36,7 @@ def calls_of(file):
         if x.get("cat") == "DEVICE"
     }
     for x in lines:
-        if x["ph"] != "X" or x["cat"] in ("DEVICE", "NVTX", "BUSY"):
+        if x["ph"] != "X" or x["cat"] in ("DEVICE", "NVTX", "BUSY", "LANE"):
             continue
         at = bisect.bisect_right(begins, x["ts"]) - 1
         yield Call(x["pid"], x["name"], x["cat"], ids.get(x["args"].get("comm")), x["args"]["bytes"],
@@ -101,7 +101,8 @@ def test_merge_has_the_device_times_of_its_calls(made, tmp_path):
         device = [line for line in lines if line.get("cat") == "DEVICE"]
         timed = [c.device_ns for c in left if c.device_ns is not None]
         assert sorted(round(1000 * line["dur"]) for line in device) == sorted(timed)
-        made_calls = [line for line in lines if line["ph"] == "X" and line["cat"] not in ("DEVICE", "NVTX", "BUSY")]
+        no_calls = ("DEVICE", "NVTX", "BUSY", "LANE")
+        made_calls = [line for line in lines if line["ph"] == "X" and line["cat"] not in no_calls]
         assert len(made_calls) == len(left)
         steps = {c.step for c in left} if "--steps" in options else set(range(STEPS))
         ranges = {line["name"] for line in lines if line.get("cat") == "NVTX" and line["name"].startswith("step ")}

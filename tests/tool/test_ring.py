@@ -43,7 +43,7 @@ def test_a_killed_rank_is_recovered_exactly(tmp_path):
     lines = [json.loads(line) for line in lines_of(tmp_path / "m.json")]
     assert all(SCHEMA.is_valid(line) for line in lines)
     mine = [line for line in lines if line["pid"] == 1 and line["ph"] in "XB"]
-    scatters = [line["ph"] for line in mine if line["name"] == "ncclReduceScatter"]
+    scatters = [line["ph"] for line in mine if line.get("args", {}).get("op") == "ncclReduceScatter"]
     assert scatters == ["X"] * 24 + ["B"]
     entered = [(line["tid"], line["ts"]) for line in mine]
     assert len(entered) == len(set(entered))

@@ -82,7 +82,7 @@ def assert_tells(words, text, out, calls):
     elif words[0] == "merge":
         buckets = {info for info in figures.BUCKET.values()} | figures.COPIES
         events = [event for event in parsed(out) if event["ph"] == "X" and event.get("cat") in buckets]
-        assert collections.Counter(event["name"] for event in events) == calls
+        assert collections.Counter(event["args"]["op"] for event in events) == calls
         others = [event for event in parsed(out) if event["name"] == "aten::mm"]
         assert len(others) == ("--with" in words)
 

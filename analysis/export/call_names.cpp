@@ -1,0 +1,74 @@
+#include "export/call_names.h"
+
+#include "text/text.h"
+
+namespace tprof::trace_export {
+namespace {
+
+struct Style {
+  Bucket bucket;
+  std::string_view title;
+  std::string_view color;
+};
+
+// In the order of the buckets. What moves between GPUs is green, blue or purple, copies to and from
+// the host are yellow and red, others grey.
+constexpr Style kStyles[] = {
+    {Bucket::ALLGATHER, "AllGather", "thread_state_running"},
+    {Bucket::RESHARDING, "ReduceScatter", "rail_animation"},
+    {Bucket::H2D, "H2D", "thread_state_iowait"},
+    {Bucket::D2H, "D2H", "bad"},
+    {Bucket::ALLREDUCE, "AllReduce", "rail_response"},
+    {Bucket::BROADCAST, "Broadcast", "thread_state_runnable"},
+    {Bucket::REDUCE, "Reduce", "vsync_highlight_color"},
+    {Bucket::ALLTOALL, "AlltoAll", "detailed_memory_dump"},
+    {Bucket::P2P, "P2P", "olive"},
+    {Bucket::OTHER_COLL, "other collectives", "good"},
+    {Bucket::D2D, "D2D", "yellow"},
+    {Bucket::H2H, "H2H", "grey"},
+    {Bucket::MANAGED, "Managed", "generic_work"},
+};
+
+constexpr bool in_order() {
+  std::size_t next = 0;
+  for (const Style& s : kStyles) {
+    if (static_cast<std::size_t>(s.bucket) != next++) return false;
+  }
+  return next == kBucketCount;
+}
+static_assert(in_order());
+
+constexpr std::string_view kNccl = "nccl";
+
+const Style& style_of(Bucket bucket) {
+  return kStyles[static_cast<std::size_t>(bucket)];
+}
+
+}  // namespace
+
+std::string_view color_of(Bucket bucket) {
+  return style_of(bucket).color;
+}
+
+std::string_view title_of(Bucket bucket) {
+  return style_of(bucket).title;
+}
+
+std::string size_for_name(std::uint64_t bytes) {
+  std::string size = text::bytes(bytes);
+  if (const auto none = size.find(".00 "); none != std::string::npos) size.erase(none, 3);
+  return size;
+}
+
+CallNames::Name CallNames::of(std::string_view function, Bucket bucket,
+                              std::optional<std::uint64_t> bytes) {
+  const std::string_view what = is_copy(bucket)               ? title_of(bucket)
+                                : function.starts_with(kNccl) ? function.substr(kNccl.size())
+                                                              : function;
+  if (!bytes) return {what, {}};
+  Known& known = sizes_[(*bytes ^ *bytes >> 6 ^ *bytes >> 12 ^ *bytes >> 20) % sizes_.size()];
+  if (known.text.empty() || known.bytes != *bytes) known = {*bytes, ' ' + size_for_name(*bytes)};
+  return {what, known.text};
+}
+
+}  // namespace tprof::trace_export

@@ -1,0 +1,84 @@
+#include "export/meets.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace tprof::trace_export {
+
+Meets::Meets(const std::vector<const read::Process*>& processes) {
+  for (const read::Process* p : processes) {
+    for (const auto& [number, comm] : p->comms) {
+      if (!comm.known() || comm.nranks < 2) continue;
+      comms_.try_emplace({comm.id.str(), comm.nranks}, static_cast<std::uint32_t>(comms_.size()));
+    }
+  }
+}
+
+std::uint32_t Meets::comm_of(const read::Comm& comm) const {
+  const auto found = comms_.find({comm.id.str(), comm.nranks});
+  return found == comms_.end() ? kNoChannel : found->second;
+}
+
+std::uint32_t Meets::number_of(const Channel& channel) {
+  const auto [at, fresh] =
+      numbers_.try_emplace(channel, static_cast<std::uint32_t>(tables_.size()));
+  if (fresh) tables_.push_back({channel});
+  return at->second;
+}
+
+std::uint32_t Meets::find(const Channel& channel) const {
+  const auto found = numbers_.find(channel);
+  return found == numbers_.end() ? kNoChannel : found->second;
+}
+
+// Of ranks that came at one moment, the order is that in which their lines stand.
+void Meets::join(Meet& meet, std::uint32_t rank, std::int64_t at_ns) {
+  if (std::tie(at_ns, rank) < std::tie(meet.first_ns, meet.first)) {
+    meet.first_ns = at_ns;
+    meet.first = rank;
+  }
+  if (std::tie(at_ns, rank) > std::tie(meet.last_ns, meet.last)) {
+    meet.last_ns = at_ns;
+    meet.last = rank;
+  }
+}
+
+void Meets::add(std::uint32_t channel, std::uint32_t rank, const std::vector<Arrival>& arrivals) {
+  std::vector<Meet>& meets = tables_[channel].meets;
+  const std::size_t known = meets.size();
+  auto next = meets.begin();
+  std::vector<Meet> more;
+  for (const Arrival& a : arrivals) {
+    while (next != meets.end() && next->seq < a.seq) ++next;
+    if (next != meets.end() && next->seq == a.seq) {
+      join(*next, rank, a.at_ns);
+    } else {
+      more.push_back({a.seq, a.at_ns, a.at_ns, rank, rank});
+    }
+  }
+  if (more.empty()) return;
+  meets.insert(meets.end(), more.begin(), more.end());
+  std::ranges::inplace_merge(meets, meets.begin() + static_cast<std::ptrdiff_t>(known), {},
+                             &Meet::seq);
+}
+
+Meets::Turn Meets::turn(std::uint32_t channel, std::uint32_t rank, const Arrival& arrival) const {
+  if (channel == kNoChannel) return Turn::none;
+  const std::vector<Meet>& meets = tables_[channel].meets;
+  if (meets.empty() || arrival.seq < meets.front().seq) return Turn::none;
+  // Mostly every collective has a line.
+  const std::uint64_t guess = arrival.seq - meets.front().seq;
+  auto meet = guess < meets.size() && meets[guess].seq == arrival.seq
+                  ? meets.begin() + static_cast<std::ptrdiff_t>(guess)
+                  : std::ranges::lower_bound(meets, arrival.seq, {}, &Meet::seq);
+  if (meet == meets.end() || meet->seq != arrival.seq || meet->first == meet->last) {
+    return Turn::none;
+  }
+  const auto mine = std::tie(arrival.at_ns, rank);
+  const auto first = std::tie(meet->first_ns, meet->first);
+  const auto last = std::tie(meet->last_ns, meet->last);
+  if (mine < first || mine > last) return Turn::none;
+  return mine == first ? Turn::first : mine == last ? Turn::last : Turn::between;
+}
+
+}  // namespace tprof::trace_export

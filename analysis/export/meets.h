@@ -1,0 +1,73 @@
+// In which order ranks came to each collective, and the two ends of a message to it: where the
+// arrows between ranks of a merged trace begin and end. In memory for each collective, whatever the
+// number of ranks.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "read/process.h"
+
+namespace tprof::trace_export {
+
+// Calls that count together: the collectives of a communicator, or what one of its ranks sends to
+// another.
+struct Channel {
+  static constexpr std::int64_t kAll = -1;
+  std::uint32_t comm = 0;  // a number of the merged trace's
+  std::int64_t from = kAll;
+  std::int64_t to = kAll;
+
+  auto operator<=>(const Channel&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+inline constexpr std::uint32_t kNoChannel = std::numeric_limits<std::uint32_t>::max();
+
+struct Arrival {
+  std::uint64_t seq = 0;
+  std::int64_t at_ns = 0;  // on the axis of the merged trace
+};
+
+class Meets {
+ public:
+  enum class Turn { none, first, between, last };
+
+  // Numbers the communicators of these; those that can't be matched with others' have none.
+  explicit Meets(const std::vector<const read::Process*>& processes);
+
+  std::uint32_t comm_of(const read::Comm& comm) const;  // kNoChannel: none
+  std::uint32_t number_of(const Channel& channel);
+  std::uint32_t find(const Channel& channel) const;  // kNoChannel: nobody came
+  const Channel& channel(std::uint32_t number) const { return tables_[number].channel; }
+
+  // Adds the arrivals of a rank, ascending by seq, each once. Ranks may come in any order.
+  void add(std::uint32_t channel, std::uint32_t rank, const std::vector<Arrival>& arrivals);
+
+  // Tells when a rank's turn was. `none`: nobody else came, or it is not one of those.
+  Turn turn(std::uint32_t channel, std::uint32_t rank, const Arrival& arrival) const;
+
+ private:
+  struct Meet {
+    std::uint64_t seq;
+    std::int64_t first_ns;
+    std::int64_t last_ns;
+    std::uint32_t first;  // rank
+    std::uint32_t last;
+  };
+  struct Table {
+    Channel channel;
+    std::vector<Meet> meets{};  // ascending by seq
+  };
+  static void join(Meet& meet, std::uint32_t rank, std::int64_t at_ns);
+
+  std::map<std::pair<std::string, std::int64_t>, std::uint32_t> comms_;  // by id and size
+  std::map<Channel, std::uint32_t> numbers_;
+  std::vector<Table> tables_;
+};
+
+}  // namespace tprof::trace_export

@@ -1,0 +1,173 @@
+#include "export/rank_timeline.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace tprof::trace_export {
+namespace {
+
+// As many calls and times are kept until they are matched: a rank file of the default quota has
+// fewer lines. Of more, those that are matched apart from each other are not.
+constexpr std::size_t kMostKept = std::size_t{1} << 20;
+
+constexpr auto kByBegin = [](const auto& call) { return std::pair(call.begin_ns, call.thread); };
+
+template <typename T>
+void order(std::vector<T>& all) {
+  if (!std::ranges::is_sorted(all, {}, kByBegin)) std::ranges::stable_sort(all, {}, kByBegin);
+}
+
+// Returns what of `all` is in none of `others`; both are joined.
+why::Spans without(const why::Spans& all, const why::Spans& others) {
+  why::Spans left;
+  auto other = others.begin();
+  for (const why::Span& s : all) {
+    std::int64_t from = s.from_ns;
+    while (other != others.end() && other->to_ns <= from) ++other;
+    for (auto o = other; o != others.end() && o->from_ns < s.to_ns; ++o) {
+      if (from < o->from_ns) left.push_back({from, o->from_ns});
+      from = std::max(from, o->to_ns);
+    }
+    if (from < s.to_ns) left.push_back({from, s.to_ns});
+  }
+  return left;
+}
+
+}  // namespace
+
+const TimedCall* RankTimeline::timed_call(std::int64_t begin_ns, std::int64_t thread,
+                                          std::size_t& near) const {
+  const std::pair wanted(begin_ns, static_cast<std::uint32_t>(thread));
+  constexpr std::size_t kSteps = 8;
+  near = std::min(near, timed.size());
+  if (near == 0 || kByBegin(timed[near - 1]) < wanted) {
+    const std::size_t end = std::min(timed.size(), near + kSteps);
+    while (near < end && kByBegin(timed[near]) < wanted) ++near;
+  }
+  const bool here = (near == timed.size() || kByBegin(timed[near]) >= wanted) &&
+                    (near == 0 || kByBegin(timed[near - 1]) < wanted);
+  if (!here) {
+    const auto found = std::ranges::lower_bound(timed, wanted, {}, kByBegin);
+    near = static_cast<std::size_t>(found - timed.begin());
+  }
+  return near < timed.size() && kByBegin(timed[near]) == wanted ? &timed[near] : nullptr;
+}
+
+const RankTimeline::Comm* RankTimeline::comm(std::int64_t number) const {
+  const auto found = std::ranges::lower_bound(comms, number, {}, &Comm::number);
+  return found == comms.end() || found->number != number ? nullptr : &*found;
+}
+
+TimelineLines::TimelineLines(const read::Process& rank, const Reading& reading, const Meets& meets,
+                             RankTimeline& to)
+    : Collector(rank), reading_(reading), meets_(meets), to_(to) {
+  mine_.order = to.order;
+}
+
+// Returns a number of this rank's.
+std::uint32_t TimelineLines::channel_of(const read::Event& e) {
+  if (!reading_.arrows || !e.numbered || !e.comm) return kNoChannel;
+  const bool message = e.bucket == Bucket::P2P;
+  if (message && !e.peer) return kNoChannel;
+  const bool receives = message && e.name == "ncclRecv";
+  if (message && !receives && e.name != "ncclSend") return kNoChannel;
+  const std::tuple key(*e.comm, message ? *e.peer : Channel::kAll, receives);
+  if (key == last_key_) return last_channel_;
+  last_key_ = key;
+  const auto [at, fresh] = numbers_.try_emplace(key, kNoChannel);
+  if (fresh) {
+    const read::Comm* comm = read::comm_of(rank_, e.comm);
+    const std::uint32_t number = comm == nullptr ? kNoChannel : meets_.comm_of(*comm);
+    if (number != kNoChannel) {
+      Channel channel{number};
+      if (message) channel.from = receives ? *e.peer : comm->rank;
+      if (message) channel.to = receives ? comm->rank : *e.peer;
+      at->second = static_cast<std::uint32_t>(mine_.arrivals.size());
+      mine_.arrivals.push_back({channel});
+    }
+  }
+  return last_channel_ = at->second;
+}
+
+void TimelineLines::call(const read::Event& e) {
+  if (e.launch || e.unfinished || e.failed || e.captured || !e.chosen) return;
+  if (calls_.size() >= kMostKept) match();
+  calls_.push_back({e.ts_ns, e.dur_ns, static_cast<std::uint32_t>(e.thread), channel_of(e), e.seq,
+                    e.bytes, e.bucket, e.bucket == Bucket::P2P && e.name == "ncclRecv"});
+}
+
+void TimelineLines::device_time(const read::DeviceTime& t) {
+  const why::Span span{t.ts_ns, t.ts_ns + t.dur_ns};
+  // A graph has its kernels in it.
+  if (t.launch) return hides_.push_back(span);
+  if (!t.chosen) return;
+  if (t.comm) communicates_.push_back(span);
+  if (times_.size() >= kMostKept) match();
+  times_.push_back(
+      {t.ts_ns - t.queued_ns, static_cast<std::uint32_t>(t.thread), t.calls == 1, span});
+}
+
+void TimelineLines::busy(const read::Busy& b) {
+  followed_.from_ns = std::min(followed_.from_ns, b.ts_ns);
+  followed_.to_ns = std::max(followed_.to_ns, b.ts_ns + b.dur_ns);
+  computes_ = computes_ || !b.unsure;
+  hides_.push_back({b.ts_ns, b.ts_ns + b.dur_ns});
+}
+
+// Puts calls and their device times together, and forgets them.
+void TimelineLines::match() {
+  order(calls_);
+  order(times_);
+  auto time = times_.begin();
+  for (const Call& c : calls_) {
+    while (time != times_.end() && kByBegin(*time) < kByBegin(c)) ++time;
+    bool on_device = time != times_.end() && kByBegin(*time) == kByBegin(c);
+    why::Span span{c.begin_ns, c.begin_ns + c.dur_ns};
+    if (on_device && mine_.timed.size() < reading_.most_timed) {
+      TimedCall timed{.begin_ns = c.begin_ns, .thread = c.thread};
+      timed.bucket = static_cast<std::uint8_t>(c.bucket);
+      if (time->alone) {
+        timed.bytes = std::min(c.bytes, TimedCall::kNoBytes);
+        timed.channel = c.channel;
+        span = time->on_device;
+      }
+      mine_.timed.push_back(timed);
+    }
+    if (c.channel == kNoChannel) continue;
+    const std::int64_t at = touched_ns(span.from_ns, span.ns(), c.receives);
+    mine_.arrivals[c.channel].all.push_back({c.seq, at});
+  }
+  calls_.clear();
+  times_.clear();
+}
+
+// Where communication ran on the device and no computation did, as far as that is known.
+void TimelineLines::find_exposed() {
+  if (!computes_ || communicates_.empty()) return;
+  why::join(communicates_);
+  why::join(hides_);
+  mine_.exposed = why::common(without(communicates_, hides_), {followed_});
+}
+
+void TimelineLines::end() {
+  match();
+  calls_ = {};
+  times_ = {};
+  order(mine_.timed);
+  find_exposed();
+  communicates_ = {};
+  hides_ = {};
+  for (RankTimeline::Arrivals& of : mine_.arrivals) {
+    const auto by_seq = std::mem_fn(&Arrival::seq);
+    if (!std::ranges::is_sorted(of.all, {}, by_seq)) std::ranges::stable_sort(of.all, {}, by_seq);
+    const auto twice = std::ranges::unique(of.all, {}, by_seq);
+    of.all.erase(twice.begin(), twice.end());
+  }
+}
+
+void TimelineLines::hand_over() {
+  to_ = std::move(mine_);
+}
+
+}  // namespace tprof::trace_export

@@ -1,0 +1,120 @@
+// What viewers of a merged trace get besides a rank's lines: read from them before they are
+// written.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "collect/lines.h"
+#include "export/line_editor.h"
+#include "export/meets.h"
+#include "why/spans.h"
+
+namespace tprof::trace_export {
+
+// A call that has a device time: what that time's line lacks.
+struct TimedCall {
+  static constexpr std::uint64_t kNoBytes = (std::uint64_t{1} << 56) - 1;  // not known
+
+  std::int64_t begin_ns = 0;  // on the rank's clock
+  std::uint32_t thread = 0;
+  // In arrivals, then of all ranks. Unless it is none, the arrow ends at the device time.
+  std::uint32_t channel = kNoChannel;
+  std::uint64_t bytes : 56 = kNoBytes;
+  std::uint64_t bucket : 8 = 0;
+
+  std::optional<std::uint64_t> size() const {
+    return bytes == kNoBytes ? std::nullopt : std::optional<std::uint64_t>(bytes);
+  }
+};
+
+struct RankTimeline {
+  struct Comm {
+    std::int64_t number = 0;
+    std::uint32_t comm = kNoChannel;     // as in Channel
+    std::uint32_t channel = kNoChannel;  // of its collectives
+    std::int64_t rank = 0;
+  };
+  // Looks from `near` on, which it leaves at the place: lines follow each other in time.
+  const TimedCall* timed_call(std::int64_t begin_ns, std::int64_t thread, std::size_t& near) const;
+  const Comm* comm(std::int64_t number) const;
+
+  std::uint32_t order = 0;  // of the ranks
+  std::vector<Comm> comms{};
+  std::vector<TimedCall> timed{};       // ascending by begin and thread
+  std::optional<why::Spans> exposed{};  // on the rank's clock; nullopt: not known
+
+  struct Arrivals {
+    Channel channel;
+    std::vector<Arrival> all{};  // ascending by seq, each once; on the rank's clock
+  };
+  std::vector<Arrivals> arrivals{};  // until all are put together
+};
+
+// The moment of a call or of its device time at which the arrow between ranks touches it. What is
+// sent arrives at the end of the receive, anything else when the rank came.
+inline std::int64_t touched_ns(std::int64_t ts_ns, std::int64_t dur_ns, bool receives) {
+  const std::int64_t inside = dur_ns > 0 ? 1 : 0;
+  return receives ? ts_ns + dur_ns - inside : ts_ns + inside;
+}
+
+struct Reading {
+  std::size_t most_timed = 0;  // of one rank
+  bool arrows = false;
+};
+
+// Reads one rank into `to`.
+class TimelineLines : public collect::Collector {
+ public:
+  TimelineLines(const read::Process& rank, const Reading& reading, const Meets& meets,
+                RankTimeline& to);
+
+  bool wants_times() const override { return true; }
+  bool wants_busy() const override { return true; }
+  void call(const read::Event& e) override;
+  void device_time(const read::DeviceTime& t) override;
+  void busy(const read::Busy& b) override;
+  void end() override;
+  void hand_over() override;
+  void state(team::Archive&) override {}  // no team merges
+
+ private:
+  struct Call {
+    std::int64_t begin_ns;
+    std::int64_t dur_ns;
+    std::uint32_t thread;
+    std::uint32_t channel;  // in mine_.arrivals
+    std::uint64_t seq;
+    std::uint64_t bytes;
+    Bucket bucket;
+    bool receives;
+  };
+  struct Time {
+    std::int64_t begin_ns;
+    std::uint32_t thread;
+    bool alone;
+    why::Span on_device;
+  };
+  std::uint32_t channel_of(const read::Event& e);
+  void match();
+  void find_exposed();
+
+  const Reading& reading_;
+  const Meets& meets_;
+  RankTimeline& to_;
+  RankTimeline mine_;  // until the file was read without an error
+  std::vector<Call> calls_;
+  std::vector<Time> times_;
+  std::map<std::tuple<std::int64_t, std::int64_t, bool>, std::uint32_t> numbers_;
+  std::tuple<std::int64_t, std::int64_t, bool> last_key_{-1, -1, false};
+  std::uint32_t last_channel_ = kNoChannel;
+  why::Spans communicates_;
+  why::Spans hides_;  // computation, and where it is not known
+  why::Span followed_{INT64_MAX, INT64_MIN};
+  bool computes_ = false;
+};
+
+}  // namespace tprof::trace_export

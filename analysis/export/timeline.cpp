@@ -1,0 +1,105 @@
+#include "export/timeline.h"
+
+#include <algorithm>
+
+#include "export/lanes.h"
+
+namespace tprof::trace_export {
+namespace {
+
+constexpr std::int64_t kWindows = 1000;
+constexpr std::int64_t kShortestWindow = 1'000'000;
+
+// Of all ranks together, at 24 bytes each. Of more, device times have no size, and arrows end at
+// the host's calls.
+constexpr std::size_t kMostTimed = std::size_t{1} << 23;
+
+// By the last ledgers, which say until when they are true.
+std::int64_t length_ns(const Members& members) {
+  std::int64_t end = 0;
+  for (const auto& [process, member] : members) {
+    if (!member.to || !process->ledger) continue;
+    end = std::max(end, member.to->moved(process->ledger->ts_ns));
+  }
+  return end;
+}
+
+}  // namespace
+
+std::int64_t window_of(std::int64_t length_ns) {
+  for (std::int64_t ten = kShortestWindow;; ten *= 10) {
+    for (const std::int64_t window : {ten, 2 * ten, 5 * ten}) {
+      if (length_ns / window < kWindows) return window;
+    }
+  }
+}
+
+Timeline::Timeline(const job::Job& job, const read::Traces& traces,
+                   const std::vector<const read::Process*>& processes,
+                   const filter::Selection& asked, bool arrows, TimeAxis* axis)
+    : meets_(processes),
+      reading_{kMostTimed / std::max<std::size_t>(processes.size(), 1), arrows},
+      only_(asked.filter()) {
+  job::Job of = job;
+  of.processes = processes;
+  for (const read::Process* p : processes) {
+    ranks_[p].order = static_cast<std::uint32_t>(ranks_.size());
+  }
+  collect::Passes passes(of, traces, {},
+                         asked.words().of_calls() ? asked.chosen() : read::Chosen());
+  if (asked.found()) {
+    found_ = *asked.found();
+  } else {
+    steps::want(passes, found_);
+  }
+  if (axis != nullptr) axis->want(passes);
+  passes.want(
+      [&](const read::Process& rank, collect::Collectors& all) {
+        const auto known = ranks_.find(&rank);
+        if (known == ranks_.end()) return;
+        collect::want<TimelineLines>(rank, all, reading_, meets_, known->second);
+      },
+      [](const collect::Lines&) {});
+  while (passes.read()) {
+  }
+  if (axis != nullptr) axis->know();
+}
+
+void Timeline::place(const Members& members) {
+  window_ns_ = window_of(length_ns(members));
+  for (auto& [process, rank] : ranks_) {
+    std::vector<std::uint32_t> numbers;
+    const auto member = members.find(process);
+    const bool placed = member != members.end() && member->second.to;
+    for (RankTimeline::Arrivals& of : rank.arrivals) {
+      numbers.push_back(meets_.number_of(of.channel));
+      if (!placed) continue;
+      for (Arrival& a : of.all) a.at_ns = member->second.to->moved(a.at_ns);
+      meets_.add(numbers.back(), rank.order, of.all);
+    }
+    rank.arrivals = {};
+    for (TimedCall& t : rank.timed) {
+      if (t.channel != kNoChannel) t.channel = numbers[t.channel];
+    }
+    for (const auto& [number, comm] : process->comms) {
+      const std::uint32_t of = comm.known() ? meets_.comm_of(comm) : kNoChannel;
+      if (of != kNoChannel) rank.comms.push_back({number, of, meets_.number_of({of}), comm.rank});
+    }
+  }
+}
+
+const RankTimeline* Timeline::of(const read::Process& process) const {
+  const auto found = ranks_.find(&process);
+  return found == ranks_.end() ? nullptr : &found->second;
+}
+
+std::string Timeline::lanes(const Member& member) const {
+  std::string out;
+  const auto steps = found_.ranks.find(member.process);
+  if (steps != found_.ranks.end()) append_steps(steps->second, only_.steps, *member.to, out);
+  const RankTimeline& rank = ranks_.at(member.process);
+  if (rank.exposed) append_exposed(*rank.exposed, *member.to, out);
+  return out;
+}
+
+}  // namespace tprof::trace_export

@@ -1,0 +1,291 @@
+"""What tprof merge adds for viewers, against the simulated job that it is of, and against the rank files."""
+
+import collections
+import itertools
+import json
+import os
+
+import pytest
+from generator import causes, rank_files
+from generator.simulate import Collective, union
+from lib import tool
+from lib.timeline import Merged, merged, name_of, ns
+from lib.tool import tprof
+
+LAYOUTS = {"fsdp": 8, "pipeline": 4, "zero3_offload": 4, "moe": 4}
+
+
+def merge(folder, to, *options: str) -> Merged:
+    done = tprof("merge", folder, "-o", to, *options)
+    assert done.returncode == 0, done.stderr
+    return merged(to)
+
+
+class Job:
+    def __init__(self, folder, layout: str, cause: str | None = None):
+        self.folder, self.file = folder / "job", folder / "merged.json"
+        self.case = causes.case(layout, LAYOUTS[layout], cause, 1, 4)
+        rank_files.write(self.case, self.folder, 1)
+        self.trace = merge(self.folder, self.file)
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def job(request, tmp_path_factory):
+    return Job(tmp_path_factory.mktemp(request.param), request.param)
+
+
+@pytest.fixture(scope="module")
+def fsdp(tmp_path_factory):
+    return Job(tmp_path_factory.mktemp("fsdp"), "fsdp")
+
+
+def test_names_say_function_and_size(job):
+    calls = job.trace.calls()
+    assert len(calls) == sum(len(trace.calls) for trace in job.case.traces.values())
+    sizes = {}
+    for call in calls:
+        args = call["args"]
+        assert call["name"] == name_of(args["op"], call["cat"], args["bytes"])
+        sizes[call["pid"], call["tid"], ns(call["ts"])] = (args["op"], call["cat"], args["bytes"], call["cname"])
+    times = job.trace.of("DEVICE")
+    assert times
+    for time in times:
+        args = time["args"]
+        op, bucket, size, color = sizes[time["pid"], args["call_tid"], ns(time["ts"]) - ns(args["queued"])]
+        assert (time["name"], args["op"], time["cname"]) == (name_of(op, bucket, size), op, color)
+
+
+def test_each_bucket_has_a_color_of_its_own(tmp_path):
+    colors = collections.defaultdict(set)
+    for layout in LAYOUTS:
+        (tmp_path / layout).mkdir()
+        for call in Job(tmp_path / layout, layout).trace.calls():
+            colors[call["cat"]].add(call["cname"])
+    assert len(colors) >= 6
+    assert all(len(of) == 1 for of in colors.values())
+    assert len(set.union(*colors.values())) == len(colors)
+
+
+def assert_within_slices(trace: Merged, ends: list[dict]) -> None:
+    slices = trace.slices()
+    for end in ends:
+        at, name = ns(end["ts"]), end["name"]
+        around = [s for b, e, s in slices[end["pid"], end["tid"]] if b <= at <= e]
+        assert around, end
+        assert name != "collective" or any("seq" in s["args"] for s in around), end
+
+
+def assert_goes_in_order(ends: list[dict]) -> None:
+    """As viewers need it: they take what comes in the order of time."""
+    assert [end["ph"] for end in ends] == ["s"] + ["t"] * (len(ends) - 2) + ["f"]
+
+
+def test_arrows_join_the_ranks_of_each_collective_as_they_came(job):
+    """The job says when each rank truly came. Ranks of one host have one clock."""
+    came = collections.defaultdict(dict)
+    for rank, trace in job.case.traces.items():
+        for call in trace.calls:
+            if isinstance(call.op, Collective) and call.op.peer is None:
+                came[call.op.comm, call.seq][rank] = call.device_begin
+    expected = collections.Counter(
+        tuple(sorted(ranks, key=lambda rank: (ranks[rank], rank))) for ranks in came.values() if len(ranks) > 1
+    )
+    arrows = job.trace.arrows("collective")
+    assert collections.Counter(tuple(end["pid"] for end in ends) for ends in arrows.values()) == expected
+    assert sum(expected.values()) > 0 or job.case.layout.name == "pipeline"
+    for ends in arrows.values():
+        assert_goes_in_order(ends)
+    assert_within_slices(job.trace, list(itertools.chain(*arrows.values())))
+
+
+def test_arrows_go_from_a_send_to_its_receive(tmp_path):
+    job = Job(tmp_path, "pipeline")
+    sent, received = collections.Counter(), collections.Counter()
+    for rank, trace in job.case.traces.items():
+        for call in trace.calls:
+            if isinstance(call.op, Collective) and call.op.function in ("ncclSend", "ncclRecv"):
+                peer = job.case.layout.comms[call.op.comm][call.op.peer]
+                ends = (rank, peer) if call.op.function == "ncclSend" else (peer, rank)
+                (sent if call.op.function == "ncclSend" else received)[ends] += 1
+    assert sent == received and sum(sent.values()) > 20
+    arrows = job.trace.arrows("message")
+    assert collections.Counter(tuple(end["pid"] for end in ends) for ends in arrows.values()) == sent
+    for ends in arrows.values():
+        assert_goes_in_order(ends)
+    assert_within_slices(job.trace, list(itertools.chain(*arrows.values())))
+
+
+def test_without_device_times_arrows_join_the_calls_of_hosts(tmp_path):
+    tool.generate(tmp_path / "run", 3, 200)
+    trace = merge(tmp_path / "run", tmp_path / "m.json")
+    seqs = collections.Counter(
+        call["args"]["seq"] for call in trace.calls() if "comm" in call["args"] and call["cat"] != "P2P"
+    )
+    arrows = trace.arrows("collective")
+    assert len(arrows) == sum(count == 3 for count in seqs.values()) > 20
+    for ends in arrows.values():
+        assert_goes_in_order(ends)
+        assert {end["pid"] for end in ends} == {0, 1, 2}
+    assert_within_slices(trace, list(itertools.chain(*arrows.values())))
+
+
+@pytest.mark.parametrize("ranks", ["0", "0,3"])
+def test_arrows_join_written_ranks_alone(fsdp, tmp_path, ranks):
+    trace = merge(fsdp.folder, tmp_path / "m.json", "--ranks", ranks)
+    arrows = trace.arrows("collective")
+    assert bool(arrows) == ("," in ranks)
+    for ends in arrows.values():
+        assert [end["ph"] for end in ends] == ["s", "f"]
+        assert {end["pid"] for end in ends} == {0, 3}
+
+
+def test_arrows_join_chosen_calls_alone(fsdp, tmp_path):
+    trace = merge(fsdp.folder, tmp_path / "m.json", "--ops", "ncclReduceScatter", "--steps", "1")
+    seqs = {call["args"]["seq"] for call in trace.calls()}
+    arrows = trace.arrows("collective")
+    assert {call["args"]["op"] for call in trace.calls()} == {"ncclReduceScatter"}
+    assert {int(id.rpartition(".")[2]) for id in arrows} == seqs and seqs
+    for ends in arrows.values():
+        assert_goes_in_order(ends)
+    assert_within_slices(trace, list(itertools.chain(*arrows.values())))
+    assert {line["name"] for line in itertools.chain(*trace.lane("steps").values())} == {"step 1"}
+
+
+def test_the_lane_of_steps_has_those_of_the_job(job):
+    found = tool.summary_of(job.folder, "--by", "step")["steps"]
+    lanes = job.trace.lane("steps")
+    assert lanes.keys() == job.case.traces.keys()
+    base = next(line for line in job.trace.lines if line["name"] == "tprof_header")["args"]["base_time_ns"]
+    for rank, trace in job.case.traces.items():
+        assert [line["name"] for line in lanes[rank]] == [f"step {step['step']}" for step in found]
+        marks = [mark.begin for mark in trace.steps] + [trace.end]
+        for line, begin, end in zip(lanes[rank], marks, marks[1:]):
+            assert ns(line["dur"]) == pytest.approx(end - begin, rel=1e-4)
+    for step, slices in zip(found, zip(*lanes.values())):
+        assert base + min(ns(line["ts"]) for line in slices) == step["ts"]
+
+
+def test_the_lane_of_exposed_time_is_communication_without_computation(job):
+    lanes = job.trace.lane("exposed communication")
+    for rank, trace in job.case.traces.items():
+        busy = union(trace.busy)
+        ran = union([
+            (call.device_begin, call.device_end)
+            for call in trace.calls
+            if isinstance(call.op, Collective) and call.device_end is not None
+        ])  # fmt: skip
+        # What is hidden is what both have; before the first kernel nobody followed the device.
+        ran = [(max(b, busy[0][0]), e) for b, e in ran if e > busy[0][0]]
+        both = sum(max(0, min(e, to) - max(b, at)) for b, e in ran for at, to in busy)
+        exposed = sum(e - b for b, e in ran) - both
+        # Clocks drift by some 1e-5, and each end is rounded.
+        assert sum(ns(line["dur"]) for line in lanes[rank]) == pytest.approx(exposed, rel=1e-4, abs=500)
+        assert exposed > 0
+
+
+def test_exposed_time_is_that_of_the_summary(fsdp):
+    """The summary adds up calls, of which two may run at a time; of this job few do."""
+    for rank, slices in fsdp.trace.lane("exposed communication").items():
+        told = tool.summary_of(fsdp.folder, "--ranks", str(rank))["buckets"]["ALL"]["exposed_ns"]
+        assert sum(ns(line["dur"]) for line in slices) == pytest.approx(told, rel=0.05)
+
+
+def test_without_computation_on_record_nothing_is_exposed(tmp_path):
+    tool.generate(tmp_path / "run", 2, 100)
+    trace = merge(tmp_path / "run", tmp_path / "m.json")
+    assert trace.lane("exposed communication") == {}
+
+
+def test_rates_add_up_to_the_bytes_of_the_calls(job):
+    bytes_of = collections.Counter()
+    for call in job.trace.calls():
+        bytes_of[call["pid"], call["cat"]] += call["args"]["bytes"]
+    titles = {"ALLGATHER": "AllGather", "RESHARDING": "ReduceScatter", "ALLREDUCE": "AllReduce",
+              "ALLTOALL": "AlltoAll"}  # fmt: skip
+    rates = collections.defaultdict(list)
+    for line in job.trace.of("LANE"):
+        if line["ph"] == "C":
+            rates[line["pid"]].append((ns(line["ts"]), line["args"]))
+    moments = sorted({at for of in rates.values() for at, _ in of})
+    assert all(at % 1_000_000 == 0 for at in moments) and moments[-1] / 1e6 <= 1000
+    sums = collections.Counter()
+    for rank, of in rates.items():
+        assert all(rate == 0 for rate in of[-1][1].values())
+        for (at, values), (until, _) in itertools.pairwise(of):
+            for bucket, rate in values.items():
+                sums[rank, bucket] += rate * (until - at) / 1e9
+    expected = {(rank, titles.get(bucket, bucket)): size for (rank, bucket), size in bytes_of.items()}
+    assert {key: round(size) for key, size in sums.items()} == expected
+
+
+def without_figures_of_files(text: str) -> dict:
+    return {key: value for key, value in json.loads(text).items() if key not in ("files", "path", "paths")}
+
+
+@pytest.mark.parametrize("cause", [None, "slow_gpu", "divergence"])
+@pytest.mark.parametrize("layout", ["fsdp", "moe"])
+def test_every_command_says_of_the_merged_trace_what_it_says_of_the_files(tmp_path, layout, cause):
+    job = Job(tmp_path, layout, cause)
+    # Not what compares clocks: those of one host agree in rank files, in a merged trace to a microsecond.
+    commands = [["summary", "--by", by] for by in ("op", "comm", "size", "step", "layer", "phase")]
+    for command in [*commands, ["check"]]:
+        told = [tprof(command[0], path, *command[1:], "--json") for path in (job.folder, job.file)]
+        assert told[0].stdout and told[0].returncode == told[1].returncode
+        assert without_figures_of_files(told[0].stdout) == without_figures_of_files(told[1].stdout)
+    verdicts = [tool.told("report", path)[1]["verdict"] for path in (job.folder, job.file)]
+    assert verdicts[0] == verdicts[1]
+    assert tprof("diff", job.folder, job.file).returncode == 0
+
+
+def test_merged_traces_without_op_are_read_as_before(fsdp, tmp_path):
+    old = tmp_path / "old.json"
+    lines = []
+    for line in fsdp.file.read_text().splitlines():
+        event = json.loads(line.rstrip(",")) if line not in "[]" else {}
+        if event.get("cat") in ("LANE", "FLOW"):
+            continue
+        if "op" in event.get("args", {}):
+            line = line.replace(f'"name":"{event["name"]}"', f'"name":"{event["args"]["op"]}"', 1)
+            line = line.replace(f',"cname":"{event["cname"]}"', "").replace(f'"op":"{event["args"]["op"]}",', "")
+        lines.append(line)
+    old.write_text("\n".join(lines) + "\n")
+    for command in (["summary", "--by", "step"], ["report"]):
+        told = [tprof(command[0], path, *command[1:], "--json").stdout for path in (old, fsdp.file)]
+        assert told[0] and without_figures_of_files(told[0]) == without_figures_of_files(told[1])
+
+
+def test_the_bytes_do_not_depend_on_the_number_of_processors(tmp_path):
+    tool.big_job(tmp_path / "run", 6, 9000, "fsdp_slow")
+    cpu = min(os.sched_getaffinity(0))
+    files = [tmp_path / "all.json", tmp_path / "one.json"]
+    assert tprof("merge", tmp_path / "run", "-o", files[0]).returncode == 0
+    alone = {"preexec_fn": lambda: os.sched_setaffinity(0, {cpu})}
+    assert tprof("merge", tmp_path / "run", "-o", files[1], **alone).returncode == 0
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_arrows_between_ranks_are_left_out_where_there_is_no_room(fsdp, tmp_path):
+    size = sum(file.stat().st_size for file in fsdp.folder.glob("*.json"))
+    done = tprof("merge", fsdp.folder, "-o", tmp_path / "m.json", "--max-size", size + 1000)
+    assert done.returncode == 0 and "no arrows between ranks" in done.stderr
+    trace = merged(tmp_path / "m.json")
+    assert not trace.arrows("collective") and len(trace.arrows("to the device")) == len(trace.of("DEVICE"))
+    assert [call["name"] for call in trace.calls()] == [call["name"] for call in fsdp.trace.calls()]
+    roomy = tprof("merge", fsdp.folder, "-o", tmp_path / "n.json", "--max-size", 3 * size)
+    assert "no arrows" not in roomy.stderr
+    assert (tmp_path / "n.json").read_bytes() == fsdp.file.read_bytes()
+
+
+def test_a_copy_for_others_keeps_what_viewers_show(fsdp, tmp_path):
+    assert tprof("anonymize", fsdp.file, "-o", tmp_path / "public").returncode == 0
+    [copy] = (tmp_path / "public").iterdir()
+    public = merged(copy)
+    shown = [
+        [(line["name"], line["cname"], line["ts"]) for line in trace.calls() + trace.of("DEVICE")]
+        for trace in (fsdp.trace, public)
+    ]
+    assert shown[0] == shown[1]
+    assert public.of("LANE") == fsdp.trace.of("LANE")
+    assert [len(ends) for ends in public.arrows("collective").values()] == [
+        len(ends) for ends in fsdp.trace.arrows("collective").values()
+    ]
