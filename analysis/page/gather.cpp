@@ -24,7 +24,7 @@ std::vector<StepLength> lengths_of(const job::Job& job, const steps::Found& foun
     for (const steps::Interval& i : intervals->second) {
       const std::size_t at = place_of(found.steps, i.step);
       const std::int64_t ns = between(i.from_ns, i.to_ns);
-      if (at == all.size() || ns < 0) continue;
+      if (at == all.size() || ns < 0 || !i.end_known) continue;
       StepLength& length = all[at];
       length.sum_ns += ns;
       ++length.ranks;

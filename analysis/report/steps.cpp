@@ -55,9 +55,13 @@ StepRow row_of(const StepTotals& totals, std::string_view bucket, const char* wh
 }
 
 std::vector<StepRow> rows_of(const StepTotals& totals) {
-  std::vector<StepRow> rows = {row_of(totals, "", "time", Unit::ns, [](const StepFigures& s) {
-    return static_cast<std::uint64_t>(s.length_ns());
-  })};
+  StepRow times{"", "time", Unit::ns};
+  for (const StepFigures& s : totals.steps) {
+    if (const auto ns = s.length_ns()) times.values.push_back(static_cast<std::uint64_t>(*ns));
+  }
+  std::ranges::sort(times.values);
+  std::vector<StepRow> rows;
+  if (!times.values.empty()) rows.push_back(std::move(times));
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     const bool any = std::ranges::any_of(
         totals.steps, [b](const StepFigures& s) { return s.buckets[b].calls != 0; });
@@ -155,7 +159,8 @@ Section every_step(const StepTotals& totals, const steps::Found& found) {
   const std::vector<Column<StepFigures>> columns = {
       {nullptr, "step", Unit::number, &StepFigures::step},
       {nullptr, "ts", Unit::number, &StepFigures::from_ns},
-      {nullptr, "dur", Unit::number, &StepFigures::length_ns},
+      {nullptr, "dur", Unit::number,
+       [](const StepFigures& s) { return or_unknown(s.length_ns()); }},
       {nullptr, "buckets", Unit::text,
        [](const StepFigures& s) { return buckets_json(s.buckets); }},
       {nullptr, "differs", Unit::text, [&](const StepFigures& s) {

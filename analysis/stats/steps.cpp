@@ -64,8 +64,10 @@ class Adder {
                        const Process& process) {
     const std::int64_t from = process.header.base_time_ns + interval.from_ns;
     to.from_ns = to.from_ns == 0 ? from : std::min(to.from_ns, from);
-    to.sum_ns += interval.to_ns - interval.from_ns;
-    ++to.ranks;
+    if (interval.end_known) {
+      to.sum_ns += interval.to_ns - interval.from_ns;
+      ++to.ranks;
+    }
     stats::add(to.buckets, rank.buckets);
     for (const auto& [key, calls] : rank.calls) to.calls[key] += calls;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,13 +26,15 @@ struct StepFigures {
   std::int64_t step = 0;
   std::int64_t from_ns = 0;  // CLOCK_REALTIME of the first rank to begin it
   std::int64_t sum_ns = 0;   // of how long it took each rank
-  std::int64_t ranks = 0;
+  std::int64_t ranks = 0;    // of which that is known
   Buckets buckets{};         // sums over ranks
   std::map<SizeKey, std::uint64_t> calls;
 
   // The mean over ranks. From the first to begin it to the last to end it would be longer by what
   // ranks are apart, in every step again.
-  std::int64_t length_ns() const { return ranks == 0 ? 0 : sum_ns / ranks; }
+  std::optional<std::int64_t> length_ns() const {
+    return ranks == 0 ? std::nullopt : std::optional(sum_ns / ranks);
+  }
 };
 
 struct StepTotals {

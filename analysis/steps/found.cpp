@@ -43,8 +43,10 @@ RankSteps steps_of(const Process& rank, const Sequence& sequence, std::int64_t e
     return i < sequence.operations.size() ? sequence.operations[i].ts_ns : end_ns;
   };
   for (std::size_t k = 0; k + 1 < p.starts.size(); ++k) {
-    found.intervals.push_back(
-        {static_cast<std::int64_t>(k) + 1, time(p.starts[k]), time(p.starts[k + 1])});
+    found.intervals.push_back({.step = static_cast<std::int64_t>(k) + 1,
+                               .from_ns = time(p.starts[k]),
+                               .to_ns = time(p.starts[k + 1]),
+                               .end_known = p.starts[k + 1] < sequence.operations.size()});
     const Operation& anchor = sequence.operations[p.anchors[k]];
     const auto comm = rank.comms.find(sequence.symbols[anchor.symbol].comm);
     found.anchors.emplace_back(comm == rank.comms.end() ? "" : comm->second.id, anchor.seq);

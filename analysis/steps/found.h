@@ -21,6 +21,8 @@ struct Interval {
   std::int64_t from_ns = 0;
   std::int64_t to_ns = 0;
   std::int64_t epoch = 0;  // how often the program's numbers had begun again
+  // False if it is only known that the rank called nothing any more: it may have waited on.
+  bool end_known = true;
 };
 
 struct Found {
