@@ -34,7 +34,7 @@ void KeptLines::put(std::uint64_t n) {
 }
 
 void KeptLines::put_signed(std::int64_t n) {
-  put((static_cast<std::uint64_t>(n) << 1) ^ static_cast<std::uint64_t>(n >> 63));
+  put((static_cast<std::uint64_t>(n) << 1) ^ (n < 0 ? ~std::uint64_t{0} : 0));
 }
 
 void KeptLines::put_change(std::int64_t& before, std::int64_t now) {
