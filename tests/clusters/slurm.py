@@ -1,5 +1,6 @@
 """Rows of Slurm: steps, arrays, time limits, jobs that are requeued."""
 
+import functools
 import sys
 
 from clusters.place import NATIVE, Place, Row, expect, headers, run_ids, until
@@ -158,6 +159,22 @@ def pmi2(place: Place, env: dict) -> Row:
     return place.counted("srun --mpi=pmi2 --export=…", list(range(RANKS)), folder)
 
 
+def report(place: Place, env: dict, mpi: str) -> Row:
+    """Four tasks share the work of one report, and say what one alone does: stdout and page, to the byte."""
+    env = env | {"NATIVE_TRAINER_ID": place.folder / "id"}
+    place.run(["srun", f"-n{RANKS}", export(place), NATIVE, *STEPS], **env)
+    folder = only_folder(place)
+    alone = place.run([TPROF, "report", folder], **env)
+    place.run([TPROF, "report", folder, "-o", place.folder / "alone.html"], **env)
+    together = ["srun", f"--mpi={mpi}", f"-n{RANKS}", TPROF, "report", folder]
+    text = place.run(together, **env)
+    expect(text == alone, f"together: {text}")
+    place.run([*together, "-o", place.folder / "together.html"], **env)
+    pages = [(place.folder / f"{name}.html").read_bytes() for name in ("alone", "together")]
+    expect(pages[0] == pages[1], "the pages differ")
+    return place.counted(f"srun --mpi={mpi} tprof report", list(range(RANKS)), folder, note="the bytes of one alone")
+
+
 ROWS = {
     "slurm-preload": preload,
     "slurm-run": run_in_each_task,
@@ -168,5 +185,7 @@ ROWS = {
     "slurm-cancel": cancelled,
     "slurm-torchrun": torchrun,
     "slurm-pmi2": pmi2,
+    "slurm-report-pmix": functools.partial(report, mpi="pmix"),  # Open MPI
+    "slurm-report-pmi2": functools.partial(report, mpi="pmi2"),  # MPICH
     "slurm-limit": time_limit,
 }
