@@ -9,7 +9,9 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <iostream>
 #include <span>
+#include <sstream>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "cli/build.h"
 #include "cli/commands.h"
 #include "cli/option_table.h"
+#include "cli/screen.h"
 #include "interpose/format/schema.h"
 #include "launch/command.h"
 #include "read/error.h"
@@ -192,7 +195,10 @@ int execute(int argc, char** argv) {
     say(error);
     return code;
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kOk : kBadUsage;
+    std::ostringstream told;  // help
+    const int code = app.exit(e, told, std::cerr);
+    show(told.str());
+    return code == 0 ? kOk : kBadUsage;
   } catch (const std::exception& e) {
     say(e.what());
   }

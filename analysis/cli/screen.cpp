@@ -20,6 +20,7 @@ struct Severity {
 };
 constexpr Severity kSeverities[] = {
     {"error:", "\x1b[1;31m"}, {"warning:", "\x1b[1;33m"}, {"note:", "\x1b[1;36m"}};
+constexpr std::size_t kLeast = 20;  // characters of a line that is broken
 constexpr const char* kBold = "\x1b[1m";
 constexpr const char* kPlain = "\x1b[0m";
 
@@ -36,20 +37,26 @@ const Severity* severity_of(std::string_view line) {
   return nullptr;
 }
 
-// A line of words, and none of a table, whose columns have two blanks between them.
-bool is_sentence(std::string_view line) {
-  return line.substr(indent_of(line)).find("  ") == std::string_view::npos;
+// Where the rest of a line of words goes on: below its beginning, or below that of what an option
+// or a name stands before. Nothing for a row of a table, which has more columns.
+std::optional<std::size_t> hang_of(std::string_view line) {
+  const std::size_t indent = indent_of(line);
+  const std::size_t gap = line.find("  ", indent);
+  if (gap == std::string_view::npos) return indent + (severity_of(line) != nullptr ? 2 : 0);
+  const std::size_t second = std::min(line.find_first_not_of(' ', gap), line.size());
+  if (line.find("  ", second) != std::string_view::npos) return {};
+  return second;
 }
 
-void put_broken(std::string_view line, std::size_t columns, std::string& out) {
-  const std::string hang(indent_of(line) + (severity_of(line) != nullptr ? 2 : 0), ' ');
+void put_broken(std::string_view line, std::size_t columns, std::size_t hanging, std::string& out) {
+  const std::string hang(hanging, ' ');
   bool first = true;
   while (!line.empty()) {
     const std::size_t room = columns - (first ? 0 : hang.size());
     std::size_t n = text::fitting(line, room);
     if (n < line.size()) {
       const std::size_t blank = line.substr(0, n + 1).rfind(' ');
-      if (blank != std::string_view::npos && blank > indent_of(line)) n = blank;
+      if (blank != std::string_view::npos && blank > (first ? hanging : 0)) n = blank;
     }
     (out += first ? "" : "\n" + hang) += line.substr(0, n);
     line.remove_prefix(n);
@@ -79,8 +86,8 @@ std::string dressed(std::string_view text, std::size_t columns, bool colours) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     std::string shown;
-    if (is_sentence(line) && columns > 20) {
-      put_broken(line, columns, shown);
+    if (const auto hang = hang_of(line); hang && *hang + kLeast <= columns) {
+      put_broken(line, columns, *hang, shown);
     } else {
       shown = line;
     }

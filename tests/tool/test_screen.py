@@ -117,6 +117,18 @@ def test_a_terminal_breaks_sentences_and_a_pipe_does_not():
     assert max(map(len, sentences)) <= 60 < max(map(len, piped.splitlines()))
 
 
+@pytest.mark.parametrize("command", ["summary", "run", "merge"])
+def test_help_fits_a_terminal(command):
+    piped = tprof(command, "--help").stdout
+    shown = COLOURS.sub("", on_terminal(command, "--help", columns=80))
+    assert piped.split() == shown.split()
+    options = shown[: shown.index("Examples:")].splitlines()
+    assert max(map(len, options)) <= 80 < max(map(len, piped.splitlines()))
+    # What an option does stands in a column of its own.
+    begun = next(i for i, line in enumerate(options) if line.startswith("  --run"))
+    assert all(line.startswith(" " * 30) for line in options[begun + 1 : begun + 2])
+
+
 def test_a_terminal_without_a_size_is_a_launchers_pipe():
     """Open MPI gives its processes such a one, and its own output may be a file."""
     assert on_terminal("summary", GOLDEN / "two_ranks", columns=0) == tprof("summary", GOLDEN / "two_ranks").stdout
