@@ -21,8 +21,9 @@ Examples:
   tprof budget DIR --model hsdp+tp --params 9e9 --layers 80 --tokens 4096 --hidden 8192
   tprof budget DIR --write budget.json     # what a good run moves,
   tprof budget NEW --budget budget.json    # which CI compares others with
-P: --params, R: --root-params, L: --layers, N: --shards, M: --micro-batches; k: M, or 1 where only the
-last one reduces. For each rank and step, gathered and reduced tensors as a whole:
+P: --params, R: --root-params, L: --layers, N: --shards, M: --micro-batches;
+k: M, or 1 where only the last one reduces. For each rank and step, gathered
+and reduced tensors as a whole:
   ddp          ALLREDUCE k P
   zero1 zero2  ALLREDUCE (or REDUCE) k P, ALLGATHER P
   zero3        ALLGATHER P to 2 M P, RESHARDING k P
@@ -31,11 +32,12 @@ last one reduces. For each rank and step, gathered and reduced tensors as a whol
                RESHARDING k P in k (L + 1)
   hsdp         the same, and ALLREDUCE k P / N in k (L + 1)
   tp           ALLREDUCE 2 x --tp-reductions x M L tensors of --tokens x --hidden
-Bytes may be more by what shards are padded: N - 1 elements in each of 16 parameters of a layer (FSDP2
-pads whole rows, for which --tolerance allows), and by --tolerance. Norms and other small calls are
-apart: all-reduces of less than 16 KiB, others of less than 64 bytes.
-Exit code: 0 within the budget, 1 not, be it more or less, or a file could not be read, 2 wrong usage
-or nothing could be read.)",
+Bytes may be more by what shards are padded: N - 1 elements in each of 16
+parameters of a layer (FSDP2 pads whole rows, for which --tolerance allows),
+and by --tolerance. Norms and other small calls are apart: all-reduces of less
+than 16 KiB, others of less than 64 bytes.
+Exit code: 0 within the budget, 1 not, be it more or less, or a file could not
+be read, 2 wrong usage or nothing could be read.)",
       budget,
       {{"PATH", &o.paths, "folder of rank files, rank files, or a merged trace", nullptr, true},
        {"--model", &b.model, "ddp, zero1, zero2, zero3, fsdp, hsdp or tp, or two such as fsdp+tp",

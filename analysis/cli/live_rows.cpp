@@ -19,8 +19,9 @@ Examples:
   tprof top tprof-traces/train-20260101-120000-0
   tprof top DIR --once                          # one table: totals
   tprof top DIR --once --interval 1 --json      # with rates, over one second
-Keys: q quits; s or 1 to 9 chooses the column to sort by; b the bucket; r counts from now on.
-It reads the ring files of this node, of ranks elsewhere the snapshots; the job notices nothing.)",
+Keys: q quits; s or 1 to 9 chooses the column to sort by; b the bucket; r
+counts from now on. It reads the ring files of this node, of ranks elsewhere
+the snapshots; the job notices nothing.)",
        top,
        {folder,
         {"--interval", &o.interval_s,
@@ -37,8 +38,9 @@ It reads the ring files of this node, of ranks elsewhere the snapshots; the job 
 Examples:
   tprof tail DIR | jq -c 'select(.name == "tprof_step" and .pid == 0)'
   tprof tail DIR --from-start --format table
-Ranks that come later, and those of a restart, are followed from their first line. A call's line is
-in the file up to 200 ms after it. Ends when the job has ended.)",
+Ranks that come later, and those of a restart, are followed from their first
+line. A call's line is in the file up to 200 ms after it. Ends when the job
+has ended.)",
        tail,
        {folder,
         {"--format", &o.format,
@@ -73,9 +75,10 @@ The file is renamed over, and written once or until the job has ended.)",
 Examples:
   tprof watch DIR --exec 'py-spy dump --native --pid {pid} > stack-{rank}.txt'
   tprof watch DIR --exec 'curl --data-binary @- https://example.org/alert' --stuck-after 120
-The shell runs CMD once for each kind of finding that tprof check calls a warning or an error, with what
-was found on standard input, a JSON object a line; where {pid} or {rank} is in it, once for each process
-of these findings that runs on this machine. Ends with the job, and exits as check does.)",
+The shell runs CMD once for each kind of finding that tprof check calls a
+warning or an error, with what was found on standard input, a JSON object a
+line; where {pid} or {rank} is in it, once for each process of these findings
+that runs on this machine. Ends with the job, and exits as check does.)",
        watch,
        {folder,
         {"--exec", &o.command, "the command", "CMD", true},
@@ -96,8 +99,9 @@ Examples:
   tprof ctl 4711 timing events     # times calls on the device; host: not any more
   tprof ctl DIR dump               # what was recorded is in the rank files now
   tprof ctl DIR reset              # tprof_totals counts from here
-Processes of this machine and this user are told, and answer within 200 ms. What TPROF_SCHEDULE set is
-not overruled, but for TPROF_SCHEDULE=ctl, with which there are no lines until start.
+Processes of this machine and this user are told, and answer within 200 ms.
+What TPROF_SCHEDULE set is not overruled, but for TPROF_SCHEDULE=ctl, with
+which there are no lines until start.
 Exit code: 0 all did it, 1 not all of them, 2 wrong usage or unreadable input.)",
        ctl,
        {{"DIR|PID", &o.folder, "folder of a job's rank files, or a process", nullptr, true},

@@ -71,8 +71,9 @@ Examples:
   tprof run --handler 'grep tprof_step > steps.jsonl' -- torchrun train.py
   tprof run --on-window 'cp {} /shared/windows' --keep-windows 3 -- torchrun train.py
   tprof run --with-torch-profiler --torch-steps 100-103 -- torchrun train.py
-The command's standard output is its own; the summary goes to standard error. Rank files of processes
-that were killed are recovered first. tprof exits as the command did.)",
+The command's standard output is its own; the summary goes to standard error.
+Rank files of processes that were killed are recovered first. tprof exits as
+the command did.)",
        run,
        {{"--out", &o.output, "folder for the traces (default tprof-traces/<command>-...)", "DIR"},
         {"--run-id", &o.run_id, "name of the run (default: the launcher's, or random)", "ID"},
@@ -118,11 +119,12 @@ Examples:
   tprof merge tprof-traces/train-20260101-120000-0 -o trace.json.gz
   tprof merge DIR -o first-node.json --ranks 0-7 --steps 10-12
   tprof merge DIR -o both.json.gz --with 'profiler/*.pt.trace.json.gz'
-Open the result in https://ui.perfetto.dev, or give it to tprof summary. Beside the lines of the
-ranks it has lanes of their steps and of exposed communication, bytes per second by bucket, and
-arrows: from a call to its time on the device, from a send to its receive, and between the ranks of
-a collective, in the order in which they came. Arrows between ranks are left out where the result
-might become larger than --max-size with them.)",
+Open the result in https://ui.perfetto.dev, or give it to tprof summary.
+Beside the lines of the ranks it has lanes of their steps and of exposed
+communication, bytes per second by bucket, and arrows: from a call to its time
+on the device, from a send to its receive, and between the ranks of a
+collective, in the order in which they came. Arrows between ranks are left out
+where the result might become larger than --max-size with them.)",
        merge,
        {{"PATH", &o.paths, "folder of rank files, or rank files", nullptr},
         {"-o,--output", &o.output, "the merged trace; FILE.gz is compressed, - is standard output",
@@ -151,7 +153,8 @@ Examples:
   tprof export DIR --parquet lake            # pip install pyarrow; DuckDB, Spark, Dask read it
   tprof export DIR --kineto -o profile       # HTA, tensorboard --logdir profile
   tprof export DIR --inspector -o logs       # as NCCL's Inspector
-What is in the tables and files, with queries: analysis/export/README.md. What has the name of the output already is not replaced.)",
+What is in the tables and files, with queries: analysis/export/README.md. What
+has the name of the output already is not replaced.)",
        export_traces,
        {{"PATH", &o.paths, kTraces, nullptr},
         {"--sqlite", &o.sqlite, "a new database", "FILE"},
@@ -174,7 +177,8 @@ Examples:
   tprof replay tprof-traces/train-20260101-120000-0 > replay.sh
   PATH=$PATH:nccl-tests/build sh replay.sh
   tprof replay DIR --mpi           # a process for each rank, where nccl-tests was built with MPI=1
-Each line says how many calls it stands for; behind them stands what no line makes, and why.)",
+Each line says how many calls it stands for; behind them stands what no line
+makes, and why.)",
        replay,
        {{"PATH", &o.paths, kTraces, nullptr},
         {"--mpi", &o.mpi, "with mpirun, a process for each rank; else all ranks are in one (-g)"},
@@ -191,7 +195,8 @@ Examples:
   tprof summary DIR --steps 10- --ops ALLGATHER --sizes 1M- --top 20
   tprof summary DIR --hist ncclAllGather --per-rank
   tprof summary merged.json.gz --json | jq .buckets.ALLGATHER
-Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable input.)",
+Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable
+input.)",
        summary,
        {{"PATH", &o.paths, kTraces, nullptr},
         {"--json", &o.json, "for programs (schema tprof-summary/1)"},
@@ -231,7 +236,8 @@ Examples:
   tprof check tprof-traces/train-20260101-120000-0
   tprof check DIR --no-lines      # thousands of ranks: the ends of the files only
   tprof check DIR --json | jq '.findings[] | select(.severity == "error")'
-What the hosts called is compared; a rank that the others waited for by far the most is a note.
+What the hosts called is compared; a rank that the others waited for by far
+the most is a note.
 Exit code: 0 healthy, 1 something to look at, 2 unreadable input.)",
        check,
        {{"PATH", &o.paths, kTraces, nullptr},
@@ -250,7 +256,8 @@ Examples:
   tprof report tprof-traces/train-20260101-120000-0
   tprof report DIR -o report.html     # one file, with charts; it needs no network
   tprof report DIR --peak intra=450,inter=50    # which transfers reach less than half of that?
-The verdict comes first. Exit code: 0 healthy, 1 something to look at, 2 unreadable input.)",
+The verdict comes first. Exit code: 0 healthy, 1 something to look at, 2
+unreadable input.)",
        report_of,
        {{"PATH", &o.paths, kTraces, nullptr},
         {"-o,--output", &o.output, "the page, a new file", "FILE.html"},
@@ -268,10 +275,12 @@ Examples:
   tprof diff last-week today
   tprof diff A B --fail-on calls,bytes,time:5%,busbw:10%
   tprof diff A B --no-lines --fail-on calls,versions       # thousands of ranks: counts only
---fail-on takes calls, elements, bytes (in either direction), time (of a step), long_steps,
-exposed, host, device, algbw, busbw (worse, beyond the noise), each with a share of A's that is let pass, and
-settings, versions, hosts, size (ranks, steps, number of hosts).
-Exit code: 0 nothing that --fail-on names changed, 1 it did, 2 unreadable input, or it can't be said.)",
+--fail-on takes calls, elements, bytes (in either direction), time (of a
+step), long_steps, exposed, host, device, algbw, busbw (worse, beyond the
+noise), each with a share of A's that is let pass, and settings, versions,
+hosts, size (ranks, steps, number of hosts).
+Exit code: 0 nothing that --fail-on names changed, 1 it did, 2 unreadable
+input, or it can't be said.)",
        diff_runs,
        {{"A", &o.run_a, "folder of rank files, or a merged trace", nullptr, true},
         {"B", &o.run_b, "the same, of another run", nullptr, true},
@@ -286,7 +295,8 @@ Examples:
   tprof doctor                                  this machine and environment
   tprof doctor -- torchrun train.py             what would be traced; runs nothing of it
   tprof doctor tprof-traces/train-20260101-120000-0      what was traced, and what was not
-Exit code: 0 all well, 1 a warning or an error, 2 wrong usage or unreadable input.)",
+Exit code: 0 all well, 1 a warning or an error, 2 wrong usage or unreadable
+input.)",
        doctor,
        {{"PATH|CMD", &o.words,
          "folder of rank files, or a command behind --; neither: this machine"},
@@ -299,9 +309,10 @@ Exit code: 0 all well, 1 a warning or an error, 2 wrong usage or unreadable inpu
 Examples:
   tprof coverage
   tprof coverage --json | jq -r '.functions[] | select(.buckets | index("MANAGED")) | .name'
-It is the libtprof.so beside this program that tells. since: the version of NCCL or CUDA that brought
-a function; 2.7 and 3.2 are the oldest that are known, and may stand for older ones.
-What of it a program used, and what moved data past it, says tprof doctor DIR.)",
+It is the libtprof.so beside this program that tells. since: the version of
+NCCL or CUDA that brought a function; 2.7 and 3.2 are the oldest that are
+known, and may stand for older ones. What of it a program used, and what moved
+data past it, says tprof doctor DIR.)",
        coverage,
        {{"--json", &o.json, "for programs (schema tprof-coverage/1)"}}},
       {"recover",
@@ -310,9 +321,11 @@ What of it a program used, and what moved data past it, says tprof doctor DIR.)"
 Examples:
   tprof recover tprof-traces/train-20260101-120000-0
   tprof recover rank-00003.json
-tprof run does this by itself when its command has ended. Without it summary, merge and check read
-ring files as they are; recovering makes rank files that can be copied and kept.
-Exit code: 0 every rank file is closed, 1 some were left as they are, 2 unreadable input.)",
+tprof run does this by itself when its command has ended. Without it summary,
+merge and check read ring files as they are; recovering makes rank files that
+can be copied and kept.
+Exit code: 0 every rank file is closed, 1 some were left as they are, 2
+unreadable input.)",
        recover,
        {{"PATH", &o.paths, "folder of rank files, or rank files", nullptr, true},
         {"--force", &o.force, "processes of other hosts are dead"}}},
@@ -322,9 +335,10 @@ Exit code: 0 every rank file is closed, 1 some were left as they are, 2 unreadab
 Examples:
   tprof anonymize tprof-traces/train-20260101-120000-0 -o for-the-issue
   tprof anonymize trace.json.gz -o for-the-issue
-Hosts, runs, commands, folders, names of threads and communicators, GPU ids and values of settings
-become host-1, run-1 and so on, the same in all files. Counts, times, ranks, process ids and the
-names of libraries stay. Look at the result before you publish it.)",
+Hosts, runs, commands, folders, names of threads and communicators, GPU ids
+and values of settings become host-1, run-1 and so on, the same in all files.
+Counts, times, ranks, process ids and the names of libraries stay. Look at the
+result before you publish it.)",
        anonymize,
        {{"PATH", &o.paths, "folder of rank files, rank files, or merged traces", nullptr, true},
         {"-o,--output", &o.output, "a new folder for the copies", "DIR", true}}},
