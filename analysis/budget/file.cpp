@@ -97,6 +97,9 @@ Budget read_file(const std::filesystem::path& file) {
       budget.limits.push_back(limit_of(row, fmt::format("rows[{}]", budget.limits.size())));
     }
     return budget;
+  } catch (const Json::parse_error& e) {
+    throw read::BadInput(file, e.byte,
+                         "expected a budget as tprof budget --write makes it: no JSON");
   } catch (const std::exception& e) {
     throw read::BadInput(file, e.what());
   }

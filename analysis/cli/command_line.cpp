@@ -18,6 +18,7 @@
 
 #include "cli/build.h"
 #include "cli/commands.h"
+#include "cli/manual.h"
 #include "cli/option_table.h"
 #include "cli/screen.h"
 #include "interpose/format/schema.h"
@@ -76,6 +77,27 @@ void know_command(std::span<const CommandRow> commands, int argc, char** argv) {
                                    near.empty() ? "" : fmt::format(": did you mean {}?", near)));
 }
 
+// "did you mean --verbose?", for the first option that the command does not have; empty if none is
+// near.
+std::string meant_option(std::span<const CommandRow> commands, int argc, char** argv) {
+  const auto command = std::ranges::find_if(commands, [&](const CommandRow& c) {
+    return argc > 1 && std::string_view(c.name) == argv[1];
+  });
+  if (command == commands.end()) return "";
+  std::vector<std::string> names;
+  for (const Option& option : command->options) {
+    for (std::string& name : names_of(option)) names.push_back(std::move(name));
+  }
+  for (int i = 2; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string_view word =
+        std::string_view(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+    if (!word.starts_with("--") || std::ranges::find(names, word) != names.end()) continue;
+    const std::string_view near = nearest(word, names, 2);
+    return near.empty() ? "" : fmt::format(": did you mean {}?", near);
+  }
+  return "";
+}
+
 // True if no PATH was given to a command that does without.
 bool takes_newest_run(const CommandRow& command, const Options& o) {
   const auto is_paths = [&](const Option& option) {
@@ -130,6 +152,8 @@ Outcome run(const CommandRow& command, const Options& options) {
     const int code = command.execute(options);
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {code};
     throw read::BadInput("standard output", std::strerror(errno));
+  } catch (const fs::filesystem_error& e) {
+    return {.error = fmt::format("{}: {}", e.path1().string(), e.code().message())};
   } catch (const std::exception& e) {
     return {.error = e.what()};
   }
@@ -175,11 +199,14 @@ int execute(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("tprof {} ({}), commit {}, {}", kVersion, kSchema,
                                                 kCommit, kCompiler));
   app.require_subcommand(1);
-  app.failure_message([](const CLI::App*, const CLI::Error& e) {
-    return fmt::format("tprof: {} (tprof --help tells more)\n", text::printable(e.what()));
-  });
   Options options;
   const std::vector<CommandRow> all = commands(options);
+  app.failure_message([&](const CLI::App* of, const CLI::Error& e) {
+    const bool extra = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr;
+    return fmt::format("tprof: {}{} ({} --help tells more)\n", text::printable(e.what()),
+                       extra ? meant_option(all, argc, argv) : "",
+                       of->get_parent() == nullptr ? "tprof" : "tprof " + of->get_name());
+  });
   for (const CommandRow& command : all) add(command, app);
   try {
     hold_standard_files();

@@ -100,8 +100,8 @@ Examples:
   tprof ctl DIR dump               # what was recorded is in the rank files now
   tprof ctl DIR reset              # tprof_totals counts from here
 Processes of this machine and this user are told, and answer within 200 ms.
-What TPROF_SCHEDULE set is not overruled, but for TPROF_SCHEDULE=ctl, with
-which there are no lines until start.
+The steps that TPROF_SCHEDULE chose stay chosen. With TPROF_SCHEDULE=ctl there
+are no lines until start.
 Exit code: 0 all did it, 1 not all of them, 2 wrong usage or unreadable input.)",
        ctl,
        {{"DIR|PID", &o.folder, "folder of a job's rank files, or a process", nullptr, true},

@@ -25,6 +25,20 @@ std::string page(const live::Look& look) {
                                    : std::vector<live::Rank>());
 }
 
+// Throws if something is there that is no file of metrics.
+void may_replace(const fs::path& file) {
+  std::error_code error;
+  const fs::file_status there = fs::symlink_status(file, error);
+  if (there.type() == fs::file_type::not_found) return;
+  constexpr std::string_view kOurs = "# HELP tprof_";
+  std::string begin(kOurs.size(), '\0');
+  if (there.type() == fs::file_type::regular) {
+    std::ifstream(file, std::ios::binary).read(begin.data(), kOurs.size());
+    if (begin == kOurs || fs::file_size(file, error) == 0) return;
+  }
+  throw read::BadInput(file, "is there, and is no file of tprof metrics: give another name");
+}
+
 // Replaces the file in one step, so that a reader sees the old one or the new one.
 void write(const fs::path& file, const std::string& text) {
   const fs::path part = file.string() + ".part";
@@ -36,6 +50,7 @@ void write(const fs::path& file, const std::string& text) {
 }
 
 int write_again_and_again(const Options& o) {
+  may_replace(o.textfile);
   live::Signals signals;
   for (;;) {
     const live::Look now = look(o);

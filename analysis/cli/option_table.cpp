@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
 #include <string>
 #include <string_view>
 
@@ -13,6 +12,16 @@ namespace tprof::cli {
 namespace {
 
 constexpr int kMostShown = 1000;  // slowest calls, or bins of a histogram
+
+// Replaces the name by its number, as CLI11 reads an enum. Returns what is wrong.
+std::string to_clock(std::string& name) {
+  if (name != "collective" && name != "realtime") {
+    return "expected collective or realtime; found " + name;
+  }
+  using enum trace_export::Clock;
+  name = std::to_string(static_cast<int>(name == "collective" ? collective : realtime));
+  return "";
+}
 
 }  // namespace
 
@@ -52,14 +61,9 @@ std::vector<CommandRow> commands(Options& o) {
       &o.clock,
       "several hosts on one axis by what their collectives prove (collective, the default: where "
       "these were timed on the device), or as their wall clocks were (realtime)",
-      "WHAT",
+      "collective|realtime",
       false,
-      [](CLI::Option* option) {
-        const std::map<std::string, trace_export::Clock> clocks = {
-            {"realtime", trace_export::Clock::realtime},
-            {"collective", trace_export::Clock::collective}};
-        option->transform(CLI::CheckedTransformer(clocks).description(""));
-      }};
+      [](CLI::Option* option) { option->transform(CLI::Validator(to_clock, "")); }};
   std::vector<CommandRow> rows = {
       {"run",
        "Runs a command and traces it",
@@ -126,7 +130,7 @@ on the device, from a send to its receive, and between the ranks of a
 collective, in the order in which they came. Arrows between ranks are left out
 where the result might become larger than --max-size with them.)",
        merge,
-       {{"PATH", &o.paths, "folder of rank files, or rank files", nullptr},
+       {{"PATH", &o.paths, kTraces, nullptr},
         {"-o,--output", &o.output, "the merged trace; FILE.gz is compressed, - is standard output",
          "FILE", true},
         {"--positions", &o.positions,
@@ -153,8 +157,8 @@ Examples:
   tprof export DIR --parquet lake            # pip install pyarrow; DuckDB, Spark, Dask read it
   tprof export DIR --kineto -o profile       # HTA, tensorboard --logdir profile
   tprof export DIR --inspector -o logs       # as NCCL's Inspector
-What is in the tables and files, with queries: analysis/export/README.md. What
-has the name of the output already is not replaced.)",
+analysis/export/README.md describes the tables and files, with queries. A file
+that has the name of the output already is not replaced.)",
        export_traces,
        {{"PATH", &o.paths, kTraces, nullptr},
         {"--sqlite", &o.sqlite, "a new database", "FILE"},
@@ -236,8 +240,8 @@ Examples:
   tprof check tprof-traces/train-20260101-120000-0
   tprof check DIR --no-lines      # thousands of ranks: the ends of the files only
   tprof check DIR --json | jq '.findings[] | select(.severity == "error")'
-What the hosts called is compared; a rank that the others waited for by far
-the most is a note.
+It compares what the hosts called. tprof report tells causes and costs, also
+of a rank that the others wait for.
 Exit code: 0 healthy, 1 something to look at, 2 unreadable input.)",
        check,
        {{"PATH", &o.paths, kTraces, nullptr},
@@ -260,7 +264,7 @@ The verdict comes first. Exit code: 0 healthy, 1 something to look at, 2
 unreadable input.)",
        report_of,
        {{"PATH", &o.paths, kTraces, nullptr},
-        {"-o,--output", &o.output, "the page, a new file", "FILE.html"},
+        {"-o,--output", &o.output, "the page; replaces one of tprof report", "FILE.html"},
         {"--json", &o.json, "the page's data, for programs (schema tprof-report/1)"},
         peak,
         run_id,
@@ -311,8 +315,8 @@ Examples:
   tprof coverage --json | jq -r '.functions[] | select(.buckets | index("MANAGED")) | .name'
 It is the libtprof.so beside this program that tells. since: the version of
 NCCL or CUDA that brought a function; 2.7 and 3.2 are the oldest that are
-known, and may stand for older ones. What of it a program used, and what moved
-data past it, says tprof doctor DIR.)",
+known, and may stand for older ones. tprof doctor DIR tells what a program
+used of it, and what moved data past it.)",
        coverage,
        {{"--json", &o.json, "for programs (schema tprof-coverage/1)"}}},
       {"recover",

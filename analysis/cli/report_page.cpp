@@ -15,6 +15,7 @@
 #include "export/output.h"
 #include "page/page.h"
 #include "read/error.h"
+#include "text/text.h"
 
 namespace tprof::cli {
 namespace {
@@ -74,7 +75,14 @@ int report_of(const Options& o) {
         asked, traces, [](std::size_t) {}, g);
   }
   if (!o.output.empty()) {
-    if (!o.team || o.team->rank() == 0) write_page(page::to_html(g), o.output);
+    if (!o.team || o.team->rank() == 0) {
+      const std::string page = page::to_html(g);
+      write_page(page, o.output);
+      if (o.output != "-") {
+        fmt::print(stderr, "{}: {}; open it in a browser\n", text::printable(o.output.string()),
+                   text::bytes(page.size()));
+      }
+    }
   } else if (o.json) {
     fmt::print("{}", page::to_json(g));
   } else {

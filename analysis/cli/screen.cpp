@@ -48,6 +48,11 @@ std::optional<std::size_t> hang_of(std::string_view line) {
   return second;
 }
 
+// Somebody may copy it.
+bool is_command(std::string_view line) {
+  return line.starts_with("Next: ") || line.starts_with("      tprof ");
+}
+
 void put_broken(std::string_view line, std::size_t columns, std::size_t hanging, std::string& out) {
   const std::string hang(hanging, ' ');
   bool first = true;
@@ -86,7 +91,8 @@ std::string dressed(std::string_view text, std::size_t columns, bool colours) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     std::string shown;
-    if (const auto hang = hang_of(line); hang && *hang + kLeast <= columns) {
+    // Where nothing of a line fitted, there would be no end.
+    if (const auto hang = hang_of(line); hang && *hang + kLeast <= columns && !is_command(line)) {
       put_broken(line, columns, *hang, shown);
     } else {
       shown = line;

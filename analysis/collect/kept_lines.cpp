@@ -81,6 +81,7 @@ void KeptLines::add(const read::Busy& b) {
 void KeptLines::add(const read::ThreadName& t) {
   begin(Kind::thread, threads_.size());
   threads_.push_back(t);
+  bytes_of_threads_ += sizeof t + t.name.size();
 }
 
 void KeptLines::show(const Wanting& to) const {
@@ -158,7 +159,7 @@ void KeptLines::shrink_to_fit() {
 
 std::size_t KeptLines::bytes() const {
   return text_.capacity() + calls_.all.capacity() * sizeof(read::Event) +
-         times_.all.capacity() * sizeof(read::DeviceTime) + sizeof(KeptLines);
+         times_.all.capacity() * sizeof(read::DeviceTime) + bytes_of_threads_ + sizeof(KeptLines);
 }
 
 class KeptOfJob::Keeper : public Collector {
@@ -181,8 +182,8 @@ class KeptOfJob::Keeper : public Collector {
     lines->shrink_to_fit();
     const std::size_t bytes = lines->bytes();
     if (bytes > kMostBytesOfLine * lines->lines()) return;
-    if (to_.bytes_ + bytes > kMostBytes) return;
     const std::scoped_lock lock(to_.mutex_);
+    if (to_.bytes_ + bytes > kMostBytes) return;
     to_.bytes_ += bytes;
     to_.ranks_[&rank_] = std::move(lines);
   }

@@ -55,6 +55,7 @@ class KeptLines {
   Shapes<read::Event> calls_;
   Shapes<read::DeviceTime> times_;
   std::vector<read::ThreadName> threads_;
+  std::size_t bytes_of_threads_ = 0;
   Before call_;
   Before time_;
   std::int64_t busy_ns_ = 0;

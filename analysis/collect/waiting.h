@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -62,9 +63,14 @@ class Waiting {
     bool waits;
   };
 
+  // Keys come from files, which must not choose which of them collide.
+  static std::uint64_t seed() {
+    static const std::uint64_t kSeed = std::random_device{}();
+    return kSeed;
+  }
   std::size_t slot_of(const Key& key) const {
     const auto [a, b] = std::pair<std::uint64_t, std::uint64_t>(key);
-    return mix64(a + b * 0x9e3779b97f4a7c15) & (slots_.size() - 1);
+    return mix64(mix64(a ^ seed()) ^ b) & (slots_.size() - 1);
   }
   std::size_t next(std::size_t slot) const { return (slot + 1) & (slots_.size() - 1); }
   void put_in_slot(std::size_t entry) {

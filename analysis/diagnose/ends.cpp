@@ -89,7 +89,8 @@ void not_closed(const Case& c, Findings& found) {
       with_ledger.empty() ? std::nullopt : std::optional(Time{oldest_ns(with_ledger)});
   say(gone, Kind::lost, Severity::error,
       {{"until", until}, {"unknown", count(gone.size() - with_ledger.size())}, {"short", false}});
-  say(short_files, Kind::lost, Severity::error, {{"short", true}});
+  say(short_files, Kind::lost, Severity::error,
+      {{"until", std::optional<Time>()}, {"unknown", count(0)}, {"short", true}});
 }
 
 }  // namespace

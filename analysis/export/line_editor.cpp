@@ -117,10 +117,9 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
       once(places.pid, key, token(value));
     } else if (key == "ts") {
       once(places.ts, key, token(value));
-    } else if (key == "args" && !device && !places.name.starts_with("\"tprof_")) {
-      places.args = token(value);
     } else if (key == "args") {
-      places.args = token(value);
+      once(places.args, key, token(value));
+      if (!device && !places.name.starts_with("\"tprof_")) continue;
       for (auto arg : value_of(value.get_object())) {
         const std::string_view inner = value_of(arg.unescaped_key());
         const auto found = value_of(arg.value());

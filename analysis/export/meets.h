@@ -1,6 +1,6 @@
 // In which order ranks came to each collective, and the two ends of a message to it: where the
-// arrows between ranks of a merged trace begin and end. In memory for each collective, whatever the
-// number of ranks.
+// arrows between ranks of a merged trace begin and end. In memory for each collective;
+// until all ranks were read, for each call of theirs.
 #pragma once
 
 #include <compare>

@@ -93,6 +93,7 @@ std::uint32_t TimelineLines::channel_of(const read::Event& e) {
 void TimelineLines::call(const read::Event& e) {
   if (e.launch || e.unfinished || e.failed || e.captured || !e.chosen) return;
   if (calls_.size() >= kMostKept) match();
+  mine_.last_ns = std::max(mine_.last_ns, e.ts_ns);
   calls_.push_back({e.ts_ns, e.dur_ns, static_cast<std::uint32_t>(e.thread), channel_of(e), e.seq,
                     e.bytes, e.bucket, e.bucket == Bucket::P2P && e.name == "ncclRecv"});
 }

@@ -52,6 +52,7 @@ struct RankTimeline {
     std::vector<Arrival> all{};  // ascending by seq, each once; on the rank's clock
   };
   std::vector<Arrivals> arrivals{};  // until all are put together
+  std::int64_t last_ns = 0;          // its last call that is shown
 };
 
 // The moment of a call or of its device time at which the arrow between ranks touches it. What is

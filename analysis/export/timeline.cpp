@@ -14,12 +14,16 @@ constexpr std::int64_t kShortestWindow = 1'000'000;
 // the host's calls.
 constexpr std::size_t kMostTimed = std::size_t{1} << 23;
 
-// By the last ledgers, which say until when they are true.
-std::int64_t length_ns(const Members& members) {
+// By the last ledgers, which say until when they are true, or the last calls where there are none.
+std::int64_t length_ns(const Members& members,
+                       const std::map<const read::Process*, RankTimeline>& ranks) {
   std::int64_t end = 0;
   for (const auto& [process, member] : members) {
-    if (!member.to || !process->ledger) continue;
-    end = std::max(end, member.to->moved(process->ledger->ts_ns));
+    if (!member.to) continue;
+    if (process->ledger) end = std::max(end, member.to->moved(process->ledger->ts_ns));
+    if (const auto rank = ranks.find(process); rank != ranks.end()) {
+      end = std::max(end, member.to->moved(rank->second.last_ns));
+    }
   }
   return end;
 }
@@ -66,7 +70,7 @@ Timeline::Timeline(const job::Job& job, const read::Traces& traces,
 }
 
 void Timeline::place(const Members& members) {
-  window_ns_ = window_of(length_ns(members));
+  window_ns_ = window_of(length_ns(members, ranks_));
   for (auto& [process, rank] : ranks_) {
     std::vector<std::uint32_t> numbers;
     const auto member = members.find(process);

@@ -42,11 +42,12 @@ std::optional<std::string> absent(const std::string& asked, const job::Job& job)
   each_range(asked, [&](std::int64_t first, std::int64_t last) {
     const auto from = std::ranges::lower_bound(job.ranks, first);
     const auto to = std::ranges::upper_bound(job.ranks, last);
-    all = all && to - from == last - first + 1;
+    all = all && to - from - 1 == last - first;
   });
   if (all) return std::nullopt;
-  return fmt::format("--ranks {}: only {} {} here", asked, names_of(job.processes),
-                     job.ranks.size() == 1 ? "is" : "are");
+  const bool one = job.ranks.size() == 1;
+  return fmt::format("--ranks {}: only {} {} {} here", asked, one ? "rank" : "ranks",
+                     text::Ranks(job.ranks).str(), one ? "is" : "are");
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ std::vector<StepLength> lengths_of(const job::Job& job, const steps::Found& foun
     for (const steps::Interval& i : intervals->second) {
       const std::size_t at = place_of(found.steps, i.step);
       const std::int64_t ns = between(i.from_ns, i.to_ns);
-      if (at == all.size() || ns < 0 || !i.end_known) continue;
+      if (at == all.size() || ns < 0 || ns > read::kLatestNs || !i.end_known) continue;
       StepLength& length = all[at];
       length.sum_ns += ns;
       ++length.ranks;
@@ -106,7 +106,9 @@ void gather_calls(const filter::Selection& asked, const read::Traces& traces,
 }
 
 report::Known known_of(const Gathered& g) {
-  report::Known known{.whole_steps = g.summary.found.whole_steps, .causes = g.why.known()};
+  report::Known known{.whole_steps = g.summary.found.whole_steps,
+                      .timed = stats::sum(g.summary.buckets).device_timed != 0,
+                      .causes = g.why.known()};
   // Where devices were followed, it is known what lateness costs.
   if (g.summary.lateness && !g.why.known()) known.late = &*g.summary.lateness;
   const std::vector<std::size_t> warm = warm_steps(g);

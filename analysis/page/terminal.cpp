@@ -31,11 +31,16 @@ std::size_t whole(std::string_view text, std::size_t most) {
 }
 
 // Breaks text at blanks, and ends it behind the last line that there is room for.
-std::string wrapped(const std::string& text, std::size_t most_lines) {
+std::string wrapped(const std::string& text, std::size_t most_lines, std::size_t hang = 0) {
   std::string out;
   std::size_t at = 0;
   for (std::size_t line = 0; line < most_lines && at < text.size(); ++line) {
-    std::size_t n = whole(std::string_view(text).substr(at), kWidth);
+    if (line > 0) out.append(hang, ' ');
+    const std::string_view left = std::string_view(text).substr(at);
+    const std::size_t room = kWidth - (line > 0 ? hang : 0);
+    // The last line has room for what says that it is not the end.
+    const bool cut = line + 1 == most_lines && whole(left, room) < left.size();
+    std::size_t n = whole(left, cut ? room - 2 : room);
     if (at + n < text.size()) {
       const std::size_t blank = text.rfind(' ', at + n);
       if (blank != std::string::npos && blank > at) n = blank - at;
@@ -114,7 +119,8 @@ std::string bucket_lines(const Json& buckets) {
                        bar(most == 0 ? 0 : static_cast<double>(bytes) / most));
   }
   if (rows.size() > kMostBuckets) {
-    out += fmt::format("  and {} more buckets\n", rows.size() - kMostBuckets);
+    const std::size_t more = rows.size() - kMostBuckets;
+    out += fmt::format("  and {} more {}\n", more, more == 1 ? "bucket" : "buckets");
   }
   return out;
 }
@@ -160,23 +166,23 @@ std::string late_lines(const Json& late) {
   return out;
 }
 
-// What was counted first: a library that may move data is loaded by every PyTorch.
+// Libraries that may move data come last: every PyTorch loads some.
 std::string unseen_lines(std::vector<Unseen> all) {
   if (all.empty()) return "Not seen: nothing that the files tell\n";
-  std::ranges::stable_sort(all, std::ranges::greater(), &Unseen::n);
+  std::ranges::stable_partition(
+      all, [](const Unseen& u) { return !u.what.starts_with("may move data"); });
   std::string out = "Not seen\n";
   for (std::size_t i = 0; i < std::min(all.size(), kMostUnseen); ++i) {
     const std::string ranks = all[i].ranks.empty() ? "" : "  ranks " + all[i].ranks.str();
     out += fmt::format("  {:>13} {}\n", all[i].n == 0 ? "" : text::thousands(all[i].n),
                        cut(all[i].what + ranks, 60));
   }
-  if (all.size() > kMostUnseen)
-    out += fmt::format("  and {} more reasons\n", all.size() - kMostUnseen);
+  if (all.size() > kMostUnseen) out += fmt::format("  and more: on the page\n");
   return out;
 }
 
 std::string text_of(const Json& finding, const char* key, const char* before) {
-  return wrapped(before + text::printable(finding[key].get<std::string>()), 2);
+  return wrapped(before + text::printable(finding[key].get<std::string>()), 2, 2);
 }
 
 // What to do about the finding that the verdict tells, and the first of the others.

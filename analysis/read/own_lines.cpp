@@ -171,6 +171,9 @@ void collective_args(Pieces& line, Event& e) {
   line.next_is(R"(,"in_place":true)");
 }
 
+// Longer beginnings and ends of lines are not the library's, and not remembered.
+constexpr std::size_t kLongestKept = 4096;
+
 std::size_t place_of(std::uint64_t hash) {
   return (hash * 0x9e3779b97f4a7c15) >> (64 - std::bit_width(OwnLines::kPlaces - 1));
 }
@@ -203,6 +206,7 @@ const OwnLines::Head* OwnLines::head_of(std::string_view text, bool timed) {
   }
   take_phase(line);
   if (!line.ok()) return nullptr;
+  if (text.size() - line.left().size() > kLongestKept) return nullptr;
   head = {.text = std::string(text.substr(0, text.size() - line.left().size())),
           .name = std::string(name),
           .bucket = bucket,
@@ -247,7 +251,7 @@ bool OwnLines::call(std::string_view text, Event& e, OwnArguments* own) {
     if (line.next_is(R"(,"site":)")) known.event.site = line.number();
     line.take("}}");
     if (!line.at_end()) return false;
-    known.text = args;
+    if (args.size() <= kLongestKept) known.text = args;
   }
   e = known.event;
   e.thread = t.tid;

@@ -82,7 +82,7 @@ void hosts(std::string& out, const job::Job& job) {
   std::size_t shown = 0;
   for (const auto& [name, host] : hosts) {
     if (shown++ == kHostsShown) {
-      field(out, "", fmt::format("and {} more hosts", hosts.size() - kHostsShown));
+      field(out, "", "and " + diagnose::counted(hosts.size() - kHostsShown, "more host"));
       break;
     }
     std::string line = name;
@@ -166,9 +166,10 @@ std::string details(const stats::Summary& s) {
   std::set<std::string> commands;
   for (const Process* p : job.processes) commands.insert(p->header.command);
   field(out, "command",
-        *commands.begin() + (commands.size() == 1
-                                 ? ""
-                                 : fmt::format("  (and {} other commands)", commands.size() - 1)));
+        *commands.begin() +
+            (commands.size() == 1
+                 ? ""
+                 : "  (and " + diagnose::counted(commands.size() - 1, "other command") + ")"));
   hosts(out, job);
   libraries(out, job, "NCCL", &read::Header::nccl_version, &read::Header::nccl_path, nccl_version);
   libraries(out, job, "CUDA", &read::Header::cudart_version, &read::Header::cudart_path,

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "diagnose/ends.h"
+#include "diagnose/names.h"
 #include "report/figures.h"
 #include "report/report.h"
 #include "text/text.h"
@@ -56,7 +57,7 @@ std::string headline(const stats::Summary& s) {
   const Amounts all = stats::sum(s.buckets);
   if (all.calls == 0) return "No NCCL call and no CUDA copy was counted.\n";
   std::string out =
-      fmt::format("{} calls moved {}\n", text::thousands(all.calls), text::bytes(all.bytes));
+      fmt::format("{} moved {}\n", diagnose::counted(all.calls, "call"), text::bytes(all.bytes));
   const Amounts nccl = communication(s);
   if (nccl.calls == 0) return out;
   if (nccl.device_timed == 0) {

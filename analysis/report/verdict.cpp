@@ -51,11 +51,12 @@ std::string all_well(const diagnose::Diagnosed& said, const Known& known) {
                        diagnose::duration(*known.step_ns));
   }
   if (known.step_ns && known.exposed_share) {
-    out += fmt::format(", of which {:.0f}% is exposed communication", 100 * *known.exposed_share);
+    out += fmt::format(", of which {:.1f}% is exposed communication", 100 * *known.exposed_share);
   }
   out += ".";
   if (known.step_ns && !known.causes) {
-    out += " What makes a step slow is known where devices are followed (TPROF_TIMING=events).";
+    out += " The causes of slow steps are known where devices are followed";
+    out += known.timed ? "." : " (TPROF_TIMING=events).";
   }
   return out;
 }
@@ -70,10 +71,11 @@ std::string waited_for(const Known& known) {
       static_cast<double>(all[0].sum_ns) / static_cast<double>(known.late->span_ns);
   if (share < kLateShare || all[0].sum_ns / kTimesTheOthers < middle) return "";
   return fmt::format(
-      "{} came last to {} of {} collectives, {} behind the last but one in all; what that costs is "
-      "known where steps are, with TPROF_TIMING=events",
+      "{} came last to {} of {} collectives, by {} in all; what that costs is known where steps "
+      "are{}",
       diagnose::name_of_rank(*all[0].rank), text::thousands(all[0].last),
-      text::thousands(all[0].collectives), diagnose::duration(all[0].sum_ns));
+      text::thousands(all[0].collectives), diagnose::duration(all[0].sum_ns),
+      known.timed ? "" : ", with TPROF_TIMING=events");
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct Known {
   std::optional<std::int64_t> step_ns{};     // of a typical step
   bool whole_steps = true;                   // else it may be a micro-batch of one
   std::optional<double> exposed_share{};     // of the steps
+  bool timed = false;                        // calls were timed on the device
   bool causes = true;                        // what makes steps slow was looked for
   const diagnose::Lateness* late = nullptr;  // null: not known
 };

@@ -64,8 +64,9 @@ class Adder {
                        const Process& process) {
     const std::int64_t from = process.header.base_time_ns + interval.from_ns;
     to.from_ns = to.from_ns == 0 ? from : std::min(to.from_ns, from);
-    if (interval.end_known) {
-      to.sum_ns += interval.to_ns - interval.from_ns;
+    const std::int64_t ns = interval.to_ns - interval.from_ns;
+    if (interval.end_known && ns >= 0) {
+      to.sum_ns = read::saturated_sum(to.sum_ns, static_cast<std::uint64_t>(ns));
       ++to.ranks;
     }
     stats::add(to.buckets, rank.buckets);

@@ -132,3 +132,34 @@ def test_help_fits_a_terminal(command):
 def test_a_terminal_without_a_size_is_a_launchers_pipe():
     """Open MPI gives its processes such a one, and its own output may be a file."""
     assert on_terminal("summary", GOLDEN / "two_ranks", columns=0) == tprof("summary", GOLDEN / "two_ranks").stdout
+
+
+def test_text_as_deep_as_the_screen_is_wide_ends():
+    """Where nothing of a line fits, nothing is broken."""
+    for columns in (1, 2, 3, 21, 22):
+        assert on_terminal("summary", GOLDEN / "two_ranks", columns=columns).split()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["summary", "--verbos"], "did you mean --verbose? (tprof --help"),
+        (["merge", "--clock", "foo", "-o", "x.json"], "expected collective or realtime; found foo"),
+    ],
+)
+def test_what_is_mistyped_is_told(arguments, hint):
+    done = tprof(*arguments)
+    assert done.returncode == 2 and hint in done.stderr.replace("tprof summary --help", "tprof --help")
+
+
+def test_metrics_replace_only_metrics(tmp_path):
+    generate(tmp_path / "job", 1, 10)
+    mine = tmp_path / "notes.txt"
+    mine.write_text("my own\n")
+    (tmp_path / "link").symlink_to(mine)
+    for name in ("notes.txt", "link", "job"):
+        done = tprof("metrics", tmp_path / "job", "--textfile", tmp_path / name)
+        assert done.returncode == 2 and "is no file of tprof metrics" in done.stderr
+    assert mine.read_text() == "my own\n"
+    for _ in range(2):
+        assert tprof("metrics", tmp_path / "job", "--textfile", tmp_path / "counters.prom").returncode == 0
