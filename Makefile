@@ -3,26 +3,34 @@
 BUILD ?= build
 JOBS  ?= $(shell nproc)
 PREFIX ?= /usr/local
-export TPROF_BUILD := $(BUILD)
+
+# With MACHINE=aarch64 wheel and release are that machine's, cross-built in build/aarch64.
+ifneq ($(MACHINE),)
+CROSS := -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=$(MACHINE) \
+  -DCMAKE_C_COMPILER=$(MACHINE)-linux-gnu-gcc -DCMAKE_CXX_COMPILER=$(MACHINE)-linux-gnu-g++ \
+  -DCMAKE_CROSSCOMPILING_EMULATOR=qemu-$(MACHINE) -DTPROF_DOWNLOADS="$(abspath $(BUILD))" -DTPROF_TESTS=OFF
+endif
+BUILT := $(BUILD)$(addprefix /,$(MACHINE))
+export TPROF_BUILD := $(BUILT)
 
 .PHONY: all install wheel release test test-all test-matrix demo bench soak sanitize fuzz lint clean distclean
-all: $(BUILD)/build.ninja
-	@cmake --build $(BUILD) -j $(JOBS) --target tprof_preload tprof_node tprof tprof_pages
+all: $(BUILT)/build.ninja
+	@cmake --build $(BUILT) -j $(JOBS) --target tprof_preload tprof_node tprof tprof_pages
 
-$(BUILD)/build.ninja: CMakeLists.txt
-	@cmake -S . -B $(BUILD) -G Ninja
+$(BUILT)/build.ninja: CMakeLists.txt
+	@cmake -S . -B $(BUILT) -G Ninja $(CROSS)
 
 install: all
-	@cmake --install $(BUILD) --prefix $(PREFIX) --strip
+	@cmake --install $(BUILT) --prefix $(PREFIX) --strip
 
 wheel:
-	@scripts/bootstrap wheel
+	@TPROF_BUILD=$(BUILD) scripts/bootstrap wheel $(MACHINE)
 	@$(MAKE) all
 	@scripts/wheel
 
 # Into dist/: the wheel, a Debian package, a tarball and their checksums.
 release:
-	@scripts/bootstrap wheel
+	@TPROF_BUILD=$(BUILD) scripts/bootstrap wheel $(MACHINE)
 	@$(MAKE) all
 	@scripts/release
 
@@ -52,6 +60,6 @@ lint:
 	@scripts/lint $(TIDY)
 # Keeps what was downloaded: the venv, the CUDA headers, simdjson and Chart.js. distclean does not.
 clean:
-	@cmake --build $(BUILD) --target clean
+	@cmake --build $(BUILT) --target clean
 distclean:
-	@rm -rf $(BUILD)
+	@rm -rf $(BUILT)

@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
+
+#include "interpose/base/largest_page.h"
 
 // glibc's pthread_atfork, which is linked in, calls this function. It is weak: see oldest_glibc.h.
 extern "C" {
@@ -24,12 +25,7 @@ inline void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
 
 // The kernel wipes this in a forked child (MADV_WIPEONFORK), even after a bare clone(), which the
 // handlers would miss: such a child must not write into its parent's files. It has a page of its
-// own: x86-64 has pages of 4 KiB, other machines of up to 64 KiB.
-#if defined(__x86_64__)
-inline constexpr std::size_t kLargestPage = 4096;
-#else
-inline constexpr std::size_t kLargestPage = 65536;
-#endif
+// own.
 struct alignas(kLargestPage) WipedByFork {
   std::atomic<std::uint32_t> session;  // its number; 0: none has begun in this process
   std::atomic<std::uint32_t> begun;    // a thread is giving it its number

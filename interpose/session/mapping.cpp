@@ -8,11 +8,13 @@
 #include "interpose/base/disk_space.h"
 #include "interpose/base/file_systems.h"
 #include "interpose/base/held_signals.h"
+#include "interpose/base/largest_page.h"
 
 namespace tprof {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
+// Every part begins where the kernel can map it.
+constexpr std::uint64_t kPage = kLargestPage;
 constexpr std::uint64_t round_up(std::uint64_t n) {
   return (n + kPage - 1) & ~(kPage - 1);
 }

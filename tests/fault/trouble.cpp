@@ -5,6 +5,8 @@
 //   TROUBLE=snapshot:N     the same for the writes to the snapshot alone
 //   TROUBLE=map            a file can't be mapped shared, as on some network file systems
 //   TROUBLE=map,fallocate  nor can its blocks be allocated
+//   TROUBLE=pages          pages have 64 KiB, as many kernels for aarch64 have them: nothing that
+//                          begins between two can be mapped
 //   TROUBLE=signals        a profiler's signals come all the time: fallocate, which they interrupt,
 //                          never succeeds while they are not blocked
 //   TROUBLE=stall          only the first write returns, as with a file server that is gone
@@ -221,6 +223,20 @@ int fallocate(int fd, int mode, off_t at, off_t size) {
 
 void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t at) noexcept {
   const auto real = next<void*(void*, size_t, int, int, int, off_t)>("mmap");
+  if (wants("pages")) {
+    constexpr std::uintptr_t kPage = 65536;
+    const auto wanted = reinterpret_cast<std::uintptr_t>(address) | static_cast<std::uintptr_t>(at);
+    if (wanted % kPage != 0) {
+      errno = EINVAL;
+      return MAP_FAILED;
+    }
+    if (address == nullptr) {
+      void* from = real(nullptr, size + kPage, protection, flags, fd, at);
+      const auto begin = reinterpret_cast<std::uintptr_t>(from);
+      return from == MAP_FAILED ? from
+                                : reinterpret_cast<void*>((begin + kPage - 1) & ~(kPage - 1));
+    }
+  }
   if (fd < 0 || (flags & MAP_SHARED) == 0 || !ours(fd)) {
     return real(address, size, protection, flags, fd, at);
   }

@@ -1,6 +1,8 @@
 """scripts/wheel (`make wheel`) makes a wheel that pip alone installs, and everything works from there."""
 
 import pathlib
+import platform
+import shutil
 import subprocess
 import sys
 
@@ -46,7 +48,7 @@ def environment(wheel, tmp_path_factory):
 
 def test_its_name_says_the_oldest_glibc_as_the_readme_does(wheel):
     said = "The library needs glibc 2.28 or newer and nothing else"
-    assert "-py3-none-manylinux_2_28_" in wheel.name
+    assert wheel.name.endswith(f"-py3-none-manylinux_2_28_{platform.machine()}.whl")
     assert said in (REPO / "README.md").read_text()
 
 
@@ -74,3 +76,15 @@ def test_pip_takes_all_of_it_away_again(wheel, tmp_path):
     pip(tmp_path, "uninstall", "-y", "libtprof")
     after = {file for file in tmp_path.rglob("*") if file.is_file()}
     assert {file for file in after ^ before if "__pycache__" not in file.parts} == set()
+
+
+def test_what_is_missing_for_another_machine_is_said_in_one_line(tmp_path):
+    for program in ("dirname", "mkdir", "tr"):
+        (tmp_path / program).symlink_to(shutil.which(program))
+    done = subprocess.run(
+        ["/bin/sh", "scripts/bootstrap", "wheel", "aarch64"],
+        cwd=REPO, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    [line] = done.stderr.splitlines()
+    assert "dpkg --add-architecture arm64" in line and " g++-aarch64-linux-gnu qemu-user" in line

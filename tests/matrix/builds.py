@@ -20,6 +20,7 @@ CROSS_COMPILERS = (
     "-DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++",
 )
 ROOT = "/usr/aarch64-linux-gnu"
+LOADER = pathlib.Path("/lib/ld-linux-aarch64.so.1")
 CALLS_END = 7  # how `fault_client calls` ends when all went well
 # The client that calls every collective; it runs in the PyTorch that the tests have.
 COLLECTIVES = Run("collectives.py", 2)
@@ -95,13 +96,16 @@ def aarch64(folder: pathlib.Path) -> Outcome:
     build, traces = folder / "build", folder / "traces"
     programs = ("unit_interpose", "session_threads")
     options = (*CROSS, *CROSS_COMPILERS)
-    make(build, options, "libtprof.so", "fault_client", *programs)
-    emulated = ("qemu-aarch64", "-L", ROOT)
+    make(build, options, "libtprof.so", "fault_client", "fault_trouble", *programs)
+    # Where its C library is installed as well, the cross compiler's would be mixed with that.
+    emulated = ("qemu-aarch64",) if LOADER.exists() else ("qemu-aarch64", "-L", ROOT)
     for program in programs:
         do(*emulated, str(build / program))
 
     folder.joinpath("counts").mkdir()
-    preload = ("-E", f"LD_PRELOAD={build / 'libtprof.so'}", "-E", f"TPROF_OUTPUT_DIR={traces}")
+    # The emulator maps by this machine's pages; many kernels for aarch64 have larger ones.
+    libraries = f"{build / 'libtprof.so'}:{build / 'libfault_trouble.so'}"
+    preload = ("-E", f"LD_PRELOAD={libraries}", "-E", "TROUBLE=pages", "-E", f"TPROF_OUTPUT_DIR={traces}")
     counts = ("-E", f"FAULT_COUNTS={folder / 'counts'}")
     client = (str(build / "fault_client"), "calls", "1000", "4")
     said = do(*emulated, *preload, *counts, *client, expected=CALLS_END)

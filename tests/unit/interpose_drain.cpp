@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "catch2.h"
+#include "interpose/base/largest_page.h"
 #include "interpose/format/commit.h"
 #include "interpose/lines/last_calls.h"
 #include "interpose_world.h"
@@ -167,31 +168,33 @@ TEST_CASE("a ring grows until it is as large as it may be, and no record is lost
 }
 
 TEST_CASE("a ring whose file has no more room stays as it is, and drops are counted") {
+  // A ring of this size fills pages, so that a larger one needs more of them.
+  constexpr std::uint32_t kFirst = 64 * (kLargestPage / 4096);
   const int file = memfd_create("ring", 0);
   {
     World world(file);
-    Thread& t = world.thread(1, 64, 1024);
+    Thread& t = world.thread(1, kFirst, 16 * kFirst);
     ncclComm_t comm = world.communicator(1);
     rlimit before{};
     getrlimit(RLIMIT_FSIZE, &before);
     const rlimit small{4096, before.rlim_max};
     setrlimit(RLIMIT_FSIZE, &small);
-    for (int i = 0; i < 100; ++i) all_reduce(t, comm, 1);
+    for (std::uint32_t i = 0; i < kFirst + 36; ++i) all_reduce(t, comm, 1);
     setrlimit(RLIMIT_FSIZE, &before);
-    CHECK(t.area->capacity == 64);
+    CHECK(t.area->capacity == kFirst);
     CHECK(drops(world.view()) == 36);
     FakeWriter writer(world.view());
     std::string lines;
     writer.drain(lines);
-    CHECK(calls_in(lines).size() == 64);
+    CHECK(calls_in(lines).size() == kFirst);
     // The ring grows when there is room again, where that leaves each record in its place.
-    for (int i = 0; i < 129; ++i) {
+    for (std::uint32_t i = 0; i < 2 * kFirst + 1; ++i) {
       all_reduce(t, comm, 1);
       writer.drain(lines);
     }
-    CHECK(t.area->capacity == 256);
+    CHECK(t.area->capacity == 4 * kFirst);
     CHECK(drops(world.view()) == 36);
-    CHECK(calls_in(lines).size() == 64 + 129);
+    CHECK(calls_in(lines).size() == 3 * kFirst + 1);
   }
   close(file);
 }
