@@ -162,8 +162,8 @@ void TimelineLines::end() {
   for (RankTimeline::Arrivals& of : mine_.arrivals) {
     const auto by_seq = std::mem_fn(&Arrival::seq);
     if (!std::ranges::is_sorted(of.all, {}, by_seq)) std::ranges::stable_sort(of.all, {}, by_seq);
-    const auto twice = std::ranges::unique(of.all, {}, by_seq);
-    of.all.erase(twice.begin(), twice.end());
+    const auto same = [](const Arrival& a, const Arrival& b) { return a.seq == b.seq; };
+    of.all.erase(std::unique(of.all.begin(), of.all.end(), same), of.all.end());
   }
 }
 

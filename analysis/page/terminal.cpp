@@ -169,8 +169,8 @@ std::string late_lines(const Json& late) {
 // Libraries that may move data come last: every PyTorch loads some.
 std::string unseen_lines(std::vector<Unseen> all) {
   if (all.empty()) return "Not seen: nothing that the files tell\n";
-  std::ranges::stable_partition(
-      all, [](const Unseen& u) { return !u.what.starts_with("may move data"); });
+  std::stable_partition(all.begin(), all.end(),
+                        [](const Unseen& u) { return !u.what.starts_with("may move data"); });
   std::string out = "Not seen\n";
   for (std::size_t i = 0; i < std::min(all.size(), kMostUnseen); ++i) {
     const std::string ranks = all[i].ranks.empty() ? "" : "  ranks " + all[i].ranks.str();
