@@ -7,7 +7,7 @@ namespace tprof::cli {
 
 // "size|op|comm|..."
 std::string names_of_by();
-// What the names don't tell: "range: NVTX; ..."
+// Says what the names don't tell: "range: NVTX; ..."
 std::string about_by();
 
 // Replaces the name of a table by its number, as CLI11 reads an enum. Returns what is wrong.

@@ -13,7 +13,7 @@ namespace tprof::cli {
 
 enum class Of { files, bytes };
 
-// What is shown when `done` of `total` took so long.
+// Returns what is shown when `done` of `total` took so long.
 std::string progress_text(const std::string& what, std::uint64_t done, std::uint64_t total, Of of,
                           std::chrono::nanoseconds took);
 

@@ -24,7 +24,7 @@ constexpr std::size_t kLeast = 20;  // characters of a line that is broken
 constexpr const char* kBold = "\x1b[1m";
 constexpr const char* kPlain = "\x1b[0m";
 
-// Where the text of a line begins.
+// Returns where the text of a line begins.
 std::size_t indent_of(std::string_view line) {
   return std::min(line.find_first_not_of(' '), line.size());
 }
@@ -91,7 +91,7 @@ std::string dressed(std::string_view text, std::size_t columns, bool colours) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     std::string shown;
-    // Where nothing of a line fitted, there would be no end.
+    // If nothing of a line fitted, there would be no end.
     if (const auto hang = hang_of(line); hang && *hang + kLeast <= columns && !is_command(line)) {
       put_broken(line, columns, *hang, shown);
     } else {

@@ -41,7 +41,7 @@ class KeptLines {
     bool whole() const { return all.size() <= kMost; }
     std::size_t number_of(const Line& shape, std::uint64_t hash);
   };
-  // Of the line before, as the next has nearly the same.
+  // It is of the line before, as the next has nearly the same.
   struct Before {
     std::int64_t ts_ns = 0;
     std::int64_t seq = 0;

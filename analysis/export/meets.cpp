@@ -31,7 +31,7 @@ std::uint32_t Meets::find(const Channel& channel) const {
   return found == numbers_.end() ? kNoChannel : found->second;
 }
 
-// Of ranks that came at one moment, the order is that in which their lines stand.
+// Ranks that came at one moment are in the order in which their lines stand.
 void Meets::join(Meet& meet, std::uint32_t rank, std::int64_t at_ns) {
   if (std::tie(at_ns, rank) < std::tie(meet.first_ns, meet.first)) {
     meet.first_ns = at_ns;

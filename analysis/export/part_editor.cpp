@@ -139,7 +139,7 @@ void PartEditor::put(const read::Line& line, const Member& member) {
         args && args->is_object() && args->at_key("op").error() == simdjson::SUCCESS;
     if (time) {
       time_ = read::device_time_of(event);
-      // Of a device time whose call has no line nobody knows the bucket.
+      // Nobody knows the bucket of a device time whose call has no line.
       const TimedCall* of = before || time_.launch ? nullptr : timed(time_);
       shown = of != nullptr && is_function(time_.name);
       if (shown) show(time_.name, static_cast<Bucket>(of->bucket), of->size());

@@ -49,12 +49,12 @@ class PartEditor {
   Pen pen_;
   Shown shown_;
   std::vector<InWindow> moved_;
-  // Of which lines use the room again.
+  // Lines use the room of these again.
   read::OwnLines own_;
   read::Event call_;
   read::DeviceTime time_;
   read::Busy busy_;
-  // Whose lines were read last, and where their calls stood.
+  // The process whose lines were read last, and where its calls stood.
   const read::Process* process_ = nullptr;
   const RankTimeline* rank_ = nullptr;
   std::size_t near_call_ = 0;

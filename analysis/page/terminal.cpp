@@ -185,7 +185,7 @@ std::string text_of(const Json& finding, const char* key, const char* before) {
   return wrapped(before + text::printable(finding[key].get<std::string>()), 2, 2);
 }
 
-// What to do about the finding that the verdict tells, and the first of the others.
+// Says what to do about the finding that the verdict tells, and the first of the others.
 std::string finding_lines(const Gathered& g, std::optional<std::size_t> told, bool costly) {
   std::string next;
   std::string others;

@@ -211,7 +211,7 @@ void read_lines(const Trace& trace, const LineReader& reader) {
     }
     current = next;
   };
-  // Of the line before; most lines have the same.
+  // It is that of the line before; most lines have the same.
   struct Owner {
     const Process* last_lane = nullptr;
     std::uint64_t from = 1;  // offsets of its lines

@@ -12,7 +12,7 @@
 
 namespace tprof::read {
 
-// Where a line's arguments stand, for who writes them again.
+// Says where a line's arguments stand, for who writes them again.
 struct OwnArguments {
   std::string_view all;     // from the first behind "op" on, with all that ends the line
   std::string_view queued;  // of a device time, its value

@@ -16,7 +16,8 @@ namespace tprof::report {
 // The property that tells the rows of one operation apart.
 enum class Beside { size, nothing, communicator, dtype };
 Section operation_section(const stats::Summary& summary, const char* heading, Beside beside);
-// Those of a size that took longest on the device, or moved most if that is not known, first.
+// The operations of a size that took longest on the device come first, or moved most if that is not
+// known.
 Section largest_operations(const stats::Summary& summary);
 // Each operation by itself, of a size, a dtype and a communicator: for programs.
 Section operation_section(const stats::Summary& summary);

@@ -124,7 +124,7 @@ def test_help_fits_a_terminal(command):
     assert piped.split() == shown.split()
     options = shown[: shown.index("Examples:")].splitlines()
     assert max(map(len, options)) <= 80 < max(map(len, piped.splitlines()))
-    # What an option does stands in a column of its own.
+    # A column of its own says what an option does.
     begun = next(i for i, line in enumerate(options) if line.startswith("  --run"))
     assert all(line.startswith(" " * 30) for line in options[begun + 1 : begun + 2])
 

@@ -21,5 +21,5 @@ def test_a_step_is_as_long_as_it_takes_each_rank(slow, marks, tmp_path):
     steps = report["steps"]
     assert [step["dur"] for step in steps[:-1]] == pytest.approx(truth, rel=0.03)
     last = statistics.mean(trace.end - trace.steps[-1].begin for trace in case.traces.values())
-    # Where only the calls tell, nobody knows how long the program waited behind the last of them.
+    # If only the calls tell, nobody knows how long the program waited behind the last of them.
     assert steps[-1]["dur"] == (pytest.approx(last, rel=0.03) if marks else None)
