@@ -17,13 +17,16 @@ Shapes hosts() {
          j.order(j.comm, j.compute);
          j.kernel(j.compute, 300);
        })},
-      // A thread writes a checkpoint: it waits for its own copies only.
+      // A thread writes a checkpoint: it waits for its own copies only. The job ends when some are written,
+      // though its own steps may all be queued before the first.
       {"checkpoint_thread",
        [](Job& j, int steps) {
          const cudaStream_t mine = new_stream();
+         std::atomic<int> written{0};
          const Beside saves([&] {
            CHECK(cudaMemcpyAsync(j.pinned + 1000, j.data, 3000, cudaMemcpyDeviceToHost, mine));
            CHECK(cudaStreamSynchronize(mine));
+           ++written;
            usleep(3000);
          });
          for (int i = 0; i < steps; ++i) {
@@ -31,6 +34,7 @@ Shapes hosts() {
            j.layer([&] { j.reduce(j.comm, 2000); }, 3, 1000, 1000);
            j.end_step();
          }
+         while (written < 8) usleep(500);
        }},
       // One thread computes, another communicates, and they know nothing of each other.
       {"two_threads",
