@@ -95,11 +95,8 @@ constexpr Mistake kMistakes[] = {
                                    : wide(bucket, is.dtype, e.dtype);
      }},
     {[](Model& m, const Whole& w) {
-       if (!is_gradients(w.bucket)) return false;
-       const double expected = reductions(m);
-       const auto k = times(w.moved.bytes, w.bytes);
-       if (m.micro_batches == 1 && !k) return false;
-       m.reductions = m.micro_batches == 1 ? *k : expected == m.micro_batches ? 1 : m.micro_batches;
+       if (!is_gradients(w.bucket) || m.micro_batches == 1) return false;
+       m.reductions = reductions(m) == m.micro_batches ? 1 : m.micro_batches;
        return true;
      },
      [](const Model& is, const Model& e, Bucket) {
@@ -149,6 +146,21 @@ constexpr Mistake kMistakes[] = {
            "gradients of {} elements are reduced, where --params says {}: there are "
            "others, or frozen ones, or FSDP2's shards are padded by rows (--tolerance)",
            elements(is.params), elements(e.params));
+     }},
+    // Behind the one before, which is for less than twice as much: together they would make any
+    // number.
+    {[](Model& m, const Whole& w) {
+       const auto k = is_gradients(w.bucket) ? times(w.moved.bytes, w.bytes) : std::nullopt;
+       if (!k || m.micro_batches != 1 || std::fmod(w.moved.calls, *k) != 0) return false;
+       m.reductions = *k;
+       return true;
+     },
+     [](const Model& is, const Model& e, Bucket) {
+       return fmt::format(
+           "{:g} times as many gradients are reduced in a step as --params {} makes: either "
+           "--params is too small, or there are {:g} micro-batches (--micro-batches) and each "
+           "reduces: no_sync(), or set_requires_gradient_sync(False), is missing",
+           is.reductions, elements(e.params), is.reductions);
      }},
 };
 
@@ -214,6 +226,10 @@ std::vector<std::string> what_is(const Whole& w, const Budget& budget) {
   const std::string how = fmt::format("{}: {}", bucket_name(w.bucket), more_or_less(w));
   if (w.bucket == Bucket::BROADCAST) {
     return {how + ", which are broadcasts such as of buffers (DDP's broadcast_buffers)"};
+  }
+  if (budget.model && is_gradients(w.bucket) && w.gradients != 0) {
+    return {fmt::format("{}: gradients of {} elements are reduced, where --params says {}", how,
+                        elements(w.gradients), elements(budget.model->params))};
   }
   return {how + ", and no known mistake explains it"};
 }

@@ -18,8 +18,9 @@ struct WayRow {
   Way way;
 };
 inline constexpr WayRow kWays[] = {
-    {"ddp", Way::ddp},   {"zero1", Way::zero1}, {"zero2", Way::zero2}, {"zero3", Way::zero3},
-    {"fsdp", Way::fsdp}, {"hsdp", Way::hsdp},   {"tp", Way::tp}};
+    {"ddp", Way::ddp},     {"zero1", Way::zero1}, {"zero2", Way::zero2},
+    {"zero3", Way::zero3}, {"fsdp", Way::fsdp},   {"hsdp", Way::hsdp},
+    {"tp", Way::tp},       {"fsdp1", Way::fsdp},  {"fsdp2", Way::fsdp}};  // as people say it too
 
 // In which micro-batches gradients are reduced: by_way is as the framework does it if nobody says
 // anything, so zero2 and zero3 do it in each and the others in the last.

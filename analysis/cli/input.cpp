@@ -56,6 +56,14 @@ std::filesystem::path newest_run() {
   return newest;
 }
 
+void say_if_none_yet(const fs::path& folder) {
+  if (!read::files_in(folder).empty()) return;
+  fmt::print(stderr,
+             "tprof: {0}: no rank files yet; waiting for a job that writes there "
+             "(tprof run --out {0}, or TPROF_OUTPUT_DIR)\n",
+             text::printable(folder.string()));
+}
+
 void say_findings(const job::Job& job, const read::Traces& traces) {
   const auto said =
       diagnose::diagnose(job, traces, {.asked = diagnose::kSummary, .read_lines = false});

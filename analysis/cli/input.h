@@ -22,6 +22,10 @@ read::Traces load(const std::vector<std::filesystem::path>& paths, const team::S
 // error. Throws BadInput if there is none.
 std::filesystem::path newest_run();
 
+// Says on standard error that a folder of a job that is to be followed has no rank file yet, as
+// people wait at the wrong one.
+void say_if_none_yet(const std::filesystem::path& folder);
+
 // Prints the findings about what was read on standard error, as other commands print them.
 void say_findings(const job::Job& job, const read::Traces& traces);
 

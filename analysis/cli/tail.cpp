@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "live/folder_lines.h"
 #include "live/look.h"
 #include "live/signals.h"
@@ -30,6 +31,7 @@ void print(const live::RankLines&, const std::string& lines) {
 int tail(const Options& o) {
   if (!fs::is_directory(o.folder)) throw read::BadInput(o.folder, "expected the folder of a job");
   using Steady = std::chrono::steady_clock;
+  say_if_none_yet(o.folder);
   live::Signals signals;
   live::FolderLines lines(o.folder, o.from_start);
   auto due = Steady::now();

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "launch/command.h"
 #include "live/signals.h"
 #include "live/watchdog.h"
@@ -12,6 +13,7 @@
 namespace tprof::cli {
 
 int watch(const Options& o) {
+  if (fs::is_directory(o.folder)) say_if_none_yet(o.folder);
   live::Signals signals;
   live::Watchdog dog({.folder = o.folder,
                       .choice = o.choice,

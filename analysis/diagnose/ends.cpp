@@ -16,6 +16,8 @@ using read::Process;
 
 // A live process renews its snapshot every minute, and every ten seconds while it makes calls.
 constexpr std::int64_t kMayLiveNs = 120'000'000'000;
+// A rank that lived on for so long after its last call was kept by something.
+constexpr std::int64_t kLivedOnNs = 1'000'000'000;
 
 bool fresh(const Processes& snapshots) {
   timespec now{};
@@ -147,12 +149,18 @@ Fact unknown_after(const Processes& snapshots) {
   return {Say::unknown_after, {{"who", snapshots}, {"until", Time{oldest_ns(snapshots)}}}};
 }
 
-Fact where_to_look(const Process& p) {
+Fact where_to_look(const Process& p, std::optional<std::int64_t> quiet_since_ns) {
   if (p.end == End::running) {
     return {Say::look_at_stack,
             {{"snapshot", p.snapshot}, {"pid", p.header.pid}, {"host", p.header.host}}};
   }
-  return {Say::look_at_output, {{"who", &p}, {"host", p.header.host}, {"at", Time{end_ns(p)}}}};
+  // Whatever ended it came long after what it was quiet for.
+  const bool lived_on = quiet_since_ns && end_ns(p) - *quiet_since_ns > kLivedOnNs;
+  return {Say::look_at_output,
+          {{"who", &p},
+           {"host", p.header.host},
+           {"at", Time{lived_on ? *quiet_since_ns : end_ns(p)}},
+           {"from", lived_on}}};
 }
 
 extern const Diagnosis kNotClosed{kCheck | kSummary, not_closed};

@@ -32,7 +32,8 @@ Ns before_end(const read::Process& process, std::int64_t realtime_ns);
 // "what rank 3 did after 2026-01-01 12:00:00.123 UTC is not known"
 Fact unknown_after(const Processes& snapshots);
 
-// Advice on what to do next about a process.
-Fact where_to_look(const read::Process& process);
+// Advice on what to do next about a process that ended, or that has been quiet since a moment.
+Fact where_to_look(const read::Process& process,
+                   std::optional<std::int64_t> quiet_since_ns = std::nullopt);
 
 }  // namespace tprof::diagnose

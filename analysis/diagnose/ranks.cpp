@@ -15,8 +15,17 @@ void missing_ranks(const Case& c, Findings& found) {
   const auto& missing = c.job.missing;
   if (missing.empty() || !c.options.whole_job) return;
   const text::Ranks ranks(missing);
+  std::vector<std::int64_t> left;  // a file, at least
+  for (const read::Skipped& s : c.skipped) {
+    if (s.rank && ranks.contains(*s.rank)) left.push_back(*s.rank);
+  }
+  const bool all = left.size() == missing.size();
   add(found, Kind::missing_rank, {},
-      {{"missing", missing.size()}, {"world_size", c.job.world_size}, {"ranks", ranks}})
+      {{"missing", missing.size()},
+       {"world_size", c.job.world_size},
+       {"ranks", ranks},
+       {"left", left.empty() ? std::nullopt : std::optional(text::Ranks(left))},
+       {"all_left", all}})
       .ranks = ranks;
 }
 

@@ -147,7 +147,7 @@ void add_standing(const Case& c, const Waits& waits, const Processes& who, Findi
     f.evidence.push_back(last_call(*who[0], c.lines));
   }
   f.time = time_of(c, waits, who);
-  f.next = where_to_look(*who[0]);
+  f.next = where_to_look(*who[0], idle_since_ns(*who[0], c.lines));
 }
 
 }  // namespace tprof::diagnose

@@ -55,6 +55,7 @@ struct Setting {
 };
 
 struct Diff {
+  bool same_traces = false;         // A is B
   bool per_step = false;            // counts are those of the usual step
   long double longer = 1;           // otherwise B is taken for a run so many times as long
   std::vector<CountChange> counts;  // those that differ, by cost, else by bytes

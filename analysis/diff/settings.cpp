@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
 #include <set>
+#include <system_error>
 
 #include "diff/compare.h"
 
@@ -63,7 +65,9 @@ void compare_settings(const Run& a, const Run& b, Diff& to) {
 }
 
 Diff compare(const Run& a, const Run& b) {
+  std::error_code none;
   Diff d;
+  d.same_traces = std::filesystem::equivalent(a.path, b.path, none);
   for (const auto& [run, name] : {std::pair(&a, "A"), std::pair(&b, "B")}) {
     if (!run->job->beside.empty()) {
       d.notes.push_back(fmt::format("{}: {}", name, run->job->beside));

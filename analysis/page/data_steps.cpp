@@ -18,14 +18,20 @@ constexpr std::size_t kMostColumns = 120;  // of it
 constexpr std::size_t kMostSteps = 400;    // beside each other
 constexpr std::size_t kMostLate = 200;     // rows of a table
 
+constexpr double kFloatError = 1e-6;  // of cells, which are floats
+
 // The means over all ranks and the steps that count.
-Json parts_of(const why::Cell& c) {
+Json parts_of(const why::Why& why) {
+  const why::Cell& c = why.mean;
+  const double waiting = c.wait - why.unmet_ns;
+  const bool rounded = waiting < kFloatError * c.length;
   return {{"length_ns", std::llround(c.length)},
           {"compute_ns", std::llround(c.compute + c.unsure / 2)},
           {"unsure_ns", std::llround(c.unsure)},
           {"hidden_ns", std::llround(c.hidden)},
           {"exposed_ns", std::llround(c.exposed)},
-          {"waiting_ns", std::llround(c.wait)},
+          {"waiting_ns", rounded ? 0 : std::llround(waiting)},
+          {"unmet_ns", std::llround(why.unmet_ns)},
           {"idle_ns", std::llround(c.idle() + c.unsure / 2)}};
 }
 
@@ -96,14 +102,16 @@ Json step_of(const Gathered& g) {
     longest.push_back(most);
   }
   const auto of_warm = [&](std::size_t at) {
-    return warm.empty() ? Json() : Json(g.lengths[warm[at]].longest_ns);
+    return warm.empty() ? Json() : Json(g.lengths[warm[at]].mean_ns());
   };
-  Json parts = g.why.known() ? parts_of(g.why.mean) : Json();
+  Json parts = g.why.known() ? parts_of(g.why) : Json();
   return {{"steps", g.lengths.size()},
           {"found", found.steps.empty() ? "" : report::how_found(found)},
           {"why", found.steps.empty() ? Json(found.why) : Json()},
           {"whole", found.whole_steps},
-          {"typical_ns", time.step_ns ? Json(*time.step_ns) : Json()},
+          {"counted", warm.size()},
+          {"mean_ns", time.step_ns ? Json(*time.step_ns) : Json()},
+          {"median_ns", of_warm(warm.empty() ? 0 : (warm.size() - 1) / 2)},
           {"least_ns", of_warm(0)},
           {"most_ns", of_warm(warm.empty() ? 0 : warm.size() - 1)},
           {"exposed_share", time.exposed_share ? Json(*time.exposed_share) : Json()},

@@ -1,6 +1,7 @@
 #include "page/gather.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -89,7 +90,7 @@ std::vector<std::size_t> warm_steps(const Gathered& g) {
   std::iota(all.begin(), all.end(), std::size_t{0});
   if (all.size() > 2) all.erase(all.begin());
   std::erase_if(all, [&](std::size_t at) { return g.lengths[at].ranks == 0; });
-  std::ranges::stable_sort(all, {}, [&](std::size_t at) { return g.lengths[at].longest_ns; });
+  std::ranges::stable_sort(all, {}, [&](std::size_t at) { return g.lengths[at].mean_ns(); });
   return all;
 }
 
@@ -113,10 +114,14 @@ report::Known known_of(const Gathered& g) {
   if (g.summary.lateness && !g.why.known()) known.late = &*g.summary.lateness;
   const std::vector<std::size_t> warm = warm_steps(g);
   if (warm.empty()) return known;
-  known.step_ns = g.lengths[warm[(warm.size() - 1) / 2]].longest_ns;
-  if (g.why.known()) {
+  if (g.why.known()) {  // its parts are those of the mean
+    known.step_ns = std::llround(g.why.mean.length);
     known.exposed_share = g.why.mean.exposed / g.why.mean.length;
+    return known;
   }
+  double sum = 0;
+  for (const std::size_t at : warm) sum += static_cast<double>(g.lengths[at].mean_ns());
+  known.step_ns = std::llround(sum / static_cast<double>(warm.size()));
   return known;
 }
 

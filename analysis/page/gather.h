@@ -32,6 +32,8 @@ struct StepLength {
   const read::Process* longest = nullptr;
   std::int64_t sum_ns = 0;
   std::int64_t ranks = 0;
+
+  std::int64_t mean_ns() const { return ranks == 0 ? 0 : sum_ns / ranks; }
 };
 
 struct Gathered {

@@ -38,18 +38,20 @@ function showStep() {
   if (!step.steps) return say("step", `No steps are known: ${step.why}. Mark them: TPROF_STEP, or NVTX ranges.`);
   const figure = (name, value) => make("div", {}, make("b", {}, value), name);
   section("step").append(make("div", { class: "figures" },
-    figure("a typical step", duration(step.typical_ns)),
+    figure("a step, on average", duration(step.mean_ns)),
+    figure("the median", duration(step.median_ns)),
     figure("the slowest", duration(step.most_ns)),
     figure("the fastest", duration(step.least_ns)),
-    figure("steps", count(step.steps)),
+    figure("steps" + (step.counted < step.steps ? `, ${count(step.counted)} of them counted here` : ""), count(step.steps)),
     ...(step.exposed_share === null ? [] : [figure("exposed communication", percent(step.exposed_share))])));
   if (step.parts) {
     const p = step.parts;
     const shares = [["compute", p.compute_ns - p.hidden_ns, "computation alone"],
-      ["hidden", p.hidden_ns, "communication hidden behind it"],
-      ["exposed", p.exposed_ns - p.waiting_ns, "exposed transfers"],
+      ["hidden", p.hidden_ns, "hidden communication"],
+      ["exposed", p.exposed_ns - p.waiting_ns - p.unmet_ns, "exposed transfers"],
       ["waiting", p.waiting_ns, "waiting for other ranks"],
-      ["idle", p.idle_ns, "neither"]];
+      ...(p.unmet_ns < 0.0005 * p.length_ns ? [] : [["unmet", p.unmet_ns, "transfers or waiting: not known"]]),
+      ["idle", p.idle_ns, "idle"]];
     const bar = make("div", { class: "parts", role: "img" });
     bar.setAttribute("aria-label", shares.map(([, ns, text]) => `${text} ${duration(ns)}`).join(", "));
     for (const [name, ns] of shares) {

@@ -73,31 +73,42 @@ std::string ns(const Json& j) {
   return j.is_null() ? "-" : text::duration(j.get<std::uint64_t>());
 }
 
+std::string of(std::uint64_t some, std::uint64_t all) {
+  return some == all ? text::thousands(all)
+                     : fmt::format("{} of {}", text::thousands(some), text::thousands(all));
+}
+
 std::string step_lines(const Json& step) {
   if (step["steps"] == 0) {
     return wrapped("Step: no steps are known: " + step["why"].get<std::string>() + ".", 2);
   }
   std::string out =
-      fmt::format("Step: {} ({} to {}, {} steps)", ns(step["typical_ns"]), ns(step["least_ns"]),
-                  ns(step["most_ns"]), text::thousands(step["steps"].get<std::uint64_t>()));
+      fmt::format("Step: {} on average ({} to {}, {} steps)", ns(step["mean_ns"]),
+                  ns(step["least_ns"]), ns(step["most_ns"]),
+                  of(step["counted"].get<std::uint64_t>(), step["steps"].get<std::uint64_t>()));
   if (!step["exposed_share"].is_null()) {
-    out += fmt::format(", {:.1f}% of it exposed", 100 * step["exposed_share"].get<double>());
+    out += fmt::format(", {:.1f}% exposed", 100 * step["exposed_share"].get<double>());
   }
   out += "\n";
   const Json& parts = step["parts"];
   if (parts.is_null()) {
     return out + wrapped("  computed, hidden, idle: " + step["parts_why"].get<std::string>(), 2);
   }
-  const auto of = [&](const char* key) { return parts[key].get<std::int64_t>(); };
-  const std::pair<const char*, std::int64_t> rows[] = {
-      {"computation alone", of("compute_ns") - of("hidden_ns")},
-      {"communication behind it", of("hidden_ns")},
-      {"exposed transfers", of("exposed_ns") - of("waiting_ns")},
-      {"waiting for other ranks", of("waiting_ns")},
-      {"neither", of("idle_ns")}};
-  for (const auto& [what, part] : rows) {
-    const std::int64_t shown = std::max<std::int64_t>(part, 0);
-    const double share = static_cast<double>(shown) / static_cast<double>(of("length_ns"));
+  // Of some calls it is not known when the last rank came.
+  static constexpr std::string_view kUnmet = "transfers or waiting";
+  constexpr double kLeastUnmet = 0.0005;
+  const auto part = [&](const char* key) { return parts[key].get<std::int64_t>(); };
+  const std::pair<std::string_view, std::int64_t> rows[] = {
+      {"computation alone", part("compute_ns") - part("hidden_ns")},
+      {"hidden communication", part("hidden_ns")},
+      {"exposed transfers", part("exposed_ns") - part("waiting_ns") - part("unmet_ns")},
+      {"waiting for other ranks", part("waiting_ns")},
+      {kUnmet, part("unmet_ns")},
+      {"idle", part("idle_ns")}};
+  for (const auto& [what, of_it] : rows) {
+    const std::int64_t shown = std::max<std::int64_t>(of_it, 0);
+    const double share = static_cast<double>(shown) / static_cast<double>(part("length_ns"));
+    if (what == kUnmet && share < kLeastUnmet) continue;
     out += fmt::format("  {:<23} {:>10} {:>6.1f}% {}\n", what, diagnose::duration(shown),
                        100 * share, bar(share));
   }

@@ -64,7 +64,7 @@ const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00
 const BUCKETS = ["ALLGATHER", "RESHARDING", "ALLREDUCE", "H2D", "D2H", "BROADCAST", "ALLTOALL", "P2P", "OTHER_COLL",
   "D2D", "REDUCE", "H2H", "MANAGED"];
 const colourOf = (bucket) => COLOURS[Math.max(0, BUCKETS.indexOf(bucket)) % COLOURS.length];
-const PARTS = { compute: "#009e73", hidden: "#56b4e9", exposed: "#d55e00", waiting: "#cc79a7", idle: "#9aa0a8" };
+const PARTS = { compute: "#009e73", hidden: "#56b4e9", exposed: "#d55e00", waiting: "#cc79a7", unmet: "#e69f00", idle: "#9aa0a8" };
 const ink = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 // From little to much; the ends stand out from the page in light and in dark.
 function heatColour(x) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <exception>
 #include <optional>
 #include <set>
@@ -54,7 +55,7 @@ struct Outcome {
   std::exception_ptr error{};  // fatal, unless the file can be left out and another be read
 };
 
-Outcome load_one(const TraceFile& file, Wanted wanted) {
+Outcome loaded(const TraceFile& file, Wanted wanted) {
   if (const std::string why = why_no_file(file.path); !why.empty()) {
     return {.skipped = Skipped{file.path.string() + ": " + why + "; left out", true},
             .error = std::make_exception_ptr(BadInput(file.path, why))};
@@ -76,6 +77,23 @@ Outcome load_one(const TraceFile& file, Wanted wanted) {
   } catch (...) {
     return {.error = std::current_exception()};
   }
+}
+
+// Returns 3 for "rank-00003.json.gz".
+std::optional<std::int64_t> rank_in_name(const fs::path& file) {
+  constexpr std::string_view kBefore = "rank-";
+  const std::string name = file.filename().string();
+  std::int64_t rank = 0;
+  if (!name.starts_with(kBefore)) return std::nullopt;
+  const auto [end, error] =
+      std::from_chars(name.data() + kBefore.size(), name.data() + name.size(), rank);
+  return error == std::errc() ? std::optional(rank) : std::nullopt;
+}
+
+Outcome load_one(const TraceFile& file, Wanted wanted) {
+  Outcome outcome = loaded(file, wanted);
+  if (outcome.skipped) outcome.skipped->rank = rank_in_name(file.path);
+  return outcome;
 }
 
 std::string text_of(const std::exception_ptr& error) {

@@ -36,6 +36,7 @@ std::string why_no_file(const std::filesystem::path& path);
 struct Skipped {
   std::string reason;
   bool unreadable = false;
+  std::optional<std::int64_t> rank{};  // by the file's name
 };
 
 struct Traces {

@@ -136,6 +136,7 @@ std::string verdict(const diff::Diff& d) {
   // A step's length is not compared of some calls alone.
   const bool step = !d.times.empty() && d.times[0].of == Of::step;
   const double noise = step ? d.times[0].noise / d.times[0].a : 0;
+  if (same(d) && d.same_traces) return "A and B are the same traces: nothing can differ.";
   if (same(d) && noise <= kMuch) {
     return "Nothing changed: counts are the same, " +
            (d.times.empty() ? d.no_times.empty()

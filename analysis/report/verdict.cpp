@@ -47,7 +47,8 @@ std::string all_well(const diagnose::Diagnosed& said, const Known& known) {
                                                    diagnose::counted(collectives, "collective"),
                                                    all_seen ? "" : ", as far as they were seen");
   if (known.step_ns) {
-    out += fmt::format("; a step{} takes {}", known.whole_steps ? "" : ", or a micro-batch of one,",
+    out += fmt::format("; a step{} takes {} on average",
+                       known.whole_steps ? "" : ", or a micro-batch of one,",
                        diagnose::duration(*known.step_ns));
   }
   if (known.step_ns && known.exposed_share) {

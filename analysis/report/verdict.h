@@ -20,7 +20,7 @@ struct JobVerdict {
 
 // What is known beside the findings.
 struct Known {
-  std::optional<std::int64_t> step_ns{};     // of a typical step
+  std::optional<std::int64_t> step_ns{};     // the mean
   bool whole_steps = true;                   // else it may be a micro-batch of one
   std::optional<double> exposed_share{};     // of the steps
   bool timed = false;                        // calls were timed on the device

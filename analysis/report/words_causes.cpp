@@ -11,7 +11,7 @@ std::span<const Words> words_of_causes() {
        "{who}[, all of host {host},]{stage?, one stage of the pipeline,|} {one?computes|compute} "
        "longer "
        "than the others[ in {in_steps} of {of_steps} steps][, every {period}]: [leaving {after} "
-       "aside, ]without that a step would be [{share} shorter ({least} to {most})]"
+       "aside, ]without that a step would be [{share} shorter][ ({least} to {most})]"
        "[{from} to {to} shorter]",
        "compare clocks, power and temperature with those of the others (nvidia-smi -q -d "
        "PERFORMANCE,CLOCK); if these are alike, there is more to compute"},
@@ -19,7 +19,7 @@ std::span<const Words> words_of_causes() {
        "{who}[, all of host {host},]{stage?, one stage of the pipeline,|} {one?begins its|begin "
        "their} "
        "steps later than the others[ in {in_steps} of {of_steps} steps][, every {period}]: "
-       "[leaving {after} aside, ]without that a step would be [{share} shorter ({least} to "
+       "[leaving {after} aside, ]without that a step would be [{share} shorter][ ({least} to "
        "{most})][{from} to {to} shorter]",
        "look at what the program does between two steps there: usually it loads data"},
       {Say::slow_cpu,
@@ -28,7 +28,7 @@ std::span<const Words> words_of_causes() {
        "{one?stands|stand} idle longer than the others'[ in {in_steps} of {of_steps} steps][, "
        "every "
        "{period}]: [leaving {after} aside, ]without that a step would be "
-       "[{share} shorter ({least} to {most})][{from} to {to} shorter]",
+       "[{share} shorter][ ({least} to {most})][{from} to {to} shorter]",
        "look at the host: loading of data, other programs on its cores, their clock, swapping, "
        "Python's garbage collector"},
       {Say::slow_link,

@@ -61,7 +61,8 @@ std::span<const Words> words_of_hangs() {
        "devices did"},
       {Say::look_at_stack,
        "look at its stack{snapshot?, if it runs|}: py-spy dump --native --pid {pid} on {host}"},
-      {Say::look_at_output, "look at the output of {who} on {host} around {at}"},
+      {Say::look_at_output,
+       "look at the output of {who} on {host} {from?from|around} {at}{from? on|}"},
       {Say::look_at_network, "look at the network and at NCCL's own log (NCCL_DEBUG=INFO)"},
       {Say::same_order,
        "calls that wait for each other must be made in the same order on all ranks; sends and "

@@ -10,8 +10,11 @@ std::span<const Words> words_of_ranks() {
       {Say::more_of_kind, "and {more:,} more findings of kind {kind}[: {ranks}]"},
       {Say::more, "and {more} more"},
       {Say::then, "then {what}"},
-      {Say::missing_rank, "{missing} of {world_size} ranks have no trace: {ranks:list}",
-       "if they ran on other hosts, bring their rank files into one folder"},
+      {Say::missing_rank,
+       "{missing} of {world_size} ranks {missing?has|have} no trace: {ranks:list}[; the files of "
+       "{left} can't be read]",
+       "{all_left?see what is said of these files|if they ran on other hosts, bring their rank "
+       "files into one folder}"},
       {Say::missing_member,
        "communicator {communicator} has {nranks} ranks, of which {seen} have a trace here ({who})",
        "if the others ran on other hosts, bring their rank files into one folder; if they ran "

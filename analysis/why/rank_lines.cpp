@@ -50,6 +50,7 @@ void RankLines::device_time(const read::DeviceTime& t) {
   collectives_.push_back(
       {.on_device = span,
        .all_there_ns = came ? std::clamp(came->at_ns, span.from_ns, span.to_ns) : span.to_ns,
+       .met = came.has_value(),
        .called_ns = t.ts_ns - t.queued_ns,
        .thread = t.thread,
        .comm = *t.comm,
@@ -85,6 +86,7 @@ void RankLines::end() {
       s.counts = s.counts && s.cell->known();
       facts_.steps += s.counts ? 1 : 0;
     }
+    find_unmet(waits);
     count_exposed(either(computes_, waits));
     count_gathers();
     const Spans works = either(either(communicates, computes_), unsure_);
@@ -153,6 +155,26 @@ void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
     cell.lead = static_cast<float>(works - from);
   }
   find_inputs();
+}
+
+void RankLines::find_unmet(const Spans& waits) {
+  Spans met;
+  for (const Collective& c : collectives_) {
+    if (c.met) met.push_back({c.on_device.from_ns, c.all_there_ns});
+  }
+  join(met);
+  const Spans hiding_met = common(met, computes_);
+  const Spans hiding_all = common(waits, computes_);
+  Cover of_met(met);
+  Cover of_all(waits);
+  Cover hidden_met(hiding_met);
+  Cover hidden_all(hiding_all);
+  for (const Step& s : steps_) {
+    if (!s.counts) continue;
+    const auto [from, to] = s.on_device;
+    const std::int64_t all = of_all(from, to) - hidden_all(from, to);
+    facts_.unmet_ns += all - (of_met(from, to) - hidden_met(from, to));
+  }
 }
 
 // A later stage of a pipeline waits for the stage before it: until then it may be late unpunished.

@@ -45,6 +45,7 @@ class RankLines : public collect::Collector {
     Span on_device;
     // From here on no rank was missing; the end, if that is not known.
     std::int64_t all_there_ns;
+    bool met;  // it is known
     std::int64_t called_ns;
     std::int64_t thread;
     std::int64_t comm;
@@ -60,6 +61,7 @@ class RankLines : public collect::Collector {
   bool room();
   void put_in_steps();
   void fill_cells(const Spans& communicates, const Spans& waits);
+  void find_unmet(const Spans& waits);
   void find_inputs();
   void find_hosts_lead(const Spans& works);
   void count_exposed(const Spans& hiding);

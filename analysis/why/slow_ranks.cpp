@@ -26,6 +26,8 @@ using diagnose::Ns;
 using diagnose::Percent;
 using diagnose::Processes;
 
+constexpr double kShownPercent = 0.1;  // the last digit that is printed
+
 // The ranks of real clusters differ by so much without anybody's fault.
 constexpr double kUsualShare = 0.02;
 constexpr double kTimesUsual = 6;         // of the spread among ranks, or among steps
@@ -215,14 +217,15 @@ void tell(const Evidence& e, const Ranks& ranks, const Saving& saving, Findings&
   };
   const double least = std::max(0.0, saving.ns - saving.doubt);
   const double most = saving.ns + saving.doubt;
+  const bool sure = 100 * saving.doubt / e.step_ns < kShownPercent / 2;
   diagnose::Finding& f =
       add(found, kind_of(ranks.part), who,
           {{"one", who.size() == 1},
            {"after", slower.empty() ? std::optional<diagnose::Who>() : diagnose::who_of(slower)},
            {"saves", Ns{std::llround(saving.ns)}},
            {"share", middle(saving.ns)},
-           {"least", middle(least)},
-           {"most", middle(most)},
+           {"least", sure ? std::nullopt : middle(least)},
+           {"most", sure ? std::nullopt : middle(most)},
            {"from", range(least)},
            {"to", range(most)},
            {"in_steps", ranks.steps.empty() ? std::optional<std::uint64_t>() : ranks.steps.size()},

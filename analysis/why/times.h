@@ -58,7 +58,10 @@ struct Exposed {
 
 // The rest that is kept of a rank, over the steps that count.
 struct RankFacts {
-  std::uint64_t steps = 0;                      // that count: their cells are known
+  std::uint64_t steps = 0;  // that count: their cells are known
+  // Exposed time of calls of which it is not known when the last rank came: it is waiting or
+  // transfers, and in Cell::wait as a whole.
+  std::int64_t unmet_ns = 0;
   std::array<Exposed, kBucketCount> exposed{};  // by bucket
   Blocking to_device;
   Blocking to_host;

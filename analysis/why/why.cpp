@@ -6,10 +6,22 @@
 namespace tprof::why {
 namespace {
 
+// The mean over ranks and steps.
+double unmet_ns(std::span<const RankFacts> ranks) {
+  double sum = 0;
+  std::uint64_t steps = 0;
+  for (const RankFacts& rank : ranks) {
+    sum += static_cast<double>(rank.unmet_ns);
+    steps += rank.steps;
+  }
+  return steps == 0 ? 0 : sum / static_cast<double>(steps);
+}
+
 void find_causes(const job::Job& job, Why& why) {
   const std::vector<std::size_t> steps = why.times->counted();
   if (steps.empty()) return;
   why.mean = mean_of(*why.times);
+  why.unmet_ns = unmet_ns(why.times->facts);
   const auto roles = stats::sure_roles(job);
   const Evidence e{.job = job,
                    .times = *why.times,

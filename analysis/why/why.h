@@ -17,8 +17,9 @@ struct Why {
   std::optional<Times> times{};
   Transfers transfers{};
   WaitTable waits{};
-  Peak peak{};  // what the user says of it
-  Cell mean{};  // of the steps that count, over all ranks; if there are any
+  Peak peak{};          // what the user says of it
+  Cell mean{};          // of the steps that count, over all ranks; if there are any
+  double unmet_ns = 0;  // of its exposed time: waiting or transfers, which is not known
   diagnose::Findings findings{};
 
   bool known() const { return times && times->known(); }

@@ -247,6 +247,7 @@ def case(
         for rank, trace in traces.items():
             if cause != "killed" or rank not in truth.ranks:
                 trace.end = end
+            trace.finished = trace.finished and rank not in truth.ranks  # within a step
     elif cause == "missing":
         made.missing = truth.ranks
     elif cause == "quota":

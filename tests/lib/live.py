@@ -52,6 +52,11 @@ def tool(*arguments: object, **options):
             process.kill()
 
 
+def only_waited(err: str) -> bool:
+    """True if a command that follows a job said no more than that there was none at its first look."""
+    return not err or (err.count("\n") == 1 and "no rank files yet; waiting for a job" in err)
+
+
 def header(file: pathlib.Path) -> dict | None:
     """Returns the header of a rank file, or None if it is not there yet."""
     lines = file.read_text().split("\n")

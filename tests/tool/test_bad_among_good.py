@@ -84,7 +84,7 @@ def test_two_jobs(say, job, healthy):
 def test_two_versions_of_the_schema(say, job):
     changed(file_of(job, 2), '"schema":"tprof/1"', '"schema":"tprof/2"')
     said = say(job, status=1)
-    assert "1 of 4 ranks have no trace: 2" in said.lower()
+    assert "1 of 4 ranks has no trace: 2" in said.lower()
     assert says_of_a_file(said, file_of(job, 2), "byte 2: written by tprof 0.1.0 in schema tprof/2")
 
 
@@ -141,7 +141,7 @@ def test_what_is_no_file(say, job, kind):
         "loop": "Too many levels of symbolic links; left out",
     }  # fmt: skip
     said = say(job, status=1)
-    assert says_of_a_file(said, file, why[kind]) and "1 of 4 ranks have no trace: 3" in said
+    assert says_of_a_file(said, file, why[kind]) and "1 of 4 ranks has no trace: 3" in said
     if kind != "folder":  # by name it is the folder that holds the rank files
         assert says_of_a_file(say(*sorted(job.iterdir()), status=1), file, why[kind])
 
@@ -168,7 +168,7 @@ def test_a_file_that_this_user_may_not_read(say, job, healthy):
         pytest.skip("needs a place where others may run the tool")
     said = say(job, status=1, **other)
     assert says_of_a_file(said, file_of(job, 3), "Permission denied; left out")
-    assert "1 of 4 ranks have no trace: 3" in said
+    assert "1 of 4 ranks has no trace: 3" in said
 
 
 def test_gzip_that_was_cut_short(say, job):

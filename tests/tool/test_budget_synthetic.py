@@ -120,3 +120,15 @@ def test_bad_usage_is_one_line(options, part, tmp_path):
     assert done.returncode == 2 and done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert part in line
+
+
+@pytest.mark.parametrize("divisor", [2, 3, 7.5, 16, 31])
+def test_too_small_a_number_of_parameters_is_no_missing_no_sync(divisor, tmp_path):
+    """The gradients are some multiple of any small number, which does not tell how often they are reduced."""
+    model = job(tmp_path / "job", "fsdp")
+    params = model.layers * model.params
+    reduced = params * (model.micro_batches if model.reduce_each_micro_batch else 1)
+    code, report = told("budget", tmp_path / "job", "--model", "fsdp", "--params", int(params / divisor))
+    said = " ".join(report["explained_by"])
+    assert code == 1 and "instead of once" not in said
+    assert "either --params is too small, or" in said or f"gradients of {reduced:,} elements are reduced" in said

@@ -69,7 +69,7 @@ def test_a_missing_rank_is_named_and_makes_the_exit_code_1(tmp_path):
     (tmp_path / "rank-00002.json").unlink()
     result = tprof("summary", tmp_path)
     assert result.returncode == 1
-    assert "1 of 4 ranks have no trace: 2" in result.stdout
+    assert "1 of 4 ranks has no trace: 2" in result.stdout
     found = summary(tmp_path)
     assert found["missing_ranks"] == [2]
     assert found["complete"] is False

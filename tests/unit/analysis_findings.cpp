@@ -67,7 +67,7 @@ TEST_CASE("findings outlive the traces that they are from") {
   }
   INFO(before);
   CHECK(before.find("did not close") != std::string::npos);
-  CHECK(before.find("1 of 4 ranks have no trace: 3") != std::string::npos);
+  CHECK(before.find("1 of 4 ranks has no trace: 3") != std::string::npos);
   CHECK(before.find("ncclReduceScatterOfALongName") != std::string::npos);
   CHECK(text_of(findings) == before);  // a sanitizer sees what is read of the traces
 }

@@ -77,10 +77,11 @@ TEST_CASE("a healthy job's verdict says what is known, and no more") {
   CHECK(ranks.verdict({}, {.exposed_share = 0.5}).text ==
         "Nothing is wrong: 2 ranks did the same 1,234 collectives.");
   CHECK(ranks.verdict({}, {.step_ns = 5'000'000, .exposed_share = 0.125}).text ==
-        "Nothing is wrong: 2 ranks did the same 1,234 collectives; a step takes 5.00 ms, of which "
+        "Nothing is wrong: 2 ranks did the same 1,234 collectives; a step takes 5.00 ms on "
+        "average, of which "
         "12.5% is exposed communication.");
   CHECK(has(ranks.verdict({}, {.step_ns = 5'000'000, .whole_steps = false}).text,
-            "a step, or a micro-batch of one, takes 5.00 ms."));
+            "a step, or a micro-batch of one, takes 5.00 ms on average."));
   ranks.said.communicators[0].verdict = diagnose::Verdict::same_of_those_seen;
   CHECK(has(ranks.verdict({}).text, "as far as they were seen"));
 }
