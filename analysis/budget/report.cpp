@@ -87,7 +87,8 @@ std::vector<Column<Row>> columns(bool several) {
       {"bytes", nullptr, Unit::right_text, [](const Row& r) { return size(r.moved.bytes); }},
       {"expected", nullptr, Unit::right_text,
        [=](const Row& r) { return expected(r, r.limit.bytes, size); }},
-      {"difference", nullptr, Unit::right_text, [](const Row& r) { return difference(r); }},
+      {"difference", nullptr, Unit::right_text, [](const Row& r) { return difference(r); },
+       report::Show::if_room},
       {"", nullptr, Unit::text, [](const Row& r) { return verdict(r); }, report::Show::if_any},
       {nullptr, "calls", Unit::number, [](const Row& r) { return exact(r.moved.calls); }},
       {nullptr, "bytes", Unit::number, [](const Row& r) { return exact(r.moved.bytes); }},
@@ -125,7 +126,7 @@ std::string sentence(const std::string& text) {
 
 }  // namespace
 
-std::string to_text(const Measured& m, const Compared& c) {
+std::string to_text(const Measured& m, const Compared& c, std::size_t width) {
   const bool several = m.groups.size() > 1;
   std::set<std::int64_t> of;  // a rank whose file can't be read, or has no step, is in no group
   for (const Group& group : m.groups) of.insert(group.ranks.begin(), group.ranks.end());
@@ -135,7 +136,9 @@ std::string to_text(const Measured& m, const Compared& c) {
   out += fmt::format("Each of {} {} in a step, the mean of {} {} ({}):\n\n",
                      ranks.size() == 1 ? "rank" : "ranks", text::ranges(ranks),
                      text::thousands(m.steps), m.steps == 1 ? "step" : "steps", from(m));
-  out += report::table_text(columns(several), c.rows, {.rows = kMostRows, .names = " rows"}) + "\n";
+  out += report::table_text(columns(several), c.rows,
+                            {.width = width, .breaks = true, .rows = kMostRows, .names = " rows"}) +
+         "\n";
   for (const Group& group : m.groups) out += apart(group.ranks, several, c.small);
   for (const std::string& note : c.notes) out += sentence(note);
   for (const std::string& said : c.sentences) out += sentence(said);

@@ -128,7 +128,8 @@ int budget(const Options& o) {
         text::thousands(static_cast<std::uint64_t>(budget.nranks)),
         text::thousands(static_cast<std::uint64_t>(nranks))));
   }
-  show(o.json ? budget::to_json(job, measured, compared) : budget::to_text(measured, compared),
+  show(o.json ? budget::to_json(job, measured, compared)
+              : budget::to_text(measured, compared, columns_of_terminal().value_or(SIZE_MAX)),
        o.json);
   traces.skipped.insert(traces.skipped.end(), measured.unreadable.begin(),
                         measured.unreadable.end());

@@ -38,7 +38,8 @@ int diff_runs(const Options& o) {
   const diff::Run b = look_at(asked_b, findings_b, traces_b, o.run_b);
   const diff::Diff found = diff::compare(a, b);
   const diff::Judgement judgement = diff::judge(rules, found);
-  show(o.json ? report::to_json(a, b, found, judgement) : report::to_text(a, b, found, judgement),
+  show(o.json ? report::to_json(a, b, found, judgement)
+              : report::to_text(a, b, found, judgement, columns_of_terminal().value_or(SIZE_MAX)),
        o.json);
   if (!judgement.failed.empty()) return kFinding;
   if (judgement.unknown.empty()) return kOk;

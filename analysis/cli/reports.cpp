@@ -108,6 +108,7 @@ int summary(const Options& o) {
                              .verbose = o.verbose,
                              .per_rank = o.per_rank,
                              .width = o.verbose ? SIZE_MAX : width_of_screen(),
+                             .breaks = columns_of_terminal().has_value(),
                              .next = next_of(o, traces, s)}));
   }
   return s.complete ? kOk : kFinding;

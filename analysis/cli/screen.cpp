@@ -70,14 +70,14 @@ void put_broken(std::string_view line, std::size_t columns, std::size_t hanging,
   }
 }
 
+}  // namespace
+
 // mpirun gives its processes a terminal without a size, behind which may be a file.
 std::optional<std::size_t> columns_of_terminal() {
   winsize w{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_col == 0) return {};
   return w.ws_col;
 }
-
-}  // namespace
 
 std::size_t width_of_screen() {
   return columns_of_terminal().value_or(80);

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace tprof::cli {
 
+std::optional<std::size_t> columns_of_terminal();  // nothing where standard output is none
 // Columns of the terminal; 80 if it is none.
 std::size_t width_of_screen();
 

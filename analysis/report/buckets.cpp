@@ -95,7 +95,7 @@ std::vector<Column<BucketRow>> rank_columns(bool timed) {
       {"rank", nullptr, Unit::text, &Row::label, Show::label},
       {"bucket", nullptr, Unit::text, &Row::bucket},
       figure<Row>("calls", "calls", Unit::count, &Amounts::calls),
-      figure<Row>("elements", "elements", Unit::count, &Amounts::elements),
+      figure<Row>("elements", "elements", Unit::count, &Amounts::elements, Show::if_room),
       figure<Row>("bytes", "bytes", Unit::bytes, &Amounts::bytes),
       figure<Row>(nullptr, "host_ns", Unit::ns, &Amounts::host_ns)};
   if (timed) {

@@ -22,7 +22,7 @@ struct ChangeRow {
   std::string what, a, b, change, noise;
 };
 
-std::vector<Column<ChangeRow>> change_columns() {
+std::vector<Column<ChangeRow>> change_columns(bool noise) {
   return {{"cost", nullptr, Unit::right_text,
            [](const ChangeRow& r) {
              return r.cost_ns ? Value((*r.cost_ns < 0 ? "-" : "+") + length_of(*r.cost_ns))
@@ -32,7 +32,7 @@ std::vector<Column<ChangeRow>> change_columns() {
           {"A", nullptr, Unit::right_text, &ChangeRow::a},
           {"B", nullptr, Unit::right_text, &ChangeRow::b},
           {"change", nullptr, Unit::right_text, &ChangeRow::change},
-          {"noise", nullptr, Unit::right_text, &ChangeRow::noise, Show::if_any}};
+          {noise ? "noise" : nullptr, nullptr, Unit::right_text, &ChangeRow::noise, Show::if_room}};
 }
 
 std::vector<Column<diff::Setting>> setting_columns() {
@@ -41,7 +41,7 @@ std::vector<Column<diff::Setting>> setting_columns() {
           {"B", "b", Unit::text, [](const diff::Setting& s) { return or_unknown(s.b); }}};
 }
 
-Section changes(const diff::Diff& d) {
+Section changes(const diff::Diff& d, std::size_t width) {
   std::vector<ChangeRow> rows;
   for (const diff::TimeChange& t : d.times) {
     if (!t.changed()) continue;
@@ -57,8 +57,10 @@ Section changes(const diff::Diff& d) {
   std::ranges::stable_sort(rows, std::ranges::greater(),
                            [](const ChangeRow& r) { return std::abs(r.cost_ns.value_or(0)); });
   return {.title = d.per_step ? "Changes per rank and step" : "Changes per rank",
-          .table = sheet(change_columns(), rows, For::people),
-          .room = {.rows = kMostShown, .names = " changes"}};
+          .table = sheet(change_columns(std::ranges::any_of(
+                             rows, [](const auto& r) { return !r.noise.empty(); })),
+                         rows, For::people),
+          .room = {.width = width, .breaks = true, .rows = kMostShown, .names = " changes"}};
 }
 
 std::string side(const char* name, const diff::Run& run) {
@@ -130,7 +132,7 @@ Json array_of(const std::vector<T>& all) {
 }  // namespace
 
 std::string to_text(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
-                    const diff::Judgement& judgement) {
+                    const diff::Judgement& judgement, std::size_t width) {
   std::string out =
       verdict(d) + "\n" + only_text(a.only, {}, "filter: ") + "\n" + side("A", a) + side("B", b);
   for (const std::string& note : a.notes) out += "note: A: " + text::printable(note) + "\n";
@@ -142,10 +144,11 @@ std::string to_text(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
         static_cast<double>(d.longer));
   }
   for (const std::string& note : d.notes) out += "note: " + text::printable(note) + "\n";
-  if (!same(d)) out += to_text(changes(d));
+  if (!same(d)) out += to_text(changes(d, width));
   if (!d.settings.empty()) {
-    out += to_text(
-        {.title = "Other differences", .table = sheet(setting_columns(), d.settings, For::people)});
+    out += to_text({.title = "Other differences",
+                    .table = sheet(setting_columns(), d.settings, For::people),
+                    .room = {.width = width, .breaks = true}});
   }
   if (judgement.failed.empty()) return out;
   return out +

@@ -1,6 +1,7 @@
 // What `tprof diff` prints: text for people, JSON for programs.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "diff/compare.h"
@@ -8,8 +9,9 @@
 
 namespace tprof::report {
 
+// `width`: of lines of tables, where that can be done.
 std::string to_text(const diff::Run& a, const diff::Run& b, const diff::Diff& diff,
-                    const diff::Judgement& judgement);
+                    const diff::Judgement& judgement, std::size_t width);
 std::string to_json(const diff::Run& a, const diff::Run& b, const diff::Diff& diff,
                     const diff::Judgement& judgement);
 

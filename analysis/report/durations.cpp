@@ -14,7 +14,7 @@ using stats::Samples;
 using stats::Spread;
 using text::thousands;
 
-constexpr std::size_t kWidestBar = 50;
+constexpr std::size_t kWidestBar = 40;
 
 const char* kind_name(Histogram::Kind kind) {
   constexpr const char* kNames[] = {"bucket", "function", "range"};
@@ -36,14 +36,15 @@ struct TimeRow {
 };
 
 template <typename Of>
-Column<TimeRow> whole(const char* title, const char* key, Of of) {
+Column<TimeRow> whole(const char* title, const char* key, Of of, Show show = Show::always) {
   return {title, key, Unit::ns,
-          [of](const TimeRow& r) { return r.sums_only ? Value() : Value(of(r.time)); }};
+          [of](const TimeRow& r) { return r.sums_only ? Value() : Value(of(r.time)); }, show};
 }
 
 std::vector<Column<TimeRow>> spread_columns() {
   return {{"mean", "mean_ns", Unit::ns, [](const TimeRow& r) { return r.time.mean_ns; }},
-          whole("std", "std_ns", [](const Spread& s) { return s.std_ns(); }),
+          whole(
+              "std", "std_ns", [](const Spread& s) { return s.std_ns(); }, Show::if_room),
           whole("min", "min_ns", [](const Spread& s) { return s.min_ns; }),
           {"max", "max_ns", Unit::ns, [](const TimeRow& r) { return r.time.max_ns; }}};
 }
@@ -68,9 +69,9 @@ std::vector<Column<TimeRow>> op_time_columns() {
       {"bucket", nullptr, Unit::text, &TimeRow::bucket},
       {"operation", nullptr, Unit::text, &TimeRow::operation},
       {"time on", "from", Unit::text,
-       [](const TimeRow& r) { return std::string(place(r.on_device)); }},
+       [](const TimeRow& r) { return std::string(place(r.on_device)); }, Show::if_room},
       count_column("calls"),
-      {"ranks", "rank_count", Unit::count, &TimeRow::ranks}};
+      {"ranks", "rank_count", Unit::count, &TimeRow::ranks, Show::if_room}};
   append(all, spread_columns());
   return all;
 }

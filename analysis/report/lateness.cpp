@@ -43,7 +43,7 @@ std::vector<Column<LateRank>> rank_columns(const Lateness& l) {
           {"came last", "last", Unit::count, &LateRank::last},
           {"of", "collectives", Unit::count, &LateRank::collectives},
           {"median", "median_ns", Unit::ns_not_0, &LateRank::median_ns},
-          {"p99", "p99_ns", Unit::ns_not_0, &LateRank::p99_ns},
+          {"p99", "p99_ns", Unit::ns_not_0, &LateRank::p99_ns, Show::if_room},
           {"max", "max_ns", Unit::ns_not_0, &LateRank::max_ns},
           {"sum", "sum_ns", Unit::ns_not_0, &LateRank::sum_ns},
           {"of the time", nullptr, Unit::share, [span = l.span_ns](const LateRank& r) {
@@ -59,15 +59,15 @@ std::vector<Column<LateArrival>> worst_columns(const Lateness& l) {
   return {{"rank", nullptr, Unit::text, [](const LateArrival& a) { return name_of(*a.rank); }},
           {nullptr, "rank", Unit::number, rank_of<LateArrival>},
           {"late by", "late_ns", Unit::ns, &LateArrival::late_ns},
-          {"first came before", "spread_ns", Unit::ns, &LateArrival::spread_ns},
+          {"first came before", "spread_ns", Unit::ns, &LateArrival::spread_ns, Show::if_room},
           {any_step(l) ? "step" : nullptr, "step", Unit::number,
            [](const LateArrival& a) { return a.step ? Value(*a.step) : Unknown(); }},
           {"collective", "seq", Unit::number, &LateArrival::seq},
           {"operation", "function", Unit::text,
            [](const LateArrival& a) { return std::string(diagnose::collective_name(a.bucket)); }},
-          {"communicator", "communicator", Unit::text, &LateArrival::communicator},
+          {"communicator", "communicator", Unit::text, &LateArrival::communicator, Show::if_room},
           {"came at", nullptr, Unit::text,
-           [](const LateArrival& a) { return diagnose::utc(a.realtime_ns); }},
+           [](const LateArrival& a) { return diagnose::utc(a.realtime_ns); }, Show::if_room},
           {nullptr, "realtime_ns", Unit::number, &LateArrival::realtime_ns}};
 }
 

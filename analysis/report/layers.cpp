@@ -68,8 +68,14 @@ std::vector<SummedRow> summed(const LayerGroup& group) {
 }
 
 template <typename Of>
-Column<SummedRow> of_row(const char* title, const char* key, Unit unit, Of of) {
-  return {title, key, unit, [of](const SummedRow& r) { return Value(of(*r.row)); }};
+Column<SummedRow> of_row(const char* title, const char* key, Unit unit, Of of,
+                         Show show = Show::always) {
+  return {title, key, unit, [of](const SummedRow& r) { return Value(of(*r.row)); }, show};
+}
+
+bool timed(const LayerGroup& group) {
+  return std::ranges::any_of(group.rows,
+                             [](const LayerRow& r) { return sum(r).device_timed != 0; });
 }
 
 std::vector<Column<SummedRow>> layer_columns(const LayerGroup& group) {
@@ -88,7 +94,9 @@ std::vector<Column<SummedRow>> layer_columns(const LayerGroup& group) {
                    std::string(stats::kNamedByNames[static_cast<std::size_t>(r.named)]));
              }),
       of_row(nullptr, "count", Unit::count, [](const LayerRow& r) { return r.count; }),
-      of_row("elements", "elements", Unit::count, [](const LayerRow& r) { return r.elements; }),
+      of_row(
+          "elements", "elements", Unit::count, [](const LayerRow& r) { return r.elements; },
+          Show::if_room),
       of_row("size", "bytes", Unit::bytes, [](const LayerRow& r) { return r.bytes; }),
       of_row(nullptr, "dtype", Unit::text, [](const LayerRow& r) { return r.dtype; })};
   for (std::size_t op = 0; op < stats::kLayerOps; ++op) {
@@ -104,8 +112,9 @@ std::vector<Column<SummedRow>> layer_columns(const LayerGroup& group) {
       return a.calls == 0 ? Value() : Value(call_figures(a));
     }));
   }
-  append(all, {figure<Row>("calls", nullptr, Unit::count, &Amounts::calls),
-               figure<Row>("bytes", nullptr, Unit::bytes, &Amounts::bytes), host_time_column<Row>(),
+  append(all, {figure<Row>("calls", nullptr, Unit::count, &Amounts::calls, Show::if_room),
+               figure<Row>("bytes", nullptr, Unit::bytes, &Amounts::bytes, Show::if_room),
+               host_time_column<Row>(timed(group) ? Show::if_room : Show::always),
                device_time_column<Row>("device time", nullptr, Show::if_any)});
   return all;
 }

@@ -17,9 +17,10 @@ Section phase_section(const stats::Summary& s, For who) {
   for (std::size_t p = 0; p < stats::kPhaseCount; ++p) {
     add_rows(rows, stats::kPhaseNames[p], s.phases[p]);
   }
+  const bool timed = stats::sum(s.buckets).device_timed != 0;
   std::vector<Column<BucketRow>> all = bucket_columns("phase", nullptr);
-  append(all,
-         {host_time_column<BucketRow>(), device_time_column<BucketRow>("device time", nullptr)});
+  append(all, {host_time_column<BucketRow>(timed ? Show::if_room : Show::always),
+               device_time_column<BucketRow>("device time", nullptr)});
   return {
       .title = "Phases",
       .table = sheet(all, rows, who),

@@ -108,11 +108,14 @@ RangeColumn total(const char* title, const char* key, Unit unit, T RangeTotal::*
 
 // `whole`: only where every scope has a line.
 template <typename Of>
-RangeColumn time(const char* title, const char* key, Of of, bool whole = false) {
-  return {title, key, Unit::ns, [of, whole](const Entry* e) {
+RangeColumn time(const char* title, const char* key, Of of, Show show = Show::always,
+                 bool whole = false) {
+  return {title, key, Unit::ns,
+          [of, whole](const Entry* e) {
             const bool known = timed(*e) && (!whole || e->second.beyond == 0);
             return known ? Value(of(e->second.time)) : Value();
-          }};
+          },
+          show};
 }
 
 template <typename Of>
@@ -150,10 +153,11 @@ std::vector<RangeColumn> range_columns(const stats::RangeTotals& totals) {
       time("total", "total_ns", [](const Spread& s) { return s.total_ns; }),
       time("mean", "mean_ns", [](const Spread& s) { return s.mean_ns; }),
       time(
-          "std", "std_ns", [](const Spread& s) { return s.std_ns(); }, true),
+          "std", "std_ns", [](const Spread& s) { return s.std_ns(); }, Show::if_room, true),
       time(
-          "min", "min_ns", [](const Spread& s) { return s.min_ns; }, true),
-      time("max", "max_ns", [](const Spread& s) { return s.max_ns; }),
+          "min", "min_ns", [](const Spread& s) { return s.min_ns; }, Show::if_room, true),
+      time(
+          "max", "max_ns", [](const Spread& s) { return s.max_ns; }, Show::if_room),
       {"on device", "device_ns", Unit::ns,
        [](const Entry* e) {
          return e->second.device_timed == 0 ? Value() : Value(e->second.device_ns);
@@ -172,10 +176,12 @@ std::vector<RangeColumn> range_columns(const stats::RangeTotals& totals) {
     all.push_back({kBuckets[b].name.data(), nullptr, Unit::count, [b](const Entry* e) {
                      return holds_calls(*e) ? Value(e->second.inside[b].calls) : Value();
                    }});
-    all.push_back({"bytes", nullptr, Unit::bytes, [b](const Entry* e) {
+    all.push_back({"bytes", nullptr, Unit::bytes,
+                   [b](const Entry* e) {
                      const stats::Moved& moved = e->second.inside[b];
                      return holds_calls(*e) && moved.calls != 0 ? Value(moved.bytes) : Value();
-                   }});
+                   },
+                   Show::if_room});
   }
   append(all, {payload("payloads", [](const Payloads& p) { return thousands(p.count); }),
                payload("payload sum", [](const Payloads& p) { return digits(p.sum); }),

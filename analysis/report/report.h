@@ -16,6 +16,7 @@ struct TextOptions {
   bool verbose = false;  // each operation, and what ran on which libraries with which settings
   bool per_rank = false;
   std::size_t width = SIZE_MAX;     // of a line of a table, where its columns allow that
+  bool breaks = false;              // its text goes on in the next line, where it has to
   std::string verdict{};            // one that is known beside the summary
   std::vector<std::string> next{};  // the commands to run now
 };

@@ -64,20 +64,22 @@ std::vector<Column<SlowCall>> slow_columns(const Slowest& s) {
           {groups ? "calls" : nullptr, "calls", Unit::count, &SlowCall::calls},
           {"bytes", "bytes", Unit::bytes, [](const SlowCall& c) { return or_unknown(c.bytes); }},
           {if_timed("algbw GB/s"), "algbw_GBps", Unit::rate,
-           [](const SlowCall& c) { return or_unknown(bandwidths_of(c).algorithm); }},
+           [](const SlowCall& c) { return or_unknown(bandwidths_of(c).algorithm); }, Show::if_room},
           {if_timed("busbw GB/s"), "busbw_GBps", Unit::rate,
-           [](const SlowCall& c) { return or_unknown(bandwidths_of(c).bus); }},
+           [](const SlowCall& c) { return or_unknown(bandwidths_of(c).bus); }, Show::if_room},
           {steps ? "step" : nullptr, "step", Unit::number,
            [](const SlowCall& c) { return or_unknown(c.step); }},
           {"communicator", "communicator", Unit::text,
            [](const SlowCall& c) {
              const read::Comm* comm = comm_of(c);
              return comm == nullptr ? Value() : Value(std::string(comm->id));
-           }},
+           },
+           Show::if_room},
           {"collective", "seq", Unit::number,
            [](const SlowCall& c) { return or_unknown(number_of(c)); }},
           {"called at", nullptr, Unit::text,
-           [](const SlowCall& c) { return diagnose::utc(c.rank->header.base_time_ns + c.ts_ns); }},
+           [](const SlowCall& c) { return diagnose::utc(c.rank->header.base_time_ns + c.ts_ns); },
+           Show::if_room},
           {nullptr, "realtime_ns", Unit::number,
            [](const SlowCall& c) { return c.rank->header.base_time_ns + c.ts_ns; }}};
 }

@@ -56,6 +56,7 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
   out += options.verdict + headline(s) + findings(s, false);
   const auto add = [&](Section section) {
     section.room.width = options.width;
+    section.room.breaks = options.breaks;
     out += to_text(std::move(section));
   };
   const auto add_all = [&](std::vector<Section> sections) {

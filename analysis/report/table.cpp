@@ -117,7 +117,7 @@ std::string to_text(Sheet sheet, const Room& room) {
     above = std::move(labels);
     table.row(std::move(cells));
   }
-  std::string out = table.str(room.width, std::move(may_go));
+  std::string out = table.str(room.width, std::move(may_go), room.breaks);
   if (sheet.rows.size() > room.rows) {
     out += fmt::format("  and {} more{} (all of them: {})\n", sheet.rows.size() - room.rows,
                        room.names, room.all_with);

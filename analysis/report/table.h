@@ -101,6 +101,7 @@ Sheet sheet(const std::vector<Column<Row>>& columns, const std::vector<Row>& row
 // How much of a table people see.
 struct Room {
   std::size_t width = SIZE_MAX;  // of a line, in characters
+  bool breaks = false;           // text that makes lines longer goes on in the next one
   std::size_t rows = SIZE_MAX;
   const char* names = "";           // what rows are, such as " names"
   const char* all_with = "--json";  // the option that shows all rows

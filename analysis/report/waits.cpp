@@ -53,17 +53,22 @@ Value known(const WaitRow& r, std::int64_t Spent::*part) {
   return r.spent.calls == 0 ? Value() : Value(r.spent.*part);
 }
 
-// "3: 12 of 30, 1.2 ms": how often a rank was the last to come, and by how much.
+// "rank 3: 12 of 30": how often it was the last to come.
 Value last_text(const WaitRow& r) {
   const why::WaitOfRank* last = r.most_often_last();
   if (last == nullptr) return {};
-  const auto mean = last->last.sum_ns / static_cast<std::int64_t>(last->last.times);
-  return fmt::format("{}: {} of {}, by {}", diagnose::name_of_rank(*last->rank),
-                     text::thousands(last->last.times), text::thousands(r.meetings),
-                     diagnose::duration(mean));
+  return fmt::format("{}: {} of {}", diagnose::name_of_rank(*last->rank),
+                     text::thousands(last->last.times), text::thousands(r.meetings));
 }
 
-std::vector<Column<WaitRow>> columns(const std::map<std::string, std::string>& roles) {
+// By how much then: the mean.
+Value last_by(const WaitRow& r) {
+  const why::WaitOfRank* last = r.most_often_last();
+  if (last == nullptr) return {};
+  return last->last.sum_ns / static_cast<std::int64_t>(last->last.times);
+}
+
+std::vector<Column<WaitRow>> columns(const std::map<std::string, std::string>& roles, bool steps) {
   const auto role = [roles](const WaitRow& r) {
     const auto of = roles.find(r.comm);
     return of == roles.end() ? std::string() : of->second;
@@ -73,23 +78,24 @@ std::vector<Column<WaitRow>> columns(const std::map<std::string, std::string>& r
           {"size", nullptr, Unit::text,
            [](const WaitRow& r) { return diagnose::size_class(r.size_class); }},
           {nullptr, "bytes_class", Unit::number, &WaitRow::size_class},
-          {"role", "role", Unit::name, [role](const WaitRow& r) { return or_unknown(role(r)); },
-           Show::if_any},
+          {roles.empty() ? nullptr : "role", "role", Unit::name,
+           [role](const WaitRow& r) { return or_unknown(role(r)); }, Show::if_room},
           {"ranks", nullptr, Unit::text, [](const WaitRow& r) { return r.ranks.str(); }},
           {nullptr, "communicator", Unit::text, &WaitRow::comm},
           {nullptr, "nranks", Unit::number, &WaitRow::nranks},
-          {"calls", "calls", Unit::count, &WaitRow::calls},
+          {"calls", "calls", Unit::count, &WaitRow::calls, Show::if_room},
           {nullptr, "bytes", Unit::bytes, &WaitRow::bytes},
-          {"known", "known", Unit::count, [](const WaitRow& r) { return r.spent.calls; }},
+          {"known", "known", Unit::count, [](const WaitRow& r) { return r.spent.calls; },
+           Show::if_room},
           {"wait", "wait_ns", Unit::ns, [](const WaitRow& r) { return known(r, &Spent::wait_ns); }},
           {"transfer", "transfer_ns", Unit::ns,
            [](const WaitRow& r) { return known(r, &Spent::transfer_ns); }},
-          {"wait/step", "wait_ns_per_step", Unit::ns,
-           [](const WaitRow& r) { return of_a_step(r, &Spent::wait_ns); }, Show::if_any},
-          {"transfer/step", "transfer_ns_per_step", Unit::ns,
-           [](const WaitRow& r) { return of_a_step(r, &Spent::transfer_ns); }, Show::if_any},
+          {steps ? "wait/step" : nullptr, "wait_ns_per_step", Unit::ns,
+           [](const WaitRow& r) { return of_a_step(r, &Spent::wait_ns); }, Show::if_room},
+          {steps ? "transfer/step" : nullptr, "transfer_ns_per_step", Unit::ns,
+           [](const WaitRow& r) { return of_a_step(r, &Spent::transfer_ns); }, Show::if_room},
           {"busbw GB/s", "busbw_GBps", Unit::rate,
-           [](const WaitRow& r) { return or_unknown(r.busbw_GBps); }},
+           [](const WaitRow& r) { return or_unknown(r.busbw_GBps); }, Show::if_room},
           {"of peak", nullptr, Unit::right_text,
            [](const WaitRow& r) {
              return r.peak_share ? Value(fmt::format("{:.0f}%", 100 * *r.peak_share)) : Value();
@@ -97,7 +103,8 @@ std::vector<Column<WaitRow>> columns(const std::map<std::string, std::string>& r
            Show::if_any},
           {nullptr, "peak_share", Unit::rate,
            [](const WaitRow& r) { return or_unknown(r.peak_share); }},
-          {"came last most often", nullptr, Unit::text, last_text},
+          {"last most often", nullptr, Unit::text, last_text},
+          {"by", nullptr, Unit::ns, last_by, Show::if_room},
           {nullptr, "meetings", Unit::count, &WaitRow::meetings},
           {nullptr, "usual_transfer_ns", Unit::ns,
            [](const WaitRow& r) { return r.meetings == 0 ? Value() : Value(r.usual_transfer_ns); }},
@@ -122,7 +129,9 @@ Section section_of(const WaitTable& waits, const std::vector<stats::CommSummary>
   for (const stats::CommSummary& c : comms) {
     if (!c.role.empty()) roles[c.id] = c.role + (c.role_sure ? "" : "?");
   }
-  s.table = sheet(columns(roles), waits.rows, who);
+  const bool steps = std::ranges::any_of(
+      waits.rows, [](const WaitRow& r) { return r.rank_steps != 0 && r.in_steps.calls != 0; });
+  s.table = sheet(columns(roles, steps), waits.rows, who);
   s.notes =
       "  Wait: until the last rank came, or the other end of a message. Transfer: from then to the "
       "end. Times are sums over the ranks; /step: of one rank in one step. busbw is that of the "

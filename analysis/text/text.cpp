@@ -112,6 +112,20 @@ std::size_t width_of(std::string_view s) {
       s, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
 }
 
+constexpr std::size_t kLeastText = 24;  // characters of a column whose text is broken
+
+// Takes the beginning of a text that fits, up to a blank if there is one.
+std::string taken_from(std::string& rest, std::size_t characters) {
+  std::size_t n = fitting(rest, characters);
+  if (n < rest.size()) {
+    const std::size_t blank = rest.rfind(' ', n);
+    if (blank != std::string::npos && blank != 0) n = blank;
+  }
+  std::string taken = rest.substr(0, n);
+  rest.erase(0, rest.find_first_not_of(' ', n));
+  return taken;
+}
+
 }  // namespace
 
 std::size_t fitting(std::string_view s, std::size_t characters) {
@@ -150,7 +164,7 @@ void Table::row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::str(std::size_t width, std::vector<std::size_t> may_go) const {
+std::string Table::str(std::size_t width, std::vector<std::size_t> may_go, bool breaks) const {
   std::vector<std::size_t> widths;
   std::vector<std::size_t> shown;
   std::size_t of_all = 0;
@@ -165,6 +179,12 @@ std::string Table::str(std::size_t width, std::vector<std::size_t> may_go) const
     of_all -= 2 + widths[may_go.back()];
     std::erase(shown, may_go.back());
   }
+  while (breaks && of_all > width) {
+    const std::size_t widest = widest_text(shown, widths);
+    if (widths[widest] <= kLeastText) break;
+    --widths[widest];
+    --of_all;
+  }
   std::string out;
   const auto line = [&](const auto& cell) {
     std::string text;
@@ -177,8 +197,21 @@ std::string Table::str(std::size_t width, std::vector<std::size_t> may_go) const
     out += text + '\n';
   };
   line([&](std::size_t i) -> const std::string& { return columns_[i].first; });
-  for (const auto& row : rows_) line([&](std::size_t i) -> const std::string& { return row[i]; });
+  for (std::vector<std::string> rest : rows_) {
+    std::vector<std::string> now(rest.size());
+    do {
+      for (const std::size_t i : shown) now[i] = taken_from(rest[i], widths[i]);
+      line([&](std::size_t i) -> const std::string& { return now[i]; });
+    } while (std::ranges::any_of(shown, [&](std::size_t i) { return !rest[i].empty(); }));
+  }
   return out;
+}
+
+// The widest column of text; the first, if there is none.
+std::size_t Table::widest_text(const std::vector<std::size_t>& shown,
+                               const std::vector<std::size_t>& widths) const {
+  return *std::ranges::max_element(
+      shown, {}, [&](std::size_t i) { return columns_[i].second == Align::left ? widths[i] : 0; });
 }
 
 }  // namespace tprof::text

@@ -34,10 +34,14 @@ class Table {
 
   void row(std::vector<std::string> cells);
   // Leaves out columns of `may_go`, by their places, until lines have at most `width` characters:
-  // the last of them first.
-  std::string str(std::size_t width = SIZE_MAX, std::vector<std::size_t> may_go = {}) const;
+  // the last of them first. If `breaks`, then breaks what stands in the widest columns of text.
+  std::string str(std::size_t width = SIZE_MAX, std::vector<std::size_t> may_go = {},
+                  bool breaks = false) const;
 
  private:
+  std::size_t widest_text(const std::vector<std::size_t>& shown,
+                          const std::vector<std::size_t>& widths) const;
+
   std::vector<std::pair<std::string, Align>> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

@@ -47,3 +47,23 @@ TEST_CASE("a table is as wide as its text, counted in characters") {
         "  é        1\n"
         "  longer  23\n");
 }
+
+TEST_CASE("a table on a narrow terminal leaves columns out, then breaks its text", "[text]") {
+  Table table({{"cost", Table::Align::right},
+               {"what", Table::Align::left},
+               {"noise", Table::Align::right},
+               {"change", Table::Align::right}});
+  table.row({"-38.48 ms", "busbw of ncclReduceScatter >= 128.00 MiB", "2 ms", "-98.6%"});
+  table.row({"7 ms", "step", "1 ms", "+1.0%"});
+  CHECK(table.str(50, {2}, true) ==
+        "       cost  what                           change\n"
+        "  -38.48 ms  busbw of ncclReduceScatter >=  -98.6%\n"
+        "             128.00 MiB\n"
+        "       7 ms  step                            +1.0%\n");
+  // A word that fits nowhere is cut; without leave to break, nothing is.
+  Table one({{"what", Table::Align::left}});
+  one.row({std::string(30, 'x')});
+  CHECK(one.str(20, {}, true) ==
+        "  what\n  " + std::string(24, 'x') + "\n  " + std::string(6, 'x') + "\n");
+  CHECK(one.str(20) == "  what\n  " + std::string(30, 'x') + "\n");
+}
