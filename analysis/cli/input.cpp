@@ -66,7 +66,7 @@ void say_if_none_yet(const fs::path& folder) {
 
 void say_findings(const job::Job& job, const read::Traces& traces) {
   const auto said =
-      diagnose::diagnose(job, traces, {.asked = diagnose::kSummary, .read_lines = false});
+      diagnose::diagnose(job, traces, {.asked = diagnose::kWhole, .read_lines = false});
   for (const diagnose::Finding& f : said.findings) {
     fmt::print(stderr, "{}", report::to_text(f, report::Detail::brief));
   }

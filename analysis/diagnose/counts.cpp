@@ -100,9 +100,9 @@ void missing_windows(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kMissingWindows{kCheck | kSummary, missing_windows};
-extern const Diagnosis kWithoutEffect{kCheck | kSummary, calls_without_effect};
-extern const Diagnosis kOverflow{kSummary, overflows};
-extern const Diagnosis kDropped{kCheck | kSummary, dropped};
+extern const Diagnosis kMissingWindows{kCheck | kSummary | kWhole, missing_windows};
+extern const Diagnosis kWithoutEffect{kCheck | kSummary | kWhole, calls_without_effect};
+extern const Diagnosis kOverflow{kSummary | kWhole, overflows};
+extern const Diagnosis kDropped{kCheck | kSummary | kWhole, dropped};
 
 }  // namespace tprof::diagnose

@@ -158,7 +158,7 @@ void settings(const Variables& variables, const Processes& where, Findings& foun
   }
 }
 
-extern const Diagnosis kCoverage{kSummary | kDoctor, coverage};
+extern const Diagnosis kCoverage{kSummary | kWhole | kDoctor, coverage};
 extern const Diagnosis kNotCompared{kCheck, not_compared};
 
 }  // namespace tprof::diagnose

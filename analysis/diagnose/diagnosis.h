@@ -17,8 +17,9 @@
 
 namespace tprof::diagnose {
 
-// The command that asks; the values are bits.
-enum Asked : unsigned { kCheck = 1, kSummary = 2, kDoctor = 4 };
+// The command that asks; the values are bits. kWhole: one that shows calls, and asks whether they
+// are all there.
+enum Asked : unsigned { kCheck = 1, kSummary = 2, kDoctor = 4, kWhole = 8 };
 
 struct Options {
   Asked asked = kCheck;

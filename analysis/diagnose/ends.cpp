@@ -163,6 +163,6 @@ Fact where_to_look(const Process& p, std::optional<std::int64_t> quiet_since_ns)
            {"from", lived_on}}};
 }
 
-extern const Diagnosis kNotClosed{kCheck | kSummary, not_closed};
+extern const Diagnosis kNotClosed{kCheck | kSummary | kWhole, not_closed};
 
 }  // namespace tprof::diagnose

@@ -171,7 +171,7 @@ Finding& add_mismatch(Findings& found, const Communicator& c, const Parting& p, 
   return f;
 }
 
-extern const Diagnosis kMismatch{kCheck | kSummary, mismatches,
+extern const Diagnosis kMismatch{kCheck | kSummary | kWhole, mismatches,
                                  collect::want<collect::ReturnedCalls>};
 
 }  // namespace tprof::diagnose

@@ -103,12 +103,12 @@ void skipped_files(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kMissingRanks{kCheck | kSummary, missing_ranks};
+extern const Diagnosis kMissingRanks{kCheck | kSummary | kWhole, missing_ranks};
 extern const Diagnosis kMissingMembers{kCheck, missing_members};
-extern const Diagnosis kDuplicateRanks{kCheck | kSummary, duplicate_ranks};
-extern const Diagnosis kWorldSizes{kCheck | kSummary, world_sizes};
-extern const Diagnosis kOtherRuns{kCheck | kSummary | kDoctor, other_runs};
-extern const Diagnosis kAssumedJob{kCheck | kSummary, assumed_job};
-extern const Diagnosis kSkippedFiles{kCheck | kSummary | kDoctor, skipped_files};
+extern const Diagnosis kDuplicateRanks{kCheck | kSummary | kWhole, duplicate_ranks};
+extern const Diagnosis kWorldSizes{kCheck | kSummary | kWhole, world_sizes};
+extern const Diagnosis kOtherRuns{kCheck | kSummary | kWhole | kDoctor, other_runs};
+extern const Diagnosis kAssumedJob{kCheck | kSummary | kWhole, assumed_job};
+extern const Diagnosis kSkippedFiles{kCheck | kSummary | kWhole | kDoctor, skipped_files};
 
 }  // namespace tprof::diagnose
