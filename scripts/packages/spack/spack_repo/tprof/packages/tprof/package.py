@@ -38,7 +38,7 @@ class Tprof(CMakePackage):
     depends_on("elfutils")
     depends_on("fmt@8:")
     depends_on("nlohmann-json@3.10:")
-    depends_on("simdjson@3:")
+    depends_on("simdjson@3.9:")
     depends_on("sqlite@3")
     depends_on("zlib-api")
 
