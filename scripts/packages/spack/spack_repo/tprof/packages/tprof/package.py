@@ -58,5 +58,12 @@ class Tprof(CMakePackage):
             self.define("TPROF_NCCL_INCLUDE", self.spec["nccl"].prefix.include),
         ]
 
+    @run_after("install")
+    def write_no_folders_into_them(self):
+        """Spack's compiler writes where its libraries are into all that it links. These go into the
+        processes of others, or load the libraries of others, and need none but glibc."""
+        for name in ("libtprof.so", "tprof-node", "tprof-mpi"):
+            delete_rpath(join_path(self.prefix.lib, name))
+
     def setup_run_environment(self, env):
         env.prepend_path("PYTHONPATH", self.prefix.share.tprof)  # tprof.py
