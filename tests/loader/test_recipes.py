@@ -99,6 +99,13 @@ def test_what_both_expect_is_what_is_installed():
     assert set(contents) == set(spack_list("sanity_check_is_file")) == installed
 
 
+def test_neither_writes_folders_of_libraries_into_what_goes_into_other_processes():
+    assert conda()["build"]["dynamic_linking"]["binary_relocation"] == ["bin/tprof"]
+    freed = re.search(r"for name in (\(.*?\)):\n +delete_rpath\(", SPACK.read_text())[1]
+    beside = {name for name in spack_list("sanity_check_is_file") if name.startswith("lib/")}
+    assert {f"lib/{name}" for name in ast.literal_eval(freed)} == beside
+
+
 def test_what_they_name_is_there():
     assert (REPO / conda()["about"]["license_file"]).exists()
     assert CONDA.parent / conda()["build"]["script"] == BUILD_SH and BUILD_SH.exists()

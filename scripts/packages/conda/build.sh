@@ -5,6 +5,8 @@ case ${target_platform:-} in
   linux-aarch64) machine=sbsa-linux ;; # as NVIDIA calls it
   *) machine=x86_64-linux ;;
 esac
+export LDFLAGS=${LDFLAGS:-}
+export LDFLAGS="${LDFLAGS//-Wl,-rpath,$PREFIX\/lib/}" # recipe.yaml says who gets it
 export CUDA_HOME=$PREFIX/targets/$machine NCCL_HOME=$PREFIX
 # shellcheck disable=SC2086 # a list of words
 cmake -S . -B build-conda -G Ninja ${CMAKE_ARGS:-} -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$PREFIX" \
