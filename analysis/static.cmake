@@ -2,6 +2,8 @@
 # that it is made of is here to be linked in. Sets TPROF_STATIC, and `fmt`, `simdjson`, `zlib`,
 # `sqlite` and `libdw` to what to link.
 include(CheckCXXSourceCompiles)
+# Spack and conda keep libraries in folders of their own, and bring them along.
+option(TPROF_LINK_IN "Link the tool's libraries into it, if all are here: it then runs anywhere" ON)
 set(missing)
 
 # As source where scripts/bootstrap fetched it, since the system has it as a shared library only.
@@ -11,6 +13,10 @@ if(EXISTS ${TPROF_DOWNLOADS}/simdjson/simdjson.cpp)
   set(simdjson simdjson_source)
 else()
   find_package(simdjson REQUIRED)
+  if(simdjson_VERSION VERSION_LESS 3.9) # it has no escaped_key()
+    message(FATAL_ERROR "simdjson ${simdjson_VERSION} is too old, 3.9 is the first that will do: run "
+                        "scripts/bootstrap build, which fetches one")
+  endif()
   set(simdjson simdjson::simdjson_static)
   if(NOT TARGET simdjson::simdjson_static)
     list(APPEND missing simdjson)
@@ -72,7 +78,7 @@ file(WRITE ${user} "#include <fmt/format.h>\n"
 try_compile(TPROF_FMT_ONCE ${CMAKE_BINARY_DIR}/CMakeFiles/fmt_once
             SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/fmt.cpp ${user} CXX_STANDARD 20)
 
-if(TPROF_SANITIZE OR missing)
+if(TPROF_SANITIZE OR missing OR NOT TPROF_LINK_IN)
   set(TPROF_STATIC OFF)
   set(fmt fmt::fmt)
   set(zlib ZLIB::ZLIB)
@@ -92,7 +98,7 @@ else()
     set(fmt fmt_once)
   endif()
 endif()
-if(missing AND NOT TPROF_SANITIZE)
+if(missing AND TPROF_LINK_IN AND NOT TPROF_SANITIZE)
   list(JOIN missing ", " missing)
   message(STATUS "tprof: can't be linked in here: ${missing}. It will run only where the shared "
                  "libraries of this system are; scripts/bootstrap fetches what it can")
