@@ -152,11 +152,9 @@ class HeldUp {
                {"since", std::nullopt},
                {"before_end", std::nullopt},
                {"ended", !running},
-               {"hung_or_killed", !running && !hang}}};
-    if (call.since_ns) {
-      set(text, {"since", Time{*call.since_ns}});
-      set(text, {"before_end", before_end(*call.process, *call.since_ns)});
-    }
+               {"hung_or_killed", !running && !hang && !call.since_ns},
+               {"killed", !running && !hang && call.since_ns.has_value()}}};
+    set_since(text, call);
     Finding& f = add(hang, who, std::move(text), comm, call.seq, call.function);
     Facts evidence;
     if (collective && call.seq) {

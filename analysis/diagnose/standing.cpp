@@ -113,6 +113,14 @@ Fact fact_of(const OpenCall& call) {
            {"communicator", known ? std::optional(call.communicator->id) : std::nullopt}}};
 }
 
+void set_since(Fact& fact, const OpenCall& call) {
+  constexpr std::int64_t kAtOnceNs = 1'000;
+  if (!call.since_ns) return;
+  const Ns before = before_end(*call.process, *call.since_ns);
+  set(fact, {"since", Time{*call.since_ns}});
+  if (before.n >= kAtOnceNs) set(fact, {"before_end", before});
+}
+
 Fact inside(const OpenCall& call) {
   const Process& p = *call.process;
   Fact fact{Say::inside,
@@ -120,9 +128,7 @@ Fact inside(const OpenCall& call) {
              {"call", fact_of(call)},
              {"since", std::nullopt},
              {"before_end", std::nullopt}}};
-  if (!call.since_ns) return fact;
-  set(fact, {"since", Time{*call.since_ns}});
-  set(fact, {"before_end", before_end(p, *call.since_ns)});
+  set_since(fact, call);
   return fact;
 }
 

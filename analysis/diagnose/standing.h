@@ -11,6 +11,10 @@ Fact fact_of(const OpenCall& call);
 // "rank 3 was inside ncclAllReduce, … since …"
 Fact inside(const OpenCall& call);
 
+// Sets since when the call was open, and how long before the end of the trace that is, if it is
+// known.
+void set_since(Fact& fact, const OpenCall& call);
+
 // Says who made the call that somebody missed.
 Fact callers(const Missed& missed);
 

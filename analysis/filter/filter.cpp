@@ -85,7 +85,10 @@ std::vector<std::pair<const char*, std::string>> Words::given() const {
 std::string Words::sentence() const {
   std::string all;
   for (const auto& [name, value] : given()) {
-    all += fmt::format("{}{} {}", all.empty() ? "only " : ", ", name, value);
+    const bool one = value.find_first_of(",-") == std::string::npos;
+    std::string_view shown = name;
+    if (one && (shown == "ranks" || shown == "steps")) shown.remove_suffix(1);
+    all += fmt::format("{}{} {}", all.empty() ? "only " : ", ", shown, value);
   }
   return all;
 }

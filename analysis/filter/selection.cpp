@@ -36,8 +36,10 @@ void keep_ranks(steps::Found& found, const job::Job& job) {
   std::erase_if(found.lines, other);
 }
 
-// Says which of the ranks that were asked for are here, if not all are.
-std::optional<std::string> absent(const std::string& asked, const job::Job& job) {
+}  // namespace
+
+std::optional<std::string> absent_of(const std::string& asked, const job::Job& job) {
+  if (asked.empty()) return std::nullopt;
   bool all = true;
   each_range(asked, [&](std::int64_t first, std::int64_t last) {
     const auto from = std::ranges::lower_bound(job.ranks, first);
@@ -49,8 +51,6 @@ std::optional<std::string> absent(const std::string& asked, const job::Job& job)
   return fmt::format("--ranks {}: only {} {} {} here", asked, one ? "rank" : "ranks",
                      text::Ranks(job.ranks).str(), one ? "is" : "are");
 }
-
-}  // namespace
 
 job::Job with_ranks(const job::Job& whole, const std::string& ranks, Comes how) {
   job::Job job = whole;
@@ -82,7 +82,7 @@ Selection::Selection(const job::Job& whole, read::Traces& traces, const Filter& 
       job_(with_ranks(whole, filter.words.ranks, needs.ranks)),
       calls_(filter, whole) {
   if (filter_.words.empty()) return;
-  if (const auto few = absent(filter_.words.ranks, job_); !filter_.words.ranks.empty() && few) {
+  if (const auto few = absent_of(filter_.words.ranks, job_)) {
     notes_.push_back(*few);
   }
   if (filter_.steps || !filter_.phases.empty() || needs.steps) find_steps(whole, traces, needs);

@@ -39,8 +39,9 @@ std::string filled_in(std::string command, std::string_view placeholder, std::st
 }
 
 std::string how_it_ended(int wait_status) {
-  return WIFEXITED(wait_status) ? fmt::format("exited with {}", WEXITSTATUS(wait_status))
-                                : fmt::format("was ended by signal {}", WTERMSIG(wait_status));
+  if (WIFEXITED(wait_status)) return fmt::format("exited with {}", WEXITSTATUS(wait_status));
+  const int signal = WTERMSIG(wait_status);
+  return fmt::format("was ended by signal {} ({})", signal, strsignal(signal));
 }
 
 }  // namespace tprof::live

@@ -22,7 +22,7 @@ int run_in_shell(const std::string& command, int input, const sigset_t& mask, Gr
 // Returns the command with every `placeholder` replaced.
 std::string filled_in(std::string command, std::string_view placeholder, std::string_view by);
 
-// Returns "exited with 3" or "was ended by signal 9".
+// Returns "exited with 3" or "was ended by signal 9 (Killed)".
 std::string how_it_ended(int wait_status);
 
 }  // namespace tprof::live

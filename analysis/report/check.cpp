@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "diagnose/names.h"
+#include "filter/selection.h"
 #include "report/findings.h"
 #include "report/only.h"
 #include "report/report.h"
@@ -80,8 +81,9 @@ std::string communicators(const std::vector<CommunicatorVerdict>& all) {
 }
 
 // The filters leave this unsaid.
-std::vector<std::string> notes_of(const filter::Words& only) {
+std::vector<std::string> notes_of(const filter::Words& only, const job::Job& job) {
   std::vector<std::string> notes;
+  if (auto few = filter::absent_of(only.ranks, job)) notes.push_back(std::move(*few));
   if (!only.ranks.empty()) notes.emplace_back("other ranks are not looked at, nor missed");
   if (!only.comms.empty()) {
     notes.emplace_back(
@@ -95,7 +97,8 @@ std::vector<std::string> notes_of(const filter::Words& only) {
 }  // namespace
 
 std::string to_text(const diagnose::Diagnosed& said, const filter::Words& only) {
-  std::string out = only_text(only, notes_of(only), "") + communicators(said.communicators);
+  std::string out =
+      only_text(only, notes_of(only, *said.job), "") + communicators(said.communicators);
   const auto& processes = said.job->processes;
   if (std::ranges::all_of(processes, [](const auto* p) { return p->comms.empty(); })) {
     const bool copies = std::ranges::any_of(processes, [](const read::Process* p) {
@@ -122,7 +125,7 @@ std::string to_json(const diagnose::Diagnosed& said, const filter::Words& only) 
   nlohmann::ordered_json j;
   j["schema"] = "tprof-check/1";
   j["run_id"] = or_null(job.run_id);
-  if (!only.empty()) j["only"] = only_json(only, notes_of(only));
+  if (!only.empty()) j["only"] = only_json(only, notes_of(only, *said.job));
   j["ranks"] = job.ranks;
   j["missing_ranks"] = job.missing;
   j["healthy"] = healthy(said.findings);

@@ -84,11 +84,12 @@ std::string waited_for(const Known& known) {
 JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
   const diagnose::Findings& all = said.findings;
   auto about = std::ranges::find(all, Severity::error, &Finding::severity);
-  // That a job was killed at work is more than that it was slow.
+  // That a rank ended at work is more than that the job was slow. Where all ended together,
+  // somebody ended them: by Ctrl-C, or when their time was over.
   if (about == all.end()) {
-    about = std::ranges::find_if(all, [](const Finding& f) {
+    about = std::ranges::find_if(all, [&](const Finding& f) {
       const bool ended = f.kind == diagnose::Kind::stopped || f.kind == diagnose::Kind::not_closed;
-      return ended && f.severity == Severity::warning;
+      return ended && f.severity == Severity::warning && f.ranks.size() < said.job->ranks.size();
     });
   }
   if (about == all.end()) {

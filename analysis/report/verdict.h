@@ -28,7 +28,7 @@ struct Known {
   const diagnose::Lateness* late = nullptr;  // null: not known
 };
 
-// The first error; else that the job was killed; else the finding that costs most; else a rank that
+// The first error; else that ranks ended, but not all of them; else the finding that costs most; else a rank that
 // the others waited for; else the first warning; else that nothing is wrong.
 JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known);
 

@@ -5,7 +5,7 @@ namespace tprof::report {
 
 using diagnose::Say;
 
-#define SINCE "[ since {since}, {before_end} before the end of its trace]"
+#define SINCE "[ since {since}][, {before_end} before the end of {who?its trace|their traces}]"
 #define FIRST "{who} ended first{all_known?| of those whose end is known}: "
 #define LONGER "[; the others lived for {longer} more]"
 #define CLOSED_AT "closed in order at {at} (an exception, or an early exit?)"
@@ -13,9 +13,9 @@ using diagnose::Say;
 std::span<const Words> words_of_hangs() {
   static constexpr Words kWords[] = {
       // A hang or a stop says one of these of where ranks stand.
-      {Say::stand_inside,
-       "{everybody?all ranks, |}{who} {who:is} inside {call}" SINCE
-       "{ended?, when it ended|}{hung_or_killed? (it hung, or was killed there)|}"},
+      {Say::stand_inside, "{everybody?all ranks, |}{who} {who:is} inside {call}" SINCE
+                          "{ended?, and did not return|}{hung_or_killed? (it hung, or was "
+                          "killed there)|}{killed? (killed or crashed there)|}"},
       {Say::never_made_other_end, "{who} never called the {function} for which {inside}"},
       {Say::never_came,
        "{who} {until?had not come by |never came to}[{until} to] collective {seq}[ ({function})] "

@@ -53,7 +53,7 @@ def test_a_rank_killed_inside_a_call_did_not_hang_however_long_the_others_live(
     job, folder, rank, at, op = planted(healthy, place, faults.plant_killed_inside, tmp_path)
     (finding,) = worse_than_notes(folder)
     assert_names(finding, job, "stopped", [rank], at, op.function)
-    assert "5.00 us before the end of its trace, when it ended" in finding["text"]
+    assert "5.00 us before the end of its trace, and did not return (killed or crashed there)" in finding["text"]
 
 
 @pytest.mark.parametrize("ahead_s", [-3600, -2, 2, 3600])

@@ -38,6 +38,6 @@ def test_without_a_path_the_newest_run_is_taken(command, tmp_path):
 
 
 def test_run_says_how_its_command_ended(tmp_path):
-    for script, line in (("exit 3", "exited with 3"), ("kill -9 $$", "was ended by signal 9")):
+    for script, line in (("exit 3", "exited with 3"), ("kill -9 $$", "was ended by signal 9 (Killed)")):
         assert f"tprof: the command {line}\n" in tprof("run", "--", "sh", "-c", script, cwd=tmp_path).stderr
     assert "the command" not in tprof("run", "--", "true", cwd=tmp_path).stderr

@@ -56,6 +56,10 @@ TEST_CASE("an error leads, then what costs most, then a rank that was late, then
   CHECK(most.severity == "note");
   const auto stopped = finding(Kind::stopped, Severity::warning);
   CHECK(on_time.verdict({warning, costly, stopped}).finding == 2U);
+  // Where all ended together, somebody ended them.
+  auto all_stopped = stopped;
+  all_stopped.ranks = text::Ranks({0, 1, 2, 3});
+  CHECK(on_time.verdict({warning, costly, all_stopped}).finding == 1U);
   CHECK(on_time.verdict({warning}).finding == 0U);
   CHECK(on_time.verdict({finding(Kind::late, Severity::note, 0.001)}).severity == "ok");
 
