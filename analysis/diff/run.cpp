@@ -1,11 +1,28 @@
 #include "diff/run.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "summary/summary.h"
+#include "why/times.h"
 
 namespace tprof::diff {
 namespace {
+
+// Puts the lengths on the devices in place of those by the hosts, which run ahead until they wait.
+void put_lengths(const why::Times& times, stats::CallsBySteps& all) {
+  for (auto& [number, step] : all) step.length_ns = 0, step.ranks = 0;
+  for (std::size_t s = 0; s < times.steps.size(); ++s) {
+    const auto step = all.find(times.steps[s]);
+    if (step == all.end()) continue;
+    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+      const why::Cell& cell = times.of(r)[s];
+      if (!cell.known()) continue;
+      step->second.length_ns += cell.length;
+      ++step->second.ranks;
+    }
+  }
+}
 
 // Those that are the same on all ranks, without the first.
 std::vector<stats::StepCalls> comparable(stats::CallsBySteps all, std::int64_t first) {
@@ -62,7 +79,10 @@ Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
   run.whole_steps = found.whole_steps;
   stats::CallsBySteps by_number;
   want_step_calls(passes, found, kinds, by_number);
+  std::optional<why::Times> times;
+  why::want_times(passes, found, nullptr, times);
   passes.read();
+  if (times->known()) put_lengths(*times, by_number);
   if (const auto& only = asked.filter().steps) {
     std::erase_if(by_number, [&](const auto& step) { return !only->holds(step.first); });
   }

@@ -83,6 +83,24 @@ void add_causes(Gathered& g) {
   });
 }
 
+// Puts the lengths on the devices in place of those by the hosts, which run ahead until they wait.
+void take_device_lengths(Gathered& g) {
+  const why::Times& times = *g.why.times;
+  for (StepLength& length : g.lengths) length.sum_ns = length.ranks = 0;
+  for (const std::size_t s : times.counted()) {
+    const std::size_t at = place_of(g.summary.found.steps, times.steps[s]);
+    if (at == g.lengths.size()) continue;
+    StepLength& length = g.lengths[at];
+    length.longest_ns = 0;
+    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+      const std::int64_t ns = std::llround(times.of(r)[s].length);
+      length.sum_ns += ns;
+      length.longest_ns = std::max(length.longest_ns, ns);
+      ++length.ranks;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::size_t> warm_steps(const Gathered& g) {
@@ -161,6 +179,7 @@ void gather(const job::Job& job, const read::Traces& traces,
                                 .with_steps = choose_steps,
                                 .arrivals = arrivals,
                                 .progress = progress});
+  if (g.why.known()) take_device_lengths(g);
   add_causes(g);
   for (LateCall& call : g.late) call.step = steps::step_at(g.summary.found, call.rank, call.ts_ns);
 }

@@ -71,12 +71,11 @@ std::string waited_for(const Known& known) {
   const double share =
       static_cast<double>(all[0].sum_ns) / static_cast<double>(known.late->span_ns);
   if (share < kLateShare || all[0].sum_ns / kTimesTheOthers < middle) return "";
-  return fmt::format(
-      "{} came last to {} of {} collectives, by {} in all; what that costs is known where steps "
-      "are{}",
-      diagnose::name_of_rank(*all[0].rank), text::thousands(all[0].last),
-      text::thousands(all[0].collectives), diagnose::duration(all[0].sum_ns),
-      known.timed ? "" : ", with TPROF_TIMING=events");
+  return fmt::format("{} came last to {} of {} collectives, by {} in all; {}",
+                     diagnose::name_of_rank(*all[0].rank), text::thousands(all[0].last),
+                     text::thousands(all[0].collectives), diagnose::duration(all[0].sum_ns),
+                     known.timed ? "what that costs is known where steps are known"
+                                 : "TPROF_TIMING=events tells what that costs");
 }
 
 }  // namespace

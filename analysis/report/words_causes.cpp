@@ -49,7 +49,8 @@ std::span<const Words> words_of_causes() {
        "{ranks:,} ranks take turns at holding up the others: with even work a step would be "
        "{share} "
        "shorter",
-       "batches of unlike size are the usual reason: sort or pack sequences by length"},
+       "batches of unlike size do this (sort or pack sequences by length), and so do hosts with "
+       "fewer cores than their ranks need"},
       {Say::late_prefetch,
        "{late} of the all-gathers begin only when the computation before them has ended: begun "
        "earlier, they would make a step {share} shorter",
@@ -76,11 +77,14 @@ std::span<const Words> words_of_causes() {
        "communication is in float32: in bfloat16 a step would be up to {share} shorter",
        "MixedPrecision(param_dtype, reduce_dtype) in FSDP1, MixedPrecisionPolicy in FSDP2"},
       {Say::long_steps,
-       "{steps:,} of {of_steps:,} steps take far longer than the others, up to {longest} for "
-       "{usual}: "
-       "that is {share} on each step"},
+       "{steps:,} of {of_steps:,} steps take far longer than the others{host? on the hosts|}, up "
+       "to "
+       "{longest} where the usual step takes {usual}[: that is {share} on each step]",
+       "{host?the hosts may wait there for their devices, which they ran ahead of; "
+       "TPROF_TIMING=events tells how long the devices take|}"},
       {Say::periodic_steps,
-       "every {period} step, first step {first}, takes up to {longest} for {usual}: that is "
+       "every {period} step, first step {first}, takes up to {longest} where the usual step takes "
+       "{usual}: that is "
        "{share} on each step",
        "usually that is a checkpoint, an evaluation or Python's garbage collector"},
       {Say::jumping_steps,

@@ -17,6 +17,7 @@ using diagnose::Percent;
 constexpr double kLonger = 1.25;  // of the median
 constexpr std::size_t kFewest = 8;
 constexpr std::size_t kFewestForDrift = 16;
+constexpr std::size_t kFewestOfPeriod = 4;  // three may be as far apart by chance
 constexpr std::size_t kFewestOfLevel = 5;
 constexpr double kLikelyChance = 0.01;
 
@@ -133,6 +134,19 @@ void tell_jump(const Evidence& e, const Series& all, std::size_t at, Findings& f
   f.cost = cost_of(e, ns, ns / 4);
 }
 
+// Without times of the devices, steps are as long as the hosts take. A host runs ahead of its
+// device until it waits for it: then one step has the time of many. It waits where it reads a
+// value, so one that reads none in some steps may run ahead in them.
+bool hosts_run_ahead(const Evidence& e) {
+  return std::ranges::any_of(e.times.ranks, [&](const read::Process* rank) {
+    std::uint64_t reads = 0;
+    for (const read::Row& row : read::rows_of(*rank)) {
+      if (row.bucket == Bucket::D2H) reads += row.amounts.calls;
+    }
+    return reads < e.times.steps.size();
+  });
+}
+
 void long_steps(const Evidence& e, const Series& all, Findings& found) {
   std::vector<std::size_t> steps;
   double ns = 0;
@@ -146,9 +160,11 @@ void long_steps(const Evidence& e, const Series& all, Findings& found) {
   if (steps.empty() || steps.size() * 2 > all.ns.size()) return;
   ns /= static_cast<double>(all.ns.size());
   if (ns < kLeastShare * e.step_ns || explained(found, ns)) return;
-  const std::size_t period = period_of(steps);
+  const bool host = !e.times.known() && hosts_run_ahead(e);
+  const std::size_t period = host || steps.size() < kFewestOfPeriod ? 0 : period_of(steps);
   Finding& f = add(found, period != 0 ? Kind::periodic_steps : Kind::long_steps, {},
-                   {{"share", Percent{100 * ns / e.step_ns}},
+                   {{"share", host ? std::nullopt : std::optional(Percent{100 * ns / e.step_ns})},
+                    {"host", host},
                     {"steps", steps.size()},
                     {"of_steps", all.ns.size()},
                     {"period", ordinal(period)},
@@ -156,7 +172,7 @@ void long_steps(const Evidence& e, const Series& all, Findings& found) {
                     {"longest", Ns{std::llround(longest)}},
                     {"usual", Ns{std::llround(all.usual)}}});
   f.steps = {e.times.steps[e.steps[steps.front()]], e.times.steps[e.steps[steps.back()]]};
-  f.cost = cost_of(e, ns, all.width);
+  if (!host) f.cost = cost_of(e, ns, all.width);
 }
 
 }  // namespace

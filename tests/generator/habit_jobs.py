@@ -256,6 +256,7 @@ JOBS = {
     # Less is known.
     "ddp, not timed": _job(Loop(**B), settings=NO_TIMES),
     "loader, not timed": _job(Loop(**B, loader={2: 20 * MS}), settings=NO_TIMES),
+    "runs ahead for 10 steps, not timed": _job(LONG.but(item_every=10), settings=NO_TIMES),
     "evaluation, not timed": _job(LONG.but(eval_every=6), "periodic_steps", settings=NO_TIMES, eval_every=0),
     "ddp, no marks": _job(Loop(**B), settings=NO_MARKS),
     "fsdp, no marks": _job(Loop("fsdp", **B), settings=NO_MARKS),
