@@ -58,11 +58,7 @@ void put_broken(std::string_view line, std::size_t columns, std::size_t hanging,
   bool first = true;
   while (!line.empty()) {
     const std::size_t room = columns - (first ? 0 : hang.size());
-    std::size_t n = text::fitting(line, room);
-    if (n < line.size()) {
-      const std::size_t blank = line.substr(0, n + 1).rfind(' ');
-      if (blank != std::string_view::npos && blank > (first ? hanging : 0)) n = blank;
-    }
+    const std::size_t n = text::first_line(line, room, first ? hanging : 0);
     (out += first ? "" : "\n" + hang) += line.substr(0, n);
     line.remove_prefix(n);
     line.remove_prefix(indent_of(line));

@@ -23,13 +23,6 @@ constexpr std::size_t kMostLateShown = 2;
 constexpr std::size_t kMostName = 20;     // characters of a name
 constexpr std::size_t kMostFindings = 2;  // beside the verdict
 
-// The length of the longest beginning of at most `most` bytes that cuts no character in two.
-std::size_t whole(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return text.size();
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
-  return most;
-}
-
 // Breaks text at blanks, and ends it behind the last line that there is room for.
 std::string wrapped(const std::string& text, std::size_t most_lines, std::size_t hang = 0) {
   std::string out;
@@ -39,12 +32,8 @@ std::string wrapped(const std::string& text, std::size_t most_lines, std::size_t
     const std::string_view left = std::string_view(text).substr(at);
     const std::size_t room = kWidth - (line > 0 ? hang : 0);
     // The last line has room for what says that it is not the end.
-    const bool cut = line + 1 == most_lines && whole(left, room) < left.size();
-    std::size_t n = whole(left, cut ? room - 2 : room);
-    if (at + n < text.size()) {
-      const std::size_t blank = text.rfind(' ', at + n);
-      if (blank != std::string::npos && blank > at) n = blank - at;
-    }
+    const bool cut = line + 1 == most_lines && text::fitting(left, room) < left.size();
+    const std::size_t n = text::first_line(left, cut ? room - 2 : room);
     out += text.substr(at, n);
     at += n;
     while (at < text.size() && text[at] == ' ') ++at;
@@ -66,7 +55,7 @@ std::string bar(double share, std::size_t width = kBar) {
 
 std::string cut(const std::string& text, std::size_t most) {
   const std::string shown = text::printable(text);
-  return shown.size() <= most ? shown : shown.substr(0, whole(shown, most - 1)) + "~";
+  return shown.size() <= most ? shown : shown.substr(0, text::fitting(shown, most - 1)) + "~";
 }
 
 std::string ns(const Json& j) {

@@ -114,13 +114,18 @@ std::size_t width_of(std::string_view s) {
 
 constexpr std::size_t kLeastText = 24;  // characters of a column whose text is broken
 
-// Takes the beginning of a text that fits, up to a blank if there is one.
-std::string taken_from(std::string& rest, std::size_t characters) {
-  std::size_t n = fitting(rest, characters);
-  if (n < rest.size()) {
-    const std::size_t blank = rest.rfind(' ', n);
-    if (blank != std::string::npos && blank != 0) n = blank;
+bool is_unit(std::string_view word) {
+  while (!word.empty() && std::string_view(",.;:)").find(word.back()) != std::string_view::npos) {
+    word.remove_suffix(1);
   }
+  constexpr std::string_view kUnits[] = {"ns",  "us",  "ms",  "s",   "B",
+                                         "KiB", "MiB", "GiB", "TiB", "GB/s"};
+  return std::ranges::find(kUnits, word) != std::end(kUnits);
+}
+
+// Takes the beginning of a text that fits.
+std::string taken_from(std::string& rest, std::size_t characters) {
+  const std::size_t n = first_line(rest, characters);
   std::string taken = rest.substr(0, n);
   rest.erase(0, rest.find_first_not_of(' ', n));
   return taken;
@@ -135,6 +140,18 @@ std::size_t fitting(std::string_view s, std::size_t characters) {
     if (n++ == characters) break;
   }
   return at;
+}
+
+std::size_t first_line(std::string_view words, std::size_t characters, std::size_t indent) {
+  const std::size_t most = fitting(words, characters);
+  if (most == words.size()) return most;
+  for (std::size_t blank = words.rfind(' ', most);
+       blank != std::string_view::npos && blank > indent; blank = words.rfind(' ', blank - 1)) {
+    const std::string_view next = words.substr(blank + 1, words.find(' ', blank + 1) - blank - 1);
+    const bool figure = std::isdigit(static_cast<unsigned char>(words[blank - 1])) != 0;
+    if (!figure || !is_unit(next)) return blank;
+  }
+  return most;
 }
 
 std::vector<std::string> words(std::string_view name) {

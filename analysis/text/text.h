@@ -27,6 +27,10 @@ std::vector<std::string> words(std::string_view name);
 // Returns how many bytes from the beginning of UTF-8 text have at most so many characters.
 std::size_t fitting(std::string_view s, std::size_t characters);
 
+// Returns how many bytes of a line of words stand on the first one, if that has room for so many
+// characters: up to a blank behind `indent`, and not one between a figure and its unit.
+std::size_t first_line(std::string_view words, std::size_t characters, std::size_t indent = 0);
+
 class Table {
  public:
   enum class Align { left, right };

@@ -67,3 +67,11 @@ TEST_CASE("a table on a narrow terminal leaves columns out, then breaks its text
         "  what\n  " + std::string(24, 'x') + "\n  " + std::string(6, 'x') + "\n");
   CHECK(one.str(20) == "  what\n  " + std::string(30, 'x') + "\n");
 }
+
+TEST_CASE("a figure stays with its unit where a line ends", "[text]") {
+  CHECK(first_line("up to 65.68 ms, then", 11) == 5);  // "up to"
+  CHECK(first_line("up to 65.68 ms, then", 15) == 15);
+  CHECK(first_line("in 3 steps of all", 5) == 4);  // "in 3": steps are no unit
+  CHECK(first_line("  indented", 5, 2) == 5);      // no blank to break at
+  CHECK(first_line("short", 9) == 5);
+}
