@@ -72,7 +72,7 @@ std::pair<std::string, std::string> reported(const job::Job& job, const read::Tr
 }
 
 void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
-                   const std::string& run_id) {
+                   const std::string& run_id, bool failed) {
   const read::Traces traces = load(files.ours);
   const std::vector<job::Job> jobs = job::jobs_of(job::processes_of(traces));
   const std::string which = quoted({folder}) + typed({files.other_runs ? run_id : "", 0});
@@ -88,6 +88,7 @@ void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
     } else {
       options.next = {"tprof report " + which + "  (why, and who holds others back)"};
     }
+    if (failed) options.next.push_back("tprof check " + which + "  (how its ranks ended)");
     options.next.push_back("tprof merge " + which + " -o trace.json.gz  (a timeline)");
     if (&job != &jobs.back()) options.next.clear();
     fmt::print(stderr, "\n{}", report::to_text(s, options));
@@ -95,7 +96,7 @@ void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
 }
 
 // Only one of many parallel tasks calls this.
-void say_what_was_seen(const fs::path& folder, const std::string& run_id) {
+void say_what_was_seen(const fs::path& folder, const std::string& run_id, bool failed) {
   const launch::FilesOfRun files = launch::files_of_run(folder, run_id);
   if (files.ours.empty()) {
     fmt::print(stderr,
@@ -103,7 +104,7 @@ void say_what_was_seen(const fs::path& folder, const std::string& run_id) {
                "tprof doctor -- CMD tells what of a command would be\n");
     return;
   }
-  print_summary(files, folder, run_id);
+  print_summary(files, folder, run_id, failed);
 }
 
 // Writes one timeline of the ranks of this host, with what PyTorch's profiler saw of them. Each of
@@ -181,7 +182,7 @@ int run(const Options& o) {
   if (speak && status != 0) {
     fmt::print(stderr, "tprof: the command {}\n", live::how_it_ended(status));
   }
-  if (speak) try_to([&] { say_what_was_seen(folder, run_id); });
+  if (speak) try_to([&] { say_what_was_seen(folder, run_id, status != 0); });
   if (wrote_lanes && !launch.task) try_to([&] { launch::drop_lanes_of_no_rank(folder, run_id); });
   if (o.output.empty()) {
     std::error_code not_empty;

@@ -150,9 +150,17 @@ std::string to_text(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
                     .table = sheet(setting_columns(), d.settings, For::people),
                     .room = {.width = width, .breaks = true}});
   }
-  if (judgement.failed.empty()) return out;
-  return out +
-         fmt::format("\nChanged of what --fail-on names: {}\n", fmt::join(judgement.failed, ", "));
+  if (!judgement.failed.empty()) {
+    out +=
+        fmt::format("\nChanged of what --fail-on names: {}\n", fmt::join(judgement.failed, ", "));
+  }
+  const bool longer = !d.times.empty() && d.times[0].of == diff::TimeChange::Of::step &&
+                      d.times[0].changed() && d.times[0].worse();
+  if (longer) {
+    out += fmt::format("\nNext: tprof report {}  (what for, and which rank)\n",
+                       text::printable(text::shell_word(b.path)));
+  }
+  return out;
 }
 
 std::string to_json(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
