@@ -28,8 +28,8 @@ struct Known {
   const diagnose::Lateness* late = nullptr;  // null: not known
 };
 
-// The first error; else that ranks ended, but not all of them; else the finding that costs most; else a rank that
-// the others waited for; else the first warning; else that nothing is wrong.
+// The first error; else that ranks ended, but not all of them; else the finding that costs most;
+// else a rank that the others waited for; else the first warning; else that nothing is wrong.
 JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known);
 
 }  // namespace tprof::report

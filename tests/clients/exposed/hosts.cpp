@@ -17,7 +17,8 @@ Shapes hosts() {
          j.order(j.comm, j.compute);
          j.kernel(j.compute, 300);
        })},
-      // A thread writes a checkpoint: it waits for its own copies only. The job ends when some are written,
+      // A thread writes a checkpoint: it waits for its own copies only. The job ends when some are
+      // written,
       // though its own steps may all be queued before the first.
       {"checkpoint_thread",
        [](Job& j, int steps) {
