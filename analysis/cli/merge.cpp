@@ -130,7 +130,11 @@ int merge(const Options& o) {
     if (!o.force) require_size(bytes, asked, most, gzip);
     arrows = o.force || fits_with_arrows(bytes, most);
     trace_export::TimeAxis* const unread = std::exchange(axis_is_read, true) ? nullptr : &axis;
-    trace_export::Timeline timeline(asked.job(), traces, chosen, asked, arrows, unread);
+    trace_export::Timeline timeline = [&] {
+      Progress progress("reading lines", traces.traces.size());
+      return trace_export::Timeline(asked.job(), traces, chosen, asked, arrows, unread,
+                                    [&](std::size_t done) { progress(done); });
+    }();
     auto members = trace_export::placements(job, axis, chosen, others);
     timeline.place(members);
     if (o.positions) trace_export::add_positions(members, timeline.found());

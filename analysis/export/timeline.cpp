@@ -40,7 +40,8 @@ std::int64_t window_of(std::int64_t length_ns) {
 
 Timeline::Timeline(const job::Job& job, const read::Traces& traces,
                    const std::vector<const read::Process*>& processes,
-                   const filter::Selection& asked, bool arrows, TimeAxis* axis)
+                   const filter::Selection& asked, bool arrows, TimeAxis* axis,
+                   const std::function<void(std::size_t)>& progress)
     : meets_(processes),
       reading_{kMostTimed / std::max<std::size_t>(processes.size(), 1), arrows},
       only_(asked.filter()) {
@@ -49,7 +50,7 @@ Timeline::Timeline(const job::Job& job, const read::Traces& traces,
   for (const read::Process* p : processes) {
     ranks_[p].order = static_cast<std::uint32_t>(ranks_.size());
   }
-  collect::Passes passes(of, traces, {},
+  collect::Passes passes(of, traces, progress,
                          asked.words().of_calls() ? asked.chosen() : read::Chosen());
   if (asked.found()) {
     found_ = *asked.found();

@@ -2,6 +2,7 @@
 // between ranks, sizes of what ran on devices, lanes of steps and of exposed communication, rates.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -14,10 +15,10 @@ namespace tprof::trace_export {
 class Timeline {
  public:
   // Reads the lines of these processes, also for `axis` where that is not null. Files that can't be
-  // read are left out.
+  // read are left out. `progress` gets the number of files done, from any thread.
   Timeline(const job::Job& job, const read::Traces& traces,
            const std::vector<const read::Process*>& processes, const filter::Selection& asked,
-           bool arrows, TimeAxis* axis);
+           bool arrows, TimeAxis* axis, const std::function<void(std::size_t)>& progress);
 
   // Finds out in which order ranks came, and how long it is. Has to be called before the lines are
   // written.
