@@ -5,6 +5,14 @@
 
 namespace tprof::trace_export {
 
+std::optional<End> end_of(const read::Event& call) {
+  if (!call.numbered || !call.comm) return std::nullopt;
+  if (call.bucket != Bucket::P2P) return End{};
+  const bool receives = call.name == "ncclRecv";
+  if (!call.peer || (!receives && call.name != "ncclSend")) return std::nullopt;
+  return End{*call.peer, receives};
+}
+
 Meets::Meets(const std::vector<const read::Process*>& processes) {
   for (const read::Process* p : processes) {
     for (const auto& [number, comm] : p->comms) {

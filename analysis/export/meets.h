@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "read/events.h"
 #include "read/process.h"
 
 namespace tprof::trace_export {
@@ -25,6 +27,21 @@ struct Channel {
 
   auto operator<=>(const Channel&) const = default;  // NOLINT(modernize-use-nullptr)
 };
+
+// Which end of what meets others a call is: of a collective, or of a message from or to a peer.
+struct End {
+  std::int64_t peer = Channel::kAll;
+  bool receives = false;
+
+  bool is_message() const { return peer != Channel::kAll; }
+  // `rank`: the caller's in the communicator.
+  Channel channel(std::uint32_t comm, std::int64_t rank) const {
+    if (!is_message()) return {comm};
+    return receives ? Channel{comm, peer, rank} : Channel{comm, rank, peer};
+  }
+};
+// Nothing if the call is neither a collective nor one of ncclSend and ncclRecv, or has no number.
+std::optional<End> end_of(const read::Event& call);
 
 inline constexpr std::uint32_t kNoChannel = std::numeric_limits<std::uint32_t>::max();
 

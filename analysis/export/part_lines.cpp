@@ -79,21 +79,17 @@ void PartEditor::put_busy(const Member& member) {
 
 // An arrow ends at the device time, if there is one.
 void PartEditor::put_turn_of_call(const Member& member, const read::Event& e) {
-  if (rank_ == nullptr || !e.numbered || !e.comm || e.unfinished || e.failed || e.captured) return;
+  const std::optional<End> end = rank_ == nullptr ? std::nullopt : end_of(e);
+  if (!end || e.unfinished || e.failed || e.captured) return;
   const RankTimeline::Comm* comm = rank_->comm(*e.comm);
   if (comm == nullptr) return;
   const TimedCall* timed = rank_->timed_call(e.ts_ns, e.thread, near_call_);
   if (timed != nullptr && timed->channel != kNoChannel) return;
-  const bool receives = e.bucket == Bucket::P2P && e.name == "ncclRecv";
-  std::uint32_t channel = comm->channel;
-  if (e.bucket == Bucket::P2P) {
-    if (!e.peer) return;
-    const std::pair ends =
-        receives ? std::pair(*e.peer, comm->rank) : std::pair(comm->rank, *e.peer);
-    channel = timeline_->meets().find({comm->comm, ends.first, ends.second});
-  }
+  const std::uint32_t channel = end->is_message()
+                                    ? timeline_->meets().find(end->channel(comm->comm, comm->rank))
+                                    : comm->channel;
   append_turn(timeline_->meets(), channel, rank_->order, e.seq,
-              {e.thread, touched_ns(e.ts_ns, e.dur_ns, receives)}, *member.to, pen_);
+              {e.thread, touched_ns(e.ts_ns, e.dur_ns, end->receives)}, *member.to, pen_);
 }
 
 void PartEditor::put_arrows_of_time(const Member& member, const read::DeviceTime& t,

@@ -67,12 +67,9 @@ TimelineLines::TimelineLines(const read::Process& rank, const Reading& reading, 
 
 // Returns a number of this rank's.
 std::uint32_t TimelineLines::channel_of(const read::Event& e) {
-  if (!reading_.arrows || !e.numbered || !e.comm) return kNoChannel;
-  const bool message = e.bucket == Bucket::P2P;
-  if (message && !e.peer) return kNoChannel;
-  const bool receives = message && e.name == "ncclRecv";
-  if (message && !receives && e.name != "ncclSend") return kNoChannel;
-  const std::tuple key(*e.comm, message ? *e.peer : Channel::kAll, receives);
+  const std::optional<End> end = reading_.arrows ? end_of(e) : std::nullopt;
+  if (!end) return kNoChannel;
+  const std::tuple key(*e.comm, end->peer, end->receives);
   if (key == last_key_) return last_channel_;
   last_key_ = key;
   const auto [at, fresh] = numbers_.try_emplace(key, kNoChannel);
@@ -80,11 +77,8 @@ std::uint32_t TimelineLines::channel_of(const read::Event& e) {
     const read::Comm* comm = read::comm_of(rank_, e.comm);
     const std::uint32_t number = comm == nullptr ? kNoChannel : meets_.comm_of(*comm);
     if (number != kNoChannel) {
-      Channel channel{number};
-      if (message) channel.from = receives ? *e.peer : comm->rank;
-      if (message) channel.to = receives ? comm->rank : *e.peer;
       at->second = static_cast<std::uint32_t>(mine_.arrivals.size());
-      mine_.arrivals.push_back({channel});
+      mine_.arrivals.push_back({end->channel(number, comm->rank)});
     }
   }
   return last_channel_ = at->second;
