@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "cli/numbers.h"
 #include "cli/option_table.h"
 
 namespace tprof::cli {
@@ -10,7 +11,9 @@ namespace tprof::cli {
 std::vector<CommandRow> live_rows(Options& o, const Option& run_id, const Option& attempt,
                                   const Option& stands_for) {
   const Option folder = {"DIR", &o.folder, "folder of a job's rank files", nullptr, true};
-  const auto positive_seconds = [](CLI::Option* option) { option->check(CLI::Range(0.01, 1e6)); };
+  const auto positive_seconds = [](CLI::Option* option) {
+    take(option, {0.01, 1e6, "2", kSeconds});
+  };
   return {
       {"top",
        "A running job's ranks, live in the terminal",
