@@ -61,7 +61,11 @@ struct Expected {
   Bucket bucket = Bucket::ALLGATHER;
   Range calls;
   Range bytes;
+  Range each{0, 0};  // bytes that each call beyond the fewest brings; 0: not known
 };
+
+// Returns the bytes that go with so many calls, of those of any number.
+Range bytes_of(double made, const Range& calls, const Range& bytes, const Range& each);
 
 // Returns how often gradients are reduced in a step.
 double reductions(const Model& model);

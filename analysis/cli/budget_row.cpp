@@ -29,8 +29,9 @@ and reduced tensors as a whole:
   ddp          ALLREDUCE k P
   zero1 zero2  ALLREDUCE (or REDUCE) k P, ALLGATHER P
   zero3        ALLGATHER P to 2 M P, RESHARDING k P
-  fsdp         ALLGATHER M (2 P - R) in M (2 L + 1) calls, up to 2 M P in M (2 L + 2) where the root is
-               gathered again or R is not given; M P in M (L + 1) with --no-reshard-after-forward;
+  fsdp         ALLGATHER M (2 P - R) in M (2 L + 1) calls, and R with each more, up to 2 M P in
+               M (2 L + 2), as the root may be gathered again; any of it where R is not given;
+               M P in M (L + 1) with --no-reshard-after-forward;
                RESHARDING k P in k (L + 1)
   hsdp         the same, and ALLREDUCE k P / N in k (L + 1)
   tp           ALLREDUCE 2 x --tp-reductions x M L tensors of --tokens x --hidden
