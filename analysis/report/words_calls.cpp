@@ -36,7 +36,8 @@ std::span<const Words> words_of_calls() {
       {Say::unfinished, "{who}: calls never returned ({calls})"},
       {Say::counted_names, "{n:,} {name}"},
       {Say::call,
-       "{function} of {count:,} {dtype}[, {reduce}][, {collective?root|peer} {peer}]{captured?, "
+       "{function} of {count:,} {dtype}{bytes?s|}[, {reduce}][, {collective?root|peer} "
+       "{peer}]{captured?, "
        "captured into a graph|}[, at {at}]"},
       {Say::launch, "{function}{captured?, captured into a graph|}[, at {at}]"},
   };

@@ -76,7 +76,8 @@ std::span<const Words> words_of_causes() {
        "communication is in float32: in bfloat16 a step would be up to {share} shorter",
        "MixedPrecision(param_dtype, reduce_dtype) in FSDP1, MixedPrecisionPolicy in FSDP2"},
       {Say::long_steps,
-       "{steps:,} of {of_steps:,} steps take far longer than the others, up to {longest} for "
+       "{steps:,} of {of_steps:,} steps {steps?takes|take} far longer than the others, up to "
+       "{longest} for "
        "{usual}: "
        "that is {share} on each step"},
       {Say::periodic_steps,
