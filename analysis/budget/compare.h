@@ -18,7 +18,7 @@ struct Limit {
   std::string dtype{};     // empty: any
   Range calls{};
   Range bytes{};
-  Range each{0, 0};  // bytes that each call beyond the fewest brings; 0: not known
+  Range each{0, 0};  // as Expected has it
 };
 
 struct Budget {

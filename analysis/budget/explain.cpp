@@ -157,6 +157,7 @@ constexpr Mistake kMistakes[] = {
     {[](Model& m, const Whole& w) {
        const double params = w.gradients / reductions(m);
        if (params == m.params || params <= m.params / 2 || params >= m.params * 2) return false;
+       m.root_more = std::max(0.0, params - m.params);  // it may be padding of the root
        m.params = params;
        return true;
      },

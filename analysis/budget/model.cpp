@@ -22,7 +22,7 @@ constexpr double kTensorsOfUnit = 16;
 struct Amount {
   Range calls;
   Range elements;
-  double each = 0;  // elements of each call beyond the fewest; 0: not known
+  Range each{0, 0};  // as Expected has it, in elements
 };
 
 class Formulas {
@@ -48,7 +48,7 @@ class Formulas {
     const auto [known, fresh] = lines_.try_emplace(bucket, Expected{bucket, {0, 0}, {0, 0}});
     known->second.calls = known->second.calls + amount.calls;
     known->second.bytes = known->second.bytes + amount.elements * size;
-    known->second.each = known->second.each + Range{amount.each, amount.each} * size;
+    known->second.each = known->second.each + amount.each * size;
   }
   Range units(double least, double most) const {  // calls: one for each layer, and for the root
     return m_.layers == 0 ? Range{} : Range{least * m_.layers + least, most * m_.layers + most};
@@ -60,7 +60,8 @@ class Formulas {
   void gathers(Amount amount, bool exact_calls = true) {
     if (!exact_calls) amount.calls = {};
     if (m_.shards == 1 || m_.all_reduced) {
-      amount.calls.least = amount.elements.least = amount.each = 0;
+      amount.calls.least = amount.elements.least = 0;
+      amount.each = {0, 0};
     }
     put(Bucket::ALLGATHER, amount, size_of(m_.dtype));
   }
@@ -96,10 +97,11 @@ class Formulas {
     if (m_.reshard) {
       Range calls = units(2 * passes, 2 * passes);
       if (m_.layers != 0) calls.least -= passes;
-      const double kept = m_.root_params < 0 ? m_.params : m_.root_params;
+      const bool known = m_.root_params >= 0;
+      const double kept = known ? m_.root_params + m_.root_more : m_.params;
       gathers({calls,
                {passes * (2 * m_.params - kept), whole(2 * passes).most},
-               m_.layers == 0 ? 0 : std::max(m_.root_params, 0.0)});
+               known && m_.layers != 0 ? Range{kept, m_.root_params} : Range{0, 0}});
     } else {
       gathers({units(1, passes), {m_.params, whole(passes).most}});
     }

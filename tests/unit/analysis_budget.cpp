@@ -124,6 +124,15 @@ TEST_CASE("a gather beyond the fewest has to bring the root's bytes", "[budget]"
         "expected, and no known mistake explains it");
 }
 
+TEST_CASE("gathers of what is padded are told as the gradients of it", "[budget]") {
+  // 100 elements of padding, 60 of them the root's: 2 x (6,848 + 100) less the root's 416 + 60.
+  Figures padded = {{key(Bucket::ALLGATHER), {5, 13420 * 4, 13420}},
+                    {key(Bucket::RESHARDING), {3, 6948 * 4, 6948}}};
+  CHECK(has(why(toy(Way::fsdp), padded), "FSDP2's shards are padded by rows"));
+  padded[key(Bucket::ALLGATHER)] = {5, 13700 * 4, 13700};
+  CHECK(compared(toy(Way::fsdp), padded).sentences.size() == 2);
+}
+
 TEST_CASE("a difference from a range has both its ends", "[budget]") {
   Model model = toy(Way::fsdp);
   model.root_params = -1;  // 6,848 to 13,696 elements, and what is padded
