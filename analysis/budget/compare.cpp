@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "budget/explain.h"
@@ -13,6 +14,17 @@ namespace {
 
 bool is_zero(Way way) {
   return way == Way::zero1 || way == Way::zero2;
+}
+
+std::string either_of(const Limit& limit) {
+  if (limit.each.most == 0) return "";
+  const auto with = [&](double calls) {
+    const Range bytes = bytes_of(calls, limit.calls, limit.bytes, limit.each);
+    return fmt::format("{:g} with {}", calls,
+                       text::bytes(static_cast<std::uint64_t>(std::llround(bytes.least))));
+  };
+  const bool two = limit.calls.most == limit.calls.least + 1;
+  return with(limit.calls.least) + (two ? " or " : " to ") + with(limit.calls.most);
 }
 
 class Comparer {
@@ -33,7 +45,9 @@ class Comparer {
         matched.insert(key);
         add_to(row, key, moved);
       }
-      row.within = limit.calls.holds(row.moved.calls) && limit.bytes.holds(row.moved.bytes);
+      row.limit.bytes = bytes_of(row.moved.calls, limit.calls, limit.bytes, limit.each);
+      row.either = either_of(limit);
+      row.within = limit.calls.holds(row.moved.calls) && row.limit.bytes.holds(row.moved.bytes);
       put(std::move(row));
     }
     std::map<Bucket, Row> others;
@@ -97,7 +111,8 @@ class Comparer {
 Budget of_model(const Model& model) {
   Budget budget{.model = model};
   for (const Expected& e : expected(model)) {
-    budget.limits.push_back({.bucket = e.bucket, .calls = e.calls, .bytes = e.bytes});
+    budget.limits.push_back(
+        {.bucket = e.bucket, .calls = e.calls, .bytes = e.bytes, .each = e.each});
   }
   return budget;
 }

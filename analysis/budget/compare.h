@@ -18,6 +18,7 @@ struct Limit {
   std::string dtype{};     // empty: any
   Range calls{};
   Range bytes{};
+  Range each{0, 0};  // as Expected has it
 };
 
 struct Budget {
@@ -35,7 +36,8 @@ Budget of_run(const Measured& measured, double tolerance, std::int64_t nranks);
 
 struct Row {
   std::vector<std::int64_t> ranks;
-  Limit limit;
+  Limit limit;           // its bytes are those that go with so many calls
+  std::string either{};  // "9 with 7.00 MiB or 10 with 8.00 MiB"; empty: any calls with any bytes
   bool has_limit = true;
   Moved moved{};
   std::vector<std::string> dtypes{};  // that were moved

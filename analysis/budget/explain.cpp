@@ -20,6 +20,7 @@ struct Whole {
   bool within = true;
   Range calls{0, 0};
   Range bytes{0, 0};
+  std::string either;
   Moved moved;
   std::set<std::string> dtypes;    // that were moved
   std::set<std::string> budgeted;  // that there are limits for
@@ -34,17 +35,35 @@ std::optional<double> times(double more, const Range& of) {
   return k >= 2 && k <= 64 ? std::optional(k) : std::nullopt;
 }
 
+std::string as_bytes(double n) {
+  return text::bytes(static_cast<std::uint64_t>(std::llround(n)));
+}
+
+std::string as_count(double n) {
+  return fmt::format("{:.6g}", n);
+}
+
+// How far it is from what was expected: "3", or "3 to 4" where that is a range with both ends.
+std::string off_by(double moved, const Range& expected, std::string (*show)(double)) {
+  const bool more = moved > expected.most;
+  const std::string least = show(more ? moved - expected.most : expected.least - moved);
+  if (more ? expected.least == 0 : std::isinf(expected.most)) return least;
+  const std::string most = show(more ? moved - expected.least : expected.most - moved);
+  return least == most ? least : least + " to " + most;
+}
+
 std::string more_or_less(const Whole& w) {
-  if (!w.bytes.holds(w.moved.bytes)) {
-    const bool more = w.moved.bytes > w.bytes.most;
-    const double by = more ? w.moved.bytes - w.bytes.most : w.bytes.least - w.moved.bytes;
-    return fmt::format("{} a step {} than expected",
-                       text::bytes(static_cast<std::uint64_t>(std::llround(by))),
-                       more ? "more" : "less");
+  if (!w.either.empty()) {
+    return fmt::format("{:.6g} {} with {} a step, where {} were expected", w.moved.calls,
+                       w.moved.calls == 1 ? "call" : "calls", as_bytes(w.moved.bytes), w.either);
   }
-  const bool more = w.moved.calls > w.calls.most;
-  const double by = more ? w.moved.calls - w.calls.most : w.calls.least - w.moved.calls;
-  return fmt::format("{:.6g} calls a step {} than expected", by, more ? "more" : "fewer");
+  if (!w.bytes.holds(w.moved.bytes)) {
+    return fmt::format("{} a step {} than expected", off_by(w.moved.bytes, w.bytes, as_bytes),
+                       w.moved.bytes > w.bytes.most ? "more" : "less");
+  }
+  const std::string by = off_by(w.moved.calls, w.calls, as_count);
+  return fmt::format("{} {} a step {} than expected", by, by == "1" ? "call" : "calls",
+                     w.moved.calls > w.calls.most ? "more" : "fewer");
 }
 
 std::string wide(Bucket bucket, const std::string& is, const std::string& expected) {
@@ -138,6 +157,7 @@ constexpr Mistake kMistakes[] = {
     {[](Model& m, const Whole& w) {
        const double params = w.gradients / reductions(m);
        if (params == m.params || params <= m.params / 2 || params >= m.params * 2) return false;
+       m.root_more = std::max(0.0, params - m.params);  // it may be padding of the root
        m.params = params;
        return true;
      },
@@ -166,7 +186,9 @@ constexpr Mistake kMistakes[] = {
 
 bool fits(const Whole& w, const Model& model) {
   for (const Expected& e : expected(model)) {
-    if (e.bucket == w.bucket) return e.calls.holds(w.moved.calls) && e.bytes.holds(w.moved.bytes);
+    if (e.bucket != w.bucket) continue;
+    return e.calls.holds(w.moved.calls) &&
+           bytes_of(w.moved.calls, e.calls, e.bytes, e.each).holds(w.moved.bytes);
   }
   return false;
 }
@@ -211,6 +233,15 @@ std::vector<std::string> from_ratios(const Whole& w) {
             : "each unit but one (the root) is gathered twice as often as in the budget, for the "
               "backward pass too: reshard_after_forward is on"};
   }
+  // The other way round: as many gathers as there are units, of at least half the bytes.
+  const bool root_again = calls == w.calls.least / 2;
+  const bool half = root_again || calls == (w.calls.least + 1) / 2;
+  if (w.bucket == Bucket::ALLGATHER && half && 2 * w.moved.bytes >= w.bytes.least) {
+    return {root_again ? "each unit is gathered half as often as in the budget: "
+                         "reshard_after_forward?"
+                       : "each unit but one (the root) is gathered half as often as in the budget, "
+                         "and kept for the backward pass: reshard_after_forward is off"};
+  }
   const auto k = times(calls, w.calls);
   if (k && (w.calls * *k).holds(calls) && (w.bytes * *k).holds(w.moved.bytes)) {
     return {fmt::format(
@@ -247,6 +278,7 @@ std::vector<std::string> explain(const std::vector<Row>& rows, const Budget& bud
     if (!row.has_limit) continue;
     w.calls = w.calls + row.limit.calls;
     w.bytes = w.bytes + row.limit.bytes;
+    w.either += row.either;
     if (!row.limit.dtype.empty()) w.budgeted.insert(row.limit.dtype);
   }
   std::vector<std::string> all;

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <set>
 
-#include "read/error.h"
+#include "read/not_written.h"
 #include "report/json.h"
 
 namespace tprof::budget {
@@ -117,10 +117,10 @@ void write_file(const Budget& budget, const std::filesystem::path& file) {
   const Json all = {
       {"schema", kFileSchema}, {"nranks", budget.nranks}, {"others", "fail"}, {"rows", rows}};
   std::FILE* out = std::fopen(file.c_str(), "wxe");
-  if (out == nullptr) throw read::BadInput(file, std::strerror(errno));
+  if (out == nullptr) throw read::not_written(file, errno);
   const std::string text = all.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
   const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
-  if (std::fclose(out) != 0 || !written) throw read::BadInput(file, std::strerror(errno));
+  if (std::fclose(out) != 0 || !written) throw read::not_written(file, errno);
 }
 
 }  // namespace tprof::budget

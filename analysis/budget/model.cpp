@@ -22,6 +22,7 @@ constexpr double kTensorsOfUnit = 16;
 struct Amount {
   Range calls;
   Range elements;
+  Range each{0, 0};  // as Expected has it, in elements
 };
 
 class Formulas {
@@ -35,7 +36,9 @@ class Formulas {
     std::vector<Expected> found;
     for (const auto& [bucket, e] : lines_) {
       found.push_back(e);
-      found.back().bytes = {e.bytes.least * (1 - m_.tolerance), e.bytes.most * (1 + m_.tolerance)};
+      for (Range* bytes : {&found.back().bytes, &found.back().each}) {
+        *bytes = {bytes->least * (1 - m_.tolerance), bytes->most * (1 + m_.tolerance)};
+      }
     }
     return found;
   }
@@ -45,6 +48,7 @@ class Formulas {
     const auto [known, fresh] = lines_.try_emplace(bucket, Expected{bucket, {0, 0}, {0, 0}});
     known->second.calls = known->second.calls + amount.calls;
     known->second.bytes = known->second.bytes + amount.elements * size;
+    known->second.each = known->second.each + amount.each * size;
   }
   Range units(double least, double most) const {  // calls: one for each layer, and for the root
     return m_.layers == 0 ? Range{} : Range{least * m_.layers + least, most * m_.layers + most};
@@ -55,7 +59,10 @@ class Formulas {
   // newer versions of PyTorch, and DeepSpeed, then call nothing.
   void gathers(Amount amount, bool exact_calls = true) {
     if (!exact_calls) amount.calls = {};
-    if (m_.shards == 1 || m_.all_reduced) amount.calls.least = amount.elements.least = 0;
+    if (m_.shards == 1 || m_.all_reduced) {
+      amount.calls.least = amount.elements.least = 0;
+      amount.each = {0, 0};
+    }
     put(Bucket::ALLGATHER, amount, size_of(m_.dtype));
   }
 
@@ -90,8 +97,11 @@ class Formulas {
     if (m_.reshard) {
       Range calls = units(2 * passes, 2 * passes);
       if (m_.layers != 0) calls.least -= passes;
-      const double kept = m_.root_params < 0 ? m_.params : m_.root_params;
-      gathers({calls, {passes * (2 * m_.params - kept), whole(2 * passes).most}});
+      const bool known = m_.root_params >= 0;
+      const double kept = known ? m_.root_params + m_.root_more : m_.params;
+      gathers({calls,
+               {passes * (2 * m_.params - kept), whole(2 * passes).most},
+               known && m_.layers != 0 ? Range{kept, m_.root_params} : Range{0, 0}});
     } else {
       gathers({units(1, passes), {m_.params, whole(passes).most}});
     }
@@ -164,6 +174,12 @@ double reductions(const Model& m) {
 
 std::vector<Expected> expected(const Model& model) {
   return Formulas(model).all();
+}
+
+Range bytes_of(double made, const Range& calls, const Range& bytes, const Range& each) {
+  if (each.most == 0) return bytes;
+  const double n = std::clamp(made, calls.least, calls.most);
+  return {bytes.least + (n - calls.least) * each.least, bytes.most - (calls.most - n) * each.most};
 }
 
 bool is_small(Bucket bucket, std::int64_t bytes_class, const Model& m) {

@@ -43,6 +43,7 @@ struct Model {
   double reduced_in_layer = 2;  // tensor-parallel all-reduces of a layer in each pass
   double tolerance = 0;         // share of the bytes
   // What only explanations say.
+  double root_more = 0;      // elements that the root may have beside root_params
   double reductions = 0;     // how often gradients are reduced in a step; 0: by `accumulate`
   bool all_reduced = false;  // whole gradients, where each rank should get its shard
 };
@@ -61,7 +62,12 @@ struct Expected {
   Bucket bucket = Bucket::ALLGATHER;
   Range calls;
   Range bytes;
+  Range each{0, 0};  // bytes that each call beyond the fewest brings at least, and that are left
+                     // out for each below the most; 0: not known
 };
+
+// Returns the bytes that go with so many calls, of those of any number.
+Range bytes_of(double made, const Range& calls, const Range& bytes, const Range& each);
 
 // Returns how often gradients are reduced in a step.
 double reductions(const Model& model);

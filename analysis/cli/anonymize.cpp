@@ -13,6 +13,7 @@
 #include "read/error.h"
 #include "read/json.h"
 #include "read/node_files.h"
+#include "read/not_written.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -93,7 +94,7 @@ void make_folder(const fs::path& path) {
   if (path == "-") throw read::BadInput(path, "the copies go to a folder, not to standard output");
   std::error_code error;
   fs::create_directories(path, error);
-  if (error) throw read::BadInput(path, error.message());
+  if (error) throw read::not_written(path, error.value());
   if (fs::is_empty(path)) return;
   throw read::BadInput(path, "expected a new or an empty folder for the output");
 }

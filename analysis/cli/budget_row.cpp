@@ -1,16 +1,18 @@
 // The options of `tprof budget`: a row of option_table.cpp.
 #include <CLI/CLI.hpp>
 
+#include "cli/numbers.h"
 #include "cli/option_table.h"
 
 namespace tprof::cli {
+namespace {
+
+constexpr double kMostCount = 4294967296;
+
+}  // namespace
 
 CommandRow budget_row(Options& o, const Option& run_id, const Option& attempt) {
-  const auto positive = [](CLI::Option* option) { option->check(CLI::PositiveNumber); };
-  const auto not_negative = [](CLI::Option* option) { option->check(CLI::NonNegativeNumber); };
-  const auto whole = [](CLI::Option* option) {
-    option->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32).description(""));
-  };
+  const auto whole = [](CLI::Option* option) { take(option, {1, kMostCount, "32", kWhole}); };
   BudgetOptions& b = o.budget;
   return {
       "budget",
@@ -27,8 +29,9 @@ and reduced tensors as a whole:
   ddp          ALLREDUCE k P
   zero1 zero2  ALLREDUCE (or REDUCE) k P, ALLGATHER P
   zero3        ALLGATHER P to 2 M P, RESHARDING k P
-  fsdp         ALLGATHER M (2 P - R) in M (2 L + 1) calls, up to 2 M P in M (2 L + 2) where the root is
-               gathered again or R is not given; M P in M (L + 1) with --no-reshard-after-forward;
+  fsdp         ALLGATHER M (2 P - R) in M (2 L + 1) calls, and R with each more, up to 2 M P in
+               M (2 L + 2), as the root may be gathered again; any of it where R is not given;
+               M P in M (L + 1) with --no-reshard-after-forward;
                RESHARDING k P in k (L + 1)
   hsdp         the same, and ALLREDUCE k P / N in k (L + 1)
   tp           ALLREDUCE 2 x --tp-reductions x M L tensors of --tokens x --hidden
@@ -43,10 +46,15 @@ be read, 2 wrong usage or nothing could be read.)",
        {"--model", &b.model, "ddp, zero1, zero2, zero3, fsdp, hsdp or tp, or two such as fsdp+tp",
         "NAME"},
        {"--params", &b.params, "parameters, such as 7e9; with tp those of one of its ranks", "P",
-        false, positive},
+        false,
+        [](CLI::Option* option) {
+          take(option, {kAboveZero, kNoMost, "7e9"});
+        }},
        {"--root-params", &b.root_params,
         "of them those of FSDP's root unit, such as embeddings (default: not known)", "R", false,
-        not_negative},
+        [](CLI::Option* option) {
+          take(option, {0, kNoMost, "5e8"});
+        }},
        {"--layers", &b.layers, "layers, each an FSDP unit beside the root (default: any)", "L",
         false, whole},
        {"--dtype", &b.dtype, "of parameters and gathers (default bf16)", "TYPE"},
@@ -71,9 +79,14 @@ be read, 2 wrong usage or nothing could be read.)",
        {"--budget", &b.file, "a budget of --write, or by hand (schema tprof-budget/1)", "FILE"},
        {"--write", &b.write, "writes a budget, a new file, from this run", "FILE"},
        {"--tolerance", &b.tolerance, "percent of the bytes that are no difference (default 0)",
-        "PERCENT", false, not_negative},
+        "PERCENT", false,
+        [](CLI::Option* option) {
+          take(option, {0, kNoMost, "1.5"});
+        }},
        {"--steps", &b.steps, "how many the job made, where that is not known", "N", false,
-        positive},
+        [](CLI::Option* option) {
+          take(option, {1, kMostCount, "100", kWhole});
+        }},
        {"--json", &o.json, "for programs (schema tprof-budget-report/1)"},
        run_id,
        attempt},

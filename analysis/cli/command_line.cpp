@@ -65,32 +65,53 @@ void add(const CommandRow& command, CLI::App& app) {
   }
 }
 
-// Throws if the first word is no command.
-void know_command(std::span<const CommandRow> commands, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return;
-  const std::string_view word = argv[1];
-  const auto same = [&](const CommandRow& c) { return c.name == word; };
-  if (std::ranges::any_of(commands, same)) return;
-  const std::string_view near = nearest(word, commands, 0, &CommandRow::name);
+constexpr std::string_view kOwnOptions[] = {"--help", "-h", "--version", "-V"};
+
+// Throws if the first word is neither a command nor an option of tprof's own.
+void know_command(std::span<const CommandRow> commands, const std::vector<std::string>& words) {
+  if (words.empty()) {
+    throw read::BadInput(
+        "expected a command, such as tprof run -- CMD, or tprof report DIR (tprof --help lists "
+        "them)");
+  }
+  const std::string& word = words[0];
+  const bool option = word.starts_with('-');
+  if (option ? std::ranges::count(kOwnOptions, word) != 0
+             : std::ranges::any_of(commands, [&](const auto& c) { return c.name == word; })) {
+    return;
+  }
+  const std::string_view near =
+      option ? nearest(word, kOwnOptions, 2) : nearest(word, commands, 0, &CommandRow::name);
   throw read::BadInput(fmt::format("expected a command, found '{}'{} (tprof --help lists them)",
                                    word,
                                    near.empty() ? "" : fmt::format(": did you mean {}?", near)));
 }
 
+// The words of the command line, with help and version, which other tools have as commands, as the
+// options that they are here: "help merge" as "merge --help".
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (words == std::vector<std::string>{"version"}) words = {"--version"};
+  if (!words.empty() && words.size() <= 2 && words[0] == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  return words;
+}
+
 // "did you mean --verbose?", for the first option that the command does not have; empty if none is
 // near.
-std::string meant_option(std::span<const CommandRow> commands, int argc, char** argv) {
-  const auto command = std::ranges::find_if(commands, [&](const CommandRow& c) {
-    return argc > 1 && std::string_view(c.name) == argv[1];
-  });
+std::string meant_option(std::span<const CommandRow> commands,
+                         const std::vector<std::string>& words) {
+  const auto command = std::ranges::find_if(
+      commands, [&](const CommandRow& c) { return !words.empty() && c.name == words[0]; });
   if (command == commands.end()) return "";
-  std::vector<std::string> names;
+  std::vector<std::string> names = {"--help"};
   for (const Option& option : command->options) {
     for (std::string& name : names_of(option)) names.push_back(std::move(name));
   }
-  for (int i = 2; i < argc && std::string_view(argv[i]) != "--"; ++i) {
-    const std::string_view word =
-        std::string_view(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+  for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
+    const std::string_view word = std::string_view(words[i]).substr(0, words[i].find('='));
     if (!word.starts_with("--") || std::ranges::find(names, word) != names.end()) continue;
     const std::string_view near = nearest(word, names, 2);
     return near.empty() ? "" : fmt::format(": did you mean {}?", near);
@@ -111,8 +132,7 @@ bool takes_newest_run(const CommandRow& command, const Options& o) {
 // `tprof run`. So a mark stands before it while CLI11 looks at it.
 constexpr char kMark = '\x01';
 
-std::vector<std::string> marked(int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
+std::vector<std::string> marked(std::vector<std::string> words) {
   for (std::string& word : words) {
     if (word.starts_with('[')) word.insert(word.begin(), kMark);
   }
@@ -196,22 +216,24 @@ int run_together(const CommandRow& command, Options& options) {
 
 int execute(int argc, char** argv) {
   CLI::App app("Counts and times the communication of a training job.", "tprof");
-  app.set_version_flag("--version", fmt::format("tprof {} ({}), commit {}, {}", kVersion, kSchema,
-                                                kCommit, kCompiler));
+  app.set_version_flag("-V,--version", fmt::format("tprof {} ({}), commit {}, {}", kVersion,
+                                                   kSchema, kCommit, kCompiler));
   app.require_subcommand(1);
   Options options;
   const std::vector<CommandRow> all = commands(options);
-  app.failure_message([&](const CLI::App* of, const CLI::Error& e) {
-    const bool extra = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr;
+  const std::vector<std::string> words = words_of(argc, argv);
+  app.failure_message([&](const CLI::App*, const CLI::Error& e) {
+    const bool misspelt = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr ||
+                          dynamic_cast<const CLI::RequiredError*>(&e) != nullptr;
     return fmt::format("tprof: {}{} ({} --help tells more)\n", text::printable(e.what()),
-                       extra ? meant_option(all, argc, argv) : "",
-                       of->get_parent() == nullptr ? "tprof" : "tprof " + of->get_name());
+                       misspelt ? meant_option(all, words) : "",
+                       words.empty() ? "tprof" : "tprof " + words[0]);
   });
   for (const CommandRow& command : all) add(command, app);
   try {
     hold_standard_files();
-    know_command(all, argc, argv);
-    app.parse(marked(argc, argv));
+    know_command(all, words);
+    app.parse(marked(words));
     take_marks(all);
     if (!app.got_subcommand("run")) launch::let_writes_fail();
     const auto given = std::ranges::find_if(

@@ -57,7 +57,12 @@ std::filesystem::path newest_run() {
 }
 
 void say_if_none_yet(const fs::path& folder) {
-  if (!read::files_in(folder).empty()) return;
+  const auto is_trace = [](const read::TraceFile& file) {
+    if (!read::why_no_file(file.path).empty()) return false;
+    const read::Beginning begins = read::beginning_of(file.path);
+    return begins.merged || begins.header.has_value();
+  };
+  if (std::ranges::any_of(read::files_in(folder), is_trace)) return;
   fmt::print(stderr,
              "tprof: {0}: no rank files yet; waiting for a job that writes there "
              "(tprof run --out {0}, or TPROF_OUTPUT_DIR)\n",

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "cli/numbers.h"
 #include "cli/option_table.h"
 
 namespace tprof::cli {
@@ -10,7 +11,9 @@ namespace tprof::cli {
 std::vector<CommandRow> live_rows(Options& o, const Option& run_id, const Option& attempt,
                                   const Option& stands_for) {
   const Option folder = {"DIR", &o.folder, "folder of a job's rank files", nullptr, true};
-  const auto positive_seconds = [](CLI::Option* option) { option->check(CLI::Range(0.01, 1e6)); };
+  const auto positive_seconds = [](CLI::Option* option) {
+    take(option, {0.01, 1e6, "2", kSeconds});
+  };
   return {
       {"top",
        "A running job's ranks, live in the terminal",
@@ -70,18 +73,19 @@ The file is renamed over, and written once or until the job has ended.)",
         run_id,
         attempt}},
       {"watch",
-       "Runs a command when something is wrong with a running job",
+       "Says when something is wrong with a running job, and runs a command",
        R"(
 Examples:
+  tprof watch DIR
   tprof watch DIR --exec 'py-spy dump --native --pid {pid} > stack-{rank}.txt'
   tprof watch DIR --exec 'curl --data-binary @- https://example.org/alert' --stuck-after 120
-The shell runs CMD once for each kind of finding that tprof check calls a
-warning or an error, with what was found on standard input, a JSON object a
+It prints what tprof check calls a warning or an error, once for each kind. Then
+the shell runs CMD, with what was found on standard input, a JSON object a
 line; where {pid} or {rank} is in it, once for each process of these findings
 that runs on this machine. Ends with the job, and exits as check does.)",
        watch,
        {folder,
-        {"--exec", &o.command, "the command", "CMD", true},
+        {"--exec", &o.command, "the command (default: none, what was found is printed)", "CMD"},
         {"--interval", &o.interval_s,
          "from one look to the next (default: a quarter of --stuck-after, at most 5)", "SECONDS",
          false, positive_seconds},

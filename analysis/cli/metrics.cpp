@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <chrono>
 #include <fstream>
 
@@ -8,7 +9,7 @@
 #include "live/http.h"
 #include "live/look.h"
 #include "live/signals.h"
-#include "read/error.h"
+#include "read/not_written.h"
 
 namespace tprof::cli {
 
@@ -45,7 +46,12 @@ void write(const fs::path& file, const std::string& text) {
   std::ofstream out(part, std::ios::binary | std::ios::trunc);
   out << text;
   out.close();
-  if (!out) throw read::BadInput(part, "cannot be written");
+  if (!out) {
+    const int error = errno;
+    std::error_code ignored;
+    fs::remove(part, ignored);
+    throw read::not_written(file, error);
+  }
   fs::rename(part, file);
 }
 

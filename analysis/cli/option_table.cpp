@@ -7,11 +7,15 @@
 
 #include "cli/by_option.h"
 #include "cli/manual.h"
+#include "cli/numbers.h"
 
 namespace tprof::cli {
 namespace {
 
-constexpr int kMostShown = 1000;  // slowest calls, or bins of a histogram
+// Slowest calls, or bins of a histogram.
+void take_how_many(CLI::Option* option) {
+  take(option, {1, 1000, "20", kWhole});
+}
 
 // Replaces the name by its number, as CLI11 reads an enum. Returns what is wrong.
 std::string to_clock(std::string& name) {
@@ -40,14 +44,18 @@ std::vector<CommandRow> commands(Options& o) {
       "which attempt of a run that was started again, from 1 (default: the last)",
       "N",
       false,
-      [](CLI::Option* option) { option->check(CLI::PositiveNumber); }};
+      [](CLI::Option* option) {
+        take(option, {1, kMostInt, "2", kWhole});
+      }};
   const Option stuck_after = {
       "--stuck-after",
       &o.stuck_after_s,
       "seconds after which a call of a process that still runs is stuck (default 30)",
       "SECONDS",
       false,
-      [](CLI::Option* option) { option->check(CLI::Range(0.0, 1e9)); }};
+      [](CLI::Option* option) {
+        take(option, {0, 1e9, "60", kSeconds});
+      }};
   const Option peak = {
       "--peak", &o.peak,
       "the bus bandwidth that links should reach, as nccl-tests counts it, in GB/s: "
@@ -55,7 +63,7 @@ std::vector<CommandRow> commands(Options& o) {
       "GB/s"};
   // If a call has stood for less than a second, check says that the rank stopped there.
   Option stands_for = stuck_after;
-  stands_for.restrict_it = [](CLI::Option* option) { option->check(CLI::Range(1.0, 1e9)); };
+  stands_for.restrict_it = [](CLI::Option* option) { take(option, {1, 1e9, "60", kSeconds}); };
   const Option clock = {
       "--clock",
       &o.clock,
@@ -99,14 +107,20 @@ the command did.)",
          "CMD"},
         {"--handler-wait", &o.handler_wait_s,
          "seconds that handlers have to read the rest and end, behind the job (default 10)",
-         "SECONDS", false, [](CLI::Option* option) { option->check(CLI::Range(0.0, 1e6)); }},
+         "SECONDS", false,
+         [](CLI::Option* option) {
+           take(option, {0, 1e6, "10", kSeconds});
+         }},
         {"--on-window", &o.on_window,
          "a shell command for each window's file (TPROF_WINDOW_FILES) that is whole, such as 'cp "
          "{} /shared'",
          "CMD"},
         {"--keep-windows", &o.keep_windows,
          "deletes all but the last N windows' files of each rank, behind their --on-window", "N",
-         false, [](CLI::Option* option) { option->check(CLI::NonNegativeNumber); }},
+         false,
+         [](CLI::Option* option) {
+           take(option, {0, kMostInt, "3", kWhole});
+         }},
         {"--with-torch-profiler", &o.with_torch_profiler,
          "PyTorch's own profiler for some steps of each rank, without a line in the program, and "
          "both on one timeline: DIR/torch"},
@@ -212,8 +226,7 @@ input.)",
         {"--top", &o.top,
          "the calls that took longest: on the device, where calls are timed there, else on the "
          "host",
-         "N", false,
-         [](CLI::Option* option) { option->check(CLI::Range(1, kMostShown).description("")); }},
+         "N", false, take_how_many},
         {"--hist", &o.hist,
          "how long calls of an operation or a bucket took, or NVTX ranges of a name, as a "
          "histogram",
@@ -222,10 +235,9 @@ input.)",
          "only what was counted between two resets (tprof_reset, tprof ctl reset), from 0", "N",
          false,
          [](CLI::Option* option) {
-           option->check(CLI::Range(std::int64_t{0}, std::int64_t{UINT32_MAX}).description(""));
+           take(option, {0, UINT32_MAX, "1", kWhole});
          }},
-        {"--bins", &o.bins, "of it (default 20)", "N", false,
-         [](CLI::Option* option) { option->check(CLI::Range(1, kMostShown).description("")); }},
+        {"--bins", &o.bins, "of it (default 20)", "N", false, take_how_many},
         {"--lines", &o.lines,
          "read event lines too: tells gathers of objects from those of tensors"},
         peak,

@@ -3,7 +3,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 
 #include "cli/commands.h"
@@ -14,7 +13,7 @@
 #include "cli/screen.h"
 #include "export/output.h"
 #include "page/page.h"
-#include "read/error.h"
+#include "read/not_written.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -46,9 +45,9 @@ void write_page(const std::string& page, const fs::path& to) {
   std::ofstream out(part, std::ios::binary);
   out << page;
   out.close();
-  if (!out) throw read::BadInput(to, std::string("can't be written: ") + std::strerror(errno));
+  if (!out) throw read::not_written(to, errno);
   fs::rename(part, to, error);
-  if (error) throw read::BadInput(to, "can't be written: " + error.message());
+  if (error) throw read::not_written(to, error.value());
   unfinished.keep();
 }
 

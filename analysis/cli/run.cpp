@@ -50,6 +50,21 @@ doctor::Settings settings(const Options& o, const fs::path& library, const fs::p
   return all;
 }
 
+// Makes the folder for the traces.
+fs::path made_folder(const Options& o, const launch::Launch& launch) {
+  const fs::path traces = "tprof-traces";
+  try {
+    if (o.output.empty()) return launch::make_run_folder(traces, o.words[0], launch);
+    fs::create_directories(o.output);
+    return o.output;
+  } catch (const fs::filesystem_error& e) {
+    throw read::BadInput(o.output.empty() ? fs::absolute(traces) : o.output,
+                         fmt::format("no folder for the traces can be made there ({}): give one "
+                                     "that can with --out DIR",
+                                     e.code().message()));
+  }
+}
+
 // The verdict, and the page that shows why. Reads all lines: of more than this it is left to tprof
 // report, so that a job's end does not wait for it.
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{256} << 20;
@@ -155,9 +170,7 @@ int run(const Options& o) {
                              : !launch.run_id.empty() ? launch.run_id
                                                       : launch::random_id();
   const fs::path library = launch::find_library();  // before anything is made
-  if (!o.output.empty()) fs::create_directories(o.output);
-  const fs::path folder =
-      o.output.empty() ? launch::make_run_folder("tprof-traces", o.words[0], launch) : o.output;
+  const fs::path folder = made_folder(o, launch);
   Feeding feeding(o, folder, run_id, launch);
   std::optional<launch::TorchProfiler> torch;
   doctor::Settings all = settings(o, library, folder, run_id);

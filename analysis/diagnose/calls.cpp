@@ -26,6 +26,7 @@ Fact fact_of(const Event& e) {
           {{"function", e.name},
            {"count", e.count},
            {"dtype", e.dtype},
+           {"bytes", e.dtype == "byte" && e.count != 1},
            {"reduce", e.reduce},
            {"collective", e.collective()},
            {"peer", e.peer},

@@ -31,6 +31,7 @@ Fact number_of_collectives(const Parting& p) {
   return {as_many ? Say::issued : Say::issued_others,
           {{"who", who_of(p.members())},
            {"collectives", fewest},
+           {"one", highest == 1},
            {"most", fewest == highest ? std::nullopt : std::optional(highest)},
            {"others", others_of(p)},
            {"theirs", theirs}}};

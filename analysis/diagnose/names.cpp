@@ -47,7 +47,10 @@ std::string names_of(const Who& who) {
     names += (names.empty() ? "" : ", ") + name_of(p);
     --left;
   }
-  if (left != 0) names += fmt::format(" and {} processes that are no ranks", left);
+  if (left != 0) {
+    names += fmt::format(" and {} that {} no {}", counted(left, "process"),
+                         left == 1 ? "is" : "are", left == 1 ? "rank" : "ranks");
+  }
   return names;
 }
 std::string names_of(const Processes& processes) {

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "read/error.h"
+#include "read/not_written.h"
 
 namespace tprof::trace_export {
 namespace fs = std::filesystem;
@@ -52,9 +52,9 @@ NewOutput::NewOutput(const fs::path& name, Kind kind)
   const int made = unfinished_.add_made(
       part_, [&] { return kind == Kind::folder ? mkdir(part_.c_str(), 0777) : make_file(part_); });
   if (made < 0) {
-    throw read::BadInput(part_, errno == EEXIST ? "is there: another export writes it, or was "
-                                                  "killed and it can be deleted"
-                                                : std::strerror(errno));
+    if (errno != EEXIST) throw read::not_written(name_, errno);
+    throw read::BadInput(part_,
+                         "is there: another export writes it, or was killed and it can be deleted");
   }
   if (kind == Kind::file) close(made);
 }

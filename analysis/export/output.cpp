@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
@@ -15,6 +14,7 @@
 
 #include "read/error.h"
 #include "read/load.h"
+#include "read/not_written.h"
 
 namespace tprof::trace_export {
 namespace {
@@ -155,7 +155,7 @@ Output::~Output() {
 
 void Output::fail() const {
   const int error = errno;
-  throw read::BadInput(part_.empty() ? name_ : part_.string(), std::strerror(error));
+  throw read::not_written(name_, error);
 }
 
 void Output::put(const void* bytes, std::size_t size) {
@@ -194,7 +194,9 @@ void Output::close() {
   fd_ = -1;
   if (::close(fd) != 0) fail();
   if (part_.empty()) return;
-  std::filesystem::rename(part_, file_);
+  std::error_code error;
+  std::filesystem::rename(part_, file_, error);
+  if (error) throw read::not_written(name_, error.value());
   unfinished_.keep();
 }
 

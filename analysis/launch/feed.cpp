@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "diagnose/names.h"
 #include "live/handler.h"
 #include "live/told.h"
 #include "live/window_commands.h"
@@ -103,8 +104,9 @@ class FedHandler {
     if (takes_more_) handler_.give(event_line("close", here));
     std::string said = handler_.end();
     if (deleted_ == 0) return said;
-    return said + fmt::format("{}{} files of windows were deleted before it read their lines",
-                              said.empty() ? "" : "; ", deleted_);
+    return said + fmt::format("{}{} of windows {} deleted before it read {} lines",
+                              said.empty() ? "" : "; ", diagnose::counted(deleted_, "file"),
+                              deleted_ == 1 ? "was" : "were", deleted_ == 1 ? "its" : "their");
   }
 
  private:
@@ -160,8 +162,9 @@ void feed_window_commands(const RunFiles& run, const std::string& command,
         "tprof: no window had a file: TPROF_WINDOW_FILES=1 and TPROF_SCHEDULE ask for them\n");
   }
   if (windows.deleted() != 0 && !quiet) {
-    fmt::print(stderr, "tprof: --keep-windows: {} older files of windows were deleted\n",
-               text::thousands(windows.deleted()));
+    fmt::print(stderr, "tprof: --keep-windows: {} of windows {} deleted\n",
+               diagnose::counted(windows.deleted(), "older file"),
+               windows.deleted() == 1 ? "was" : "were");
   }
 }
 

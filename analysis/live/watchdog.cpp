@@ -120,6 +120,7 @@ void Watchdog::tell(diagnose::Kind kind, const std::vector<ToTell>& findings) {
   if (watched_.is_ours && nobodys) return;
   told_.insert(kind);
   for (const ToTell& f : findings) watched_.tell(*f.finding);
+  if (watched_.command.empty()) return;
   if (!run_for(watched_.command, findings, mask_)) {
     fmt::print(stderr, "tprof: no process of it runs here, so this was not run: {}\n",
                text::printable(watched_.command));

@@ -1,4 +1,4 @@
-// Looks at a running job again and again, and runs a command for what it finds.
+// Looks at a running job again and again, tells what it finds, and runs a command for it.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ namespace tprof::live {
 struct Watched {
   std::filesystem::path folder;
   job::Choice choice;
-  std::string command;
+  std::string command;  // empty: findings are only told
   std::chrono::nanoseconds stuck_after;
   // Called for each finding before the command is run for it.
   std::function<void(const diagnose::Finding&)> tell;

@@ -34,8 +34,10 @@ Json verdict_of(const Gathered& g) {
 Json unseen_of(const Gathered& g) {
   Json all = Json::array();
   for (const Unseen& u : unseen_by(g)) {
-    all.push_back(
-        {{"what", u.what}, {"n", u.n == 0 ? Json() : Json(u.n)}, {"ranks", u.ranks.str()}});
+    const std::string what = (u.noun.empty() ? "" : u.noun + "s ") + u.what;
+    all.push_back({{"what", what + (u.why.empty() ? "" : ": " + u.why)},
+                   {"n", u.n == 0 ? Json() : Json(u.n)},
+                   {"ranks", u.ranks.str()}});
   }
   return all;
 }

@@ -27,7 +27,9 @@ Json late_of(const Gathered& g);
 
 // What was not seen: a row for each reason, as it stands in the files.
 struct Unseen {
+  std::string noun;  // of what was counted, such as "call"; empty: it was not
   std::string what;
+  std::string why{};    // empty: not known
   std::uint64_t n = 0;  // 0: not counted
   text::Ranks ranks{};
 };

@@ -1,18 +1,23 @@
 // The parts of the page that are of calls and communicators.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <map>
 #include <tuple>
 
 #include "diagnose/names.h"
+#include "interpose/format/ring_file.h"
 #include "job/hosts.h"
 #include "page/data.h"
 #include "page/grid.h"
 #include "report/figures.h"
+#include "report/words.h"
 
 namespace tprof::page {
 namespace {
+
+using diagnose::Say;
 
 constexpr std::size_t kMostOperations = 400;
 constexpr std::size_t kMostHistograms = 40;
@@ -26,6 +31,19 @@ struct Operation {
   double bus_bytes = 0;  // bytes x bus factor
   bool bus = true;
 };
+
+// Returns a reason as findings tell it, or by its name where they have no words for it. `first` is
+// what they say of the first of the names, and the others follow it.
+template <std::size_t n>
+std::string in_words(const std::string& why, const char* const (&names)[n], Say first) {
+  constexpr std::string_view kBefore = "({why}): ";
+  const auto at = std::ranges::find(names, std::string_view(why)) - std::begin(names);
+  if (at == n) return why;
+  const std::string_view text =
+      report::words_of(static_cast<Say>(static_cast<std::ptrdiff_t>(first) + at)).text;
+  const std::size_t found = text.find(kBefore);
+  return found == std::string_view::npos ? why : std::string(text.substr(found + kBefore.size()));
+}
 
 }  // namespace
 
@@ -226,35 +244,43 @@ std::vector<Unseen> unseen_by(const Gathered& g) {
     std::uint64_t n = 0;
     diagnose::Processes processes{};
   };
-  std::map<std::string, Sum> sums;
-  const auto count = [&](const read::Process* p, const std::string& what, std::uint64_t n) {
+  std::map<std::array<std::string, 3>, Sum> sums;  // by noun, what and why
+  const auto count = [&](const read::Process* p, const char* noun, const char* what,
+                         const std::string& why, std::uint64_t n) {
     if (n == 0) return;
-    Sum& sum = sums[what];
+    Sum& sum = sums[{noun, what, why}];
     sum.processes.push_back(p);
     if (p->lane == 0) sum.n = read::saturated_sum(sum.n, n);
   };
   for (const read::Process* p : job.processes) {
-    if (p->end != read::End::closed)
-      sums["its process did not close its file"].processes.push_back(p);
+    if (p->end != read::End::closed) {
+      sums[{"", "its process did not close its file", ""}].processes.push_back(p);
+    }
     if (!p->footer) continue;
     const read::Footer& f = *p->footer;
-    for (const auto& [why, n] : f.dropped) count(p, "calls without an event line: " + why, n);
-    for (const auto& [why, n] : f.ranges_dropped) count(p, "NVTX ranges without a line: " + why, n);
-    for (const auto& [why, n] : f.timing_lost) count(p, "calls without a device time: " + why, n);
-    for (const auto& [why, n] : f.exposure_lost) {
-      count(p, "timed calls whose exposed time is not known: " + why, n);
+    for (const auto& [why, n] : f.dropped) count(p, "call", "without an event line", why, n);
+    for (const auto& [why, n] : f.ranges_dropped) {
+      count(p, "NVTX range", "without a line", why, n);
     }
-    count(p, "steps that ended without a line", f.steps_dropped);
+    for (const auto& [why, n] : f.timing_lost) {
+      count(p, "call", "without a device time",
+            in_words(why, kTimingLostNames, Say::untimed_no_context), n);
+    }
+    for (const auto& [why, n] : f.exposure_lost) {
+      count(p, "call", "without an exposed time",
+            in_words(why, kExposureLostNames, Say::exposure_no_launch), n);
+    }
+    count(p, "step", "without a line", "", f.steps_dropped);
     if (f.missed) {
-      for (const auto& [name, n] : *f.missed) count(p, "calls past the wrappers: " + name, n);
+      for (const auto& [name, n] : *f.missed) count(p, "call", "past the wrappers", name, n);
     }
     for (const read::Noted& n : f.unseen) {
-      sums["may move data unseen: " + n.kind.str()].processes.push_back(p);
+      sums[{"", "may move data unseen", n.kind.str()}].processes.push_back(p);
     }
   }
   std::vector<Unseen> all;
   if (!job.missing.empty()) {
-    all.push_back({"ranks without a trace", job.missing.size(), text::Ranks(job.missing)});
+    all.push_back({"rank", "without a trace", "", job.missing.size(), text::Ranks(job.missing)});
   }
   std::uint64_t calls = 0;
   std::uint64_t timed = 0;
@@ -262,9 +288,10 @@ std::vector<Unseen> unseen_by(const Gathered& g) {
     calls = read::saturated_sum(calls, a.calls);
     timed = read::saturated_sum(timed, a.device_timed);
   }
-  if (timed < calls) all.push_back({"calls that were not timed on the device", calls - timed, {}});
-  for (const auto& [what, sum] : sums)
-    all.push_back({what, sum.n, diagnose::ranks_of(sum.processes)});
+  if (timed < calls) all.push_back({"call", "not timed on the device", "", calls - timed, {}});
+  for (const auto& [is, sum] : sums) {
+    all.push_back({is[0], is[1], is[2], sum.n, diagnose::ranks_of(sum.processes)});
+  }
   return all;
 }
 

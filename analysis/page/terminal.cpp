@@ -19,6 +19,7 @@ constexpr std::size_t kBar = 30;
 constexpr std::size_t kMostBuckets = 5;
 constexpr std::size_t kMostLines = 4;  // of operations
 constexpr std::size_t kMostUnseen = 3;
+constexpr std::size_t kUnseenHang = 16;  // behind its number
 constexpr std::size_t kMostLateShown = 2;
 constexpr std::size_t kMostName = 20;     // characters of a name
 constexpr std::size_t kMostFindings = 2;  // beside the verdict
@@ -72,9 +73,10 @@ std::string step_lines(const Json& step) {
     return wrapped("Step: no steps are known: " + step["why"].get<std::string>() + ".", 2);
   }
   std::string out =
-      fmt::format("Step: {} on average ({} to {}, {} steps)", ns(step["mean_ns"]),
+      fmt::format("Step: {} on average ({} to {}, {} {})", ns(step["mean_ns"]),
                   ns(step["least_ns"]), ns(step["most_ns"]),
-                  of(step["counted"].get<std::uint64_t>(), step["steps"].get<std::uint64_t>()));
+                  of(step["counted"].get<std::uint64_t>(), step["steps"].get<std::uint64_t>()),
+                  step["steps"] == 1 ? "step" : "steps");
   if (!step["exposed_share"].is_null()) {
     out += fmt::format(", {:.1f}% exposed", 100 * step["exposed_share"].get<double>());
   }
@@ -114,8 +116,9 @@ std::string bucket_lines(const Json& buckets) {
   for (std::size_t i = 0; i < std::min(rows.size(), kMostBuckets); ++i) {
     const Json& row = rows[i];
     const auto bytes = row["bytes"].get<std::uint64_t>();
-    out += fmt::format("  {:<10} {:>11} {:>15} calls  {}\n", row["bucket"].get<std::string>(),
+    out += fmt::format("  {:<10} {:>11} {:>15} {:<5}  {}\n", row["bucket"].get<std::string>(),
                        text::bytes(bytes), text::thousands(row["calls"].get<std::uint64_t>()),
+                       row["calls"] == 1 ? "call" : "calls",
                        bar(most == 0 ? 0 : static_cast<double>(bytes) / most));
   }
   if (rows.size() > kMostBuckets) {
@@ -173,9 +176,13 @@ std::string unseen_lines(std::vector<Unseen> all) {
                         [](const Unseen& u) { return !u.what.starts_with("may move data"); });
   std::string out = "Not seen\n";
   for (std::size_t i = 0; i < std::min(all.size(), kMostUnseen); ++i) {
-    const std::string ranks = all[i].ranks.empty() ? "" : "  ranks " + all[i].ranks.str();
-    out += fmt::format("  {:>13} {}\n", all[i].n == 0 ? "" : text::thousands(all[i].n),
-                       cut(all[i].what + ranks, 60));
+    const Unseen& u = all[i];
+    const std::string noun = u.noun.empty() ? "" : u.noun + (u.n == 1 ? " " : "s ");
+    const std::string ranks = u.ranks.empty() ? "" : ", " + diagnose::names_of(u.ranks);
+    const std::string line =
+        fmt::format("  {:>13} {}{}{}{}", u.n == 0 ? "" : text::thousands(u.n), noun, u.what, ranks,
+                    u.why.empty() ? "" : ": " + text::printable(u.why));
+    out += wrapped(line, 3, kUnseenHang);
   }
   if (all.size() > kMostUnseen) out += fmt::format("  and more: on the page\n");
   return out;

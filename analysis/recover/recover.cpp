@@ -162,8 +162,9 @@ Result recover(const fs::path& rank_file, bool force) {
   remove_rings(rank_file, ring->path(), process.header);
   remove_left(snapshot);
   const bool partial = process.end == read::End::partial;
+  const auto lines = lines_in(trace.source.rest);
   return {!partial,
-          fmt::format("recovered: {} lines from the ring file{}", lines_in(trace.source.rest),
+          fmt::format("recovered: {} {} from the ring file{}", lines, lines == 1 ? "line" : "lines",
                       partial ? ", but not all counts had room in it: they are lower bounds" : "")};
 }
 

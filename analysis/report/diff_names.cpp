@@ -31,6 +31,12 @@ std::string number(long double n) {
                                               : fmt::format("{:.4g}", static_cast<double>(n));
 }
 
+// "+50.0% calls", "from 0 to 2 calls": there is no share of nothing.
+std::string change(long double a, long double b, const std::string& what) {
+  if (a != 0) return share(b - a, a) + " " + what + "s";
+  return fmt::format("from 0 to {} {}{}", number(b), what, b == 1 ? "" : "s");
+}
+
 // What of a longer or shorter step is most of it, as far as it is known.
 std::string mostly(const diff::Diff& d) {
   const double all = d.times[0].b - d.times[0].a;
@@ -123,9 +129,9 @@ std::string cell(const diff::Count& c) {
 
 std::string change_of(const diff::CountChange& c) {
   if (!c.only_in.empty()) return "only in " + c.only_in;
-  if (c.a.calls != c.b.calls) return share(c.b.calls - c.a.calls, c.a.calls) + " calls";
-  if (c.a.bytes != c.b.bytes) return share(c.b.bytes - c.a.bytes, c.a.bytes) + " bytes";
-  return share(c.b.elements - c.a.elements, c.a.elements) + " elements";
+  if (c.a.calls != c.b.calls) return change(c.a.calls, c.b.calls, "call");
+  if (c.a.bytes != c.b.bytes) return change(c.a.bytes, c.b.bytes, "byte");
+  return change(c.a.elements, c.b.elements, "element");
 }
 
 bool same(const diff::Diff& d) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "diagnose/names.h"
 #include "report/views.h"
 #include "text/text.h"
 
@@ -120,8 +121,9 @@ std::string notes(const Histogram& h) {
                        thousands(h.all.time.count));
   }
   if (h.on_device && h.shared != 0) {
-    out += fmt::format("  {} calls of groups have their share of the group's time.\n",
-                       thousands(h.shared));
+    out +=
+        fmt::format("  {} of groups {} share of the group's time.\n",
+                    diagnose::counted(h.shared, "call"), h.shared == 1 ? "has its" : "have their");
   }
   return out;
 }

@@ -95,8 +95,9 @@ std::string notes(const Lateness& l) {
         thousands(l.compared), thousands(l.collectives));
   }
   if (l.untimed > 0) {
-    out += fmt::format("  {} calls have no device time: they are not among these.\n",
-                       thousands(l.untimed));
+    out += fmt::format("  {} no device time: {} not among these.\n",
+                       diagnose::counted(l.untimed, "call") + (l.untimed == 1 ? " has" : " have"),
+                       l.untimed == 1 ? "it is" : "they are");
   }
   if (l.stride > 1) {
     out += fmt::format("  One in {} collectives was looked at.\n", l.stride);

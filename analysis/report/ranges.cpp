@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "diagnose/names.h"
 #include "report/json.h"
 #include "report/table.h"
 #include "report/views.h"
@@ -212,18 +213,21 @@ std::string notes(const stats::RangeTotals& totals, bool open, bool told) {
   std::uint64_t beyond = 0;
   for (const auto& [key, total] : totals.ranges) beyond += total.beyond;
   if (beyond != 0) {
+    const bool one = beyond == 1;
     out += fmt::format(
-        "  {} scopes have no line: they are in count, total, mean and max, and not in the calls "
-        "inside; their std and min are not known.\n",
-        thousands(beyond));
+        "  {} {} no line: {} in count, total, mean and max, and not in the calls inside; {} std "
+        "and min are not known.\n",
+        diagnose::counted(beyond, "scope"), one ? "has" : "have", one ? "it is" : "they are",
+        one ? "its" : "their");
   }
   std::uint64_t vague = 0;
   for (const auto& [key, total] : totals.ranges) vague += total.vague;
-  if (vague != 0) out += fmt::format("  {} ranges may hold more calls than shown.\n", vague);
+  if (vague != 0)
+    out += fmt::format("  {} may hold more calls than shown.\n", diagnose::counted(vague, "range"));
   if (!totals.all_lines) out += "  Not every call has a line: the calls inside are lower bounds.\n";
   if (totals.dropped != 0) {
-    out += fmt::format("  {} ranges have no line and are not shown here.\n",
-                       thousands(totals.dropped));
+    out += fmt::format("  {} {} not shown here.\n", diagnose::counted(totals.dropped, "range"),
+                       totals.dropped == 1 ? "has no line and is" : "have no line and are");
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "diagnose/names.h"
 #include "report/figures.h"
 #include "report/views.h"
 #include "text/text.h"
@@ -186,14 +187,15 @@ std::string named(const stats::StepList& steps) {
 std::string how_found(const steps::Found& found) {
   if (found.how == steps::How::none) return "  Not known: " + found.why + ".\n";
   const std::size_t n = found.steps.size();
-  std::string out = found.how == steps::How::mark
-                        ? fmt::format("  {} steps, marked by the program.\n", thousands(n))
-                    : found.whole_steps
-                        ? fmt::format("  {} steps, found from what repeats.\n", thousands(n))
-                        : fmt::format(
-                              "  {} repeats: each is a step, or one micro-batch of a step or of an "
-                              "evaluation; the calls do not tell which.\n",
-                              thousands(n));
+  std::string out =
+      found.how == steps::How::mark
+          ? fmt::format("  {}, marked by the program.\n", diagnose::counted(n, "step"))
+      : found.whole_steps
+          ? fmt::format("  {}, found from what repeats.\n", diagnose::counted(n, "step"))
+          : fmt::format(
+                "  {} repeats: each is a step, or one micro-batch of a step or of an "
+                "evaluation; the calls do not tell which.\n",
+                thousands(n));
   if (found.counted_on) {
     out +=
         "  The program's step numbers begin again: here they are counted on, so that each step has "

@@ -18,13 +18,15 @@ std::span<const Words> words_of_calls() {
        "then is not known}"},
       {Say::unmatched_p2p,
        "communicator {communicator} ({nranks} ranks): {from} sent {sent} to {to} in {sends:,} "
-       "calls of ncclSend, which called ncclRecv from it {receives:,} times for {received}: "
+       "{sends?call|calls} of ncclSend, which called ncclRecv from it {receives:,} "
+       "{receives?time|times} for {received}: "
        "{function} {seq} has no other end",
        "every ncclSend needs an ncclRecv of the same count and type on the other rank, in the same "
        "order"},
       {Say::p2p_sizes,
        "communicator {communicator} ({nranks} ranks): {from} sent {sent} to {to} in {sends:,} "
-       "calls of ncclSend, which called ncclRecv from it {receives:,} times for {received}",
+       "{sends?call|calls} of ncclSend, which called ncclRecv from it {receives:,} "
+       "{receives?time|times} for {received}",
        "every ncclSend needs an ncclRecv of the same count and type on the other rank, in the same "
        "order"},
       {Say::totals_unmatched,
@@ -36,7 +38,8 @@ std::span<const Words> words_of_calls() {
       {Say::unfinished, "{who}: calls never returned ({calls})"},
       {Say::counted_names, "{n:,} {name}"},
       {Say::call,
-       "{function} of {count:,} {dtype}[, {reduce}][, {collective?root|peer} {peer}]{captured?, "
+       "{function} of {count:,} {dtype}{bytes?s|}[, {reduce}][, {collective?root|peer} "
+       "{peer}]{captured?, "
        "captured into a graph|}[, at {at}]"},
       {Say::launch, "{function}{captured?, captured into a graph|}[, at {at}]"},
   };

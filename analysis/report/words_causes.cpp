@@ -57,13 +57,14 @@ std::span<const Words> words_of_causes() {
        "prefetch them: backward_prefetch and forward_prefetch in FSDP1, "
        "set_modules_to_forward_prefetch and its twin for backward in FSDP2"},
       {Say::blocking_h2d,
-       "{calls:,} copies to the device of {bytes} on average make the program wait in the middle "
-       "of "
-       "each step: without them it would be {share} shorter",
+       "{calls:,} {calls?copy|copies} to the device of {bytes} on average {calls?makes|make} the "
+       "program wait in the middle of each step: without {calls?it|them} it would be {share} "
+       "shorter",
        "copy from pinned memory with non_blocking=True, or make the tensors on the device"},
       {Say::blocking_d2h,
-       "{calls:,} copies from the device of {bytes} on average make the program wait in the middle "
-       "of each step: without them it would be {share} shorter",
+       "{calls:,} {calls?copy|copies} from the device of {bytes} on average {calls?makes|make} the "
+       "program wait in the middle of each step: without {calls?it|them} it would be {share} "
+       "shorter",
        ".item(), print and .cpu() of a tensor do so: do them once a step, or rarely"},
       {Say::gathered_again, "all-gathers of the backward pass are exposed for {share} of a step",
        "reshard_after_forward=False (ZeRO-2) saves them where there is memory for it"},
@@ -77,7 +78,8 @@ std::span<const Words> words_of_causes() {
        "communication is in float32: in bfloat16 a step would be up to {share} shorter",
        "MixedPrecision(param_dtype, reduce_dtype) in FSDP1, MixedPrecisionPolicy in FSDP2"},
       {Say::long_steps,
-       "{steps:,} of {of_steps:,} steps take far longer than the others{host? on the hosts|}, up "
+       "{steps:,} of {of_steps:,} steps {steps?takes|take} far longer than the others{host? on the "
+       "hosts|}, up "
        "to "
        "{longest} where the usual step takes {usual}[: that is {share} on each step]",
        "{host?the hosts may wait there for their devices, which they ran ahead of; "

@@ -21,27 +21,33 @@ std::span<const Words> words_of_files() {
        "a total is larger than 64 bits can hold: what is given as {most:,} is a lower bound",
        "if that can't be, a rank file is damaged: summary --per-rank tells which"},
       {Say::dropped,
-       "{lines:,} counted events of {who} have no line in the timeline (by reason: {reasons})",
+       "{lines:,} counted {lines?event|events} of {who} {lines?has|have} no line in the timeline "
+       "(by reason: {reasons})",
        kMoreRoom},
       {Say::dropped_ranges,
-       "{lines:,} NVTX ranges of {who} have no line in the timeline (by reason: {reasons})",
+       "{lines:,} NVTX {lines?range|ranges} of {who} {lines?has|have} no line in the timeline (by "
+       "reason: {reasons})",
        kMoreRoom},
       {Say::window_alone, "{who}: the file of a window alone: the counts are those of its lines",
        "the rank file has those of the whole run: {rank_file}"},
       {Say::missing_windows,
-       "{who}: {missing:,} of {all:,} files of windows are not here: their lines are in nothing "
+       "{who}: {missing:,} of {all:,} files of windows {missing?is|are} not here: "
+       "{missing?its|their} lines are in nothing "
        "that is made of lines; the counts are those of the whole run"},
       {Say::seq_gap,
        "{who}: communicator {communicator}: of its collectives, although no line was dropped, "
-       "{collectives:,} have {gap?no line|two lines}[, the first of them {first}]",
+       "{collectives:,} {collectives?has|have} {gap?no line|two lines}[, the first of them "
+       "{first}]",
        "was the file edited or cut together? The counts come from the ledger and stand"},
       {Say::ledger_decreased, "{who}: a later ledger says less than an earlier one, in {file}",
        "was the file edited or cut together? Its totals are not to be trusted"},
       {Say::fewer_collectives,
-       "the ledger at byte {offset} says {now} collectives of communicator {comm}, one before it "
+       "the ledger at byte {offset} says {now} {now?collective|collectives} of communicator "
+       "{comm}, one before it "
        "{before}"},
       {Say::fewer_calls,
-       "the ledger at byte {offset} says {now} calls of {function} ({dtype}, communicator {comm}, "
+       "the ledger at byte {offset} says {now} {now?call|calls} of {function} ({dtype}, "
+       "communicator {comm}, "
        "size class {bytes_class}, mode {mode}), one before it {before}"},
       {Say::ledger_lines, "{who}: ledger and event lines disagree although no line was dropped",
        "was the file edited or cut together? If not, this is a bug in tprof: please report it with "
@@ -49,48 +55,61 @@ std::span<const Words> words_of_files() {
       {Say::sums_differ,
        "{captured?captured |}{function} of {dtype}[ on communicator {communicator}]: the ledger "
        "has {ledger}; the lines {lines}"},
-      {Say::sums, "{calls:,} calls, {bytes:,} bytes[, {unfinished} unfinished]"},
+      {Say::sums,
+       "{calls:,} {calls?call|calls}, {bytes:,} {bytes?byte|bytes}[, {unfinished} unfinished]"},
       {Say::clock_step,
        "the wall clock of {host} ({who}) was set {back?back|forward} by {by} between {from} and "
        "{to}",
        "times of this host before and after it do not compare with other hosts' times: keep the "
        "clocks with chrony or ntpd, and set them before the job starts"},
-      {Say::untimed, "{calls:,} calls of {who} have no device time ({why})"},
+      {Say::untimed,
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why})"},
       {Say::exposure_unknown,
        "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why})"},
       {Say::untimed_no_context,
-       "{calls:,} calls of {who} have no device time ({why}): no CUDA context could be asked, or "
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): no CUDA "
+       "context could be asked, or "
        "the stream was capturing"},
       {Say::untimed_no_pair,
-       "{calls:,} calls of {who} have no device time ({why}): all pairs of events (places for "
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): all pairs "
+       "of events (places for "
        "calls, by CUPTI) were in use",
        "time fewer of them: TPROF_TIMING=events:16 takes one of 16"},
       {Say::untimed_mixed,
-       "{calls:,} calls of {who} have no device time ({why}): with calls of other kinds in one "
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): with calls "
+       "of other kinds in one "
        "group or batch they have one time"},
       {Say::untimed_in_progress,
-       "{calls:,} calls of {who} have no device time ({why}): NCCL was still enqueueing them when "
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): NCCL was "
+       "still enqueueing them when "
        "they returned"},
       {Say::untimed_sync,
-       "{calls:,} calls of {who} have no device time ({why}): the host waits for a synchronous "
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): the host "
+       "waits for a synchronous "
        "copy, so its time is the host's"},
       {Say::untimed_unread,
-       "{calls:,} calls of {who} have no device time ({why}): they were not through when the "
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): they were "
+       "not through when the "
        "process ended, or the device's times over"},
       {Say::untimed_device,
-       "{calls:,} calls of {who} have no device time ({why}): the driver refused to time them"},
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): the driver "
+       "refused to time them"},
       {Say::untimed_no_record,
-       "{calls:,} calls of {who} have no device time ({why}): CUPTI has no record of them",
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): CUPTI has "
+       "no record of them",
        "try TPROF_TIMING=events"},
       {Say::untimed_impossible,
-       "{calls:,} calls of {who} have no device time ({why}): CUPTI told times that can't be",
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): CUPTI told "
+       "times that can't be",
        "try TPROF_TIMING=events"},
       {Say::untimed_tool,
-       "{calls:,} calls of {who} have no device time ({why}): the program wanted CUPTI for itself "
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): the program "
+       "wanted CUPTI for itself "
        "before they were read",
        "time without that tool, or with TPROF_TIMING=events"},
       {Say::untimed_order,
-       "{calls:,} calls of {who} have no device time ({why}): the call before each on its "
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): the call "
+       "before each on its "
        "communicator was on another stream, and its end is not known"},
       {Say::exposure_no_launch,
        "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why}): no kernel "

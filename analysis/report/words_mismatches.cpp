@@ -15,10 +15,12 @@ std::span<const Words> words_of_mismatches() {
       {Say::part_within, "they part at one of the collectives {from} to {to}"},
       {Say::difference, "{first?first|a} difference: collective {seq}"},
       {Say::issued,
-       "{who} issued {collectives:,} collectives as {others|the others} did, but not the same "
+       "{who} issued {collectives:,} {one?collective|collectives} as {others|the others} did, but "
+       "not the same "
        "ones"},
       {Say::issued_others,
-       "{who} issued {collectives:,}[ to {most:,}] collectives, {others|the others} {theirs:,}"},
+       "{who} issued {collectives:,}[ to {most:,}] {one?collective|collectives}, {others|the "
+       "others} {theirs:,}"},
       {Say::did_not_call, "as collective {seq}, {who} did not call what {others} called"},
       {Say::counted_calls,
        "{who}: {calls:,} {function} of {dtype} {size}[ with counts that add up to {count:,}], "

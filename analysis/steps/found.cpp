@@ -263,8 +263,8 @@ std::optional<Found> written(const std::vector<std::pair<const Process*, const C
   number_marks(found);
   if (!lost.empty()) found.unknown.push_back(names(lost) + ": calls of some steps may be missing");
   if (dropped != 0) {
-    found.unknown.push_back(fmt::format("{}: {} steps ended without a line", names(without_line),
-                                        text::thousands(dropped)));
+    found.unknown.push_back(fmt::format("{}: {} {} ended without a line", names(without_line),
+                                        text::thousands(dropped), dropped == 1 ? "step" : "steps"));
   }
   if (launches != 0) found.unknown.push_back("calls that CUDA graphs replayed are in no step");
   return found;

@@ -66,6 +66,37 @@ def test_what_is_planted_is_named_and_nothing_else(cause, part, tmp_path):
     assert said.startswith(part)
 
 
+def test_gathers_that_a_run_leaves_out_are_told_by_a_budget_of_another(tmp_path, monkeypatch):
+    monkeypatch.setitem(causes.CAUSES, "nothing", lambda plan, rng: causes.Truth(None))
+    monkeypatch.setitem(causes.WITHOUT, "nothing", causes.WITHOUT["gather_twice"])
+    job(tmp_path / "twice", "fsdp", "gather_twice")
+    job(tmp_path / "once", "fsdp", "nothing")
+    said = {}
+    for good, now in (("twice", "once"), ("once", "twice")):
+        assert tprof("budget", tmp_path / good, "--write", tmp_path / f"{good}.json").returncode == 0
+        code, report = told("budget", tmp_path / now, "--budget", tmp_path / f"{good}.json")
+        assert code == 1
+        (said[now],) = report["explained_by"]
+    how = "each unit is gathered {} as often as in the budget: reshard_after_forward?"
+    assert said == {"once": how.format("half"), "twice": how.format("twice")}
+
+
+def test_calls_and_bytes_of_gathers_are_held_against_the_budget_together(tmp_path):
+    """All units are gathered twice, so no smaller number of bytes will do, though it would with fewer calls."""
+    folder = tmp_path / "job"
+    model = job(folder, "fsdp")
+    root = model.params  # units are alike: one is taken for the root
+    for params, within in ((model.layers * root, True), (model.layers * root + root // 4, False)):
+        options = ["--model", "fsdp", "--params", params, "--layers", model.layers - 1, "--root-params", root,
+                   "--micro-batches", model.micro_batches]  # fmt: skip
+        _, report = told("budget", folder, *options)
+        gathers = next(row for row in report["rows"] if row["bucket"] == "ALLGATHER")
+        assert gathers["calls"] == gathers["calls_per_step"]["max"]
+        assert gathers["bytes"] >= model.micro_batches * (2 * params - root) * 2  # of bfloat16, with the fewest calls
+        assert gathers["within"] is within
+        assert (gathers["bytes"] >= gathers["bytes_per_step"]["min"]) is within
+
+
 def without_lines(folder):
     """Leaves what is there if nobody wants event lines, nor steps."""
     for file in folder.iterdir():

@@ -99,7 +99,7 @@ def test_links_in_a_circle_are_no_output(traces, tmp_path):
     (tmp_path / "b.json").symlink_to("a.json")
     done = merge_into(traces, tmp_path / "a.json")
     assert done.returncode == 2
-    assert done.stderr.decode() == f"tprof: {tmp_path}/a.json: Too many levels of symbolic links\n"
+    assert done.stderr.decode() == f"tprof: {tmp_path}/a.json: can't be written: Too many levels of symbolic links\n"
     assert (tmp_path / "a.json").is_symlink()
 
 
@@ -107,7 +107,7 @@ def test_a_folder_is_no_output(traces, tmp_path):
     (tmp_path / "folder").mkdir()
     done = merge_into(traces, tmp_path / "folder")
     assert done.returncode == 2
-    assert done.stderr.decode() == f"tprof: {tmp_path}/folder: Is a directory\n"
+    assert done.stderr.decode() == f"tprof: {tmp_path}/folder: can't be written: Is a directory\n"
 
 
 def test_anonymized_copies_are_no_standard_output(traces, tmp_path):

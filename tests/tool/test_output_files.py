@@ -31,6 +31,32 @@ def test_merge_replaces_no_rank_file(traces):
     assert content(traces) == before
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["merge", "-o", "x.json.gz"],
+        ["report", "-o", "x.html"],
+        ["export", "--sqlite", "x.db"],
+        ["export", "--csv", "x"],
+        ["budget", "--steps", "1", "--write", "x.json"],
+        ["metrics", "--textfile", "x.prom"],
+    ],
+)
+def test_what_was_given_is_named_and_not_where_it_is_written_first(words, traces, tmp_path):
+    """Nobody can make files in /proc, root neither."""
+    missing = tmp_path / "no/such"
+    why = {
+        missing: f"there is no folder {missing}: make it, or give another name",
+        "/proc": "No such file or directory: give a name in a folder that you may write to",
+    }
+    for folder, reason in why.items():
+        command, *options, name = words
+        done = tprof(command, traces, *options, f"{folder}/{name}")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"tprof: {folder}/{name}: can't be written: {reason}\n"
+    assert not missing.parent.exists()
+
+
 @pytest.mark.parametrize("text", ["notes of mine\n", "{}", "[\n]\n"])
 def test_merge_replaces_nothing_else_of_the_users(traces, tmp_path, text):
     file = tmp_path / "out.json"

@@ -57,6 +57,16 @@ def test_the_command_gets_the_preload_and_its_folder(bench):
     assert seen["TPROF_RUN_ID"]
 
 
+def test_a_folder_that_can_not_be_made_is_one_line(bench):
+    """Nobody can make files in /proc, root neither."""
+    (bench / "work/file").touch()
+    reasons = {"/proc/foo": "No such file or directory", "file": "Not a directory", "file/a": "Not a directory"}
+    for folder, reason in reasons.items():
+        done = run(bench, "--out", folder, "--", "env")
+        line = f"tprof: {folder}: no folder for the traces can be made there ({reason}): give one that can with --out DIR"
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", line + "\n")
+
+
 def test_a_preload_of_the_user_stays_behind_ours(bench):
     seen = variables(run(bench, "--", "env", env=plain_environment(LD_PRELOAD="libm.so.6")))
     assert seen["LD_PRELOAD"] == f"{bench}/bin/libtprof.so:libm.so.6"

@@ -5,6 +5,7 @@ import json
 import re
 import signal
 
+import pytest
 from lib import jobs, live, runs
 from lib.build import GOLDEN
 from lib.launch import running, start
@@ -29,6 +30,17 @@ def by_rank(text):
 
 def test_an_empty_folder_is_said_to_be_waited_at(tmp_path):
     for command in (["tail", tmp_path], ["watch", tmp_path, "--exec", "true"]):
+        with live.tool(*command) as waits:
+            said = waits.stderr.readline()
+            waits.send_signal(signal.SIGINT)
+            waits.communicate(timeout=runs.TIME_LIMIT_S)
+        assert f"{tmp_path}: no rank files yet; waiting for a job that writes there" in said
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "x.json", "rank-00000.json"])
+def test_a_file_that_is_no_trace_is_nothing_to_wait_for(name, tmp_path):
+    (tmp_path / name).write_text("no trace\n")
+    for command in (["tail", tmp_path], ["watch", tmp_path]):
         with live.tool(*command) as waits:
             said = waits.stderr.readline()
             waits.send_signal(signal.SIGINT)

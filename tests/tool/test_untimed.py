@@ -18,12 +18,12 @@ REASONS = list(FOOTER["properties"]["timing_lost"]["properties"])
 def lost(tmp_path):
     """Returns lost({rank: {reason: calls}}), which gives the folder of a job of two whose footers say so."""
 
-    def make(by_rank):
+    def make(by_rank, what="timing_lost"):
         generate(tmp_path / "job", 2, 12)
         for rank, reasons in by_rank.items():
             file = tmp_path / f"job/rank-{rank:05}.json"
             before = file.read_text()
-            text = before.replace('"self_cost_ns"', f'"timing_lost":{json.dumps(reasons)},"self_cost_ns"')
+            text = before.replace('"self_cost_ns"', f'"{what}":{json.dumps(reasons)},"self_cost_ns"')
             assert text != before
             file.write_text(text)
         return tmp_path / "job"
@@ -39,7 +39,7 @@ def said(folder):
         for finding in json.loads(tprof(command, "--json", folder).stdout)["findings"]:
             if finding["kind"] == "untimed":
                 assert finding["severity"] == "note" and finding["text"] in text
-                calls, why = re.match(r"([\d,]+) calls of .* have no device time \((\w+)\)", finding["text"]).groups()
+                calls, why = re.match(r"([\d,]+) calls? of .* ha(?:ve|s) no device time \((\w+)\)", finding["text"]).groups()
                 found[why] = (int(calls.replace(",", "")), finding["ranks"])
         yield command, found
 
@@ -66,3 +66,27 @@ def test_a_reason_that_is_not_known_is_told_by_its_name(lost):
 def test_where_all_were_timed_nothing_is_said(lost):
     for command, found in said(lost({})):
         assert found == {}, command
+
+
+@pytest.mark.parametrize(
+    ("what", "reason", "said"),
+    [
+        ("timing_lost", "sync", "without a device time, {}: the host waits for a synchronous copy, so its time is the host's"),
+        ("exposure_lost", "host_late",
+         "without an exposed time, {}: a stream ran dry at an unknown moment, since the host came late with its next launch"),
+        ("exposure_lost", "moonlight", "without an exposed time, {}: moonlight"),
+    ],
+)  # fmt: skip
+def test_the_report_has_the_reason_in_words_of_one_call_and_of_more(what, reason, said, lost):
+    one = ({1: {reason: 1}}, "1 call", "rank 1")
+    more = ({0: {reason: 999}, 1: {reason: 2}}, "1,001 calls", "ranks 0,1")
+    for by_rank, counted, ranks in (one, more):
+        text = tprof("report", lost(by_rank, what)).stdout
+        unseen = text.split("\nNot seen\n")[1].split("\nNext:")[0]
+        assert f"{counted} {said.format(ranks)}" in " ".join(unseen.split()), text
+        assert all(len(line) <= 80 for line in unseen.splitlines()), text
+
+
+def test_one_call_is_told_as_one(lost):
+    text = tprof("check", lost({1: {"sync": 1}})).stdout
+    assert "1 call of rank 1 has no device time (sync)" in text

@@ -45,6 +45,14 @@ def test_a_command_for_no_process_gets_all_of_a_kind_at_once(tmp_path):
     assert "no process of it runs here" in done.stderr and " ran\n" not in done.stdout
 
 
+def test_without_a_command_it_says_what_it_finds(tmp_path):
+    start([*live.TRAINER, "50"], tmp_path, STANDIN_DIE="1:ncclReduceScatter:25")
+    alone = tprof("watch", tmp_path / "traces")
+    with_one = tprof("watch", tmp_path / "traces", "--exec", "true")
+    assert (alone.returncode, alone.stdout, alone.stderr) == (1, with_one.stdout, "")
+    assert alone.stdout.count("rank 1") > tprof("check", tmp_path / "traces").stdout.count("rank 1") > 0
+
+
 def test_a_healthy_job_gets_none_from_before_its_beginning_to_its_end(tmp_path):
     """Its ranks come one after the other, and wait for each other."""
     traces, log = tmp_path / "traces", tmp_path / "log"

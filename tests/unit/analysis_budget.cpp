@@ -101,6 +101,48 @@ TEST_CASE("FSDP2's shards of GPT-2 are padded by rows, which a tolerance allows 
   CHECK(of(model, Bucket::RESHARDING).bytes.holds(scattered));
 }
 
+TEST_CASE("a gather beyond the fewest has to bring the root's bytes", "[budget]") {
+  const auto within = [](double calls, double elements, double tolerance = 0) {
+    Figures figures = fsdp_figures();
+    figures[key(Bucket::ALLGATHER)] = {calls, elements * 4, elements};
+    Model model = toy(Way::fsdp);
+    model.tolerance = tolerance;
+    return compared(model, figures).within;
+  };
+  CHECK(within(5, 13280));
+  CHECK(within(6, 13280 + 416));
+  CHECK(within(5.5, 13280 + 208));      // in every other step
+  CHECK_FALSE(within(6, 13280));        // a stray one of nothing
+  CHECK_FALSE(within(6, 13280 + 100));  // or of something else
+  CHECK_FALSE(within(5, 13280 + 416));
+  CHECK(within(6, 13280 + 300, 0.01));
+
+  Figures stray = fsdp_figures();
+  stray[key(Bucket::ALLGATHER)] = {6, (13280 + 100) * 4, 13280 + 100};
+  CHECK(why(toy(Way::fsdp), stray) ==
+        "ALLGATHER: 6 calls with 52.27 KiB a step, where 5 with 51.88 KiB or 6 with 53.50 KiB were "
+        "expected, and no known mistake explains it");
+}
+
+TEST_CASE("gathers of what is padded are told as the gradients of it", "[budget]") {
+  // 100 elements of padding, 60 of them the root's: 2 x (6,848 + 100) less the root's 416 + 60.
+  Figures padded = {{key(Bucket::ALLGATHER), {5, 13420 * 4, 13420}},
+                    {key(Bucket::RESHARDING), {3, 6948 * 4, 6948}}};
+  CHECK(has(why(toy(Way::fsdp), padded), "FSDP2's shards are padded by rows"));
+  padded[key(Bucket::ALLGATHER)] = {5, 13700 * 4, 13700};
+  CHECK(compared(toy(Way::fsdp), padded).sentences.size() == 2);
+}
+
+TEST_CASE("a difference from a range has both its ends", "[budget]") {
+  Model model = toy(Way::fsdp);
+  model.root_params = -1;  // 6,848 to 13,696 elements, and what is padded
+  Figures figures = fsdp_figures();
+  figures[key(Bucket::ALLGATHER)] = {5, 4 * 5824, 5824};  // 4 KiB less than the least
+  CHECK(has(why(model, figures), "ALLGATHER: 4.00 KiB to 31.12 KiB a step less than expected"));
+  figures[key(Bucket::ALLGATHER)] = {7, 4 * 13280, 13280};
+  CHECK(has(why(model, figures), "ALLGATHER: 1 to 2 calls a step more than expected"));
+}
+
 TEST_CASE("micro-batches gather each, and reduce once or each", "[budget]") {
   Model model = toy(Way::fsdp);
   model.micro_batches = 4;
@@ -304,6 +346,27 @@ TEST_CASE("a budget that was written says the same when it is read", "[budget]")
         std::vector<std::string>{
             "ALLGATHER moves float64 where float32 was expected: 2 times the bytes",
             "RESHARDING moves float64 where float32 was expected: 2 times the bytes"});
+}
+
+TEST_CASE("gathers for the backward pass that are gone are told without a model", "[budget]") {
+  const auto measured = [](double calls, double elements) {
+    Figures figures = fsdp_figures();
+    figures[key(Bucket::ALLGATHER)] = {calls, elements * 4, elements};
+    return Measured{.from = Measured::From::lines, .steps = 4, .groups = {{{0}, figures}}};
+  };
+  const auto said = [](const Measured& good, const Measured& now) {
+    return compare(now, of_run(good, 0, 1)).sentences;
+  };
+  const Measured off = measured(3, 6848);
+  CHECK(said(measured(5, 13280), off) ==
+        std::vector<std::string>{
+            "each unit but one (the root) is gathered half as often as in the budget, and kept for "
+            "the backward pass: reshard_after_forward is off"});
+  CHECK(said(measured(6, 13696), off) ==
+        std::vector<std::string>{
+            "each unit is gathered half as often as in the budget: reshard_after_forward?"});
+  CHECK(has(said(measured(5, 13280), measured(3, 6000)).at(0), "no known mistake explains it"));
+  CHECK(has(said(off, measured(5, 13280)).at(0), "reshard_after_forward is on"));
 }
 
 TEST_CASE("a budget by hand may have few limits, and no misspelt ones", "[budget]") {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "catch2.h"
+#include "report/diff_names.h"
 #include "stats/difference.h"
 
 using namespace tprof::stats;
@@ -129,4 +130,20 @@ TEST_CASE("the same job on another day is no change") {
     changed += std::abs(d->b - d->a) > d->noise(10) ? 1 : 0;
   }
   CHECK(changed <= 3);  // a thousandth
+}
+
+TEST_CASE("a change from nothing has no share, and is said in numbers") {
+  using tprof::diff::Count;
+  const auto said = [](const Count& a, const Count& b) {
+    tprof::diff::CountChange change;
+    change.a = a;
+    change.b = b;
+    return tprof::report::change_of(change);
+  };
+  CHECK(said({.calls = 0}, {.calls = 2, .bytes = 64}) == "from 0 to 2 calls");
+  CHECK(said({.calls = 0}, {.calls = 1, .bytes = 64}) == "from 0 to 1 call");
+  CHECK(said({.calls = 0}, {.calls = 0.5L}) == "from 0 to 0.5 calls");
+  CHECK(said({.calls = 2}, {.calls = 2, .bytes = 2048}) == "from 0 to 2,048 bytes");
+  CHECK(said({.calls = 2}, {.calls = 3}) == "+50.0% calls");
+  CHECK(said({.calls = 2}, {.calls = 0}) == "-100.0% calls");
 }
