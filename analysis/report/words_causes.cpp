@@ -56,6 +56,12 @@ std::span<const Words> words_of_causes() {
        "earlier, they would make a step {share} shorter",
        "prefetch them: backward_prefetch and forward_prefetch in FSDP1, "
        "set_modules_to_forward_prefetch and its twin for backward in FSDP2"},
+      {Say::gathers_behind,
+       "each step makes {calls:,} {calls?all-gather|all-gathers} of {bytes}{calls?| on average} "
+       "behind its backward pass, where FSDP needs none: without {calls?it|them} it would be "
+       "{share} shorter",
+       "look for full_tensor(), summon_full_params(), a full state_dict or all_gather in the loop: "
+       "do it every N steps, or compute on the shards and reduce the result"},
       {Say::blocking_h2d,
        "{calls:,} {calls?copy|copies} to the device of {bytes} on average {calls?makes|make} the "
        "program wait in the middle of each step: without {calls?it|them} it would be {share} "

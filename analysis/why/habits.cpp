@@ -3,10 +3,9 @@
 #include <algorithm>
 
 #include "why/causes.h"
-#include "why/numbers.h"
+#include "why/habit.h"
 
 namespace tprof::why {
-namespace {
 
 using diagnose::Bytes;
 using diagnose::Finding;
@@ -15,19 +14,6 @@ using diagnose::Kind;
 using diagnose::Ns;
 using diagnose::Percent;
 
-// A figure of each rank and step. The slowest rank shows the least of what is waited for, so a low
-// one of the ranks tells what all would gain.
-template <typename Of>
-double of_a_step(const Evidence& e, Of&& of) {
-  std::vector<double> each;
-  for (const RankFacts& facts : e.times.facts) {
-    if (facts.steps == 0) continue;
-    each.push_back(static_cast<double>(of(facts)) / static_cast<double>(facts.steps));
-  }
-  return quantile(each, 0.05);
-}
-
-// No communication less makes a step shorter than its slowest host needs for it.
 double within_hosts_lead(const Evidence& e, double ns) {
   std::vector<double> of_ranks;
   for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
@@ -45,6 +31,8 @@ void tell(const Evidence& e, Kind kind, double ns, diagnose::Values values, Find
   Finding& f = add(found, kind, e.times.ranks, std::move(values));
   f.cost = cost_of(e, ns, ns / 4);
 }
+
+namespace {
 
 // The operation with which gradients are reduced: all-reduce where nothing is reduce-scattered, and
 // where hardly anything is all-reduced outside of the backward pass, as tensor parallelism does.

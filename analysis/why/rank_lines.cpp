@@ -29,15 +29,19 @@ RankLines::RankLines(const read::Process& rank, std::vector<Step> steps, RankFac
     : Collector(rank), steps_(std::move(steps)), facts_(facts), came_(came) {}
 
 bool RankLines::room() {
-  too_many_ =
-      too_many_ ||
-      collectives_.size() + copies_.size() + computes_.size() + unsure_.size() >= kMostLines;
+  too_many_ = too_many_ || collectives_.size() + shards_.size() + copies_.size() +
+                                   computes_.size() + unsure_.size() >=
+                               kMostLines;
   return !too_many_;
 }
 
 void RankLines::call(const read::Event& e) {
-  if (e.unfinished || e.failed || e.captured || !blocks(e) || !room()) return;
-  copies_.push_back({{e.ts_ns, e.ts_ns + e.dur_ns}, e.bucket == Bucket::H2D, e.bytes});
+  if (e.unfinished || e.failed || e.captured || !room()) return;
+  if (e.numbered && (e.bucket == Bucket::ALLGATHER || e.bucket == Bucket::RESHARDING)) {
+    shards_.push_back({e.comm.value_or(0), e.seq, e.count, e.bytes});
+  }
+  if (blocks(e))
+    copies_.push_back({{e.ts_ns, e.ts_ns + e.dur_ns}, e.bucket == Bucket::H2D, e.bytes});
 }
 
 void RankLines::device_time(const read::DeviceTime& t) {
@@ -55,6 +59,8 @@ void RankLines::device_time(const read::DeviceTime& t) {
        .thread = t.thread,
        .comm = *t.comm,
        .bucket = *came_.bucket,
+       .seq = t.seq.value_or(UINT64_MAX),
+       .calls = t.calls,
        .receives = t.name == "ncclRecv",
        .step = SIZE_MAX});
 }
@@ -87,14 +93,18 @@ void RankLines::end() {
       facts_.steps += s.counts ? 1 : 0;
     }
     find_unmet(waits);
-    count_exposed(either(computes_, waits));
+    const Spans hiding = either(computes_, waits);
+    mark_behind();
+    count_exposed(hiding);
     count_gathers();
     const Spans works = either(either(communicates, computes_), unsure_);
+    count_behind(hiding, works);
     count_blocking(works);
     find_hosts_lead(works);
   }
   // {} would keep their room, of all ranks.
   collectives_ = std::vector<Collective>();
+  shards_ = std::vector<Shard>();
   copies_ = std::vector<Copy>();
   computes_ = Spans();
   unsure_ = Spans();
@@ -242,8 +252,9 @@ void RankLines::count_exposed(const Spans& hiding) {
     all.ns += ns;
     if (now) all.backward_ns += ns;
     if (now) all.backward_transfer_ns += to - from;
-    // It came to its turn when the call before it was over.
-    if (from - was_free < kAtOnceNs) all.queued_ns += ns;
+    // It came to its turn when the call before it was over. What is behind the backward pass comes
+    // one after the other anyway.
+    if (!c.behind && from - was_free < kAtOnceNs) all.queued_ns += ns;
     // A pass counts once it reduces something.
     const bool reduces = c.bucket == Bucket::RESHARDING || c.bucket == Bucket::ALLREDUCE;
     if (!now || c.step != comm.step) comm.reduced = false;
@@ -254,7 +265,7 @@ void RankLines::count_exposed(const Spans& hiding) {
 }
 
 // The communicator's calls in order, and when it was free for an all-gather: the union of these
-// calls.
+// calls. Behind the backward pass there is nothing left to prefetch for.
 void RankLines::count_gathers() {
   std::map<std::int64_t, std::vector<const Collective*>> of_comms;
   for (const Collective& c : collectives_) of_comms[c.comm].push_back(&c);
@@ -263,7 +274,7 @@ void RankLines::count_gathers() {
     Spans taken;
     for (const Collective* c : calls) {
       taken.push_back(c->on_device);
-      if (c->bucket == Bucket::ALLGATHER) lengths.push_back(c->on_device.ns());
+      if (c->bucket == Bucket::ALLGATHER && !c->behind) lengths.push_back(c->on_device.ns());
     }
     if (lengths.empty()) continue;
     join(taken);
@@ -283,7 +294,7 @@ void RankLines::count_gathers() {
       // The first of a step needs the weights that the step before has updated.
       const bool first = std::exchange(step, c->step) != c->step;
       const std::int64_t before = std::exchange(gathered, to);
-      if (first || c->step == SIZE_MAX || !steps_[c->step].counts) continue;
+      if (first || c->behind || c->step == SIZE_MAX || !steps_[c->step].counts) continue;
       const std::int64_t exposed = to - from - computing(from, to);
       // While the device computed and nothing else was on the communicator, it could have run.
       const std::int64_t room =

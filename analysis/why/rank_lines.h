@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "collect/lines.h"
@@ -50,8 +51,18 @@ class RankLines : public collect::Collector {
     std::int64_t thread;
     std::int64_t comm;
     Bucket bucket;
-    bool receives;     // from one other rank
-    std::size_t step;  // in which it was called; SIZE_MAX: in none
+    std::uint64_t seq;  // of the first, if they are several that were timed together
+    std::uint64_t calls;
+    bool receives;        // from one other rank
+    std::size_t step;     // in which it was called; SIZE_MAX: in none
+    bool behind = false;  // an all-gather behind the last backward pass of its step
+  };
+  // What a line of a device time does not have of an all-gather or reduce-scatter.
+  struct Shard {
+    std::int64_t comm;
+    std::uint64_t seq;
+    std::uint64_t count;  // API argument
+    std::uint64_t bytes;
   };
   struct Copy {
     Span call;
@@ -66,12 +77,17 @@ class RankLines : public collect::Collector {
   void find_hosts_lead(const Spans& works);
   void count_exposed(const Spans& hiding);
   void count_gathers();
+  void mark_behind();
+  void count_behind(const Spans& hiding, const Spans& works);
+  std::vector<const Collective*> not_needed(std::span<const Collective> step) const;
+  const Shard* shard_of(const Collective& c) const;
   void count_blocking(const Spans& works);
 
   std::vector<Step> steps_;
   RankFacts& facts_;
   const CameLines& came_;
   std::vector<Collective> collectives_;
+  std::vector<Shard> shards_;
   std::vector<Copy> copies_;
   Spans computes_;
   Spans unsure_;

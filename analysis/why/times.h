@@ -56,6 +56,16 @@ struct Exposed {
   std::int64_t backward_transfer_ns = 0;  // their whole time, exposed or not
 };
 
+// All-gathers behind the backward pass of steps of sharded training, of those steps that make them
+// as most do: see rank_lines_behind.cpp.
+struct Behind {
+  std::uint64_t steps = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t ns = 0;       // exposed, without waiting for other ranks
+  std::int64_t idle_ns = 0;  // between them, while the device waited for the host
+};
+
 // The rest that is kept of a rank, over the steps that count.
 struct RankFacts {
   std::uint64_t steps = 0;  // that count: their cells are known
@@ -72,6 +82,7 @@ struct RankFacts {
   std::int64_t late_gather_ns = 0;
   std::int64_t host_late_gather_ns = 0;  // where the host had only just called: not in these two
   std::uint64_t reducing_passes = 0;     // backward passes that reduce gradients
+  Behind behind;
 };
 
 struct Times {

@@ -9,7 +9,7 @@ from figures import Figure
 from generator import score
 from place import Place
 
-SEEDS = 8  # of 66 jobs each
+SEEDS = 8  # of 70 jobs each
 
 
 def of_seed(tprof: Path, seed: int) -> list[score.Judged]:

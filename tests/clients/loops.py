@@ -1,6 +1,6 @@
 """Training loops as people write them: accumulation with and without synchronizing every micro-batch, evaluation and
-checkpoints between steps, a clipped norm, tensor parallelism alone and in a mesh, LoRA. Prints how many steps it
-made."""
+checkpoints between steps, a clipped norm, a norm of the whole weights, tensor parallelism alone and in a mesh, LoRA.
+Prints how many steps it made."""
 
 import argparse
 import contextlib
@@ -21,6 +21,7 @@ parser.add_argument("--accumulate", default="1", help="micro-batches of a step: 
 parser.add_argument("--no-sync", action="store_true", help="gradients are reduced in the last of them only")
 parser.add_argument("--eval-every", type=int, help="steps between two evaluations of two batches")
 parser.add_argument("--clip", action="store_true", help="clip_grad_norm_ before each optimizer step")
+parser.add_argument("--norm", action="store_true", help="logs the norm of the whole weights in each step")
 parser.add_argument("--checkpoint-every", type=int, help="steps between two checkpoints of the whole model")
 parser.add_argument("--ranges", help="name of an NVTX range around each step: its number follows it")
 parser.add_argument("--epoch", type=int, help="steps of an epoch, with each of which the numbers of ranges begin again")
@@ -171,6 +172,8 @@ for step in range(args.steps):
         for i, batch in enumerate(batches(64, accumulate)):
             trained.micro_batch(batch.to(device), last=i + 1 == accumulate)
         trained.update()
+        if args.norm:
+            norms = [p.full_tensor().norm() for p in trained.model.parameters()]
     if args.profile and step == args.profile[1]:
         torch.cuda.profiler.stop()
     if args.eval_every and (step + 1) % args.eval_every == 0:

@@ -33,6 +33,52 @@ def test_the_rank_that_holds_up_the_others(kind, args, env, torch, tmp_path):
         assert cost == pytest.approx(80e6, rel=0.35)
 
 
+PARAMETERS = 20  # of loops.py's model: weights and biases of ten linear layers
+LATENCY_NS = 200_000  # of a collective, as CLOCKS says
+
+
+def behind(folder, *arguments, **env):
+    """Returns what is said of all-gathers behind the backward pass, and the names of the other findings."""
+    command = launch.without_agent("loops.py", 2, arguments)
+    run = launch.start(command, folder, TPROF_TIMING="events", **CLOCKS | env)
+    assert run.code == 0, run.stderr
+    report = told("report", run.traces)[1]
+    assert report["step"]["parts"] is not None, report["step"]  # there is something to find it in
+    found = [f for f in report["findings"] if f["kind"] == "gathers_behind"]
+    return found, {f["kind"] for f in report["findings"]} - {"gathers_behind"}, report["step"]
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_all_gathers_that_no_layer_needs(marked, torch, tmp_path):
+    """full_tensor() of each parameter behind the update: its time on the device is known by a formula."""
+    env = {"NVTX_INJECTION64_PATH": str(LIBTPROF)} if marked else {}
+    marks = ("--ranges", "step ") if marked else ()
+    [found], others, step = behind(tmp_path, "fsdp2", "--steps", "12", "--norm", *marks, **env)
+    assert found["text"].startswith(f"each step makes {PARAMETERS} all-gathers of "), found
+    assert found["ranks"] == "0,1"
+    assert PARAMETERS * LATENCY_NS * 0.95 <= found["cost"]["ns_per_step"] <= step["mean_ns"] * 0.9
+    assert "late_prefetch" not in others  # nothing is left behind which they could be hidden
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fsdp1", "--clip"),
+        ("fsdp2", "--accumulate", "2"),
+        ("fsdp2", "--eval-every", "3", "--checkpoint-every", "4", "--ranges", "step "),
+        ("hsdp", "--clip"),
+        ("zero1",),
+        ("zero3",),
+    ],
+    ids=" ".join,
+)
+def test_all_gathers_that_training_needs(arguments, torch, tmp_path):
+    """Each takes so long that it would be told if it were none of these."""
+    env = {"NVTX_INJECTION64_PATH": str(LIBTPROF), "STANDIN_LATENCY_US": "3000"}
+    found, _, _ = behind(tmp_path, *arguments, "--steps", "12", **env)
+    assert found == []
+
+
 @pytest.mark.parametrize("late", [0, 1])
 def test_the_side_of_a_message_that_comes_late(late, torch, tmp_path):
     """By both ends' times: the other one waits as long as it sleeps, and the transfer is not longer for it."""

@@ -176,6 +176,7 @@ CAUSES: dict[str, Callable[[Plan, random.Random], Truth]] = {
     "slow_link": _slow_link,
     "slow_loader": _slow_loader,
     "late_prefetch": _mistake("late_prefetch", prefetch=False),
+    "gathers_behind": _mistake("gathers_behind", gathers_behind=4),
     "pageable_copies": _mistake("pageable_copies", pageable_each_layer=True),
     "item_each_layer": _mistake("sync_each_layer", item_each_layer=True),
     "gather_twice": _mistake("gather_twice", reshard_after_forward=True),
@@ -193,7 +194,9 @@ WITHOUT = {
     "reduce_each_micro_batch": {"reduce_each_micro_batch": False, "micro_batches": 4},
 }
 SHARDED = ("fsdp", "hsdp", "fsdp_tp", "zero3_offload")
-ONLY_IN = {"late_prefetch": SHARDED, "gather_twice": SHARDED, "reduce_each_micro_batch": SHARDED}
+ONLY_IN = dict.fromkeys(
+    ("late_prefetch", "gathers_behind", "gather_twice", "reduce_each_micro_batch"), SHARDED
+)
 ENDLESS = ("divergence", "hang", "killed")
 GIVEN_UP_NS = 60_000_000_000  # whoever watches the job ends it so long after it stands still
 

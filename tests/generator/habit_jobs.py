@@ -21,6 +21,7 @@ from lib.tool import told
 WITHOUT = {
     "uneven_ranks": {"even": True, "pauses_ns": 0},
     "late_prefetch": {"prefetch": True},
+    "gathers_behind": {"norm_every": 0},
     "blocking_h2d": {"pageable": 0},
     "blocking_d2h": {"clip": False},
     "gathered_again": {"reshard": False},
@@ -102,6 +103,7 @@ B = {"dtype": "bfloat16"}
 HOST_BOUND = Loop("fsdp", **B, kernels=20, layer_ns=100_000, python_ns=20_000, params=1_000_000, steps=6)
 PIPELINE = Loop("pipeline", **B, steps=6)
 TENSOR = Loop("tensor", 16, 4, **B, steps=6)
+NORM = Loop("fsdp", 16, **B, params=25_000_000, norm_every=1)
 LONG = Loop(**B, steps=26, layers=4)
 NO_TIMES, NO_MARKS = Settings(timing=False), Settings(marks=False, unsure=True)
 
@@ -126,6 +128,21 @@ JOBS = {
     ),
     "checkpoint of rank 0, every 2nd": _job(
         LONG.but(checkpoint_every=2, checkpoint="first"), "periodic_steps slow_cpu", [0], checkpoint_every=0
+    ),
+    "evaluation in fsdp": _job(LONG.but(shape="fsdp", eval_every=6), "periodic_steps", eval_every=0),
+    "evaluation in fsdp, in each step": _job(NORM.but(layers=4, norm_every=0, eval_every=1)),
+    "optimizer's state is sharded": _job(Loop(ranks=16, params=80_000_000, **B, zero1=True)),
+    "optimizer's state is sharded, sequence parallelism": _job(
+        TENSOR.but(params=80_000_000, zero1=True, sequence=True)
+    ),
+    "marks within the forward pass": _job(
+        NORM.but(norm_every=0, params=80_000_000, layer_ns=500_000, mark_within=True)
+    ),
+    "fsdp, reduced each time, no marks": _job(
+        Loop("fsdp", **B, micro_batches=4, reduce_each=True, steps=12), settings=NO_MARKS
+    ),
+    "marks within the forward pass, weights are kept": _job(
+        NORM.but(norm_every=0, params=80_000_000, layer_ns=500_000, reshard=False, mark_within=True)
     ),
     "compilation": _job(Loop(**B, compile_ns=5000 * MS)),
     "lengths 20 %": _job(LONG.but(uneven=0.2), "uneven_ranks", even=True),
@@ -250,6 +267,19 @@ JOBS = {
     "nic x0.1": _job(TENSOR.but(params=30_000_000, links={5: 0.1}), "slow_link", [5], links={}),
     "pageable copies": _job(Loop(**B, pageable=4), "blocking_h2d", pageable=0),
     "pageable copies, host-bound": _job(HOST_BOUND.but(pageable=4), "blocking_h2d", pageable=0),
+    "norm of the weights": _job(NORM, "gathers_behind", norm_every=0),
+    "norm of the weights, which are kept": _job(NORM.but(reshard=False), "gathers_behind", norm_every=0),
+    "norm of the weights, accumulation": _job(NORM.but(micro_batches=4), "gathers_behind", norm_every=0),
+    "norm of the weights, slow host": _job(
+        NORM.but(norm_python_ns=400_000, params=2_000_000), "gathers_behind", norm_every=0
+    ),
+    "host-bound, norm of the weights": _job(
+        HOST_BOUND.but(norm_every=1, norm_python_ns=100_000), "gathers_behind", norm_every=0
+    ),
+    "norm of the weights, no marks": _job(NORM, "gathers_behind", settings=NO_MARKS, norm_every=0),
+    "norm of the weights, every 6th step": _job(
+        LONG.but(shape="fsdp", norm_every=6, norm_python_ns=2 * MS), "periodic_steps", norm_every=0
+    ),
     "no prefetch": _job(
         Loop("fsdp", 16, **B, prefetch=False, params=25_000_000, steps=4), "late_prefetch", prefetch=True
     ),

@@ -56,6 +56,11 @@ class Loop:
     clip: bool = False  # clip_grad_norm_ with an .item() of the norm
     pageable: int = 0  # copies from pageable memory in the middle of each step
     eval_every: int = 0
+    norm_every: int = 0  # fsdp: steps between two norms of the whole weights, for which each tensor is gathered
+    norm_python_ns: int = 0  # of the host before each of these
+    zero1: bool = False  # ddp, tensor: gradients are scattered, and updated weights gathered
+    sequence: bool = False  # tensor: activations are gathered and scattered (sequence parallelism)
+    mark_within: bool = False  # each step is marked in the middle of its forward pass
     checkpoint_every: int = 0
     checkpoint: str = "all"  # all, first (rank 0 alone, the others go on), barrier (they wait for it)
     checkpoint_ns: int = 300 * MS
@@ -139,7 +144,8 @@ class _Program:
             self.scale *= loop.gpu.get(rank, 1.0)
         if loop.jump[0] and step >= loop.jump[0]:
             self.scale *= loop.jump[1]
-        yield StepMark(step)
+        if not loop.mark_within:
+            yield StepMark(step)
         if step == 0 and loop.compile_ns:
             yield self.host(loop.compile_ns)
         slow = loop.loader.get(rank, 0) if step % loop.loader_every == loop.loader_every - 1 else 0
@@ -155,7 +161,17 @@ class _Program:
             if loop.shape != "ddp":
                 yield Collective("ncclAllReduce", "world", 1, "float32", "compute", reduce="sum")
             yield Copy("D2H", 4, "compute", "pageable")
+        if loop.norm_every and step % loop.norm_every == loop.norm_every - 1:
+            for _ in range(loop.layers * 4):
+                yield self.host(loop.norm_python_ns)
+                count = -(-loop.params // loop.ranks // 4)
+                yield Collective("ncclAllGather", "world", count, loop.dtype, "compute")
+                yield Kernel(10_000)
         yield from self.kernels(loop.layer_ns // 4)  # the optimizer
+        if loop.zero1:
+            comm = f"data {rank % loop.per_host}" if loop.shape == "tensor" else "world"
+            for _ in range(loop.layers):
+                yield Collective("ncclAllGather", comm, loop.params // loop.ranks, loop.dtype, "compute")
         if loop.item_every and step % loop.item_every == loop.item_every - 1:
             yield Copy("D2H", 4, "compute", "pageable")
         if loop.checkpoint_every and step % loop.checkpoint_every == loop.checkpoint_every - 1:
@@ -170,6 +186,9 @@ class _Program:
                 yield Host(loop.load_ns)
                 yield Copy("H2D", loop.batch_bytes, "compute")
                 for _ in range(loop.layers):
+                    if loop.shape == "fsdp":
+                        count = -(-loop.params // loop.ranks)
+                        yield Collective("ncclAllGather", "world", count, loop.dtype, "compute")
                     yield from self.kernels(loop.layer_ns)
             yield Collective("ncclAllReduce", "world", 2, "float32", "compute", reduce="sum")
             yield Copy("D2H", 8, "compute", "pageable")
@@ -182,11 +201,15 @@ class _Program:
     def reduce(self, comm: str, function: str, count: int, name: str) -> Iterator[Operation]:
         yield Record("compute", name)
         yield Wait("reduce", name)
+        if self.loop.zero1:
+            function, count = "ncclReduceScatter", count // self.loop.ranks
         yield Collective(function, comm, count, self.loop.dtype, "reduce", reduce="avg", backward=True)
 
     def maybe_pause(self, layer: int) -> Iterator[Operation]:
         if layer == self.loop.layers // 2 and self.pause:
             yield Host(self.pause)
+        if layer == self.loop.layers // 2 and self.loop.mark_within:
+            yield StepMark(self.step)
         if layer < self.loop.pageable:
             yield Copy("H2D", 4_000_000, "compute", "pageable")
 
@@ -213,8 +236,18 @@ class _Program:
 
     def layer(self, layer: int, times: int, tensor: str | None) -> Iterator[Operation]:
         for half in range(2 if tensor else 1):
+            if tensor and self.loop.sequence:
+                yield Collective(
+                    "ncclAllGather", tensor, 4_000_000 // self.loop.per_host, "bfloat16", "compute",
+                    backward=times == 2,
+                )  # fmt: skip
             yield from self.kernels(self.loop.layer_ns * times // (2 if tensor else 1))
-            if tensor:
+            if tensor and self.loop.sequence:
+                yield Collective(
+                    "ncclReduceScatter", tensor, 4_000_000 // self.loop.per_host, "bfloat16", "compute",
+                    reduce="sum", backward=times == 2,
+                )  # fmt: skip
+            elif tensor:
                 yield Collective(
                     "ncclAllReduce", tensor, 4_000_000, "bfloat16", "compute",
                     reduce="sum", backward=times == 2,

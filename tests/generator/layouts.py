@@ -42,6 +42,7 @@ class Model:
     pageable_each_layer: bool = False  # a copy from pageable memory in each layer
     reshard_after_forward: bool = True  # False: weights stay, no gather in backward
     reduce_each_micro_batch: bool = True  # False: no_sync() until the last one
+    gathers_behind: int = 0  # of each layer, in each step: full_tensor() to log a norm of the weights
     load_extra_ns: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: slow loader
     checkpoint_every: int = 0  # steps; 0: never
     checkpoint_ns: int = 0
@@ -128,6 +129,14 @@ def _fsdp_step(model: Model, shard: str, n: int, replicas: str | None) -> Iterat
     yield Wait("compute", "reduced")
 
 
+def _behind(model: Model, shard: str, n: int) -> Iterator[Operation]:
+    """Gathers the layers' tensors one by one, each of which the program then reads."""
+    for _ in range(model.layers * model.gathers_behind):
+        count = -(-model.params // n // model.gathers_behind)
+        yield Collective("ncclAllGather", shard, count, model.dtype, "compute")
+        yield Kernel(20_000)
+
+
 def fsdp(model: Model, ranks: int) -> Layout:
     """Fully sharded over all ranks (PyTorch FSDP1, FSDP2)."""
 
@@ -135,6 +144,7 @@ def fsdp(model: Model, ranks: int) -> Layout:
         for step in range(model.steps):
             yield from _begin_step(model, rank, step)
             yield from _fsdp_step(model, "world", ranks, None)
+            yield from _behind(model, "world", ranks)
             yield from _end_step(model, step)
 
     return Layout("fsdp", _world(ranks), {r: list(program(r)) for r in range(ranks)})
@@ -153,6 +163,7 @@ def hsdp(model: Model, ranks: int, per_host: int = 8) -> Layout:
             yield from _begin_step(model, rank, step)
             shard, replicas = f"shard {rank // per_host}", f"replicate {rank % per_host}"
             yield from _fsdp_step(model, shard, per_host, replicas)
+            yield from _behind(model, "world", ranks)  # all_gather() where no group is named
             yield from _end_step(model, step)
 
     return Layout("hsdp", comms, {r: list(program(r)) for r in range(ranks)})
@@ -181,6 +192,7 @@ def fsdp_tp(model: Model, ranks: int, tensor: int = 4) -> Layout:
                         )  # fmt: skip
                 else:
                     yield op
+            yield from _behind(model, f"data {rank % tensor}", ranks // tensor)
             yield from _end_step(model, step)
 
     return Layout("fsdp_tp", comms, {r: list(program(r)) for r in range(ranks)})
@@ -250,6 +262,7 @@ def zero3_offload(model: Model, ranks: int) -> Layout:
             yield Host(model.layers * 300_000)  # the optimizer on the CPU
             for _ in range(model.layers):
                 yield Copy("H2D", shard * 2, "compute")
+            yield from _behind(model, "world", ranks)
             yield from _end_step(model, step)
 
     return Layout("zero3_offload", _world(ranks), {r: list(program(r)) for r in range(ranks)})

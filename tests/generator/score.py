@@ -27,6 +27,7 @@ KINDS = {
     "slow_link": ("slow_link",),
     "slow_loader": ("slow_input",),
     "late_prefetch": ("late_prefetch",),
+    "gathers_behind": ("gathers_behind",),
     "pageable_copies": ("blocking_h2d",),
     "item_each_layer": ("blocking_d2h",),
     "gather_twice": ("gathered_again",),
@@ -39,6 +40,7 @@ HABITS = {
     "reduced_again": {"reduce_each_micro_batch": False},
     "wide_dtype": {"dtype": "bfloat16"},
     "late_prefetch": {"prefetch": True},
+    "gathers_behind": {"gathers_behind": 0},
     "blocking_h2d": {"pageable_each_layer": False},
     "blocking_d2h": {"item_each_layer": False},
 }
