@@ -72,8 +72,13 @@ def values_by_sentence() -> tuple[dict[str, set[str]], set[str]]:
     for room in ("diagnose", "doctor", "why"):
         for source in (ROOT / "analysis" / room).glob("*.cpp"):
             code = code_without_comments(source)
+            said = set(re.findall(r"\b(?:Say|Kind)::(\w+)", code))
+            # What a function of its room gives for it, it gives itself.
+            called = re.findall(rf'#include "{room}/(\w+)\.h"', source.read_text())
+            twins = [twin for name in called if (twin := source.with_name(f"{name}.cpp")).exists()]
+            code += "".join(map(code_without_comments, twins))
             names = {one or other for one, other in GIVEN.findall(code)}
-            files.append((set(re.findall(r"\b(?:Say|Kind)::(\w+)", code)), names))
+            files.append((said, names))
     given = set().union({"who"}, *(names for _, names in files))
     by_say: dict[str, set[str]] = {}
     for said, names in files:

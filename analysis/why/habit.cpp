@@ -1,0 +1,32 @@
+#include "why/habit.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tprof::why {
+
+using diagnose::Finding;
+using diagnose::Findings;
+using diagnose::Kind;
+using diagnose::Ns;
+using diagnose::Percent;
+
+double within_hosts_lead(const Evidence& e, double ns) {
+  std::vector<double> of_ranks;
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+    std::vector<double> ahead;
+    for (const std::size_t s : e.steps) ahead.push_back(e.times.of(r)[s].ahead);
+    of_ranks.push_back(median(std::move(ahead)));
+  }
+  return std::min(ns, quantile(std::move(of_ranks), 0.05));
+}
+
+void tell(const Evidence& e, Kind kind, double ns, diagnose::Values values, Findings& found) {
+  if (ns < kLeastShare * e.step_ns) return;
+  values.emplace_back("share", Percent{100 * ns / e.step_ns});
+  values.emplace_back("saves", Ns{std::llround(ns)});
+  Finding& f = add(found, kind, e.times.ranks, std::move(values));
+  f.cost = cost_of(e, ns, ns / 4);
+}
+
+}  // namespace tprof::why
