@@ -8,10 +8,8 @@
 namespace tprof::why {
 
 using diagnose::Bytes;
-using diagnose::Finding;
 using diagnose::Findings;
 using diagnose::Kind;
-using diagnose::Ns;
 using diagnose::Percent;
 
 namespace {
