@@ -75,15 +75,19 @@ std::uintmax_t bytes_of(const launch::FilesOfRun& files) {
   return bytes;
 }
 
-// Writes the page of a job, and returns its verdict and what to do with the page.
-std::pair<std::string, std::string> reported(const job::Job& job, const read::Traces& traces,
-                                             const fs::path& folder) {
+// Writes the page of a job, and puts its verdict and what to do with it in front of the summary,
+// which then doesn't tell from the ledgers what the lines tell better.
+void report_on(const job::Job& job, const read::Traces& traces, const fs::path& folder,
+               stats::Summary& s, report::TextOptions& options) {
   page::Gathered g;
   page::gather(
       job, traces, [](std::size_t) {}, g);
   const fs::path page = folder / "report.html";
   write_page(page::to_html(g), page);
-  return {page::verdict(g), "open " + quoted({page}) + "  (why)"};
+  options.verdict = page::verdict(g);
+  options.next = {"open " + quoted({page}) + "  (why)"};
+  const auto differ = [](const diagnose::Finding& f) { return f.kind == diagnose::Kind::mismatch; };
+  if (std::ranges::any_of(g.said.findings, differ)) std::erase_if(s.findings, differ);
 }
 
 void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
@@ -92,14 +96,12 @@ void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
   const std::vector<job::Job> jobs = job::jobs_of(job::processes_of(traces));
   const std::string which = quoted({folder}) + typed({files.other_runs ? run_id : "", 0});
   for (const job::Job& job : jobs) {
-    const stats::Summary s = stats::summarise(job, traces, {.whole_job = !files.others});
+    stats::Summary s = stats::summarise(job, traces, {.whole_job = !files.others});
     report::TextOptions options = {.width = 80};
     if (files.others) {
       options.next = {"tprof report " + which + "  (all hosts)"};
     } else if (jobs.size() == 1 && bytes_of(files) <= kMostBytes) {
-      auto [verdict, next] = reported(job, traces, folder);
-      options.verdict = std::move(verdict);
-      options.next = {std::move(next)};
+      report_on(job, traces, folder, s, options);
     } else {
       options.next = {"tprof report " + which + "  (why, and who holds others back)"};
     }
