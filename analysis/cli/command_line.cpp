@@ -25,7 +25,7 @@
 #include "launch/command.h"
 #include "read/error.h"
 #include "team/mpi.h"
-#include "text/misspelt.h"
+#include "interpose/format/misspelt.h"
 #include "text/text.h"
 
 namespace tprof::cli {

@@ -9,7 +9,7 @@
 
 #include "diagnose/diagnosis.h"
 #include "interpose/format/coverage.h"
-#include "text/misspelt.h"
+#include "interpose/format/misspelt.h"
 
 namespace tprof::diagnose {
 namespace {

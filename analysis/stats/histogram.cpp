@@ -13,7 +13,7 @@
 #include "read/error.h"
 #include "stats/durations.h"
 #include "stats/scope_totals.h"
-#include "text/misspelt.h"
+#include "interpose/format/misspelt.h"
 
 namespace tprof::stats {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "interpose/base/complain.h"
 #include "interpose/base/environment.h"
+#include "interpose/format/misspelt.h"
 
 namespace tprof {
 namespace {
@@ -49,8 +50,12 @@ void name_unknown_settings() {
   for (char** e = environment(); e != nullptr && *e != nullptr; ++e) {
     const std::string_view entry(*e);
     const std::string_view name = prefix(entry, std::min(entry.find('='), std::size_t{128}));
-    if (is_unknown_setting(name)) {
-      say(name, " is not a setting: they are in the README, and tprof doctor knows the nearest");
+    if (!is_unknown_setting(name)) continue;
+    const std::string_view meant = nearest_setting(name);
+    if (meant.empty()) {
+      say(name, " is not a setting: they are on the page interpose/README.md");
+    } else {
+      say(name, " is not a setting; did you mean ", meant);
     }
   }
 }

@@ -158,10 +158,15 @@ def test_a_program_that_brings_the_functions_itself_is_told(tmp_path):
     assert noted(found["tools"]) == [("interposer", str(BUILD / "plant_exporter"))]
 
 
-def test_a_misspelt_setting_costs_one_line_and_is_in_the_header(tmp_path):
-    name = "TPROF_OUPUT_DIR"
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("TPROF_OUPUT_DIR", "is not a setting; did you mean TPROF_OUTPUT_DIR"),
+        ("TPROF_HELLO", "is not a setting: they are on the page interpose/README.md"),
+    ],
+)
+def test_a_misspelt_setting_costs_one_line_and_is_in_the_header(name, said, tmp_path):
     done = run(tmp_path, **{name: "1"})
-    said = "is not a setting: they are in the README, and tprof doctor knows the nearest"
     assert done.stderr == f"tprof: {name} {said}\n"
     (file,) = (tmp_path / "traces").iterdir()
     lines = [json.loads(x.rstrip(",")) for x in file.read_text().splitlines() if x[:1] == "{"]

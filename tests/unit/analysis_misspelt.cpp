@@ -1,9 +1,9 @@
-// text/misspelt.h.
+// format/misspelt.h.
 #include <map>
 #include <string>
 
 #include "catch2.h"
-#include "text/misspelt.h"
+#include "interpose/format/misspelt.h"
 
 using namespace tprof;
 
