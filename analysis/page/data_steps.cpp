@@ -86,6 +86,20 @@ Json late_places(const Gathered& g) {
 
 }  // namespace
 
+namespace {
+
+// The ranks whose steps are known; empty if they are those of all.
+std::string ranks_with_steps(const Gathered& g) {
+  std::vector<std::int64_t> ranks;
+  for (const auto& [rank, intervals] : g.summary.found.ranks) {
+    if (rank->header.rank) ranks.push_back(*rank->header.rank);
+  }
+  const text::Ranks known(std::move(ranks));
+  return known.size() == g.summary.job->ranks.size() ? "" : known.str();
+}
+
+}  // namespace
+
 Json step_of(const Gathered& g) {
   const steps::Found& found = g.summary.found;
   const report::Known time = known_of(g);
@@ -110,6 +124,7 @@ Json step_of(const Gathered& g) {
           {"why", found.steps.empty() ? Json(found.why) : Json()},
           {"whole", found.whole_steps},
           {"counted", warm.size()},
+          {"of_ranks", ranks_with_steps(g)},
           {"mean_ns", time.step_ns ? Json(*time.step_ns) : Json()},
           {"median_ns", of_warm(warm.empty() ? 0 : (warm.size() - 1) / 2)},
           {"least_ns", of_warm(0)},

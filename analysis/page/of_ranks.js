@@ -42,7 +42,7 @@ function showStep() {
     figure("the median", duration(step.median_ns)),
     figure("the slowest", duration(step.most_ns)),
     figure("the fastest", duration(step.least_ns)),
-    figure("steps" + (step.counted < step.steps ? `, ${count(step.counted)} of them counted here` : ""), count(step.steps)),
+    figure("steps" + (step.of_ranks ? ` of ranks ${step.of_ranks}` : "") + (step.counted < step.steps ? `, ${count(step.counted)} of them counted here` : ""), count(step.steps)),
     ...(step.exposed_share === null ? [] : [figure("exposed communication", percent(step.exposed_share))])));
   if (step.parts) {
     const p = step.parts;
