@@ -21,11 +21,11 @@
 #include "cli/manual.h"
 #include "cli/option_table.h"
 #include "cli/screen.h"
+#include "interpose/format/misspelt.h"
 #include "interpose/format/schema.h"
 #include "launch/command.h"
 #include "read/error.h"
 #include "team/mpi.h"
-#include "interpose/format/misspelt.h"
 #include "text/text.h"
 
 namespace tprof::cli {

@@ -8,12 +8,12 @@
 #include <set>
 #include <utility>
 
+#include "interpose/format/misspelt.h"
 #include "interpose/format/ranges.h"
 #include "interpose/format/scopes.h"
 #include "read/error.h"
 #include "stats/durations.h"
 #include "stats/scope_totals.h"
-#include "interpose/format/misspelt.h"
 
 namespace tprof::stats {
 namespace {
