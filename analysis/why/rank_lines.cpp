@@ -168,6 +168,7 @@ void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
 }
 
 void RankLines::find_unmet(const Spans& waits) {
+  if (std::ranges::all_of(collectives_, &Collective::met)) return;
   Spans met;
   for (const Collective& c : collectives_) {
     if (c.met) met.push_back({c.on_device.from_ns, c.all_there_ns});
