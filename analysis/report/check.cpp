@@ -54,9 +54,9 @@ std::string lines(const std::vector<const CommunicatorVerdict*>& alike) {
     std::uint64_t all = 0;
     for (const CommunicatorVerdict* c : alike) all += c->collectives;
     const std::int64_t least = alike.back()->nranks;
-    return fmt::format("{} communicators ({} ranks; the largest is {}): {}, {}\n", thousands(n),
-                       (least == largest.nranks ? "" : fmt::format("{} to ", least)) +
-                           std::to_string(largest.nranks),
+    return fmt::format("{} communicators ({}{}; the largest is {}): {}, {}\n", thousands(n),
+                       least == largest.nranks ? "" : fmt::format("{} to ", least),
+                       diagnose::counted(static_cast<std::uint64_t>(largest.nranks), "rank"),
                        id_of(largest), collectives(all), text_of(largest.verdict));
   }
   std::string out;
