@@ -20,8 +20,7 @@ std::string either_of(const Limit& limit) {
   if (limit.each.most == 0) return "";
   const auto with = [&](double calls) {
     const Range bytes = bytes_of(calls, limit.calls, limit.bytes, limit.each);
-    return fmt::format("{:g} with {}", calls,
-                       text::bytes(static_cast<std::uint64_t>(std::llround(bytes.least))));
+    return fmt::format("{:g} with {}", calls, bytes_text(bytes.least));
   };
   const bool two = limit.calls.most == limit.calls.least + 1;
   return with(limit.calls.least) + (two ? " or " : " to ") + with(limit.calls.most);
@@ -107,6 +106,10 @@ class Comparer {
 };
 
 }  // namespace
+
+std::string bytes_text(double n) {
+  return text::bytes(static_cast<std::uint64_t>(std::llround(n)));
+}
 
 Budget of_model(const Model& model) {
   Budget budget{.model = model};

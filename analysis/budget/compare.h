@@ -34,6 +34,9 @@ bool has_copies(const Budget& budget);
 // Takes what is there now for a budget, as it is on all ranks, with bytes up or down by a share.
 Budget of_run(const Measured& measured, double tolerance, std::int64_t nranks);
 
+// "1.2 GiB"
+std::string bytes_text(double n);
+
 struct Row {
   std::vector<std::int64_t> ranks;
   Limit limit;           // its bytes are those that go with so many calls

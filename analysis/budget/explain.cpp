@@ -35,10 +35,6 @@ std::optional<double> times(double more, const Range& of) {
   return k >= 2 && k <= 64 ? std::optional(k) : std::nullopt;
 }
 
-std::string as_bytes(double n) {
-  return text::bytes(static_cast<std::uint64_t>(std::llround(n)));
-}
-
 std::string as_count(double n) {
   return fmt::format("{:.6g}", n);
 }
@@ -55,10 +51,10 @@ std::string off_by(double moved, const Range& expected, std::string (*show)(doub
 std::string more_or_less(const Whole& w) {
   if (!w.either.empty()) {
     return fmt::format("{:.6g} {} with {} a step, where {} were expected", w.moved.calls,
-                       w.moved.calls == 1 ? "call" : "calls", as_bytes(w.moved.bytes), w.either);
+                       w.moved.calls == 1 ? "call" : "calls", bytes_text(w.moved.bytes), w.either);
   }
   if (!w.bytes.holds(w.moved.bytes)) {
-    return fmt::format("{} a step {} than expected", off_by(w.moved.bytes, w.bytes, as_bytes),
+    return fmt::format("{} a step {} than expected", off_by(w.moved.bytes, w.bytes, bytes_text),
                        w.moved.bytes > w.bytes.most ? "more" : "less");
   }
   const std::string by = off_by(w.moved.calls, w.calls, as_count);

@@ -24,10 +24,6 @@ std::string number(double n) {
                             : fmt::format("{:.2f}", n);
 }
 
-std::string size(double n) {
-  return text::bytes(static_cast<std::uint64_t>(std::llround(n)));
-}
-
 std::string range(const Range& r, std::string (*show)(double)) {
   if (std::isinf(r.most)) return r.least == 0 ? "any" : show(r.least) + " or more";
   if (r.least == r.most || show(r.least) == show(r.most)) return show(r.most);
@@ -38,8 +34,8 @@ std::string difference(const Row& row) {
   const Range& r = row.limit.bytes;
   if (!row.has_limit && row.within) return "";
   if (r.holds(row.moved.bytes)) return "";
-  return row.moved.bytes > r.most ? "+" + size(row.moved.bytes - r.most)
-                                  : "-" + size(r.least - row.moved.bytes);
+  return row.moved.bytes > r.most ? "+" + bytes_text(row.moved.bytes - r.most)
+                                  : "-" + bytes_text(r.least - row.moved.bytes);
 }
 
 Json exact(double n) {
@@ -84,9 +80,9 @@ std::vector<Column<Row>> columns(bool several) {
       {"calls", nullptr, Unit::right_text, [](const Row& r) { return number(r.moved.calls); }},
       {"expected", nullptr, Unit::right_text,
        [=](const Row& r) { return expected(r, r.limit.calls, number); }},
-      {"bytes", nullptr, Unit::right_text, [](const Row& r) { return size(r.moved.bytes); }},
+      {"bytes", nullptr, Unit::right_text, [](const Row& r) { return bytes_text(r.moved.bytes); }},
       {"expected", nullptr, Unit::right_text,
-       [=](const Row& r) { return expected(r, r.limit.bytes, size); }},
+       [=](const Row& r) { return expected(r, r.limit.bytes, bytes_text); }},
       {"difference", nullptr, Unit::right_text, [](const Row& r) { return difference(r); },
        report::Show::if_room},
       {"", nullptr, Unit::text, [](const Row& r) { return verdict(r); }, report::Show::if_any},

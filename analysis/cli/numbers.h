@@ -12,7 +12,7 @@ namespace tprof::cli {
 
 enum NumbersOf { kAny, kWhole, kSeconds };
 
-// What an option takes: the least and the most, and how a message shows one.
+// The numbers that an option takes: the least and the most, and how a message shows one.
 struct Numbers {
   double least;
   double most;

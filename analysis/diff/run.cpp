@@ -12,15 +12,11 @@ namespace {
 // Puts the lengths on the devices in place of those by the hosts, which run ahead until they wait.
 void put_lengths(const why::Times& times, stats::CallsBySteps& all) {
   for (auto& [number, step] : all) step.length_ns = 0, step.ranks = 0;
-  for (std::size_t s = 0; s < times.steps.size(); ++s) {
-    const auto step = all.find(times.steps[s]);
+  for (const why::DeviceLength& length : why::lengths_of(times)) {
+    const auto step = all.find(length.step);
     if (step == all.end()) continue;
-    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-      const why::Cell& cell = times.of(r)[s];
-      if (!cell.known()) continue;
-      step->second.length_ns += cell.length;
-      ++step->second.ranks;
-    }
+    step->second.length_ns = length.sum_ns;
+    step->second.ranks = times.ranks.size();
   }
 }
 

@@ -28,7 +28,7 @@ struct Channel {
   auto operator<=>(const Channel&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-// Which end of what meets others a call is: of a collective, or of a message from or to a peer.
+// A call as one end of what meets others: of a collective, or of a message from or to a peer.
 struct End {
   std::int64_t peer = Channel::kAll;
   bool receives = false;

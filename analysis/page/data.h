@@ -25,7 +25,7 @@ Json timelines_of(const Gathered& g);
 Json communicators_of(const Gathered& g);
 Json late_of(const Gathered& g);
 
-// What was not seen: a row for each reason.
+// A reason for which something was not seen.
 struct Unseen {
   std::string noun;  // of what was counted, such as "call"; empty: it was not
   std::string what;

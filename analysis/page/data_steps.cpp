@@ -31,7 +31,7 @@ Json parts_of(const why::Why& why) {
           {"hidden_ns", std::llround(c.hidden)},
           {"exposed_ns", std::llround(c.exposed)},
           {"waiting_ns", rounded ? 0 : std::llround(waiting)},
-          {"unmet_ns", std::llround(why.unmet_ns)},
+          {"unmet_ns", std::llround(rounded ? c.wait : why.unmet_ns)},
           {"idle_ns", std::llround(c.idle() + c.unsure / 2)}};
 }
 

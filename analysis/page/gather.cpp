@@ -87,17 +87,13 @@ void add_causes(Gathered& g) {
 void take_device_lengths(Gathered& g) {
   const why::Times& times = *g.why.times;
   for (StepLength& length : g.lengths) length.sum_ns = length.ranks = 0;
-  for (const std::size_t s : times.counted()) {
-    const std::size_t at = place_of(g.summary.found.steps, times.steps[s]);
+  for (const why::DeviceLength& of : why::lengths_of(times)) {
+    const std::size_t at = place_of(g.summary.found.steps, of.step);
     if (at == g.lengths.size()) continue;
     StepLength& length = g.lengths[at];
-    length.longest_ns = 0;
-    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-      const std::int64_t ns = std::llround(times.of(r)[s].length);
-      length.sum_ns += ns;
-      length.longest_ns = std::max(length.longest_ns, ns);
-      ++length.ranks;
-    }
+    length.sum_ns = std::llround(of.sum_ns);
+    length.longest_ns = std::llround(of.longest_ns);
+    length.ranks = static_cast<std::int64_t>(times.ranks.size());
   }
 }
 

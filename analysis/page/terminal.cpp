@@ -86,7 +86,7 @@ std::string step_lines(const Json& step) {
   if (parts.is_null()) {
     return out + wrapped("  computed, hidden, idle: " + step["parts_why"].get<std::string>(), 2);
   }
-  // Of some calls it is not known when the last rank came.
+  // It is not known of some calls when the last rank came.
   static constexpr std::string_view kUnmet = "transfers or waiting";
   constexpr double kLeastUnmet = 0.0005;
   const auto part = [&](const char* key) { return parts[key].get<std::int64_t>(); };

@@ -1,4 +1,4 @@
-// What habits of the program have in common: choices that are alike on all ranks, and what a step
+// Habits of the program have this in common: choices that are alike on all ranks, and what a step
 // would be shorter by without them.
 #pragma once
 

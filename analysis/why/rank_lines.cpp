@@ -92,7 +92,7 @@ void RankLines::end() {
       s.counts = s.counts && s.cell->known();
       facts_.steps += s.counts ? 1 : 0;
     }
-    find_unmet(waits);
+    find_unmet();
     const Spans hiding = either(computes_, waits);
     mark_behind();
     count_exposed(hiding);
@@ -167,24 +167,20 @@ void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
   find_inputs();
 }
 
-void RankLines::find_unmet(const Spans& waits) {
+void RankLines::find_unmet() {
   if (std::ranges::all_of(collectives_, &Collective::met)) return;
   Spans met;
   for (const Collective& c : collectives_) {
     if (c.met) met.push_back({c.on_device.from_ns, c.all_there_ns});
   }
   join(met);
-  const Spans hiding_met = common(met, computes_);
-  const Spans hiding_all = common(waits, computes_);
-  Cover of_met(met);
-  Cover of_all(waits);
-  Cover hidden_met(hiding_met);
-  Cover hidden_all(hiding_all);
+  const Spans both = common(met, computes_);
+  Cover waiting(met);
+  Cover hidden(both);
   for (const Step& s : steps_) {
     if (!s.counts) continue;
     const auto [from, to] = s.on_device;
-    const std::int64_t all = of_all(from, to) - hidden_all(from, to);
-    facts_.unmet_ns += all - (of_met(from, to) - hidden_met(from, to));
+    facts_.unmet_ns += std::llround(s.cell->wait) - (waiting(from, to) - hidden(from, to));
   }
 }
 

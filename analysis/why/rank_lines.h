@@ -72,7 +72,7 @@ class RankLines : public collect::Collector {
   bool room();
   void put_in_steps();
   void fill_cells(const Spans& communicates, const Spans& waits);
-  void find_unmet(const Spans& waits);
+  void find_unmet();
   void find_inputs();
   void find_hosts_lead(const Spans& works);
   void count_exposed(const Spans& hiding);

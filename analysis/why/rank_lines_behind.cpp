@@ -13,7 +13,7 @@ namespace {
 // of many. A gap that is longer has another reason.
 constexpr std::size_t kMany = 4;
 
-// What is called on one communicator within a step, by counts.
+// The calls on one communicator within a step, by counts.
 struct OfComm {
   std::vector<std::uint64_t> forward{};   // gathered by the thread that calls backward()
   std::vector<std::uint64_t> backward{};  // gathered by autograd's threads

@@ -98,6 +98,19 @@ std::vector<std::size_t> Times::counted() const {
   return all;
 }
 
+std::vector<DeviceLength> lengths_of(const Times& times) {
+  std::vector<DeviceLength> all;
+  for (const std::size_t s : times.counted()) {
+    DeviceLength& length = all.emplace_back(DeviceLength{.step = times.steps[s]});
+    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+      const double ns = times.of(r)[s].length;
+      length.sum_ns += ns;
+      length.longest_ns = std::max(length.longest_ns, ns);
+    }
+  }
+  return all;
+}
+
 Cell mean_of(const Times& times) {
   constexpr float Cell::*kParts[] = {&Cell::length,  &Cell::compute, &Cell::unsure,
                                      &Cell::hidden,  &Cell::exposed, &Cell::wait,

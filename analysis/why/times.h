@@ -127,6 +127,14 @@ struct Times {
   std::vector<std::size_t> counted() const;
 };
 
+// How long a step that counts took the devices of all ranks.
+struct DeviceLength {
+  std::int64_t step = 0;
+  double sum_ns = 0;
+  double longest_ns = 0;
+};
+std::vector<DeviceLength> lengths_of(const Times& times);
+
 // The means over ranks and over the steps that count, of which there is one at least.
 Cell mean_of(const Times& times);
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What recipe.yaml runs in the source: builds with the libraries of $PREFIX, and installs there.
+# recipe.yaml runs this in the source: it builds with the libraries of $PREFIX, and installs there.
 set -eu
 case ${target_platform:-} in
   linux-aarch64) machine=sbsa-linux ;; # as NVIDIA calls it
