@@ -49,8 +49,9 @@ class Run:
 class Machine:
     """The machine and the library that the programs run with."""
 
-    def __init__(self, library: pathlib.Path, out: pathlib.Path, ranks: int, standin: bool):
-        self.library, self.out, self.ranks, self.standin = library, out, ranks, standin
+    def __init__(self, library: pathlib.Path, out: pathlib.Path, gpus: int, ranks_per_gpu: int, standin: bool):
+        self.library, self.out, self.gpus, self.standin = library, out, gpus, standin
+        self.ranks = gpus * ranks_per_gpu
 
     def run(self, name: str, command: list[str], preload: bool, settings: dict[str, str]) -> Run:
         traces = self.out / name
@@ -67,7 +68,8 @@ class Machine:
         return Run(done.returncode, done.stdout, stderr, traces)
 
     def train(self, name: str, script: str, *args: str, preload: bool = True, **settings: str) -> Run:
-        return self.run(name, launch.without_agent(script, self.ranks, args), preload, settings)
+        command = launch.without_agent(script, self.ranks, args, devices=self.gpus)
+        return self.run(name, command, preload, settings)
 
 
 def check_same(plain: Run, traced: Run) -> None:
@@ -318,6 +320,10 @@ def main() -> int:
     parser.add_argument("--library", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--standin", action="store_true")
+    parser.add_argument(
+        "--ranks-per-gpu", type=int, default=1, metavar="N",
+        help="ranks that share a GPU, which NCCL does from 2.30 on: collectives of several ranks on one GPU",
+    )  # fmt: skip
     parser.add_argument("checks", nargs="*", metavar="CHECK", help=", ".join(CHECKS))
     args = parser.parse_args()
     if unknown := set(args.checks) - set(CHECKS):
@@ -331,8 +337,10 @@ def main() -> int:
         return 2
     shutil.rmtree(args.out, ignore_errors=True)
     args.out.mkdir(parents=True)
-    ranks = min(2 if args.standin else 4, torch.cuda.device_count())
-    machine = Machine(args.library.resolve(), args.out.resolve(), ranks, args.standin)
+    if args.ranks_per_gpu > 1:
+        os.environ["NCCL_MULTI_RANK_GPU_ENABLE"] = "1"
+    gpus = min(2 if args.standin else 4, torch.cuda.device_count())
+    machine = Machine(args.library.resolve(), args.out.resolve(), gpus, args.ranks_per_gpu, args.standin)
     print(f"gpu-check: {describe(torch, args.standin)}; {machine.ranks} ranks")
 
     failed = 0

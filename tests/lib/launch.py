@@ -147,7 +147,7 @@ def torchrun(script: str, ranks: int, args: tuple[str, ...] = ()) -> list[str]:
 
 ALL_RANKS = """
 for RANK in $(seq 0 $((WORLD_SIZE - 1))); do
-  RANK=$RANK LOCAL_RANK=$RANK "$@" &
+  RANK=$RANK LOCAL_RANK=$((RANK % DEVICES)) "$@" &
   ranks="$ranks $!"
 done
 code=0
@@ -156,17 +156,18 @@ exit $code
 """
 
 
-def without_agent(script: str, ranks: int, args: tuple[str, ...] = ()) -> warm.Ranks:
+def without_agent(script: str, ranks: int, args: tuple[str, ...] = (), devices: int | None = None) -> warm.Ranks:
     """Returns the ranks as torchrun starts them, without its agent. The agent takes 2.4 s of CPU to import
-    PyTorch, and would end the others when one fails."""
+    PyTorch, and would end the others when one fails. They take turns at `devices`, or have one each."""
+    devices = devices or ranks
     # Each test worker has a port of its own, below those that the kernel hands out.
     job = {
         "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(10000 + os.getpid() % 20000),
         "TORCHELASTIC_RUN_ID": "tests",
     }  # fmt: skip
-    shell = ["env", *(f"{name}={value}" for name, value in job.items()), "sh", "-c", ALL_RANKS, "ranks"]
+    shell = ["env", *(f"{name}={value}" for name, value in job.items()), f"DEVICES={devices}", "sh", "-c", ALL_RANKS, "ranks"]
     command = [*shell, sys.executable, "-u", str(CLIENTS / script), *args]
-    each = [job | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(ranks)]
+    each = [job | {"RANK": str(rank), "LOCAL_RANK": str(rank % devices)} for rank in range(ranks)]
     return warm.Ranks(command, CLIENTS / script, args, each)
 
 
