@@ -61,6 +61,7 @@ class Sums:
     calls: int = 0
     ns: int = 0
     exposed_ns: int = 0
+    known_ns: int = 0  # the time of the calls of which it is known how much was exposed
 
     def mean(self) -> float:
         return self.ns / self.calls if self.calls else 0
@@ -82,7 +83,23 @@ def of_ledger(rows: list[dict]) -> dict[str, Sums]:
         sums[row["bucket"]].calls += row["device_timed"]
         sums[row["bucket"]].ns += row["device_ns"]
         sums[row["bucket"]].exposed_ns += row.get("exposed_ns", 0)
+        sums[row["bucket"]].known_ns += row.get("exposure_known_ns", 0)
     return sums
+
+
+def exposed(ours: dict[str, Sums], work: list[Work]) -> str:
+    """Returns the exposed share of NCCL's time, ours of the calls of which it is known and that of the kernels."""
+    hidden, whole = hidden_and_whole(work)
+    ns, known, timed = (
+        sum(getattr(ours.get(bucket, Sums()), field) for bucket in NAMES.values())
+        for field in ("exposed_ns", "known_ns", "ns")
+    )
+    if not known or not whole:
+        return "nothing is known of what was exposed"
+    return (
+        f"exposed {100 * ns / known:.1f} % of {known / 1e6:.2f} ms known ({timed / 1e6:.2f} timed),"
+        f" by kernels {100 * (1 - hidden / whole):.1f} % of {whole / 1e6:.2f} ms"
+    )
 
 
 def compared(ours: dict[str, Sums], theirs: dict[str, Sums]) -> str:
