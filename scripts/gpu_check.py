@@ -198,6 +198,32 @@ def profiled(machine: Machine, name: str, preload: bool, **settings: str) -> tup
     return run, [gpu_times.of_kineto(out / f"kineto-{rank}.json") for rank in range(machine.ranks)]
 
 
+# What runs under Kineto, with arguments.
+UNDER_KINETO = (
+    ("counted.py",), ("dataloader.py",), ("ddp.py",), ("fsdp1.py",), ("fsdp2.py", "--steps", "3"), ("cuda_graph.py",),
+)  # fmt: skip
+
+
+def calls_beside_cuptis(machine: Machine) -> str:
+    """Compares what is counted with what Kineto has of the same run: copies by direction and host memory, and
+    NCCL's kernels. On one rank NCCL's work is copies, so that its own are among Kineto's."""
+    seen = 0
+    for script, *args in UNDER_KINETO:
+        name = f"kineto-{pathlib.Path(script).stem}"
+        out = machine.out / f"{name}-kineto"
+        out.mkdir()
+        run = machine.train(name, "under_kineto.py", str(out), script, *args)
+        require(run.code == 0, f"exits {run.code}, see {run.stderr}")
+        for file in run.ranks():
+            ours = gpu_times.moved_by_ledger(file.ledger_rows())
+            theirs = gpu_times.moved(gpu_times.of_kineto(out / f"kineto-{file.rank}.json"))
+            if machine.ranks == 1:
+                ours, theirs = ({k: v for k, v in of.items() if k[1]} for of in (ours, theirs))
+            require(ours == theirs, f"{file.path}: {ours}, by CUPTI {theirs}")
+            seen += sum(calls for calls, _ in ours.values())
+    return f"{seen} copies and NCCL kernels of {len(UNDER_KINETO)} jobs, calls and bytes the same"
+
+
 def times_beside_cuptis(machine: Machine) -> str:
     """Compares the times by events with Kineto's kernels of the same run, which come from CUPTI."""
     run, kinetos = profiled(machine, "events", True, TPROF_TIMING="events", TPROF_SCHEDULE="profiler")
@@ -301,6 +327,7 @@ CHECKS = {
     "DDP": unchanged("ddp.py"),
     "DataLoader with pinned memory": unchanged("dataloader.py"),
     "CUDA graph": cuda_graph,
+    "calls beside CUPTI's": calls_beside_cuptis,
     "times beside CUPTI's": times_beside_cuptis,
     "overlap": overlap,
     "step time": step_time,

@@ -1,11 +1,13 @@
-"""Compares times on the device: ours by timing events, and Kineto's, which come from CUPTI."""
+"""Compares what the device did: ours, and Kineto's, which comes from CUPTI."""
 
 import collections
 import dataclasses
 import json
 import pathlib
 
-NAMES = {"AllGather": "ALLGATHER", "ReduceScatter": "RESHARDING", "AllReduce": "ALLREDUCE"}
+NAMES = {
+    "AllGather": "ALLGATHER", "ReduceScatter": "RESHARDING", "AllReduce": "ALLREDUCE", "Broadcast": "BROADCAST",
+}  # fmt: skip
 COPIES = {"HtoD": "H2D", "DtoH": "D2H"}
 
 
@@ -16,6 +18,8 @@ class Work:
     bucket: str  # our name; COMPUTE: a kernel that is not NCCL's
     start: int
     end: int
+    memory: str = ""  # the host's, of a copy: pageable or pinned
+    bytes: int = 0  # of a copy
 
 
 def of_kineto(path: pathlib.Path) -> list[Work]:
@@ -30,7 +34,9 @@ def of_kineto(path: pathlib.Path) -> list[Work]:
             bucket = "COMPUTE"
         if bucket:
             start = round(1000 * event["ts"])
-            found.append(Work(bucket, start, start + round(1000 * event["dur"])))
+            end = start + round(1000 * event["dur"])
+            memory = next((m for m in ("pageable", "pinned") if m in name.lower()), "")
+            found.append(Work(bucket, start, end, memory, event["args"].get("bytes", 0)))
     return found
 
 
@@ -110,3 +116,25 @@ def compared(ours: dict[str, Sums], theirs: dict[str, Sums]) -> str:
         if a.calls and b.calls:
             texts.append(f"{bucket} {(a.mean() - b.mean()) / 1000:+.1f} us of {b.mean() / 1000:.1f} ({a.calls} calls)")
     return ", ".join(texts) or "nothing that both timed"
+
+
+def moved(work: list[Work]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Returns (bucket, memory) -> calls and bytes, of copies; of NCCL's kernels the calls."""
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for w in work:
+        if w.bucket != "COMPUTE":
+            calls, size = found.get((w.bucket, w.memory), (0, 0))
+            found[w.bucket, w.memory] = calls + 1, size + w.bytes
+    return found
+
+
+def moved_by_ledger(rows: list[dict]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Returns the same of what ran: calls that were captured into a graph run when it is launched."""
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for row in rows:
+        if row["mode"] == "captured" or row["bucket"] not in (*NAMES.values(), *COPIES.values()):
+            continue
+        copy = row["bucket"] in COPIES.values()
+        calls, size = found.get(where := (row["bucket"], row.get("host_memory", "") if copy else ""), (0, 0))
+        found[where] = calls + row["calls"], size + (row["bytes"] if copy else 0)
+    return found

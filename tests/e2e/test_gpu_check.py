@@ -8,7 +8,7 @@ from lib.build import BUILD, REPO
 # One of each kind; scripts/fresh-machine runs all checks. Times need several runs of PyTorch.
 CHECKS = ("python with one CUDA call", "copies and collectives")
 if os.environ.get("TPROF_TEST_ALL"):
-    CHECKS += ("times beside CUPTI's", "step time")
+    CHECKS += ("calls beside CUPTI's", "times beside CUPTI's", "step time")
 
 
 def test_it_passes_on_the_stand_in_and_says_where_it_ran():

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/activity.h"
+#include "engine/memory.h"
 #include "engine/model.h"
 
 namespace standin::cupti {
@@ -167,6 +168,14 @@ void fill(State& s, Record& r, const Op& op, const CUstream_st& stream, int64_t 
   write(s, r);
 }
 
+uint8_t memory_of(const void* pointer) {
+  const auto there = find_allocation(pointer);
+  if (!there) return CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
+  return there->type == cudaMemoryTypeHost      ? CUPTI_ACTIVITY_MEMORY_KIND_PINNED
+         : there->type == cudaMemoryTypeManaged ? CUPTI_ACTIVITY_MEMORY_KIND_MANAGED
+                                                : CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+}
+
 void ran(const Op& op, const CUstream_st& stream, int64_t began_ns, int64_t ended_ns) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
@@ -177,6 +186,8 @@ void ran(const Op& op, const CUstream_st& stream, int64_t began_ns, int64_t ende
     r.copyKind = op.kind == cudaMemcpyHostToDevice   ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOD
                  : op.kind == cudaMemcpyDeviceToHost ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOH
                                                      : CUPTI_ACTIVITY_MEMCPY_KIND_DTOD;
+    r.srcKind = memory_of(op.copied.src);
+    r.dstKind = memory_of(op.copied.dst);
     fill(s, r, op, stream, began_ns, ended_ns);
   }
   if (op.type == cudaGraphNodeTypeKernel && s.kind[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]) {
