@@ -62,7 +62,7 @@ Exposure::Stream* Exposure::find(std::uint64_t stream, std::uint32_t device) {
     no_room_ = true;
     return nullptr;
   }
-  stream_[streams_] = {stream, device, false, false, false, {}, 0, 0, 0, segments};
+  stream_[streams_] = {stream, device, false, false, false, {}, 0, 0, 0, segments, 0, 0, 0};
   return &stream_[streams_++];
 }
 
@@ -72,19 +72,35 @@ void Exposure::standing(const Mark& mark) {
   s->enqueued_ns = mark.enqueued_ns;
 }
 
-void Exposure::add(Stream& s, std::uint64_t from_ns, std::uint64_t to_ns, bool certain,
-                   ExposureLost why) {
-  if (to_ns <= from_ns) return;
+void Exposure::add(Stream& s, const Segment& next) {
+  if (next.to_ns <= next.from_ns) return;
   Pages<Segment>& segments = *s.segments;
   if (segments.size() != 0) {
     Segment& last = *(segments.end() - 1);
-    if (last.to_ns == from_ns && last.certain == certain && last.why == why) {
-      last.to_ns = to_ns;
+    const bool alike = last.certain == next.certain && last.why == next.why;
+    if (last.to_ns == next.from_ns && alike && !last.sampled() && !next.sampled()) {
+      last.to_ns = next.to_ns;
       return;
     }
   }
   if (segments.size() == kMostSegments) forget_before(segments.data()[kMostSegments / 2].to_ns);
-  segments.push_back({from_ns, to_ns, certain, why});
+  segments.push_back(next);
+}
+
+// Later samples count more: the program may have gone on to other kernels.
+void Exposure::count_sample(Stream& s) {
+  constexpr std::uint64_t kMost = 256;
+  if (s.samples == kMost) s.samples /= 2, s.sampled_ns /= 2;
+  ++s.samples;
+  s.sampled_ns += s.sample_ns;
+}
+
+std::uint64_t Exposure::busy_of(const Stream& s, std::uint64_t launches, std::uint64_t most_ns) {
+  constexpr std::uint64_t kFew = 4;
+  // In a longer time a few launches may have been of any length, whatever samples say.
+  constexpr std::uint64_t kMost = 1'000'000;
+  if (s.samples < kFew || most_ns > kMost) return kUnknown;
+  return std::min(launches * s.sampled_ns / s.samples, most_ns);
 }
 
 void Exposure::mark(const Mark& m) {
@@ -92,19 +108,25 @@ void Exposure::mark(const Mark& m) {
   if (s == nullptr) return;
   const std::uint64_t at = std::max(m.at_ns, s->last_ns);
   if (m.unseen_before || s->missed) {
-    add(*s, s->last_ns, at, false, m.unseen_before ? m.why : s->why);
+    add(*s, {s->last_ns, at, false, m.unseen_before ? m.why : s->why});
   } else if (s->open) {
-    std::uint64_t from = s->busy_from_ns;
+    std::uint64_t from = std::clamp(m.begins_ns, s->busy_from_ns, at);
     if (m.dry_to_ns != 0) {
-      const std::uint64_t done = m.dry_since_mark ? s->last_ns : m.dry_from_ns;
-      const std::uint64_t until = std::clamp(done, from, at);
+      const std::uint64_t until = std::clamp(m.dry_from_ns, from, at);
       const std::uint64_t known = std::clamp(m.dry_to_ns, until, at);
-      add(*s, from, until, true, {});
-      if (!m.dry_since_mark) add(*s, until, known, false, ExposureLost::host_late);
+      const std::uint64_t fed = std::clamp(m.fed_from_ns, until, known);
+      add(*s, {from, until, true, {}});
+      add(*s, {until, fed, false, ExposureLost::host_late});
+      add(*s, {fed, known, false, ExposureLost::host_late, busy_of(*s, m.fed, known - fed)});
       from = m.empty ? at : std::clamp(m.idle_to_ns, known, at);
     }
-    add(*s, from, at, true, {});
+    // A mark that is reached at once has found the stream empty, as a query does.
+    const bool at_once = m.dry_to_ns == 0 && at <= m.enqueued_ns + kNoiseNs;
+    const std::uint64_t busy = at_once ? busy_of(*s, m.launches, at - from) : kUnknown;
+    add(*s, {from, at, busy >= at - from, ExposureLost::host_late, busy});
   }
+  if (m.sampled) count_sample(*s);
+  if (m.sample) s->sample_ns = at - std::min(at, m.enqueued_ns);
   s->open = m.kind != Mark::Kind::closes;
   s->missed = false;
   s->busy_from_ns = s->last_ns = at;
@@ -191,6 +213,19 @@ Exposed Exposure::judge(const CallSpan& c) {
   possible_.clear();
   bool any = false;
   ExposureLost why{};
+  std::uint64_t unsure = 0;  // uncertain pieces, of all streams
+  std::uint64_t blind = 0;   // those of which there are no samples
+  double busy = 0;           // how much of them is computation, as far as is known
+  const auto may_have = [&](const Piece& piece, const Segment* segment) {
+    const auto length_ns = piece.to_ns - piece.from_ns;
+    const bool sampled = segment != nullptr && segment->sampled();
+    unsure += length_ns;
+    blind += sampled ? 0 : length_ns;
+    const double share = sampled ? static_cast<double>(segment->busy_ns) /
+                                       static_cast<double>(segment->to_ns - segment->from_ns)
+                                 : 0.5;
+    busy += share * static_cast<double>(length_ns);
+  };
   for (std::uint32_t i = 0; i < streams_; ++i) {
     const Stream& s = stream_[i];
     if (s.device != c.device) continue;
@@ -204,11 +239,14 @@ Exposed Exposure::judge(const CallSpan& c) {
       if (from->certain) {
         certain_.push_back(piece);
       } else {
+        may_have(piece, from);
         why = from->why;
       }
     }
     if ((s.open || s.missed) && s.last_ns < c.end_ns) {  // busy at the end, for an unknown time
-      possible_.push_back({std::max(s.last_ns, c.start_ns), c.end_ns});
+      const Piece piece{std::max(s.last_ns, c.start_ns), c.end_ns};
+      possible_.push_back(piece);
+      may_have(piece, nullptr);
       why = ExposureLost::unread;
     }
   }
@@ -219,10 +257,12 @@ Exposed Exposure::judge(const CallSpan& c) {
   }
   const std::uint64_t at_most = length - union_of(certain_);
   const std::uint64_t at_least = length - union_of(possible_);
-  found.known = (at_most - at_least) / 2 <= tolerance_ns(length);
+  const std::uint64_t between = at_most - at_least;
+  found.known = std::min(between, blind) / 2 <= tolerance_ns(length);
   found.why = why;
   if (!found.known) return found;
-  found.exposed_ns = at_least + (at_most - at_least) / 2;
+  const double share = unsure == 0 ? 0 : busy / static_cast<double>(unsure);
+  found.exposed_ns = at_most - static_cast<std::uint64_t>(share * static_cast<double>(between));
   found.late = at_least > kNoiseNs;
   return found;
 }

@@ -4,8 +4,9 @@
 // clock. This file knows nothing of CUDA.
 //
 // If a stream may have run dry unseen, the computation has a lower and an upper bound, and so has
-// the exposed time. If these are farther apart than the error that we promise, the call is not
-// known, and counts by its reason.
+// the exposed time. Between them samples decide: how long a launch kept its empty stream busy, on
+// average. Without samples it is the middle, and if the bounds are farther apart than the error
+// that we promise, the call is not known, and counts by its reason.
 #pragma once
 
 #include <algorithm>
@@ -33,14 +34,20 @@ struct Mark {
   // one.
   bool unseen_before = false;
   ExposureLost why = ExposureLost::no_pair;  // with unseen_before
-  // All on the host's clock: the stream got work until dry_from_ns, was found empty at dry_to_ns,
-  // and stayed empty until idle_to_ns. dry_to_ns is 0 if it was not found empty since the last
-  // mark. With `dry_since_mark`, nothing was put into it since the last mark.
+  // The stream got its first work since the last mark at begins_ns; UINT64_MAX: none. It got work
+  // until dry_from_ns, was found empty at dry_to_ns, and stayed empty until idle_to_ns. dry_to_ns
+  // is 0 if it was not found empty since. All on the host's clock.
+  std::uint64_t begins_ns = 0;
   std::uint64_t dry_from_ns = 0;
   std::uint64_t dry_to_ns = 0;
   std::uint64_t idle_to_ns = 0;
-  bool dry_since_mark = false;
+  std::uint32_t launches = 0;  // since the last mark
+  // From here to dry_to_ns work of `fed` launches ran, all of it.
+  std::uint64_t fed_from_ns = 0;
+  std::uint32_t fed = 0;
   bool empty = false;             // the stream was empty when the mark was put into it
+  bool sample = false;            // right behind a launch on an empty stream
+  bool sampled = false;           // the last mark was one, and was through before the next launch
   std::uint64_t enqueued_ns = 0;  // when the host put it into the stream
   std::uint64_t at_ns = 0;        // when the device reached it
 };
@@ -118,7 +125,10 @@ class Exposure {
     std::uint64_t to_ns;
     bool certain;
     ExposureLost why;
+    std::uint64_t busy_ns = kUnknown;  // of an uncertain one, by samples
+    bool sampled() const { return busy_ns != kUnknown; }
   };
+  static constexpr std::uint64_t kUnknown = UINT64_MAX;
   struct Stream {
     std::uint64_t stream;
     std::uint32_t device;
@@ -130,6 +140,9 @@ class Exposure {
     std::uint64_t busy_from_ns;
     std::uint64_t last_ns;  // of the last mark
     Pages<Segment>* segments;
+    std::uint64_t sample_ns;  // how long the last mark's launch kept the stream busy
+    std::uint64_t samples;
+    std::uint64_t sampled_ns;  // how long those launches kept the stream busy, together
   };
   struct Piece {
     std::uint64_t from_ns;
@@ -140,7 +153,9 @@ class Exposure {
 
   Stream* known(std::uint64_t stream, std::uint32_t device);  // null: no mark of it was seen
   Stream* find(std::uint64_t stream, std::uint32_t device);   // or a new one; null: no room
-  void add(Stream& s, std::uint64_t from_ns, std::uint64_t to_ns, bool certain, ExposureLost why);
+  void add(Stream& s, const Segment& next);
+  static void count_sample(Stream& s);
+  static std::uint64_t busy_of(const Stream& s, std::uint64_t launches, std::uint64_t most_ns);
   static constexpr std::uint32_t bit_of(std::uint32_t device) { return 1U << device; }
   static const Segment* segment_at(const Stream& s, std::uint64_t ns);
   Exposed judge(const CallSpan& call);

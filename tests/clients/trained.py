@@ -3,23 +3,36 @@
 import argparse
 import contextlib
 import itertools
+import time
 
 import torch
 import torch.distributed as dist
 from common import BATCH, Mlp, batches, log, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils._python_dispatch import TorchDispatchMode
 
 KINDS = ("ddp", "accumulated", "fsdp2", "tensor", "experts", "pipeline")
 parser = argparse.ArgumentParser()
 parser.add_argument("kind", choices=KINDS)
 parser.add_argument("end", choices=("nothing", "item", "synchronize", "clipped", "evaluated"))
 parser.add_argument("--steps", type=int, default=6)
+parser.add_argument("--host-us", type=int, default=0, help="each operator takes the host so much longer")
 args = parser.parse_args()
 
 WIDTH = 64
 device = start()
 rank, world = dist.get_rank(), dist.get_world_size()
+
+
+class SlowHost(TorchDispatchMode):
+    """Every operator costs the host some Python, as hooks, subclasses and profilers do."""
+
+    def __torch_dispatch__(self, function, types, positional=(), named=None):
+        until = time.perf_counter_ns() + 1000 * args.host_us
+        while time.perf_counter_ns() < until:
+            pass
+        return function(*positional, **(named or {}))
 
 
 class Experts(nn.Module):
@@ -97,6 +110,8 @@ def loaded():
 
 micros = 4 if args.kind in ("accumulated", "pipeline") else 1
 data = loaded()
+slow = SlowHost() if args.host_us else contextlib.nullcontext()
+slow.__enter__()
 for step in range(1, args.steps + 1):
     for micro, x in enumerate(itertools.islice(data, micros), start=1):
         last = micro == micros

@@ -353,3 +353,23 @@ def test_fsdp2(torch, timing, tmp_path):
     )
     may_be_unknown = printed(run.traces).keys() if ":" in timing else ()
     assert differences(run, schedule, may_be_unknown) == []
+
+
+# A device that is as prompt as a GPU, with calls and kernels as short as there.
+PROMPT = {"STANDIN_SPIN_US": "200", "STANDIN_LATENCY_US": "150", "STANDIN_KERNEL_US": "5"}
+
+
+@pytest.mark.parametrize("kind, host_us", [("ddp", 15), ("accumulated", 40)])
+def test_kernels_that_are_shorter_than_the_host_takes_to_launch_them(torch, kind, host_us, tmp_path):
+    """The device is idle between any two kernels, so next to nothing hides a call. One rank, since two
+    would take the cores from their devices."""
+    run, schedule = trained(
+        tmp_path, "trained.py", "events", ranks=1, arguments=(kind, "item", "--steps", "12", "--host-us", str(host_us)),
+        **PROMPT,
+    )  # fmt: skip
+    calls = by_name(truths(schedule, run.ranks()))["ncclAllReduce"]
+    truth = sum(call.exposed for call in calls) / sum(call.took for call in calls)
+    figures = printed(run.traces)["ncclAllReduce"]
+    assert truth > 0.9
+    assert figures.known > 0.8 * figures.calls
+    assert figures.exposed / figures.known_device == pytest.approx(truth, abs=0.08)

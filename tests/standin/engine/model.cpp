@@ -150,7 +150,18 @@ void hold_up_launch() {
   static const int us = integer("STANDIN_SLOW_LAUNCH", parts[0]);
   static const int each = integer("STANDIN_SLOW_LAUNCH", parts[1]);
   static std::atomic<int> launches{0};
-  if (++launches % each == 0) std::this_thread::sleep_for(std::chrono::microseconds(us));
+  if (++launches % each != 0) return;
+  // A short sleep takes 50 us longer than it should.
+  const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(us);
+  if (us >= 1000) std::this_thread::sleep_until(until);
+  while (std::chrono::steady_clock::now() < until) {
+  }
+}
+
+std::chrono::nanoseconds spin_time() {
+  static const auto time =
+      std::chrono::nanoseconds(static_cast<int64_t>(1000 * number("STANDIN_SPIN_US", 0)));
+  return time;
 }
 
 std::chrono::seconds peer_timeout() {

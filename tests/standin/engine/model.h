@@ -25,6 +25,9 @@ std::chrono::nanoseconds kernel_time(dim3 grid);
 // STANDIN_SLOW_LAUNCH=us:n: delays each nth launch of the process by that long before its kernel is
 // in the stream, as a host without a free core would.
 void hold_up_launch();
+// For how long a stream spins for more work, or for the end of what it runs, before it sleeps
+// (STANDIN_SPIN_US, 0): a sleeping one is tens of microseconds late where a GPU is not.
+std::chrono::nanoseconds spin_time();
 // How long a rank waits for a peer before the wait ends in an error (STANDIN_TIMEOUT_S, 300).
 std::chrono::seconds peer_timeout();
 

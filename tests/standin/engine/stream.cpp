@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "engine/activity.h"
 #include "engine/device.h"
 #include "engine/graph.h"
+#include "engine/model.h"
 #include "engine/schedule.h"
 
 namespace standin {
@@ -48,6 +50,9 @@ bool is_legacy(const CUstream_st& stream) {
 }
 
 void sleep_until(int64_t ns) {
+  while (ns - now_ns() < spin_time().count()) {
+    if (now_ns() >= ns) return;
+  }
   const timespec t{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) == EINTR) {
   }
@@ -108,11 +113,22 @@ void write_down(const CUstream_st& stream, const Op& op, int64_t reached_ns, int
                  .way = way_of(op)});
 }
 
+// Waits for work without sleeping, for a while.
+void watch(CUstream_st& stream) {
+  const int64_t until = now_ns() + spin_time().count();
+  while (now_ns() < until) {
+    const std::lock_guard lock(stream.mutex);
+    if (stream.closed || !stream.queue.empty()) return;
+  }
+}
+
 void work(const StreamRef& stream) {
   pthread_setname_np(pthread_self(), "standin-stream");
+  prctl(PR_SET_TIMERSLACK, 1UL);  // else a kernel of 5 us is done after 60
   int64_t before_ended_ns = 0;
   for (;;) {
     CUstream_st::Work next;
+    watch(*stream);
     {
       std::unique_lock lock(stream->mutex);
       stream->wake.wait(lock, [&] { return stream->closed || !stream->queue.empty(); });
