@@ -11,18 +11,13 @@
 #include "interpose/base/hash.h"
 #include "interpose/driver/events.h"
 #include "interpose/exposure/exposure.h"
+#include "interpose/exposure/feed.h"
 #include "interpose/thread/extras.h"
 #include "interpose/thread/thread.h"
 
 namespace tprof::timing::busy {
 namespace {
 
-// If the host launches again within this time, we assume that the stream stayed busy.
-constexpr std::uint64_t kGapNs = 20'000;
-// While a stream is launched on, two queries whether it is empty are at least kAskNs and at most
-// kAskAnywayNs apart.
-constexpr std::uint64_t kAskNs = 50'000;
-constexpr std::uint64_t kAskAnywayNs = 250'000;
 // follow() marks the end of what was launched so far, at most every kFollowNs. launched() makes a
 // mark if none was made for kPassNs, because calls can be judged only up to the latest mark.
 constexpr std::uint64_t kFollowNs = 20'000;
@@ -30,13 +25,6 @@ constexpr std::uint64_t kPassNs = 10'000'000;
 // A stream that ran dry is marked again at most this often.
 constexpr std::uint64_t kAgainNs = 200'000;
 constexpr std::uint64_t kComputesNs = 10'000'000'000;
-// Of launches on an empty stream, one in this time gets a mark behind it, which tells how long its
-// kernel ran: 2 us for the event, 0.2 % of the host's time.
-constexpr std::uint64_t kSampleNs = 1'000'000;
-// If the host was late this long ago, it is expected to be late again.
-constexpr std::uint64_t kLateNs = 1'000'000;
-// A launch waits for room behind a thousand others. Behind fewer than kNoQueue it does not.
-constexpr std::uint32_t kNoQueue = 256;
 
 struct Stream {
   std::atomic<std::uint64_t> id;         // 0: the entry is free
@@ -45,32 +33,13 @@ struct Stream {
   std::atomic<std::uint32_t> launching;  // threads that are in a launch
   std::uint32_t epoch;
   CUstream handle;
-  bool open;                // it was given work since the last wait
-  bool unseen;              // it may have got work that no mark accounts for
-  ExposureLost why;         // the reason for `unseen`
-  bool idle_since_mark;     // nothing was put into it since the last mark
-  std::uint64_t begins_ns;  // this and the next seven go into the next Mark
-  std::uint64_t dry_from_ns;
-  std::uint64_t dry_to_ns;
-  std::uint64_t idle_to_ns;
-  std::uint64_t fed_from_ns;
-  std::uint32_t fed;          // launches from fed_from_ns to dry_to_ns
-  bool sampled;               // the last mark's sample was through before the next launch
-  bool sampling;              // the last mark is a sample, and nothing was launched since
-  std::uint32_t done;         // launches that have returned
-  std::uint32_t marked_done;  // `done` at marked_ns
-  std::uint32_t asked_done;   // `done` at asked_ns
-  bool asked_clean;          // it was empty at asked_ns, or got a mark: all before is accounted for
-  std::uint64_t dried_ns;    // when it was last found empty
-  bool on_empty;             // the launch that goes on found the stream empty
-  std::uint64_t sampled_ns;  // when the last sample was taken
-  std::uint64_t begun_ns;    // when the last launch began
-  std::uint64_t kernel_ns;   // when the last launch of a kernel or graph began
-  std::uint64_t launched_ns;  // when the last launch returned
-  std::uint64_t asked_ns;     // when it was last known to be busy or empty
+  bool open;         // it was given work since the last wait
+  bool unseen;       // it may have got work that no mark accounts for
+  ExposureLost why;  // the reason for `unseen`
+  Feed feed;
+  std::uint64_t kernel_ns;  // when the last launch of a kernel or graph began
   std::uint64_t marked_ns;
   std::uint64_t passed_ns;  // when follow() last marked it
-  std::uint32_t launches;   // since the stream was empty, or a thread waited for a device
   std::uint32_t waits;      // g_waits at the last launch
 };
 
@@ -140,14 +109,8 @@ void refresh(Stream& s, CUstream handle) {
   set_open(s, false);
   s.unseen = s.epoch != 0 || epoch > 1;
   s.why = ExposureLost::unread;
-  s.dry_to_ns = 0;
+  s.feed = {};
   s.epoch = epoch;
-}
-
-void asked(Stream& s, std::uint64_t now, bool clean) {
-  s.asked_ns = now;
-  s.asked_done = s.done;
-  s.asked_clean = clean;
 }
 
 // False: the stream is capturing, and nothing may be recorded in it.
@@ -157,15 +120,7 @@ bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty, bool sa
   mark.kind = kind;
   mark.unseen_before = s.missed.exchange(false, std::memory_order_relaxed) || s.unseen;
   mark.why = s.why;
-  mark.dry_from_ns = s.dry_from_ns;
-  mark.dry_to_ns = s.dry_to_ns;
-  mark.idle_to_ns = s.idle_to_ns;
-  mark.begins_ns = s.idle_since_mark ? UINT64_MAX : s.begins_ns;
-  mark.launches = s.done - s.marked_done;
-  mark.fed_from_ns = s.fed_from_ns;
-  mark.fed = s.fed;
-  mark.sampled = std::exchange(s.sampled, false);
-  mark.sample = s.sampling = sample;
+  s.feed.put_into(mark, sample);
   mark.empty = empty;
   mark.enqueued_ns = now;
   const Marked marked = g_put.load(std::memory_order_relaxed)(s.handle, mark);
@@ -173,62 +128,23 @@ bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty, bool sa
   s.unseen = marked == Marked::lost;
   s.why = ExposureLost::no_pair;
   s.marked_ns = now;
-  s.marked_done = s.done;
-  asked(s, now, true);
-  s.idle_since_mark = true;
-  s.dry_to_ns = 0;
+  s.feed.marked(now);
   set_open(s, kind != Mark::Kind::closes);
   return true;
 }
 
-// Notes that the stream is empty now, `gap` behind the last launch.
-void found_empty(Stream& s, std::uint64_t now, std::uint64_t gap) {
-  if (s.idle_since_mark) return;
-  const bool fed = s.asked_clean;
-  if (s.dry_to_ns == 0) {
-    // Launches close to each other may have found it empty before the last one.
-    const bool earlier = fed || gap < kGapNs;
-    s.dry_from_ns = earlier ? std::min(s.asked_ns, s.launched_ns) : s.launched_ns;
-    s.fed_from_ns = s.dry_from_ns;
-    s.fed = 0;
-  }
-  if (s.dry_to_ns == 0 || s.launched_ns >= s.idle_to_ns) {  // equal: a slow launch's work came last
-    if (!fed) s.fed_from_ns = now, s.fed = 0;
-    if (fed) s.fed += s.done - s.asked_done;
-    s.dry_to_ns = now;
-  }
-  s.idle_to_ns = now;
-}
-
-// True if the stream is empty now. It is queried only if the host was slow to feed it. Before a
-// launch (`launches`) it is also queried if kAskAnywayNs have gone by, however fast launches come,
-// and for samples.
 bool is_empty(Stream& s, std::uint64_t now, bool launches = false) {
-  const std::uint64_t gap = now - s.launched_ns;
-  const std::uint64_t since = now - s.asked_ns;
-  const bool slow = gap >= kGapNs && since >= kAskNs;
-  const bool samples = s.sampling || now - s.sampled_ns >= kSampleNs;
-  const bool anyway = launches && (since >= kAskAnywayNs || samples);
-  if (!slow && !anyway) return false;
+  if (!s.feed.should_ask(now, launches)) return false;
   const bool empty = event_driver::is_empty(s.handle);
-  if (empty) found_empty(s, now, gap), s.dried_ns = now, s.launches = 0;
-  asked(s, now, empty);
+  s.feed.answered(empty, now);
   return empty;
-}
-
-// Notes a launch that took long although it did not wait for room behind others: the host had no
-// core, or the driver loaded the kernel's module first. The stream may have run dry meanwhile.
-void note_slow_launch(Stream& s, std::uint64_t now) {
-  if (now - s.begun_ns < kAskNs || s.launches > kNoQueue) return;
-  if (s.dry_to_ns == 0) s.dry_from_ns = s.launched_ns;
-  s.dry_to_ns = s.idle_to_ns = s.fed_from_ns = now;
-  s.fed = 0;
 }
 
 // Marks the end of the work that was put into the stream so far.
 void follow(Stream& s) {
   const Taken taken(s);
-  if (!taken || !s.open || s.idle_since_mark || !is_current(s) || s.launching.load() != 0) return;
+  if (!taken || !s.open || s.feed.idle_since_mark() || !is_current(s) || s.launching.load() != 0)
+    return;
   const std::uint64_t now = now_ns();
   if (now - s.passed_ns < kFollowNs) return;
   s.passed_ns = now;
@@ -274,18 +190,16 @@ void launches(cudaStream_t stream, Work work) {
   if (!taken) return;
   refresh(*s, stream);
   const std::uint64_t now = now_ns();
-  s->begun_ns = now;
   const std::uint32_t waits = g_waits.load(std::memory_order_relaxed);
-  s->launches = std::exchange(s->waits, waits) == waits ? s->launches + 1 : 1;
+  s->feed.begins(now, std::exchange(s->waits, waits) != waits);
   if (work == Work::kernel) s->kernel_ns = now;
-  s->on_empty = s->open && is_empty(*s, now, true);
-  s->sampled = s->sampling && s->on_empty;
-  s->sampling = false;
+  const bool empty = s->open && is_empty(*s, now, true);
+  s->feed.launches(empty);
   // Where the host is late now and then, the end of what is there is marked, too.
-  const bool late = s->open && (s->on_empty || (s->asked_ns == now && now - s->dried_ns < kLateNs));
+  const bool late = s->open && (empty || s->feed.busy_again(now));
   if (!s->open || (late && now - s->marked_ns >= kAgainNs)) {
-    const auto kind = s->open && !s->on_empty ? Mark::Kind::passes : Mark::Kind::opens;
-    put_mark(*s, kind, now, s->on_empty);
+    const auto kind = s->open && !empty ? Mark::Kind::passes : Mark::Kind::opens;
+    put_mark(*s, kind, now, empty);
   }
 }
 
@@ -295,19 +209,8 @@ void launched(cudaStream_t stream) {
   {
     const Taken taken(*s);
     const std::uint64_t now = now_ns();
-    // On an empty stream a kernel begins when its launch is through.
-    if (s->idle_since_mark) {
-      s->begins_ns = now;
-    } else if (s->on_empty) {
-      s->idle_to_ns = now;
-    } else if (taken && s->open) {
-      note_slow_launch(*s, now);
-    }
-    s->launched_ns = now;
-    s->idle_since_mark = false;
-    ++s->done;
-    const bool sample = s->on_empty && now - s->sampled_ns >= kSampleNs;
-    if (s->asked_ns >= s->begun_ns) s->sampled_ns = now;
+    s->feed.launched(now, taken && s->open);
+    const bool sample = s->feed.wants_sample(now);
     if (taken && s->open && (sample || now - s->marked_ns >= kPassNs)) {
       put_mark(*s, Mark::Kind::passes, now, false, sample);
     }
