@@ -62,7 +62,7 @@ Exposure::Stream* Exposure::find(std::uint64_t stream, std::uint32_t device) {
     no_room_ = true;
     return nullptr;
   }
-  stream_[streams_] = {stream, device, false, false, false, {}, 0, 0, 0, segments, 0, 0, 0};
+  stream_[streams_] = {stream, device, false, false, false, {}, 0, 0, 0, segments, 0, 0, 0, 0, 0};
   return &stream_[streams_++];
 }
 
@@ -103,6 +103,22 @@ std::uint64_t Exposure::busy_of(const Stream& s, std::uint64_t launches, std::ui
   return std::min(launches * s.sampled_ns / s.samples, most_ns);
 }
 
+void Exposure::count_queued(Stream& s, std::uint64_t launches, std::uint64_t ns) {
+  constexpr std::uint64_t kMost = 4096;
+  if (s.queued > kMost) s.queued /= 2, s.queued_ns /= 2;
+  s.queued += launches;
+  s.queued_ns += ns;
+}
+
+// Returns how long so many launches can have kept the stream busy, by what others took: eight times
+// as long as they usually do, since kernels differ.
+std::uint64_t Exposure::most_of(const Stream& s, std::uint64_t launches) {
+  constexpr std::uint64_t kFew = 16;
+  constexpr std::uint64_t kTimes = 8;
+  if (s.queued < kFew) return UINT64_MAX;
+  return std::min(kTimes * launches * s.queued_ns / s.queued, UINT64_MAX / 2);
+}
+
 void Exposure::mark(const Mark& m) {
   Stream* s = find(m.stream, m.device);
   if (s == nullptr) return;
@@ -116,14 +132,18 @@ void Exposure::mark(const Mark& m) {
       const std::uint64_t known = std::clamp(m.dry_to_ns, until, at);
       const std::uint64_t fed = std::clamp(m.fed_from_ns, until, known);
       add(*s, {from, until, true, {}});
-      add(*s, {until, fed, false, ExposureLost::host_late});
-      add(*s, {fed, known, false, ExposureLost::host_late, busy_of(*s, m.fed, known - fed)});
+      const std::uint64_t unknown = std::min(fed - until, most_of(*s, m.launches - m.fed));
+      add(*s, {until, until + unknown, false, ExposureLost::host_late});
+      const std::uint64_t busy = busy_of(*s, m.fed, known - fed);
+      const std::uint64_t most = busy == kUnknown ? most_of(*s, m.fed) : UINT64_MAX;
+      add(*s, {fed, fed + std::min(known - fed, most), false, ExposureLost::host_late, busy});
       from = m.empty ? at : std::clamp(m.idle_to_ns, known, at);
     }
     // A mark that is reached at once has found the stream empty, as a query does.
     const bool at_once = m.dry_to_ns == 0 && at <= m.enqueued_ns + kNoiseNs;
     const std::uint64_t busy = at_once ? busy_of(*s, m.launches, at - from) : kUnknown;
     add(*s, {from, at, busy >= at - from, ExposureLost::host_late, busy});
+    if (m.dry_to_ns == 0 && !at_once) count_queued(*s, m.launches, at - from);
   }
   if (m.sampled) count_sample(*s);
   if (m.sample) s->sample_ns = at - std::min(at, m.enqueued_ns);
@@ -177,8 +197,20 @@ void Exposure::computed(std::uint32_t devices, std::uint64_t from_ns, std::uint6
     if ((devices & bit_of(s.device)) == 0) continue;
     const Segment* at = segment_at(s, from_ns);
     for (; at != s.segments->end() && at->from_ns < to_ns; ++at) {
-      (at->certain ? certain_ : possible_)
-          .push_back({std::max(at->from_ns, from_ns), std::min(at->to_ns, to_ns)});
+      const Piece piece{std::max(at->from_ns, from_ns), std::min(at->to_ns, to_ns)};
+      if (at->certain || !at->sampled()) {
+        (at->certain ? certain_ : possible_).push_back(piece);
+        continue;
+      }
+      // Readers take half of what is unsure for computation: with as much of it as makes that
+      // right, the sums are. Where in this time, which is a millisecond at most, nobody knows.
+      const std::uint64_t length = piece.to_ns - piece.from_ns;
+      const std::uint64_t twice =
+          2 * std::min(at->busy_ns, at->to_ns - at->from_ns) * length / (at->to_ns - at->from_ns);
+      const std::uint64_t sure = twice > length ? twice - length : 0;
+      const std::uint64_t until = piece.from_ns + sure;
+      if (sure != 0) certain_.push_back({piece.from_ns, until});
+      may_have(until, piece.from_ns + std::min(twice, length));
     }
     if (s.open || s.missed) {
       may_have(std::max(s.last_ns, from_ns), to_ns);

@@ -143,6 +143,8 @@ class Exposure {
     std::uint64_t sample_ns;  // how long the last mark's launch kept the stream busy
     std::uint64_t samples;
     std::uint64_t sampled_ns;  // how long those launches kept the stream busy, together
+    std::uint64_t queued;      // launches behind which the device had not run dry
+    std::uint64_t queued_ns;   // how long they took it
   };
   struct Piece {
     std::uint64_t from_ns;
@@ -155,6 +157,8 @@ class Exposure {
   Stream* find(std::uint64_t stream, std::uint32_t device);   // or a new one; null: no room
   void add(Stream& s, const Segment& next);
   static void count_sample(Stream& s);
+  static void count_queued(Stream& s, std::uint64_t launches, std::uint64_t ns);
+  static std::uint64_t most_of(const Stream& s, std::uint64_t launches);
   static std::uint64_t busy_of(const Stream& s, std::uint64_t launches, std::uint64_t most_ns);
   static constexpr std::uint32_t bit_of(std::uint32_t device) { return 1U << device; }
   static const Segment* segment_at(const Stream& s, std::uint64_t ns);

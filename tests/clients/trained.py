@@ -18,6 +18,7 @@ parser.add_argument("kind", choices=KINDS)
 parser.add_argument("end", choices=("nothing", "item", "synchronize", "clipped", "evaluated"))
 parser.add_argument("--steps", type=int, default=6)
 parser.add_argument("--host-us", type=int, default=0, help="each operator takes the host so much longer")
+parser.add_argument("--sleep-ms", type=int, default=0, help="the host sleeps so long in each forward pass")
 args = parser.parse_args()
 
 WIDTH = 64
@@ -55,6 +56,8 @@ def made():
     if args.kind == "experts":
         return nn.Sequential(*(Experts() for _ in range(4))).to(device)
     model = Mlp(WIDTH).to(device)
+    if args.sleep_ms:
+        model.blocks[1].register_forward_hook(lambda *_: time.sleep(args.sleep_ms / 1000))
     if args.kind in ("ddp", "accumulated"):
         return DistributedDataParallel(model, device_ids=[device.index], bucket_cap_mb=0.1)
     if args.kind == "fsdp2":

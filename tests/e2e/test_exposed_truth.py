@@ -373,3 +373,18 @@ def test_kernels_that_are_shorter_than_the_host_takes_to_launch_them(torch, kind
     assert truth > 0.9
     assert figures.known > 0.8 * figures.calls
     assert figures.exposed / figures.known_device == pytest.approx(truth, abs=0.08)
+
+
+def test_a_host_that_sleeps_lets_its_device_idle(torch, tmp_path):
+    """Readers take half of what is unsure for computation. Kernels of 50 us, and 30 ms of sleep in a step."""
+    run, schedule = trained(
+        tmp_path, "trained.py", "events", ranks=1, arguments=("ddp", "item", "--steps", "12", "--sleep-ms", "30"),
+        **PROMPT | {"STANDIN_KERNEL_US": "50"},
+    )  # fmt: skip
+    (file,) = run.ranks()
+    work = device_truth.work_of(schedule / f"schedule-{file.header['pid']}")
+    truth = sum(to - begin for begin, to in device_truth.computation(work, 0)) / 1e6
+    told = sum(
+        line["dur"] / (2 if line["args"].get("unsure") else 1) / 1e3 for line in file.lines if line.get("cat") == "BUSY"
+    )
+    assert truth == pytest.approx(told, rel=0.35)

@@ -258,6 +258,50 @@ TEST_CASE("without samples a mark that is reached at once tells nothing of the t
   CHECK(job.end().exposed_ns == 10 * kMs);
 }
 
+TEST_CASE(
+    "where it ran dry unseen, launches are taken for eight times as long as they usually are") {
+  Job job;
+  for (std::uint64_t ms = 0; ms < 10; ++ms) {  // 10 launches each, of 0.1 ms
+    Mark& mark = job.mark(kCompute, ms == 0 ? Mark::Kind::opens : Mark::Kind::passes, ms);
+    mark.launches = 10;
+  }
+  Mark& found_empty = job.mark(kCompute, Mark::Kind::opens, 60);
+  found_empty.launches = 2;
+  found_empty.dry_from_ns = 9 * kMs;
+  found_empty.dry_to_ns = found_empty.idle_to_ns = found_empty.fed_from_ns = 60 * kMs;
+  found_empty.empty = true;
+  job.mark(kCompute, Mark::Kind::closes, 61).begins_ns = UINT64_MAX;
+  job.call(20, 30);
+  const auto found = job.end();
+  CHECK(found.known == 1);
+  CHECK(found.exposed_ns == 10 * kMs);
+  Pages<Interval> computed;
+  job.exposure().computed(1, 0, 60 * kMs, computed);
+  REQUIRE(computed.size() == 2);
+  CHECK(!computed.begin()->unsure);
+  CHECK(computed.begin()->to_ns == 9 * kMs);
+  CHECK((computed.begin() + 1)->unsure);
+  CHECK((computed.begin() + 1)->to_ns == 9 * kMs + 8 * 2 * kMs / 10);
+}
+
+TEST_CASE("half of what is unsure is what samples say") {
+  for (const std::uint64_t fed : {4, 12}) {  // 0.2 and 0.6 ms of 0.8
+    Job job;
+    job.mark(kCompute, Mark::Kind::opens, 0);
+    sampled(job, 1, 10);
+    Mark& found_empty = job.mark(kCompute, Mark::Kind::opens, 20);
+    found_empty.dry_from_ns = found_empty.fed_from_ns = 19 * kMs + kMs / 5;
+    found_empty.dry_to_ns = found_empty.idle_to_ns = 20 * kMs;
+    found_empty.fed = static_cast<std::uint32_t>(fed);
+    found_empty.empty = true;
+    Pages<Interval> computed;
+    job.exposure().computed(1, 19 * kMs + kMs / 5, 20 * kMs, computed);
+    std::uint64_t twice = 0;
+    for (const Interval& i : computed) twice += (i.unsure ? 1 : 2) * (i.to_ns - i.from_ns);
+    CHECK(twice == 2 * fed * kMs / 20);
+  }
+}
+
 TEST_CASE("samples say nothing of long times") {
   Job job;
   job.mark(kCompute, Mark::Kind::opens, 0);
