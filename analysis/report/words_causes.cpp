@@ -72,8 +72,17 @@ std::span<const Words> words_of_causes() {
        "program wait in the middle of each step: without {calls?it|them} it would be {share} "
        "shorter",
        ".item(), print and .cpu() of a tensor do so: do them once a step, or rarely"},
+      {Say::idle_devices,
+       "the {one?device stands|devices of all ranks stand} idle for {share} of a step, as {one?its "
+       "host does|their hosts do} not bring {one?it|them} work in time",
+       "{loads?there is none at the beginning of a step: look at the loading of data (more "
+       "workers, "
+       "prefetching)|look for .item(), print and .cpu() in the loop, slow Python, an optimizer on "
+       "the "
+       "CPU; larger batches and CUDA graphs keep a device busy with fewer launches}"},
       {Say::gathered_again, "all-gathers of the backward pass are exposed for {share} of a step",
-       "reshard_after_forward=False (ZeRO-2) saves them where there is memory for it"},
+       "where there is memory for it, SHARD_GRAD_OP in FSDP1, reshard_after_forward=False in FSDP2 "
+       "and ZeRO-2 in DeepSpeed save them"},
       {Say::reduced_again,
        "gradients are reduced in each of the {passes} backward passes of a step: reduced in the "
        "last "
@@ -82,11 +91,11 @@ std::span<const Words> words_of_causes() {
        "takes memory for the gradients"},
       {Say::wide_dtype,
        "communication is in float32: in bfloat16 a step would be up to {share} shorter",
-       "MixedPrecision(param_dtype, reduce_dtype) in FSDP1, MixedPrecisionPolicy in FSDP2"},
+       "{sharded?MixedPrecision(param_dtype, reduce_dtype) in FSDP1, MixedPrecisionPolicy in FSDP2|"
+       "bf16_compress_hook in DDP, or tensors in bfloat16 where the program sends its own}"},
       {Say::long_steps,
-       "{steps:,} of {of_steps:,} steps {steps?takes|take} far longer than the others{host? on the "
-       "hosts|}, up "
-       "to "
+       "{steps:,} of {of_steps:,} steps[, {which},] {steps?takes|take} far longer than the "
+       "others{host? on the hosts|}, up to "
        "{longest} where the usual step takes {usual}[: that is {share} on each step]",
        "{host?the hosts may wait there for their devices, which they ran ahead of; "
        "TPROF_TIMING=events tells how long the devices take|}"},

@@ -106,16 +106,19 @@ void wide_dtype(const Evidence& e, Findings& found) {
     if (std::string_view(row.dtype) == "float32") wide[b] += bytes;
   }
   double saved = 0;
+  double sharded = 0;
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     const auto bucket = static_cast<Bucket>(b);
     // How long a message waits for its receiver is not known.
     if (is_copy(bucket) || bucket == Bucket::P2P || wide[b] == 0) continue;
     // The time of a small message is latency, which stays.
     if (all[b] < kSmall * calls[b]) continue;
-    saved +=
+    const double of_bucket =
         of_a_step(e, [&](const RankFacts& f) { return f.exposed[b].ns; }) * wide[b] / all[b] / 2;
+    saved += of_bucket;
+    if (bucket == Bucket::ALLGATHER || bucket == Bucket::RESHARDING) sharded += of_bucket;
   }
-  tell(e, Kind::wide_dtype, within_hosts_lead(e, saved), {}, found);
+  tell(e, Kind::wide_dtype, within_hosts_lead(e, saved), {{"sharded", sharded * 2 > saved}}, found);
 }
 
 }  // namespace tprof::why

@@ -216,7 +216,7 @@ void tell(const Evidence& e, const Ranks& ranks, const Saving& saving, Findings&
     return is_range ? std::optional(percent(ns)) : std::nullopt;
   };
   const double least = std::max(0.0, saving.ns - saving.doubt);
-  const double most = saving.ns + saving.doubt;
+  const double most = std::min(saving.ns + saving.doubt, e.step_ns);
   const bool sure = 100 * saving.doubt / e.step_ns < kShownPercent / 2;
   diagnose::Finding& f =
       add(found, kind_of(ranks.part), who,

@@ -20,6 +20,7 @@ constexpr std::size_t kFewestForDrift = 16;
 constexpr std::size_t kFewestOfPeriod = 4;  // three may be as far apart by chance
 constexpr std::size_t kFewestOfLevel = 5;
 constexpr double kLikelyChance = 0.01;
+constexpr std::size_t kMostWarmingUp = 10;
 
 struct Series {
   std::vector<double> ns;
@@ -147,6 +148,16 @@ bool hosts_run_ahead(const Evidence& e) {
   });
 }
 
+// "2-6,12", if that is short.
+std::optional<std::string> numbers_of(const Evidence& e, const std::vector<std::size_t>& places) {
+  constexpr std::size_t kMost = 5;
+  std::vector<std::int64_t> numbers;
+  for (const std::size_t i : places) numbers.push_back(e.times.steps[e.steps[i]]);
+  const std::string text = text::Ranks(std::move(numbers)).str();
+  const auto more = static_cast<std::size_t>(std::ranges::count(text, ','));
+  return more < kMost ? std::optional(text) : std::nullopt;
+}
+
 void long_steps(const Evidence& e, const Series& all, Findings& found) {
   std::vector<std::size_t> steps;
   double ns = 0;
@@ -161,10 +172,14 @@ void long_steps(const Evidence& e, const Series& all, Findings& found) {
   ns /= static_cast<double>(all.ns.size());
   if (ns < kLeastShare * e.step_ns || explained(found, ns)) return;
   const bool host = !e.times.known() && hosts_run_ahead(e);
+  // Warming up takes the first steps of any job, and matters in short ones only.
+  const bool warms_up = steps.size() <= kMostWarmingUp && steps.back() + 1 == steps.size();
+  const bool costs = !host && !warms_up;
   const std::size_t period = host || steps.size() < kFewestOfPeriod ? 0 : period_of(steps);
   Finding& f = add(found, period != 0 ? Kind::periodic_steps : Kind::long_steps, {},
-                   {{"share", host ? std::nullopt : std::optional(Percent{100 * ns / e.step_ns})},
+                   {{"share", costs ? std::optional(Percent{100 * ns / e.step_ns}) : std::nullopt},
                     {"host", host},
+                    {"which", numbers_of(e, steps)},
                     {"steps", steps.size()},
                     {"of_steps", all.ns.size()},
                     {"period", ordinal(period)},
@@ -172,7 +187,7 @@ void long_steps(const Evidence& e, const Series& all, Findings& found) {
                     {"longest", Ns{std::llround(longest)}},
                     {"usual", Ns{std::llround(all.usual)}}});
   f.steps = {e.times.steps[e.steps[steps.front()]], e.times.steps[e.steps[steps.back()]]};
-  if (!host) f.cost = cost_of(e, ns, all.width);
+  if (costs) f.cost = cost_of(e, ns, all.width);
 }
 
 }  // namespace

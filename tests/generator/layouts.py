@@ -42,6 +42,7 @@ class Model:
     pageable_each_layer: bool = False  # a copy from pageable memory in each layer
     reshard_after_forward: bool = True  # False: weights stay, no gather in backward
     reduce_each_micro_batch: bool = True  # False: no_sync() until the last one
+    offload: bool = True  # of zero3_offload
     gathers_behind: int = 0  # of each layer, in each step: full_tensor() to log a norm of the weights
     load_extra_ns: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: slow loader
     checkpoint_every: int = 0  # steps; 0: never
@@ -256,12 +257,13 @@ def zero3_offload(model: Model, ranks: int) -> Layout:
             yield from _begin_step(model, rank, step)
             for op in _fsdp_step(model, "world", ranks, None):
                 yield op
-                if isinstance(op, Collective) and op.function == "ncclReduceScatter":
+                if model.offload and isinstance(op, Collective) and op.function == "ncclReduceScatter":
                     yield Copy("D2H", shard * 2, "reduce", "pinned", True)
             yield Synchronize("reduce")
-            yield Host(model.layers * 300_000)  # the optimizer on the CPU
-            for _ in range(model.layers):
-                yield Copy("H2D", shard * 2, "compute")
+            if model.offload:
+                yield Host(model.layers * 300_000)  # the optimizer on the CPU
+                for _ in range(model.layers):
+                    yield Copy("H2D", shard * 2, "compute")
             yield from _behind(model, "world", ranks)
             yield from _end_step(model, step)
 
