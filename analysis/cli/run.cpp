@@ -83,9 +83,14 @@ void report_on(const job::Job& job, const read::Traces& traces, const fs::path& 
   page::gather(
       job, traces, [](std::size_t) {}, g);
   const fs::path page = folder / "report.html";
-  write_page(page::to_html(g), page);
   options.verdict = page::verdict(g);
-  options.next = {"open " + quoted({page}) + "  (why)"};
+  try {
+    write_page(page::to_html(g), page);
+    options.next = {"open " + quoted({page}) + "  (why)"};
+  } catch (const read::BadInput& e) {
+    fmt::print(stderr, "tprof: {}\n", e.what());
+    options.next = {"tprof report " + quoted({folder}) + " -o FILE.html  (why)"};
+  }
   const auto differ = [](const diagnose::Finding& f) { return f.kind == diagnose::Kind::mismatch; };
   if (std::ranges::any_of(g.said.findings, differ)) std::erase_if(s.findings, differ);
 }

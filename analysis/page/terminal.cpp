@@ -24,8 +24,12 @@ constexpr std::size_t kMostLateShown = 2;
 constexpr std::size_t kMostName = 20;     // characters of a name
 constexpr std::size_t kMostFindings = 2;  // beside the verdict
 
-// Breaks text at blanks, and ends it behind the last line that there is room for.
+// Breaks text at blanks, and ends it behind the last line that there is room for, or behind the
+// next one if a few words are all that is left.
 std::string wrapped(const std::string& text, std::size_t most_lines, std::size_t hang = 0) {
+  constexpr std::size_t kFewWords = 20;  // characters
+  const std::size_t most = most_lines * (kWidth - hang) + kFewWords;
+  if (text::fitting(text, most) == text.size()) ++most_lines;
   std::string out;
   std::size_t at = 0;
   for (std::size_t line = 0; line < most_lines && at < text.size(); ++line) {

@@ -1,5 +1,8 @@
 #include "read/folder.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -38,14 +41,21 @@ std::string stem_of(const fs::path& file) {
 // Says that there are no rank files. Names the subfolders that have some, since the folder of all
 // runs may have been given instead of a run's.
 std::string no_traces(const fs::path& folder) {
-  std::string runs;
+  constexpr std::size_t kMostNamed = 8;
+  std::vector<std::string> runs;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (!entry.is_directory()) continue;
     const bool run = std::ranges::any_of(fs::directory_iterator(entry), looks_like_trace);
-    if (run) runs += (runs.empty() ? "" : ", ") + entry.path().filename().string();
+    if (run) runs.push_back(entry.path().filename().string());
   }
-  return runs.empty() ? "expected rank files (*.json) in this folder, found none"
-                      : "no rank files here, but in its folders: " + runs + ": give one of them";
+  if (runs.empty()) return "expected rank files (*.json) in this folder, found none";
+  std::ranges::sort(runs);
+  const std::size_t more = runs.size() - std::min(runs.size(), kMostNamed);
+  runs.resize(runs.size() - more);
+  return fmt::format(
+      "no rank files here, but in its folders: {}{}: give one of them, or all those of "
+      "one run",
+      fmt::join(runs, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
 // A trace, or why there is none.

@@ -238,8 +238,9 @@ Section section_of(const stats::RangeTotals& totals, For who) {
   Section s = {.title = "NVTX ranges", .at = "", .room = {.rows = kRangesShown, .names = " names"}};
   if (totals.ranges.empty()) {
     s.lead =
-        "  none. They arrive under `tprof run`, or with NVTX_INJECTION64_PATH set to the path of "
-        "libtprof.so.\n";
+        "  none: the program made none, or they did not arrive, as they do under `tprof run` or "
+        "with "
+        "NVTX_INJECTION64_PATH set to the path of libtprof.so.\n";
     if (totals.dropped != 0) s.notes = notes(totals, false, false);
     return s;
   }

@@ -71,9 +71,8 @@ std::span<const Words> words_of_files() {
        "context could be asked, or "
        "the stream was capturing"},
       {Say::untimed_no_pair,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): all pairs "
-       "of events (places for "
-       "calls, by CUPTI) were in use",
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): more "
+       "were on their way at a time than there is room for",
        "time fewer of them: TPROF_TIMING=events:16 takes one of 16"},
       {Say::untimed_mixed,
        "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): with calls "

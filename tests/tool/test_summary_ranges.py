@@ -172,7 +172,7 @@ def test_memory_is_bounded_and_what_that_costs_is_said(tmp_path):
 def test_a_trace_without_ranges_says_how_they_come(tmp_path):
     jobs.healthy(2, 10, 1).write(tmp_path / "job")
     text = tprof("summary", tmp_path / "job", "--by", "range").stdout
-    assert "NVTX ranges\n  none." in text and "NVTX_INJECTION64_PATH" in text
+    assert "NVTX ranges\n  none: the program made none" in text and "NVTX_INJECTION64_PATH" in text
 
 
 @pytest.mark.parametrize("by", ["range", "site"])
