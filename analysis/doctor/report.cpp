@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using text::printable;
 
-constexpr std::size_t kWidth = 96;
+constexpr std::size_t kWidth = 80;
 
 void field(std::string& out, std::string_view key, std::string_view text) {
   out += fmt::format("  {:<11} {}\n", printable(key), printable(text));
