@@ -66,10 +66,12 @@ void RankLines::device_time(const read::DeviceTime& t) {
 }
 
 void RankLines::busy(const read::Busy& b) {
-  // Between the first line and the end of the last one a gap says that the device did not compute;
-  // what is not between them is not known.
-  followed_.from_ns = std::min(followed_.from_ns, b.ts_ns);
-  followed_.to_ns = std::max(followed_.to_ns, b.ts_ns + b.dur_ns);
+  // Between the first line of a window and the end of the last one a gap says that the device did
+  // not compute; what is not between them is not known. A line of length 0 ends a window.
+  if (followed_.empty() || std::exchange(window_ended_, b.dur_ns == 0)) {
+    followed_.push_back({b.ts_ns, b.ts_ns});
+  }
+  followed_.back().to_ns = std::max(followed_.back().to_ns, b.ts_ns + b.dur_ns);
   if (room()) (b.unsure ? unsure_ : computes_).push_back({b.ts_ns, b.ts_ns + b.dur_ns});
 }
 
@@ -143,18 +145,23 @@ void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
   Cover waiting(waits);
   Cover hidden(both);
   Cover hidden_waits(both_waits);
+  join(followed_);
+  Cover followed(followed_);
   const Spans surely_not_alone = either(computes_, communicates);
   for (const Step& s : steps_) {
     const std::int64_t from = s.on_device.from_ns;
     const std::int64_t to = s.on_device.to_ns;
-    const std::int64_t followed = std::min(to, followed_.to_ns) - std::max(from, followed_.from_ns);
-    if (to <= from || followed * 10 < (to - from) * 9) continue;
     const auto in = [&](Cover& cover) { return cover(from, to); };
+    if (to <= from || in(followed)*10 < (to - from) * 9) continue;
+    // Not every window ends with a line. In a step between two of them nothing is seen to run.
+    const std::int64_t unknown = in(unsure);
+    const bool runs = in(computing) + in(communicating) > 0;
+    if (!runs || unknown * 10 > (to - from) * 9) continue;
     const std::int64_t together = in(hidden);
     Cell& cell = *s.cell;
     cell.length = static_cast<float>(to - from);
     cell.compute = static_cast<float>(in(computing));
-    cell.unsure = static_cast<float>(in(unsure));
+    cell.unsure = static_cast<float>(unknown);
     cell.hidden = static_cast<float>(together);
     cell.exposed = static_cast<float>(in(communicating)-together);
     cell.missing = static_cast<float>(in(waiting));

@@ -91,7 +91,8 @@ class RankLines : public collect::Collector {
   std::vector<Copy> copies_;
   Spans computes_;
   Spans unsure_;
-  Span followed_{INT64_MAX, INT64_MIN};
+  Spans followed_;  // windows
+  bool window_ended_ = false;
   std::set<std::int64_t> backward_;  // autograd's threads
   bool too_many_ = false;
 };

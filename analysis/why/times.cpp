@@ -27,13 +27,18 @@ std::vector<std::int64_t> kept_steps(const steps::Found& found, std::size_t rank
   return kept;
 }
 
-// Takes out the ranks that are not known in most steps: one of them would hide the steps of all.
+// Takes out the ranks that are known in far fewer steps than others: one of them would hide the
+// steps of all. With a schedule all are known in a few steps only.
 void leave_out_unknown(Times& times) {
   const std::size_t n = times.steps.size();
+  std::vector<std::size_t> known;
+  for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+    known.push_back(static_cast<std::size_t>(std::ranges::count_if(times.of(r), &Cell::known)));
+  }
+  const std::size_t most = known.empty() ? 0 : *std::ranges::max_element(known);
   std::size_t kept = 0;
   for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-    const auto known = static_cast<std::size_t>(std::ranges::count_if(times.of(r), &Cell::known));
-    if (known * 2 <= n) continue;
+    if (known[r] == 0 || known[r] * 2 <= most) continue;
     if (kept != r) {
       std::ranges::copy(times.of(r), times.cells.begin() + static_cast<std::ptrdiff_t>(kept * n));
       times.ranks[kept] = times.ranks[r];

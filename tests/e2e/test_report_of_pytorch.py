@@ -94,3 +94,18 @@ def test_the_side_of_a_message_that_comes_late(late, torch, tmp_path):
     assert ranks[1 - late]["wait_ns"] > 4 * 60e6
     assert ranks[late]["wait_ns"] < 0.2 * ranks[1 - late]["wait_ns"]
     assert row["usual_transfer_ns"] < 0.2 * 80e6  # the first message also makes its communicator
+
+
+def test_steps_of_a_schedules_windows_have_parts_and_those_between_have_not(torch, tmp_path):
+    """Of 30 steps 6 to 9, 16 to 19 and 26 to 29 are followed; in the others devices would seem idle."""
+    command = launch.without_agent("loops.py", 2, ("fsdp2", "--steps", "30", "--ranges", "step "))
+    run = launch.start(
+        command, tmp_path, TPROF_TIMING="events", TPROF_SCHEDULE="wait=5,warmup=1,active=4",
+        NVTX_INJECTION64_PATH=str(LIBTPROF), **CLOCKS,
+    )  # fmt: skip
+    assert run.code == 0, run.stderr
+    step = told("report", run.traces)[1]["step"]
+    parts = step["parts"]
+    assert 6 <= step["counted"] <= 12, step
+    # loops.py does nothing but train, on a device that takes longer than its host.
+    assert parts["idle_ns"] < 0.5 * parts["length_ns"], step
