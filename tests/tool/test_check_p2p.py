@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from lib import jobs
 from lib.faults import assert_names
-from lib.tool import tprof, worse_than_notes
+from lib.tool import told, tprof, worse_than_notes
 
 
 def with_talk(healthy, place, count=5):
@@ -113,6 +113,8 @@ def test_where_there_are_only_sends_and_receives_it_is_these_that_are_said_to_be
     head = f"communicator {pairs(1, [1]).id(0)} (2 ranks): no collectives, "
     folder = pairs(20, [8]).write(tmp_path / "well")
     assert tprof("check", folder).stdout == head + "20 sends and 20 receives, as many as each other\n"
+    text = told("report", folder)[1]["verdict"]["text"]
+    assert text.startswith("Nothing is wrong: 2 ranks made 20 sends and 20 receives, and no collectives")
     job = pairs(20, [8])
     job.ranks[1].ops[-1] = dataclasses.replace(job.ranks[1].ops[-1], count=16)
     done = tprof("check", killed(job).write(tmp_path / "sizes"))
