@@ -12,8 +12,43 @@ using read::Process;
 
 constexpr std::size_t kMaxOpen = 4096;  // of a group; a damaged file may hold any number
 constexpr std::size_t kMaxDecreased = 8;
+constexpr std::size_t kMaxRuns = 8;  // of a channel: sizes repeat, or alternate between a few
 
 }  // namespace
+
+void Channel::add(std::uint64_t seq, std::uint64_t of_bytes) {
+  bytes += of_bytes;
+  if (seq != calls) {  // of several threads, or lines are missing
+    calls = std::max(calls, seq + 1);
+    lately.clear();
+    return;
+  }
+  ++calls;
+  if (!lately.empty() && lately.back().bytes == of_bytes) {
+    ++lately.back().calls;
+    return;
+  }
+  if (lately.size() == kMaxRuns) lately.erase(lately.begin());
+  lately.push_back({.bytes = of_bytes, .calls = 1});
+}
+
+std::optional<std::uint64_t> Channel::bytes_until(std::uint64_t n) const {
+  if (n > calls) return std::nullopt;
+  std::uint64_t behind = calls - n;
+  std::uint64_t until = bytes;
+  for (auto run = lately.rbegin(); run != lately.rend() && behind != 0; ++run) {
+    const std::uint64_t of_run = std::min(behind, run->calls);
+    until -= of_run * run->bytes;
+    behind -= of_run;
+  }
+  return behind == 0 ? std::optional(until) : std::nullopt;
+}
+
+std::optional<std::uint64_t> Channel::bytes_of(std::uint64_t n) const {
+  const auto before = bytes_until(n);
+  const auto with = bytes_until(n + 1);
+  return before && with ? std::optional(*with - *before) : std::nullopt;
+}
 
 void ReturnedCalls::call(const Event& e) {
   if (e.unfinished || !e.comm) return;
@@ -22,9 +57,7 @@ void ReturnedCalls::call(const Event& e) {
   } else if (e.collective()) {
     numbers[*e.comm].add(e.seq);
   } else if (e.numbered && (e.name == "ncclSend" || e.name == "ncclRecv")) {  // not one-sided ones
-    Channel& channel = channels[{*e.comm, e.peer.value_or(-1), e.name == "ncclSend"}];
-    channel.calls = std::max(channel.calls, e.seq + 1);
-    channel.bytes += e.bytes;
+    channels[{*e.comm, e.peer.value_or(-1), e.name == "ncclSend"}].add(e.seq, e.bytes);
   }
 }
 

@@ -24,10 +24,23 @@ struct ChannelKey {
 };
 
 struct Channel {
+  // Calls of one size, one after the other.
+  struct Run {
+    std::uint64_t bytes = 0;  // of each
+    std::uint64_t calls = 0;
+  };
+
+  void add(std::uint64_t seq, std::uint64_t of_bytes);
+  // Returns the bytes of the first n calls, or of call n; nullopt if it is not known, since too
+  // many calls of other sizes came after them.
+  std::optional<std::uint64_t> bytes_until(std::uint64_t n) const;
+  std::optional<std::uint64_t> bytes_of(std::uint64_t n) const;
+  bool alike(const Channel& other) const { return calls == other.calls && bytes == other.bytes; }
+  void state(team::Archive& archive) { archive(calls, bytes, lately); }
+
   std::uint64_t calls = 0;  // the number behind the last
   std::uint64_t bytes = 0;
-
-  bool operator==(const Channel&) const = default;
+  std::vector<Run> lately{};  // the last calls, whose lines are in the order of their numbers
 };
 
 // What returned, by communicator.

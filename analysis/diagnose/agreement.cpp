@@ -134,6 +134,22 @@ Members who_did(const Communicator& c, std::uint64_t seq) {
   return all;
 }
 
+std::optional<HowFar> how_far(const Communicator& c) {
+  Members known;
+  for (const Member& m : c.members) {
+    if (m.done != nullptr) known.push_back(&m);
+  }
+  if (known.empty()) return std::nullopt;
+  const auto [least, most] =
+      std::ranges::minmax(known, {}, [](const Member* m) { return m->count(); });
+  HowFar far{.behind = {}, .least = least->count(), .most = most->count()};
+  if (far.least == far.most) return far;
+  for (const Member* m : known) {
+    if (m->count() == far.least) far.behind.push_back(m);
+  }
+  return far;
+}
+
 std::vector<Communicator> communicators(const job::Job& job) {
   std::map<std::string, Communicator> found;
   for (const Process* p : job.processes) {

@@ -54,6 +54,14 @@ Members who_did(const Communicator& communicator, std::uint64_t seq);
 // Returns the job's communicators, the largest first.
 std::vector<Communicator> communicators(const job::Job& job);
 
+// How far the members got that are known.
+struct HowFar {
+  Members behind{};  // who made the fewest collectives; empty if all made as many
+  std::uint64_t least = 0;
+  std::uint64_t most = 0;
+};
+std::optional<HowFar> how_far(const Communicator& communicator);  // nullopt: none is known
+
 // How some members differ from the others.
 enum class How {
   differs,  // different collectives, within the range that both reached

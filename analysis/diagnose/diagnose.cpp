@@ -5,6 +5,7 @@
 
 #include "collect/collectors.h"
 #include "diagnose/mismatch.h"
+#include "diagnose/point_to_point.h"
 
 namespace tprof::diagnose {
 
@@ -53,6 +54,12 @@ Verdict verdict_of(const Communicator& c, const Agreement& a, const Findings& fi
                                : Verdict::same_of_those_seen;
 }
 
+bool pairs_differ(const Communicator& c, const Findings& findings) {
+  return std::ranges::any_of(findings, [&](const Finding& f) {
+    return (f.kind == Kind::p2p_sizes || f.kind == Kind::unmatched_p2p) && f.communicator == c.id;
+  });
+}
+
 // Before effects are folded into their causes: a cause that is not asked about must not take with
 // it what is.
 void leave_out_others(const Case& c, Findings& findings) {
@@ -71,8 +78,10 @@ Diagnosed said_of(Case& c, const std::vector<const Diagnosis*>& made) {
   if (c.options.comms != nullptr) leave_out_others(c, said.findings);
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
     const auto& [comm, agreement] = std::tie(c.communicators[i], c.agreements[i]);
-    said.communicators.push_back(
-        {comm, agreement.collectives, verdict_of(comm, agreement, said.findings)});
+    const auto [sends, receives] = sends_and_receives(comm);
+    said.communicators.push_back({comm, agreement.collectives,
+                                  verdict_of(comm, agreement, said.findings), sends, receives,
+                                  pairs_differ(comm, said.findings)});
   }
   explain(c, said.findings);
   order_and_cap(said.findings);

@@ -14,6 +14,9 @@ enum class Verdict { same, same_of_those_seen, not_as_far, different };
 struct CommunicatorVerdict : Communicator {
   std::uint64_t collectives = 0;  // the number that the largest group issued
   Verdict verdict = Verdict::same;
+  std::uint64_t sends = 0;
+  std::uint64_t receives = 0;
+  bool pairs_differ = false;  // sends and receives do not fit each other
 
   bool cleared() const { return verdict <= Verdict::same_of_those_seen; }
 };

@@ -18,6 +18,14 @@ using read::Process;
 constexpr std::int64_t kMayLiveNs = 120'000'000'000;
 // A rank that lived on for so long after its last call was kept by something.
 constexpr std::int64_t kLivedOnNs = 1'000'000'000;
+// A process that closed ended at its last sign of life. A killed one may have lived on for a
+// moment. Its writer gives a sign at least five times a second, and may have to wait for a
+// processor.
+constexpr std::int64_t kBetweenSignsNs = 500'000'000;
+// Ranks that close within this time of each other closed for reasons of their own.
+constexpr std::int64_t kTogetherNs = 1'000'000'000;
+// Hosts that wait for their devices make no call for a moment in a healthy job too.
+constexpr std::int64_t kStandingNs = 3'000'000'000;
 
 bool fresh(const Processes& snapshots) {
   timespec now{};
@@ -29,6 +37,61 @@ bool fresh(const Processes& snapshots) {
 bool has_unfinished(const Process& p) {
   return std::ranges::any_of(read::rows_of(p),
                              [](const read::Row& row) { return row.amounts.unfinished != 0; });
+}
+
+// Returns for how long none of these has made a call, by the clocks of their hosts; nullopt: not
+// known.
+std::optional<std::int64_t> quiet_ns(const Processes& running, const collect::Lines& lines) {
+  std::map<std::string_view, std::pair<std::int64_t, std::int64_t>> of_host;  // last call, and now
+  for (const Process* p : running) {
+    const auto* calls = lines.of<collect::LastCalls>(p);
+    if (calls == nullptr) return std::nullopt;
+    const auto idle_since = idle_since_ns(*p, lines);
+    if (!idle_since && calls->open.empty()) return std::nullopt;
+    std::int64_t last = idle_since.value_or(INT64_MIN);
+    for (const read::Event& e : calls->open) {
+      last = std::max(last, p->header.base_time_ns + e.ts_ns);
+    }
+    auto& [last_of_host, now] =
+        of_host.try_emplace(p->header.boot_id, INT64_MIN, INT64_MIN).first->second;
+    last_of_host = std::max(last_of_host, last);
+    now = std::max(now, end_ns(*p));
+  }
+  std::optional<std::int64_t> least;
+  for (const auto& [host, times] : of_host) {
+    const std::int64_t quiet = times.second - times.first;
+    least = std::min(least.value_or(quiet), quiet);
+  }
+  return least;
+}
+
+// Processes that run make calls all the time, so how far they are is told only where they stand.
+void running(const Case& c, Findings& found) {
+  const Processes who = select(
+      c.job.processes, [](const Process& p) { return p.end == End::running && !p.snapshot; });
+  if (who.empty()) return;
+  Finding& f = add(found, Kind::running, who,
+                   {{"quiet", std::nullopt},
+                    {"behind", std::nullopt},
+                    {"made", std::nullopt},
+                    {"most", std::nullopt},
+                    {"communicator", std::nullopt},
+                    {"stuck_after", std::nullopt}});
+  const auto quiet = quiet_ns(who, c.lines);
+  if (!quiet || *quiet <= kStandingNs) return;
+  set(f.text, {"quiet", Ns{*quiet}});
+  if (*quiet < c.options.stuck_after_ns) {
+    set(f.text, {"stuck_after", Ns{c.options.stuck_after_ns}});
+  }
+  for (const Communicator& comm : c.communicators) {
+    const auto apart = how_far(comm);
+    if (!apart || apart->behind.empty()) continue;
+    set(f.text, {"behind", who_of(apart->behind)});
+    set(f.text, {"made", apart->least});
+    set(f.text, {"most", apart->most});
+    set(f.text, {"communicator", comm.id});
+    break;
+  }
 }
 
 // True if nothing shows that a rank was interrupted: no call was open, and the members of each
@@ -72,7 +135,7 @@ void not_closed(const Case& c, Findings& found) {
     say(seen, Kind::snapshot, may_live ? Severity::note : Severity::warning,
         {{"until", Time{oldest_ns(seen)}}, {"ask", !may_live}, {"forced", false}});
   }
-  say(ended(End::running), Kind::running, Severity::note);
+  running(c, found);
   const bool idle = all_were_idle(c.job);
   Processes well;
   Processes killed;
@@ -139,6 +202,16 @@ std::optional<std::int64_t> clock_doubt_ns(const Process& a, const Process& b,
     }
   }
   return std::nullopt;
+}
+
+std::int64_t latest_ns(const Process& p) {
+  return end_ns(p) + (p.end == End::closed ? 0 : kBetweenSignsNs);
+}
+
+bool ended_before(const Process& a, const Process& b, const collect::Lines& lines) {
+  const auto doubt = clock_doubt_ns(a, b, lines);
+  const bool both_closed = a.end == End::closed && b.end == End::closed;
+  return doubt && latest_ns(a) + *doubt + (both_closed ? kTogetherNs : 0) < end_ns(b);
 }
 
 Ns before_end(const Process& p, std::int64_t realtime_ns) {

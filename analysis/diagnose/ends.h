@@ -26,6 +26,11 @@ std::optional<std::int64_t> idle_since_ns(const read::Process& process,
 std::optional<std::int64_t> clock_doubt_ns(const read::Process& a, const read::Process& b,
                                            const collect::Lines& lines);
 
+// True if the one is known to have ended before the other.
+bool ended_before(const read::Process& a, const read::Process& b, const collect::Lines& lines);
+// The latest moment at which it may have ended.
+std::int64_t latest_ns(const read::Process& process);
+
 // Returns how long before the end of its trace something began.
 Ns before_end(const read::Process& process, std::int64_t realtime_ns);
 

@@ -65,24 +65,9 @@ void apply(const Relation& relation, Findings& findings) {
   findings = std::move(left);
 }
 
-// A process that closed ended at its last sign of life. A killed one may have lived on for a
-// moment. Its writer gives a sign at least five times a second, and may have to wait for a
-// processor.
-constexpr std::int64_t kBetweenSignsNs = 500'000'000;
+// Ranks that fall silent within this time of each other are not told apart.
 constexpr std::int64_t kSilentNs = 50'000'000;
-// Ranks that close within this time of each other closed for reasons of their own.
-constexpr std::int64_t kTogetherNs = 1'000'000'000;
 constexpr std::size_t kMaxEarliest = 64;  // the earliest, which all are compared with
-
-std::int64_t latest_ns(const Process& p) {
-  return end_ns(p) + (p.end == End::closed ? 0 : kBetweenSignsNs);
-}
-
-bool ended_before(const Process& a, const Process& b, const collect::Lines& lines) {
-  const auto doubt = clock_doubt_ns(a, b, lines);
-  const bool both_closed = a.end == End::closed && b.end == End::closed;
-  return doubt && latest_ns(a) + *doubt + (both_closed ? kTogetherNs : 0) < end_ns(b);
-}
 
 // Returns the processes for which no other is known to have ended before.
 Processes first_to_end(const Processes& ended, const collect::Lines& lines) {
@@ -132,27 +117,71 @@ Fact who_ended_first(const Processes& closed, const Processes& killed, const Pro
            {"longer", known ? std::optional(Ns{longer_ns}) : std::nullopt}}};
 }
 
-// Adds which rank fell silent first, for ranks of one host that were all killed at about the same
-// time. It says no more than what was seen.
-void add_who_fell_silent(Processes killed, Finding& about) {
-  if (killed.size() < 2) return;
+// Adds which rank fell silent first, and returns it, for ranks of one host that were all killed at
+// about the same time. It says no more than what was seen. Null: none did.
+const Process* add_who_fell_silent(Processes killed, Finding& about) {
+  if (killed.size() < 2) return nullptr;
   std::ranges::stable_sort(killed, {}, [](const Process* p) { return end_ns(*p); });
   const Process& first = *killed[0];
   const std::int64_t longer = end_ns(*killed[1]) - end_ns(first);
   const bool one_host = std::ranges::all_of(
       killed, [&](const Process* p) { return p->header.boot_id == first.header.boot_id; });
-  if (!one_host || longer < kSilentNs) return;
+  if (!one_host || longer < kSilentNs) return nullptr;
   about.evidence.insert(
       about.evidence.begin(),
       {Say::fell_silent, {{"who", &first}, {"at", Time{end_ns(first)}}, {"longer", Ns{longer}}}});
   about.next = where_to_look(first);
+  return &first;
+}
+
+// Leads with all ranks that were killed at about the same time, where the finding blames one for a
+// copy in which it was, though its device may have waited for the rank that died; or one that fell
+// silent after another.
+void lead_with_all_killed(const Processes& killed, const Process* silent, Finding& about) {
+  if (killed.size() < 2 || about.kind != Kind::stopped) return;
+  const bool in_copy = about.text.what == Say::stand_inside && about.communicator.empty();
+  const bool another =
+      silent != nullptr && silent->header.rank && !about.ranks.contains(*silent->header.rank);
+  if (!in_copy && !another) return;
+  std::optional<Ns> longer;
+  if (silent != nullptr) {
+    std::erase_if(about.evidence, [](const Fact& f) { return f.what == Say::fell_silent; });
+    std::int64_t next = INT64_MAX;
+    for (const Process* p : killed) {
+      if (p != silent) next = std::min(next, end_ns(*p));
+    }
+    longer = Ns{next - end_ns(*silent)};
+  }
+  if (in_copy) {
+    set(about.text, {"killed", false});
+    about.function.clear();
+  }
+  about.evidence.insert(about.evidence.begin(), std::move(about.text));
+  about.text = {Say::killed_together,
+                {{"who", killed},
+                 {"silent", silent != nullptr ? std::optional(silent) : std::nullopt},
+                 {"longer", longer},
+                 {"known", silent != nullptr}}};
+  about.ranks = ranks_of(killed);
+  if (silent == nullptr) about.next = std::nullopt;
+}
+
+bool share_communicator(const Processes& some, const Processes& others) {
+  std::set<std::string_view> ids;
+  for (const Process* p : some) {
+    for (const auto& [number, comm] : p->comms) {
+      if (comm.known()) ids.insert(comm.id.str());
+    }
+  }
+  return std::ranges::any_of(others, [&](const Process* p) {
+    return std::ranges::any_of(
+        p->comms, [&](const auto& comm) { return ids.contains(comm.second.id.str()); });
+  });
 }
 
 // Puts who ended first into the worst finding about ranks that ended or did not close. Does nothing
 // where all closed, or where the ends of ranks can't be told apart.
 void lead_with_who_ended_first(const Case& c, Findings& findings) {
-  // A note stays a note: if ranks that nobody waited for were ended one by one, that proves no
-  // more.
   auto about = findings.end();
   for (auto f = findings.begin(); f != findings.end(); ++f) {
     if (f->severity == Severity::error || (f->kind != Kind::stopped && f->kind != Kind::not_closed))
@@ -182,7 +211,9 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
         std::ranges::all_of(first, [&](const Process* e) { return ended_before(*e, *p, c.lines); });
     (lived ? others : unknown).push_back(p);
   }
-  if (others.empty() && closed.empty()) add_who_fell_silent(killed, *about);
+  if (others.empty() && closed.empty()) {
+    lead_with_all_killed(killed, add_who_fell_silent(killed, *about), *about);
+  }
   if (first.empty() || (others.empty() && (closed.empty() || killed.empty()))) return;
   const Processes& who = closed.empty() ? killed : closed;
   const bool named = std::ranges::any_of(who, [&](const Process* p) {
@@ -190,7 +221,14 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
   });
   about->evidence.insert(about->evidence.begin(),
                          who_ended_first(closed, killed, others, unknown.empty()));
-  if ((about->kind == Kind::stopped && named) || about->severity == Severity::note) return;
+  if (about->kind == Kind::stopped && named) return;
+  // Where somebody ended all, none was first. A rank that was killed is not idle if others that
+  // need it lived on; one that closed may have had no more to do.
+  if (about->severity == Severity::note) {
+    if (!closed.empty() || !share_communicator(killed, others)) return;
+    about->severity = Severity::warning;
+  }
+  if (about->communicator.empty()) about->function.clear();
   about->kind = Kind::stopped;
   about->ranks = ranks_of(first);
   std::swap(about->evidence[0], about->text);

@@ -121,6 +121,41 @@ class HeldUp {
     return doubt && end_ns(p) - *call->since_ns - *doubt >= kHangNs;
   }
 
+  // True if a copy waits for a device that waits for somebody who is gone: who shares a
+  // communicator with the process ended before it, with work left undone, when the copy had not
+  // stood for long.
+  bool left_alone(const Process& p) const {
+    const OpenCall* call = waits_.open_call(&p);
+    if (call == nullptr || call->communicator != nullptr || !call->since_ns) return false;
+    return std::ranges::any_of(case_.job.processes, [&](const Process* q) {
+      const bool gone = (q->end == End::closed || q->end == End::recovered) && q != &p;
+      if (!gone || !ended_before(*q, p, case_.lines)) return false;
+      const std::int64_t doubt = clock_doubt_ns(p, *q, case_.lines).value_or(0);
+      if (*call->since_ns + kHangNs < end_ns(*q) - doubt) return false;
+      const auto ahead = ahead_of(*q, p);
+      if (!ahead) return false;
+      // One that closed with as many collectives may have been through.
+      const bool at_once = *call->since_ns - doubt - kHangNs < latest_ns(*q);
+      return *ahead || q->end == End::recovered || at_once;
+    });
+  }
+
+  // True if it called a collective that the other one did not; nullopt if they share none.
+  std::optional<bool> ahead_of(const Process& q, const Process& p) const {
+    std::optional<bool> ahead;
+    for (const Communicator& c : case_.communicators) {
+      const auto of = [&](const Process& who) {
+        return std::ranges::find(c.members, &who, &Member::process);
+      };
+      const auto his = of(q);
+      const auto mine = of(p);
+      if (his == c.members.end() || mine == c.members.end()) continue;
+      if (his->done == nullptr || mine->done == nullptr) continue;
+      ahead = ahead.value_or(false) || his->count() > mine->count();
+    }
+    return ahead;
+  }
+
   Finding& add(bool hang, const Processes& who, Fact text, const Communicator* communicator,
                std::optional<std::uint64_t> seq, const std::string& function) {
     Finding& f = diagnose::add(found_, hang ? Kind::hang : Kind::stopped, who);
@@ -141,7 +176,8 @@ class HeldUp {
     const OpenCall& call = *open;
     const Communicator* comm = call.communicator;
     const bool running = call.process->end == End::running;
-    const bool hang = long_open(longest(who));
+    const bool alone = std::ranges::all_of(who, [&](const Process* p) { return left_alone(*p); });
+    const bool hang = long_open(longest(who)) && !alone;
     const bool collective = comm != nullptr && call.collective;
     const bool everybody = collective && who.size() == comm->members.size() &&
                            who.size() == static_cast<std::size_t>(comm->nranks);
@@ -153,7 +189,7 @@ class HeldUp {
                {"before_end", std::nullopt},
                {"ended", !running},
                {"hung_or_killed", !running && !hang && !call.since_ns},
-               {"killed", !running && !hang && call.since_ns.has_value()}}};
+               {"killed", !running && !hang && !alone && call.since_ns.has_value()}}};
     set_since(text, call);
     Finding& f = add(hang, who, std::move(text), comm, call.seq, call.function);
     Facts evidence;

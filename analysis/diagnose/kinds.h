@@ -55,7 +55,7 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
 // severity, the one from the upper row is shown first.
 #define TPROF_DIAGNOSES(X)                                                                       \
   X(kMissingRanks) X(kMissingMembers) X(kDuplicateRanks) X(kWorldSizes) X(kNotClosed) X(kOverflow)              \
-  X(kWithoutEffect) X(kMismatch) X(kOpenMismatch) X(kHang) X(kPointToPoint) X(kLedgerLines)      \
+  X(kWithoutEffect) X(kMismatch) X(kOpenMismatch) X(kPointToPoint) X(kHang) X(kLedgerLines)      \
   X(kLedgerDecreased) X(kClockStep) X(kLateRanks) X(kCoverage) X(kDropped) X(kUntimedCalls)      \
   X(kMissingWindows) X(kOtherRuns) X(kAssumedJob) X(kNotCompared) X(kSkippedFiles)
 // clang-format on

@@ -28,8 +28,31 @@ std::string_view text_of(Verdict verdict) {
   return kTexts[static_cast<int>(verdict)];
 }
 
-std::string collectives(std::uint64_t n) {
-  return n == 0 ? "no collectives" : diagnose::counted(n, "collective");
+// What was made, and how that compares. Where there are sends and receives alone, it is these that
+// were compared.
+std::string compared(const std::vector<const CommunicatorVerdict*>& all) {
+  const Verdict verdict = all.front()->verdict;
+  std::uint64_t collectives = 0;
+  std::uint64_t sends = 0;
+  std::uint64_t receives = 0;
+  bool differ = false;
+  for (const CommunicatorVerdict* c : all) {
+    collectives = read::saturated_sum(collectives, c->collectives);
+    sends = read::saturated_sum(sends, c->sends);
+    receives = read::saturated_sum(receives, c->receives);
+    differ = differ || c->pairs_differ;
+  }
+  if (collectives != 0 || (sends == 0 && receives == 0) || verdict == Verdict::different) {
+    return fmt::format(
+        "{}, {}",
+        collectives == 0 ? "no collectives" : diagnose::counted(collectives, "collective"),
+        text_of(verdict));
+  }
+  return fmt::format("no collectives, {} and {}{}", diagnose::counted(sends, "send"),
+                     diagnose::counted(receives, "receive"),
+                     differ              ? ", which do NOT fit each other"
+                     : sends != receives ? ", not all of which have an other end"
+                                         : ", as many as each other");
 }
 
 std::string id_of(const CommunicatorVerdict& c) {
@@ -39,10 +62,10 @@ std::string id_of(const CommunicatorVerdict& c) {
 std::string line(const CommunicatorVerdict& c) {
   const std::size_t seen = c.members.size();
   return fmt::format(
-      "communicator {} ({}{}): {}, {}\n", id_of(c),
+      "communicator {} ({}{}): {}\n", id_of(c),
       diagnose::counted(static_cast<std::uint64_t>(c.nranks), "rank"),
       seen == static_cast<std::size_t>(c.nranks) ? "" : fmt::format(", {} seen", seen),
-      collectives(c.collectives), text_of(c.verdict));
+      compared({&c}));
 }
 
 // Returns one line for all communicators of one verdict, the largest of which comes first. Those
@@ -51,13 +74,11 @@ std::string lines(const std::vector<const CommunicatorVerdict*>& alike) {
   const CommunicatorVerdict& largest = *alike.front();
   const std::size_t n = alike.size();
   if (n > 1 && largest.cleared()) {
-    std::uint64_t all = 0;
-    for (const CommunicatorVerdict* c : alike) all += c->collectives;
     const std::int64_t least = alike.back()->nranks;
-    return fmt::format("{} communicators ({}{}; the largest is {}): {}, {}\n", thousands(n),
+    return fmt::format("{} communicators ({}{}; the largest is {}): {}\n", thousands(n),
                        least == largest.nranks ? "" : fmt::format("{} to ", least),
                        diagnose::counted(static_cast<std::uint64_t>(largest.nranks), "rank"),
-                       id_of(largest), collectives(all), text_of(largest.verdict));
+                       id_of(largest), compared(alike));
   }
   std::string out;
   for (std::size_t i = 0; i < std::min(n, kMaxLines); ++i) out += line(*alike[i]);

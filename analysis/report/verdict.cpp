@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "diagnose/names.h"
+#include "report/all_well.h"
 #include "report/words.h"
 #include "text/text.h"
 
@@ -16,8 +17,6 @@ using diagnose::Finding;
 using diagnose::Severity;
 
 constexpr double kLeastShare = 0.01;  // of the time: what costs less is not why a job is slow
-constexpr const char* kNothing = "Nothing is wrong";
-constexpr const char* kNothingKnown = "Nothing is wrong with what the ranks did";
 constexpr double kLateShare = 0.05;
 constexpr std::int64_t kTimesTheOthers = 4;  // those of half of the other ranks
 
@@ -31,35 +30,14 @@ double share_of(const Finding& f) {
   return f.cost ? f.cost->share : 0;
 }
 
-std::string all_well(const diagnose::Diagnosed& said, const Known& known) {
-  std::uint64_t collectives = 0;
-  bool all_seen = true;
-  for (const diagnose::CommunicatorVerdict& c : said.communicators) {
-    collectives = read::saturated_sum(collectives, c.collectives);
-    all_seen = all_seen && c.verdict == diagnose::Verdict::same;
-  }
-  const std::size_t n = said.job->ranks.size();
-  const std::string who = n == 0 ? diagnose::counted(said.job->processes.size(), "process")
-                                 : diagnose::counted(n, "rank");
-  std::string out = collectives == 0 ? fmt::format("{}: {} made no collectives", kNothing, who)
-                                     : fmt::format("{}: {} did the same {}{}",
-                                                   known.causes ? kNothing : kNothingKnown, who,
-                                                   diagnose::counted(collectives, "collective"),
-                                                   all_seen ? "" : ", as far as they were seen");
-  if (known.step_ns) {
-    out += fmt::format("; a step{} takes {} on average",
-                       known.whole_steps ? "" : ", or a micro-batch of one,",
-                       diagnose::duration(*known.step_ns));
-  }
-  if (known.step_ns && known.exposed_share) {
-    out += fmt::format(", of which {:.1f}% is exposed communication", 100 * *known.exposed_share);
-  }
-  out += ".";
-  if (known.step_ns && !known.causes) {
-    out += " The causes of slow steps are known where devices are followed";
-    out += known.timed ? "." : " (TPROF_TIMING=events).";
-  }
-  return out;
+bool has_value(const diagnose::Fact& fact, std::string_view name) {
+  const auto named = std::ranges::find(fact.values, name, &diagnose::Named::name);
+  return named != fact.values.end() && !std::holds_alternative<std::monostate>(named->value.is);
+}
+
+// True if nobody has made a call for a moment, in a job that runs.
+bool stands(const Finding& f) {
+  return f.kind == diagnose::Kind::running && has_value(f.text, "quiet");
 }
 
 // A rank that the others waited for, far longer than for the rest. Short runs have no finding of
@@ -84,12 +62,19 @@ JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
   const diagnose::Findings& all = said.findings;
   auto about = std::ranges::find(all, Severity::error, &Finding::severity);
   // That a rank ended at work is more than that the job was slow. Where all ended together,
-  // somebody ended them: by Ctrl-C, or when their time was over.
+  // somebody ended them: by Ctrl-C, or when their time was over; unless one may have been first.
   if (about == all.end()) {
     about = std::ranges::find_if(all, [&](const Finding& f) {
       const bool ended = f.kind == diagnose::Kind::stopped || f.kind == diagnose::Kind::not_closed;
-      return ended && f.severity == Severity::warning && f.ranks.size() < said.job->ranks.size();
+      const bool some =
+          f.ranks.size() < said.job->ranks.size() || f.text.what == diagnose::Say::killed_together;
+      return ended && f.severity == Severity::warning && some;
     });
+  }
+  // Where it stands, it is slower than any cause of slow steps makes it.
+  if (about == all.end()) {
+    about = std::ranges::find_if(
+        all, [](const Finding& f) { return stands(f) && has_value(f.text, "behind"); });
   }
   if (about == all.end()) {
     about = std::ranges::max_element(all, {}, share_of);
@@ -98,7 +83,12 @@ JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
   const std::string late = about == all.end() ? waited_for(known) : "";
   if (!late.empty()) return {.text = as_sentence(late), .severity = "note"};
   if (about == all.end()) about = std::ranges::find(all, Severity::warning, &Finding::severity);
-  if (about == all.end()) return {.text = all_well(said, known)};
+  if (about == all.end()) about = std::ranges::find_if(all, stands);
+  if (about == all.end()) {
+    JobVerdict well = all_well(said, known);
+    well.text = as_sentence(std::move(well.text));
+    return well;
+  }
   return {.text = as_sentence(text::printable(sentence(about->text))),
           .severity = about->severity_name(),
           .finding = static_cast<std::size_t>(about - all.begin())};

@@ -28,8 +28,10 @@ struct Known {
   const diagnose::Lateness* late = nullptr;  // null: not known
 };
 
-// The first error; else that ranks ended, but not all of them; else the finding that costs most;
-// else a rank that the others waited for; else the first warning; else that nothing is wrong.
+// The first error; else that ranks ended, but not all of them; else that a job stands in which
+// ranks are not equally far; else the finding that costs most; else a rank that the others waited
+// for; else the first warning; else that a job stands, that ranks did not close, or that nothing is
+// wrong.
 JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known);
 
 }  // namespace tprof::report

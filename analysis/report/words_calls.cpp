@@ -26,7 +26,8 @@ std::span<const Words> words_of_calls() {
       {Say::p2p_sizes,
        "communicator {communicator} ({nranks} ranks): {from} sent {sent} to {to} in {sends:,} "
        "{sends?call|calls} of ncclSend, which called ncclRecv from it {receives:,} "
-       "{receives?time|times} for {received}",
+       "{receives?time|times} for {received}[; number {number}: {one_sent} sent, {one_received} to "
+       "be received]",
        "every ncclSend needs an ncclRecv of the same count and type on the other rank, in the same "
        "order"},
       {Say::totals_unmatched,

@@ -73,6 +73,11 @@ std::span<const Words> words_of_hangs() {
       {Say::first_unknown,
        "{closed} " CLOSED_AT ", about when {killed} {killed?was|were} killed or crashed: who was "
        "first, the traces do not tell"},
+      {Say::killed_together,
+       "{who} were killed or crashed[: {silent} fell silent first, {longer} before the others, "
+       "which "
+       "does not prove that it ended first]{known?|; who was first, the traces do not tell}",
+       "the launcher's output tells which rank ended first, and how"},
       {Say::fell_silent,
        "{who} was last heard of at {at}, the others for {longer} more (at every call, and at least "
        "five times a second)"},

@@ -32,7 +32,12 @@ std::span<const Words> words_of_ranks() {
        "set TPROF_RUN_ID, or start the job with tprof run"},
       {Say::skipped, "{reason}"},
       {Say::unreadable, "{reason}"},
-      {Say::running, "{who} {who:is} still running: the counts are as of now"},
+      {Say::running,
+       "{who} {who:is} still running: the counts are as of now[; nobody has made a call for "
+       "{quiet}]"
+       "[, and the ranks are not equally far: {behind} made {made:,} {made?collective|collectives} "
+       "of {most:,} on communicator {communicator}][; a job is said to hang after {stuck_after} "
+       "without a call (--stuck-after of tprof check)]"},
       {Say::snapshot,
        "{who} did not close, and {forced?there was no ring file|no ring file is to be seen from "
        "here}: known by snapshot until {until} or later; {forced?what came after it is not "

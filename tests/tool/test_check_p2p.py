@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from lib import jobs
 from lib.faults import assert_names
-from lib.tool import worse_than_notes
+from lib.tool import told, tprof, worse_than_notes
 
 
 def with_talk(healthy, place, count=5):
@@ -45,6 +45,86 @@ def test_a_receive_of_another_size(healthy, place, tmp_path):
     job.ranks[0].ops[i] = dataclasses.replace(job.ranks[0].ops[i], count=7)
     (finding,) = worse_than_notes(job.write(tmp_path / "job", healthy[0]))
     assert (finding["kind"], finding["ranks"]) == ("p2p_sizes", sorted([0, rank]))
+
+
+def killed(job, at=5000 + 60_000):
+    for plan in job.ranks:
+        plan.end, plan.until = "recovered", at
+    return job
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_send_and_a_receive_of_different_sizes_in_a_job_that_hung(healthy, place, tmp_path, inside):
+    """The calls return when they are enqueued, so nothing but their sizes tells. The sender goes on to its last
+    send; the receiver to the one that differs, from which it may not have returned."""
+    job, rank, done, n = with_talk(healthy, place)
+    receives = job.ranks[0].ops
+    i = len(receives) - 5 + n
+    receives[i] = dataclasses.replace(receives[i], count=2 * receives[i].count)
+    del receives[i + 1 :]
+    if inside:
+        job.ranks[0].inside = [receives.pop()]
+    finding = worse_than_notes(killed(job).write(tmp_path / "job"))[0]
+    assert_names(finding, job, "p2p_sizes", sorted([0, rank]), done + n, "ncclSend")
+    assert finding["severity"] == "error"
+    size = 4 * (1000 + n)
+    assert finding["text"].endswith(f"; number {done + n}: {kib(size)} sent, {kib(2 * size)} to be received")
+
+
+def kib(size):
+    return f"{size / 1024:.2f} KiB"
+
+
+def test_a_sender_may_be_ahead_of_its_receiver_in_a_job_that_was_killed(healthy, place, tmp_path):
+    job, rank, done, n = with_talk(healthy, place)
+    del job.ranks[0].ops[len(job.ranks[0].ops) - 5 + n :]
+    for folder, end in (("killed", "recovered"), ("mixed", "closed")):
+        killed(job)
+        job.ranks[rank].end = end
+        found = worse_than_notes(job.write(tmp_path / folder))
+        assert [f for f in found if "p2p" in f["kind"]] == []
+
+
+def test_sizes_before_the_last_few_that_a_sender_is_ahead_are_not_compared(tmp_path):
+    """How much the receiver had been sent so far can't be told behind nine calls of other sizes."""
+    job = pairs(20, [100 + n for n in range(20)])
+    job.ranks[1].ops = job.ranks[1].ops[:11]
+    job.ranks[1].ops[3] = dataclasses.replace(job.ranks[1].ops[3], count=1)
+    assert worse_than_notes(killed(job).write(tmp_path / "far")) == []
+    job = pairs(20, [100 + n for n in range(20)])
+    job.ranks[1].ops = job.ranks[1].ops[:13]
+    job.ranks[1].ops[3] = dataclasses.replace(job.ranks[1].ops[3], count=1)
+    (finding,) = worse_than_notes(killed(job).write(tmp_path / "near"))
+    assert (finding["kind"], finding["ranks"]) == ("p2p_sizes", [0, 1])
+
+
+def pairs(calls, counts):
+    """Returns a job of two ranks, the first of which sends to the other, without collectives."""
+    job = jobs.healthy(2, 1, 4, [[0, 1]], point_to_point=False, copies=False)
+    for rank, function in ((0, "ncclSend"), (1, "ncclRecv")):
+        job.ranks[rank].ops = [
+            jobs.Op(function, 10 + n, counts[n % len(counts)], 0, "float32", peer=1 - rank)
+            for n in range(calls)
+        ]
+    return job
+
+
+def test_where_there_are_only_sends_and_receives_it_is_these_that_are_said_to_be_compared(tmp_path):
+    head = f"communicator {pairs(1, [1]).id(0)} (2 ranks): no collectives, "
+    folder = pairs(20, [8]).write(tmp_path / "well")
+    assert tprof("check", folder).stdout == head + "20 sends and 20 receives, as many as each other\n"
+    text = told("report", folder)[1]["verdict"]["text"]
+    assert text.startswith("Nothing is wrong: 2 ranks made 20 sends and 20 receives, and no collectives")
+    job = pairs(20, [8])
+    job.ranks[1].ops[-1] = dataclasses.replace(job.ranks[1].ops[-1], count=16)
+    done = tprof("check", killed(job).write(tmp_path / "sizes"))
+    assert done.stdout.startswith(head + "20 sends and 20 receives, which do NOT fit each other\n")
+    assert "number 19: 32 B sent, 64 B to be received" in done.stdout and done.returncode == 1
+    job = killed(pairs(20, [8]))
+    del job.ranks[1].ops[-1]
+    done = tprof("check", job.write(tmp_path / "ahead"))
+    assert done.stdout.startswith(head + "20 sends and 19 receives, not all of which have an other end\n")
+    assert done.returncode == 0
 
 
 def test_two_ranks_that_send_to_each_other(healthy, place, tmp_path):

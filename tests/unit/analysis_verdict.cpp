@@ -90,6 +90,33 @@ TEST_CASE("a healthy job's verdict says what is known, and no more") {
   CHECK(has(ranks.verdict({}).text, "as far as they were seen"));
 }
 
+TEST_CASE("of a job that runs it is said how far its ranks are") {
+  Ranks ranks({0, 0, 0});
+  std::vector<read::Collectives> done(3);
+  done[0].count = done[2].count = 153;
+  done[1].count = 92;
+  auto& comm = ranks.said.communicators.emplace_back();
+  comm.collectives = 153;
+  comm.verdict = diagnose::Verdict::not_as_far;
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    comm.members.push_back({.process = &ranks.processes[i], .done = &done[i]});
+  }
+  const auto running = finding(Kind::running, Severity::note);
+  CHECK(ranks.verdict({running}).text ==
+        "Nothing is wrong so far: the ranks still run and are not equally far, rank 1 made 92 "
+        "collectives of 153.");
+  auto stands = running;
+  stands.text.values = {{"quiet", diagnose::Ns{1}}};
+  const auto costly = finding(Kind::late, Severity::note, 0.2);
+  CHECK(ranks.verdict({stands}).finding == 0U);
+  CHECK(ranks.verdict({stands, costly}).finding == 1U);
+  set(stands.text, {"behind", std::string("rank 1")});
+  CHECK(ranks.verdict({costly, stands}).finding == 1U);
+  comm.members[1].done = &done[0];
+  CHECK(ranks.verdict({running}).text ==
+        "Nothing is wrong: 3 ranks did the same 153 collectives, as far as they were seen.");
+}
+
 TEST_CASE("bins of durations hold what is between their edges") {
   using stats::Spectrum;
   CHECK(Spectrum::bin_of(0) == 0);

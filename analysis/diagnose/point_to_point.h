@@ -1,0 +1,14 @@
+// Counts sends and receives of a communicator.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "diagnose/agreement.h"
+
+namespace tprof::diagnose {
+
+// Of all its members, by their ledgers.
+std::pair<std::uint64_t, std::uint64_t> sends_and_receives(const Communicator& communicator);
+
+}  // namespace tprof::diagnose

@@ -1,0 +1,126 @@
+#include "report/all_well.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "diagnose/names.h"
+#include "text/text.h"
+
+namespace tprof::report {
+namespace {
+
+using diagnose::Finding;
+
+constexpr const char* kNothing = "Nothing is wrong";
+constexpr const char* kNothingKnown = "Nothing is wrong with what the ranks did";
+
+std::string everybody(const diagnose::Diagnosed& said) {
+  const std::size_t n = said.job->ranks.size();
+  return n == 0 ? diagnose::counted(said.job->processes.size(), "process")
+                : diagnose::counted(n, "rank");
+}
+
+// What the ranks made, where none is known to have done anything else.
+std::string made(const diagnose::Diagnosed& said, const std::string& who) {
+  std::uint64_t collectives = 0;
+  std::uint64_t sends = 0;
+  std::uint64_t receives = 0;
+  bool all_seen = true;
+  for (const diagnose::CommunicatorVerdict& c : said.communicators) {
+    collectives = read::saturated_sum(collectives, c.collectives);
+    sends = read::saturated_sum(sends, c.sends);
+    receives = read::saturated_sum(receives, c.receives);
+    all_seen = all_seen && c.verdict == diagnose::Verdict::same;
+  }
+  if (collectives != 0) {
+    return fmt::format("{} did the same {}{}", who, diagnose::counted(collectives, "collective"),
+                       all_seen ? "" : ", as far as they were seen");
+  }
+  if (sends == 0 && receives == 0) return who + " made no collectives";
+  return fmt::format("{} made {} and {}, and no collectives", who, diagnose::counted(sends, "send"),
+                     diagnose::counted(receives, "receive"));
+}
+
+// " (rank 1 fell silent first, 113 ms before the others)"; empty if that is not known.
+std::string who_fell_silent(const Finding& f) {
+  const auto fact =
+      std::ranges::find(f.evidence, diagnose::Say::fell_silent, &diagnose::Fact::what);
+  if (fact == f.evidence.end()) return "";
+  const auto value = [&](std::string_view name) {
+    return std::ranges::find(fact->values, name, &diagnose::Named::name)->value.is;
+  };
+  return fmt::format(" ({} fell silent first, {} before the others)",
+                     diagnose::names_of(std::get<diagnose::Who>(value("who"))),
+                     diagnose::duration(std::get<diagnose::Ns>(value("longer")).n));
+}
+
+// Nothing shows that ranks which did not close were at work; but that all is well, nothing shows
+// either. Children of ranks are often ended like this. Empty: all closed.
+std::string not_closed(const Finding* f, const diagnose::Diagnosed& said) {
+  if (f == nullptr) return "";
+  const diagnose::Processes who = diagnose::select(said.job->processes, [](const read::Process& p) {
+    return p.end == read::End::recovered && !p.snapshot && !read::is_child(p);
+  });
+  if (who.empty()) return "";
+  return fmt::format(
+      "{} ended without closing{}: killed by a signal, or a way of ending that tprof does not see; "
+      "until then {}",
+      diagnose::names_of(who), who_fell_silent(*f),
+      made(said, who.size() == said.job->processes.size() ? "they" : everybody(said)));
+}
+
+// Of ranks that run: they get as far as each other only in the end. Empty: they are as far, or none
+// runs.
+std::string how_far(const diagnose::Diagnosed& said) {
+  const bool running = std::ranges::any_of(
+      said.findings, [](const Finding& f) { return f.kind == diagnose::Kind::running; });
+  if (!running) return "";
+  for (const diagnose::CommunicatorVerdict& c : said.communicators) {
+    const auto far = diagnose::how_far(c);
+    if (!far || far->behind.empty()) continue;
+    return fmt::format("{} so far: the ranks still run and are not equally far, {} made {} of {}",
+                       kNothing, diagnose::names_of(diagnose::who_of(far->behind)),
+                       diagnose::counted(far->least, "collective"), text::thousands(far->most));
+  }
+  return "";
+}
+
+const Finding* find(const diagnose::Findings& all, diagnose::Kind kind) {
+  const auto f = std::ranges::find(all, kind, &Finding::kind);
+  return f == all.end() ? nullptr : &*f;
+}
+
+}  // namespace
+
+JobVerdict all_well(const diagnose::Diagnosed& said, const Known& known) {
+  const Finding* ended = find(said.findings, diagnose::Kind::not_closed);
+  const std::string not_well = not_closed(ended, said);
+  std::string out = not_well.empty() ? how_far(said) : not_well;
+  if (out.empty()) {
+    const bool any =
+        std::ranges::any_of(said.communicators, [](const auto& c) { return c.collectives != 0; });
+    out = fmt::format("{}: {}", known.causes || !any ? kNothing : kNothingKnown,
+                      made(said, everybody(said)));
+  }
+  if (known.step_ns) {
+    out += fmt::format("; a step{} takes {} on average",
+                       known.whole_steps ? "" : ", or a micro-batch of one,",
+                       diagnose::duration(*known.step_ns));
+  }
+  if (known.step_ns && known.exposed_share) {
+    out += fmt::format(", of which {:.1f}% is exposed communication", 100 * *known.exposed_share);
+  }
+  out += ".";
+  if (known.step_ns && !known.causes) {
+    out += " The causes of slow steps are known where devices are followed";
+    out += known.timed ? "." : " (TPROF_TIMING=events).";
+  }
+  JobVerdict verdict{.text = text::printable(out)};
+  if (not_well.empty()) return verdict;
+  verdict.severity = "note";
+  verdict.finding = static_cast<std::size_t>(ended - said.findings.data());
+  return verdict;
+}
+
+}  // namespace tprof::report

@@ -1,0 +1,211 @@
+"""tprof check and report on jobs whose ranks did not end together: who ended first, and who only waited for it."""
+
+import json
+
+import pytest
+from lib import jobs
+from lib.tool import told, tprof, worse_than_notes
+
+
+def crashed(ends, hosts=None, clocks_s=None):
+    """Returns a job whose ranks all did the same. `ends`: for each rank, how it ended and at which
+    place in the program."""
+    job = jobs.healthy(4, 12, 4, [[0, 1, 2, 3]], point_to_point=False)
+    for number, (end, until) in enumerate(ends):
+        rank = job.ranks[number]
+        rank.end, rank.until = end, until
+        rank.host = hosts[number] if hosts else 0
+        rank.clock_ns = clocks_s[number] * 10**9 if clocks_s else 0
+    return job
+
+
+FAILED = [("closed", 5000), ("closed", 5100)]
+TERMINATED = [("recovered", 9000), ("recovered", 9010)]
+
+
+def test_who_failed_is_named_and_not_whom_the_launcher_then_ended(tmp_path):
+    """Two ranks closed with an exception; the others were terminated 0.4 s later."""
+    job = crashed(FAILED + TERMINATED)
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["severity"], finding["ranks"]) == ("stopped", "warning", [0, 1])
+    assert finding["text"].startswith("ranks 0,1 ended first: closed in order at 2025-11-21 00:00:00.5")
+    assert finding["text"].endswith("the others lived for 400.00 ms more")
+    assert finding["evidence"][0].startswith("ranks 2,3 did not close")
+    assert "look at the output of rank 0" in finding["next"]
+
+
+def test_ends_that_nothing_tells_apart_are_said_to_be(tmp_path):
+    """The last sign of life of a killed rank is up to half a second older than its end."""
+    job = crashed([("closed", 5000)] * 2 + [("recovered", 4000)] * 2)
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"]) == ("stopped", [0, 1, 2, 3])
+    assert finding["text"].startswith("ranks 0,1 closed in order at 2025-11-21 00:00:00.500 UTC")
+    assert "about when ranks 2,3 were killed or crashed: who was first" in finding["text"]
+
+
+@pytest.mark.parametrize("before, said", [(1000, True), (100, False)])
+def test_who_was_last_heard_of_first_is_said_and_nothing_made_of_it(tmp_path, before, said):
+    """One rank was last heard of 0.1 s before the others, but a sign of life may be that old."""
+    job = crashed([("recovered", 5000)] * 3 + [("recovered", 5000 - before)])
+    result = tprof("check", job.write(tmp_path / "job"), "--json")
+    (finding,) = json.loads(result.stdout)["findings"]
+    assert (finding["kind"], finding["ranks"]) == ("not_closed", [0, 1, 2, 3])
+    assert (finding["severity"], result.returncode) == ("note", 0)
+    silent = [line for line in finding["evidence"] if line.startswith("rank 3 was last heard of at ")]
+    assert len(silent) == said and (not said or "the others for 100.00 ms more" in silent[0])
+
+
+def test_a_rank_that_was_killed_while_the_others_lived_on_is_a_warning(tmp_path):
+    """No call was open, and all did as much; but nobody ends one rank of a job seconds before the others."""
+    job = crashed([("recovered", 50_000)] * 3 + [("recovered", 5000)])
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["severity"], finding["ranks"]) == ("stopped", "warning", [3])
+    assert finding["text"].startswith("rank 3 ended first: killed or crashed, last heard of at ")
+    assert finding["text"].endswith("the others lived for 4.500 s more")
+    assert finding["evidence"][0].startswith("ranks 0-3 ended without closing")
+
+
+def verdict_of(folder):
+    return told("report", folder)[1]["verdict"]
+
+
+@pytest.mark.parametrize(
+    "ends, said",
+    [
+        ([("closed", 5000)] * 4, "Nothing is wrong"),
+        ([("recovered", 5000)] * 4, "Ranks 0-3 ended without closing: killed by a signal, or"),
+        (
+            [("recovered", 5000)] * 3 + [("recovered", 4000)],
+            "Ranks 0-3 ended without closing (rank 3 fell silent first, 100.00 ms before the others): ",
+        ),
+        ([("recovered", 50_000)] * 3 + [("recovered", 5000)], "Rank 3 ended first: killed or crashed"),
+    ],
+)
+def test_a_report_does_not_call_an_end_without_closing_well(tmp_path, ends, said):
+    verdict = verdict_of(crashed(ends).write(tmp_path / "job"))
+    assert verdict["text"].startswith(said)
+    if "without closing" in said:
+        assert "until then they did the same 12 collectives" in verdict["text"]
+        assert (verdict["severity"], verdict["finding"]) == ("note", 0)
+
+
+def in_a_copy(since, first, ahead, last=600_000):
+    """Rank 0 stands in a copy from `since` to `last`, when it and rank 2 are killed; rank 1 ended
+    before, as `first` says, and had called `ahead` collectives more than rank 0."""
+    job = jobs.healthy(3, 12, 4, [[0, 1, 2]], point_to_point=False)
+    for rank in job.ranks:
+        rank.end, rank.until = "recovered", last
+    job.ranks[1].end, job.ranks[1].until = first
+    job.ranks[0].inside = [jobs.Op("cudaMemcpyAsync", since, 408)]
+    for _ in range(ahead):
+        for rank in job.ranks[1:]:
+            rank.ops.append(jobs.Op("ncclAllGather", 4990, 64, 0, "float32"))
+    return job
+
+
+@pytest.mark.parametrize("end", ["closed", "recovered"])
+@pytest.mark.parametrize("ahead", [0, 1])
+@pytest.mark.parametrize("since", [4995, 5100])
+def test_who_left_is_named_and_not_whose_device_then_waits_for_it(tmp_path, end, ahead, since):
+    """Its copy comes after a collective that needs rank 1, which left a moment before or after it."""
+    job = in_a_copy(since, (end, 5000), ahead)
+    folder = job.write(tmp_path / "job")
+    (finding,) = worse_than_notes(folder)
+    assert (finding["kind"], finding["severity"], finding["ranks"]) == ("stopped", "warning", [1])
+    assert finding["text"].startswith("rank 1 ended first: ")
+    assert finding["text"].endswith("the others lived for 59.500 s more")
+    assert finding["evidence"][0].startswith("rank 0 was inside cudaMemcpyAsync since ")
+    assert "killed or crashed there" not in json.dumps(finding)
+    assert "look at the output of rank 1" in finding["next"]
+    assert verdict_of(folder)["text"].startswith("Rank 1 ended first: ")
+
+
+@pytest.mark.parametrize(
+    "since, first, ahead",
+    [
+        (5000, ("closed", 205_000), 1),  # it stood for 20 s when rank 1 gave up
+        (5000, ("recovered", 205_000), 1),
+        (205_000, ("closed", 5000), 0),  # rank 1 had long been through
+        (5000, ("recovered", 600_000), 1),  # all were killed together
+    ],
+)
+def test_a_rank_that_hangs_in_a_copy_is_named_although_another_ended_first(tmp_path, since, first, ahead):
+    job = in_a_copy(since, first, ahead)
+    finding = worse_than_notes(job.write(tmp_path / "job"))[0]
+    assert (finding["kind"], finding["ranks"]) == ("hang", [0])
+    assert finding["text"].startswith("rank 0 was inside cudaMemcpyAsync since ")
+
+
+@pytest.mark.parametrize("before, silent", [(1000, True), (0, False)])
+def test_who_was_killed_in_a_copy_is_not_blamed_for_what_ended_all(tmp_path, before, silent):
+    """All were killed within half a second, in which no trace tells who was first."""
+    job = in_a_copy(5900, ("recovered", 6000 - before), ahead=1, last=6000)
+    folder = job.write(tmp_path / "job")
+    (finding,) = worse_than_notes(folder)
+    assert (finding["kind"], finding["severity"], finding["ranks"]) == ("stopped", "warning", [0, 1, 2])
+    assert finding["text"] == "ranks 0-2 were killed or crashed" + (
+        ": rank 1 fell silent first, 100.00 ms before the others, which does not prove that it ended first"
+        if silent
+        else "; who was first, the traces do not tell"
+    )
+    assert finding["evidence"][0].startswith("rank 0 was inside cudaMemcpyAsync since ")
+    assert "killed or crashed there" not in json.dumps(finding)
+    assert ("look at the output of rank 1" if silent else "the launcher's output") in finding["next"]
+    assert verdict_of(folder)["text"].startswith("Ranks 0-2 were killed or crashed")
+
+
+def test_who_was_killed_in_a_copy_alone_is_named(tmp_path):
+    """It ended seconds before the others, or had no others."""
+    job = in_a_copy(4995, ("recovered", 90_000), ahead=0, last=90_000)
+    job.ranks[0].until = 5000
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"]) == ("stopped", [0])
+    assert "inside cudaMemcpyAsync" in finding["text"] and "(killed or crashed there)" in finding["text"]
+
+
+def test_who_fell_silent_is_named_before_who_did_not_come_to_a_call(tmp_path):
+    """Rank 3 died within its call, and rank 2 had not come to it when the launcher ended all."""
+    job = crashed([("recovered", 5000)] * 3 + [("recovered", 4000)])
+    for rank in job.ranks[:2] + job.ranks[3:]:
+        rank.ops.append(jobs.Op("ncclAllReduce", 3999, 5, 0, "float32", "sum"))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [0, 1, 2, 3], 12)
+    assert finding["text"].startswith("ranks 0-3 were killed or crashed: rank 3 fell silent first")
+    assert finding["evidence"][0].startswith("rank 2 never came to collective 12")
+
+
+def test_who_left_is_named_where_others_left_a_moment_later(tmp_path):
+    """Rank 1 left before a collective, and rank 0 with that collective's error: counts tell them apart."""
+    job = crashed([("closed", 5000), ("closed", 100), ("recovered", 5500), ("recovered", 5500)])
+    del job.ranks[1].ops[-1]
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [1], 11)
+    assert finding["evidence"][0].startswith("ranks 0,1 ")
+
+
+def test_a_rank_that_was_killed_first(tmp_path):
+    job = crashed([("recovered", 50_000), ("closed", 60_000), ("recovered", 90_000), ("recovered", 90_000)])
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"]) == ("stopped", [0])
+    assert "rank 0 ended first: killed or crashed, last heard of" in finding["text"]
+
+
+@pytest.mark.parametrize("clock_s, first", [(0, [0]), (-3600, [0, 2]), (3600, [0, 2])])
+def test_ends_on_other_hosts_are_compared_only_beyond_the_doubt_of_their_clocks(
+    tmp_path, clock_s, first
+):
+    """With clocks an hour apart, each of the two hosts has its own rank that ended first."""
+    ends = [("closed", 5000), ("recovered", 95_000), ("closed", 90_000), ("recovered", 99_000)]
+    job = crashed(ends, [0, 0, 1, 1], [0, 0, clock_s, clock_s])
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"]) == ("stopped", first)
+
+
+def test_who_left_the_others_in_a_call_is_named_before_who_did_not_come_to_it(tmp_path):
+    """Rank 0 went one call further and failed; the launcher then ended the others."""
+    job = crashed([("closed", 5000)] + [("recovered", 9000)] * 3)
+    job.ranks[0].ops.append(jobs.Op("ncclAllReduce", 4999, 5, 0, "float32", "sum"))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [0], 12)
+    assert finding["text"].startswith("rank 0 ended first: closed in order")
+    assert finding["evidence"][0].startswith("ranks 1-3 never came to collective 12")

@@ -1,0 +1,59 @@
+"""tprof check and report on jobs that run: how far the ranks are, and for how long nobody has called."""
+
+import re
+
+import pytest
+from lib import launch, live
+from lib.runs import until
+from lib.tool import told
+
+
+@pytest.fixture(scope="module")
+def stands(tmp_path_factory):
+    """Yields the traces of a job whose rank 1 is in its fifth reduce-scatter, and whose rank 0 waits for it."""
+    folder = tmp_path_factory.mktemp("stands")
+    with live.standing_still(folder):
+        yield folder / "traces"
+
+
+def running(traces):
+    code, found = told("check", traces)
+    (note,) = [f for f in found["findings"] if f["kind"] == "running"]
+    assert note["severity"] == "note" and code == 0, found
+    return note["text"]
+
+
+def test_a_job_in_which_nobody_calls_is_not_called_well(stands):
+    """Rank 0 made collectives that rank 1 did not come to: that is known long before the job is said to hang."""
+    text = until(lambda: "nobody has made a call for" in running(stands) and running(stands))
+    far = re.fullmatch(
+        r"ranks 0,1 are still running: the counts are as of now; nobody has made a call for (\d+)\.\d{3} s, and the "
+        r"ranks are not equally far: rank 1 made (\d+) collectives of (\d+) on communicator [0-9a-f]{16}; a job is "
+        r"said to hang after 30\.000 s without a call \(--stuck-after of tprof check\)",
+        text,
+    )
+    assert far and int(far[1]) >= 3, text
+    assert [int(far[3]), int(far[2])] == collectives_of(stands.parent)
+    verdict = told("report", stands)[1]["verdict"]
+    assert verdict["severity"] == "note"
+    assert verdict["text"].startswith("Ranks 0,1 are still running: ")
+    assert "rank 1 made" in verdict["text"]
+
+
+def collectives_of(folder):
+    """Returns for each rank how many collectives returned, as the stand-in has counted."""
+    made = [0, 0]
+    for (rank, _, function), amounts in live.counted(folder).items():
+        if function.startswith("nccl") and function not in ("ncclSend", "ncclRecv"):
+            made[rank] += amounts["calls"]
+    return made
+
+
+def test_a_job_that_goes_on_is_well_so_far(tmp_path):
+    with launch.running([*live.TRAINER, "1000000"], tmp_path) as job:
+        assert any("3" in step for step in job.stdout)
+        text = running(tmp_path / "traces")
+        verdict = told("report", tmp_path / "traces")[1]["verdict"]
+        assert job.poll() is None
+    assert text == "ranks 0,1 are still running: the counts are as of now"
+    assert "still running" not in verdict["text"] and verdict["severity"] in ("ok", "note")
