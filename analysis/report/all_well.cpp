@@ -112,7 +112,7 @@ JobVerdict all_well(const diagnose::Diagnosed& said, const Known& known) {
     out += fmt::format(", of which {:.1f}% is exposed communication", 100 * *known.exposed_share);
   }
   out += ".";
-  if (known.step_ns && !known.causes) {
+  if (known.step_ns && !known.causes && not_well.empty()) {
     out += " The causes of slow steps are known where devices are followed";
     out += known.timed ? "." : " (TPROF_TIMING=events).";
   }

@@ -80,7 +80,9 @@ JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
     about = std::ranges::max_element(all, {}, share_of);
     if (about != all.end() && share_of(*about) < kLeastShare) about = all.end();
   }
-  const std::string late = about == all.end() ? waited_for(known) : "";
+  const bool closed =
+      std::ranges::find(all, diagnose::Kind::not_closed, &Finding::kind) == all.end();
+  const std::string late = about == all.end() && closed ? waited_for(known) : "";
   if (!late.empty()) return {.text = as_sentence(late), .severity = "note"};
   if (about == all.end()) about = std::ranges::find(all, Severity::warning, &Finding::severity);
   if (about == all.end()) about = std::ranges::find_if(all, stands);
