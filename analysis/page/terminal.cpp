@@ -74,10 +74,11 @@ std::string step_lines(const Json& step) {
   }
   const auto ranks = step["of_ranks"].get<std::string>();
   std::string out =
-      fmt::format("Step: {} on average ({} to {}, {} {}{})", ns(step["mean_ns"]),
+      fmt::format("Step: {} on average ({} to {}, {} {}{}{})", ns(step["mean_ns"]),
                   ns(step["least_ns"]), ns(step["most_ns"]),
                   of(step["counted"].get<std::uint64_t>(), step["steps"].get<std::uint64_t>()),
-                  step["steps"] == 1 ? "step" : "steps", ranks.empty() ? "" : " of ranks " + ranks);
+                  step["steps"] == 1 ? "step" : "steps", ranks.empty() ? "" : " of ranks " + ranks,
+                  step["parts"].is_null() ? ", on the hosts" : "");
   if (!step["exposed_share"].is_null()) {
     out += fmt::format(", {:.1f}% exposed", 100 * step["exposed_share"].get<double>());
   }
