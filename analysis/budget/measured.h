@@ -53,6 +53,8 @@ struct Measured {
   enum class From { step_lines, lines, ledger };
   From from = From::ledger;
   std::size_t steps = 0;             // that the means are of, on the rank that has most
+  std::size_t found = 0;             // steps or micro-batches
+  bool may_be_steps = false;         // these, of which several were taken for one; nothing tells
   std::vector<Group> groups{};       // the largest first
   std::vector<std::string> notes{};  // sentences without their full stop
   std::vector<read::Skipped> unreadable{};

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "budget/file.h"
+#include "budget/readings.h"
 #include "budget/report.h"
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -31,16 +32,6 @@ std::string dtype_of(const std::string& name) {
 double needed(const char* option, double value, const char* of) {
   if (value > 0) return value;
   throw read::BadInput(fmt::format("{}: --model {} needs it, above 0", option, of));
-}
-
-// Ranks that hold parameters together: those of the communicator that scatters, else gathers, most.
-double shards_of(const budget::Measured& measured) {
-  std::map<std::pair<bool, double>, std::int64_t> by_bytes;
-  for (const auto& [key, moved] : measured.groups[0].figures) {
-    if (key.bucket != Bucket::ALLGATHER && key.bucket != Bucket::RESHARDING) continue;
-    by_bytes[{key.bucket == Bucket::RESHARDING, moved.bytes}] = key.nranks;
-  }
-  return by_bytes.empty() ? 0 : static_cast<double>(by_bytes.rbegin()->second);
 }
 
 budget::Model model_of(const BudgetOptions& o) {
@@ -101,31 +92,36 @@ int budget(const Options& o) {
   read::Traces traces = load(read::trace_files(o.paths));
   const filter::Filter only = filter::parsed(o.only);
   const job::Job job = filter::with_ranks(job::one_job(traces, o.choice), only.words.ranks);
-  const budget::Measured measured = [&] {
+  const auto measured_as = [&](std::uint64_t micro_batches) {
     Progress progress("reading lines", traces.traces.size());
     return budget::measure(job, traces,
                            {.steps = static_cast<std::uint64_t>(b.steps),
-                            .micro_batches = static_cast<std::uint64_t>(b.micro_batches),
+                            .micro_batches = micro_batches,
                             .copies = b.offload || !b.write.empty() || budget::has_copies(budget)},
                            [&](std::size_t done) { progress(done); });
-  }();
+  };
   const std::int64_t nranks = job.world_size.value_or(static_cast<std::int64_t>(job.ranks.size()));
-  if (!b.write.empty()) {
-    budget::write_file(budget::of_run(measured, b.tolerance / 100, nranks), b.write);
-    return kOk;
-  }
+  budget::Reading found;
   if (model) {
-    if (model->shards == 0) model->shards = shards_of(measured);
-    budget = budget::of_model(*model);
+    found = budget::against(*model, measured_as);
+  } else {
+    found = {.measured = measured_as(static_cast<std::uint64_t>(b.micro_batches)),
+             .budget = std::move(budget)};
+    if (!b.write.empty()) {
+      budget::write_file(budget::of_run(found.measured, b.tolerance / 100, nranks), b.write);
+      return kOk;
+    }
+    found.compared = budget::compare(found.measured, found.budget);
   }
-  budget::Compared compared = budget::compare(measured, budget);
+  const budget::Measured& measured = found.measured;
+  budget::Compared& compared = found.compared;
   compared.only = only.words;
   compared.notes.insert(compared.notes.begin(), measured.notes.begin(), measured.notes.end());
-  if (budget.nranks != 0 && budget.nranks != nranks) {
+  if (found.budget.nranks != 0 && found.budget.nranks != nranks) {
     compared.notes.push_back(fmt::format(
         "the budget is of a job of {} ranks and this one has {}: what a rank moves in a step may "
         "differ for that alone",
-        text::thousands(static_cast<std::uint64_t>(budget.nranks)),
+        text::thousands(static_cast<std::uint64_t>(found.budget.nranks)),
         text::thousands(static_cast<std::uint64_t>(nranks))));
   }
   show(o.json ? budget::to_json(job, measured, compared)

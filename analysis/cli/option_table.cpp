@@ -292,8 +292,8 @@ Examples:
   tprof diff A B --fail-on calls,bytes,time:5%,busbw:10%
   tprof diff A B --no-lines --fail-on calls,versions       # thousands of ranks: counts only
 --fail-on takes calls, elements, bytes (in either direction), time (of a
-step), long_steps, exposed, host, device, algbw, busbw (worse, beyond the
-noise), each with a share of A's that is let pass, and settings, versions,
+step, with what long ones add to it), long_steps, exposed, host, device,
+algbw, busbw (worse, beyond the noise), each with a share of A's that is let pass, and settings, versions,
 hosts, size (ranks, steps, number of hosts).
 Exit code: 0 nothing that --fail-on names changed, 1 it did, 2 unreadable
 input, or it can't be said.)",

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "diff/alike.h"
 #include "diff/run.h"
 #include "stats/difference.h"
 
@@ -46,6 +47,14 @@ struct TimeChange {
   bool lost() const { return of < Of::device; }  // it holds up the step: of others a part may
 };
 
+// The steps of a run that took far longer than most.
+struct LongSteps {
+  std::size_t steps = 0;  // of about the same length as the longest of both runs
+  std::size_t of_steps = 0;
+  double mean_ns = 0;  // their length
+  double more_ns = 0;  // what all long ones add to the run
+};
+
 struct Setting {
   enum class About { setting, version, host, size };
   About about = About::setting;
@@ -57,12 +66,15 @@ struct Setting {
 struct Diff {
   bool same_traces = false;         // A is B
   bool per_step = false;            // counts are those of the usual step
+  std::optional<Unlike> unlike{};   // why they are not, though both have steps
   long double longer = 1;           // otherwise B is taken for a run so many times as long
   std::vector<CountChange> counts;  // those that differ, by cost, else by bytes
   std::vector<TimeChange> times;    // all that were compared, the step first
-  std::string no_times;             // why they were not; empty: they were
-  std::vector<Setting> settings;    // those that differ
-  std::vector<std::string> notes;   // sentences without their full stop
+  LongSteps long_a;
+  LongSteps long_b;
+  std::string no_times;            // why they were not; empty: they were
+  std::vector<Setting> settings;   // those that differ
+  std::vector<std::string> notes;  // sentences without their full stop
 };
 
 Diff compare(const Run& a, const Run& b);

@@ -121,6 +121,16 @@ long double longer(const std::vector<Pair>& pairs) {
   return std::ranges::max_element(votes, {}, [](const auto& v) { return v.second; })->first;
 }
 
+std::vector<Often> often(const std::vector<Pair>& pairs) {
+  std::vector<Often> all;
+  for (const Pair& p : pairs) {
+    if (!p.a || !p.b) continue;
+    all.push_back(
+        {p.b->kind, p.a->step.calls, p.b->step.calls, p.a->total.calls, p.b->total.calls});
+  }
+  return all;
+}
+
 }  // namespace
 
 std::optional<double> lost_ns(const Run& run, const OpKind& kind) {
@@ -140,8 +150,9 @@ bool CountChange::differs() const {
 
 void compare_counts(const Run& a, const Run& b, Diff& to) {
   const std::vector<Pair> pairs = pairs_of(counted(a), counted(b));
-  to.per_step = !a.steps.empty() && !b.steps.empty();
-  if (!to.per_step) to.longer = longer(pairs);
+  to.unlike = unlike(a, b, often(pairs));
+  to.per_step = !a.steps.empty() && !b.steps.empty() && !to.unlike;
+  if (!to.per_step) to.longer = to.unlike ? to.unlike->longer : longer(pairs);
   // What is beside the usual steps is the same in runs of one length only.
   const bool whole = a.ended && b.ended && (!to.per_step || a.steps_seen == b.steps_seen);
   std::size_t not_compared = 0;

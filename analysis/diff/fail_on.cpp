@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <variant>
 
 #include "read/error.h"
@@ -55,6 +56,18 @@ Rule rule_of(std::string_view item) {
   return rule;
 }
 
+// By what share of the usual step a step takes longer on average, as far as that is no chance.
+// Nullopt: not known.
+std::optional<double> longer_steps(const Diff& diff) {
+  double usual = 0;
+  double more = 0;
+  for (const TimeChange& t : diff.times) {
+    if (t.of == Of::step) usual = t.a;
+    if ((t.of == Of::step || t.of == Of::long_steps) && t.changed()) more += t.b - t.a;
+  }
+  return usual == 0 ? std::nullopt : std::optional(more / usual);
+}
+
 }  // namespace
 
 std::vector<Rule> rules_of(std::string_view text) {
@@ -78,7 +91,13 @@ Judgement judge(const std::vector<Rule>& rules, const Diff& diff) {
         // What differs by the last digits of a division is the same.
         return std::abs(c.b.**count - a) > std::max<long double>(rule.share, 1e-15L) * a;
       });
-    } else if (const auto* of = std::get_if<Of>(&name.of)) {
+    } else if (const auto* of = std::get_if<Of>(&name.of); of != nullptr && *of == Of::step) {
+      if (const auto longer = longer_steps(diff)) {
+        failed = *longer > rule.share;
+      } else {
+        all.unknown.emplace_back(name.name);
+      }
+    } else if (of != nullptr) {
       bool known = false;
       for (const TimeChange& t : diff.times) {
         if (t.of != *of) continue;

@@ -3,9 +3,9 @@
 //   LIST = ITEM {"," ITEM}      ITEM = NAME [":" NUMBER "%"]
 //
 // calls, elements, bytes: a count that differs, in either direction, by more than that share of
-// A's. time (of a step), long_steps, exposed, host, device, algbw, busbw: one that is worse, beyond
-// its noise, by more than the share. settings, versions, hosts, size (ranks, steps, number of
-// hosts): they differ; no share.
+// A's. time (of a step, with what long ones add to it on average), long_steps, exposed, host,
+// device, algbw, busbw: one that is worse, beyond its noise, by more than the share. settings,
+// versions, hosts, size (ranks, steps, number of hosts): they differ; no share.
 #pragma once
 
 #include <string>

@@ -9,19 +9,18 @@
 namespace tprof::diff {
 namespace {
 
-// Puts the lengths on the devices in place of those by the hosts, which run ahead until they wait.
+// Puts the lengths on the devices beside those by the hosts, which run ahead until they wait.
 void put_lengths(const why::Times& times, stats::CallsBySteps& all) {
-  for (auto& [number, step] : all) step.length_ns = 0, step.ranks = 0;
   for (const why::DeviceLength& length : why::lengths_of(times)) {
     const auto step = all.find(length.step);
     if (step == all.end()) continue;
-    step->second.length_ns = length.sum_ns;
-    step->second.ranks = times.ranks.size();
+    step->second.device_ns = length.sum_ns / static_cast<double>(times.ranks.size());
   }
 }
 
 // Those that are the same on all ranks, without the first.
-std::vector<stats::StepCalls> comparable(stats::CallsBySteps all, std::int64_t first) {
+std::vector<stats::StepCalls> comparable(stats::CallsBySteps all, std::int64_t first,
+                                         bool by_devices) {
   std::uint64_t ranks = 0;
   std::uint64_t calling = 0;
   for (const auto& [number, step] : all) {
@@ -31,6 +30,7 @@ std::vector<stats::StepCalls> comparable(stats::CallsBySteps all, std::int64_t f
   std::vector<stats::StepCalls> steps;
   for (auto& [number, step] : all) {
     if (number == first || step.ranks != ranks || step.calling != calling) continue;
+    if (by_devices ? step.device_ns == 0 : step.hosts == 0) continue;
     steps.push_back(std::move(step));
   }
   return steps;
@@ -78,11 +78,12 @@ Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
   std::optional<why::Times> times;
   why::want_times(passes, found, nullptr, times);
   passes.read();
-  if (times->known()) put_lengths(*times, by_number);
+  run.by_devices = times->known();
+  if (run.by_devices) put_lengths(*times, by_number);
   if (const auto& only = asked.filter().steps) {
     std::erase_if(by_number, [&](const auto& step) { return !only->holds(step.first); });
   }
-  run.steps = comparable(std::move(by_number), found.steps.front());
+  run.steps = comparable(std::move(by_number), found.steps.front(), run.by_devices);
   return run;
 }
 

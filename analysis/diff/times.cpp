@@ -14,14 +14,16 @@ namespace {
 using Of = TimeChange::Of;
 using stats::CallSums;
 
+constexpr double kMuchInFew = 1.0 / 3;  // of the time, in steps that are far above most
+
 struct Usual {
   const Run& run;
   std::vector<const stats::StepCalls*> steps{};  // without those that took far longer
   std::vector<double> lengths{};                 // of all
 
-  explicit Usual(const Run& of) : run(of) {
+  Usual(const Run& of, bool by_devices) : run(of) {
     for (const stats::StepCalls& s : run.steps) {
-      lengths.push_back(s.length_ns / static_cast<double>(s.ranks));
+      lengths.push_back(by_devices ? s.device_ns : s.host_ns / static_cast<double>(s.hosts));
     }
   }
   void leave_out(const std::vector<bool>& far) {
@@ -118,32 +120,84 @@ stats::FarAbove all_of(const std::vector<double>& a, const std::vector<double>& 
   return {std::vector<bool>(a.size()), std::vector<bool>(b.size())};
 }
 
-// Tells of the steps that took far longer, and compares what they add to a step on average.
-void compare_long_steps(const Usual& a, const Usual& b, const stats::FarAbove& far, double noise,
-                        Diff& to) {
-  const auto extra = [&](const Usual& side, const std::vector<bool>& far_ones, double usual,
-                         const char* name) {
-    std::vector<double> all;
-    for (std::size_t i = 0; i < far_ones.size(); ++i) {
-      all.push_back(far_ones[i] ? side.lengths[i] - usual : 0);
-    }
-    const auto n = std::ranges::count(far_ones, true);
-    const double sum = std::accumulate(all.begin(), all.end(), 0.0);
-    if (n != 0) {
-      to.notes.push_back(fmt::format(
-          "{} of {} steps of {} took far longer than most, {:.1f} ms more on average: left "
-          "out of the times of the usual step",
-          n, all.size(), name, sum / static_cast<double>(n) / 1e6));
-    }
-    return all;
-  };
-  const std::vector<double> of_a = extra(a, far.a, to.times[0].a, "A");
-  const std::vector<double> of_b = extra(b, far.b, to.times[0].b, "B");
+// A host waits for its device where it reads a value, so one that reads none in some steps may run
+// ahead in them.
+bool may_run_ahead(const Run& run) {
+  std::uint64_t reads = 0;
+  for (const auto& [kind, amounts] : run.totals) {
+    if (kind.bucket == Bucket::D2H) reads += amounts.calls;
+  }
+  return reads < run.steps_seen * run.ranks;
+}
+
+// What part of the time is in those that are far.
+double share_of(const std::vector<double>& lengths, const std::vector<bool>& far) {
+  double sum = 0;
+  double of_far = 0;
+  for (std::size_t i = 0; i < far.size(); ++i) {
+    sum += lengths[i];
+    if (far[i]) of_far += lengths[i];
+  }
+  return sum > 0 ? of_far / sum : 0;
+}
+
+// How much longer a step seems on average, at most, by where in a wait for the device the first and
+// the last one are.
+double part_of_longest(const std::vector<double>& lengths) {
+  return *std::ranges::max_element(lengths) / static_cast<double>(lengths.size());
+}
+
+// What each step takes more than usual, if it took far longer.
+std::vector<double> extra_of(const Usual& side, const std::vector<bool>& far, double usual) {
+  std::vector<double> all;
+  for (std::size_t i = 0; i < far.size(); ++i) all.push_back(far[i] ? side.lengths[i] - usual : 0);
+  return all;
+}
+
+double most_of(const std::vector<double>& extra) {
+  return extra.empty() ? 0 : *std::ranges::max_element(extra);
+}
+
+LongSteps long_ones(const std::vector<double>& extra, double usual, double longest) {
+  LongSteps found{.of_steps = extra.size()};
+  double sum = 0;
+  for (const double ns : extra) {
+    found.more_ns += ns;
+    if (ns == 0 || 2 * ns < longest) continue;
+    sum += usual + ns;
+    ++found.steps;
+  }
+  if (found.steps != 0) found.mean_ns = sum / static_cast<double>(found.steps);
+  return found;
+}
+
+// Tells of the steps that took far longer, and compares what they add to a step on average. A few
+// pauses are no sample of which Student's t knows more than that they are few. So what they add is
+// a change, too, if it is more than two of the longest pauses would, of which one may be chance in
+// each run, and than what usual steps may differ by.
+void compare_long_steps(const Usual& a, const Usual& b, const stats::FarAbove& far, Diff& to) {
+  const TimeChange& step = to.times[0];
+  const std::vector<double> of_a = extra_of(a, far.a, step.a);
+  const std::vector<double> of_b = extra_of(b, far.b, step.b);
+  const double longest = std::max(most_of(of_a), most_of(of_b));
+  to.long_a = long_ones(of_a, step.a, longest);
+  to.long_b = long_ones(of_b, step.b, longest);
+  for (const auto& [extra, name] : {std::pair(&of_a, "A"), std::pair(&of_b, "B")}) {
+    const auto n = std::ranges::count_if(*extra, [](double ns) { return ns != 0; });
+    if (n == 0) continue;
+    to.notes.push_back(fmt::format(
+        "{} of {} steps of {} took far longer than most, {:.1f} ms more on average: left "
+        "out of the times of the usual step",
+        n, extra->size(), name,
+        std::accumulate(extra->begin(), extra->end(), 0.0) / static_cast<double>(n) / 1e6));
+  }
   const auto d = stats::difference(of_a, of_b, all_of(of_a, of_b));
   if (!d) return;
   const auto [low, high] = d->interval();
-  to.times.push_back(
-      {Of::long_steps, {}, d->a, d->b, low, high, std::max(noise, d->noise(to.times.size() + 1))});
+  const std::vector<double>& more = d->b > d->a ? of_b : of_a;
+  const double of_two = 2 * most_of(more) / static_cast<double>(more.size());
+  const double noise = std::min(d->noise(to.times.size() + 1), of_two + step.noise);
+  to.times.push_back({Of::long_steps, {}, d->a, d->b, low, high, std::max(0.01 * step.a, noise)});
 }
 
 }  // namespace
@@ -153,14 +207,29 @@ bool TimeChange::changed() const {
 }
 
 void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
-  Usual a(run_a);
-  Usual b(run_b);
-  const auto step = stats::difference(a.lengths, b.lengths);
+  if (to.unlike) {
+    to.no_times = "the steps of A and B are not comparable";
+    return;
+  }
+  const bool by_devices = run_a.by_devices && run_b.by_devices;
+  if (run_a.by_devices != run_b.by_devices) {
+    to.notes.push_back(
+        fmt::format("the devices were followed in {} only (TPROF_TIMING): steps are compared by "
+                    "the hosts, which may run ahead of their devices",
+                    run_a.by_devices ? "A" : "B"));
+  }
+  Usual a(run_a, by_devices);
+  Usual b(run_b, by_devices);
+  stats::FarAbove far = stats::far_above(a.lengths, b.lengths);
+  const bool ran_ahead =
+      !by_devices && (may_run_ahead(run_a) || may_run_ahead(run_b)) &&
+      std::max(share_of(a.lengths, far.a), share_of(b.lengths, far.b)) > kMuchInFew;
+  if (ran_ahead) far = all_of(a.lengths, b.lengths);
+  const auto step = stats::difference(a.lengths, b.lengths, far);
   if (!step) {
     to.no_times = too_few(run_a, run_b);
     return;
   }
-  const stats::FarAbove far = stats::far_above(a.lengths, b.lengths);
   a.leave_out(far.a);
   b.leave_out(far.b);
   std::vector<stats::Difference> all;
@@ -183,7 +252,15 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
   compare(Of::host, bucket_alone, host_ns);
   compare(Of::busbw, of_any_type, bandwidth);
   for (std::size_t i = 0; i < all.size(); ++i) to.times[i].noise = all[i].noise(all.size());
-  compare_long_steps(a, b, far, 0.01 * step->a, to);
+  if (ran_ahead) {
+    to.notes.emplace_back(
+        "few steps have much of the time, as hosts run ahead of their devices until they wait: the "
+        "means of all steps are compared");
+    const double edges = part_of_longest(a.lengths) + part_of_longest(b.lengths);
+    to.times[0].noise = std::max(0.01 * step->a, std::min(to.times[0].noise, edges));
+  } else {
+    compare_long_steps(a, b, far, to);
+  }
   add_exposed(a, b, to.times);
   if (run_a.of_some_calls()) {  // steps are as long as all of their calls make them
     std::erase_if(to.times,

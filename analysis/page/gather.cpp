@@ -9,6 +9,7 @@
 #include "diagnose/ends.h"
 #include "job/hosts.h"
 #include "page/grid.h"
+#include "steps/pace.h"
 
 namespace tprof::page {
 namespace {
@@ -19,9 +20,10 @@ constexpr std::size_t kLateShown = 16;  // ranks of a timeline that are there si
 // to take the same.
 std::vector<StepLength> lengths_of(const job::Job& job, const steps::Found& found) {
   std::vector<StepLength> all(found.steps.size());
+  const std::set<const read::Process*> paced = steps::in_pace(found);
   for (const read::Process* rank : job.processes) {
     const auto intervals = found.ranks.find(rank);
-    if (intervals == found.ranks.end()) continue;
+    if (intervals == found.ranks.end() || !paced.contains(rank)) continue;
     for (const steps::Interval& i : intervals->second) {
       const std::size_t at = place_of(found.steps, i.step);
       const std::int64_t ns = between(i.from_ns, i.to_ns);

@@ -26,7 +26,7 @@ struct LateCall {
   std::optional<std::int64_t> step{};  // in which it came
 };
 
-// Over all ranks that have the step.
+// Over all ranks that have the step; by the hosts, those that don't run ahead of the others.
 struct StepLength {
   std::int64_t longest_ns = 0;
   const read::Process* longest = nullptr;

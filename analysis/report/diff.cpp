@@ -154,6 +154,10 @@ std::string to_text(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
     out +=
         fmt::format("\nChanged of what --fail-on names: {}\n", fmt::join(judgement.failed, ", "));
   }
+  if (!judgement.unknown.empty()) {
+    out += fmt::format("{}Not known of what --fail-on names: {}\n",
+                       judgement.failed.empty() ? "\n" : "", fmt::join(judgement.unknown, ", "));
+  }
   const bool longer = !d.times.empty() && d.times[0].of == diff::TimeChange::Of::step &&
                       d.times[0].changed() && d.times[0].worse();
   if (longer) {
@@ -176,7 +180,8 @@ std::string to_json(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
             {"no_times", text_or_null(d.no_times)},
             {"settings", table_json(setting_columns(), d.settings)},
             {"notes", d.notes},
-            {"failed", judgement.failed}};
+            {"failed", judgement.failed},
+            {"not_known", judgement.unknown}};
   if (!a.only.empty()) {
     j["only"] = only_json(a.only, a.notes);
     for (const std::string& note : b.notes) j["only"]["notes"].push_back(note);

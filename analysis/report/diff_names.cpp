@@ -70,7 +70,29 @@ std::string of_usual_step(const diff::Diff& d) {
                      step.b > step.a ? "longer" : "shorter", from, to, mostly(d));
 }
 
+// "3 of 19 steps of B take 1.03 s, and none of A as long, which adds 2.90 s to B's run"
+std::string long_ones(const diff::Diff& d, bool in_b) {
+  const diff::LongSteps& more = in_b ? d.long_b : d.long_a;
+  const diff::LongSteps& less = in_b ? d.long_a : d.long_b;
+  const char* side = in_b ? "B" : "A";
+  const std::string other =
+      less.steps == 0 ? "none" : fmt::format("{} of {}", less.steps, less.of_steps);
+  return fmt::format(
+      "{} of {} steps of {} take {}, and {} of {} as long, which adds {} to {}'s run", more.steps,
+      more.of_steps, side, length_of(more.mean_ns), other, in_b ? "A" : "B",
+      length_of(more.more_ns), side);
+}
+
 std::string of_step(const diff::Diff& d) {
+  if (d.unlike) {
+    const char* large = d.unlike->in_a ? "A" : "B";
+    const char* small = d.unlike->in_a ? "B" : "A";
+    return fmt::format(
+        "Steps are not comparable: one of {} has the work of {:g} of {}, which may be "
+        "micro-batches "
+        "of it. So times are not compared, and counts over the whole run.",
+        large, static_cast<double>(d.unlike->times), small);
+  }
   if (d.times.empty()) {
     return "Times are not compared: " +
            (d.no_times.empty() ? "none is known of these calls" : d.no_times) + ".";
@@ -83,8 +105,9 @@ std::string of_step(const diff::Diff& d) {
   const auto rare = std::ranges::find(d.times, Of::long_steps, &diff::TimeChange::of);
   if (rare == d.times.end() || !rare->changed()) return of_usual_step(d);
   return of_usual_step(d) +
-         fmt::format(" Steps that take far longer than most add {} {} to a step on average.",
-                     length_of(rare->b - rare->a), rare->b > rare->a ? "more" : "less");
+         fmt::format(" Steps that take far longer than most add {} {} to a step on average: {}.",
+                     length_of(rare->b - rare->a), rare->b > rare->a ? "more" : "less",
+                     long_ones(d, rare->b > rare->a));
 }
 
 }  // namespace
@@ -143,7 +166,7 @@ std::string verdict(const diff::Diff& d) {
   const bool step = !d.times.empty() && d.times[0].of == Of::step;
   const double noise = step ? d.times[0].noise / d.times[0].a : 0;
   if (same(d) && d.same_traces) return "A and B are the same traces: nothing can differ.";
-  if (same(d) && noise <= kMuch) {
+  if (same(d) && noise <= kMuch && !d.unlike) {
     return "Nothing changed: counts are the same, " +
            (d.times.empty() ? d.no_times.empty()
                                   ? "and there are no times to compare."

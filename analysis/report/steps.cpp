@@ -213,10 +213,11 @@ std::vector<Section> sections_of(const StepTotals& totals, const steps::Found& f
   }
   if (totals.steps.empty()) return {of};
   of.table = sheet(figure_columns(), rows_of(totals), who);
-  of.notes = odd_text(totals) +
-             "  Calls, bytes and host time are sums over the ranks. The step's time is the mean of "
-             "their hosts', "
-             "which may run ahead of their devices: tprof report tells the devices'.\n";
+  of.notes =
+      odd_text(totals) +
+      "  Calls, bytes and host time are sums over the ranks. The step's time is the mean of "
+      "the hosts' that do not run ahead of the others, which may run ahead of their devices: "
+      "tprof report tells the devices'.\n";
   return {of};
 }
 

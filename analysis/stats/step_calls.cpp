@@ -5,6 +5,7 @@
 
 #include "stats/spread.h"
 #include "stats/timed_calls.h"
+#include "steps/pace.h"
 
 namespace tprof::stats {
 namespace {
@@ -14,11 +15,12 @@ CallSums sums_of(const read::Amounts& a) {
 }
 
 struct InSteps : collect::Collector {
-  InSteps(const read::Process& rank, const steps::Found& found, const OpKinds& all_kinds,
-          CallsBySteps& to)
+  InSteps(const read::Process& rank, const steps::Found& found, bool in_pace,
+          const OpKinds& all_kinds, CallsBySteps& to)
       : Collector(rank),
         intervals(found.ranks.at(&rank)),
         counted(found.exact),
+        paced(in_pace),
         first(found.steps[found.steps.size() - std::min(found.steps.size(), kMostStepsKept)]),
         kinds(all_kinds),
         all(to) {
@@ -47,8 +49,11 @@ struct InSteps : collect::Collector {
     for (std::size_t k = 0; k < intervals.size(); ++k) {
       if (intervals[k].step < first) continue;
       StepCalls& step = all[intervals[k].step];
-      step.length_ns += static_cast<double>(intervals[k].to_ns - intervals[k].from_ns);
       ++step.ranks;
+      if (paced) {
+        step.host_ns += static_cast<double>(intervals[k].to_ns - intervals[k].from_ns);
+        ++step.hosts;
+      }
       if (known[k]) ++step.calling;
     }
     sums.clear();
@@ -74,6 +79,7 @@ struct InSteps : collect::Collector {
 
   const std::vector<steps::Interval>& intervals;
   bool counted;
+  bool paced;
   std::int64_t first;
   const OpKinds& kinds;
   CallsBySteps& all;
@@ -94,8 +100,9 @@ CallSums& CallSums::operator+=(const CallSums& more) {
 void want_step_calls(collect::Passes& passes, const steps::Found& found, const OpKinds& kinds,
                      CallsBySteps& to) {
   passes.want(
-      [&](const read::Process& rank, collect::Collectors& all) {
-        if (found.ranks.contains(&rank)) collect::want<InSteps>(rank, all, found, kinds, to);
+      [&, paced = steps::in_pace(found)](const read::Process& rank, collect::Collectors& all) {
+        if (!found.ranks.contains(&rank)) return;
+        collect::want<InSteps>(rank, all, found, paced.contains(&rank), kinds, to);
       },
       [](const collect::Lines& /*handed_over*/) {});
 }

@@ -24,8 +24,10 @@ struct CallSums {
 };
 
 struct StepCalls {
-  double length_ns = 0;       // sum over the ranks that made it, each by its own clock
-  std::uint64_t ranks = 0;    // these
+  double host_ns = 0;         // its length: sum over the hosts that don't run ahead of others
+  std::uint64_t hosts = 0;    // these
+  double device_ns = 0;       // its length, the mean over the devices; 0: not known
+  std::uint64_t ranks = 0;    // that made it
   std::uint64_t calling = 0;  // those of them whose calls in it are known
   std::map<OpKind, CallSums> kinds;
 };

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
+
+#include "steps/pace.h"
 
 namespace tprof::stats {
 namespace {
@@ -41,7 +44,8 @@ RankFigures of_lines(const Process& rank, const std::vector<steps::Interval>& in
 
 class Adder {
  public:
-  Adder(const StepList& asked, StepTotals& all) : asked_(asked), all_(all) {}
+  Adder(const steps::Found& found, const StepList& asked, StepTotals& all)
+      : paced_(steps::in_pace(found)), asked_(asked), all_(all) {}
 
   void take(const RankFigures& rank) {
     static const StepFigures kNone;
@@ -49,7 +53,8 @@ class Adder {
       const steps::Interval& interval = rank.intervals[k];
       if (!asked_.holds(interval.step)) continue;
       const StepFigures& figures = rank.steps.empty() ? kNone : rank.steps[k];
-      add_step(by_number_[interval.step], figures, interval, rank.rank);
+      add_step(by_number_[interval.step], figures, interval, rank.rank,
+               paced_.contains(&rank.rank));
     }
   }
   void finish() {
@@ -61,11 +66,11 @@ class Adder {
 
  private:
   static void add_step(StepFigures& to, const StepFigures& rank, const steps::Interval& interval,
-                       const Process& process) {
+                       const Process& process, bool paced) {
     const std::int64_t from = process.header.base_time_ns + interval.from_ns;
     to.from_ns = to.from_ns == 0 ? from : std::min(to.from_ns, from);
     const std::int64_t ns = interval.to_ns - interval.from_ns;
-    if (interval.end_known && ns >= 0) {
+    if (paced && interval.end_known && ns >= 0) {
       to.sum_ns = read::saturated_sum(to.sum_ns, static_cast<std::uint64_t>(ns));
       ++to.ranks;
     }
@@ -73,6 +78,7 @@ class Adder {
     for (const auto& [key, calls] : rank.calls) to.calls[key] += calls;
   }
 
+  std::set<const Process*> paced_;
   StepList asked_;
   StepTotals& all_;
   std::map<std::int64_t, StepFigures> by_number_;
@@ -113,13 +119,13 @@ bool in_steps(const std::optional<StepList>& asked, const steps::Found& found,
 void want_step_totals(collect::Passes& passes, const steps::Found& found, const StepList& asked,
                       StepTotals& to) {
   if (found.exact) {
-    Adder adder(asked, to);
+    Adder adder(found, asked, to);
     for (const auto& [rank, intervals] : found.ranks) {
       adder.take(of_lines(*rank, intervals, found.lines.at(rank)));
     }
     return adder.finish();
   }
-  const auto adder = std::make_shared<Adder>(asked, to);
+  const auto adder = std::make_shared<Adder>(found, asked, to);
   passes.want(
       [&found, asked, adder](const Process& rank, collect::Collectors& all) {
         const auto intervals = found.ranks.find(&rank);

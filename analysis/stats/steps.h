@@ -25,13 +25,13 @@ struct SizeKey {
 struct StepFigures {
   std::int64_t step = 0;
   std::int64_t from_ns = 0;  // CLOCK_REALTIME of the first rank to begin it
-  std::uint64_t sum_ns = 0;  // of how long it took each rank
+  std::uint64_t sum_ns = 0;  // of how long it took each rank whose host does not run ahead
   std::uint64_t ranks = 0;   // of which that is known
   Buckets buckets{};         // sums over ranks
   std::map<SizeKey, std::uint64_t> calls;
 
-  // The mean over ranks. From the first to begin it to the last to end it would be longer by what
-  // ranks are apart, in every step again.
+  // The mean over these ranks. From the first to begin it to the last to end it would be longer by
+  // what ranks are apart, in every step again.
   std::optional<std::int64_t> length_ns() const {
     return ranks == 0 ? std::nullopt : std::optional(static_cast<std::int64_t>(sum_ns / ranks));
   }

@@ -28,13 +28,23 @@ struct Series {
   double width = 0;  // of the usual steps: as a standard deviation of a normal distribution
 };
 
+// The ranks that tell how long a step takes: a host that runs ahead does not.
+std::vector<std::size_t> telling(const Times& times) {
+  std::vector<std::size_t> all;
+  std::vector<std::size_t> in_pace;
+  for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+    all.push_back(r);
+    if (times.in_pace.contains(times.ranks[r])) in_pace.push_back(r);
+  }
+  return in_pace.empty() ? all : in_pace;
+}
+
 Series series_of(const Evidence& e) {
   Series all;
+  const std::vector<std::size_t> ranks = telling(e.times);
   for (const std::size_t s : e.steps) {
     std::vector<double> of_ranks;
-    for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-      of_ranks.push_back(e.times.of(r)[s].length);
-    }
+    for (const std::size_t r : ranks) of_ranks.push_back(e.times.of(r)[s].length);
     all.ns.push_back(median(std::move(of_ranks)));
   }
   all.usual = median(all.ns);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "steps/pace.h"
 #include "why/numbers.h"
 #include "why/rank_lines.h"
 
@@ -69,6 +70,7 @@ void take_lengths(const steps::Found& found, Times& times) {
     });
   }
   leave_out_unknown(times);
+  times.in_pace = steps::in_pace(found);
 }
 
 void find_usual(Times& times) {

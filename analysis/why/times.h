@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -87,9 +88,10 @@ struct RankFacts {
 
 struct Times {
   std::vector<const read::Process*> ranks{};
-  std::vector<std::int64_t> steps{};  // their numbers
-  std::vector<Cell> cells{};          // by rank, then by step
-  std::vector<RankFacts> facts{};     // by rank
+  std::vector<std::int64_t> steps{};         // their numbers
+  std::vector<Cell> cells{};                 // by rank, then by step
+  std::vector<RankFacts> facts{};            // by rank
+  std::set<const read::Process*> in_pace{};  // where only lengths are known: these tell them
   // A sentence without its full stop: why there are no cells, or but their lengths.
   std::string why{};
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from generator import causes, rank_files
+from generator import causes, habits, rank_files
 from lib.tool import told, tprof
 
 RANKS = 8
@@ -163,3 +163,31 @@ def test_too_small_a_number_of_parameters_is_no_missing_no_sync(divisor, tmp_pat
     said = " ".join(report["explained_by"])
     assert code == 1 and "instead of once" not in said
     assert "either --params is too small, or" in said or f"gradients of {reduced:,} elements are reduced" in said
+
+
+def accumulating(folder, **more):
+    """Writes a DDP job of 12 steps of four micro-batches that nobody marked. Returns the options of its budget."""
+    loop = habits.Loop(ranks=2, steps=12, layers=4, micro_batches=4, **more)
+    rank_files.write(habits.run(loop), folder, settings=rank_files.Settings(marks=False))
+    return ["--model", "ddp", "--params", loop.layers * loop.params, "--dtype", "fp32", "--micro-batches", 4]
+
+
+def test_what_may_be_steps_or_micro_batches_is_asked_for_and_nobody_is_blamed(tmp_path):
+    options = accumulating(tmp_path / "once")
+    done = tprof("budget", tmp_path / "once", *options)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert "whether the 12 that were found are steps or micro-batches" in done.stderr
+    assert "--steps N says how many steps the job made" in done.stderr and "missing" not in done.stderr
+    code, report = told("budget", tmp_path / "once", *options, "--steps", 12)
+    assert (code, report["explained_by"], report["steps"]) == (0, [], 12)
+    # Three steps of four that each reduced: the same calls.
+    code, report = told("budget", tmp_path / "once", *options, "--steps", 3)
+    assert code == 1 and "reduced 4 times in a step, in each micro-batch" in report["explained_by"][0]
+
+
+def test_gradients_that_what_repeats_reduces_more_than_once_need_no_number_of_steps(tmp_path):
+    options = accumulating(tmp_path / "each", reduce_each=True)
+    code, report = told("budget", tmp_path / "each", *options)
+    (said,) = report["explained_by"]
+    assert (code, report["steps"]) == (1, 12)
+    assert said.startswith("gradients are reduced 4 times in a step, in each micro-batch, instead of once")

@@ -4,9 +4,10 @@ import json
 import pathlib
 
 import pytest
-from generator import causes, rank_files
+from generator import causes, habits, rank_files
 from lib.cases import CASES, FSDP
 from lib.launch import start
+from lib.loops import Loop
 from lib.tally import read_all, returned
 from lib.tool import told, tprof
 
@@ -170,7 +171,7 @@ def test_reducing_in_each_micro_batch_is_as_many_times_the_calls(tmp_path):
 def test_steps_that_are_long_now_and_then_are_told_from_usual_ones(tmp_path):
     a, b, case = days(tmp_path, "fsdp", "slow_sometimes", seed=3, ranks=2, steps=48)
     found = diff(a, b, "--fail-on", "time,long_steps")
-    assert found["failed"] == ["long_steps"]
+    assert found["failed"] == ["time", "long_steps"]
     (more,) = changed(found, "long_steps")
     assert more["low"] <= case.truth.cost_ns_per_step <= more["high"]
     assert "Steps that take far longer than most add " in found["verdict"]
@@ -317,3 +318,98 @@ def test_fsdp_on_two_days_makes_the_same_calls(pair_of, once_a_run):
     found = diff(pair_of("fsdp2-2").traced.traces, again.traces, "--fail-on", "calls,elements,bytes,size")
     assert (found["counts"], found["failed"]) == ([], [])
     assert found["a"]["steps"] == found["b"]["steps"] == int(FSDP[1])
+
+
+def habit(folder, marks=True, timing=True, **fields):
+    """Writes a job of habits.py without or with its marks and device times. Returns its folder and each rank's steps."""
+    loop = habits.Loop(**{"ranks": 2, "layers": 2, "jitter": 0.005, **fields})
+    rank_files.write(habits.run(loop), folder, settings=rank_files.Settings(marks=marks, timing=timing))
+    return folder, json.loads(folder.with_suffix(".truth.json").read_text())["steps_ns"]
+
+
+def unmarked_loop(folder, micro_batches, steps=6, again=1):
+    """Writes DDP of `steps` steps of four batches. It reduces once for `micro_batches` of them."""
+    loop = Loop([[0, 1]])
+    for batch in range(4 * steps):
+        loop.micro_batch()
+        if (batch + 1) % micro_batches == 0:
+            with loop.backward():
+                for bucket in (400_000, 600_000):
+                    loop.reduce(bucket)
+    loop.job.write(folder)
+    return folder
+
+
+@pytest.mark.parametrize("steps", [6, 12])
+def test_steps_are_not_compared_with_what_may_be_micro_batches(steps, tmp_path):
+    a = unmarked_loop(tmp_path / "a", 4, steps=6)
+    b = unmarked_loop(tmp_path / "b", 1, steps=steps)
+    found = told("diff", a, b)[1]
+    assert (found["a"]["steps"], found["b"]["steps"]) == (6, 4 * steps)
+    assert found["times"] is None and "shorter" not in found["verdict"]
+    assert "one of A has the work of 4 of B" in found["verdict"]
+    assert found["longer"] == steps / 6
+    # The copies of 24 batches are in both, and each was reduced once in B.
+    assert {(c["per"], c["a"]["calls"], c["b"]["calls"]) for c in found["counts"]} == {("run", steps, 4 * steps)}
+    assert {c["kind"]["name"] for c in found["counts"]} == {"ncclAllReduce"}
+    assert "one of B has the work of 4 of A" in told("diff", b, a)[1]["verdict"]
+    done = tprof("diff", a, b, "--fail-on", "time:5%")
+    assert done.returncode == 2 and "time: the steps of A and B are not comparable" in done.stderr
+    done = tprof("diff", a, b, "--fail-on", "calls,time:5%")
+    assert done.returncode == 1 and "Not known of what --fail-on names: time\n" in done.stdout
+
+
+def test_steps_of_one_kind_are_compared_however_many_there_are(tmp_path):
+    a, b = unmarked_loop(tmp_path / "a", 4, steps=6), unmarked_loop(tmp_path / "b", 4, steps=24)
+    found = diff(a, b)
+    assert (found["same"], found["counts"], found["longer"]) == (True, [], 1)
+    assert found["times"] is not None
+
+
+@pytest.mark.parametrize("timing", [True, False])
+def test_three_long_pauses_are_a_change_of_the_time_of_a_step(timing, tmp_path):
+    a, _ = habit(tmp_path / "a", timing=timing, steps=20, compile_ns=3000 * habits.MS)
+    b, took = habit(
+        tmp_path / "b", timing=timing, steps=20, compile_ns=2000 * habits.MS,
+        checkpoint_every=6, checkpoint_ns=1000 * habits.MS,
+    )  # fmt: skip
+    found = diff(a, b, "--fail-on", "time:5%")
+    assert found["failed"] == ["time"]
+    (more,) = changed(found, "long_steps")
+    paused = [ns for ns in took["0"] if ns > 900 * habits.MS][1:]  # without the first step
+    assert len(paused) == 3
+    usual = sum(ns for ns in took["0"][1:] if ns < 900 * habits.MS) / 16
+    assert more["b"] == pytest.approx((sum(paused) - 3 * usual) / 19, rel=0.02)
+    assert "3 of 19 steps of B take 1." in found["verdict"] and "and none of A as long, which adds 3." in found["verdict"]
+    assert diff(b, a, "--fail-on", "time:5%")["failed"] == []
+
+
+def test_pauses_of_hosts_that_may_run_ahead_are_in_the_mean_of_all_steps(tmp_path):
+    fields = {"timing": False, "steps": 20, "item_every": 0}
+    a, _ = habit(tmp_path / "a", **fields)
+    b, took = habit(tmp_path / "b", checkpoint_every=6, checkpoint_ns=1000 * habits.MS, **fields)
+    found = diff(a, b, "--fail-on", "time:5%")
+    (step,) = changed(found, "time")
+    assert found["failed"] == ["time"] and changed(found, "long_steps") == []
+    assert step["b"] == pytest.approx(sum(took["0"][1:]) / 19, rel=0.02)
+    assert any("hosts run ahead of their devices" in note for note in found["notes"])
+
+
+def test_one_pause_of_each_run_is_none(tmp_path):
+    a, _ = habit(tmp_path / "a", steps=20, compile_ns=1000 * habits.MS)
+    b, _ = habit(tmp_path / "b", steps=20, compile_ns=2000 * habits.MS, checkpoint_every=13, checkpoint_ns=40 * habits.MS)
+    found = diff(a, b, "--fail-on", "time:5%")
+    assert found["failed"] == [] and changed(found, "long_steps") == []
+
+
+def test_hosts_are_compared_where_the_devices_of_one_run_were_not_followed(tmp_path):
+    """The host of rank 1 loads slowly, and those of the others run ahead of their devices."""
+    fields = {"ranks": 4, "steps": 30, "loader": {1: 60 * habits.MS}, "item_every": 0}
+    a, took = habit(tmp_path / "a", timing=False, **fields)
+    b, _ = habit(tmp_path / "b", **fields)
+    found = diff(a, b, "--fail-on", "time:5%")
+    step = found["times"][0]
+    assert (found["failed"], step["changed"]) == ([], False)
+    truth = sum(took["1"][1:]) / len(took["1"][1:])
+    assert step["a"] == pytest.approx(truth, rel=0.02) and step["b"] == pytest.approx(truth, rel=0.02)
+    assert any("devices were followed in B only" in note for note in found["notes"])

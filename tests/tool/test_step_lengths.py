@@ -6,7 +6,7 @@ import statistics
 import pytest
 from generator.habits import MS, Loop, run
 from generator.rank_files import Settings, write
-from lib.tool import told
+from lib.tool import told, tprof
 
 
 @pytest.mark.parametrize("slow", [{}, {2: 30 * MS}])
@@ -23,3 +23,20 @@ def test_a_step_is_as_long_as_it_takes_each_rank(slow, marks, tmp_path):
     last = statistics.mean(trace.end - trace.steps[-1].begin for trace in case.traces.values())
     # If only the calls tell, nobody knows how long the program waited behind the last of them.
     assert steps[-1]["dur"] == (pytest.approx(last, rel=0.03) if marks else None)
+
+
+def test_hosts_that_run_ahead_do_not_make_the_step_shorter(tmp_path):
+    """One rank's loader sets the pace; the other hosts read no value, so they go ahead of their devices."""
+    case = run(Loop(ranks=4, steps=30, layers=2, loader={1: 60 * MS}, item_every=0, per_host=4))
+    write(case, tmp_path / "job", settings=Settings(marks=False, timing=False))
+    took = json.loads((tmp_path / "job.truth.json").read_text())["steps_ns"]
+    paced, ahead = (statistics.mean(took[rank][1:-1]) for rank in "10")
+    assert paced > 1.2 * ahead  # else nothing is tried here
+    done = tprof("report", tmp_path / "job")
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("Step: ")]
+    said = float(line.split()[1])
+    assert said == pytest.approx(paced / MS, rel=0.02) and line.endswith(", on the hosts)")
+    assert "take far longer than the others" not in done.stdout
+    report = told("summary", tmp_path / "job", "--by", "step")[1]
+    lengths = [step["dur"] for step in report["steps"][1:-1]]
+    assert statistics.mean(lengths) == pytest.approx(paced, rel=0.02)

@@ -1,0 +1,85 @@
+#include "budget/readings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "read/error.h"
+#include "text/text.h"
+
+namespace tprof::budget {
+namespace {
+
+constexpr double kMoreThanOnce = 1.5;  // gradients of all parameters
+
+// Ranks that hold parameters together: those of the communicator that scatters, else gathers, most.
+double shards_of(const Measured& measured) {
+  std::map<std::pair<bool, double>, std::int64_t> by_bytes;
+  for (const auto& [key, moved] : measured.groups[0].figures) {
+    if (key.bucket != Bucket::ALLGATHER && key.bucket != Bucket::RESHARDING) continue;
+    by_bytes[{key.bucket == Bucket::RESHARDING, moved.bytes}] = key.nranks;
+  }
+  return by_bytes.empty() ? 0 : static_cast<double>(by_bytes.rbegin()->second);
+}
+
+Reading reading(Model model, Measured measured) {
+  if (model.shards == 0) model.shards = shards_of(measured);
+  Budget budget = of_model(model);
+  Compared compared = compare(measured, budget);
+  return {std::move(measured), std::move(budget), std::move(compared)};
+}
+
+// True if a step moves as much with one micro-batch as with several: DDP's with no_sync(), and that
+// of sharded parameters that stay gathered.
+bool moves_the_same(const Model& model) {
+  Model one = model;
+  one.micro_batches = 1;
+  const std::vector<Expected> of_one = expected(one);
+  const std::vector<Expected> of_all = expected(model);
+  return std::ranges::equal(of_one, of_all, [](const Expected& a, const Expected& b) {
+    return a.bytes.least == b.bytes.least;
+  });
+}
+
+// Elements, the most of any rank.
+double gradients(const Compared& c) {
+  std::map<std::pair<std::vector<std::int64_t>, Bucket>, double> sums;
+  for (const Row& row : c.rows) sums[{row.ranks, row.limit.bucket}] += row.moved.elements;
+  double most = 0;
+  for (const auto& [key, elements] : sums) {
+    if (key.second == Bucket::RESHARDING) most = std::max(most, elements);
+  }
+  if (most > 0) return most;
+  for (const auto& [key, elements] : sums) {
+    if (key.second == Bucket::ALLREDUCE) most = std::max(most, elements);
+  }
+  return most;
+}
+
+[[noreturn]] void ask(const Model& model, const Measured& several, const Reading& each) {
+  throw read::BadInput(fmt::format(
+      "nothing tells whether the {} that were found are steps or micro-batches, which reduce the "
+      "same gradients: {}, and if {:g} make a step, gradients are reduced {:g} times in it; "
+      "--steps N says how many steps the job made",
+      text::thousands(several.found),
+      each.compared.within ? "if each is a step, all is within the budget"
+                           : "if each is a step, gradients are reduced once in it",
+      model.micro_batches, model.micro_batches));
+}
+
+}  // namespace
+
+Reading against(const Model& model, const Measure& measure) {
+  const auto micro_batches = static_cast<std::uint64_t>(model.micro_batches);
+  Reading several = reading(model, measure(micro_batches));
+  if (!several.measured.may_be_steps || several.compared.within) return several;
+  Reading each = reading(model, measure(1));
+  const bool same = moves_the_same(model);
+  if (!same) return each.compared.within ? each : several;
+  // A micro-batch reduces each gradient once at most.
+  if (gradients(each.compared) > kMoreThanOnce * model.params) return each;
+  ask(model, several.measured, each);
+}
+
+}  // namespace tprof::budget
