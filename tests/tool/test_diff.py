@@ -321,7 +321,7 @@ def test_fsdp_on_two_days_makes_the_same_calls(pair_of, once_a_run):
 
 
 def habit(folder, marks=True, timing=True, **fields):
-    """Writes a job of habits.py without or with its marks and device times. Returns its folder and each rank's steps."""
+    """Writes a job of habits.py. Returns its folder and how long the steps of each rank took."""
     loop = habits.Loop(**{"ranks": 2, "layers": 2, "jitter": 0.005, **fields})
     rank_files.write(habits.run(loop), folder, settings=rank_files.Settings(marks=marks, timing=timing))
     return folder, json.loads(folder.with_suffix(".truth.json").read_text())["steps_ns"]
@@ -380,7 +380,8 @@ def test_three_long_pauses_are_a_change_of_the_time_of_a_step(timing, tmp_path):
     assert len(paused) == 3
     usual = sum(ns for ns in took["0"][1:] if ns < 900 * habits.MS) / 16
     assert more["b"] == pytest.approx((sum(paused) - 3 * usual) / 19, rel=0.02)
-    assert "3 of 19 steps of B take 1." in found["verdict"] and "and none of A as long, which adds 3." in found["verdict"]
+    assert "3 of 19 steps of B take 1." in found["verdict"]
+    assert "and none of A as long, which adds 3." in found["verdict"]
     assert diff(b, a, "--fail-on", "time:5%")["failed"] == []
 
 
@@ -397,7 +398,8 @@ def test_pauses_of_hosts_that_may_run_ahead_are_in_the_mean_of_all_steps(tmp_pat
 
 def test_one_pause_of_each_run_is_none(tmp_path):
     a, _ = habit(tmp_path / "a", steps=20, compile_ns=1000 * habits.MS)
-    b, _ = habit(tmp_path / "b", steps=20, compile_ns=2000 * habits.MS, checkpoint_every=13, checkpoint_ns=40 * habits.MS)
+    pause = {"checkpoint_every": 13, "checkpoint_ns": 40 * habits.MS}
+    b, _ = habit(tmp_path / "b", steps=20, compile_ns=2000 * habits.MS, **pause)
     found = diff(a, b, "--fail-on", "time:5%")
     assert found["failed"] == [] and changed(found, "long_steps") == []
 
