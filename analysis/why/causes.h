@@ -11,8 +11,8 @@ namespace tprof::why {
   X(slow_links)         \
   X(below_peak)         \
   X(uneven_ranks)       \
-  X(late_prefetch) X(gathers_behind) X(blocking_copies) X(idle_devices) \
-  X(done_again) X(wide_dtype) X(step_series)
+  X(late_prefetch)      \
+  X(gathers_behind) X(blocking_copies) X(idle_devices) X(done_again) X(wide_dtype) X(step_series)
 
 #define X(name) void name(const Evidence&, diagnose::Findings&);
 TPROF_CAUSES(X)
