@@ -304,6 +304,11 @@ std::optional<std::int64_t> step_at(const Found& found, const Process* rank, std
 
 namespace {
 
+bool has_schedule(const Process* p) {
+  const auto schedule = p->header.config->find("TPROF_SCHEDULE");
+  return schedule != p->header.config->end() && schedule->second != "off";
+}
+
 Found found_in(const job::Job& job, const collect::Lines& lines, LinesOfRanks& of_ranks) {
   std::vector<std::pair<const Process*, const Calls*>> calling;
   std::vector<const Process*> cut;
@@ -314,6 +319,11 @@ Found found_in(const job::Job& job, const collect::Lines& lines, LinesOfRanks& o
     if (!calls_others && !of_ranks.contains(p) && calls->marked.empty()) continue;
     calling.emplace_back(p, calls);
     if (!lines_are_whole(*p) || !calls->whole) cut.push_back(p);
+  }
+  if (calling.empty() && std::ranges::any_of(job.processes, has_schedule)) {
+    return {.why =
+                "no window of TPROF_SCHEDULE opened: it counts steps, which the program does not "
+                "mark, and which were not found while it ran"};
   }
   if (calling.empty()) {
     return {.why =

@@ -228,6 +228,18 @@ def test_no_lines_no_steps(tmp_path):
     assert refused.stderr.startswith("tprof: --steps: no steps are known")
 
 
+def test_a_schedule_without_steps_opens_no_window(tmp_path):
+    loop = loops.fsdp(Shape())
+    for rank in loop.job.ranks:
+        rank.lines = False
+    folder = loop.job.write(tmp_path / "job")
+    for file in folder.glob("*.json"):
+        text = file.read_text()
+        assert text.count('"config":{}') == 1
+        file.write_text(text.replace('"config":{}', '"config":{"TPROF_SCHEDULE":"wait=5,active=5"}'))
+    assert "Not known: no window of TPROF_SCHEDULE opened" in tprof("summary", folder, "--by", "step").stdout
+
+
 def test_counts_of_steps_are_those_that_the_loop_made(tmp_path):
     shape = Shape(steps=7, layers=5)
     report = found(loops.fsdp(shape).job.write(tmp_path / "job"))
