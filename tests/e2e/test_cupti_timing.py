@@ -174,8 +174,9 @@ def test_times_that_cannot_be_are_counted_and_not_believed(tmp_path):
 
 
 def test_what_was_read_is_there_after_a_kill_and_the_rest_is_not_timed(tmp_path):
+    # Long enough for what takes a call half a second to be read, also on a busy machine.
     run = trainer(
-        tmp_path, 128 + signal.SIGKILL, STANDIN_DIE="0:ncclReduceScatter:45", STANDIN_LATENCY_US="4000"
+        tmp_path, 128 + signal.SIGKILL, STANDIN_DIE="0:ncclReduceScatter:45", STANDIN_LATENCY_US="16000"
     )
     assert tprof("recover", run.traces).returncode == 0
     for file in run.ranks():
@@ -183,7 +184,7 @@ def test_what_was_read_is_there_after_a_kill_and_the_rest_is_not_timed(tmp_path)
         rows = file.ledger_rows()
         assert 0 < sum(row["device_timed"] for row in rows) <= sum(row["calls"] for row in rows)
         for row in rows:
-            assert row["device_ns"] >= row["device_timed"] * 4_000_000, row
+            assert row["device_ns"] >= row["device_timed"] * 16_000_000, row
         for line in device_lines(file):
             assert round(line["dur"] * 1000) in {ended - began for began, ended in truth[line["name"]]}
 
