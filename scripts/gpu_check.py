@@ -198,7 +198,7 @@ def profiled(machine: Machine, name: str, preload: bool, **settings: str) -> tup
     return run, [gpu_times.of_kineto(out / f"kineto-{rank}.json") for rank in range(machine.ranks)]
 
 
-# What runs under Kineto, with arguments.
+# Clients that run under Kineto, with arguments.
 UNDER_KINETO = (
     ("counted.py",), ("dataloader.py",), ("ddp.py",), ("fsdp1.py",), ("fsdp2.py", "--steps", "3"), ("cuda_graph.py",),
 )  # fmt: skip

@@ -28,7 +28,7 @@ Finding& add_unmatched(Findings& found, const Communicator& c, Kind kind, const 
   return f;
 }
 
-// What one rank called for another, its open calls too.
+// Returns what one rank called for another, its open calls too.
 collect::Channel channel_of(const Member& m, const collect::ChannelKey& key, const Case& c) {
   collect::Channel channel = c.lines.of<collect::ReturnedCalls>(m.process)->channel(key);
   const auto* calls = c.lines.of<collect::LastCalls>(m.process);

@@ -8,7 +8,7 @@
 
 namespace tprof::diagnose {
 
-// Of all its members, by their ledgers.
+// Returns those of all its members, by their ledgers.
 std::pair<std::uint64_t, std::uint64_t> sends_and_receives(const Communicator& communicator);
 
 }  // namespace tprof::diagnose

@@ -17,7 +17,7 @@ struct Often {
   long double total_b = 0;
 };
 
-// What was found as a step of one run has the work of several of the other's, which may be
+// A step that was found of one run has the work of several of the other's, which may be
 // micro-batches of such a step.
 struct Unlike {
   bool in_a = false;       // A's step is the one that has the work of several

@@ -130,7 +130,7 @@ bool may_run_ahead(const Run& run) {
   return reads < run.steps_seen * run.ranks;
 }
 
-// What part of the time is in those that are far.
+// Returns the part of the time that is in those that are far.
 double share_of(const std::vector<double>& lengths, const std::vector<bool>& far) {
   double sum = 0;
   double of_far = 0;
@@ -147,7 +147,7 @@ double part_of_longest(const std::vector<double>& lengths) {
   return *std::ranges::max_element(lengths) / static_cast<double>(lengths.size());
 }
 
-// What each step takes more than usual, if it took far longer.
+// Returns how much more than usual each step takes, if it took far longer.
 std::vector<double> extra_of(const Usual& side, const std::vector<bool>& far, double usual) {
   std::vector<double> all;
   for (std::size_t i = 0; i < far.size(); ++i) all.push_back(far[i] ? side.lengths[i] - usual : 0);

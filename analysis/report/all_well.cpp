@@ -21,7 +21,7 @@ std::string everybody(const diagnose::Diagnosed& said) {
                 : diagnose::counted(n, "rank");
 }
 
-// What the ranks made, where none is known to have done anything else.
+// Says what the ranks made, where none is known to have done anything else.
 std::string made(const diagnose::Diagnosed& said, const std::string& who) {
   std::uint64_t collectives = 0;
   std::uint64_t sends = 0;
@@ -70,8 +70,8 @@ std::string not_closed(const Finding* f, const diagnose::Diagnosed& said) {
       made(said, who.size() == said.job->processes.size() ? "they" : everybody(said)));
 }
 
-// Of ranks that run: they get as far as each other only in the end. Empty: they are as far, or none
-// runs.
+// Tells how far ranks that run are: they get as far as each other only in the end. Empty: they are
+// as far, or none runs.
 std::string how_far(const diagnose::Diagnosed& said) {
   const bool running = std::ranges::any_of(
       said.findings, [](const Finding& f) { return f.kind == diagnose::Kind::running; });

@@ -28,8 +28,8 @@ std::string_view text_of(Verdict verdict) {
   return kTexts[static_cast<int>(verdict)];
 }
 
-// What was made, and how that compares. Where there are sends and receives alone, it is these that
-// were compared.
+// Says what was made, and how that compares. Where there are sends and receives alone, it is these
+// that were compared.
 std::string compared(const std::vector<const CommunicatorVerdict*>& all) {
   const Verdict verdict = all.front()->verdict;
   std::uint64_t collectives = 0;

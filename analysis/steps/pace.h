@@ -1,4 +1,4 @@
-// Which hosts go as fast as the job.
+// Finds the hosts that go as fast as the job.
 #pragma once
 
 #include <set>

@@ -27,7 +27,7 @@ double of_all_ranks(const Evidence& e, Of&& of) {
   return median(std::move(each));
 }
 
-// What is told already of a host that comes late.
+// Returns what other findings have of hosts that come late, in ns.
 double told(const diagnose::Findings& found) {
   double ns = 0;
   for (const diagnose::Finding& f : found) {

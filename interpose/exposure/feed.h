@@ -1,6 +1,6 @@
-// What is known, from the host alone, of how one stream was fed since its last mark: when its work
-// began, and where it may have run dry. A mark takes it along (exposure.h says what follows from
-// it). One thread at a time uses a Feed. Times are now_ns().
+// Keeps what is known, from the host alone, of how one stream was fed since its last mark: when its
+// work began, and where it may have run dry. A mark takes it along (exposure.h says what follows
+// from it). One thread at a time uses a Feed. Times are now_ns().
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class Feed {
   // kAskAnywayNs apart.
   static constexpr std::uint64_t kAskNs = 50'000;
   static constexpr std::uint64_t kAskAnywayNs = 250'000;
-  // Of launches on an empty stream, one in this time gets a mark behind it, which tells how long
+  // One launch on an empty stream in this time gets a mark behind it, which tells how long
   // its kernel ran: 2 us for the event, 0.2 % of the host's time.
   static constexpr std::uint64_t kSampleNs = 1'000'000;
   // A launch waits for room behind a thousand others. Behind fewer than kNoQueue it does not.

@@ -1,4 +1,4 @@
-"""What `tprof run` says when its command has ended."""
+"""`tprof run` says how its job went when the command has ended."""
 
 from lib import launch
 from lib.build import BUILD, TPROF

@@ -97,7 +97,7 @@ def test_the_side_of_a_message_that_comes_late(late, torch, tmp_path):
 
 
 def test_steps_of_a_schedules_windows_have_parts_and_those_between_have_not(torch, tmp_path):
-    """Of 30 steps 6 to 9, 16 to 19 and 26 to 29 are followed; in the others devices would seem idle."""
+    """The job has 30 steps, of which 6 to 9, 16 to 19 and 26 to 29 are followed: in the others devices seem idle."""
     command = launch.without_agent("loops.py", 2, ("fsdp2", "--steps", "30", "--ranges", "step "))
     run = launch.start(
         command, tmp_path, TPROF_TIMING="events", TPROF_SCHEDULE="wait=5,warmup=1,active=4",
