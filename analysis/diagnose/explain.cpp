@@ -222,7 +222,7 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
   about->evidence.insert(about->evidence.begin(),
                          who_ended_first(closed, killed, others, unknown.empty()));
   if (about->kind == Kind::stopped && named) return;
-  // Where somebody ended all, none was first. A rank that was killed is not idle if others that
+  // If somebody ended all, none was first. A rank that was killed is not idle if others that
   // need it lived on; one that closed may have had no more to do.
   if (about->severity == Severity::note) {
     if (!closed.empty() || !share_communicator(killed, others)) return;

@@ -29,7 +29,7 @@ std::optional<Unlike> unlike(const Run& a, const Run& b, const std::vector<Often
   if (ratio == 0) return std::nullopt;
   const Unlike u{.in_a = ratio > 1, .times = std::max(ratio, 1 / ratio)};
   if (u.times < 2 || std::abs(u.times - std::round(u.times)) > 1e-9L) return std::nullopt;
-  // Where as many steps were made, each has more work: a larger batch is a change of the step.
+  // If as many steps were made, each has more work: a larger batch is a change of the step.
   const Run& small = u.in_a ? b : a;
   const Run& large = u.in_a ? a : b;
   if (small.whole_steps) return std::nullopt;

@@ -71,7 +71,7 @@ JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
       return ended && f.severity == Severity::warning && some;
     });
   }
-  // Where it stands, it is slower than any cause of slow steps makes it.
+  // A job that stands is slower than any cause of slow steps makes it.
   if (about == all.end()) {
     about = std::ranges::find_if(
         all, [](const Finding& f) { return stands(f) && has_value(f.text, "behind"); });

@@ -195,7 +195,7 @@ void launches(cudaStream_t stream, Work work) {
   if (work == Work::kernel) s->kernel_ns = now;
   const bool empty = s->open && is_empty(*s, now, true);
   s->feed.launches(empty);
-  // Where the host is late now and then, the end of what is there is marked, too.
+  // If the host is late now and then, the end of what is there is marked, too.
   const bool late = s->open && (empty || s->feed.busy_again(now));
   if (!s->open || (late && now - s->marked_ns >= kAgainNs)) {
     const auto kind = s->open && !empty ? Mark::Kind::passes : Mark::Kind::opens;

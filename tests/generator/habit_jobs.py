@@ -42,7 +42,7 @@ BLAMING = ("slow_gpu", "slow_input", "slow_cpu", "slow_link")
 HAS_TO_BE_SAID = 0.03  # of a step
 MAY_BE_SAID = 0.02
 UP_TO = ("slow_link", "wide_dtype", "reduced_again", "gathered_again", "late_prefetch")  # estimates
-# Where nobody knows whether a device stood idle, half of that time did, and no more is said.
+# Nobody knows of some time whether a device stood idle: half of it counts, and no more is said.
 AT_LEAST = ("idle_devices",)
 
 

@@ -217,17 +217,22 @@ void sampled(Job& job, std::uint64_t from, std::uint64_t to) {
   }
 }
 
-}  // namespace
-
-TEST_CASE("where the host is late, samples tell how much of the time the stream computed") {
-  Job job;
+// Samples up to 10; then `fed` launches from 19.2 to 20, where the stream was empty at both ends.
+void samples_then_launches(Job& job, std::uint32_t fed) {
   job.mark(kCompute, Mark::Kind::opens, 0);
   sampled(job, 1, 10);
   Mark& found_empty = job.mark(kCompute, Mark::Kind::opens, 20);
   found_empty.dry_from_ns = found_empty.fed_from_ns = 19 * kMs + kMs / 5;
   found_empty.dry_to_ns = found_empty.idle_to_ns = 20 * kMs;
-  found_empty.fed = 4;
+  found_empty.fed = fed;
   found_empty.empty = true;
+}
+
+}  // namespace
+
+TEST_CASE("where the host is late, samples tell how much of the time the stream computed") {
+  Job job;
+  samples_then_launches(job, 4);
   job.mark(kCompute, Mark::Kind::closes, 21).begins_ns = UINT64_MAX;
   job.call(10, 30);
   const auto found = job.end();
@@ -285,15 +290,9 @@ TEST_CASE(
 }
 
 TEST_CASE("half of what is unsure is what samples say") {
-  for (const std::uint64_t fed : {4, 12}) {  // 0.2 and 0.6 ms of 0.8
+  for (const std::uint32_t fed : {4U, 12U}) {  // 0.2 and 0.6 ms of 0.8
     Job job;
-    job.mark(kCompute, Mark::Kind::opens, 0);
-    sampled(job, 1, 10);
-    Mark& found_empty = job.mark(kCompute, Mark::Kind::opens, 20);
-    found_empty.dry_from_ns = found_empty.fed_from_ns = 19 * kMs + kMs / 5;
-    found_empty.dry_to_ns = found_empty.idle_to_ns = 20 * kMs;
-    found_empty.fed = static_cast<std::uint32_t>(fed);
-    found_empty.empty = true;
+    samples_then_launches(job, fed);
     Pages<Interval> computed;
     job.exposure().computed(1, 19 * kMs + kMs / 5, 20 * kMs, computed);
     std::uint64_t twice = 0;
