@@ -56,17 +56,18 @@ std::filesystem::path newest_run() {
   return newest;
 }
 
-void say_if_none_yet(const fs::path& folder) {
+bool say_if_none_yet(const fs::path& folder) {
   const auto is_trace = [](const read::TraceFile& file) {
     if (!read::why_no_file(file.path).empty()) return false;
     const read::Beginning begins = read::beginning_of(file.path);
     return begins.merged || begins.header.has_value();
   };
-  if (std::ranges::any_of(read::files_in(folder), is_trace)) return;
+  if (std::ranges::any_of(read::files_in(folder), is_trace)) return false;
   fmt::print(stderr,
              "tprof: {0}: no rank files yet; waiting for a job that writes there "
              "(tprof run --out {0}, or TPROF_OUTPUT_DIR)\n",
              text::printable(folder.string()));
+  return true;
 }
 
 void say_findings(const job::Job& job, const read::Traces& traces) {

@@ -23,8 +23,8 @@ read::Traces load(const std::vector<std::filesystem::path>& paths, const team::S
 std::filesystem::path newest_run();
 
 // Says on standard error that a folder of a job that is to be followed has no rank file yet, as
-// people wait at the wrong one.
-void say_if_none_yet(const std::filesystem::path& folder);
+// people wait at the wrong one. Returns whether it said so: all that comes is the job's, then.
+bool say_if_none_yet(const std::filesystem::path& folder);
 
 // Prints the findings about what was read on standard error, as other commands print them.
 void say_findings(const job::Job& job, const read::Traces& traces);

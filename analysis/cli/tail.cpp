@@ -31,9 +31,9 @@ void print(const live::RankLines&, const std::string& lines) {
 int tail(const Options& o) {
   if (!fs::is_directory(o.folder)) throw read::BadInput(o.folder, "expected the folder of a job");
   using Steady = std::chrono::steady_clock;
-  say_if_none_yet(o.folder);
+  const bool waits = say_if_none_yet(o.folder);
   live::Signals signals;
-  live::FolderLines lines(o.folder, o.from_start);
+  live::FolderLines lines(o.folder, o.from_start || waits);
   auto due = Steady::now();
   for (bool over = false; !over;) {
     // Asked before the lines are read: lines that are written in between would be missed otherwise.

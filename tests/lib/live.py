@@ -52,9 +52,13 @@ def tool(*arguments: object, **options):
             process.kill()
 
 
-def only_waited(err: str) -> bool:
-    """True if a command that follows a job said no more than that there was none at its first look."""
-    return not err or (err.count("\n") == 1 and "no rank files yet; waiting for a job" in err)
+@contextlib.contextmanager
+def follower(command: str, folder: pathlib.Path, *options: object):
+    """Starts a command that follows a job, and yields it once it has found that the folder is still empty: what it
+    finds at its first look would be an earlier job's."""
+    with tool(command, folder, *options) as process:
+        assert f"{folder}: no rank files yet; waiting for a job that writes there" in process.stderr.readline()
+        yield process
 
 
 def header(file: pathlib.Path) -> dict | None:

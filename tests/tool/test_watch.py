@@ -58,10 +58,10 @@ def test_a_healthy_job_gets_none_from_before_its_beginning_to_its_end(tmp_path):
     traces, log = tmp_path / "traces", tmp_path / "log"
     traces.mkdir()
     options = ("--exec", f"echo x >> {log}", "--stuck-after", "20", "--interval", "0.02")
-    with live.tool("watch", traces, *options) as watch:
+    with live.follower("watch", traces, *options) as watch:
         assert start([*live.TRAINER, "10"], tmp_path).code == 0
         out, err = watch.communicate(timeout=runs.TIME_LIMIT_S)
-        assert (watch.returncode, log.exists()) == (0, False) and live.only_waited(err)
+        assert (watch.returncode, log.exists(), err) == (0, False, "")
     assert out == tprof("check", traces).stdout
 
 

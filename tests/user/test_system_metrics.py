@@ -16,6 +16,7 @@ PROCESS = {
     "process major page faults, 1/s",
 }  # fmt: skip
 SHORTEST_S = 0.1  # since the last reading; a shorter time is not told
+OURS = (1, 2)  # threads of the library: one writes; another looks once for what killed processes have left
 
 
 def uses(folder, what="all", code=0, **variables):
@@ -70,7 +71,7 @@ def test_the_lanes_agree_with_what_the_program_used(run):
     written = sums(of, "process disk, bytes/s", begin(of))["written"]
     assert used["written"] * 0.99 <= written <= used["written"] * 1.01 + 8 * MIB
     assert used["written"] >= 32 * MIB or used["written"] == 0  # 0: the folder is in memory
-    assert of["process threads"][-1][1] == {"threads": used["threads"] + 1}  # and ours
+    assert of["process threads"][-1][1]["threads"] - used["threads"] in OURS
 
 
 def test_there_is_a_reading_for_each_period_at_most_and_one_at_each_end(run):
@@ -97,7 +98,7 @@ def test_a_child_has_lanes_of_its_own_and_nothing_open_of_its_parent(tmp_path):
     done, (_, child) = uses(tmp_path, "fork")
     assert child["of the parent"] == 0
     (file,) = [file for file in done.ranks() if file.header.get("forked_from")]
-    assert lanes(file.lines)["process threads"][-1][1] == {"threads": child["threads"] + 1}
+    assert lanes(file.lines)["process threads"][-1][1]["threads"] - child["threads"] in OURS
 
 
 @pytest.mark.parametrize(("local_rank", "says"), [("0", True), ("1", False), (None, True)])
