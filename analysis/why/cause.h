@@ -2,7 +2,6 @@
 // add one, define it in a file of its own and add a row to causes.h.
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -39,10 +38,10 @@ constexpr bool is_slow_rank(diagnose::Kind kind) {
   return kind == Kind::slow_gpu || kind == Kind::slow_input || kind == Kind::slow_cpu;
 }
 
-// True for a rank that sends to or receives from one other: a stage of a pipeline.
-inline bool sends(const read::Process& rank) {
-  const read::Rows& rows = read::rows_of(rank);
-  return std::ranges::any_of(rows, [](const read::Row& row) { return row.bucket == Bucket::P2P; });
+// True for a rank that sends to or receives from one other in its steps: a stage of a pipeline.
+// Weights that are handed out before the first step make none (DTensor sends them).
+inline bool sends(const Evidence& e, std::size_t rank) {
+  return e.times.facts[rank].messages * 2 > e.steps.size();
 }
 
 // By how much of a step calls of a bucket are exposed on these ranks: the mean, without waiting.

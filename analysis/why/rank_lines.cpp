@@ -30,7 +30,8 @@ RankLines::RankLines(const read::Process& rank, std::vector<Step> steps, RankFac
 
 bool RankLines::room() {
   too_many_ = too_many_ || collectives_.size() + shards_.size() + copies_.size() +
-                                   computes_.size() + unsure_.size() >=
+                                   reads_.size() + copied_.size() + computes_.size() +
+                                   unsure_.size() >=
                                kMostLines;
   return !too_many_;
 }
@@ -40,15 +41,24 @@ void RankLines::call(const read::Event& e) {
   if (e.numbered && (e.bucket == Bucket::ALLGATHER || e.bucket == Bucket::RESHARDING)) {
     shards_.push_back({e.comm.value_or(0), e.seq, e.count, e.bytes});
   }
-  if (blocks(e))
+  if (e.bucket == Bucket::P2P && !steps_.empty() && e.ts_ns >= steps_.front().from_ns) {
+    ++facts_.messages;
+  }
+  if (blocks(e)) {
     copies_.push_back({{e.ts_ns, e.ts_ns + e.dur_ns}, e.bucket == Bucket::H2D, e.bytes});
+  } else if (e.bucket == Bucket::D2H) {
+    reads_.push_back(e.ts_ns);
+  }
 }
 
 void RankLines::device_time(const read::DeviceTime& t) {
   if (!room()) return;
   const Span span{t.ts_ns, t.ts_ns + t.dur_ns};
   if (t.launch) return computes_.push_back(span);  // a graph has its kernels in it
-  if (!t.comm) return;
+  if (!t.comm) {
+    copied_.emplace(t.ts_ns - t.queued_ns, span.to_ns);
+    return;
+  }
   if (came_.bucket == nullptr) return;
   const std::optional<Came>& came = came_.came;
   collectives_.push_back(
@@ -108,6 +118,8 @@ void RankLines::end() {
   collectives_ = std::vector<Collective>();
   shards_ = std::vector<Shard>();
   copies_ = std::vector<Copy>();
+  reads_ = std::vector<std::int64_t>();
+  copied_ = std::map<std::int64_t, std::int64_t>();
   computes_ = Spans();
   unsure_ = Spans();
 }
@@ -201,6 +213,26 @@ void RankLines::find_inputs() {
   }
 }
 
+// Returns by step for how long the host waited for values that it had copied, before its last call of
+// NCCL: from the copy until it was done, where nothing of NCCL was called meanwhile. PyTorch's
+// .item() copies so and then waits for the stream.
+std::vector<std::int64_t> RankLines::waited_for_values() const {
+  std::vector<std::int64_t> waited(steps_.size());
+  std::int64_t seen = INT64_MIN;
+  for (const std::int64_t called : reads_) {
+    const auto copied = copied_.find(called);
+    if (copied == copied_.end()) continue;
+    const std::int64_t from = std::max(called, std::exchange(seen, std::max(seen, copied->second)));
+    const auto next = std::ranges::lower_bound(collectives_, from, {}, &Collective::called_ns);
+    if (next == collectives_.end() || next == collectives_.begin()) continue;
+    const bool in_one = next->step == std::prev(next)->step && next->step != SIZE_MAX;
+    if (in_one && next->called_ns >= copied->second && copied->second > from) {
+      waited[next->step] += copied->second - from;
+    }
+  }
+  return waited;
+}
+
 // At its last call of NCCL in a step a host was ahead of the device by so much, and of the other
 // ranks by what its device waited for them then. If it waits for the device behind that, it has
 // called more in the meantime, and was ahead by no more than it waits.
@@ -215,8 +247,13 @@ void RankLines::find_hosts_lead(const Spans& works) {
     last_called[c.step] = c.called_ns;
   }
   if (held_up) return;
+  std::ranges::sort(reads_);
+  const std::vector<std::int64_t> waited_before = waited_for_values();
   auto copy = copies_.begin();
   for (std::size_t i = 0; i < steps_.size(); ++i) {
+    Cell& cell = *steps_[i].cell;
+    const auto before = static_cast<float>(waited_before[i]);
+    cell.ahead = std::min(cell.length, cell.ahead + before);
     std::int64_t waited = 0;
     const Copy* last = nullptr;
     for (; copy != copies_.end() && copy->call.from_ns < steps_[i].to_ns; ++copy) {
@@ -228,7 +265,7 @@ void RankLines::find_hosts_lead(const Spans& works) {
     // Did it wait for all that the device had to do?
     const std::int64_t end = last->call.to_ns;
     if (gap_at(works, end, {last->call.from_ns, end + 1}).ns() <= 0) continue;
-    steps_[i].cell->ahead = std::min(steps_[i].cell->ahead, static_cast<float>(waited));
+    cell.ahead = std::min(cell.ahead, before + static_cast<float>(waited));
   }
 }
 

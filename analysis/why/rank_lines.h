@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <span>
 #include <vector>
@@ -75,6 +76,7 @@ class RankLines : public collect::Collector {
   void find_unmet();
   void find_inputs();
   void find_hosts_lead(const Spans& works);
+  std::vector<std::int64_t> waited_for_values() const;
   void count_exposed(const Spans& hiding);
   void count_gathers();
   void mark_behind();
@@ -89,6 +91,8 @@ class RankLines : public collect::Collector {
   std::vector<Collective> collectives_;
   std::vector<Shard> shards_;
   std::vector<Copy> copies_;
+  std::vector<std::int64_t> reads_;  // when copies to the host were called that don't block
+  std::map<std::int64_t, std::int64_t> copied_;  // by when it was called: its end on the device
   Spans computes_;
   Spans unsure_;
   Spans followed_;  // windows

@@ -132,7 +132,7 @@ Saving saving_of(const Evidence& e, const Ranks& ranks, const Grid& part, Grid& 
   }
   const double share = static_cast<double>(steps.size()) / static_cast<double>(e.steps.size());
   const Saving saving{std::max(0.0, mean(each)) * share, 2 * mean_error(each) * share};
-  if (!sends(*e.times.ranks[ranks.slow[0]])) return saving;
+  if (!sends(e, ranks.slow[0])) return saving;
   // The stages of a pipeline wait for each other anyway, at the ends of a step: at least a quarter
   // is to be had, and at most all that these take longer than usual, by where the stage stands and
   // how its micro-batches follow each other (tried).
@@ -181,7 +181,7 @@ std::vector<Places> stages(const Evidence& e) {
     const bool sends_here = std::ranges::any_of(rows, [&](const read::Row& row) {
       return row.bucket == Bucket::P2P && row.comm == one.comm->comm;
     });
-    if (sends_here || !sends(*one.process)) continue;
+    if (sends_here) continue;
     Places stage;
     for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
       if (std::ranges::find(c.members, e.times.ranks[r], &diagnose::Member::process) !=
@@ -189,7 +189,7 @@ std::vector<Places> stages(const Evidence& e) {
         stage.push_back(r);
       }
     }
-    all.push_back(std::move(stage));
+    if (!stage.empty() && sends(e, stage[0])) all.push_back(std::move(stage));
   }
   return all;
 }
@@ -207,7 +207,7 @@ void tell(const Evidence& e, const Ranks& ranks, const Saving& saving, Findings&
   const std::size_t period = period_of(ranks.steps);
   const auto step = [&](std::size_t place) { return e.times.steps[e.steps[place]]; };
   // In a pipeline the middle says nothing.
-  const bool is_range = sends(*who[0]);
+  const bool is_range = sends(e, ranks.slow[0]);
   const auto percent = [&](double ns) { return Percent{100 * ns / e.step_ns}; };
   const auto middle = [&](double ns) {
     return is_range ? std::nullopt : std::optional(percent(ns));
@@ -298,7 +298,7 @@ void tell_always_slow(const Evidence& e, const std::vector<Grid>& parts, std::ve
     const bool first = told.empty();
     const Grid& part = parts[static_cast<std::size_t>(group.part)];
     const Saving saving = saving_of(e, group, part, own);
-    if (first || !sends(*e.times.ranks[group.slow[0]])) tell(e, group, saving, found);
+    if (first || !sends(e, group.slow[0])) tell(e, group, saving, found);
     told.insert(told.end(), group.slow.begin(), group.slow.end());
     std::ranges::sort(told);
     told.erase(std::unique(told.begin(), told.end()), told.end());

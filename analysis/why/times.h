@@ -32,9 +32,9 @@ struct Cell {
   // From the step's begin until it had received what it needs from the stage of a pipeline that is
   // before it; 0: it needs nothing.
   float received = 0;
-  // By how much the host was ahead of the device at its last call of NCCL. It can't have been
-  // faster than the step less this, whatever the device waited for. The whole step, if copies hold
-  // it up.
+  // By how much the host was ahead of the device at its last call of NCCL, and how long it waited
+  // for values before that (.item()). It can't have been faster than the step less this, whatever
+  // the device waited for. The whole step, if copies hold it up.
   float ahead = 0;
 
   bool known() const { return length > 0; }
@@ -83,6 +83,7 @@ struct RankFacts {
   std::int64_t late_gather_ns = 0;
   std::int64_t host_late_gather_ns = 0;  // where the host had only just called: not in these two
   std::uint64_t reducing_passes = 0;     // backward passes that reduce gradients
+  std::uint64_t messages = 0;            // sends and receives from the first step on
   Behind behind;
 };
 

@@ -70,7 +70,7 @@ void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
   // In a pipeline every stage waits for a long batch in turn: it may cost as much more as a stage
   // takes beside computing.
   double doubt = 2 * mean_error(lost);
-  if (sends(*e.times.ranks.front())) {
+  if (sends(e, 0)) {
     const double most = ns * sum(own) / sum(compute);
     doubt += (most - ns) / 2;
     ns = (ns + most) / 2;
