@@ -44,12 +44,13 @@ Grid own_times(const Evidence& e) {
 Grid part_of_own(const Evidence& e, Part part) {
   return filled(e, [&](std::size_t r, std::size_t s) -> double {
     const Cell& c = e.times.of(r)[s];
-    if (part == Part::compute) return c.compute;
+    const double computed = e.times.computed(r, s);
+    if (part == Part::compute) return computed;
     const double lead = c.lead - e.times.unpunished(r, s);
     if (part == Part::lead) return lead;
-    // Where it is not sure that the device computed, its host came late. A slow transfer is
-    // neither: slow_links.cpp.
-    return e.times.own(r, s) - c.compute - lead - (c.exposed - e.times.held_up(r, s));
+    // Where it may have computed, but no rank computed for so long, its host came late. A slow
+    // transfer is neither: slow_links.cpp.
+    return e.times.own(r, s) - computed - lead - (c.exposed - e.times.held_up(r, s));
   });
 }
 

@@ -76,16 +76,19 @@ void take_lengths(const steps::Found& found, Times& times) {
 void find_usual(Times& times) {
   for (std::size_t s = 0; s < times.steps.size(); ++s) {
     float least = std::numeric_limits<float>::max();
+    float most = 0;
     std::vector<double> leads;
     std::vector<double> received;
     for (std::size_t r = 0; r < times.ranks.size(); ++r) {
       const Cell& c = times.of(r)[s];
       if (!c.known()) continue;
       least = std::min(least, c.exposed);
+      most = std::max(most, c.compute);
       leads.push_back(c.lead);
       if (c.received > 0) received.push_back(c.received);
     }
     times.least_exposed.push_back(least);
+    times.most_compute.push_back(most);
     times.usual_lead.push_back(static_cast<float>(median(std::move(leads))));
     times.usual_received.push_back(static_cast<float>(median(std::move(received))));
   }
