@@ -29,9 +29,8 @@ RankLines::RankLines(const read::Process& rank, std::vector<Step> steps, RankFac
     : Collector(rank), steps_(std::move(steps)), facts_(facts), came_(came) {}
 
 bool RankLines::room() {
-  too_many_ = too_many_ || collectives_.size() + shards_.size() + copies_.size() +
-                                   reads_.size() + copied_.size() + computes_.size() +
-                                   unsure_.size() >=
+  too_many_ = too_many_ || collectives_.size() + shards_.size() + copies_.size() + reads_.size() +
+                                   copied_.size() + computes_.size() + unsure_.size() >=
                                kMostLines;
   return !too_many_;
 }
@@ -213,8 +212,8 @@ void RankLines::find_inputs() {
   }
 }
 
-// Returns by step for how long the host waited for values that it had copied, before its last call of
-// NCCL: from the copy until it was done, where nothing of NCCL was called meanwhile. PyTorch's
+// Returns by step for how long the host waited for values that it had copied, before its last call
+// of NCCL: from the copy until it was done, where nothing of NCCL was called meanwhile. PyTorch's
 // .item() copies so and then waits for the stream.
 std::vector<std::int64_t> RankLines::waited_for_values() const {
   std::vector<std::int64_t> waited(steps_.size());

@@ -76,19 +76,21 @@ void take_lengths(const steps::Found& found, Times& times) {
 void find_usual(Times& times) {
   for (std::size_t s = 0; s < times.steps.size(); ++s) {
     float least = std::numeric_limits<float>::max();
-    float most = 0;
+    std::vector<float> computes;
     std::vector<double> leads;
     std::vector<double> received;
     for (std::size_t r = 0; r < times.ranks.size(); ++r) {
       const Cell& c = times.of(r)[s];
       if (!c.known()) continue;
       least = std::min(least, c.exposed);
-      most = std::max(most, c.compute);
+      computes.push_back(c.compute);
       leads.push_back(c.lead);
       if (c.received > 0) received.push_back(c.received);
     }
     times.least_exposed.push_back(least);
-    times.most_compute.push_back(most);
+    std::ranges::sort(computes);
+    const std::size_t n = computes.size();
+    times.usual_compute.push_back(n == 0 ? 0 : computes[n - 1 - n / 4]);
     times.usual_lead.push_back(static_cast<float>(median(std::move(leads))));
     times.usual_received.push_back(static_cast<float>(median(std::move(received))));
   }

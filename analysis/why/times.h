@@ -97,7 +97,7 @@ struct Times {
   std::string why{};
 
   std::vector<float> least_exposed{};   // by step: of all ranks
-  std::vector<float> most_compute{};    // by step: of all ranks, for sure
+  std::vector<float> usual_compute{};   // by step: what three quarters of the ranks keep within
   std::vector<float> usual_lead{};      // by step: the median
   std::vector<float> usual_received{};  // by step: of those that receive
 
@@ -110,11 +110,12 @@ struct Times {
     const Cell& c = of(rank)[step];
     return std::clamp(c.exposed - least_exposed[step], 0.0F, c.missing);
   }
-  // Its kernels' time, where it is not sure that they ran: as much as any rank's, if they may have.
-  // Ranks do the same as a rule, and to say of one that it has more to do, or less, takes proof.
+  // Its kernels' time. Where it is not sure that they ran: as much as other ranks', if they may
+  // have. Ranks do the same as a rule, and to say of one that it has more to do, or less, takes
+  // proof.
   float computed(std::size_t rank, std::size_t step) const {
     const Cell& c = of(rank)[step];
-    return std::min(c.compute + c.unsure, std::max(c.compute, most_compute[step]));
+    return std::min(c.compute + c.unsure, std::max(c.compute, usual_compute[step]));
   }
   // By how much a stage of a pipeline begins later than others while it would wait for its input.
   float unpunished(std::size_t rank, std::size_t step) const {
