@@ -161,6 +161,7 @@ DeviceTime device_time_of(const object& line) {
   t.ts_ns = time_ns(line, "ts");
   t.dur_ns = time_ns(line, "dur");
   t.queued_ns = time_ns(args, "queued");
+  if (find(args, "waited")) t.waited_ns = time_ns(args, "waited");
   t.calls = static_cast<std::uint64_t>(integer_or(args, "calls", 1));
   t.thread = integer(args, "call_tid");
   t.lane = integer(line, "tid");

@@ -79,6 +79,7 @@ struct DeviceTime {
   std::int64_t ts_ns = 0;              // on the host's clock
   std::int64_t dur_ns = 0;
   std::int64_t queued_ns = 0;  // since the host's call began
+  std::int64_t waited_ns = 0;  // by threads for a device, since the call that was timed before it
   std::uint64_t calls = 1;
   std::int64_t thread = 0;  // the thread that made the call
   std::int64_t lane = 0;    // the lane of the stream

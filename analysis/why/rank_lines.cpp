@@ -29,8 +29,8 @@ RankLines::RankLines(const read::Process& rank, std::vector<Step> steps, RankFac
     : Collector(rank), steps_(std::move(steps)), facts_(facts), came_(came) {}
 
 bool RankLines::room() {
-  too_many_ = too_many_ || collectives_.size() + shards_.size() + copies_.size() + reads_.size() +
-                                   copied_.size() + computes_.size() + unsure_.size() >=
+  too_many_ = too_many_ || collectives_.size() + shards_.size() + copies_.size() + waits_.size() +
+                                   computes_.size() + unsure_.size() >=
                                kMostLines;
   return !too_many_;
 }
@@ -43,21 +43,17 @@ void RankLines::call(const read::Event& e) {
   if (e.bucket == Bucket::P2P && !steps_.empty() && e.ts_ns >= steps_.front().from_ns) {
     ++facts_.messages;
   }
-  if (blocks(e)) {
+  if (blocks(e))
     copies_.push_back({{e.ts_ns, e.ts_ns + e.dur_ns}, e.bucket == Bucket::H2D, e.bytes});
-  } else if (e.bucket == Bucket::D2H) {
-    reads_.push_back(e.ts_ns);
-  }
 }
 
 void RankLines::device_time(const read::DeviceTime& t) {
   if (!room()) return;
   const Span span{t.ts_ns, t.ts_ns + t.dur_ns};
+  last_called_ns_ = std::max(last_called_ns_, t.ts_ns - t.queued_ns);
+  if (t.waited_ns != 0) waits_.emplace_back(t.ts_ns - t.queued_ns, t.waited_ns);
   if (t.launch) return computes_.push_back(span);  // a graph has its kernels in it
-  if (!t.comm) {
-    copied_.emplace(t.ts_ns - t.queued_ns, span.to_ns);
-    return;
-  }
+  if (!t.comm) return;
   if (came_.bucket == nullptr) return;
   const std::optional<Came>& came = came_.came;
   collectives_.push_back(
@@ -111,14 +107,13 @@ void RankLines::end() {
     const Spans works = either(either(communicates, computes_), unsure_);
     count_behind(hiding, works);
     count_blocking(works);
-    find_hosts_lead(works);
+    find_hosts_lead();
   }
   // {} would keep their room, of all ranks.
   collectives_ = std::vector<Collective>();
   shards_ = std::vector<Shard>();
   copies_ = std::vector<Copy>();
-  reads_ = std::vector<std::int64_t>();
-  copied_ = std::map<std::int64_t, std::int64_t>();
+  waits_ = std::vector<std::pair<std::int64_t, std::int64_t>>();
   computes_ = Spans();
   unsure_ = Spans();
 }
@@ -212,59 +207,28 @@ void RankLines::find_inputs() {
   }
 }
 
-// Returns by step for how long the host waited for values that it had copied, before its last call
-// of NCCL: from the copy until it was done, where nothing of NCCL was called meanwhile. PyTorch's
-// .item() copies so and then waits for the stream.
-std::vector<std::int64_t> RankLines::waited_for_values() const {
+// A host needs the time from mark to mark, but for what it waited for its device meanwhile.
+void RankLines::find_hosts_lead() {
   std::vector<std::int64_t> waited(steps_.size());
-  std::int64_t seen = INT64_MIN;
-  for (const std::int64_t called : reads_) {
-    const auto copied = copied_.find(called);
-    if (copied == copied_.end()) continue;
-    const std::int64_t from = std::max(called, std::exchange(seen, std::max(seen, copied->second)));
-    const auto next = std::ranges::lower_bound(collectives_, from, {}, &Collective::called_ns);
-    if (next == collectives_.end() || next == collectives_.begin()) continue;
-    const bool in_one = next->step == std::prev(next)->step && next->step != SIZE_MAX;
-    if (in_one && next->called_ns >= copied->second && copied->second > from) {
-      waited[next->step] += copied->second - from;
+  // `called`: the call behind the wait. What does not fit between the step's mark and the call was
+  // waited for before the mark.
+  const auto add = [&](std::int64_t called, std::int64_t ns) {
+    auto step = std::ranges::lower_bound(steps_, called, {}, &Step::from_ns);
+    while (step != steps_.begin() && ns > 0) {
+      --step;
+      const std::int64_t here = std::min(ns, std::min(called, step->to_ns) - step->from_ns);
+      waited[static_cast<std::size_t>(step - steps_.begin())] += here;
+      ns -= here;
     }
-  }
-  return waited;
-}
-
-// At its last call of NCCL in a step a host was ahead of the device by so much, and of the other
-// ranks by what its device waited for them then. If it waits for the device behind that, it has
-// called more in the meantime, and was ahead by no more than it waits.
-void RankLines::find_hosts_lead(const Spans& works) {
-  const bool held_up = facts_.to_device.calls + facts_.to_host.calls > facts_.steps;
-  std::vector<std::int64_t> last_called(steps_.size(), INT64_MAX);
-  for (const Collective& c : collectives_) {
-    if (c.step == SIZE_MAX) continue;
-    Cell& cell = *steps_[c.step].cell;
-    const std::int64_t ahead = std::max<std::int64_t>(c.all_there_ns - c.called_ns, 0);
-    cell.ahead = held_up ? cell.length : static_cast<float>(ahead);
-    last_called[c.step] = c.called_ns;
-  }
-  if (held_up) return;
-  std::ranges::sort(reads_);
-  const std::vector<std::int64_t> waited_before = waited_for_values();
-  auto copy = copies_.begin();
+  };
+  for (const auto& [called, ns] : waits_) add(called, ns);
+  for (const Copy& c : copies_) add(c.call.to_ns, c.call.ns());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     Cell& cell = *steps_[i].cell;
-    const auto before = static_cast<float>(waited_before[i]);
-    cell.ahead = std::min(cell.length, cell.ahead + before);
-    std::int64_t waited = 0;
-    const Copy* last = nullptr;
-    for (; copy != copies_.end() && copy->call.from_ns < steps_[i].to_ns; ++copy) {
-      if (copy->call.from_ns < last_called[i]) continue;
-      waited += copy->call.ns();
-      last = &*copy;
-    }
-    if (last == nullptr || last->to_device) continue;
-    // Did it wait for all that the device had to do?
-    const std::int64_t end = last->call.to_ns;
-    if (gap_at(works, end, {last->call.from_ns, end + 1}).ns() <= 0) continue;
-    cell.ahead = std::min(cell.ahead, before + static_cast<float>(waited));
+    // Nothing tells for how long it waited behind the last call.
+    const std::int64_t to = std::min(steps_[i].to_ns, last_called_ns_);
+    const auto needs = static_cast<float>(to - steps_[i].from_ns - waited[i]);
+    cell.ahead = std::clamp(cell.length - needs, 0.0F, cell.length);
   }
 }
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "collect/lines.h"
@@ -75,8 +75,7 @@ class RankLines : public collect::Collector {
   void fill_cells(const Spans& communicates, const Spans& waits);
   void find_unmet();
   void find_inputs();
-  void find_hosts_lead(const Spans& works);
-  std::vector<std::int64_t> waited_for_values() const;
+  void find_hosts_lead();
   void count_exposed(const Spans& hiding);
   void count_gathers();
   void mark_behind();
@@ -91,8 +90,9 @@ class RankLines : public collect::Collector {
   std::vector<Collective> collectives_;
   std::vector<Shard> shards_;
   std::vector<Copy> copies_;
-  std::vector<std::int64_t> reads_;  // when copies to the host were called that don't block
-  std::map<std::int64_t, std::int64_t> copied_;  // by when it was called: its end on the device
+  // By when a call was made: for how long threads had waited for the device, since the one before.
+  std::vector<std::pair<std::int64_t, std::int64_t>> waits_;
+  std::int64_t last_called_ns_ = INT64_MIN;
   Spans computes_;
   Spans unsure_;
   Spans followed_;  // windows

@@ -32,9 +32,8 @@ struct Cell {
   // From the step's begin until it had received what it needs from the stage of a pipeline that is
   // before it; 0: it needs nothing.
   float received = 0;
-  // By how much the host was ahead of the device at its last call of NCCL, and how long it waited
-  // for values before that (.item()). It can't have been faster than the step less this, whatever
-  // the device waited for. The whole step, if copies hold it up.
+  // What the host did not need of the step: it waited for the device, or ran ahead of it. The step
+  // can't have been shorter by more than this, whatever the device waited for.
   float ahead = 0;
 
   bool known() const { return length > 0; }

@@ -12,6 +12,7 @@
 #include "interpose/driver/events.h"
 #include "interpose/exposure/exposure.h"
 #include "interpose/exposure/feed.h"
+#include "interpose/exposure/waits.h"
 #include "interpose/thread/extras.h"
 #include "interpose/thread/thread.h"
 
@@ -210,6 +211,7 @@ void launched(cudaStream_t stream) {
     const Taken taken(*s);
     const std::uint64_t now = now_ns();
     s->feed.launched(now, taken && s->open);
+    if (taken) timing::add_wait(s->feed.waited_ns());
     const bool sample = s->feed.wants_sample(now);
     if (taken && s->open && (sample || now - s->marked_ns >= kPassNs)) {
       put_mark(*s, Mark::Kind::passes, now, false, sample);

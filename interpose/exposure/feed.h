@@ -24,6 +24,7 @@ class Feed {
   static constexpr std::uint64_t kSampleNs = 1'000'000;
   // A launch waits for room behind a thousand others. Behind fewer than kNoQueue it does not.
   static constexpr std::uint32_t kNoQueue = 256;
+  static constexpr std::uint32_t kFullQueue = 1000;
 
   // True if it should be queried now: the host was slow to feed it. Before a launch (`launches`)
   // also if kAskAnywayNs have gone by, however fast launches come, and for samples.
@@ -58,6 +59,7 @@ class Feed {
   // The launch is through. `open`: the stream's marks are being made.
   void launched(std::uint64_t now, bool open) {
     // On an empty stream a kernel begins when its launch is through.
+    waited_ns_ = queued_ > kFullQueue ? now - begun_ns_ : 0;
     if (idle_since_mark_) {
       begins_ns_ = now;
     } else if (on_empty_) {
@@ -69,6 +71,9 @@ class Feed {
     idle_since_mark_ = false;
     ++done_;
   }
+
+  // How long that launch took, if it waited for room in the stream; else 0.
+  std::uint64_t waited_ns() const { return waited_ns_; }
 
   // True if that launch should get a sample behind it. Whether or not, the next one is in a while.
   bool wants_sample(std::uint64_t now) {
@@ -156,9 +161,10 @@ class Feed {
   std::uint64_t fed_from_ns_ = 0;
   std::uint64_t begun_ns_ = 0;     // when the last launch began
   std::uint64_t launched_ns_ = 0;  // and when it returned
-  std::uint64_t asked_ns_ = 0;     // when it was last known to be busy or empty
-  std::uint64_t dried_ns_ = 0;     // when it was last found empty
-  std::uint64_t sampled_ns_ = 0;   // when a sample was last looked for
+  std::uint64_t waited_ns_ = 0;
+  std::uint64_t asked_ns_ = 0;    // when it was last known to be busy or empty
+  std::uint64_t dried_ns_ = 0;    // when it was last found empty
+  std::uint64_t sampled_ns_ = 0;  // when a sample was last looked for
 };
 
 }  // namespace tprof::timing::busy

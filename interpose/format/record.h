@@ -1,6 +1,7 @@
 // One call, as the thread that makes it writes it into its ring: 64 bytes, one cache line.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -111,6 +112,17 @@ inline void set_timed_call(Record& r, std::uint8_t function, std::uint64_t calls
   r.group = static_cast<std::uint32_t>(calls);  // that share this time
   r.count = host_ns;                            // when the first of them began
   r.peer = static_cast<std::int32_t>(tid);      // the thread that made them
+}
+
+// kMetaDevice: for how long threads had waited for the device (exposure/waits.h), within 70
+// minutes.
+inline void set_waited(Record& r, std::uint64_t ns) {
+  const std::uint64_t us = std::min<std::uint64_t>(ns / 1000, UINT32_MAX);
+  r.result = us >> 16;
+  r.site = static_cast<std::uint16_t>(us & 0xffff);
+}
+inline std::uint64_t waited_ns(const Record& r) {
+  return ((std::uint64_t{r.result} << 16) | r.site) * 1000;
 }
 
 // kMetaBusy: `comm` is the device + 1, and start and duration are on the host's clock.

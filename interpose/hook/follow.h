@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include "interpose/exposure/busy.h"
+#include "interpose/exposure/waits.h"
 #include "interpose/graphs/graphs.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/session/config.h"
@@ -50,7 +51,11 @@ struct HostWaits {
   template <typename F>
   auto around(F&& real) const {
     if (busy::on()) busy::host_waits();
-    return real();
+    const std::uint64_t from = now_ns();
+    const auto result = real();
+    const std::uint64_t took = now_ns() - from;
+    if (took >= timing::kShortestWaitNs) timing::add_wait(took);
+    return result;
   }
 };
 struct StreamGoes {

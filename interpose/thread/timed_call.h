@@ -13,11 +13,12 @@ namespace timing {
 struct Calls {
   LedgerKey::Words key;
   std::uint64_t calls;
-  std::uint64_t count;    // sum of the API's counts
-  std::uint64_t seq;      // of the first call
-  std::uint64_t host_ns;  // when that call began
-  std::uint32_t tid;      // the thread that made it
-  bool computes = false;  // a graph, or a copy in a stream that computes
+  std::uint64_t count;          // sum of the API's counts
+  std::uint64_t seq;            // of the first call
+  std::uint64_t host_ns;        // when that call began
+  std::uint32_t tid;            // the thread that made it
+  bool computes = false;        // a graph, or a copy in a stream that computes
+  std::uint64_t waited_ns = 0;  // by threads for the device, since the last call that was timed
 };
 
 }  // namespace timing

@@ -47,6 +47,7 @@ void add(const Calls& of, CUstream stream, std::uint64_t start_ns, std::uint64_t
     set_comm(r, key.function == kMetaLaunch ? key.graph : key.comm);
     r.bucket = key.bucket;
     set_timed_call(r, key.function, of.calls, of.host_ns, of.tid);
+    set_waited(r, of.waited_ns);
   });
 }
 

@@ -8,6 +8,7 @@ its monotonic clock. A rank's `ts` count on its host's clock.
 from __future__ import annotations
 
 import bisect
+import collections
 import dataclasses
 import json
 import pathlib
@@ -144,7 +145,7 @@ class _File:
             f'"dur":{micros(call.host_end - call.host_begin)},"args":{json_of(args)}}}'
         )
 
-    def device_line(self, call: Call) -> str:
+    def device_line(self, call: Call, waited: int) -> str:
         name, _, args = self.facts(call)
         begin = self.ts(call.device_begin)
         more = {
@@ -152,6 +153,8 @@ class _File:
             "call_tid": AUTOGRAD if call.op.backward else MAIN,
             "queued": (begin - self.ts(call.host_begin)) / 1000,
         }  # fmt: skip
+        if waited != 0:
+            more["waited"] = waited / 1000
         return (
             f'{{"cat":"DEVICE","name":"{name}","ph":"X","pid":{self.rank},'
             f'"tid":{(1 << 23) + args["stream"]},"ts":{micros(begin)},'
@@ -279,11 +282,16 @@ class _File:
         calls, now = self.trace.calls, self.trace.end
         killed = self.case.killed
         timed: list[tuple[int, int, str]] = []  # true time, order among equals, line
+        waits = collections.deque(self.trace.waits)
         for n, call in enumerate(calls):
             if self.case.quota is None or n < self.case.quota:
                 timed.append((call.host_end, 0, self.event(call)))
                 if self.timed(call):
-                    timed.append((max(call.device_end, call.host_end), 1, self.device_line(call)))
+                    waited = 0
+                    while waits and waits[0][1] <= call.host_begin:
+                        begin, end = waits.popleft()
+                        waited += end - begin
+                    timed.append((max(call.device_end, call.host_end), 1, self.device_line(call, waited)))
         if self.settings.timing and self.case.quota is None:
             timed += self.busy_lines()
         if self.settings.marks:

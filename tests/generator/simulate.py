@@ -150,6 +150,7 @@ class RankTrace:
     steps: list[Step] = dataclasses.field(default_factory=list)
     busy: list[tuple[int, int]] = dataclasses.field(default_factory=list)  # kernels, in order
     dry: list[tuple[int, int]] = dataclasses.field(default_factory=list)  # between kernels: the host was late
+    waits: list[tuple[int, int]] = dataclasses.field(default_factory=list)  # of the host, for the device
     end: int = 0  # when the host was through, or stuck
     finished: bool = False
 
@@ -201,6 +202,11 @@ class _Rank:
     def jittered(self, op: Operation, ns: float) -> int:
         return round(ns * self.job.jitter(self.rank, type(op).__name__))
 
+    def wait(self, until: int) -> None:
+        if until > self.now:
+            self.trace.waits.append((self.now, until))
+            self.now = until
+
     def issue(self, op: Operation) -> bool:
         """Does what the host does for `op`. False: the host has to wait."""
         m = self.job.machine
@@ -213,7 +219,7 @@ class _Rank:
             stream = self.streams[op.stream]
             if stream.queue:
                 return False
-            self.now = max(self.now, stream.free)
+            self.wait(stream.free)
         elif isinstance(op, Copy) and op.memory == "pageable":
             stream = self.streams[op.stream]
             if stream.queue:
@@ -228,7 +234,7 @@ class _Rank:
             if behind >= len(stream.begun):
                 return False
             if behind >= 0:
-                self.now = max(self.now, stream.begun[behind])
+                self.wait(stream.begun[behind])
             begin = self.now
             what: Call | tuple[str, int] | None = None
             if isinstance(op, Record | Wait):
