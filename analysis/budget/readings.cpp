@@ -12,7 +12,7 @@
 namespace tprof::budget {
 namespace {
 
-constexpr double kMoreThanOnce = 1.5;  // gradients of all parameters
+constexpr double kMoreThanOnce = 1.5;    // gradients of all parameters
 constexpr std::size_t kMostAtBegin = 3;  // steps that are setup
 
 // Ranks that hold parameters together: those of the communicator that scatters, else gathers, most.

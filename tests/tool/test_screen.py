@@ -132,9 +132,8 @@ def test_processes_that_a_rank_started_are_no_ranks(job, tmp_path):
 
 def replayed(folder, *rows) -> None:
     folder.mkdir()
-    (folder / "rank-00000.json").write_text(
-        handmade.array(handmade.header(world_size=1), handmade.comm(nranks=1), handmade.ledger(*rows), handmade.footer())
-    )
+    lines = [handmade.header(world_size=1), handmade.comm(nranks=1), handmade.ledger(*rows), handmade.footer()]
+    (folder / "rank-00000.json").write_text(handmade.array(*lines))
 
 
 def test_calls_of_graphs_have_no_time_of_their_own_and_none_is_told(tmp_path):
