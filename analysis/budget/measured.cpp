@@ -228,6 +228,7 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
   Measured m{.from = found.exact ? Measured::From::step_lines : Measured::From::lines,
              .found = found.steps.size(),
              .may_be_steps = in_step > 1 && !found.whole_steps && asked.steps == 0,
+             .may_be_micro_batches = in_step == 1 && !found.whole_steps && asked.steps == 0,
              .unreadable = std::move(unreadable)};
   Grouper grouper;
   Means left_out;
@@ -264,6 +265,7 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
         });
     passes.read();
   }
+  m.left_out = left_out.left_out;
   m.groups = grouper.finish();
   if (m.groups.empty()) {
     throw read::BadInput(

@@ -52,11 +52,13 @@ struct Group {
 struct Measured {
   enum class From { step_lines, lines, ledger };
   From from = From::ledger;
-  std::size_t steps = 0;             // that the means are of, on the rank that has most
-  std::size_t found = 0;             // steps or micro-batches
-  bool may_be_steps = false;         // these, of which several were taken for one; nothing tells
-  std::vector<Group> groups{};       // the largest first
-  std::vector<std::string> notes{};  // sentences without their full stop
+  std::size_t steps = 0;              // that the means are of, on the rank that has most
+  std::size_t found = 0;              // steps or micro-batches
+  bool may_be_steps = false;          // these, of which several were taken for one; nothing tells
+  bool may_be_micro_batches = false;  // these, each of which was taken for one; nothing tells
+  std::size_t left_out = 0;           // steps, on the rank that has most of them
+  std::vector<Group> groups{};        // the largest first
+  std::vector<std::string> notes{};   // sentences without their full stop
   std::vector<read::Skipped> unreadable{};
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <vector>
 
 #include "read/error.h"
 #include "text/text.h"
@@ -11,7 +12,8 @@
 namespace tprof::budget {
 namespace {
 
-constexpr double kMoreThanOnce = 1.5;  // gradients of all parameters
+constexpr double kMoreThanOnce = 1.5;    // gradients of all parameters
+constexpr std::size_t kMostAtBegin = 3;  // steps that are setup
 
 // Ranks that hold parameters together: those of the communicator that scatters, else gathers, most.
 double shards_of(const Measured& measured) {
@@ -68,11 +70,42 @@ double gradients(const Compared& c) {
       model.micro_batches, model.micro_batches));
 }
 
+// Of how many micro-batches a step may be, where what was found is not alike: the one with the
+// optimizer's step makes other calls than the others. Where two make a step, either may be taken
+// for the usual one.
+std::vector<std::size_t> sizes_of_steps(const Measured& each) {
+  if (each.left_out == 0) return {2, 3, 4};  // none is usual
+  const std::size_t about = (each.found + each.left_out / 2) / each.left_out;
+  std::vector<std::size_t> sizes;
+  for (const std::size_t n : {about, about + 1, about - 1}) {
+    if (n >= 2 && n <= each.found / 2) sizes.push_back(n);
+  }
+  return sizes;
+}
+
+// Asks, if all is within the budget where several of those that were found make a step.
+void ask_if_micro_batches(const Model& model, const Reading& each, const Measure& measure) {
+  for (const std::size_t n : sizes_of_steps(each.measured)) {
+    Model of = model;
+    of.micro_batches = static_cast<double>(n);
+    const Reading together = reading(of, measure(n));
+    if (!together.compared.within || together.measured.left_out > kMostAtBegin) continue;
+    throw read::BadInput(fmt::format(
+        "nothing tells whether the {} that were found are steps or micro-batches: if each is a "
+        "step, not all is within the budget, and if {} make a step, all is; --micro-batches {} "
+        "says that they do, and --steps {} that each is a step",
+        text::thousands(each.measured.found), n, n, each.measured.found));
+  }
+}
+
 }  // namespace
 
 Reading against(const Model& model, const Measure& measure) {
   const auto micro_batches = static_cast<std::uint64_t>(model.micro_batches);
   Reading several = reading(model, measure(micro_batches));
+  if (several.measured.may_be_micro_batches && !several.compared.within) {
+    ask_if_micro_batches(model, several, measure);
+  }
   if (!several.measured.may_be_steps || several.compared.within) return several;
   Reading each = reading(model, measure(1));
   const bool same = moves_the_same(model);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "cli/feeding.h"
 #include "cli/input.h"
 #include "cli/report_page.h"
+#include "diagnose/diagnose.h"
 #include "interpose/format/settings.h"
 #include "launch/command.h"
 #include "launch/environment.h"
@@ -20,6 +22,7 @@
 #include "page/page.h"
 #include "read/error.h"
 #include "report/report.h"
+#include "report/words.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -95,24 +98,50 @@ void report_on(const job::Job& job, const read::Traces& traces, const fs::path& 
   if (std::ranges::any_of(g.said.findings, differ)) std::erase_if(s.findings, differ);
 }
 
+// True if the launcher started the ranks again after this job.
+bool was_restarted(const job::Job& job, const job::Job& last) {
+  const auto restarts = [](const job::Job& of) {
+    std::int64_t most = 0;
+    for (const read::Process* p : of.processes) most = std::max(most, p->header.restart);
+    return most;
+  };
+  return restarts(job) < restarts(last);
+}
+
+// Why an attempt ended, after which there was another: what `tprof check` says of it first.
+std::string why_it_ended(const job::Job& job, const read::Traces& traces, bool read_lines,
+                         const std::string& which) {
+  const auto said = diagnose::diagnose(job, traces, {.read_lines = read_lines});
+  const std::string why = said.findings.empty() ? "nothing is wrong with what its ranks did"
+                                                : report::sentence(said.findings.front().text);
+  return fmt::format("attempt {}: {}\n  (tprof check {} --attempt {})\n", job.attempt,
+                     text::printable(why), which, job.attempt);
+}
+
 void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
                    const std::string& run_id, bool failed) {
   const read::Traces traces = load(files.ours);
   const std::vector<job::Job> jobs = job::jobs_of(job::processes_of(traces));
   const std::string which = quoted({folder}) + typed({files.other_runs ? run_id : "", 0});
+  const bool is_short = bytes_of(files) <= kMostBytes;
   for (const job::Job& job : jobs) {
+    const bool last = &job == &jobs.back();
+    if (was_restarted(job, jobs.back())) {
+      fmt::print(stderr, "\n{}", why_it_ended(job, traces, is_short, which));
+      continue;
+    }
     stats::Summary s = stats::summarise(job, traces, {.whole_job = !files.others});
     report::TextOptions options = {.width = 80};
     if (files.others) {
       options.next = {"tprof report " + which + "  (all hosts)"};
-    } else if (jobs.size() == 1 && bytes_of(files) <= kMostBytes) {
+    } else if (last && is_short) {
       report_on(job, traces, folder, s, options);
     } else {
       options.next = {"tprof report " + which + "  (why, and who holds others back)"};
     }
     if (failed) options.next.push_back("tprof check " + which + "  (how its ranks ended)");
     options.next.push_back("tprof merge " + which + " -o trace.json.gz  (a timeline)");
-    if (&job != &jobs.back()) options.next.clear();
+    if (!last) options.next.clear();
     fmt::print(stderr, "\n{}", report::to_text(s, options));
   }
 }

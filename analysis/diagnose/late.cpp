@@ -62,7 +62,7 @@ void late(const Case& c, Findings& found) {
     if (!stands_out(r, l)) continue;
     const auto worst = std::ranges::find(l.worst, r.rank, &LateArrival::rank);
     if (worst == l.worst.end()) continue;
-    const double share = static_cast<double>(r.sum_ns) / static_cast<double>(l.span_ns);
+    const double share = static_cast<double>(r.waited_ns) / static_cast<double>(l.span_ns);
     Finding& f = add(found, Kind::late, {r.rank},
                      {{"last", r.last},
                       {"collectives", r.collectives},

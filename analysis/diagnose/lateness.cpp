@@ -26,6 +26,25 @@ struct Arrival {
   std::size_t host = 0;  // index in MetComm::hosts
 };
 
+// A time in which a communicator's others waited for a rank.
+struct Waited {
+  std::int64_t from_ns = 0;
+  std::int64_t to_ns = 0;
+};
+
+// Returns how long they last together: what several share counts once.
+std::int64_t length_together(std::vector<Waited>& all) {
+  std::ranges::sort(all, {}, &Waited::from_ns);
+  std::int64_t ns = 0;
+  std::int64_t until = std::numeric_limits<std::int64_t>::min();
+  for (const Waited& w : all) {
+    if (w.to_ns <= until) continue;
+    ns += w.to_ns - std::max(w.from_ns, until);
+    until = w.to_ns;
+  }
+  return ns;
+}
+
 class Counter {
  public:
   Counter(const Meetings& meetings, const HostClocks& clocks, const ArrivalReader& reader)
@@ -62,13 +81,15 @@ class Counter {
       }
     }
     for (auto& [process, rank] : ranks_) {
-      std::vector<std::int64_t>& late = rank.late;
+      std::vector<std::int64_t> late;
+      for (const Waited& w : rank.late) late.push_back(w.to_ns - w.from_ns);
       LateRank& r = rank.figures;
       r.rank = process;
       r.last = late.size();
       std::tie(r.first_realtime_ns, r.last_realtime_ns) = rank.when;
       std::ranges::sort(late);
       for (const std::int64_t ns : late) r.sum_ns += ns;
+      r.waited_ns = length_together(rank.late);
       if (!late.empty()) {
         r.median_ns = late[(late.size() - 1) / 2];
         r.p99_ns = late[(late.size() - 1) * 99 / 100];
@@ -86,7 +107,7 @@ class Counter {
  private:
   struct Rank {
     LateRank figures;
-    std::vector<std::int64_t> late;
+    std::vector<Waited> late;
     std::pair<std::int64_t, std::int64_t> when;  // of the first and the last, CLOCK_REALTIME
   };
 
@@ -157,7 +178,7 @@ class Counter {
     auto& [first, latest] = theirs.when;
     first = theirs.late.empty() ? realtime_ns : std::min(first, realtime_ns);
     latest = theirs.late.empty() ? realtime_ns : std::max(latest, realtime_ns);
-    theirs.late.push_back(late);
+    theirs.late.push_back({last.before, last.at});
     keep_worst({.communicator = m.comm.id,
                 .seq = m.seq,
                 .bucket = part.bucket,

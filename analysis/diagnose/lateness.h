@@ -22,6 +22,8 @@ struct LateRank {
   std::uint64_t last = 0;         // of these, to which it came last, by more than the clocks' error
   // Over those, ns.
   std::int64_t sum_ns = 0;
+  // For how long anybody waited for it: what communicators share of a time counts once.
+  std::int64_t waited_ns = 0;
   std::int64_t median_ns = 0;
   std::int64_t p99_ns = 0;
   std::int64_t max_ns = 0;

@@ -139,10 +139,10 @@ void PartEditor::put(const read::Line& line, const Member& member) {
         args && args->is_object() && args->at_key("op").error() == simdjson::SUCCESS;
     if (time) {
       time_ = read::device_time_of(event);
-      // Nobody knows the bucket of a device time whose call has no line.
       const TimedCall* of = before || time_.launch ? nullptr : timed(time_);
-      shown = of != nullptr && is_function(time_.name);
-      if (shown) show(time_.name, static_cast<Bucket>(of->bucket), of->size());
+      const std::optional<Bucket> bucket = before ? std::nullopt : bucket_of(time_, of);
+      shown = bucket && is_function(time_.name);
+      if (shown) show(time_.name, *bucket, of ? of->size() : std::nullopt);
     } else if (auto e = read::call_of(event); e && !e->launch) {
       call = true;
       call_ = *std::move(e);

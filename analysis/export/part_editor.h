@@ -39,6 +39,7 @@ class PartEditor {
   bool wants(const read::Line& line, const Member& member);
   void go_to(const Member& member);
   const TimedCall* timed(const read::DeviceTime& t);
+  std::optional<Bucket> bucket_of(const read::DeviceTime& t, const TimedCall* call);
   void show(std::string_view function, Bucket bucket, std::optional<std::uint64_t> bytes);
 
   const Timeline* timeline_ = nullptr;

@@ -29,18 +29,19 @@ void PartEditor::put_time(const Member& member, const read::OwnArguments& own) {
   const std::int64_t moved = to.moved(t.ts_ns);
   const std::int64_t called = to.moved(t.ts_ns - t.queued_ns);
   pen_ << ",\n{\"cat\":\"DEVICE\",\"name\":\"";
-  if (call == nullptr) {
+  const std::optional<Bucket> bucket = bucket_of(t, call);
+  if (!bucket) {
     pen_ << std::string_view(t.name);
   } else {
-    const auto name = names_.of(t.name, static_cast<Bucket>(call->bucket), call->size());
+    const auto name = names_.of(t.name, *bucket, call ? call->size() : std::nullopt);
     pen_ << name.what << name.size;
   }
   pen_ << "\",\"ph\":\"X\",\"pid\":" << to.pid << ",\"tid\":" << t.lane << ",\"ts\":";
   pen_.micros(moved) << ",\"dur\":";
   pen_.micros(t.dur_ns);
-  if (call != nullptr) {
-    pen_ << ",\"cname\":\"" << color_of(static_cast<Bucket>(call->bucket))
-         << "\",\"args\":{\"op\":\"" << std::string_view(t.name) << "\",";
+  if (bucket) {
+    pen_ << ",\"cname\":\"" << color_of(*bucket) << "\",\"args\":{\"op\":\""
+         << std::string_view(t.name) << "\",";
   } else {
     pen_ << ",\"args\":{";
   }
@@ -94,10 +95,15 @@ void PartEditor::put_turn_of_call(const Member& member, const read::Event& e) {
 
 void PartEditor::put_arrows_of_time(const Member& member, const read::DeviceTime& t,
                                     const TimedCall* call, const Began& began) {
-  append_flow(t, began, member.to->pid, pen_);
+  if (rank_ == nullptr || rank_->is_drawn(t, call)) append_flow(t, began, member.to->pid, pen_);
   if (call == nullptr || call->channel == kNoChannel || !t.seq) return;
   const Touch touch{t.lane, touched_ns(t.ts_ns, t.dur_ns, t.name == "ncclRecv")};
   append_turn(timeline_->meets(), call->channel, rank_->order, *t.seq, touch, *member.to, pen_);
+}
+
+std::optional<Bucket> PartEditor::bucket_of(const read::DeviceTime& t, const TimedCall* call) {
+  if (call != nullptr) return static_cast<Bucket>(call->bucket);
+  return t.launch || rank_ == nullptr ? std::nullopt : rank_->bucket_without_line(t.name);
 }
 
 const TimedCall* PartEditor::timed(const read::DeviceTime& t) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <utility>
 
 namespace tprof::trace_export {
@@ -59,6 +60,12 @@ const RankTimeline::Comm* RankTimeline::comm(std::int64_t number) const {
   return found == comms.end() || found->number != number ? nullptr : &*found;
 }
 
+std::optional<Bucket> RankTimeline::bucket_without_line(std::string_view function) const {
+  if (without_line.empty()) return std::nullopt;
+  const auto found = without_line.find(text::Kept(function));
+  return found == without_line.end() ? std::nullopt : std::optional(found->second);
+}
+
 TimelineLines::TimelineLines(const read::Process& rank, const Reading& reading, const Meets& meets,
                              RankTimeline& to)
     : Collector(rank), reading_(reading), meets_(meets), to_(to) {
@@ -85,11 +92,12 @@ std::uint32_t TimelineLines::channel_of(const read::Event& e) {
 }
 
 void TimelineLines::call(const read::Event& e) {
+  all_chosen_ = all_chosen_ && e.chosen;
   if (e.launch || e.unfinished || e.failed || e.captured || !e.chosen) return;
   if (calls_.size() >= kMostKept) match();
   mine_.last_ns = std::max(mine_.last_ns, e.ts_ns);
   calls_.push_back({e.ts_ns, e.dur_ns, static_cast<std::uint32_t>(e.thread), channel_of(e), e.seq,
-                    e.bytes, e.bucket, e.bucket == Bucket::P2P && e.name == "ncclRecv"});
+                    e.bytes, e.bucket, e.bucket == Bucket::P2P && e.name == "ncclRecv", e.name});
 }
 
 void TimelineLines::device_time(const read::DeviceTime& t) {
@@ -119,6 +127,8 @@ void TimelineLines::match() {
     while (time != times_.end() && kByBegin(*time) < kByBegin(c)) ++time;
     bool on_device = time != times_.end() && kByBegin(*time) == kByBegin(c);
     why::Span span{c.begin_ns, c.begin_ns + c.dur_ns};
+    if (on_device && is_copy(c.bucket)) ++with_line_[{c.function, c.bucket}];
+    mine_.more_timed = mine_.more_timed || (on_device && mine_.timed.size() >= reading_.most_timed);
     if (on_device && mine_.timed.size() < reading_.most_timed) {
       TimedCall timed{.begin_ns = c.begin_ns, .thread = c.thread};
       timed.bucket = static_cast<std::uint8_t>(c.bucket);
@@ -145,8 +155,26 @@ void TimelineLines::find_exposed() {
   mine_.exposed = why::common(without(communicates_, hides_), {followed_});
 }
 
+// Copies within a device usually have no lines. The ledger has all calls: where it has more timed
+// copies by a function than have lines, and all of one bucket, that is what the others are.
+void TimelineLines::find_without_line() {
+  if (!all_chosen_ || !rank_.footer || rank_.end == read::End::lost) return;
+  std::map<std::pair<text::Kept, Bucket>, std::uint64_t> timed;
+  for (const read::Row& row : read::rows_of(rank_)) {
+    if (is_copy(row.bucket)) timed[{row.name, row.bucket}] += row.amounts.device_timed;
+  }
+  std::set<text::Kept> unclear;
+  for (const auto& [key, calls] : timed) {
+    if (calls <= with_line_[key]) continue;
+    const auto& [function, bucket] = key;
+    if (!mine_.without_line.try_emplace(function, bucket).second) unclear.insert(function);
+  }
+  for (const text::Kept& function : unclear) mine_.without_line.erase(function);
+}
+
 void TimelineLines::end() {
   match();
+  find_without_line();
   calls_ = {};
   times_ = {};
   order(mine_.timed);

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "collect/lines.h"
@@ -41,11 +43,19 @@ struct RankTimeline {
   // Looks from `near` on, which it leaves at the place: lines follow each other in time.
   const TimedCall* timed_call(std::int64_t begin_ns, std::int64_t thread, std::size_t& near) const;
   const Comm* comm(std::int64_t number) const;
+  // Returns the bucket of a device time whose call has no line, if the ledger leaves only one.
+  std::optional<Bucket> bucket_without_line(std::string_view function) const;
+  // False for a call that has no line. Launches are not looked at.
+  bool is_drawn(const read::DeviceTime& t, const TimedCall* call) const {
+    return t.launch || call != nullptr || more_timed;
+  }
 
   std::uint32_t order = 0;  // of the ranks
   std::vector<Comm> comms{};
-  std::vector<TimedCall> timed{};       // ascending by begin and thread
-  std::optional<why::Spans> exposed{};  // on the rank's clock; nullopt: not known
+  std::vector<TimedCall> timed{};               // ascending by begin and thread
+  bool more_timed = false;                      // than `timed` holds
+  std::map<text::Kept, Bucket> without_line{};  // by function
+  std::optional<why::Spans> exposed{};          // on the rank's clock; nullopt: not known
 
   struct Arrivals {
     Channel channel;
@@ -92,6 +102,7 @@ class TimelineLines : public collect::Collector {
     std::uint64_t bytes;
     Bucket bucket;
     bool receives;
+    text::Kept function;
   };
   struct Time {
     std::int64_t begin_ns;
@@ -102,6 +113,7 @@ class TimelineLines : public collect::Collector {
   std::uint32_t channel_of(const read::Event& e);
   void match();
   void find_exposed();
+  void find_without_line();
 
   const Reading& reading_;
   const Meets& meets_;
@@ -116,6 +128,9 @@ class TimelineLines : public collect::Collector {
   why::Spans hides_;  // computation, and where it is not known
   why::Span followed_{INT64_MAX, INT64_MIN};
   bool computes_ = false;
+  // Timed copies that have a line, of each function and bucket.
+  std::map<std::pair<text::Kept, Bucket>, std::uint64_t> with_line_;
+  bool all_chosen_ = true;
 };
 
 }  // namespace tprof::trace_export

@@ -35,6 +35,21 @@ Json parts_of(const why::Why& why) {
           {"idle_ns", std::llround(c.idle() + c.unsure / 2)}};
 }
 
+// Sentences without the indentation and the line ends that they have on a screen.
+std::string in_one_line(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const bool blank = c == ' ' || c == '\n';
+    if (!blank) {
+      out += c;
+    } else if (!out.empty() && out.back() != ' ') {
+      out += ' ';
+    }
+  }
+  if (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+
 Json metric(const char* key, const char* title, const Grid& grid,
             const std::vector<std::int64_t>& ranks) {
   Json least = Json::array();
@@ -120,7 +135,7 @@ Json step_of(const Gathered& g) {
   };
   Json parts = g.why.known() ? parts_of(g.why) : Json();
   return {{"steps", g.lengths.size()},
-          {"found", found.steps.empty() ? "" : report::how_found(found)},
+          {"found", found.steps.empty() ? "" : in_one_line(report::how_found(found))},
           {"why", found.steps.empty() ? Json(found.why) : Json()},
           {"whole", found.whole_steps},
           {"counted", warm.size()},
@@ -215,7 +230,7 @@ Json late_of(const Gathered& g) {
                      {"max_ns", r.max_ns},
                      {"sum_ns", r.sum_ns},
                      {"share", l.span_ns == 0 ? Json()
-                                              : Json(static_cast<double>(r.sum_ns) /
+                                              : Json(static_cast<double>(r.waited_ns) /
                                                      static_cast<double>(l.span_ns))}});
   }
   Json j = {{"from", l.on_device ? "device" : "host"},

@@ -134,11 +134,13 @@ std::string how_many(const std::vector<const Process*>& processes) {
 
 namespace {
 
-std::string ranks_or_processes(const std::vector<const Process*>& processes) {
-  const bool plain = std::ranges::all_of(processes, [](const Process* p) {
-    return p->header.rank && !read::is_child(*p) && p->lanes == 1;
-  });
-  return plain ? diagnose::counted(processes.size(), "rank") : how_many(processes);
+// A rank may have started others, which have its number.
+std::string ranks_or_processes(const job::Job& job) {
+  const bool plain = std::ranges::all_of(
+      job.processes, [](const Process* p) { return p->header.rank && p->lanes == 1; });
+  if (!plain) return how_many(job.processes);
+  const std::string ranks = diagnose::counted(job.ranks.size(), "rank");
+  return job.ranks.size() == job.processes.size() ? ranks : ranks + ", " + how_many(job.processes);
 }
 
 }  // namespace
@@ -150,7 +152,7 @@ std::string heading(const stats::Summary& s) {
   for (const Process* p : job.processes) hosts.insert(p->header.host);
   std::string out = fmt::format(
       "{}{}: {} on {}, {:%F %T} UTC, {}\n", job.run_id.empty() ? "" : "run ", printable(job.label),
-      ranks_or_processes(job.processes),
+      ranks_or_processes(job),
       hosts.size() == 1 ? printable(*hosts.begin()) : diagnose::counted(hosts.size(), "host"),
       fmt::gmtime(static_cast<std::time_t>(first / 1'000'000'000)),
       diagnose::duration(last - first));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
+#include <utility>
 
 #include "diagnose/ends.h"
 #include "diagnose/names.h"
@@ -22,17 +24,36 @@ Amounts communication(const stats::Summary& s) {
   return all;
 }
 
-// How long the ranks ran, summed over them; 0 if the figures are of a part of that only.
-std::uint64_t run_ns(const stats::Summary& s) {
-  for (const auto& [filter, value] : s.only.given()) {
-    if (std::string_view(filter) != "ranks") return 0;
+// How many ranks there are, of how many the counts are known, and how long the run is, which the
+// heading tells too.
+struct Ranks {
+  std::size_t known = 0;
+  std::size_t all = 0;
+  std::uint64_t run_ns = 0;
+};
+
+// A rank may have started others, which have its number. A process may hold several.
+Ranks ranks_of(const job::Job& job) {
+  std::int64_t first = INT64_MAX;
+  std::int64_t last = INT64_MIN;
+  std::set<std::pair<std::int64_t, std::size_t>> all;
+  std::set<std::pair<std::int64_t, std::size_t>> known;
+  std::int64_t none = 0;
+  for (const read::Process* p : job.processes) {
+    first = std::min(first, p->header.base_time_ns);
+    last = std::max(last, diagnose::known_until_ns(*p));
+    const std::pair rank(p->header.rank.value_or(--none), p->lane);
+    all.insert(rank);
+    if (p->ledger) known.insert(rank);
   }
-  std::uint64_t sum = 0;
-  for (const read::Process* p : s.job->processes) {
-    const std::int64_t ran = diagnose::known_until_ns(*p) - p->header.base_time_ns;
-    if (ran > 0) sum += static_cast<std::uint64_t>(ran);
-  }
-  return sum;
+  return {known.size(), all.size(),
+          static_cast<std::uint64_t>(std::max<std::int64_t>(last - first, 0))};
+}
+
+// Some filters leave a part of the run only, and its time is not that.
+bool is_of_whole_run(const stats::Summary& s) {
+  return std::ranges::all_of(
+      s.only.given(), [](const auto& given) { return std::string_view(given.first) == "ranks"; });
 }
 
 // Calls can be timed on the device, but nobody asked for that.
@@ -45,10 +66,24 @@ bool may_be_timed(const job::Job& job) {
 
 // "41.72 ms per rank on the device, 5.5% of the run"
 std::string cost(const stats::Summary& s, std::uint64_t ns, const char* where) {
-  const std::uint64_t ran = run_ns(s);
-  return fmt::format("Communication: {} per rank {}{}",
-                     text::duration(ns / s.job->processes.size()), where,
-                     ran == 0 ? "" : fmt::format(", {} of the run", ratio(ns, ran)));
+  const Ranks ranks = ranks_of(*s.job);
+  const std::uint64_t each_ns = ns / std::max<std::size_t>(ranks.known, 1);
+  const bool share = ranks.run_ns != 0 && is_of_whole_run(s);
+  std::string out =
+      fmt::format("Communication: {} per rank {}{}", text::duration(each_ns), where,
+                  share ? fmt::format(", {} of the run", ratio(each_ns, ranks.run_ns)) : "");
+  if (ranks.known < ranks.all) {
+    out += fmt::format(" (of {} of {} ranks)", text::thousands(ranks.known),
+                       text::thousands(ranks.all));
+  }
+  return out;
+}
+
+// Calls of a graph have no time of their own: the launch has one.
+std::string replays(std::uint64_t calls) {
+  return fmt::format("{} of CUDA graphs, which {} no time of {} own",
+                     diagnose::counted(calls, "call"), calls == 1 ? "has" : "have",
+                     calls == 1 ? "its" : "their");
 }
 
 }  // namespace
@@ -60,10 +95,13 @@ std::string headline(const stats::Summary& s) {
       fmt::format("{} moved {}\n", diagnose::counted(all.calls, "call"), text::bytes(all.bytes));
   const Amounts nccl = communication(s);
   if (nccl.calls == 0) return out;
+  if (nccl.device_timed == 0 && nccl.replayed == nccl.calls) {
+    return out + fmt::format("Communication: {}\n", replays(nccl.replayed));
+  }
   if (nccl.device_timed == 0) {
-    return out +
-           fmt::format("{}{}\n", cost(s, nccl.host_ns, "on the host"),
-                       may_be_timed(*s.job) ? "\n(on the device: with TPROF_TIMING=events)" : "");
+    out += cost(s, nccl.host_ns, "on the host") + "\n";
+    if (nccl.replayed != 0) out += fmt::format("(not in it: {})\n", replays(nccl.replayed));
+    return out + (may_be_timed(*s.job) ? "(on the device: with TPROF_TIMING=events)\n" : "");
   }
   out += cost(s, nccl.device_ns, "on the device");
   if (nccl.exposure_known != 0) {

@@ -46,9 +46,11 @@ std::vector<Column<LateRank>> rank_columns(const Lateness& l) {
           {"p99", "p99_ns", Unit::ns_not_0, &LateRank::p99_ns, Show::if_room},
           {"max", "max_ns", Unit::ns_not_0, &LateRank::max_ns},
           {"sum", "sum_ns", Unit::ns_not_0, &LateRank::sum_ns},
-          {"of the time", nullptr, Unit::share, [span = l.span_ns](const LateRank& r) {
-             return r.last == 0 ? Value() : Share{r.sum_ns, span};
-           }}};
+          {"of the time", nullptr, Unit::share,
+           [span = l.span_ns](const LateRank& r) {
+             return r.last == 0 ? Value() : Share{r.waited_ns, span};
+           }},
+          {nullptr, "waited_ns", Unit::number, &LateRank::waited_ns}};
 }
 
 bool any_step(const Lateness& l) {
@@ -75,7 +77,8 @@ std::vector<Column<LateArrival>> worst_columns(const Lateness& l) {
 std::string notes(const Lateness& l) {
   std::string out =
       "  Late by: how long nobody else was waited for (since the last but one came, and all had "
-      "come to the collective before), in collectives whose ranks all wait for each other.\n";
+      "come to the collective before), in collectives whose ranks all wait for each other. The sum "
+      "runs over communicators; of the time, what several of them waited counts once.\n";
   out += l.on_device ? "  Arrivals are when the devices came to them.\n"
                      : "  Arrivals are when the hosts called: NCCL calls return when the work is "
                        "enqueued, so a "

@@ -20,10 +20,21 @@ constexpr double kLeastShare = 0.01;  // of the time: what costs less is not why
 constexpr double kLateShare = 0.05;
 constexpr std::int64_t kTimesTheOthers = 4;  // those of half of the other ranks
 
-std::string as_sentence(std::string text) {
-  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+std::string with_stop(std::string text) {
   if (!text.empty() && text.back() != '.') text += '.';
   return text;
+}
+
+std::string as_sentence(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return with_stop(std::move(text));
+}
+
+// What can't be read begins with its path, which keeps its letters.
+std::string as_sentence(const Finding& f) {
+  std::string text = text::printable(sentence(f.text));
+  return f.kind == diagnose::Kind::unreadable ? with_stop(std::move(text))
+                                              : as_sentence(std::move(text));
 }
 
 double share_of(const Finding& f) {
@@ -47,7 +58,7 @@ std::string waited_for(const Known& known) {
   const std::vector<diagnose::LateRank>& all = known.late->ranks;  // the largest sum first
   const std::int64_t middle = all[all.size() / 2].sum_ns;
   const double share =
-      static_cast<double>(all[0].sum_ns) / static_cast<double>(known.late->span_ns);
+      static_cast<double>(all[0].waited_ns) / static_cast<double>(known.late->span_ns);
   if (share < kLateShare || all[0].sum_ns / kTimesTheOthers < middle) return "";
   return fmt::format("{} came last to {} of {} collectives, by {} in all; {}",
                      diagnose::name_of_rank(*all[0].rank), text::thousands(all[0].last),
@@ -91,7 +102,7 @@ JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
     well.text = as_sentence(std::move(well.text));
     return well;
   }
-  return {.text = as_sentence(text::printable(sentence(about->text))),
+  return {.text = as_sentence(*about),
           .severity = about->severity_name(),
           .finding = static_cast<std::size_t>(about - all.begin())};
 }

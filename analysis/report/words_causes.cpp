@@ -10,7 +10,8 @@ std::span<const Words> words_of_causes() {
       {Say::slow_gpu,
        "{who}[, all of host {host},]{stage?, one stage of the pipeline,|} {one?computes|compute} "
        "longer "
-       "than the others[ in {in_steps} of {of_steps} steps][, every {period}]: [leaving {after} "
+       "than the others[ in {in_steps} of {of_steps} steps][, {which}][, every {period}]: [leaving "
+       "{after} "
        "aside, ]without that a step would be [{share} shorter][ ({least} to {most})]"
        "[{from} to {to} shorter]",
        "compare clocks, power and temperature with those of the others (nvidia-smi -q -d "
@@ -18,7 +19,8 @@ std::span<const Words> words_of_causes() {
       {Say::slow_input,
        "{who}[, all of host {host},]{stage?, one stage of the pipeline,|} {one?begins its|begin "
        "their} "
-       "steps later than the others[ in {in_steps} of {of_steps} steps][, every {period}]: "
+       "steps later than the others[ in {in_steps} of {of_steps} steps][, {which}][, every "
+       "{period}]: "
        "[leaving {after} aside, ]without that a step would be [{share} shorter][ ({least} to "
        "{most})][{from} to {to} shorter]",
        "look at what the program does between two steps there: usually it loads data"},
@@ -26,6 +28,7 @@ std::span<const Words> words_of_causes() {
        "the {one?device|devices} of {who}[, all of host {host},]{stage?, one stage of the "
        "pipeline,|} "
        "{one?stands|stand} idle longer than the others'[ in {in_steps} of {of_steps} steps][, "
+       "{which}][, "
        "every "
        "{period}]: [leaving {after} aside, ]without that a step would be "
        "[{share} shorter][ ({least} to {most})][{from} to {to} shorter]",

@@ -88,8 +88,7 @@ std::span<const Words> words_of_files() {
        "copy, so its time is the host's"},
       {Say::untimed_unread,
        "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): they were "
-       "not through when the "
-       "process ended, or the device's times over"},
+       "not through when the process ended or the device failed, or the device's times over"},
       {Say::untimed_device,
        "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): the driver "
        "refused to time them"},

@@ -54,7 +54,8 @@ std::span<const Words> words_of_ranks() {
       {Say::lost,
        "{who} {short?left a compressed file that is cut short: what is behind the cut is not known|"
        "did not close, and there is no ring file}[: the counts are exact until {until} at least]"
-       "[; nothing is known of {unknown:,} {unknown?process|processes}]",
+       "[; no counts are known of {unknown:,} {unknown?process|processes}: what "
+       "{unknown?its file has|their files have} is in merge and export]",
        "{short?copy the file again, or compress it again where it was written|}"},
   };
   return kWords;

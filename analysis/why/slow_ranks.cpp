@@ -101,6 +101,20 @@ std::vector<Ranks> slow_at_times(const Evidence& e, const Grid& own) {
   return found;
 }
 
+// "7,15,23-25,…": the first of them.
+std::string which_of(const Evidence& e, const Places& steps) {
+  constexpr std::ptrdiff_t kMost = 5;
+  std::vector<std::int64_t> numbers;
+  for (const std::size_t i : steps) numbers.push_back(e.times.steps[e.steps[i]]);
+  std::string text = text::Ranks(std::move(numbers)).str();
+  std::size_t end = 0;
+  for (std::ptrdiff_t n = 0; n < kMost && end != std::string::npos; ++n) {
+    end = text.find(',', end + 1);
+  }
+  if (end != std::string::npos) text.replace(end + 1, std::string::npos, "…");
+  return text;
+}
+
 Places all_steps(const Evidence& e) {
   Places all(e.steps.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
@@ -230,6 +244,7 @@ void tell(const Evidence& e, const Ranks& ranks, const Saving& saving, Findings&
            {"to", range(most)},
            {"in_steps", ranks.steps.empty() ? std::optional<std::uint64_t>() : ranks.steps.size()},
            {"of_steps", e.steps.size()},
+           {"which", ranks.steps.empty() ? std::optional<std::string>() : which_of(e, ranks.steps)},
            {"period", period == 0 ? std::optional<std::string>() : ordinal(period)},
            {"stage", ranks.stage},
            {"host", host.empty() ? std::optional<std::string>() : host}});

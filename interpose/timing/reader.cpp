@@ -111,7 +111,8 @@ class Reading {
     const bool told = reached == event_driver::Reached::yes &&
                       event_driver::elapsed(pair.begin, pair.end, elapsed);
     if (elapsed < 0) {
-      if (pair.kind == Kind::call) lose(TimingLost::device, pair.of);
+      const bool never = reached == event_driver::Reached::never;
+      if (pair.kind == Kind::call) lose(never ? TimingLost::unread : TimingLost::device, pair.of);
       if (!told) give_up();
       return;
     }

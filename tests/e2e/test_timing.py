@@ -5,10 +5,10 @@ import dataclasses
 import json
 
 import pytest
-from lib import figures, random_calls
+from lib import figures, random_calls, rankfile
 from lib.build import BUILD
 from lib.contract import SCHEMA
-from lib.launch import start
+from lib.launch import ALL_RANKS, start
 from lib.rankfile import parsed, untimed
 from lib.tool import tprof
 
@@ -204,3 +204,14 @@ def test_a_graphs_launch_has_one_time_for_all_that_it_executes(tmp_path):
     assert len(times) == len(launches) == 3
     assert {t["args"]["graph"] for t in times} == {e["args"]["graph"] for e in launches}
     assert all(t["dur"] >= 500 for t in times)
+
+
+def test_work_that_a_dead_rank_left_waiting_was_never_through_and_not_refused(tmp_path):
+    """The device of the rank that lives gives up after seconds, and its process ends in order."""
+    ranks = ["env", "WORLD_SIZE=2", "DEVICES=2", f"NATIVE_TRAINER_ID={tmp_path}/id", "sh", "-c", ALL_RANKS, "ranks"]
+    run = start([*ranks, BUILD / "native_trainer", "--steps", 5, "--blocks", 1], tmp_path, TPROF_TIMING="events",
+                STANDIN_DIE="1:ncclReduceScatter:1", STANDIN_TIMEOUT_S="3")  # fmt: skip
+    assert run.code != 0
+    file = rankfile.read(run.traces / "rank-00000.json")
+    lost = file.footer["timing_lost"]
+    assert set(lost) <= {"unread", "sync"} and lost["unread"] > 0

@@ -92,6 +92,37 @@ def test_without_device_times_only_ranks_of_one_host_are_compared(tmp_path):
     assert "Only ranks of one host were compared" in text and "Latest arrivals" in text
 
 
+def test_the_time_that_two_communicators_wait_counts_once(tmp_path):
+    """Each rank calls all of it on a second communicator too, at the same moments."""
+    clock_job(tmp_path / "run", 1, 3, 200, seen="host", sleeps=[(2, 50, SECOND)])
+    alone = lateness(tmp_path / "run")
+    for file in (tmp_path / "run").glob("rank-*.json"):
+        lines = []
+        for line in file.read_text().splitlines():
+            lines.append(line)
+            event = json.loads(line.rstrip(",")) if line not in "[]" else {}
+            if event.get("name") == "tprof_ledger":
+                event["args"]["comms"] += [comm | {"comm": 2} for comm in event["args"]["comms"]]
+                lines.pop()
+            elif event.get("name") == "tprof_comm":
+                event["args"] |= {"comm": 2, "id": "5ec0"}
+            elif event.get("ph") == "X":
+                event["args"]["comm"] = 2
+            else:
+                continue
+            lines.append(json.dumps(event, separators=(",", ":")) + ",")
+        file.write_text("\n".join(lines) + "\n")
+    both = lateness(tmp_path / "run")
+    assert both["compared"] == 2 * alone["compared"] == 400
+    assert {r["rank"]: r["sum_ns"] for r in both["ranks"]} == {r["rank"]: 2 * r["sum_ns"] for r in alone["ranks"]}
+    # On one communicator the times follow each other.
+    assert {r["rank"]: r["waited_ns"] for r in both["ranks"]} == {r["rank"]: r["sum_ns"] for r in alone["ranks"]}
+    shares = [re.findall(r"([\d.]+)%$", tprof("summary", tmp_path / "run", "--by", "rank").stdout, re.M)]
+    assert [float(share) for share in shares[0]] == [
+        pytest.approx(100 * r["sum_ns"] / alone["span_ns"], abs=0.06) for r in alone["ranks"] if r["last"]
+    ]
+
+
 def test_check_notes_a_rank_that_the_others_waited_for(tmp_path):
     clock_job(tmp_path / "run", 2, 2, 400, sleeps=[(2, 77, 2 * SECOND)])
     (note,) = notes(tmp_path / "run")

@@ -6,7 +6,7 @@ import re
 import statistics
 
 import pytest
-from generator import causes, rank_files
+from generator import causes, habits, rank_files
 from lib import evil, tool
 from lib.tool import summary_of, told, tprof
 
@@ -52,6 +52,23 @@ def page_of(folder, to):
     done = tprof("report", folder, "-o", to)
     assert done.returncode in (0, 1) and done.stdout == "" and done.stderr.endswith("; open it in a browser\n"), done
     return to.read_text()
+
+
+def test_how_steps_were_found_is_a_sentence_in_json(slow):
+    folder, made = slow
+    found = told("report", folder)[1]["step"]["found"]
+    assert found == f"{made.traces[0].steps and len(made.traces[0].steps)} steps, marked by the program."
+
+
+@pytest.mark.parametrize(
+    ("slow", "named"), [((3, 7, 8, 9, 13), "3,7-9,13"), ((3, 5, 8, 10, 13, 16, 19), "3,5,8,10,13,…")]
+)
+def test_a_rank_that_is_slow_now_and_then_has_the_steps_named(tmp_path, slow, named):
+    loop = habits.Loop(ranks=8, steps=24, gpu={5: 2.0}, gpu_steps=slow)
+    rank_files.write(habits.run(loop), tmp_path / "job")
+    (found,) = [f for f in told("report", tmp_path / "job")[1]["findings"] if f["kind"] == "slow_gpu"]
+    assert found["ranks"] == "5"
+    assert f" in {len(slow)} of 23 steps, {named}: " in found["text"]
 
 
 # ---- The screen

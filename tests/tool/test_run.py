@@ -3,11 +3,13 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 
 import pytest
+from lib import faults, jobs
 from lib.build import BUILD
 from lib.tool import big_job, generate
 
@@ -176,6 +178,34 @@ def test_the_summary_comes_at_the_end_on_standard_error(bench):
     assert "Totals over 2 processes" in result.stderr
     assert "tprof merge tprof-traces/sh-" in result.stderr
     assert "Totals" not in run(bench, "--quiet", "--", "true").stderr
+
+
+def of_this_run(bench, made, attempt):
+    """Puts a job's files where the command takes them from, as of an attempt of run "mine" on this host."""
+    boot_id = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    (bench / "ready").mkdir(exist_ok=True)
+    for file in made.write(bench / f"made{attempt}").iterdir():
+        text = re.sub(r'"(run_id|boot_id)":"[^"]*"', lambda m: f'"{m[1]}":"{"mine" if m[1] == "run_id" else boot_id}"',
+                      file.read_text())  # fmt: skip
+        text = text.replace('"restart":0', f'"restart":{attempt}').replace('"pid":4', f'"pid":{4 + attempt}')
+        text = re.sub(r"17636831\d{11}|17636832\d{11}", lambda m: str(int(m[0]) + attempt * 60 * 10**9), text)
+        name = file.name if attempt == 0 else file.name.replace(".json", f".r{attempt}.json")
+        (bench / "ready" / name).write_text(text)
+
+
+def test_of_a_job_that_was_started_again_each_attempt_has_its_end_and_the_last_one_the_page(bench):
+    first, op = faults.plant_killed(jobs.healthy(2, 30, 1), 1, 0, 12)
+    of_this_run(bench, first, 0)
+    of_this_run(bench, jobs.healthy(2, 30, 2), 1)
+    result = run(bench, "--run-id", "mine", "--out", "o", "--", "sh", "-c", f"cp {bench}/ready/* $TPROF_OUTPUT_DIR")
+    said = result.stderr.splitlines()
+    (why,) = [line for line in said if line.startswith("attempt ")]
+    assert why.startswith(f"attempt 1: rank 1 never came to collective 12 ({op.function})")
+    assert "(tprof check o --attempt 1)" in said[said.index(why) + 1]
+    assert sum(line.startswith("Totals over") for line in said) == 1
+    assert any(line.startswith("Nothing is wrong") for line in said)
+    assert "open o/report.html" in result.stderr
+    assert (bench / "work/o/report.html").read_text().startswith("<!doctype html><!-- tprof report -->")
 
 
 def test_parallel_tasks_of_one_launch_share_a_folder_and_one_of_them_speaks(bench):

@@ -4,12 +4,14 @@ import fcntl
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import termios
 
 import pytest
 from generator import causes, rank_files
+from lib import handmade
 from lib.build import GOLDEN, TPROF
 from lib.rankfile import named, parsed
 from lib.tool import generate, tprof
@@ -43,8 +45,9 @@ def job(tmp_path_factory):
 
 
 def test_it_says_first_what_moved_and_which_part_of_the_run_that_took(job):
-    """By the definition, from the lines: time on the device per rank, of how long the ranks ran."""
-    calls = moved = device = ran = 0
+    """By the definition, from the lines: time on the device per rank, of how long the run was."""
+    calls = moved = device = end = 0
+    begin = min(named(parsed(file), "tprof_header")[0]["base_time_ns"] for file in job.glob("rank-*.json"))
     for file in sorted(job.glob("rank-*.json")):
         lines = parsed(file)
         events = [line for line in lines if line["ph"] == "X"]
@@ -52,7 +55,8 @@ def test_it_says_first_what_moved_and_which_part_of_the_run_that_took(job):
         calls += len(made)
         moved += sum(line["args"]["bytes"] for line in made)
         device += sum(line["dur"] for line in events if line["cat"] == "DEVICE")
-        ran += named(lines, "tprof_ledger")[-1]["ts"]
+        ran = named(lines, "tprof_ledger")[-1]["ts"]
+        end = max(end, ran + (named(lines, "tprof_header")[0]["base_time_ns"] - begin) / 1000)
     first = tprof("summary", job).stdout.split("\n\n")[0].splitlines()
     assert re.search(r"run .*: 4 ranks on node000, ", first[0])
     found = re.fullmatch(r"([\d,]+) calls moved ([\d.]+) GiB", first[1])
@@ -62,7 +66,84 @@ def test_it_says_first_what_moved_and_which_part_of_the_run_that_took(job):
         r"Communication: ([\d.]+) ms per rank on the device, ([\d.]+)% of the run, [\d.]+% exposed", first[2]
     )
     assert float(found[1]) == pytest.approx(device / 4 / 1000, abs=0.006)
-    assert float(found[2]) == pytest.approx(100 * device / ran, abs=0.06)
+    assert float(found[2]) == pytest.approx(100 * device / 4 / end, abs=0.06)
+
+
+def communication(path) -> str:
+    return next(line for line in tprof("summary", path).stdout.splitlines() if line.startswith("Communication"))
+
+
+def test_its_share_is_that_of_the_time_which_the_first_line_tells_in_rank_files_and_merged(job, tmp_path):
+    """One rank begins a fifth of the run after the others."""
+    late = tmp_path / "late"
+    shutil.copytree(job, late)
+    files = sorted(late.glob("rank-*.json"))
+    lines = parsed(files[0])
+    end = named(lines, "tprof_ledger")[-1]["ts"]
+    base = named(lines, "tprof_header")[0]["base_time_ns"]
+    text = files[3].read_text()
+    header = named(parsed(files[3]), "tprof_header")[0]
+    more = base + round(end * 1000 / 5) - header["base_time_ns"]
+    for clock in (header["base_time_ns"], header["monotonic_ns"]):
+        text = text.replace(str(clock), str(clock + more))
+    files[3].write_text(text)
+    assert tprof("merge", late, "-o", tmp_path / "m.json").returncode == 0
+    assert communication(late) == communication(tmp_path / "m.json")
+    until = [named(parsed(f), "tprof_header")[0]["base_time_ns"] - base
+             + named(parsed(f), "tprof_ledger")[-1]["ts"] * 1000 for f in files]  # fmt: skip
+    device = sum(line["dur"] for f in files for line in parsed(f) if line.get("cat") == "DEVICE")
+    assert max(until) > 1.1 * min(until)  # it ends later, too
+    share = float(re.search(r"([\d.]+)% of the run", communication(late))[1])
+    assert share == pytest.approx(100 * device / 4 * 1000 / max(until), abs=0.06)
+
+
+def test_ranks_of_which_no_count_is_known_are_not_divided_by(job, tmp_path):
+    cut = tmp_path / "cut"
+    shutil.copytree(job, cut)
+    file = cut / "rank-00001.json"
+    file.write_text(file.read_text()[: file.stat().st_size // 2])
+    device = 0
+    for rank in (0, 2, 3):
+        device += sum(line["dur"] for line in parsed(cut / f"rank-{rank:05}.json") if line.get("cat") == "DEVICE")
+    said = tprof("summary", cut).stdout
+    assert float(re.search(r"([\d.]+) ms per rank", said)[1]) == pytest.approx(device / 3 / 1000, abs=0.006)
+    assert "of 3 of 4 ranks" in communication(cut)
+    assert "no counts are known of 1 process: what its file has is in merge and export" in said
+    assert "of 4 ranks" not in communication(job)
+
+
+def test_processes_that_a_rank_started_are_no_ranks(job, tmp_path):
+    """They have its number, and no communicator."""
+    more = tmp_path / "more"
+    shutil.copytree(job, more)
+    for rank in range(4):
+        lines = parsed(more / f"rank-{rank:05}.json")
+        parent = named(lines, "tprof_header")[0]
+        child = parent | {"pid": 9000 + rank, "start_ns": parent["start_ns"] + 1,
+                          "launcher": {"pid": parent["pid"], "start_ticks": 1}}  # fmt: skip
+        copies = [handmade.row(bucket="H2D", name="cudaMemcpyAsync", dtype="bytes", comm=None, device=0)]
+        kept = [handmade.metadata("tprof_header", **child),
+                handmade.ledger(*copies, ts=named(lines, "tprof_ledger")[-1]["ts"])]  # fmt: skip
+        (more / f"rank-{rank:05}.r1.json").write_text(handmade.array(*kept, handmade.footer()))
+    first = tprof("summary", more).stdout.splitlines()
+    assert re.search(r"run .*: 4 ranks, 8 processes on node000, ", first[0])
+    assert communication(more) == communication(job)
+
+
+def replayed(folder, *rows) -> None:
+    folder.mkdir()
+    lines = [handmade.header(world_size=1), handmade.comm(nranks=1), handmade.ledger(*rows), handmade.footer()]
+    (folder / "rank-00000.json").write_text(handmade.array(*lines))
+
+
+def test_calls_of_graphs_have_no_time_of_their_own_and_none_is_told(tmp_path):
+    none = {"mode": "replayed", "calls": 5, "host_ns": 0, "host_ns_max": 0}
+    replayed(tmp_path / "all", handmade.row(**none))
+    assert communication(tmp_path / "all") == "Communication: 5 calls of CUDA graphs, which have no time of their own"
+    replayed(tmp_path / "some", handmade.row(**none), handmade.row(host_ns=7000, host_ns_max=7000))
+    said = tprof("summary", tmp_path / "some").stdout
+    assert "Communication: 7.00 us per rank on the host" in said
+    assert "(not in it: 5 calls of CUDA graphs, which have no time of their own)" in said
 
 
 def test_the_figures_of_a_part_are_no_share_of_the_run(job):

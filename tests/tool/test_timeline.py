@@ -8,7 +8,7 @@ import os
 import pytest
 from generator import causes, rank_files
 from generator.simulate import Collective, union
-from lib import tool
+from lib import handmade, tool
 from lib.timeline import Merged, merged, name_of, ns
 from lib.tool import tprof
 
@@ -288,4 +288,48 @@ def test_a_copy_for_others_keeps_what_viewers_show(fsdp, tmp_path):
     assert public.of("LANE") == fsdp.trace.of("LANE")
     assert [len(ends) for ends in public.arrows("collective").values()] == [
         len(ends) for ends in fsdp.trace.arrows("collective").values()
+    ]
+
+
+def rank_of_copies(folder, drawn: int, timed: dict[str, int]) -> None:
+    """Writes a rank whose ledger has so many timed copies of each bucket, all by one function. The first are
+    H2D, and `drawn` of these have a line of their call. All have a device time."""
+    copy = {"name": "cudaMemcpyAsync", "cat": "H2D"}
+    rows = [
+        handmade.row(bucket=bucket, name="cudaMemcpyAsync", dtype="byte", comm=None, device=0, calls=n, device_timed=n)
+        for bucket, n in timed.items()
+    ]
+    lines = []
+    for i in range(sum(timed.values())):
+        if i < drawn:
+            lines.append(handmade.event(**copy, ts=10 + 100 * i, args={"bytes": 2048, "device": 0}))
+        times = {"device": 0, "call_tid": 7, "queued": 20}
+        lines.append({"cat": "DEVICE", "name": "cudaMemcpyAsync", "ph": "X", "pid": 0, "tid": 1 << 23,
+                      "ts": 30 + 100 * i, "dur": 5, "args": times})  # fmt: skip
+    folder.mkdir()
+    text = handmade.array(handmade.header(world_size=1), *lines, handmade.ledger(*rows), handmade.footer())
+    (folder / "rank-00000.json").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("timed", "drawn", "name"),
+    [
+        ({"H2D": 3, "D2D": 4}, 3, "D2D"),
+        ({"H2D": 5}, 3, "H2D"),  # of some no line was written
+        ({"H2D": 5, "D2D": 2}, 3, "cudaMemcpyAsync"),  # either could be meant
+        ({"H2D": 3, "D2D": 2, "D2H": 1}, 3, "cudaMemcpyAsync"),
+    ],
+)
+def test_copies_without_a_line_have_no_arrow_and_a_name_if_the_ledger_leaves_one(tmp_path, timed, drawn, name):
+    rank_of_copies(tmp_path / "job", drawn, timed)
+    trace = merge(tmp_path / "job", tmp_path / "m.json")
+    times = sorted(trace.of("DEVICE"), key=lambda time: time["ts"])
+    assert [time["name"] for time in times] == ["H2D 2 KiB"] * drawn + [name] * (sum(timed.values()) - drawn)
+    assert all((time["name"] == "cudaMemcpyAsync") == ("op" not in time["args"]) for time in times)
+    arrows = trace.arrows("to the device")
+    assert len(arrows) == drawn
+    assert_within_slices(trace, list(itertools.chain(*arrows.values())))
+    # Again, from the merged trace.
+    assert [t["name"] for t in merge(tmp_path / "m.json", tmp_path / "n.json").of("DEVICE")] == [
+        t["name"] for t in trace.of("DEVICE")
     ]

@@ -6,6 +6,7 @@
 #include "analysis_traces.h"
 #include "budget/compare.h"
 #include "budget/file.h"
+#include "budget/readings.h"
 #include "catch2.h"
 #include "read/error.h"
 
@@ -314,6 +315,50 @@ TEST_CASE("steps are made of the found ones", "[budget]") {
   CHECK(found_in_step(found, {.steps = 12, .micro_batches = 1}) == 0);
   found.whole_steps = true;
   CHECK(found_in_step(found, {.steps = 0, .micro_batches = 3}) == 1);
+}
+
+namespace {
+
+// What `against` says of 40 found steps: `first` and `second` by turns, which reduce the
+// gradients and then gather so many parameters. Empty: nothing to ask.
+std::string asked_of(double first, double second) {
+  const auto measure = [&](std::uint64_t n) {
+    const auto figures = [](double reduced, double gathered) {
+      Figures all = {{key(Bucket::ALLREDUCE), {reduced, reduced * 6848 * 4, reduced * 6848}}};
+      if (gathered != 0) all[key(Bucket::ALLGATHER)] = {1, gathered * 4, gathered};
+      return all;
+    };
+    Measured m{.from = Measured::From::lines, .found = 40};
+    const bool alike = first == second;
+    m.may_be_micro_batches = n == 1;
+    m.may_be_steps = n > 1;
+    m.left_out = n == 1 && !alike ? 19 : 0;
+    m.steps = 40 / n - m.left_out;
+    const double k = static_cast<double>(n);
+    m.groups = {{{0, 1}, figures(k, n == 1 ? first : k / 2 * (first + second))}};
+    return m;
+  };
+  try {
+    Model model = toy(Way::zero2);
+    model.accumulate = Accumulate::every;
+    against(model, measure);
+  } catch (const read::BadInput& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("what is within the budget by twos is asked for, and not blamed", "[budget]") {
+  const std::string asked = asked_of(0, 6848);
+  CAPTURE(asked);
+  CHECK(has(asked, "whether the 40 that were found are steps or micro-batches"));
+  CHECK(has(asked, "if 2 make a step, all is"));
+  CHECK(has(asked, "--micro-batches 2"));
+  CHECK(has(asked, "--steps 40"));
+  CHECK(asked_of(0, 6000).empty());     // nor by twos
+  CHECK(asked_of(6848, 6848).empty());  // each is within
 }
 
 TEST_CASE("a budget that was written says the same when it is read", "[budget]") {

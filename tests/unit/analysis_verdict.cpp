@@ -20,7 +20,8 @@ struct Ranks {
   explicit Ranks(std::vector<std::int64_t> late_ns) : processes(late_ns.size()) {
     for (std::size_t i = 0; i < late_ns.size(); ++i) {
       processes[i].header.rank = static_cast<std::int64_t>(i);
-      lateness.ranks.push_back({.rank = &processes[i], .last = 3, .sum_ns = late_ns[i]});
+      lateness.ranks.push_back(
+          {.rank = &processes[i], .last = 3, .sum_ns = late_ns[i], .waited_ns = late_ns[i]});
       job.ranks.push_back(static_cast<std::int64_t>(i));
     }
     lateness.span_ns = 1000;
@@ -88,6 +89,14 @@ TEST_CASE("a healthy job's verdict says what is known, and no more") {
             "a step, or a micro-batch of one, takes 5.00 ms on average."));
   ranks.said.communicators[0].verdict = diagnose::Verdict::same_of_those_seen;
   CHECK(has(ranks.verdict({}).text, "as far as they were seen"));
+}
+
+TEST_CASE("a path at the beginning of the verdict keeps its letters") {
+  Ranks ranks({0, 0});
+  auto damaged = finding(Kind::unreadable, Severity::error);
+  damaged.text = {diagnose::Say::unreadable,
+                  {{"reason", "s/corr/rank-00001.json: byte 3: not JSON"}}};
+  CHECK(ranks.verdict({damaged}).text == "s/corr/rank-00001.json: byte 3: not JSON.");
 }
 
 TEST_CASE("of a job that runs it is said how far its ranks are") {
