@@ -90,3 +90,19 @@ TEST_CASE("a sample counts if its launch was through before the next one") {
     CHECK(!mark.sample);
   }
 }
+
+TEST_CASE("a launch behind a thousand others waits for room") {
+  Feed feed;
+  std::uint64_t now = 10'000'000'000;
+  const auto launch = [&](std::uint64_t takes) {
+    feed.begins(now, false);
+    feed.launches(false);
+    feed.launched(now += takes, true);
+    return feed.waited_ns();
+  };
+  feed.marked(now);
+  for (int i = 0; i < 1000; ++i) REQUIRE(launch(4 * kUs) == 0);
+  CHECK(launch(8 * kUs) == 8 * kUs);
+  feed.answered(true, now);
+  CHECK(launch(8 * kUs) == 0);
+}
