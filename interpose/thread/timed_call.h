@@ -9,7 +9,8 @@ namespace tprof {
 
 namespace timing {
 
-// Calls of one ledger row that have one time together. Most often it is one call.
+// Calls of one ledger row that have one time together. Most often it is one call. `mixed`: calls of
+// several rows, as a group may have; the key is that of the first, and no row gets their time.
 struct Calls {
   LedgerKey::Words key;
   std::uint64_t calls;
@@ -18,6 +19,7 @@ struct Calls {
   std::uint64_t host_ns;  // when that call began
   std::uint32_t tid;      // the thread that made it
   bool computes = false;  // a graph, or a copy in a stream that computes
+  bool mixed = false;
 };
 
 }  // namespace timing
