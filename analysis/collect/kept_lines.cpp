@@ -52,11 +52,13 @@ void KeptLines::add(Kind kind, const read::Event& e) {
   read::Event shape = e;
   shape.ts_ns = shape.dur_ns = 0;
   shape.seq = 0;
+  shape.group = e.group == 0 ? 0 : 1;
   begin(kind, calls_.number_of(shape, hash_of(e.name, e.comm.value_or(-1), signed_of(e.bytes),
                                               e.thread, e.site)));
   put_change(call_.ts_ns, e.ts_ns);
   put_signed(e.dur_ns);
   put_change(call_.seq, signed_of(e.seq));
+  if (e.group != 0) put_change(call_.group, e.group);
 }
 
 void KeptLines::add(const read::DeviceTime& t) {
@@ -119,6 +121,7 @@ void KeptLines::show(const Wanting& to) const {
         e.ts_ns = change(call.ts_ns);
         e.dur_ns = take_signed();
         e.seq = static_cast<std::uint64_t>(change(call.seq));
+        if (e.group != 0) e.group = change(call.group);
         show_each(to.all,
                   kind == Kind::call     ? &Collector::call
                   : kind == Kind::launch ? &Collector::launch

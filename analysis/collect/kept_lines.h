@@ -45,6 +45,7 @@ class KeptLines {
   struct Before {
     std::int64_t ts_ns = 0;
     std::int64_t seq = 0;
+    std::int64_t group = 0;  // of the last that was in one
   };
   void begin(Kind kind, std::size_t number);
   void put(std::uint64_t n);

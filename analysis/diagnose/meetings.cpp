@@ -10,6 +10,7 @@
 
 #include "collect/waiting.h"
 #include "diagnose/agreement.h"
+#include "interpose/format/record.h"
 #include "read/error.h"
 #include "read/parallel.h"
 #include "read/window_files.h"
@@ -48,6 +49,12 @@ bool is_collective(Bucket bucket) {
 }
 
 constexpr std::string_view kDeviceTime = R"({"cat":"DEVICE",)";
+
+// Messages have numbers of their own. Of a group of several kinds only the sum is known.
+bool collective(const text::Kept& function) {
+  static const text::Kept kOthers[] = {"ncclSend", "ncclRecv", kGroupName};
+  return std::ranges::find(kOthers, function) == std::end(kOthers);
+}
 
 bool counts_device_time(const read::Process& p) {
   return std::ranges::any_of(read::rows_of(p), [](const read::Row& row) {
@@ -114,7 +121,7 @@ class Meetings::Arrivals : public collect::Collector {
 
   bool wants_times() const override { return to_.on_device_; }
   void device_time(const read::DeviceTime& t) override {
-    if (!t.comm || !t.seq || *t.seq % to_.stride_ != 0) return;
+    if (!t.comm || !t.seq || *t.seq % to_.stride_ != 0 || !collective(t.name)) return;
     Place* place = place_on(*t.comm);
     if (place == nullptr) return;
     const Number number{*t.comm, static_cast<std::int64_t>(*t.seq)};

@@ -1,5 +1,6 @@
 #include "export/call_names.h"
 
+#include "interpose/format/record.h"
 #include "text/text.h"
 
 namespace tprof::trace_export {
@@ -62,6 +63,7 @@ std::string size_for_name(std::uint64_t bytes) {
 
 CallNames::Name CallNames::of(std::string_view function, Bucket bucket,
                               std::optional<std::uint64_t> bytes) {
+  if (function == kGroupName) return {"Group", {}};
   const std::string_view what = is_copy(bucket)               ? title_of(bucket)
                                 : function.starts_with(kNccl) ? function.substr(kNccl.size())
                                                               : function;

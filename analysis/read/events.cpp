@@ -69,6 +69,7 @@ std::optional<Event> event_of(const object& top, const object& args, std::string
   if (e.numbered) e.seq = count(args, "seq");
   e.count = count(args, "count");
   e.peer = optional_integer(args, "peer");
+  e.group = optional_integer(args, "group").value_or(0);
   e.reduce = text_or_empty(args, "reduce");
   return e;
 }

@@ -16,6 +16,10 @@ std::span<const Words> words_of_causes() {
        "[{from} to {to} shorter]",
        "compare clocks, power and temperature with those of the others (nvidia-smi -q -d "
        "PERFORMANCE,CLOCK); if these are alike, there is more to compute"},
+      {Say::exchanges_more,
+       "in all-to-alls {one?it sends and receives|they send and receive} {times} times as many "
+       "bytes "
+       "as the others: look at how tokens or rows are shared out among the ranks"},
       {Say::slow_input,
        "{who}[, all of host {host},]{stage?, one stage of the pipeline,|} {one?begins its|begin "
        "their} "

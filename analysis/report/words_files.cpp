@@ -75,9 +75,8 @@ std::span<const Words> words_of_files() {
        "were on their way at a time than there is room for",
        "time fewer of them: TPROF_TIMING=events:16 takes one of 16"},
       {Say::untimed_mixed,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): with calls "
-       "of other kinds in one "
-       "group or batch they have one time"},
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time of {calls?its|their} "
+       "own ({why}): they are in one group or batch with calls of other kinds or sizes"},
       {Say::untimed_in_progress,
        "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): NCCL was "
        "still enqueueing them when "

@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "interpose/format/record.h"
+
 namespace tprof::stats {
 namespace {
 
@@ -65,7 +67,7 @@ struct Candidates : collect::Collector {
   }
 
   void device_time(const read::DeviceTime& t) override {
-    if (t.launch || !t.chosen) return;
+    if (t.launch || !t.chosen || t.name == kGroupName) return;
     see(device, {.rank = &rank_,
                  .time_ns = t.dur_ns,
                  .ts_ns = t.ts_ns - t.queued_ns,

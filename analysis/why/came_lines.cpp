@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "interpose/format/record.h"
+
 namespace tprof::why {
 
 CameLines::Lines::Lines(const read::Process& rank, const LastCame* last_came) {
@@ -17,10 +19,12 @@ void CameLines::device_time(const read::DeviceTime& t) {
   came.reset();
   if (t.launch || !t.comm) return;
   if (!lines_) lines_ = std::make_unique<Lines>(rank_, last_came_);
+  static const text::Kept kGroup(kGroupName);
+  static constexpr Bucket kOfGroup = Bucket::OTHER_COLL;  // it may have calls of several
   const auto known =
       std::ranges::find(lines_->buckets, t.name, &decltype(lines_->buckets)::value_type::first);
-  if (known == lines_->buckets.end()) return;
-  bucket = &known->second;
+  if (known == lines_->buckets.end() && t.name != kGroup) return;
+  bucket = t.name == kGroup ? &kOfGroup : &known->second;
   if (lines_->came) came = lines_->came->of(t);
 }
 

@@ -18,36 +18,93 @@ class Ends : public collect::Collector {
   Ends(const read::Process& rank, std::uint64_t stride) : Collector(rank), stride_(stride) {}
 
   void call(const read::Event& e) override {
+    if (e.unfinished || e.captured || e.failed) return;
+    if (e.group != 0) return in_group(e);
     if (ours(e)) calls_.call(e);
   }
   bool wants_times() const override { return true; }
   void device_time(const read::DeviceTime& t) override {
-    // Calls of a group that share one time may wait for several ranks.
-    if (t.calls == 1 && t.comm && (t.name == "ncclSend" || t.name == "ncclRecv")) calls_.time(t);
+    if (!t.comm || what_timed(t) == TimeOf::other) return;
+    if (t.calls == 1) calls_.time(t);
+    if (times_.size() >= kRoom) return;
+    times_[{t.ts_ns - t.queued_ns, t.thread}] = {t.ts_ns, t.ts_ns + t.dur_ns, t.calls};
   }
-  void end() override { calls_.finish(); }
+  void end() override {
+    calls_.finish();
+    for (const Waiting& w : waiting_) {
+      const auto group = times_.find(w.group);
+      if (group != times_.end() && !w.others) ++group->second.own;
+    }
+    for (const Waiting& w : waiting_) {
+      const auto group = times_.find(w.group);
+      if (group == times_.end() || !w.others || w.end.seq % stride_ != 0) continue;
+      const Time& t = group->second;
+      add(w.end, w.group.first, t, t.calls == 1 ? 0 : t.calls - std::min(t.calls, t.own));
+    }
+    waiting_ = {};
+    times_ = {};
+  }
   void state(team::Archive& archive) override { archive(ends); }
 
   std::vector<MessageEnd> ends{};
 
  private:
-  bool ours(const read::Event& e) const {
+  // A group's time is known by when its first call on the stream began, and on which thread.
+  using Begun = std::pair<std::int64_t, std::int64_t>;
+  struct Waiting {
+    Begun group;
+    MessageEnd end;
+    bool others;
+  };
+  struct Time {
+    std::int64_t from_ns;
+    std::int64_t to_ns;
+    std::uint64_t calls;
+    std::uint64_t own = 0;  // of them, for which nobody else has to come
+  };
+
+  static bool is_message(const read::Event& e) {
     return e.bucket == Bucket::P2P && (e.name == "ncclSend" || e.name == "ncclRecv") &&
-           e.numbered && e.comm && e.peer && e.bytes != 0 && e.seq % stride_ == 0;
+           e.numbered && e.comm && e.peer;
+  }
+  bool ours(const read::Event& e) const {
+    return is_message(e) && e.bytes != 0 && e.seq % stride_ == 0;
+  }
+  void in_group(const read::Event& e) {
+    auto& [group, begun] = groups_[e.thread];
+    if (std::exchange(group, e.group) != e.group) begun.clear();
+    const auto first = begun.try_emplace(e.stream.value_or(-1), e.ts_ns).first->second;
+    if (!is_message(e) || waiting_.size() >= kRoom) return;
+    const read::Comm* comm = read::comm_of(rank_, *e.comm);
+    const bool to_itself = comm != nullptr && comm->known() && comm->rank == *e.peer;
+    // Nobody else has to come for a message to oneself, or of no bytes.
+    waiting_.push_back({{first, e.thread}, end_of(e), !to_itself && e.bytes != 0});
+  }
+  static MessageEnd end_of(const read::Event& e) {
+    return {.comm = *e.comm,
+            .peer = *e.peer,
+            .seq = e.seq,
+            .size_class = static_cast<std::uint8_t>(std::bit_width(e.bytes | 1) - 1),
+            .sends = e.name == "ncclSend"};
+  }
+  void add(MessageEnd end, std::int64_t called_ns, const Time& t, std::uint64_t of_group) {
+    if (ends.size() >= kRoom) return;
+    end.called_ns = called_ns;
+    end.from_ns = t.from_ns;
+    end.to_ns = t.to_ns;
+    end.of_group = of_group;
+    ends.push_back(end);
   }
   void add(const read::Event& e, const read::DeviceTime* t) {
-    if (t == nullptr || ends.size() >= kRoom) return;
-    ends.push_back({.comm = *e.comm,
-                    .peer = *e.peer,
-                    .seq = e.seq,
-                    .called_ns = t->ts_ns - t->queued_ns,
-                    .from_ns = t->ts_ns,
-                    .to_ns = t->ts_ns + t->dur_ns,
-                    .size_class = static_cast<std::uint8_t>(std::bit_width(e.bytes) - 1),
-                    .sends = e.name == "ncclSend"});
+    if (t == nullptr) return;
+    add(end_of(e), t->ts_ns - t->queued_ns, {t->ts_ns, t->ts_ns + t->dur_ns, 1}, 0);
   }
 
   std::uint64_t stride_;
+  std::vector<Waiting> waiting_;
+  std::map<Begun, Time> times_;
+  // By thread, its last group, and when that began on each stream.
+  std::map<std::int64_t, std::pair<std::int64_t, std::map<std::int64_t, std::int64_t>>> groups_;
   stats::TimedCalls calls_{[this](const read::Event& e, const read::DeviceTime* t) { add(e, t); }};
 };
 

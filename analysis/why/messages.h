@@ -9,10 +9,25 @@
 
 #include "collect/passes.h"
 #include "diagnose/host_clocks.h"
+#include "interpose/format/record.h"
+#include "read/events.h"
 
 namespace tprof::why {
 
-// A send or receive that was timed alone. Its times are those of its rank.
+// What a line of a device time is the time of. `group`: of all of a group's calls on a stream.
+enum class TimeOf : std::uint8_t { send, receive, group, other };
+inline TimeOf what_timed(const read::DeviceTime& t) {
+  static const text::Kept kSend("ncclSend");
+  static const text::Kept kReceive("ncclRecv");
+  static const text::Kept kGroup(kGroupName);
+  if (t.name == kGroup) return TimeOf::group;
+  const bool sends = t.name == kSend;
+  if (!sends && t.name != kReceive) return TimeOf::other;
+  if (t.calls > 1) return TimeOf::group;
+  return sends ? TimeOf::send : TimeOf::receive;
+}
+
+// A send or receive. Its times are those of its rank: its own, or those of its group.
 struct MessageEnd {
   std::int64_t comm = 0;
   std::int64_t peer = 0;
@@ -20,6 +35,7 @@ struct MessageEnd {
   std::int64_t called_ns = 0;
   std::int64_t from_ns = 0;
   std::int64_t to_ns = 0;
+  std::uint64_t of_group = 0;  // so many calls of its group wait for others; 0: timed alone
   std::uint8_t size_class = 0;
   bool sends = false;
 };

@@ -30,7 +30,7 @@ RankLines::RankLines(const read::Process& rank, std::vector<Step> steps, RankFac
 
 bool RankLines::room() {
   too_many_ = too_many_ || collectives_.size() + shards_.size() + copies_.size() + waits_.size() +
-                                   computes_.size() + unsure_.size() >=
+                                   computes_.size() + unsure_.size() + called_.size() >=
                                kMostLines;
   return !too_many_;
 }
@@ -41,8 +41,9 @@ void RankLines::call(const read::Event& e) {
     shards_.push_back({e.comm.value_or(0), e.seq, e.count, e.bytes});
   }
   if (e.bucket == Bucket::P2P && !steps_.empty() && e.ts_ns >= steps_.front().from_ns) {
-    ++facts_.messages;
+    stage_messages_.take(rank_, e);
   }
+  if (takes_time(e)) called_.push_back(e.ts_ns);
   if (blocks(e))
     copies_.push_back({{e.ts_ns, e.ts_ns + e.dur_ns}, e.bucket == Bucket::H2D, e.bytes});
 }
@@ -85,8 +86,12 @@ void RankLines::thread(const read::ThreadName& t) {
 }
 
 void RankLines::end() {
+  stage_messages_.end();
+  facts_.messages = stage_messages_.of_stages();
+  facts_.exchanged = stage_messages_.exchanged();
   if (!too_many_ && !computes_.empty()) {
     put_in_steps();
+    leave_out_untimed();
     Spans communicates;
     Spans waits;
     for (const Collective& c : collectives_) {
@@ -114,6 +119,7 @@ void RankLines::end() {
   shards_ = std::vector<Shard>();
   copies_ = std::vector<Copy>();
   waits_ = std::vector<std::pair<std::int64_t, std::int64_t>>();
+  called_ = std::vector<std::int64_t>();
   computes_ = Spans();
   unsure_ = Spans();
 }
@@ -158,7 +164,7 @@ void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
     const std::int64_t from = s.on_device.from_ns;
     const std::int64_t to = s.on_device.to_ns;
     const auto in = [&](Cover& cover) { return cover(from, to); };
-    if (to <= from || in(followed)*10 < (to - from) * 9) continue;
+    if (s.untimed || to <= from || in(followed)*10 < (to - from) * 9) continue;
     // Not every window ends with a line. In a step between two of them nothing is seen to run.
     const std::int64_t unknown = in(unsure);
     const bool runs = in(computing) + in(communicating) > 0;

@@ -10,6 +10,7 @@
 #include "collect/lines.h"
 #include "why/came_lines.h"
 #include "why/spans.h"
+#include "why/stage_messages.h"
 #include "why/times.h"
 
 namespace tprof::why {
@@ -23,6 +24,7 @@ class RankLines : public collect::Collector {
     Cell* cell;
     bool counts;
     Span on_device{};
+    bool untimed = false;  // it is not known when its calls ran
   };
   // `steps`: the rank's own, ascending.
   RankLines(const read::Process& rank, std::vector<Step> steps, RankFacts& facts,
@@ -71,7 +73,9 @@ class RankLines : public collect::Collector {
     std::uint64_t bytes;
   };
   bool room();
+  bool takes_time(const read::Event& e) const;
   void put_in_steps();
+  void leave_out_untimed();
   void fill_cells(const Spans& communicates, const Spans& waits);
   void find_unmet();
   void find_inputs();
@@ -93,12 +97,14 @@ class RankLines : public collect::Collector {
   // By when a call was made: for how long threads had waited for the device, since the one before.
   std::vector<std::pair<std::int64_t, std::int64_t>> waits_;
   std::int64_t last_called_ns_ = INT64_MIN;
+  std::vector<std::int64_t> called_;  // when calls of NCCL were
   Spans computes_;
   Spans unsure_;
   Spans followed_;  // windows
   bool window_ended_ = false;
   std::set<std::int64_t> backward_;  // autograd's threads
   bool too_many_ = false;
+  StageMessages stage_messages_;
 };
 
 }  // namespace tprof::why

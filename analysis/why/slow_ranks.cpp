@@ -6,7 +6,10 @@
 // than all. Each part of that time is looked at by itself: batches of unlike length don't hide that
 // a rank's input always comes late. If a slow rank had as much of that part as the others, a step
 // would take as long as the longest own time then.
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -25,6 +28,7 @@ using diagnose::Kind;
 using diagnose::Ns;
 using diagnose::Percent;
 using diagnose::Processes;
+using diagnose::Say;
 
 constexpr double kShownPercent = 0.1;  // the last digit that is printed
 
@@ -208,6 +212,26 @@ std::vector<Places> stages(const Evidence& e) {
   return all;
 }
 
+// More to compute may come from others: an expert to whom most tokens go.
+void tell_exchanged(const Evidence& e, const Places& slow, diagnose::Finding& f) {
+  constexpr double kMore = 1.5;
+  std::vector<double> others;
+  double least = std::numeric_limits<double>::max();
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+    const auto bytes = static_cast<double>(e.times.facts[r].exchanged);
+    if (std::ranges::binary_search(slow, r)) {
+      least = std::min(least, bytes);
+    } else {
+      others.push_back(bytes);
+    }
+  }
+  const double usual = median(std::move(others));
+  if (usual == 0 || least < kMore * usual) return;
+  f.evidence.push_back(
+      {Say::exchanges_more,
+       {{"one", slow.size() == 1}, {"times", fmt::format("{:.1f}", least / usual)}}});
+}
+
 void tell(const Evidence& e, const Ranks& ranks, const Saving& saving, Findings& found) {
   const bool few = ranks.steps.size() == 2;  // too few for a doubt
   if (saving.ns < kLeastShare * e.step_ns || (!few && saving.ns <= saving.doubt)) return;
@@ -249,6 +273,7 @@ void tell(const Evidence& e, const Ranks& ranks, const Saving& saving, Findings&
            {"stage", ranks.stage},
            {"host", host.empty() ? std::optional<std::string>() : host}});
   f.cost = cost_of(e, saving.ns, saving.doubt);
+  if (ranks.part == Part::compute) tell_exchanged(e, ranks.slow, f);
   if (!ranks.steps.empty()) f.steps = {step(ranks.steps.front()), step(ranks.steps.back())};
 }
 

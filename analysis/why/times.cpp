@@ -171,7 +171,7 @@ void want_times(collect::Passes& passes, const steps::Found& found, const LastCa
         if (times.counted().empty()) {
           times.why =
               "there is no step in which the devices of all ranks were followed "
-              "(TPROF_TIMING=events, and lines of all ranks)";
+              "(TPROF_TIMING=events for all calls, and lines of all ranks)";
         }
       });
 }

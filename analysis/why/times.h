@@ -82,7 +82,8 @@ struct RankFacts {
   std::int64_t late_gather_ns = 0;
   std::int64_t host_late_gather_ns = 0;  // where the host had only just called: not in these two
   std::uint64_t reducing_passes = 0;     // backward passes that reduce gradients
-  std::uint64_t messages = 0;            // sends and receives from the first step on
+  std::uint64_t messages = 0;            // to and from neighbours, from the first step on
+  std::uint64_t exchanged = 0;           // bytes of messages in all-to-alls, likewise
   Behind behind;
 };
 

@@ -136,6 +136,8 @@ class Finder {
     // A small one may be on its way before its receiver comes: then its sender did not wait.
     const bool waited = got <= at(m.sender, m.sent->to_ns);
     found_.last_came->add(m, sent, waited ? got : sent);
+    // A group's time is not that of one of its messages.
+    if (m.sent->of_group != 0 || m.received->of_group != 0) return;
     const read::Comm& comm = m.sender->comms.at(m.sent->comm);
     Sums& sum = sums_of(std::string(comm.id), Bucket::P2P, m.sent->size_class);
     sum.add(std::max<std::int64_t>(end - std::max(sent, got), 0));
@@ -215,10 +217,10 @@ void LastCame::add(const Meeting& m, std::int64_t at_ns) {
 }
 
 void LastCame::add(const Message& m, std::int64_t sender_ns, std::int64_t receiver_ns) {
-  messages_[m.sender].push_back(
-      {m.sent->called_ns, true, m.sent->size_class, on_clock(*m.sender, receiver_ns)});
-  messages_[m.receiver].push_back(
-      {m.received->called_ns, false, m.sent->size_class, on_clock(*m.receiver, sender_ns)});
+  messages_[m.sender].push_back({m.sent->called_ns, true, m.sent->size_class, m.sent->of_group,
+                                 on_clock(*m.sender, receiver_ns)});
+  messages_[m.receiver].push_back({m.received->called_ns, false, m.sent->size_class,
+                                   m.received->of_group, on_clock(*m.receiver, sender_ns)});
 }
 
 void LastCame::all_are_added() {
@@ -282,13 +284,27 @@ std::optional<Came> LastCameTo::message(std::int64_t called_ns, bool sends) cons
   return Came{end->came_ns, end->size_class};
 }
 
+std::optional<Came> LastCameTo::group(const read::DeviceTime& t) const {
+  if (messages_ == nullptr) return std::nullopt;
+  const std::int64_t called_ns = t.ts_ns - t.queued_ns;
+  std::uint64_t known = 0;
+  std::uint64_t all = 0;
+  Came last{t.ts_ns, Came::kSeveral};
+  for (auto end = std::ranges::lower_bound(*messages_, called_ns, {}, &LastCame::End::called_ns);
+       end != messages_->end() && end->called_ns == called_ns; ++end) {
+    ++known;
+    all = end->of_group;
+    last.at_ns = std::max(last.at_ns, end->came_ns);
+  }
+  return known != 0 && known == all ? std::optional(last) : std::nullopt;
+}
+
 std::optional<Came> LastCameTo::of(const read::DeviceTime& t) {
   if (!t.comm || !t.seq) return std::nullopt;
-  static const text::Kept kSend("ncclSend");
-  static const text::Kept kReceive("ncclRecv");
-  const bool sends = t.name == kSend;
-  if (sends || t.name == kReceive) return message(t.ts_ns - t.queued_ns, sends);
-  return collective(*t.comm, *t.seq);
+  const TimeOf what = what_timed(t);
+  if (what == TimeOf::group) return group(t);
+  if (what == TimeOf::other) return collective(*t.comm, *t.seq);
+  return message(t.ts_ns - t.queued_ns, what == TimeOf::send);
 }
 
 void want_transfers(collect::Passes& passes, Transfers& to) {

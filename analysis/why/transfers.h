@@ -40,8 +40,10 @@ struct Transfer {
   std::map<const read::Process*, CameLast> last{};
 };
 
-// When the last rank came to a collective, or the other one to a message.
+// When the last rank came to a collective, the other one to a message, or the last other one to
+// the messages of a group.
 struct Came {
+  static constexpr std::int64_t kSeveral = -2;  // a group's messages may have any
   std::int64_t at_ns = 0;  // on the clock of the rank that asks, relative to its base
   std::int64_t size_class = 0;
 };
@@ -69,7 +71,8 @@ class LastCame {
     std::int64_t called_ns;
     bool sends;
     std::uint8_t size_class;
-    std::int64_t came_ns;  // the other one, on the clock of this
+    std::uint64_t of_group;  // as in MessageEnd
+    std::int64_t came_ns;    // the other one, on the clock of this
   };
   friend class LastCameTo;
   std::int64_t on_clock(const read::Process& rank, std::int64_t at_ns) const;
@@ -89,6 +92,7 @@ class LastCameTo {
  private:
   std::optional<Came> collective(std::int64_t comm, std::uint64_t seq);
   std::optional<Came> message(std::int64_t called_ns, bool sends) const;
+  std::optional<Came> group(const read::DeviceTime& t) const;
   std::int64_t on_axis(std::int64_t ts_ns) const;
 
   const LastCame& all_;

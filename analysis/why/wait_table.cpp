@@ -37,7 +37,7 @@ class SpentLines : public collect::Collector {
   bool wants_times() const override { return true; }
   void device_time(const read::DeviceTime& t) override {
     const std::optional<Came>& came = came_.came;
-    if (!came || kinds_.size() >= kMostKinds) return;
+    if (!came || came->size_class == Came::kSeveral || kinds_.size() >= kMostKinds) return;
     const std::int64_t wait = std::clamp<std::int64_t>(came->at_ns - t.ts_ns, 0, t.dur_ns);
     const Spent spent{1, wait, t.dur_ns - wait};
     Kind& kind = kinds_[{*t.comm, *came_.bucket, came->size_class}];

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "interpose/exposure/busy.h"
-#include "interpose/exposure/waits.h"
 
 namespace tprof {
 
@@ -64,8 +63,7 @@ void stop_timing(Thread& t, const Record& r, LedgerKey::Words key, bool ok, std:
   if (r.captured) return;
   if (!ok) return timing::drop(timed);
   const std::uint32_t tid = t.area->tid.load(std::memory_order_relaxed);
-  const std::uint64_t waited = timed.held != nullptr ? timing::take_waits() : 0;
-  const timing::Calls of{key, parts, r.count, r.seq, r.start_ns, tid, timed.computes, waited};
+  const timing::Calls of{key, parts, r.count, r.seq, r.start_ns, tid, timed.computes};
   timing::stop(timed, stream_of(r), of, r.result != 0);
 }
 

@@ -77,6 +77,8 @@ struct Record {
 // Lanes of devices' streams, above every thread's and every range's: this + the stream's number.
 inline constexpr std::uint32_t kDeviceLane = 1U << 23;
 inline constexpr std::string_view kDeviceCategory = "DEVICE";
+// The name of the time that calls of several rows of the ledger have together, in a group.
+inline constexpr std::string_view kGroupName = "ncclGroupEnd";
 // Lanes of what devices computed, above those of their streams: this + the device's ordinal.
 inline constexpr std::uint32_t kBusyLane = 3U << 22;
 inline constexpr std::string_view kBusyCategory = "BUSY";
@@ -106,6 +108,7 @@ inline void set_flags(Record& r, bool captured, bool in_place, bool sync, HostMe
 
 // kMetaDevice: start and duration are the device's, on the host's clock; `seq`, `comm`, `stream`
 // and `bucket` are the call's. This sets the fields for the call's function, count and thread:
+// kMetaGroup is the function of several calls of a group that are of several rows of the ledger.
 inline void set_timed_call(Record& r, std::uint8_t function, std::uint64_t calls,
                            std::uint64_t host_ns, std::uint32_t tid) {
   r.dtype = function;

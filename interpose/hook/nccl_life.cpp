@@ -83,7 +83,7 @@ ncclResult_t end_group(Thread& t, const void* real_address, bool simulated, F&& 
   const std::uint64_t start = tprof::now_ns();
   const ncclResult_t result = real();
   const std::uint64_t dur = tprof::now_ns() - start;
-  times.stop(result);
+  times.stop(t, result);
   if (accepted(result)) comms::add_children_of(t.group, result == ncclSuccess, real_address);
   tprof::group_ended(t, start, dur, result, simulated);
   return result;

@@ -16,11 +16,15 @@ inline void device_lane_line(Text& out, const View& view, std::uint32_t stream) 
   out << "\"}},\n";
 }
 
+inline std::string_view timed_name(const View& view, std::uint8_t function) {
+  if (function == kMetaLaunch) return kLaunchName;
+  return function == kMetaGroup ? kGroupName : view.function_name(function);
+}
+
 // The category comes first, so that no reader takes it for a call: the call has a line of its own.
 inline void device_line(Text& out, const View& view, const Record& r, std::uint32_t stream) {
   const bool launch = r.dtype == kMetaLaunch;
-  out << "{\"cat\":\"" << kDeviceCategory << "\",\"name\":\""
-      << (launch ? kLaunchName : view.function_name(r.dtype))
+  out << "{\"cat\":\"" << kDeviceCategory << "\",\"name\":\"" << timed_name(view, r.dtype)
       << "\",\"ph\":\"X\",\"pid\":" << view.head().line_pid << ",\"tid\":" << kDeviceLane + stream
       << ",\"ts\":";
   timestamp(out, view, r.start_ns) << ",\"dur\":";

@@ -9,7 +9,8 @@ namespace tprof {
 
 namespace timing {
 
-// Calls of one ledger row that have one time together. Most often it is one call.
+// Calls of one ledger row that have one time together. Most often it is one call. `mixed`: calls of
+// several rows, as a group may have; the key is that of the first, and no row gets their time.
 struct Calls {
   LedgerKey::Words key;
   std::uint64_t calls;
@@ -18,7 +19,8 @@ struct Calls {
   std::uint64_t host_ns;        // when that call began
   std::uint32_t tid;            // the thread that made it
   bool computes = false;        // a graph, or a copy in a stream that computes
-  std::uint64_t waited_ns = 0;  // by threads for the device, since the last call that was timed
+  std::uint64_t waited_ns = 0;  // for devices, since the last call that was timed: set by stop()
+  bool mixed = false;           // a group of several kinds of calls
 };
 
 }  // namespace timing

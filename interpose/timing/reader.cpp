@@ -131,7 +131,7 @@ class Reading {
     }
     results::add(pair.of, pair.stream, start_ns, ns);
     const auto key = std::bit_cast<LedgerKey>(pair.of.key);
-    if (pair.computes || key.function == kMetaLaunch) return;
+    if (pair.computes || pair.of.mixed || key.function == kMetaLaunch) return;
     if (start_ns == 0) return results::lose(ExposureLost::no_clock, pair.of.calls);
     exposure_.call({pair.stream_id, pair.pool, start_ns, start_ns + ns, pair.of.key, pair.of.calls,
                     is_copy(key.bucket)});

@@ -5,6 +5,7 @@
 
 #include "interpose/thread/ring.h"
 #include "interpose/thread/transaction.h"
+#include "interpose/timing/mode.h"
 
 namespace tprof::timing::results {
 namespace {
@@ -31,12 +32,16 @@ bool begin() {
 }
 
 void add(const Calls& of, CUstream stream, std::uint64_t start_ns, std::uint64_t ns) {
+  if (of.mixed) timing::lose(TimingLost::mixed, of);  // none of them has a time of its own
+  if (of.mixed && start_ns == 0) return;
   Transaction transaction(g_own);
-  LedgerValues& v = transaction.values(timed(of.key));
-  v.calls += of.calls;
-  v.count += of.count;
-  v.host_ns += ns;
-  v.host_ns_max = std::max(v.host_ns_max, ns / of.calls);
+  if (!of.mixed) {
+    LedgerValues& v = transaction.values(timed(of.key));
+    v.calls += of.calls;
+    v.count += of.count;
+    v.host_ns += ns;
+    v.host_ns_max = std::max(v.host_ns_max, ns / of.calls);
+  }
   if (start_ns == 0) return;
   close_record(transaction, kMetaDevice, [&](Record& r) {
     const auto key = std::bit_cast<LedgerKey>(of.key);
@@ -46,7 +51,8 @@ void add(const Calls& of, CUstream stream, std::uint64_t start_ns, std::uint64_t
     r.seq = of.seq;
     set_comm(r, key.function == kMetaLaunch ? key.graph : key.comm);
     r.bucket = key.bucket;
-    set_timed_call(r, key.function, of.calls, of.host_ns, of.tid);
+    const std::uint8_t function = of.mixed ? std::uint8_t{kMetaGroup} : key.function;
+    set_timed_call(r, function, of.calls, of.host_ns, of.tid);
     set_waited(r, of.waited_ns);
   });
 }

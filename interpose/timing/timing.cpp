@@ -6,6 +6,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/hash.h"
+#include "interpose/exposure/waits.h"
 #include "interpose/session/session.h"
 #include "interpose/timing/mode.h"
 #include "interpose/timing/own_thread.h"
@@ -99,7 +100,11 @@ TimedCall start(CUstream stream, std::uint64_t number) {
 
 void stop(const TimedCall& timed, CUstream stream, const Calls& of, bool in_progress) {
   const Mode& m = mode();
-  if (timed.held != nullptr) return m.stop(timed, of, in_progress);
+  if (timed.held != nullptr) {
+    Calls calls = of;
+    calls.waited_ns = take_waits();
+    return m.stop(timed, calls, in_progress);
+  }
   m.pass_by(stream, of);
   if (timed.lost && window_open() && m.wanted()) lose(timed.why, of);
 }

@@ -1,6 +1,6 @@
-// All-gathers of one rank in groups, all on one stream.
+// All-gathers of one rank in groups, all on one stream, of one size or of several.
 //
-// grouped groups calls
+// grouped groups calls [uneven]
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
@@ -18,20 +18,23 @@
 int main(int argc, char** argv) {
   const int groups = argc > 1 ? std::atoi(argv[1]) : 1;
   const int calls = argc > 2 ? std::atoi(argv[2]) : 2;
+  const bool uneven = argc > 3;
   constexpr size_t kCount = 1024;
+  const size_t most = kCount << calls;
   ncclUniqueId id;
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
   void *send = nullptr, *receive = nullptr;
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  CHECK(cudaMalloc(&send, kCount * sizeof(float)));
-  CHECK(cudaMalloc(&receive, kCount * sizeof(float)));
+  CHECK(cudaMalloc(&send, most * sizeof(float)));
+  CHECK(cudaMalloc(&receive, most * sizeof(float)));
   CHECK(ncclGetUniqueId(&id));
   CHECK(ncclCommInitRank(&comm, 1, id, 0));
   for (int i = 0; i < groups; ++i) {
     CHECK(ncclGroupStart());
     for (int n = 0; n < calls; ++n) {
-      CHECK(ncclAllGather(send, receive, kCount, ncclFloat, comm, stream));
+      const size_t count = uneven ? kCount << n : kCount;
+      CHECK(ncclAllGather(send, receive, count, ncclFloat, comm, stream));
     }
     CHECK(ncclGroupEnd());
   }

@@ -21,7 +21,7 @@ RANKS = 2
 def traced(command, folder, code=0, **settings):
     schedule = folder / "schedule"
     schedule.mkdir(parents=True)
-    run = start(command, folder, STANDIN_SCHEDULE=str(schedule), TPROF_TIMING="cupti", **settings)
+    run = start(command, folder, **{"STANDIN_SCHEDULE": str(schedule), "TPROF_TIMING": "cupti", **settings})
     assert run.code == code, run.stderr
     return run
 
@@ -110,6 +110,33 @@ def test_the_calls_of_a_group_have_the_one_time_of_their_kernel(tmp_path):
     lines = device_lines(file)
     assert [line["args"]["calls"] for line in lines] == [4, 4, 4]
     assert sorted(round(line["dur"] * 1000) for line in lines) == sorted(expected)
+
+
+@pytest.mark.parametrize("timing", ["cupti", "events"])
+def test_calls_of_several_sizes_in_a_group_have_one_time_that_is_no_rows(timing, tmp_path):
+    run = traced([BUILD / "grouped", "3", "4", "uneven"], tmp_path, STANDIN_LATENCY_US="3000", TPROF_TIMING=timing)
+    (file,) = run.ranks()
+    expected = sorted(ran(tmp_path, file)["ncclAllGather"])
+    assert len(expected) == 3
+    rows = file.ledger_rows()
+    assert [(row["calls"], row["device_timed"]) for row in rows] == [(3, 0)] * 4
+    assert file.footer["timing_lost"] == {"mixed": 12}
+    lines = sorted(device_lines(file), key=lambda line: line["ts"])
+    assert [(line["name"], line["args"]["calls"]) for line in lines] == [("ncclGroupEnd", 4)] * 3
+    first = [e for e in file.events if e["cat"] == "ALLGATHER" and e["args"]["seq"] % 4 == 0]
+    for line, call, (began, ended) in zip(lines, first, expected, strict=True):
+        assert line["args"]["seq"] == call["args"]["seq"]
+        assert line["ts"] - line["args"]["queued"] == pytest.approx(call["ts"], abs=0.001)
+        # One event is before the group, another one behind it.
+        error_ns = 2_000
+        assert line["ts"] * 1000 < began + error_ns and (line["ts"] + line["dur"]) * 1000 > ended - error_ns
+        if timing == "cupti":
+            assert line["dur"] * 1000 == pytest.approx(ended - began, abs=1)
+    merged = tmp_path / "merged.json"
+    assert tprof("merge", run.traces, "-o", merged).returncode == 0
+    shown = [line for line in json.loads(merged.read_text()) if line.get("cat") == "DEVICE"]
+    assert [(line["name"], line["args"]["op"]) for line in shown] == [("Group", "ncclGroupEnd")] * 3
+    assert all(not list(SCHEMA.iter_errors(line)) for line in shown)
 
 
 @pytest.mark.parametrize("how", ["linked", "dlsym"])

@@ -89,7 +89,7 @@ def timed_ones(calls, files):
         base = file.header["monotonic_ns"]
         rest = list(of_rank)
         for line in file.lines:
-            if line.get("cat") != "DEVICE" or line["name"] == "cudaGraphLaunch":
+            if line.get("cat") != "DEVICE" or line["name"] in ("cudaGraphLaunch", "ncclGroupEnd"):
                 continue
             began = base + line["ts"] * 1000
             ended = began + line["dur"] * 1000
@@ -98,6 +98,31 @@ def timed_ones(calls, files):
             rest.remove(nearest)
             chosen[name_of(nearest)].append(nearest)
     return chosen
+
+
+def wrong_groups(file, calls):
+    """Returns what is wrong of the times that calls of several functions or sizes have together."""
+    base = file.header["monotonic_ns"]
+    rest = [call for call in calls if call.work.calls > 1]
+    wrong = []
+    for line in file.lines:
+        if line.get("cat") != "DEVICE" or line["name"] != "ncclGroupEnd":
+            continue
+        began = base + line["ts"] * 1000
+        ended = began + line["dur"] * 1000
+        alike = [call for call in rest if call.work.calls == line["args"]["calls"]]
+        if not alike:
+            wrong.append(f"a group of {line['args']['calls']} calls ran nowhere")
+            continue
+        nearest = min(alike, key=lambda call: abs(call.work.began - began) + abs(call.work.ended - ended))
+        rest.remove(nearest)
+        margin = SHARE * nearest.took + EACH_NS + nearest.host_ns
+        if abs(ended - began - nearest.took) > margin or abs(ended - nearest.work.ended) > margin:
+            wrong.append(f"a group took {ms(nearest.took)} until {nearest.work.ended}, printed {ms(ended - began)} until {ended}")
+    left = [call for call in rest if len(call.names) > 1]
+    if left and not sampled([file]) and set(file.footer["timing_lost"]) == {"mixed"}:
+        wrong.append(f"{len(left)} groups have no time")
+    return wrong
 
 
 def differences(run, schedule, may_be_unknown=()):
@@ -111,6 +136,8 @@ def differences(run, schedule, may_be_unknown=()):
         if lost != without:
             wrong.append(f"{without} calls without device time, {lost} with a reason")
     of_ranks = truths(schedule, files)
+    for file, of_rank in zip(files, of_ranks, strict=True):
+        wrong += wrong_groups(file, of_rank)
     timed = timed_ones(of_ranks, files)
     without_pair = few_without_pair(files, of_ranks)
     for name, calls in by_name(of_ranks).items():

@@ -109,3 +109,52 @@ def test_steps_of_a_schedules_windows_have_parts_and_those_between_have_not(torc
     assert 6 <= step["counted"] <= 12, step
     # loops.py does nothing but train, on a device that takes longer than its host.
     assert parts["idle_ns"] < 0.5 * parts["length_ns"], step
+
+
+KERNEL_NS = 300_000  # as CLOCKS says
+
+
+def experts(folder, ranks, *arguments, **env):
+    """Returns the report of experts.py, whose tokens go by groups of sends and receives of several sizes."""
+    run = launch.start(
+        launch.torchrun("experts.py", ranks, arguments), folder, NVTX_INJECTION64_PATH=str(LIBTPROF),
+        **CLOCKS | {"TPROF_TIMING": "events"} | env,
+    )  # fmt: skip
+    assert run.code == 0, run.stderr
+    return told("report", run.traces)[1]
+
+
+@pytest.mark.parametrize(("ranks", "hot"), [(2, 1), (4, 2)])
+def test_an_expert_that_gets_most_tokens(ranks, hot, torch, tmp_path):
+    """It computes ten times as long as the others, which stand in the group of receives meanwhile."""
+    layers, kernels, times = 2, 4, 10
+    report = experts(
+        tmp_path, ranks, "--hot", str(hot), "--layers", layers, "--kernels", kernels, "--times", times
+    )
+    blaming = [(f["kind"], f["ranks"]) for f in report["findings"] if f.get("cost")]
+    assert blaming[0] == ("slow_gpu", str(hot)), report["findings"]
+    [slow] = [f for f in report["findings"] if f["kind"] == "slow_gpu"]
+    more = layers * kernels * (times - 1) * KERNEL_NS
+    assert slow["cost"]["ns_per_step"] == pytest.approx(more, rel=0.2)
+    # Each rank sends half of its tokens and what is left to the hot one, and as many come back.
+    tokens, cold = 256, 256 // (2 * ranks)
+    of_hot = tokens + ranks * (tokens - cold * (ranks - 1))
+    [evidence] = slow["evidence"]
+    assert f" {of_hot / (tokens + ranks * cold):.1f} times as many bytes " in evidence
+    # What the others wait for it is no idle time, which would be their hosts' fault.
+    step = report["step"]
+    assert step["parts"]["waiting_ns"] > 0.8 * more * (ranks - 1) / ranks
+    assert step["parts"]["unmet_ns"] < 0.02 * step["mean_ns"]
+    assert not {"idle_devices", "uneven_ranks"} & {kind for kind, _ in blaming}
+
+
+def test_experts_with_as_many_tokens_each(torch, tmp_path):
+    report = experts(tmp_path, 2, "--layers", "2", "--kernels", "20")
+    assert not [f for f in report["findings"] if f["kind"] in ("slow_gpu", "uneven_ranks")]
+
+
+def test_where_not_all_calls_are_timed_nothing_is_idle(torch, tmp_path):
+    """What was not timed would be time in which the devices do nothing, and the fault of their hosts."""
+    report = experts(tmp_path, 2, "--kernels", "20", TPROF_TIMING="events:4")
+    assert report["step"]["parts"] is None and "for all calls" in report["step"]["parts_why"]
+    assert not [f for f in report["findings"] if f["kind"] in ("idle_devices", "slow_cpu", "uneven_ranks")]

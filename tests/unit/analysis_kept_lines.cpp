@@ -98,6 +98,7 @@ TEST_CASE("what was kept is shown again: every field, in the order of the lines"
     if (i % 13 == 0) e.peer = i % 2;
     if (i % 17 == 0) e.chosen = false;
     if (i % 19 == 0) e.stream = std::nullopt;
+    if (i % 6 < 2) e.group = i / 6 + 1;
     both.show(i % 50 == 7   ? &Collector::launch
               : i % 50 == 8 ? &Collector::last_call
                             : &Collector::call,

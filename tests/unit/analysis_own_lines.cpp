@@ -52,9 +52,15 @@ TEST_CASE("a line of the library gives what its fields say, whatever stood in th
   CHECK(e.dtype == "float32");
   CHECK(e.reduce == "avg");
   CHECK(e.stream == 3);
+  CHECK(e.group == 2);
   CHECK(e.site == 9);
   CHECK_FALSE(e.device);
+  REQUIRE(own.call(with(kCall, "\"group\":2,", ""), e));
+  CHECK(e.group == 0);
+  REQUIRE(own.call(kCall, e));
+  CHECK(e.group == 2);
   REQUIRE(own.call(kCopy, e));
+  CHECK(e.group == 0);
   CHECK(e.name == "cudaMemcpyAsync");
   CHECK(e.dtype == "byte");
   CHECK(e.count == 408);
