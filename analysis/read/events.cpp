@@ -68,6 +68,7 @@ std::optional<Event> event_of(const object& top, const object& args, std::string
   e.numbered = e.comm && find(args, "seq");
   if (e.numbered) e.seq = count(args, "seq");
   e.count = count(args, "count");
+  e.grouped = static_cast<bool>(find(args, "group"));
   e.peer = optional_integer(args, "peer");
   e.reduce = text_or_empty(args, "reduce");
   return e;

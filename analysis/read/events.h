@@ -36,6 +36,7 @@ struct Event {
   text::Kept reduce{};                     // empty: none
   std::int64_t site = 0;                   // 0: not known
   std::optional<std::int64_t> stream = 0;  // 0: the default stream, nullopt: not known
+  bool grouped = false;                    // in a group, whose End enqueued it
   bool chosen = true;                      // by the filters of the command line
 
   bool collective() const { return numbered && bucket != Bucket::P2P; }

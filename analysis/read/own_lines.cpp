@@ -167,7 +167,8 @@ void collective_args(Pieces& line, Event& e) {
   if (line.next_is(R"(,"peer":)")) e.peer = line.number();
   if (line.next_is(R"(,"reduce":")")) e.reduce = line.name();
   if (line.next_is(R"(,"stream":)")) e.stream = line.number();
-  if (line.next_is(R"(,"group":)")) line.number();
+  e.grouped = line.next_is(R"(,"group":)");
+  if (e.grouped) line.number();
   line.next_is(R"(,"in_place":true)");
 }
 
