@@ -68,6 +68,9 @@ class Top {
     const auto running = std::ranges::count_if(shown_.ranks, &live::Rank::runs);
     text += fmt::format("{}: {} of {} run", text::printable(look_.job->label), running,
                         diagnose::counted(shown_.ranks.size(), "rank"));
+    if (const auto quiet = live::quiet_ns(shown_.ranks)) {
+      text += fmt::format(", no call for {}", diagnose::duration(*quiet));
+    }
     const auto unseen = std::ranges::count_if(
         shown_.ranks, [](const live::Rank& rank) { return rank.process->snapshot; });
     if (unseen != 0) text += fmt::format(", of {} only snapshots are in sight", unseen);

@@ -134,7 +134,8 @@ bool complete(const job::Job& job, const Findings& findings) {
   });
   // Ranks that are all there can still have done different things.
   return known && std::ranges::none_of(findings, [](const Finding& f) {
-           return (f.severity == Severity::error && f.kind != Kind::mismatch) ||
+           return (f.severity == Severity::error && f.kind != Kind::mismatch &&
+                   f.kind != Kind::group_order) ||
                   (f.severity == Severity::warning && f.kind == Kind::not_closed);
          });
 }

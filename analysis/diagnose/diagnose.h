@@ -32,8 +32,8 @@ void want(collect::Passes& passes, const Options& options, Diagnosed& to);
 // Reads them, if the options say so.
 Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Options& options);
 
-// True if every process closed or was recovered, and no finding is an error (mismatches aside) or
-// says that a process was killed at work.
+// True if every process closed or was recovered, and no finding is an error (what ranks did
+// differently aside) or says that a process was killed at work.
 bool complete(const job::Job& job, const Findings& findings);
 
 }  // namespace tprof::diagnose

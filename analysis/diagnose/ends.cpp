@@ -39,30 +39,28 @@ bool has_unfinished(const Process& p) {
                              [](const read::Row& row) { return row.amounts.unfinished != 0; });
 }
 
-// Returns for how long none of these has made a call, by the clocks of their hosts; nullopt: not
-// known.
-std::optional<std::int64_t> quiet_ns(const Processes& running, const collect::Lines& lines) {
-  std::map<std::string_view, std::pair<std::int64_t, std::int64_t>> of_host;  // last call, and now
-  for (const Process* p : running) {
-    const auto* calls = lines.of<collect::LastCalls>(p);
-    if (calls == nullptr) return std::nullopt;
-    const auto idle_since = idle_since_ns(*p, lines);
-    if (!idle_since && calls->open.empty()) return std::nullopt;
-    std::int64_t last = idle_since.value_or(INT64_MIN);
-    for (const read::Event& e : calls->open) {
-      last = std::max(last, p->header.base_time_ns + e.ts_ns);
+// Returns the last collective that one of these called; nullopt if no line tells. Where all got
+// equally far, all of its communicator came to it.
+std::optional<Fact> last_collective(const Processes& who, const Case& c) {
+  std::optional<Fact> last;
+  std::int64_t last_ns = INT64_MIN;
+  for (const Process* p : who) {
+    const auto* calls = c.lines.of<collect::LastCalls>(p);
+    if (calls == nullptr) continue;
+    for (const auto& [number, e] : calls->last_collective) {
+      const auto comm = p->comms.find(number);
+      const std::int64_t called = p->header.base_time_ns + e.ts_ns;
+      if (comm == p->comms.end() || !comm->second.known() || called <= last_ns) continue;
+      last_ns = called;
+      last = Fact{Say::open_call,
+                  {{"function", e.name},
+                   {"collective", e.seq},
+                   {"peer", std::nullopt},
+                   {"number", std::nullopt},
+                   {"communicator", comm->second.id}}};
     }
-    auto& [last_of_host, now] =
-        of_host.try_emplace(p->header.boot_id, INT64_MIN, INT64_MIN).first->second;
-    last_of_host = std::max(last_of_host, last);
-    now = std::max(now, end_ns(*p));
   }
-  std::optional<std::int64_t> least;
-  for (const auto& [host, times] : of_host) {
-    const std::int64_t quiet = times.second - times.first;
-    least = std::min(least.value_or(quiet), quiet);
-  }
-  return least;
+  return last;
 }
 
 // Processes that run make calls all the time, so how far they are is told only where they stand.
@@ -76,7 +74,10 @@ void running(const Case& c, Findings& found) {
                     {"made", std::nullopt},
                     {"most", std::nullopt},
                     {"communicator", std::nullopt},
-                    {"stuck_after", std::nullopt}});
+                    {"stuck_after", std::nullopt},
+                    {"last", std::nullopt},
+                    {"pid", std::nullopt},
+                    {"host", std::nullopt}});
   const auto quiet = quiet_ns(who, c.lines);
   if (!quiet || *quiet <= kStandingNs) return;
   set(f.text, {"quiet", Ns{*quiet}});
@@ -90,7 +91,16 @@ void running(const Case& c, Findings& found) {
     set(f.text, {"made", apart->least});
     set(f.text, {"most", apart->most});
     set(f.text, {"communicator", comm.id});
-    break;
+    return;
+  }
+  const bool inside_calls = std::ranges::any_of(
+      who, [&](const Process* p) { return !c.lines.of<collect::LastCalls>(p)->open.empty(); });
+  if (*quiet < c.options.stuck_after_ns || inside_calls || !c.job.missing.empty()) return;
+  // A long checkpoint looks alike, so this is no error.
+  if (const auto last = last_collective(who, c)) {
+    set(f.text, {"last", *last});
+    set(f.text, {"pid", who[0]->header.pid});
+    set(f.text, {"host", who[0]->header.host});
   }
 }
 
@@ -142,8 +152,22 @@ void not_closed(const Case& c, Findings& found) {
   for (const Process* p : ended(End::recovered)) {
     (!has_unfinished(*p) && (idle || p->comms.empty()) ? well : killed).push_back(p);
   }
-  say(well, Kind::not_closed, Severity::note, {{"idle", true}});
-  say(killed, Kind::not_closed, Severity::warning, {{"idle", false}});
+  const auto ended_quiet = [&](const Processes& who, bool were_idle) {
+    const Processes ranks = select(who, [](const Process& p) { return !p.comms.empty(); });
+    const auto quiet = ranks.empty() ? std::nullopt : quiet_ns(ranks, c.lines);
+    const bool stood = were_idle && quiet && *quiet > kStandingNs;
+    std::int64_t since = INT64_MIN;
+    for (const Process* p : ranks)
+      since = std::max(since, idle_since_ns(*p, c.lines).value_or(since));
+    return Values{
+        {"idle", were_idle},
+        {"ask", were_idle && !ranks.empty()},
+        {"quiet", stood ? std::optional(Ns{*quiet}) : std::nullopt},
+        {"since", stood ? std::optional(Time{since}) : std::nullopt},
+        {"last", stood && c.job.missing.empty() ? last_collective(ranks, c) : std::nullopt}};
+  };
+  say(well, Kind::not_closed, Severity::note, ended_quiet(well, true));
+  say(killed, Kind::not_closed, Severity::warning, ended_quiet(killed, false));
   say(ended(End::partial), Kind::partial, Severity::error);
   Processes gone;
   Processes short_files;
@@ -178,6 +202,36 @@ std::optional<std::int64_t> idle_since_ns(const Process& p, const collect::Lines
   const auto* calls = lines.of<collect::LastCalls>(&p);
   if (calls == nullptr || !calls->knows_last()) return std::nullopt;
   return p.header.base_time_ns + calls->last->ts_ns + calls->last->dur_ns;
+}
+
+std::optional<std::int64_t> quiet_ns(const Processes& processes, const collect::Lines& lines) {
+  // Others are quiet behind the end of the first of them, which they may wait for.
+  const bool run =
+      std::ranges::any_of(processes, [](const Process* p) { return p->end == End::running; });
+  struct Times {
+    std::int64_t last_call = INT64_MIN;
+    std::optional<std::int64_t> until{};
+  };
+  std::map<std::string_view, Times> of_host;
+  for (const Process* p : processes) {
+    const auto* calls = lines.of<collect::LastCalls>(p);
+    if (calls == nullptr) return std::nullopt;
+    const auto idle_since = idle_since_ns(*p, lines);
+    if (!idle_since && calls->open.empty()) return std::nullopt;
+    auto& [last, until] = of_host[p->header.boot_id];
+    last = std::max(last, idle_since.value_or(INT64_MIN));
+    for (const read::Event& e : calls->open) {
+      last = std::max(last, p->header.base_time_ns + e.ts_ns);
+    }
+    const std::int64_t end = end_ns(*p);
+    until = run ? std::max(until.value_or(end), end) : std::min(until.value_or(end), end);
+  }
+  std::optional<std::int64_t> least;
+  for (const auto& [host, times] : of_host) {
+    const std::int64_t quiet = *times.until - times.last_call;
+    least = std::min(least.value_or(quiet), quiet);
+  }
+  return least;
 }
 
 // A host has one clock. Between hosts, the first collective of a communicator bounds the

@@ -21,6 +21,10 @@ std::int64_t end_ns(const read::Process& process);
 std::optional<std::int64_t> idle_since_ns(const read::Process& process,
                                           const collect::Lines& lines);
 
+// For how long none of these has made a call by now, or had when the first of them ended, by the
+// clocks of their hosts; nullopt if unknown.
+std::optional<std::int64_t> quiet_ns(const Processes& processes, const collect::Lines& lines);
+
 // The most by which the clocks of two processes may differ. Nullopt if unknown: then their times
 // can't be compared.
 std::optional<std::int64_t> clock_doubt_ns(const read::Process& a, const read::Process& b,

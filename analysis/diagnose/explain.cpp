@@ -23,9 +23,14 @@ struct Relation {
 };
 
 // Applied in this order. A hang or a stop explains the calls and processes that ended with it, and
-// a mismatch explains a hang or a stop.
+// a mismatch explains a hang or a stop. Where the order of calls is wrong, that is why nobody goes
+// on.
 constexpr Relation kRelations[] = {
     {Kind::missing_rank, Kind::missing_member},  // the world size already told which
+    {Kind::group_order, Kind::hang, true},
+    {Kind::group_order, Kind::stopped, true},
+    {Kind::group_order, Kind::not_closed},
+    {Kind::group_order, Kind::unfinished},
     {Kind::hang, Kind::not_closed},
     {Kind::hang, Kind::unfinished},
     {Kind::stopped, Kind::not_closed},
@@ -67,6 +72,9 @@ void apply(const Relation& relation, Findings& findings) {
 
 // Ranks that fall silent within this time of each other are not told apart.
 constexpr std::int64_t kSilentNs = 50'000'000;
+// Of ranks that had made no call for so long, who was heard of last tells nothing of what ended
+// them.
+constexpr std::int64_t kSilentBeforeNs = 3'000'000'000;
 constexpr std::size_t kMaxEarliest = 64;  // the earliest, which all are compared with
 
 // Returns the processes for which no other is known to have ended before.
@@ -119,7 +127,7 @@ Fact who_ended_first(const Processes& closed, const Processes& killed, const Pro
 
 // Adds which rank fell silent first, and returns it, for ranks of one host that were all killed at
 // about the same time. It says no more than what was seen. Null: none did.
-const Process* add_who_fell_silent(Processes killed, Finding& about) {
+const Process* add_who_fell_silent(Processes killed, const collect::Lines& lines, Finding& about) {
   if (killed.size() < 2) return nullptr;
   std::ranges::stable_sort(killed, {}, [](const Process* p) { return end_ns(*p); });
   const Process& first = *killed[0];
@@ -127,6 +135,9 @@ const Process* add_who_fell_silent(Processes killed, Finding& about) {
   const bool one_host = std::ranges::all_of(
       killed, [&](const Process* p) { return p->header.boot_id == first.header.boot_id; });
   if (!one_host || longer < kSilentNs) return nullptr;
+  // Signals came in some order to ranks that had long made no call.
+  const auto quiet = quiet_ns(killed, lines);
+  if (quiet && *quiet > kSilentBeforeNs) return nullptr;
   about.evidence.insert(
       about.evidence.begin(),
       {Say::fell_silent, {{"who", &first}, {"at", Time{end_ns(first)}}, {"longer", Ns{longer}}}});
@@ -212,7 +223,7 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
     (lived ? others : unknown).push_back(p);
   }
   if (others.empty() && closed.empty()) {
-    lead_with_all_killed(killed, add_who_fell_silent(killed, *about), *about);
+    lead_with_all_killed(killed, add_who_fell_silent(killed, c.lines, *about), *about);
   }
   if (first.empty() || (others.empty() && (closed.empty() || killed.empty()))) return;
   const Processes& who = closed.empty() ? killed : closed;
@@ -240,10 +251,21 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
   std::rotate(findings.begin(), about, about + 1);
 }
 
+// Where it is known what holds a running job up, nothing else that it may do is.
+void leave_out_what_it_may_do(Findings& findings) {
+  const bool known = std::ranges::any_of(findings, [](const Finding& f) {
+    return f.kind == Kind::hang || f.kind == Kind::group_order || f.kind == Kind::mismatch;
+  });
+  const auto running = std::ranges::find(findings, Kind::running, &Finding::kind);
+  if (!known || running == findings.end()) return;
+  for (const char* name : {"last", "pid", "host"}) set(running->text, {name, std::nullopt});
+}
+
 }  // namespace
 
 void explain(const Case& c, Findings& findings) {
   for (const Relation& relation : kRelations) apply(relation, findings);
+  leave_out_what_it_may_do(findings);
   // A summary says how each trace ends, and no more.
   if (c.options.asked == kCheck) lead_with_who_ended_first(c, findings);
 }

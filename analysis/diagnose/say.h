@@ -17,6 +17,7 @@ namespace tprof::diagnose {
   X(stood_still) X(stopped_there) X(wait_for_each_other) X(waits_in) X(waits_for) X(same_order)   \
   X(returned_to) X(nobody_missing) X(look_at_network) X(lines_tell_how_long) X(in_no_call)        \
   X(did_not_close) X(end_unknown) X(unknown_after) X(nothing_known) X(hosts_view)                 \
+  X(called_then) X(order_circle) X(not_through) X(no_call_since)                               \
   X(closed_first) X(killed_first) X(first_unknown) X(killed_together) X(fell_silent)              \
   /* mismatches */                                                                                \
   X(issued) X(issued_others) X(did_not_call) X(counted_calls) X(same_calls) X(differ_too)         \

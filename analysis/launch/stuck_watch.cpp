@@ -27,7 +27,10 @@ void watch(const std::string& command, std::chrono::nanoseconds stuck_after,
            [](const diagnose::Finding& f) {
              fmt::print(stderr, "{}", report::to_text(f, report::Detail::full));
            },
-       .wanted = [](const diagnose::Finding& f) { return f.kind == diagnose::Kind::hang; },
+       .wanted =
+           [](const diagnose::Finding& f) {
+             return f.kind == diagnose::Kind::hang || f.kind == diagnose::Kind::group_order;
+           },
        .is_ours = [ours](const live::Target& t) { return live::descends_from(t.pid, ours); }},
       signals.before());
   while (dog.look_until_over(signals, dog.often_enough()) &&

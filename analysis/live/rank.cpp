@@ -22,17 +22,29 @@ std::int64_t as_of_ns(const Process& p) {
 void add_open_calls(const Trace& trace, const std::map<const Process*, Rank*>& ranks) {
   Trace rest{{trace.source.file, 0, trace.source.rest}, trace.processes, false};
   for (Process& p : rest.processes) p.offset = 0;
-  read::read_lines(rest, {.event = [&](const Process& owner, const read::Event& e) {
-                     if (!e.unfinished) return;
-                     const auto shown = ranks.find(&trace.processes[owner.lane]);
-                     if (shown == ranks.end()) return;
-                     Rank& rank = *shown->second;
-                     OpenCall call{e.name, e.bucket, "", std::nullopt, rank.as_of_ns - e.ts_ns};
-                     const auto comm = e.comm ? owner.comms.find(*e.comm) : owner.comms.end();
-                     if (comm != owner.comms.end()) call.communicator = comm->second.id;
-                     if (e.collective()) call.seq = e.seq;
-                     rank.open.push_back(std::move(call));
-                   }});
+  const auto rank_of = [&](const Process& owner) {
+    const auto shown = ranks.find(&trace.processes[owner.lane]);
+    return shown == ranks.end() ? nullptr : shown->second;
+  };
+  const auto see_last = [](Rank* rank, const read::Event& e) {
+    if (rank == nullptr) return;
+    const std::int64_t at = rank->process->header.base_time_ns + e.ts_ns + e.dur_ns;
+    rank->last_call_ns = std::max(rank->last_call_ns.value_or(at), at);
+  };
+  read::read_lines(
+      rest,
+      {.event =
+           [&](const Process& owner, const read::Event& e) {
+             Rank* rank = rank_of(owner);
+             see_last(rank, e);
+             if (rank == nullptr || !e.unfinished) return;
+             OpenCall call{e.name, e.bucket, "", std::nullopt, rank->as_of_ns - e.ts_ns};
+             const auto comm = e.comm ? owner.comms.find(*e.comm) : owner.comms.end();
+             if (comm != owner.comms.end()) call.communicator = comm->second.id;
+             if (e.collective()) call.seq = e.seq;
+             rank->open.push_back(std::move(call));
+           },
+       .last = [&](const Process& owner, const read::Event& e) { see_last(rank_of(owner), e); }});
 }
 
 // The time at which each rank's last process began.
@@ -108,6 +120,29 @@ std::vector<Rank> ranks_of(const read::Traces& traces,
   }
   for (Rank& rank : ranks) std::ranges::sort(rank.open, std::ranges::greater{}, &OpenCall::age_ns);
   return ranks;
+}
+
+std::optional<std::int64_t> quiet_ns(const std::vector<Rank>& ranks) {
+  // Hosts that wait for their devices make no call for a moment in a healthy job too.
+  constexpr std::int64_t kStandingNs = 3'000'000'000;
+  struct Times {
+    std::int64_t last_call = INT64_MIN;
+    std::int64_t now = INT64_MIN;
+  };
+  std::map<std::string_view, Times> of_host;  // each by its own clock
+  for (const Rank& rank : ranks) {
+    if (!rank.runs() || read::is_child(*rank.process)) continue;
+    if (!rank.last_call_ns) return std::nullopt;
+    Times& times = of_host[rank.process->header.boot_id];
+    times.last_call = std::max(times.last_call, *rank.last_call_ns);
+    times.now = std::max(times.now, rank.process->header.base_time_ns + rank.as_of_ns);
+  }
+  std::optional<std::int64_t> least;
+  for (const auto& [host, times] : of_host) {
+    const std::int64_t quiet = times.now - times.last_call;
+    least = std::min(least.value_or(quiet), quiet);
+  }
+  return least && *least > kStandingNs ? least : std::nullopt;
 }
 
 bool over(const read::Traces& traces, const std::vector<const Process*>& processes) {

@@ -36,7 +36,10 @@ struct Rank {
   const read::Process* process = nullptr;
   stats::Buckets buckets{};
   read::Amounts all{};
-  std::int64_t as_of_ns = 0;     // on the process's own axis
+  std::int64_t as_of_ns = 0;  // on the process's own axis
+  // When its last call ended, or an open one began, on CLOCK_REALTIME; nullopt if that is not
+  // known.
+  std::optional<std::int64_t> last_call_ns{};
   std::vector<OpenCall> open{};  // the oldest first; only of a running process in sight
   std::optional<Step> step{};
 
@@ -52,6 +55,9 @@ struct Rank {
 // Returns all of them, in the order of `processes`. Whoever follows the files sets the steps.
 std::vector<Rank> ranks_of(const read::Traces& traces,
                            const std::vector<const read::Process*>& processes);
+
+// For how long none of those that run has made a call; nullopt: not known, or not for long.
+std::optional<std::int64_t> quiet_ns(const std::vector<Rank>& ranks);
 
 // True if nothing more is to come of these. Every process has closed, was followed by another one
 // of its rank, or is gone together with the process that could start it again.

@@ -15,7 +15,8 @@ namespace {
 // for a while in a job that has just begun or is about to end: ranks that are not there yet, files
 // that are not whole.
 bool is_certain(diagnose::Kind kind) {
-  return kind == diagnose::Kind::hang || kind == diagnose::Kind::mismatch;
+  using diagnose::Kind;
+  return kind == Kind::hang || kind == Kind::group_order || kind == Kind::mismatch;
 }
 
 std::chrono::nanoseconds cpu_time() {

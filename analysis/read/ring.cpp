@@ -14,6 +14,8 @@
 namespace tprof::read {
 namespace {
 
+constexpr std::uint64_t kNewest = 16;  // of a thread's records, the last of which may be no calls
+
 // Copies the committed state. Retries if the writer of a live process replaced it meanwhile.
 std::unique_ptr<Progress> committed_progress(const RingFile& ring) {
   auto progress = std::make_unique<Progress>();
@@ -198,11 +200,10 @@ Replay replay(const RingFile& ring, const std::filesystem::path& rank_file, Want
   Text text;
   Sums sums;
   drain.open_calls(text, *progress, !result.running);
-  if (lines) {
-    auto last = std::make_unique<LastCalls>();
-    last->add_threads(view);
-    last->lines(text, view, progress->tid);
-  }
+  // Who looks at the counts again and again is told when the last call was, and no more.
+  auto last = std::make_unique<LastCalls>();
+  last->add_threads(view, lines ? UINT64_MAX : kNewest);
+  last->lines(text, view, progress->tid);
   ledger_line(text, view, sums, result.running ? now_ns() : last_ns(view), progress->epoch,
               result.running ? "interval" : "close", !result.running);
   drain.communicators(text);

@@ -26,16 +26,23 @@ std::string made(const diagnose::Diagnosed& said, const std::string& who) {
   std::uint64_t collectives = 0;
   std::uint64_t sends = 0;
   std::uint64_t receives = 0;
+  std::uint64_t communicators = 0;
   bool all_seen = true;
   for (const diagnose::CommunicatorVerdict& c : said.communicators) {
     collectives = read::saturated_sum(collectives, c.collectives);
+    communicators += c.collectives != 0 ? 1 : 0;
     sends = read::saturated_sum(sends, c.sends);
     receives = read::saturated_sum(receives, c.receives);
     all_seen = all_seen && c.verdict == diagnose::Verdict::same;
   }
   if (collectives != 0) {
-    return fmt::format("{} did the same {}{}", who, diagnose::counted(collectives, "collective"),
-                       all_seen ? "" : ", as far as they were seen");
+    const std::string all = diagnose::counted(collectives, "collective");
+    // Not every rank is in each of several communicators.
+    const std::string same = communicators == 1
+                                 ? "did the same " + all
+                                 : fmt::format("agreed on {} of {}", all,
+                                               diagnose::counted(communicators, "communicator"));
+    return fmt::format("{} {}{}", who, same, all_seen ? "" : ", as far as they were seen");
   }
   if (sends == 0 && receives == 0) return who + " made no collectives";
   return fmt::format("{} made {} and {}, and no collectives", who, diagnose::counted(sends, "send"),
@@ -55,6 +62,16 @@ std::string who_fell_silent(const Finding& f) {
                      diagnose::duration(std::get<diagnose::Ns>(value("longer")).n));
 }
 
+// ", and made no call in the last 57.2 s"; empty: they did, or it is not known.
+std::string quiet_of(const Finding& f) {
+  const auto quiet = std::ranges::find(f.text.values, "quiet", &diagnose::Named::name);
+  const auto* ns =
+      quiet == f.text.values.end() ? nullptr : std::get_if<diagnose::Ns>(&quiet->value.is);
+  return ns == nullptr
+             ? ""
+             : fmt::format(", and made no call in the last {}", diagnose::duration(ns->n));
+}
+
 // Nothing shows that ranks which did not close were at work; but that all is well, nothing shows
 // either. Children of ranks are often ended like this. Empty: all closed.
 std::string not_closed(const Finding* f, const diagnose::Diagnosed& said) {
@@ -65,9 +82,10 @@ std::string not_closed(const Finding* f, const diagnose::Diagnosed& said) {
   if (who.empty()) return "";
   return fmt::format(
       "{} ended without closing{}: killed by a signal, or a way of ending that tprof does not see; "
-      "until then {}",
+      "until then {}{}",
       diagnose::names_of(who), who_fell_silent(*f),
-      made(said, who.size() == said.job->processes.size() ? "they" : everybody(said)));
+      made(said, who.size() == said.job->processes.size() ? "they" : everybody(said)),
+      quiet_of(*f));
 }
 
 // Tells how far ranks that run are: they get as far as each other only in the end. Empty: they are

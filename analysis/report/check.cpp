@@ -43,10 +43,12 @@ std::string compared(const std::vector<const CommunicatorVerdict*>& all) {
     differ = differ || c->pairs_differ;
   }
   if (collectives != 0 || (sends == 0 && receives == 0) || verdict == Verdict::different) {
+    // Not every rank is in each of several communicators.
+    const bool each = all.size() > 1 && verdict == Verdict::same;
     return fmt::format(
         "{}, {}",
         collectives == 0 ? "no collectives" : diagnose::counted(collectives, "collective"),
-        text_of(verdict));
+        each ? "on each all of its ranks did the same" : text_of(verdict));
   }
   return fmt::format("no collectives, {} and {}{}", diagnose::counted(sends, "send"),
                      diagnose::counted(receives, "receive"),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "diagnose/ends.h"
 #include "diagnose/names.h"
 #include "report/all_well.h"
 #include "report/words.h"
@@ -51,6 +52,20 @@ bool stands(const Finding& f) {
   return f.kind == diagnose::Kind::running && has_value(f.text, "quiet");
 }
 
+// How much of the run a job that ended without closing had stood still at its end.
+double stood_share(const diagnose::Diagnosed& said) {
+  const auto f = std::ranges::find(said.findings, diagnose::Kind::not_closed, &Finding::kind);
+  if (f == said.findings.end() || !has_value(f->text, "quiet")) return 0;
+  const auto quiet = std::ranges::find(f->text.values, "quiet", &diagnose::Named::name);
+  std::int64_t run_ns = 0;
+  for (const read::Process* p : said.job->processes) {
+    run_ns = std::max(run_ns, diagnose::known_until_ns(*p) - p->header.base_time_ns);
+  }
+  return run_ns <= 0 ? 0
+                     : static_cast<double>(std::get<diagnose::Ns>(quiet->value.is).n) /
+                           static_cast<double>(run_ns);
+}
+
 // A rank that the others waited for, far longer than for the rest. Short runs have no finding of
 // it (diagnose/late.cpp), and a share of the time is as true of them.
 std::string waited_for(const Known& known) {
@@ -84,12 +99,14 @@ JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
   }
   // A job that stands is slower than any cause of slow steps makes it.
   if (about == all.end()) {
-    about = std::ranges::find_if(
-        all, [](const Finding& f) { return stands(f) && has_value(f.text, "behind"); });
+    about = std::ranges::find_if(all, [](const Finding& f) {
+      return stands(f) && (has_value(f.text, "behind") || has_value(f.text, "last"));
+    });
   }
   if (about == all.end()) {
     about = std::ranges::max_element(all, {}, share_of);
-    if (about != all.end() && share_of(*about) < kLeastShare) about = all.end();
+    const double least = std::max(kLeastShare, stood_share(said));
+    if (about != all.end() && share_of(*about) < least) about = all.end();
   }
   const bool closed =
       std::ranges::find(all, diagnose::Kind::not_closed, &Finding::kind) == all.end();

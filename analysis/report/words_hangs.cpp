@@ -67,6 +67,27 @@ std::span<const Words> words_of_hangs() {
       {Say::same_order,
        "calls that wait for each other must be made in the same order on all ranks; sends and "
        "receives of a pair belong into one ncclGroupStart and ncclGroupEnd (batch_isend_irecv)"},
+      // Collectives of several communicators in orders that do not fit.
+      {Say::group_order,
+       "{who} called collective {seq} of communicator {communicator} before collective {other_seq} "
+       "of communicator {other_communicator}, {others} the other way round: {deadlock?a "
+       "deadlock, "
+       "as a stream runs one after the other|NCCL needs the same order on all ranks}",
+       "look for what decides in the program which of the two comes first, or whether one is made: "
+       "there something depends on the rank; collectives of several communicators have to be "
+       "called "
+       "in one order on all ranks"},
+      {Say::order_circle,
+       "{who} called collectives of {n} communicators in orders that do not fit, in which each "
+       "waits for the next: {deadlock?a deadlock, as a stream runs one after the other|NCCL needs "
+       "the same order on all ranks}",
+       "collectives of several communicators have to be called in one order on all ranks: sort "
+       "them "
+       "by communicator, or take one group of ranks for all"},
+      {Say::called_then, "{who}[ ({by})]: {first} at {at}, then {then} at {then_at}"},
+      {Say::not_through,
+       "their devices are not through with any of these, and are with those before"},
+      {Say::no_call_since, "{who} made no call for {quiet}{ended? before their traces end|}"},
       // Who ended first.
       {Say::closed_first, FIRST CLOSED_AT LONGER},
       {Say::killed_first, FIRST "killed or crashed, last heard of at {at}" LONGER},

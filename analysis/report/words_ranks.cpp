@@ -36,8 +36,12 @@ std::span<const Words> words_of_ranks() {
        "{who} {who:is} still running: the counts are as of now[; nobody has made a call for "
        "{quiet}]"
        "[, and the ranks are not equally far: {behind} made {made:,} {made?collective|collectives} "
-       "of {most:,} on communicator {communicator}][; a job is said to hang after {stuck_after} "
-       "without a call (--stuck-after of tprof check)]"},
+       "of {most:,} on communicator {communicator}][, and every rank came to the last collective, "
+       "{last}: the program does something else (a checkpoint, an evaluation), or the devices or "
+       "the network hold it up][; a job is said to hang after {stuck_after} "
+       "without a call (--stuck-after of tprof check)]",
+       "{last?if it hangs, look at the stack of a rank and at NCCL's own log (NCCL_DEBUG=INFO): "
+       "py-spy dump --native --pid |}[{pid} on {host}]"},
       {Say::snapshot,
        "{who} did not close, and {forced?there was no ring file|no ring file is to be seen from "
        "here}: known by snapshot until {until} or later; {forced?what came after it is not "
@@ -46,7 +50,10 @@ std::span<const Words> words_of_ranks() {
       {Say::not_closed,
        "{who} {idle?ended without closing: killed by a signal, or a way of ending that tprof does "
        "not see; no call was open, and the counts are exact|did not close (killed or crashed): the "
-       "counts are exact, recovered from the ring file}"},
+       "counts are exact, recovered from the ring file}[; nobody had made a call for {quiet} by "
+       "then][; every rank came to the last collective, {last}]",
+       "{ask?the launcher's output tells how each rank ended: its exit code, or the signal|}[; "
+       "look at the output of the ranks from {since} on]"},
       {Say::partial,
        "{who} did not close, and not all counts fitted into the ring file (disk full, less than 1 "
        "GiB left in /dev/shm, or a file size limit): the counts are lower bounds",

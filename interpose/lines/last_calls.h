@@ -13,11 +13,11 @@ namespace tprof {
 
 class LastCalls {
  public:
-  // Adds the calls of all threads. A living process may go on meanwhile.
-  void add_threads(const View& view) {
+  // Adds the last `most` calls of all threads. A living process may go on meanwhile.
+  void add_threads(const View& view, std::uint64_t most = UINT64_MAX) {
     // Threads beyond the last area share one, and then what they did last is not known.
     if (view.threads() == kMaxThreads) return;
-    view.each_thread([&](const ThreadArea& t, std::uint32_t i) { add_thread(view, t, i); });
+    view.each_thread([&](const ThreadArea& t, std::uint32_t i) { add_thread(view, t, i, most); });
   }
 
   // `tid`: each thread's, for its records that no marker in its ring names.
@@ -40,13 +40,14 @@ class LastCalls {
     bool of_thread;
   };
 
-  void add_thread(const View& view, const ThreadArea& t, std::uint32_t i) {
+  void add_thread(const View& view, const ThreadArea& t, std::uint32_t i, std::uint64_t most) {
     std::uint32_t tid = 0;
     if (const Record* ring = view.ring(t)) {
       const std::uint64_t committed = t.committed.load(std::memory_order_acquire);
       const std::uint64_t head = t.head.load(std::memory_order_acquire);
       const std::uint64_t capacity = t.capacity;
-      for (std::uint64_t n = head > capacity ? head - capacity : 0; n < head; ++n) {
+      const std::uint64_t looked = most < capacity ? most : capacity;
+      for (std::uint64_t n = head > looked ? head - looked : 0; n < head; ++n) {
         const auto r = copy_in_use(ring[n & (capacity - 1)]);
         std::atomic_thread_fence(std::memory_order_acquire);
         if (t.head.load(std::memory_order_acquire) - n >= capacity) continue;  // written over

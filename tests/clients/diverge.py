@@ -16,12 +16,13 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=20)
 parser.add_argument("--rank", type=int, default=1, help="the odd one")
 parser.add_argument("--at", type=int, default=9, help="the step at which it is odd")
-parser.add_argument("--what", choices=["nothing", "skip", "size", "sleep", "leave", "die", "crash"])
+parser.add_argument("--what", choices=["nothing", "skip", "size", "sleep", "leave", "die", "crash", "swap"])
 args = parser.parse_args()
 
 device = start()
 rank, world = dist.get_rank(), dist.get_world_size()
 called = 0
+again = dist.new_group() if args.what == "swap" else None  # the same ranks, on a communicator of its own
 for step in range(args.steps):
     odd = args.what if (rank, step) == (args.rank, args.at) else None
     if odd:
@@ -40,7 +41,11 @@ for step in range(args.steps):
         shard = torch.zeros(64 + (odd == "size"), device=device)
         dist.all_gather_into_tensor(torch.empty(shard.numel() * world, device=device), shard)
         called += 1
-    dist.all_reduce(torch.zeros(8, device=device))
+    if again is None:
+        dist.all_reduce(torch.zeros(8, device=device))
+    else:
+        for group in (again, None) if odd else (None, again):
+            dist.all_reduce(torch.zeros(8, device=device), group=group)
     called += 1
     torch.cuda.synchronize()  # like a script that logs its loss
 log(f"done after {called} collectives")

@@ -7,7 +7,8 @@ faults, which are requested by function and number.
 import re
 
 import pytest
-from lib.launch import ending_together, start, torchrun
+from lib.launch import ending_together, running, start, torchrun, without_agent
+from lib.runs import until
 from lib.tool import told, worse_than_notes
 
 # Ranks that wait for another give up soon, and PyTorch's watchdog keeps none alive to dump its
@@ -101,6 +102,28 @@ def test_a_rank_that_is_killed_inside_a_call(diverge):
     assert (finding["kind"], finding["ranks"]) == ("stopped", [1])
     assert (finding["seq"], finding["function"]) == (7, "ncclAllReduce")
     assert "rank 1 was inside ncclAllReduce, collective 7" in finding["text"]
+
+
+def test_a_rank_that_calls_on_two_communicators_in_the_other_order(pair_of, tmp_path):
+    """Nobody goes on. In the tenth step the world's all-reduce is its collective 19: nine steps of two come before it,
+    and a gather; the other communicator's is 9."""
+    traces = tmp_path / "run" / "traces"
+    with running(without_agent("diverge.py", 2, ("--what", "swap")), tmp_path / "run"):
+        while_it_runs = until(lambda: traces.exists() and told_of_order(traces, "--stuck-after", "1"))
+    after = until(lambda: told_of_order(traces))  # its processes may take a moment to end
+    assert while_it_runs["evidence"][-1].endswith(" s") and after["evidence"][-1].endswith(" before their traces end")
+    for finding in (while_it_runs, after):
+        assert finding["severity"] == "error"
+        assert finding["text"].startswith("rank 0 called collective 19 of communicator ")
+        assert " before collective 9 of communicator " in finding["text"]
+        assert ", rank 1 the other way round" in finding["text"]
+
+
+def told_of_order(traces, *options):
+    code, found = told("check", traces, *options)
+    of_order = [f for f in found.get("findings", []) if f["kind"] == "group_order"]
+    assert not of_order or (code == 1 and "every rank came" not in str(found))
+    return of_order and of_order[0]
 
 
 def test_a_rank_that_slept_is_named_with_its_collective(diverge):

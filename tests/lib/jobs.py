@@ -63,6 +63,8 @@ class Op:
     peer: int | None = None  # root, or the other end, as a rank of the communicator
     captured: bool = False
     autograd: bool = False  # called by PyTorch's thread for the backward pass
+    stream: int = 0  # the default stream
+    group: int | None = None
 
     @property
     def collective(self):
@@ -171,6 +173,10 @@ def event_args(op, place, size, unfinished):
         args["peer"] = op.peer
     if op.reduce is not None:
         args["reduce"] = op.reduce
+    if op.stream:
+        args["stream"] = op.stream
+    if op.group is not None:
+        args["group"] = op.group
     return json_of(args)
 
 

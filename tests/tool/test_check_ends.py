@@ -193,6 +193,7 @@ def test_ranks_that_end_between_two_calls_without_closing_are_a_note(tmp_path):
         assert "note: ranks 0-3 ended without closing: killed by a signal, or" in result.stdout
     found = json.loads(tprof("check", folder, "--json").stdout)
     assert [(f["kind"], f["severity"]) for f in found["findings"]] == [("not_closed", "note")]
+    assert found["findings"][0]["next"].startswith("the launcher's output tells how each rank ended: its exit code")
     assert json.loads(tprof("summary", folder, "--json").stdout)["complete"] is True
 
 
@@ -241,5 +242,6 @@ def test_a_dead_child_is_told_apart_from_its_rank(tmp_path):
         result = tprof(command, folder)
         assert result.returncode == 0, result.stdout + result.stderr
         assert "note: child 4712 of rank 0 ended without closing" in result.stdout
+        assert "launcher" not in result.stdout
     assert "ranks 0-3  1 forked child" in tprof("summary", folder, "--verbose").stdout
     assert told("report", folder)[1]["verdict"]["text"].startswith("Nothing is wrong")

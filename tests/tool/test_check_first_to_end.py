@@ -55,6 +55,35 @@ def test_who_was_last_heard_of_first_is_said_and_nothing_made_of_it(tmp_path, be
     assert len(silent) == said and (not said or "the others for 100.00 ms more" in silent[0])
 
 
+@pytest.mark.parametrize("ends", [[50_000] * 4, [50_000, 50_000, 50_000, 49_000]])
+def test_for_how_long_a_job_had_stood_still_is_told_after_it_was_killed(tmp_path, ends):
+    """Its last call ended 1.2 ms after its begin, and it was killed 5 s after that. In which order signals then came to
+    the ranks says nothing."""
+    job = crashed([("recovered", until) for until in ends])
+    last = job.ranks[0].ops[-1]
+    result = tprof("check", job.write(tmp_path / "job"), "--json")
+    (finding,) = json.loads(result.stdout)["findings"]
+    assert (finding["kind"], finding["severity"], result.returncode) == ("not_closed", "note", 0)
+    quiet = f"{(min(ends) * jobs.STEP_NS - last.at * jobs.STEP_NS - 5_000) / 1e9:.3f} s"
+    call = f"{last.function}, collective 11 of communicator {job.id(0)}"
+    said = f"nobody had made a call for {quiet} by then; every rank came to the last collective, {call}"
+    assert said in finding["text"]
+    assert "heard of" not in json.dumps(finding)
+    assert "the launcher's output tells how each rank ended" in finding["next"]
+    assert "look at the output of the ranks from 2025-11-21 00:00:00.00" in finding["next"]
+    text = verdict_of(tmp_path / "job")["text"]
+    assert text.startswith("Ranks 0-3 ended without closing: killed by a signal")
+    assert text.endswith(f"; until then they did the same 12 collectives, and made no call in the last {quiet}.")
+
+
+def test_a_rank_that_died_at_work_leaves_no_long_silence(tmp_path):
+    """The others are quiet behind its end, as they wait for it until the launcher ends them."""
+    job = crashed([("recovered", 100)] + [("recovered", 60_000)] * 3)
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"]) == ("stopped", [0])
+    assert "nobody had made a call" not in json.dumps(finding)
+
+
 def test_a_rank_that_was_killed_while_the_others_lived_on_is_a_warning(tmp_path):
     """No call was open, and all did as much; but nobody ends one rank of a job seconds before the others."""
     job = crashed([("recovered", 50_000)] * 3 + [("recovered", 5000)])

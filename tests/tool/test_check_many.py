@@ -43,8 +43,8 @@ def test_communicators_whose_ranks_did_the_same_are_one_line(tmp_path):
     result = tprof("check", job.write(tmp_path / "job"))
     assert (result.returncode, result.stdout) == (
         0,
-        f"201 communicators (2 to 400 ranks; the largest is {job.id(0)}): 12 collectives, all ranks "
-        "did the same\n",
+        f"201 communicators (2 to 400 ranks; the largest is {job.id(0)}): 12 collectives, on each "
+        "all of its ranks did the same\n",
     )
 
 

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from lib import launch, live
+from lib.commanded import commanded
 from lib.runs import until
 from lib.tool import told
 
@@ -57,3 +58,26 @@ def test_a_job_that_goes_on_is_well_so_far(tmp_path):
         assert job.poll() is None
     assert text == "ranks 0,1 are still running: the counts are as of now"
     assert "still running" not in verdict["text"] and verdict["severity"] in ("ok", "note")
+
+
+def test_where_all_came_the_last_collective_is_told(tmp_path):
+    """After --stuck-after, and as a note: a long checkpoint looks alike."""
+
+    def text(*options):
+        code, found = told("check", job.traces, *options)
+        (note,) = [f for f in found["findings"] if f["kind"] == "running"]
+        assert (code, note["severity"]) == (0, "note")
+        assert ("py-spy dump --native --pid" in (note["next"] or "")) == ("every rank came" in note["text"])
+        return note["text"]
+
+    with commanded(tmp_path) as job:
+        job.does("gather", 5)
+        long = until(lambda: "nobody has made a call" in text("--stuck-after", "1") and text("--stuck-after", "1"))
+        assert re.search(
+            r"nobody has made a call for \d+\.\d{3} s, and every rank came to the last collective, ncclAllGather, "
+            r"collective 4 of communicator [0-9a-f]{16}: the program does something else \(a checkpoint, an ",
+            long,
+        )
+        assert "every rank came" not in text("--stuck-after", "100000")
+        verdict = told("report", job.traces)[1]["verdict"]
+        assert (verdict["severity"], verdict["text"][:17]) == ("note", "Rank 0 is still r")

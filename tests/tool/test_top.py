@@ -18,6 +18,7 @@ import time
 import pytest
 from lib import launch, live
 from lib.build import GOLDEN, TPROF
+from lib.commanded import commanded
 from lib.runs import TIME_LIMIT_S, until
 from lib.tool import tprof
 
@@ -65,6 +66,30 @@ def test_a_call_that_does_not_return_is_shown_with_its_age(stuck):
     text = tprof("top", stuck / "traces", "--once").stdout
     place = f"rank 1: ncclReduceScatter, collective {call['seq']} of {call['communicator']}, for "
     assert place in text and all(len(line) <= 80 for line in text.splitlines())
+
+
+def quiet_s(traces):
+    head = tprof("top", traces, "--once").stdout.splitlines()[0]
+    found = re.search(r": (\d) of \1 ranks? run, no call for (\d+\.\d{3}) s$", head)
+    return found and float(found[2])
+
+
+def test_the_head_says_for_how_long_nobody_has_made_a_call(stuck):
+    """Neither before the call in which rank 1 stands, nor since another that returned."""
+    first = until(lambda: quiet_s(stuck / "traces"))
+    (call,) = top(stuck / "traces")[1]["open"]
+    assert 3 <= first <= call["age_ns"] / 1e9
+    assert quiet_s(stuck / "traces") > first
+
+
+def test_the_head_says_so_where_all_calls_returned(tmp_path):
+    with commanded(tmp_path) as job:
+        begun = time.monotonic()
+        job.does("gather", 5)
+        assert 3 <= until(lambda: quiet_s(job.traces)) <= time.monotonic() - begun
+        begun = time.monotonic()
+        job.does("gather", 1)
+        assert (quiet_s(job.traces) or 0) <= time.monotonic() - begun
 
 
 def test_the_step_is_the_last_that_ended(stuck):

@@ -89,6 +89,10 @@ TEST_CASE("a healthy job's verdict says what is known, and no more") {
             "a step, or a micro-batch of one, takes 5.00 ms on average."));
   ranks.said.communicators[0].verdict = diagnose::Verdict::same_of_those_seen;
   CHECK(has(ranks.verdict({}).text, "as far as they were seen"));
+  // Not every rank is in each communicator.
+  ranks.said.communicators.emplace_back().collectives = 6;
+  ranks.said.communicators.emplace_back();
+  CHECK(has(ranks.verdict({}).text, "2 ranks agreed on 1,240 collectives of 2 communicators, as"));
 }
 
 TEST_CASE("a path at the beginning of the verdict keeps its letters") {
@@ -119,11 +123,35 @@ TEST_CASE("of a job that runs it is said how far its ranks are") {
   const auto costly = finding(Kind::late, Severity::note, 0.2);
   CHECK(ranks.verdict({stands}).finding == 0U);
   CHECK(ranks.verdict({stands, costly}).finding == 1U);
+  auto all_came = stands;
+  set(all_came.text, {"last", std::string("ncclAllReduce")});
+  CHECK(ranks.verdict({costly, all_came}).finding == 1U);
   set(stands.text, {"behind", std::string("rank 1")});
   CHECK(ranks.verdict({costly, stands}).finding == 1U);
   comm.members[1].done = &done[0];
   CHECK(ranks.verdict({running}).text ==
         "Nothing is wrong: 3 ranks did the same 153 collectives, as far as they were seen.");
+}
+
+TEST_CASE("a job that stood still until it was killed was not slow, where that took longer") {
+  Ranks ranks({0, 0, 0});
+  for (read::Process& p : ranks.processes) {
+    p.end = read::End::recovered;
+    p.ledger.emplace().ts_ns = 50'000;
+    ranks.job.processes.push_back(&p);
+  }
+  ranks.said.communicators.emplace_back().collectives = 5;
+  auto ended = finding(Kind::not_closed, Severity::note);
+  const auto costly = finding(Kind::late, Severity::note, 0.2);
+  CHECK(ranks.verdict({ended, costly}).finding == 1U);
+  set(ended.text, {"quiet", diagnose::Ns{5'000}});
+  CHECK(ranks.verdict({ended, costly}).finding == 1U);
+  set(ended.text, {"quiet", diagnose::Ns{40'000}});
+  const report::JobVerdict verdict = ranks.verdict({ended, costly});
+  CHECK(verdict.finding == 0U);
+  CHECK(verdict.severity == "note");
+  CHECK(has(verdict.text, "until then they did the same 5 collectives, and made no call in the "
+                          "last 40.00 us"));
 }
 
 TEST_CASE("bins of durations hold what is between their edges") {
