@@ -112,7 +112,8 @@ class Divider {
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       const bool same = parts_[k].hash == usual.hash;
       if (!closed && k > most->back()) break;  // it was killed within this one
-      if (!same && !(flow.several && several(parts_[k]))) continue;
+      const bool odd = several(parts_[k]) || most_under_way(parts_[k]) > 1;
+      if (!same && !(flow.several && odd)) continue;
       flow.steps.push_back(k);
       last = k;
     }

@@ -63,7 +63,9 @@ class Pipelines {
   }
 
   void say(const std::vector<std::size_t>& all, const std::string& why) const {
-    for (const std::size_t s : all) stages_[s]->period.why = why;
+    for (const std::size_t s : all) {
+      if (stages_[s]->intervals.empty()) stages_[s]->period.why = why;
+    }
   }
 
   void find(const std::vector<std::size_t>& all, std::size_t pipeline) {
@@ -158,6 +160,14 @@ class Pipelines {
 
   static void take(RankSteps& rank, const Places& bounds, bool whole, std::size_t pipeline) {
     const Flow& flow = *rank.flow;
+    if (rank.intervals.size() + 1 == bounds.size()) {  // its own calls tell the same
+      rank.period.whole_steps = whole;
+      return;
+    }
+    rank.period = Period();
+    rank.period.whole_steps = whole;
+    rank.intervals.clear();
+    rank.anchors.clear();
     const bool closed = rank.rank->end == read::End::closed;
     for (std::size_t k = 0; k + 1 < bounds.size(); ++k) {
       const auto step = static_cast<std::int64_t>(k) + 1;
@@ -169,7 +179,6 @@ class Pipelines {
       // By these its steps are compared with those of others.
       rank.anchors.emplace_back(closed ? "pipeline " + std::to_string(pipeline) : "", step);
     }
-    rank.period.whole_steps = whole;
   }
 
   std::vector<RankSteps*> stages_;

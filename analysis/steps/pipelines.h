@@ -12,7 +12,7 @@
 
 namespace tprof::steps {
 
-// Gives steps to the ranks that have a flow and no steps, or says why it can't.
+// Gives steps to the ranks that have a flow, or says why it can't where there are none so far.
 void find_in_pipelines(std::vector<RankSteps>& ranks);
 
 }  // namespace tprof::steps

@@ -20,7 +20,7 @@ struct RankSteps {
   std::vector<Interval> intervals{};
   std::vector<Shared> anchors{};
   Period period{};
-  std::optional<Flow> flow{};  // of a stage of a pipeline without other steps
+  std::optional<Flow> flow{};  // of a stage of a pipeline, where these are not proved to be steps
 };
 
 RankSteps steps_of(const read::Process& rank, const Sequence& sequence, std::int64_t end_ns);
