@@ -108,6 +108,7 @@ Found one_answer(std::vector<RankSteps> ranks) {
   for (const Interval& i : first.intervals) found.steps.push_back(i.step);
   for (const auto& [why, which] : none) {
     found.unknown.push_back(names(which) + ": no steps were found: " + why);
+    found.without += (found.without.empty() ? "" : "; ") + found.unknown.back();
   }
   if (!uneven.empty()) {
     found.unknown.push_back(names(uneven) +

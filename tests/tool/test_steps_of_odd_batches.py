@@ -5,7 +5,7 @@ import random
 import pytest
 from lib import loops
 from lib.loops import Loop, Shape
-from lib.tool import told
+from lib.tool import told, tprof
 
 KIB = 1 << 10
 SIZES = {
@@ -70,4 +70,7 @@ def test_a_rank_without_steps_has_its_reason_said(tmp_path):
     loop.job.ranks[1].ops = sorted([*loop.job.ranks[1].ops, *ops], key=lambda op: op.at)
     report = told("summary", loop.job.write(tmp_path / "job"), "--by", "step")[1]
     assert len(report["steps"]) == 20
-    assert "rank 1: no steps were found: the calls do not repeat as steps do" in report["steps_unknown"][0]
+    why = "rank 1: no steps were found: the calls do not repeat as steps do"
+    assert report["steps_unknown"] == [why]
+    screen = " ".join(tprof("report", tmp_path / "job").stdout.split())
+    assert f"{why}; what needs the steps of all ranks is not known" in screen
