@@ -55,13 +55,34 @@ std::size_t Order::first_gradient() const {
   return first;
 }
 
+// Returns the copies of which there are as many as of some collective. They are a part of it (FSDP
+// copies the addresses of what it gathers), or batches of one size.
+std::set<std::uint32_t> Order::goes_with_calls(std::size_t first) const {
+  std::map<std::uint32_t, std::size_t> times;
+  for (std::size_t i = first; i < text_.size(); ++i) ++times[text_[i]];
+  std::set<std::size_t> of_calls;
+  for (const auto& [symbol, n] : times) {
+    if (!copies_in(symbol)) of_calls.insert(n);
+  }
+  std::set<std::uint32_t> all;
+  for (const auto& [symbol, n] : times) {
+    const std::size_t about = kFewest - 1 + n / 50;  // an evaluation, or the end
+    const auto near = of_calls.lower_bound(n - std::min(n, about));
+    if (copies_in(symbol) && n > kFewest && near != of_calls.end() && *near <= n + about) {
+      all.insert(symbol);
+    }
+  }
+  return all;
+}
+
 // Takes the copies during training, and the last one before the first gradient, which may be the
 // first batch.
 void Order::make_batches_alike() {
-  const auto may_be_batch = [&](std::size_t i) {
-    return may_be_data(text_[i]) && symbol(i).bytes >= kScalarBytes;
-  };
   const std::size_t first = first_gradient();
+  const std::set<std::uint32_t> others = goes_with_calls(first);
+  const auto may_be_batch = [&](std::size_t i) {
+    return may_be_data(text_[i]) && symbol(i).bytes >= kScalarBytes && !others.contains(text_[i]);
+  };
   std::uint32_t largest = UINT32_MAX;
   std::set<std::uint32_t> alike;
   for (std::size_t i = first; i < text_.size(); ++i) {

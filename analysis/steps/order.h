@@ -56,6 +56,7 @@ class Order {
   void find_gradients();
   void find_shards();
   std::size_t first_gradient() const;
+  std::set<std::uint32_t> goes_with_calls(std::size_t first) const;
   void make_batches_alike();
   void find_batches();
   void hash();

@@ -195,7 +195,7 @@ bool fall_apart(const Order& alike, const std::vector<std::size_t>& into, const 
 bool better(const Order& alike, const Period& by_alike, const Period& found) {
   const std::size_t n = by_alike.anchors.size();
   if (n > found.anchors.size()) {
-    return !found.whole_steps || by_alike.whole_steps || fall_apart(alike, by_alike.starts, found);
+    return found.anchors.empty() || fall_apart(alike, by_alike.starts, found);
   }
   const auto with_batch = [&](const Period& p) {
     return std::ranges::count_if(

@@ -74,3 +74,29 @@ def test_a_rank_without_steps_has_its_reason_said(tmp_path):
     assert report["steps_unknown"] == [why]
     screen = " ".join(tprof("report", tmp_path / "job").stdout.split())
     assert f"{why}; what needs the steps of all ranks is not known" in screen
+
+
+def test_copies_that_go_with_collectives_are_no_batches(tmp_path):
+    """FSDP2 with tensor parallel layers: addresses are copied for each gather and reduce-scatter, and each layer
+    reduces activations, as often as gradients."""
+    loop = OddBatches([[0, 1]], lambda *_: 128 * KIB)
+    loop.job.comms.append([0, 1])
+    for rank in loop.job.ranks:
+        rank.order.append(1)
+    layer, activation, gathered, scattered = 16544, 32768, 8424, 8528
+    for _ in range(20):
+        loop.step()
+        loop.micro_batch()
+        for _ in range(4):
+            loop.gather(layer)
+            loop.copy("cudaMemcpyAsync", gathered)
+            loop.reduce(activation, 1)
+        for _ in range(4):
+            loop.gather(layer)
+            loop.copy("cudaMemcpyAsync", gathered)
+            loop.reduce(activation, 1)
+            loop.copy("cudaMemcpyAsync", scattered)
+            loop.scatter(layer)
+    report = told("summary", loop.job.write(tmp_path / "job"), "--by", "step")[1]
+    assert len(report["steps"]) == 20
+    assert {step["buckets"]["ALLGATHER"]["calls"] for step in report["steps"]} == {16}
