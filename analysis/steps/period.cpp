@@ -198,8 +198,8 @@ bool better(const Order& alike, const Period& by_alike, const Period& found) {
     return found.anchors.empty() || fall_apart(alike, by_alike.starts, found);
   }
   const auto with_batch = [&](const Period& p) {
-    return std::ranges::count_if(
-        p.starts, [&](std::size_t i) { return i < alike.size() && alike.copies_in(alike[i]); });
+    return std::count_if(p.starts.begin(), p.starts.end() - 1,
+                         [&](std::size_t i) { return alike.copies_in(alike[i]); });
   };
   return n != 0 && n == found.anchors.size() && with_batch(by_alike) > with_batch(found);
 }
