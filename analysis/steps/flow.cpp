@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "interpose/base/hash.h"
@@ -39,7 +38,7 @@ class Divider {
   bool read() {
     std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> numbers;
     std::map<std::pair<std::size_t, bool>, std::uint64_t> next;
-    std::map<std::tuple<std::size_t, std::uint64_t, std::uint64_t>, std::vector<std::size_t>> alike;
+    std::map<std::pair<std::size_t, std::uint64_t>, std::vector<std::size_t>> alike;
     for (std::size_t i = 0; i < sequence_.operations.size(); ++i) {
       const Symbol& symbol = symbol_of(i);
       if (symbol.kind != Kind::p2p) continue;
@@ -47,20 +46,24 @@ class Divider {
       if (!sent && symbol.name != "ncclRecv") return false;
       const auto [known, fresh] =
           numbers.try_emplace({symbol.comm, symbol.peer}, flow.neighbours.size());
-      if (fresh && !add_neighbour(symbol, sent)) return false;
+      if (fresh && !add_neighbour(symbol)) return false;
       const std::size_t neighbour = known->second;
       std::uint64_t& number = next[{neighbour, sent}];
       if (sequence_.operations[i].seq != number++) return false;  // a line is missing
-      alike[{neighbour, symbol.count, symbol.bytes}].push_back(messages_.size());
+      alike[{neighbour, symbol.count}].push_back(messages_.size());
       messages_.push_back({i, neighbour, sent});
     }
     for (const auto& [key, all] : alike) {
       const bool leads = messages_[all.front()].sent;
       const bool answered =
           std::ranges::any_of(all, [&](std::size_t m) { return messages_[m].sent != leads; });
-      for (const std::size_t m : all) {
-        messages_[m].weight = !answered ? 0 : messages_[m].sent == leads ? 1 : -1;
-      }
+      if (!answered) continue;
+      for (const std::size_t m : all) messages_[m].weight = messages_[m].sent == leads ? 1 : -1;
+    }
+    std::vector<std::int64_t> sent_first(flow.neighbours.size());
+    for (const Message& m : messages_) sent_first[m.neighbour] += m.sent ? m.weight : -m.weight;
+    for (std::size_t k = 0; k < sent_first.size(); ++k) {
+      flow.neighbours[k].leads = sent_first[k] > 0;
     }
     return std::ranges::any_of(messages_, [](const Message& m) { return m.weight != 0; });
   }
@@ -146,17 +149,22 @@ class Divider {
     return sequence_.symbols[sequence_.operations[i].symbol];
   }
 
-  bool add_neighbour(const Symbol& symbol, bool leads) {
+  bool add_neighbour(const Symbol& symbol) {
     const auto comm = rank_.comms.find(symbol.comm);
     if (comm == rank_.comms.end() || !comm->second.known()) return false;
-    flow.neighbours.push_back({comm->second.id, comm->second.rank, symbol.peer, leads});
+    flow.neighbours.push_back({comm->second.id, comm->second.rank, symbol.peer});
     return flow.neighbours.size() <= kMostNeighbours;
+  }
+
+  // Where a message comes from or goes to. Its size may be another in each micro-batch.
+  std::size_t way(std::size_t message) const {
+    return 2 * messages_[message].neighbour + (messages_[message].sent ? 1 : 0);
   }
 
   std::uint64_t hash(std::size_t from, std::size_t to) const {
     std::uint64_t sum = 0;
     for (std::size_t i = from; i < to; ++i) {
-      sum = mix64(sum + sequence_.operations[messages_[i].operation].symbol + 1);
+      sum = mix64(sum + way(i) + 1);
     }
     return sum;
   }
@@ -164,26 +172,21 @@ class Divider {
   // True if the message that begins it comes again after others: another micro-batch. Several
   // tensors of one come one after the other.
   bool several(const Part& part) const {
-    const auto symbol = [&](std::size_t i) {
-      return sequence_.operations[messages_[i].operation].symbol;
-    };
     bool other = false;
     for (std::size_t i = part.from + 1; i < part.to; ++i) {
-      const bool first = symbol(i) == symbol(part.from);
+      const bool first = way(i) == way(part.from);
       if (first && other) return true;
       other = other || !first;
     }
     return false;
   }
 
-  // Returns how many messages of one size were unanswered at one neighbour at a time.
+  // Returns how many messages were unanswered at one neighbour at a time.
   std::int64_t most_under_way(const Part& part) const {
-    std::map<std::pair<std::size_t, std::uint64_t>, std::int64_t> each;
+    std::map<std::size_t, std::int64_t> each;
     std::int64_t most = 0;
     for (std::size_t i = part.from; i < part.to; ++i) {
-      const Message& m = messages_[i];
-      const std::uint64_t count = symbol_of(m.operation).count;
-      most = std::max(most, each[{m.neighbour, count}] += m.weight);
+      most = std::max(most, each[messages_[i].neighbour] += messages_[i].weight);
     }
     return most;
   }

@@ -21,7 +21,7 @@ struct Neighbour {
   std::string comm{};     // the id of their communicator
   std::int64_t mine = 0;  // the ranks of both in it
   std::int64_t other = 0;
-  bool leads = false;  // the rank sends to it before that answers
+  bool leads = false;  // it gives what the other answers, else it answers
 };
 
 struct Flow {

@@ -67,6 +67,8 @@ class Shape:
     tensors: int = 1  # that go from stage to stage, for each micro-batch
     pairs: bool = False  # each pair of ranks has a communicator, else all share one
     copies: bool = True  # micro-batches come in at the first stage, and labels at the last
+    lengths: bool = False  # what goes from stage to stage has another size for each micro-batch
+    handshake: bool = False  # neighbours exchange something before the first step
     tensor_parallel: int = 0  # all-reduces of a pass, with another rank that has the same part of the model
 
 
@@ -93,14 +95,15 @@ class Pipeline:
         def call(step, function, count, comm=None, peer=None, dtype="float32", reduce=None):
             plan.append((jobs.Op(function, 0, count, comm, dtype, reduce, peer), step))
 
-        def pass_on(step, function, other):
+        def pass_on(step, function, other, batch):
+            count = ACTIVATION + (step * 31 + batch * 7) % 64 if shape.lengths else ACTIVATION
             for _ in range(shape.tensors):
                 if shape.pairs:
                     comm = self.comm([rank, other])
                     peer = self.comms[comm].index(other)
                 else:
                     comm, peer = 0, other
-                call(step, function, ACTIVATION, comm, peer)
+                call(step, function, count, comm, peer)
 
         def layers(step):
             for _ in range(shape.tensor_parallel):
@@ -113,21 +116,26 @@ class Pipeline:
             ends = stage == shape.stages - 1 and p.chunk == shape.chunks - 1
             if p.forward:
                 if not begins:
-                    pass_on(step, "ncclRecv", before)
+                    pass_on(step, "ncclRecv", before, p.batch)
                 if shape.copies and (begins or ends):
                     call(step, "cudaMemcpyAsync", BATCH if begins else BATCH // 2, dtype="byte")
                 layers(step)
                 if not ends:
-                    pass_on(step, "ncclSend", behind)
+                    pass_on(step, "ncclSend", behind, p.batch)
             else:
                 if not ends:
-                    pass_on(step, "ncclRecv", behind)
+                    pass_on(step, "ncclRecv", behind, p.batch)
                 layers(step)
                 if not begins:
-                    pass_on(step, "ncclSend", before)
+                    pass_on(step, "ncclSend", before, p.batch)
 
         for _ in range(4):
             call(0, "cudaMemcpyAsync", 1 << 20, dtype="byte")
+        if shape.handshake:
+            for other in (stage - 1, stage + 1):
+                if 0 <= other < shape.stages:
+                    for function in ("ncclSend", "ncclRecv"):
+                        call(0, function, 1, 0, first + other * width)
         for step in range(1, shape.steps + 1):
             batches = shape.turns[(step - 1) % len(shape.turns)] if shape.turns else shape.batches
             for p in shape.schedule(stage, shape.stages, batches, shape.chunks):

@@ -63,6 +63,21 @@ def test_any_number_of_stages_and_micro_batches(tmp_path, schedule, stages, batc
     right(dataclasses.replace(SCHEDULES[schedule], stages=stages, batches=batches, loss=0), tmp_path)
 
 
+@pytest.mark.parametrize("stages", [2, 3])
+def test_interleaved_on_few_stages(tmp_path, stages):
+    right(dataclasses.replace(SCHEDULES["interleaved"], stages=stages, batches=6 * stages, loss=0), tmp_path)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_messages_of_any_size(tmp_path, schedule):
+    right(dataclasses.replace(SCHEDULES[schedule], lengths=True, loss=0), tmp_path)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_neighbours_that_said_hello(tmp_path, schedule):
+    right(dataclasses.replace(SCHEDULES[schedule], handshake=True, loss=0), tmp_path)
+
+
 @pytest.mark.parametrize("loss", [0, 1])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_with_data_parallel_groups(tmp_path, schedule, loss):
