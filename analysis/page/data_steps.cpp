@@ -140,6 +140,7 @@ Json step_of(const Gathered& g) {
           {"whole", found.whole_steps},
           {"counted", warm.size()},
           {"of_ranks", ranks_with_steps(g)},
+          {"without", found.without},
           {"mean_ns", time.step_ns ? Json(*time.step_ns) : Json()},
           {"median_ns", of_warm(warm.empty() ? 0 : (warm.size() - 1) / 2)},
           {"least_ns", of_warm(0)},

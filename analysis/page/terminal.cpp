@@ -10,6 +10,7 @@
 #include "page/page.h"
 #include "report/figures.h"
 #include "report/findings.h"
+#include "report/steps.h"
 
 namespace tprof::page {
 namespace {
@@ -74,7 +75,8 @@ std::string of(std::uint64_t some, std::uint64_t all) {
 
 std::string step_lines(const Json& step) {
   if (step["steps"] == 0) {
-    return wrapped("Step: no steps are known: " + step["why"].get<std::string>() + ".", 2);
+    return wrapped("Step: no steps are known: " + step["why"].get<std::string>() + ".", 2) +
+           fmt::format("-> {}\n", report::kMarkThem);
   }
   const auto ranks = step["of_ranks"].get<std::string>();
   const bool one = ranks.find_first_not_of("0123456789") == std::string::npos;
@@ -89,6 +91,9 @@ std::string step_lines(const Json& step) {
     out += fmt::format(", {:.1f}% exposed", 100 * step["exposed_share"].get<double>());
   }
   out += "\n";
+  if (const auto without = step["without"].get<std::string>(); !without.empty()) {
+    out += wrapped("  " + without + "; what needs the steps of all ranks is not known", 3, 2);
+  }
   const Json& parts = step["parts"];
   if (parts.is_null()) {
     return out + wrapped("  computed, hidden, idle: " + step["parts_why"].get<std::string>(), 2);

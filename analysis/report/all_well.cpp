@@ -116,10 +116,11 @@ JobVerdict all_well(const diagnose::Diagnosed& said, const Known& known) {
   const std::string not_well = not_closed(ended, said);
   std::string out = not_well.empty() ? how_far(said) : not_well;
   if (out.empty()) {
-    const bool any =
-        std::ranges::any_of(said.communicators, [](const auto& c) { return c.collectives != 0; });
-    out = fmt::format("{}: {}", known.causes || !any ? kNothing : kNothingKnown,
-                      made(said, everybody(said)));
+    out =
+        fmt::format("{}: {}", known.causes ? kNothing : kNothingKnown, made(said, everybody(said)));
+    if (!known.causes && !known.step_ns) {
+      out += "; no steps are known, so nothing is known of their speed";
+    }
   }
   if (known.step_ns) {
     out += fmt::format("; a step{} takes {} on average",

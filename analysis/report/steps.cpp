@@ -185,7 +185,9 @@ std::string named(const stats::StepList& steps) {
 }
 
 std::string how_found(const steps::Found& found) {
-  if (found.how == steps::How::none) return "  Not known: " + found.why + ".\n";
+  if (found.how == steps::How::none) {
+    return fmt::format("  Not known: {}.\n  -> {}\n", found.why, kMarkThem);
+  }
   const std::size_t n = found.steps.size();
   std::string out =
       found.how == steps::How::mark

@@ -9,6 +9,10 @@ namespace tprof::report {
 
 std::string named(const stats::StepList& steps);  // "10-", "3-7", "3,5-7"
 
+// The way out where none are known.
+inline constexpr const char* kMarkThem =
+    "mark them: TPROF_STEP=call:ncclAllReduce (what ends a step) or tprof.step()";
+
 // Returns how they were found, and what is not known about them: a sentence or more, each with its
 // full stop.
 std::string how_found(const steps::Found& found);

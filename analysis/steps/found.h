@@ -42,6 +42,7 @@ struct Found {
   // Sentences without their full stop: why there are no steps, or what is not known of them.
   std::string why{};
   std::vector<std::string> unknown{};
+  std::string without{};  // of these, which ranks have no steps, and why; empty: all have
 };
 
 // Returns the interval in which a moment of its rank lies; null if there is none.

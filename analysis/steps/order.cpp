@@ -14,14 +14,16 @@ constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15;
 
 }  // namespace
 
-Order::Order(const Sequence& sequence, bool copies) : sequence_(sequence) {
+Order::Order(const Sequence& sequence, Copies copies) : sequence_(sequence) {
   for (std::size_t i = 0; i < sequence.operations.size(); ++i) {
     const std::uint32_t symbol = sequence.operations[i].symbol;
-    if (!copies && copies_in(symbol)) continue;
+    if (copies == Copies::none && copies_in(symbol)) continue;
     text_.push_back(symbol);
     place_.push_back(i);
   }
   find_gradients();
+  find_shards();
+  if (copies == Copies::alike) make_batches_alike();
   find_batches();
   hash();
 }
@@ -39,24 +41,80 @@ void Order::find_gradients() {
   for (std::size_t i = 0; i < text_.size(); ++i) gradients_ += gradient(i) ? 1U : 0U;
 }
 
-// Batches of data are among the largest copies that come again and again during training. Copies
-// that are as large as what this rank gives to an all-gather are parameters that lie in the host's
-// memory.
-void Order::find_batches() {
+// Copies that are as large as what this rank gives to an all-gather are parameters that lie in the
+// host's memory.
+void Order::find_shards() {
   for (const Symbol& symbol : sequence_.symbols) {
     if (symbol.given != 0) given_.insert(symbol.given);
   }
+}
+
+std::size_t Order::first_gradient() const {
   std::size_t first = 0;
   while (first < text_.size() && !gradient(first)) ++first;
+  return first;
+}
+
+// Returns the copies of which there are as many as of some collective. They are a part of it (FSDP
+// copies the addresses of what it gathers), or batches of one size.
+std::set<std::uint32_t> Order::goes_with_calls(std::size_t first) const {
+  std::map<std::uint32_t, std::size_t> times;
+  for (std::size_t i = first; i < text_.size(); ++i) ++times[text_[i]];
+  std::set<std::size_t> of_calls;
+  for (const auto& [symbol, n] : times) {
+    if (!copies_in(symbol)) of_calls.insert(n);
+  }
+  std::set<std::uint32_t> all;
+  for (const auto& [symbol, n] : times) {
+    const std::size_t about = kFewest - 1 + n / 50;  // an evaluation, or the end
+    const auto near = of_calls.lower_bound(n - std::min(n, about));
+    if (copies_in(symbol) && n > kFewest && near != of_calls.end() && *near <= n + about) {
+      all.insert(symbol);
+    }
+  }
+  return all;
+}
+
+// Takes the copies during training, and the last one before the first gradient, which may be the
+// first batch.
+void Order::make_batches_alike() {
+  const std::size_t first = first_gradient();
+  const std::set<std::uint32_t> others = goes_with_calls(first);
+  const auto may_be_batch = [&](std::size_t i) {
+    return may_be_data(text_[i]) && symbol(i).bytes >= kScalarBytes && !others.contains(text_[i]);
+  };
+  std::uint32_t largest = UINT32_MAX;
+  std::set<std::uint32_t> alike;
+  for (std::size_t i = first; i < text_.size(); ++i) {
+    if (!may_be_batch(i) || !alike.insert(text_[i]).second) continue;
+    const bool larger = largest == UINT32_MAX || symbol(i).bytes > sequence_.symbols[largest].bytes;
+    if (larger) largest = text_[i];
+  }
+  if (alike.empty()) return;
+  for (std::size_t i = first; i-- > 0;) {
+    if (!may_be_batch(i)) continue;
+    if (symbol(i).bytes <= kSmallCopy * sequence_.symbols[largest].bytes) alike.insert(text_[i]);
+    break;
+  }
+  for (std::uint32_t& symbol : text_) {
+    if (alike.contains(symbol)) symbol = largest;
+  }
+}
+
+// Batches of data are among the largest copies that come again and again during training.
+void Order::find_batches() {
   std::map<std::uint32_t, std::size_t> times;
   std::uint64_t largest = 0;
-  for (std::size_t i = first; i < text_.size(); ++i) {
+  for (std::size_t i = first_gradient(); i < text_.size(); ++i) {
     if (may_be_data(text_[i]) && ++times[text_[i]] == kFewest - 1) {
       largest = std::max(largest, symbol(i).bytes);
     }
   }
   any_data_ = largest >= kScalarBytes;
   batch_bytes_ = std::max(kScalarBytes, largest / kSmallCopy);
+  batch_sizes_ = static_cast<std::size_t>(std::ranges::count_if(times, [&](const auto& entry) {
+    return sequence_.symbols[entry.first].bytes >= kScalarBytes;
+  }));
 }
 
 void Order::hash() {

@@ -13,10 +13,13 @@ namespace tprof::steps {
 inline constexpr std::size_t kFewest = 3;       // occurrences that make a period
 inline constexpr std::size_t kFewestSteps = 6;  // a period with fewer may be one of layers
 
+// Copies to the device in the text. Batches of sequences of any length differ in size; `alike`
+// takes all that may be batches for the same.
+enum class Copies : std::uint8_t { none, as_they_are, alike };
+
 class Order {
  public:
-  // `copies`: the text includes copies to the device.
-  Order(const Sequence& sequence, bool copies);
+  Order(const Sequence& sequence, Copies copies);
 
   std::size_t size() const { return text_.size(); }
   std::uint32_t operator[](std::size_t i) const { return text_[i]; }
@@ -32,6 +35,7 @@ class Order {
   }
   std::size_t gradients() const { return gradients_; }  // in the whole text
   bool any_data() const { return any_data_; }
+  bool batches_differ() const { return batch_sizes_ > 1; }
 
   // Returns the index in the sequence; for the end of the text, the end of the sequence.
   std::size_t operation(std::size_t i) const {
@@ -50,6 +54,10 @@ class Order {
   }
 
   void find_gradients();
+  void find_shards();
+  std::size_t first_gradient() const;
+  std::set<std::uint32_t> goes_with_calls(std::size_t first) const;
+  void make_batches_alike();
   void find_batches();
   void hash();
 
@@ -61,6 +69,7 @@ class Order {
   std::size_t gradients_ = 0;
   std::uint64_t batch_bytes_ = kScalarBytes;
   bool any_data_ = false;
+  std::size_t batch_sizes_ = 0;  // of copies that may be batches, during training
   // Running values up to each place of the text.
   std::vector<std::uint64_t> ordered_{1};
   std::vector<std::uint64_t> sums_{0};

@@ -174,13 +174,49 @@ Period find(const Order& text, bool closed) {
   return p;
 }
 
+// True if most of the steps fall into several that call the same, but for the sizes of batches.
+bool fall_apart(const Order& alike, const std::vector<std::size_t>& into, const Period& p) {
+  std::size_t n = 0;
+  auto at = into.begin();
+  for (std::size_t k = 0; k + 1 < p.starts.size(); ++k) {
+    at = std::lower_bound(at, into.end(), p.starts[k]);
+    const auto end = std::lower_bound(at, into.end(), p.starts[k + 1]);
+    bool same = end - at > 1;
+    for (auto i = at; same && i != end && i + 1 != into.end(); ++i) {
+      same = alike.any_order(*i, *(i + 1)) == alike.any_order(*at, *(at + 1));
+    }
+    n += same ? 1U : 0U;
+  }
+  return 2 * n > p.anchors.size();
+}
+
+// True if there are more steps where all batches count as alike: only some steps have one of a
+// certain size. Of as many steps, those are better of which more begin with a batch.
+bool better(const Order& alike, const Period& by_alike, const Period& found) {
+  const std::size_t n = by_alike.anchors.size();
+  if (n > found.anchors.size()) {
+    return found.anchors.empty() || fall_apart(alike, by_alike.starts, found);
+  }
+  const auto with_batch = [&](const Period& p) {
+    return std::count_if(p.starts.begin(), p.starts.end() - 1,
+                         [&](std::size_t i) { return alike.copies_in(alike[i]); });
+  };
+  return n != 0 && n == found.anchors.size() && with_batch(by_alike) > with_batch(found);
+}
+
 }  // namespace
 
 Period find_period(const Sequence& sequence, bool closed) {
-  Period with_copies = find(Order(sequence, true), closed);
-  if (!with_copies.starts.empty() || with_copies.few) return with_copies;
+  const Order order(sequence, Copies::as_they_are);
+  Period found = find(order, closed);
+  if (order.batches_differ()) {
+    const Order alike(sequence, Copies::alike);
+    Period by_alike = find(alike, closed);
+    if (better(alike, by_alike, found)) found = std::move(by_alike);
+  }
+  if (!found.starts.empty() || found.few) return found;
   // Copies of a thread that loads data ahead have no order relative to the rest.
-  return find(Order(sequence, false), closed);
+  return find(Order(sequence, Copies::none), closed);
 }
 
 }  // namespace tprof::steps

@@ -43,7 +43,8 @@ void Sequence::add(const read::Event& e) {
       numbers_[{name, e.comm.value_or(-1), e.count, e.dtype, e.peer.value_or(-1)}].number;
   if (number == UINT32_MAX) {
     number = static_cast<std::uint32_t>(symbols.size());
-    symbols.push_back({kind_of(e), e.name, e.comm.value_or(-1), e.count, e.bytes, given_of(e)});
+    symbols.push_back({kind_of(e), e.name, e.comm.value_or(-1), e.count, e.bytes, given_of(e),
+                       e.peer.value_or(-1)});
   }
   operations.push_back({e.ts_ns, e.seq, number});
 }

@@ -19,6 +19,7 @@ struct Symbol {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   std::uint64_t given = 0;  // bytes that the rank gives to an all-gather; else 0
+  std::int64_t peer = -1;   // of a send or receive, as a rank of the communicator
 };
 
 struct Operation {

@@ -114,7 +114,10 @@ def test_where_there_are_only_sends_and_receives_it_is_these_that_are_said_to_be
     folder = pairs(20, [8]).write(tmp_path / "well")
     assert tprof("check", folder).stdout == head + "20 sends and 20 receives, as many as each other\n"
     text = told("report", folder)[1]["verdict"]["text"]
-    assert text.startswith("Nothing is wrong: 2 ranks made 20 sends and 20 receives, and no collectives")
+    assert text == (
+        "Nothing is wrong with what the ranks did: 2 ranks made 20 sends and 20 receives, and no collectives; "
+        "no steps are known, so nothing is known of their speed."
+    )
     job = pairs(20, [8])
     job.ranks[1].ops[-1] = dataclasses.replace(job.ranks[1].ops[-1], count=16)
     done = tprof("check", killed(job).write(tmp_path / "sizes"))

@@ -87,6 +87,15 @@ TEST_CASE("a healthy job's verdict says what is known, and no more") {
         "12.5% is exposed communication.");
   CHECK(has(ranks.verdict({}, {.step_ns = 5'000'000, .whole_steps = false}).text,
             "a step, or a micro-batch of one, takes 5.00 ms on average."));
+  // Of speed nothing is said where nobody could look.
+  CHECK(
+      ranks.verdict({}, {.causes = false}).text ==
+      "Nothing is wrong with what the ranks did: 2 ranks did the same 1,234 collectives; no steps "
+      "are known, so nothing is known of their speed.");
+  CHECK(ranks.verdict({}, {.step_ns = 5'000'000, .causes = false}).text ==
+        "Nothing is wrong with what the ranks did: 2 ranks did the same 1,234 collectives; a step "
+        "takes 5.00 ms on average. The causes of slow steps are known where devices are followed "
+        "(TPROF_TIMING=events).");
   ranks.said.communicators[0].verdict = diagnose::Verdict::same_of_those_seen;
   CHECK(has(ranks.verdict({}).text, "as far as they were seen"));
   // Not every rank is in each communicator.

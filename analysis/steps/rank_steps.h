@@ -1,0 +1,36 @@
+// What the calls of one rank tell of its steps.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "steps/flow.h"
+#include "steps/found.h"
+#include "steps/period.h"
+
+namespace tprof::steps {
+
+// The id of a communicator and the number of an operation on it, equal on all its ranks.
+using Shared = std::pair<std::string, std::uint64_t>;
+
+struct RankSteps {
+  const read::Process* rank = nullptr;
+  std::vector<Interval> intervals{};
+  std::vector<Shared> anchors{};
+  Period period{};
+  std::optional<Flow> flow{};  // of a stage of a pipeline, where these are not proved to be steps
+};
+
+RankSteps steps_of(const read::Process& rank, const Sequence& sequence, std::int64_t end_ns);
+
+bool lines_are_whole(const read::Process& p);
+
+// "rank 3", "ranks 0-2".
+std::string names(const std::vector<const read::Process*>& ranks);
+
+// Gives all ranks one answer.
+Found one_answer(std::vector<RankSteps> ranks);
+
+}  // namespace tprof::steps
