@@ -159,8 +159,9 @@ TEST_CASE("a job that stood still until it was killed was not slow, where that t
   const report::JobVerdict verdict = ranks.verdict({ended, costly});
   CHECK(verdict.finding == 0U);
   CHECK(verdict.severity == "note");
-  CHECK(has(verdict.text, "until then they did the same 5 collectives, and made no call in the "
-                          "last 40.00 us"));
+  CHECK(has(verdict.text,
+            "until then they did the same 5 collectives, and made no call in the "
+            "last 40.00 us"));
 }
 
 TEST_CASE("bins of durations hold what is between their edges") {
