@@ -261,6 +261,14 @@ JOBS = {
     "loader of all ranks": _job(
         Loop(**B, loader=dict.fromkeys(range(8), 20 * MS)), "idle_devices", loader={}
     ),
+    # Nobody's host waits for its device, so who is ahead stays ahead, and gains nothing by others that are quicker.
+    **{
+        f"loaders of all {ranks}, out of step": _job(
+            Loop(**B, ranks=ranks, steps=12, item_every=0, kernels=20, load_ns=150 * MS, late={1: 45 * MS}),
+            "idle_devices", load_ns=400_000,
+        )
+        for ranks in (2, 3, 8)
+    },
     "loader, every 6th": _job(
         LONG.but(loader={2: 60 * MS}, loader_every=6), "slow_input", [2], loader={}
     ),

@@ -75,6 +75,7 @@ class Loop:
     links: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its NIC's speed
     loader: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns more
     loader_every: int = 1  # steps
+    late: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns before its first step
     logs: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns behind its step
     pauses_ns: int = 0  # garbage collection, at random
     pauses: float = 0  # probability in a rank's step
@@ -148,6 +149,8 @@ class _Program:
             yield StepMark(step)
         if step == 0 and loop.compile_ns:
             yield self.host(loop.compile_ns)
+        if step == 0:
+            yield Host(loop.late.get(rank, 0))
         slow = loop.loader.get(rank, 0) if step % loop.loader_every == loop.loader_every - 1 else 0
         yield Host(loop.load_ns + slow + loop.leak_ns * step)
         yield Copy("H2D", loop.batch_bytes, "compute")
