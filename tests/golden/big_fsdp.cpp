@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "tests/golden/big_text.h"
@@ -210,7 +211,13 @@ class FsdpFile {
     }
     seqs_ = seqs_of_steps_;
     calls_ = first;
-    for (const Call& c : job_.step_.calls) device_time(c, begin, seqs_[group_of(c.which)]++);
+    // Behind its last call the host waits for the loss.
+    std::int64_t called = 0;
+    for (const Call& c : job_.step_.calls) called = std::max(called, c.host_ns);
+    std::int64_t waited = step == 0 ? 0 : job_.step_.length_ns - called - 50'000;
+    for (const Call& c : job_.step_.calls) {
+      device_time(c, begin, seqs_[group_of(c.which)]++, std::exchange(waited, 0));
+    }
     seqs_of_steps_ = seqs_;
     for (const Span& busy : job_.step_.computing[class_])
       computed(begin + busy.from, begin + busy.to);
@@ -253,7 +260,7 @@ class FsdpFile {
             static_cast<std::uint64_t>(o.reduction_number));
   }
 
-  void device_time(const Call& c, std::int64_t step, std::uint64_t seq) {
+  void device_time(const Call& c, std::int64_t step, std::uint64_t seq, std::int64_t waited) {
     const Operation& o = kAll[c.which];
     const Span& at = c.device[class_];
     const std::int64_t begin = step + at.from + 500 + jitter(calls_ ^ 1U << 31, 11);
@@ -268,7 +275,9 @@ class FsdpFile {
             << R"(,"stream":)" << o.stream;
     }
     text_ << R"(,"call_tid":)" << (o.backward ? kAutograd : kMain) << R"(,"queued":)";
-    text_.micros(static_cast<std::uint64_t>(ts(begin) - ts(step + c.host_ns))) << "}},\n";
+    text_.micros(static_cast<std::uint64_t>(ts(begin) - ts(step + c.host_ns)));
+    if (waited > 0) (text_ << R"(,"waited":)").micros(static_cast<std::uint64_t>(waited));
+    text_ << "}},\n";
     total_[c.which].add(static_cast<std::uint64_t>(host_ns()),
                         static_cast<std::uint64_t>(end - begin),
                         static_cast<std::uint64_t>(std::min(c.exposed_ns[class_], end - begin)));

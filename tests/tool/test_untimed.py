@@ -39,7 +39,7 @@ def said(folder):
         for finding in json.loads(tprof(command, "--json", folder).stdout)["findings"]:
             if finding["kind"] == "untimed":
                 assert finding["severity"] == "note" and finding["text"] in text
-                calls, why = re.match(r"([\d,]+) calls? of .* ha(?:ve|s) no device time \((\w+)\)", finding["text"]).groups()
+                calls, why = re.match(r"([\d,]+) calls? of .* ha(?:ve|s) no device time (?:of .* own )?\((\w+)\)", finding["text"]).groups()
                 found[why] = (int(calls.replace(",", "")), finding["ranks"])
         yield command, found
 
