@@ -19,8 +19,7 @@ double of_all_ranks(const Evidence& e, Of&& of) {
   for (const std::size_t step : e.steps) {
     double least = 1;
     for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-      const Cell& c = e.times.of(r)[step];
-      least = std::min<double>(least, of(c) / c.length);
+      least = std::min<double>(least, of(r, step) / e.times.of(r)[step].length);
     }
     each.push_back(std::max(least, 0.0));
   }
@@ -42,8 +41,16 @@ double told(const diagnose::Findings& found) {
 
 void idle_devices(const Evidence& e, diagnose::Findings& found) {
   if (e.steps.size() < 4) return;
-  const double idle = of_all_ranks(e, [](const Cell& c) { return c.idle() + c.unsure / 2; });
-  const double lead = of_all_ranks(e, [](const Cell& c) { return c.lead; });
+  const Times& t = e.times;
+  // Without its own computation and transfers. A rank that waits for others, while its host is as
+  // slow as theirs, would stand idle instead.
+  const double idle = of_all_ranks(e, [&](std::size_t r, std::size_t step) {
+    const Cell& c = t.of(r)[step];
+    const double computed = (t.computed(r, step) + c.compute + c.unsure) / 2;
+    return t.own(r, step) - computed - (c.exposed - t.held_up(r, step));
+  });
+  const double lead =
+      of_all_ranks(e, [&](std::size_t r, std::size_t step) { return t.of(r)[step].lead; });
   const double ns = idle * e.step_ns - told(found);
   if (ns < kLeastIdle * e.step_ns) return;
   diagnose::Finding& f = add(found, Kind::idle_devices, e.times.ranks,

@@ -234,7 +234,8 @@ void tell_exchanged(const Evidence& e, const Places& slow, diagnose::Finding& f)
 
 void tell(const Evidence& e, const Ranks& ranks, const Saving& saving, Findings& found) {
   const bool few = ranks.steps.size() == 2;  // too few for a doubt
-  if (saving.ns < kLeastShare * e.step_ns || (!few && saving.ns <= saving.doubt)) return;
+  const double least_share = ranks.steps.empty() ? kLeastShare : kUsualShare;
+  if (saving.ns < least_share * e.step_ns || (!few && saving.ns <= saving.doubt)) return;
   Processes who;
   for (const std::size_t r : ranks.slow) who.push_back(e.times.ranks[r]);
   Processes slower;

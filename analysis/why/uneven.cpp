@@ -27,8 +27,9 @@ double sum(const Grid& all) {
 }  // namespace
 
 void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
-  const Grid own = own_times(e);
   const Grid compute = part_of_own(e, Part::compute);
+  // What a stage of a pipeline does beside computing changes with when its messages come.
+  const Grid own = sends(e, 0) ? compute : own_times(e);
   const std::size_t ranks = own.ranks();
   if (ranks < 2 || e.steps.size() < 4) return;
   // A rank does this beside computing, if nothing comes between.
@@ -71,7 +72,7 @@ void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
   // takes beside computing.
   double doubt = 2 * mean_error(lost);
   if (sends(e, 0)) {
-    const double most = ns * sum(own) / sum(compute);
+    const double most = ns * sum(own_times(e)) / sum(compute);
     doubt += (most - ns) / 2;
     ns = (ns + most) / 2;
   }
