@@ -56,7 +56,7 @@ std::filesystem::path newest_run() {
   return newest;
 }
 
-bool say_if_none_yet(const fs::path& folder) {
+bool say_if_none_yet(const std::filesystem::path& folder) {
   const auto is_trace = [](const read::TraceFile& file) {
     if (!read::why_no_file(file.path).empty()) return false;
     const read::Beginning begins = read::beginning_of(file.path);

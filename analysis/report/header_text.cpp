@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "diagnose/ends.h"
+#include "diagnose/names.h"
 #include "interpose/format/schema.h"
 #include "report/report.h"
 #include "text/text.h"

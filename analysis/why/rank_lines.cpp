@@ -1,5 +1,6 @@
 #include "why/rank_lines.h"
 
+#include <cmath>
 #include <map>
 #include <utility>
 
