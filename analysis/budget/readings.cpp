@@ -70,9 +70,9 @@ double gradients(const Compared& c) {
       model.micro_batches, model.micro_batches));
 }
 
-// Of how many micro-batches a step may be, where what was found is not alike: the one with the
-// optimizer's step makes other calls than the others. Where two make a step, either may be taken
-// for the usual one.
+// Returns of how many micro-batches a step may be, if those that were found are not alike: the one
+// with the optimizer's step makes other calls than the others. Where two make a step, either may be
+// taken for the usual one.
 std::vector<std::size_t> sizes_of_steps(const Measured& each) {
   if (each.left_out == 0) return {2, 3, 4};  // none is usual
   const std::size_t about = (each.found + each.left_out / 2) / each.left_out;

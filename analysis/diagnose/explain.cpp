@@ -72,8 +72,7 @@ void apply(const Relation& relation, Findings& findings) {
 
 // Ranks that fall silent within this time of each other are not told apart.
 constexpr std::int64_t kSilentNs = 50'000'000;
-// Of ranks that had made no call for so long, who was heard of last tells nothing of what ended
-// them.
+// If ranks had made no call for so long, it tells nothing of their end who was heard of last.
 constexpr std::int64_t kSilentBeforeNs = 3'000'000'000;
 constexpr std::size_t kMaxEarliest = 64;  // the earliest, which all are compared with
 
@@ -251,7 +250,7 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
   std::rotate(findings.begin(), about, about + 1);
 }
 
-// Where it is known what holds a running job up, nothing else that it may do is.
+// Keeps guesses at what a running job may do only if nothing is known of what holds it up.
 void leave_out_what_it_may_do(Findings& findings) {
   const bool known = std::ranges::any_of(findings, [](const Finding& f) {
     return f.kind == Kind::hang || f.kind == Kind::group_order || f.kind == Kind::mismatch;

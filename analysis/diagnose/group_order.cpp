@@ -21,7 +21,7 @@ namespace {
 using read::End;
 using read::Process;
 
-// Of a job that ended, whose hosts had made no call for so long, it is said that it stood still.
+// A job that ended stood still if its hosts had made no call for so long.
 constexpr std::int64_t kStoodNs = 10'000'000'000;
 
 // Some ranks of these send and go on, before the others have called it.
@@ -76,8 +76,8 @@ class Orders {
     return std::ranges::all_of(circle, [](const Behind& b) { return all_wait(*b.first.call); });
   }
 
-  // What the devices are not known to be through with: by thread and stream, or the last of each
-  // communicator by thread alone. Threads have no order among them. Where ranks did different
+  // Returns the calls that devices may not be through with: by thread and stream, or the last of
+  // each communicator by thread alone. Threads have no order among them. Where ranks did different
   // things, numbers are not those of the same calls.
   std::vector<Queue> queues(bool streams, const Findings& found) const {
     std::vector<bool> differs;

@@ -14,7 +14,7 @@ Called called(const Event& e, std::int64_t stream) {
   return {e.name, *e.comm, e.seq, e.ts_ns, e.thread, stream, e.group != 0};
 }
 
-// What is captured runs in the order of its graph, whenever that is launched.
+// A captured call runs in the order of its graph, whenever that is launched.
 bool counts(const Event& e) {
   return e.collective() && e.comm && !e.failed && !e.captured;
 }

@@ -22,8 +22,8 @@ struct Called {
   bool grouped = false;             // in a group, whose End enqueued it
 };
 
-// Of a process that did not close, and has two communicators with collectives: of one alone there
-// is no order to compare.
+// Keeps the last collectives of a process that did not close and has two communicators with
+// collectives: one alone has no order to compare.
 struct LastCollectives : collect::Collector {
   using Collector::Collector;
   void call(const read::Event& e) override;

@@ -50,7 +50,7 @@ bool is_collective(Bucket bucket) {
 
 constexpr std::string_view kDeviceTime = R"({"cat":"DEVICE",)";
 
-// Messages have numbers of their own. Of a group of several kinds only the sum is known.
+// Messages have numbers of their own. A group of several kinds has one time in all.
 bool collective(const text::Kept& function) {
   static const text::Kept kOthers[] = {"ncclSend", "ncclRecv", kGroupName};
   return std::ranges::find(kOthers, function) == std::end(kOthers);

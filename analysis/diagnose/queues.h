@@ -20,7 +20,7 @@ struct Queued {
   const Called* call = nullptr;
 };
 
-// What one rank called, one after the other. Those of one place have no order among them.
+// The calls of one rank, one after the other. Those of one place have no order among them.
 struct Queue {
   const read::Process* process = nullptr;
   std::vector<std::vector<Queued>> places{};

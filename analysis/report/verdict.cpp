@@ -31,7 +31,7 @@ std::string as_sentence(std::string text) {
   return with_stop(std::move(text));
 }
 
-// What can't be read begins with its path, which keeps its letters.
+// A sentence about an unreadable file begins with its path, which keeps its letters.
 std::string as_sentence(const Finding& f) {
   std::string text = text::printable(sentence(f.text));
   return f.kind == diagnose::Kind::unreadable ? with_stop(std::move(text))

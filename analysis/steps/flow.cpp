@@ -23,7 +23,7 @@ struct Message {
   std::int64_t weight = 0;  // 1: it is to be answered, -1: it answers, 0: none of its size answers
 };
 
-// What was between two places where nothing was under way.
+// The messages between two places where nothing was under way.
 struct Part {
   std::size_t from = 0;  // messages
   std::size_t to = 0;
@@ -156,7 +156,7 @@ class Divider {
     return flow.neighbours.size() <= kMostNeighbours;
   }
 
-  // Where a message comes from or goes to. Its size may be another in each micro-batch.
+  // Tells where a message comes from or goes to. Its size may be another in each micro-batch.
   std::size_t way(std::size_t message) const {
     return 2 * messages_[message].neighbour + (messages_[message].sent ? 1 : 0);
   }

@@ -1,4 +1,4 @@
-// Where the pipeline that a rank is a stage of runs empty.
+// Finds where the pipeline that a rank is a stage of runs empty.
 //
 // A stage gets a gradient back for each activation that it passed on. After a step nothing is under
 // way any more: it has as many messages from each neighbour as it gave to it. Within a step that is

@@ -191,7 +191,7 @@ bool fall_apart(const Order& alike, const std::vector<std::size_t>& into, const 
 }
 
 // True if there are more steps where all batches count as alike: only some steps have one of a
-// certain size. Of as many steps, those are better of which more begin with a batch.
+// certain size. If both find as many, those are better of which more begin with a batch.
 bool better(const Order& alike, const Period& by_alike, const Period& found) {
   const std::size_t n = by_alike.anchors.size();
   if (n > found.anchors.size()) {

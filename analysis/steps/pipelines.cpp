@@ -81,7 +81,7 @@ class Pipelines {
     if (n < kFewestSteps) return say(all, too_few(n));
     std::map<std::size_t, Places> bounds;
     if (!spread(*fewest, bounds)) return say(all, kDiffer);
-    // Where others run empty more often, there are several micro-batches in a step.
+    // If others run empty more often, there are several micro-batches in a step.
     const bool whole = std::ranges::any_of(
         all, [&](std::size_t s) { return flow(s).several || flow(s).count() >= 2 * n; });
     for (const std::size_t s : all) take(*stages_[s], bounds.at(s), whole, pipeline);

@@ -44,7 +44,7 @@ RankSteps steps_of(const Process& rank, const Sequence& sequence, std::int64_t e
   const bool ended = rank.end == read::End::closed && sequence.whole && lines_are_whole(rank);
   RankSteps found{.rank = &rank, .period = find_period(sequence, ended)};
   Period& p = found.period;
-  // What may be a micro-batch for itself may be part of a step for the pipeline.
+  // A stage may see micro-batches where the pipeline has steps.
   if (!p.whole_steps && !p.few) found.flow = find_flow(sequence, rank, ended, end_ns);
   const auto time = [&](std::size_t i) {
     return i < sequence.operations.size() ? sequence.operations[i].ts_ns : end_ns;

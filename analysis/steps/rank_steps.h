@@ -1,4 +1,4 @@
-// What the calls of one rank tell of its steps.
+// Finds the steps of one rank by its calls.
 #pragma once
 
 #include <optional>

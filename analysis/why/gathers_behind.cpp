@@ -37,7 +37,7 @@ void gathers_behind(const Evidence& e, diagnose::Findings& found) {
   // on instead.
   const double exposed = mean_of_steps(e, &Behind::ns);
   const double idle = mean_of_steps(e, &Behind::idle_ns);
-  const double ns = 10 * idle > exposed ? exposed + idle : within_hosts_lead(e, exposed);
+  const double ns = 10 * idle > exposed ? exposed + idle : within_hosts_spare(e, exposed);
   const auto calls = static_cast<std::uint64_t>(
       std::llround(static_cast<double>(its.calls) / static_cast<double>(its.steps)));
   tell(e, diagnose::Kind::gathers_behind, ns,

@@ -11,12 +11,12 @@ using diagnose::Kind;
 using diagnose::Ns;
 using diagnose::Percent;
 
-double within_hosts_lead(const Evidence& e, double ns) {
+double within_hosts_spare(const Evidence& e, double ns) {
   std::vector<double> of_ranks;
   for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-    std::vector<double> ahead;
-    for (const std::size_t s : e.steps) ahead.push_back(e.times.of(r)[s].ahead);
-    of_ranks.push_back(median(std::move(ahead)));
+    std::vector<double> spare;
+    for (const std::size_t s : e.steps) spare.push_back(e.times.of(r)[s].spare);
+    of_ranks.push_back(median(std::move(spare)));
   }
   return std::min(ns, quantile(std::move(of_ranks), 0.05));
 }

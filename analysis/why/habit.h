@@ -22,7 +22,7 @@ double of_a_step(const Evidence& e, Of&& of) {
 }
 
 // No communication less makes a step shorter than its slowest host needs for it.
-double within_hosts_lead(const Evidence& e, double ns);
+double within_hosts_spare(const Evidence& e, double ns);
 
 // Adds the finding, with its `share` and what it `saves`, unless that is nobody's concern.
 void tell(const Evidence& e, diagnose::Kind kind, double ns, diagnose::Values values,

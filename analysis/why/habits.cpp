@@ -39,7 +39,7 @@ void late_prefetch(const Evidence& e, Findings& found) {
   const double late = of_a_step(e, [](const RankFacts& f) { return f.late_gathers; });
   const double gain = of_a_step(e, [](const RankFacts& f) { return f.late_gather_ns; });
   if (gathers < 2 || late * 2 < gathers) return;
-  tell(e, Kind::late_prefetch, within_hosts_lead(e, gain),
+  tell(e, Kind::late_prefetch, within_hosts_spare(e, gain),
        {{"late", Percent{100 * late / gathers}}}, found);
 }
 
@@ -75,7 +75,7 @@ double without(const Evidence& e, Bucket bucket, double part) {
     const double hidden = static_cast<double>(its.backward_transfer_ns) - exposed;
     return part * exposed + std::min(part * hidden, std::max(queued, 0.0));
   });
-  return within_hosts_lead(e, ns);
+  return within_hosts_spare(e, ns);
 }
 
 }  // namespace
@@ -118,7 +118,8 @@ void wide_dtype(const Evidence& e, Findings& found) {
     saved += of_bucket;
     if (bucket == Bucket::ALLGATHER || bucket == Bucket::RESHARDING) sharded += of_bucket;
   }
-  tell(e, Kind::wide_dtype, within_hosts_lead(e, saved), {{"sharded", sharded * 2 > saved}}, found);
+  tell(e, Kind::wide_dtype, within_hosts_spare(e, saved), {{"sharded", sharded * 2 > saved}},
+       found);
 }
 
 }  // namespace tprof::why

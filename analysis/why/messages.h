@@ -14,7 +14,7 @@
 
 namespace tprof::why {
 
-// What a line of a device time is the time of. `group`: of all of a group's calls on a stream.
+// The call that a line of a device time belongs to. `group`: all of a group's calls on a stream.
 enum class TimeOf : std::uint8_t { send, receive, group, other };
 inline TimeOf what_timed(const read::DeviceTime& t) {
   static const text::Kept kSend("ncclSend");

@@ -48,7 +48,7 @@ Grid part_of_own(const Evidence& e, Part part) {
     if (part == Part::compute) return computed;
     const double lead = c.lead - e.times.unpunished(r, s);
     if (part == Part::lead) return lead;
-    // Where it may have computed, but no rank computed for so long, its host came late. A slow
+    // If it may have computed, but no rank computed for so long, its host came late. A slow
     // transfer is neither: slow_links.cpp.
     return e.times.own(r, s) - computed - lead - (c.exposed - e.times.held_up(r, s));
   });
@@ -74,7 +74,7 @@ void mend(const Evidence& e, const Grid& part, std::span<const std::size_t> rank
     for (const std::size_t r : ranks) {
       const Cell& c = e.times.of(r)[e.steps[i]];
       float& ns = own.at(r, i);
-      const float least = host_stays ? std::min(ns, c.length - c.ahead) : 0.0F;
+      const float least = host_stays ? std::min(ns, c.length - c.spare) : 0.0F;
       ns = std::max(ns - std::max(part.at(r, i) - usual, 0.0F), least);
     }
   }

@@ -113,7 +113,7 @@ void RankLines::end() {
     const Spans works = either(either(communicates, computes_), unsure_);
     count_behind(hiding, works);
     count_blocking(works);
-    find_hosts_lead();
+    find_hosts_spare();
   }
   // {} would keep their room, of all ranks.
   collectives_ = std::vector<Collective>();
@@ -215,10 +215,10 @@ void RankLines::find_inputs() {
 }
 
 // A host needs the time from mark to mark, but for what it waited for its device meanwhile.
-void RankLines::find_hosts_lead() {
+void RankLines::find_hosts_spare() {
   std::vector<std::int64_t> waited(steps_.size());
-  // `called`: the call behind the wait. What does not fit between the step's mark and the call was
-  // waited for before the mark.
+  // `called`: the call behind the wait. The rest, beyond the time between the step's mark and the
+  // call, is of the step before.
   const auto add = [&](std::int64_t called, std::int64_t ns) {
     auto step = std::ranges::lower_bound(steps_, called, {}, &Step::from_ns);
     while (step != steps_.begin() && ns > 0) {
@@ -235,7 +235,17 @@ void RankLines::find_hosts_lead() {
     // Nothing tells for how long it waited behind the last call.
     const std::int64_t to = std::min(steps_[i].to_ns, last_called_ns_);
     const auto needs = static_cast<float>(to - steps_[i].from_ns - waited[i]);
-    cell.ahead = std::clamp(cell.length - needs, 0.0F, cell.length);
+    cell.spare = std::clamp(cell.length - needs, 0.0F, cell.length);
+  }
+  // CUPTI's records do not say that launches waited behind others. A host that is a whole step
+  // ahead of its device is taken to wait so.
+  const auto timing = rank_.header.config->find("TPROF_TIMING");
+  if (timing == rank_.header.config->end() || timing->second != "cupti") return;
+  for (const Collective& c : collectives_) {
+    if (c.step == SIZE_MAX) continue;
+    Cell& cell = *steps_[c.step].cell;
+    const auto ahead = static_cast<float>(c.all_there_ns - c.called_ns);
+    if (ahead > cell.length) cell.spare = cell.length;
   }
 }
 

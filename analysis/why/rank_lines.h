@@ -79,7 +79,7 @@ class RankLines : public collect::Collector {
   void fill_cells(const Spans& communicates, const Spans& waits);
   void find_unmet();
   void find_inputs();
-  void find_hosts_lead();
+  void find_hosts_spare();
   void count_exposed(const Spans& hiding);
   void count_gathers();
   void mark_behind();

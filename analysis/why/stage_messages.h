@@ -1,5 +1,5 @@
 // Tells apart a rank's messages by what they are for: those to and from its neighbours, which make
-// it a stage of a pipeline, and all-to-alls. Of these PyTorch makes a group of sends and receives,
+// it a stage of a pipeline, and all-to-alls. PyTorch makes these a group of sends and receives,
 // in which a rank sends to itself, or to more than two others.
 #pragma once
 
@@ -48,7 +48,7 @@ class StageMessages {
  private:
   static constexpr std::size_t kNeighbours = 2;
 
-  // Of the group, or of the call that is in none.
+  // These are of the group, or of the call that is in none.
   std::int64_t group_ = 0;
   std::uint64_t calls_ = 0;
   std::uint64_t bytes_ = 0;

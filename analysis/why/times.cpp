@@ -126,7 +126,7 @@ std::vector<DeviceLength> lengths_of(const Times& times) {
 Cell mean_of(const Times& times) {
   constexpr float Cell::*kParts[] = {&Cell::length,  &Cell::compute, &Cell::unsure,
                                      &Cell::hidden,  &Cell::exposed, &Cell::wait,
-                                     &Cell::missing, &Cell::lead,    &Cell::ahead};
+                                     &Cell::missing, &Cell::lead,    &Cell::spare};
   const std::vector<std::size_t> steps = times.counted();
   Cell all;
   for (const auto part : kParts) {

@@ -32,9 +32,9 @@ struct Cell {
   // From the step's begin until it had received what it needs from the stage of a pipeline that is
   // before it; 0: it needs nothing.
   float received = 0;
-  // What the host did not need of the step: it waited for the device, or ran ahead of it. The step
-  // can't have been shorter by more than this, whatever the device waited for.
-  float ahead = 0;
+  // The host did not need so much of the step: it waited for the device, or ran ahead of it. The
+  // step can't have been shorter by more than this, whatever the device waited for.
+  float spare = 0;
 
   bool known() const { return length > 0; }
   float idle() const { return length - compute - unsure - exposed; }
@@ -128,7 +128,7 @@ struct Times {
   double own(std::size_t rank, std::size_t step) const {
     const Cell& c = of(rank)[step];
     const double own = c.length - held_up(rank, step) - unpunished(rank, step);
-    return std::max(own, static_cast<double>(c.length - c.ahead));
+    return std::max(own, static_cast<double>(c.length - c.spare));
   }
   std::span<const Cell> of(std::size_t rank) const {
     return std::span(cells).subspan(rank * steps.size(), steps.size());

@@ -28,7 +28,7 @@ double sum(const Grid& all) {
 
 void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
   const Grid compute = part_of_own(e, Part::compute);
-  // What a stage of a pipeline does beside computing changes with when its messages come.
+  // A stage of a pipeline does more or less beside computing as its messages come.
   const Grid own = sends(e, 0) ? compute : own_times(e);
   const std::size_t ranks = own.ranks();
   if (ranks < 2 || e.steps.size() < 4) return;
