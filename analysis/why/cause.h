@@ -32,6 +32,9 @@ inline constexpr double kLeastShare = 0.01;
 // Returns the cost in the whole run of `ns` of a step, which are known within `doubt_ns`.
 diagnose::Cost cost_of(const Evidence& of, double ns, double doubt_ns);
 
+// "7,15,23-25": the numbers of these steps, given by their places in `Evidence::steps`.
+std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places);
+
 // True for what slow_ranks.cpp tells.
 constexpr bool is_slow_rank(diagnose::Kind kind) {
   using diagnose::Kind;

@@ -108,9 +108,7 @@ std::vector<Ranks> slow_at_times(const Evidence& e, const Grid& own) {
 // "7,15,23-25,…": the first of them.
 std::string which_of(const Evidence& e, const Places& steps) {
   constexpr std::ptrdiff_t kMost = 5;
-  std::vector<std::int64_t> numbers;
-  for (const std::size_t i : steps) numbers.push_back(e.times.steps[e.steps[i]]);
-  std::string text = text::Ranks(std::move(numbers)).str();
+  std::string text = numbers_of(e, steps);
   std::size_t end = 0;
   for (std::ptrdiff_t n = 0; n < kMost && end != std::string::npos; ++n) {
     end = text.find(',', end + 1);

@@ -159,11 +159,9 @@ bool hosts_run_ahead(const Evidence& e) {
 }
 
 // "2-6,12", if that is short.
-std::optional<std::string> numbers_of(const Evidence& e, const std::vector<std::size_t>& places) {
+std::optional<std::string> which_if_few(const Evidence& e, const std::vector<std::size_t>& places) {
   constexpr std::size_t kMost = 5;
-  std::vector<std::int64_t> numbers;
-  for (const std::size_t i : places) numbers.push_back(e.times.steps[e.steps[i]]);
-  const std::string text = text::Ranks(std::move(numbers)).str();
+  const std::string text = numbers_of(e, places);
   const auto more = static_cast<std::size_t>(std::ranges::count(text, ','));
   return more < kMost ? std::optional(text) : std::nullopt;
 }
@@ -189,7 +187,7 @@ void long_steps(const Evidence& e, const Series& all, Findings& found) {
   Finding& f = add(found, period != 0 ? Kind::periodic_steps : Kind::long_steps, {},
                    {{"share", costs ? std::optional(Percent{100 * ns / e.step_ns}) : std::nullopt},
                     {"host", host},
-                    {"which", numbers_of(e, steps)},
+                    {"which", which_if_few(e, steps)},
                     {"steps", steps.size()},
                     {"of_steps", all.ns.size()},
                     {"period", ordinal(period)},

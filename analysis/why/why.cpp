@@ -1,5 +1,7 @@
 #include "why/why.h"
 
+#include <cmath>
+
 #include "stats/roles.h"
 #include "why/causes.h"
 
@@ -41,6 +43,12 @@ void find_causes(const job::Job& job, Why& why) {
 }
 
 }  // namespace
+
+std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places) {
+  std::vector<std::int64_t> numbers;
+  for (const std::size_t i : places) numbers.push_back(e.times.steps[e.steps[i]]);
+  return text::Ranks(std::move(numbers)).str();
+}
 
 diagnose::Cost cost_of(const Evidence& of, double ns, double doubt_ns) {
   const auto steps = static_cast<double>(of.times.steps.size());

@@ -28,8 +28,8 @@ int ask(F& function, A... arguments) {
   return f == nullptr ? -1 : f(arguments...);
 }
 
-// What cuEventQuery returns of work that was enqueued before and failed since: faults of the device
-// and its links, and of kernels. In each the context is of no more use.
+// cuEventQuery returns these of work that was enqueued before and failed since: faults of the
+// device and its links, and of kernels. In each the context is of no more use.
 bool is_of_earlier_work(int answer) {
   constexpr int kUncorrectableEcc = 214;
   constexpr int kNvlinkUncorrectable = 220;
