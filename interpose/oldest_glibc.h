@@ -25,6 +25,7 @@ __asm__(".symver dlinfo,dlinfo@" TPROF_DLADDR1);
 __asm__(".symver pthread_create,pthread_create@" TPROF_BASE);
 __asm__(".symver pthread_key_create,pthread_key_create@" TPROF_BASE);
 __asm__(".symver pthread_setcancelstate,pthread_setcancelstate@" TPROF_BASE);
+__asm__(".symver pthread_setcanceltype,pthread_setcanceltype@" TPROF_BASE);
 __asm__(".symver pthread_setspecific,pthread_setspecific@" TPROF_BASE);
 __asm__(".symver pthread_getattr_np,pthread_getattr_np@" TPROF_BASE);
 __asm__(".symver pthread_attr_getstack,pthread_attr_getstack@" TPROF_BASE);

@@ -179,13 +179,13 @@ class Meetings::Arrivals : public collect::Collector {
   // dropped: its other half may never come. Returns how many were dropped.
   template <typename Value>
   static std::size_t keep(collect::Waiting<Value>& all, const Number& number, const Value& value) {
-    constexpr std::size_t kMost = 65536;
+    constexpr std::size_t kMostHalves = 65536;
     if (Value* there = all.find(number)) {
       *there = value;
       return 0;
     }
     all.add(number, value);
-    if (all.size() <= kMost) return 0;
+    if (all.size() <= kMostHalves) return 0;
     all.take_oldest();
     return 1;
   }

@@ -25,15 +25,32 @@ class [[nodiscard]] KeepErrno {
 // A program may cancel a thread that is in a call: at any of our open() and write(), or anywhere if
 // it does so asynchronously. Nobody would give back what the thread holds, a lock of ours or the
 // loader's. And a call that is no cancellation point must not become one through us.
+//
+// The type is held as well: glibc 2.34 to 2.36 (sigcancel_handler) cancel a thread that was
+// asynchronous when the signal was sent, though it has disabled that before the signal came.
+struct Cancellation {
+  int state = PTHREAD_CANCEL_ENABLE;
+  int type = PTHREAD_CANCEL_DEFERRED;
+
+  void hold() {
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+  }
+  void let_go() const {
+    pthread_setcancelstate(state, nullptr);
+    pthread_setcanceltype(type, nullptr);  // last: here every version acts on what came meanwhile
+  }
+};
+
 class [[nodiscard]] NoCancel {
  public:
-  NoCancel() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
-  ~NoCancel() { pthread_setcancelstate(before_, nullptr); }
+  NoCancel() { before_.hold(); }
+  ~NoCancel() { before_.let_go(); }
   NoCancel(const NoCancel&) = delete;
   NoCancel& operator=(const NoCancel&) = delete;
 
  private:
-  int before_ = PTHREAD_CANCEL_ENABLE;
+  Cancellation before_;
 };
 
 // Used while a lock is held, or while the loader or malloc is at work for us. A signal handler of

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "interpose/base/clock.h"
+#include "interpose/base/held_signals.h"
 #include "interpose/base/pages.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/session/session.h"
@@ -56,7 +57,7 @@ struct alignas(64) Thread {
 
   std::uint32_t groups_of = kNoSession;   // the session that groups are counted in
   std::uint32_t areas = 0;                // how many it has been given so far
-  int cancel_state = 0;                   // restored when it gives the shared area's lock back
+  Cancellation cancellation;              // let go when it gives the shared area's lock back
   std::uint64_t refused_at = UINT64_MAX;  // the ring's tail when it could not grow
   Record own_outside_ring{};              // used where the area's is shared
 

@@ -1,7 +1,5 @@
 #include "interpose/thread/transaction.h"
 
-#include <pthread.h>
-
 #include "interpose/base/lock.h"
 
 namespace tprof {
@@ -43,13 +41,13 @@ LedgerRow& find_row(Thread& t, LedgerKey::Words key) {
 void Transaction::begin_special() {
   if (!t_.shared) return;
   // Signals need not wait: the calls of a handler that interrupts this one are not recorded.
-  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &t_.cancel_state);
+  t_.cancellation.hold();
   g_shared_calls.lock();
 }
 void Transaction::end_special() {
   if (t_.shared) {
     g_shared_calls.unlock();
-    pthread_setcancelstate(t_.cancel_state, nullptr);
+    t_.cancellation.let_go();
   }
   if (t_.late) session::late_call();
 }
