@@ -70,8 +70,8 @@ if(NOT TPROF_STATIC_LIBC)
   list(APPEND missing "the C and C++ libraries")
 endif()
 
-# Debian has no libfmt.a. What it would hold follows from the headers, for the versions that fmt.cpp
-# is written for; for others every file of ours brings its own copy, which takes longer to compile.
+# Debian has no libfmt.a. Its contents follow from the headers, for the versions that fmt.cpp is
+# written for; for others every file of ours brings its own copy, which takes longer to compile.
 set(user ${CMAKE_BINARY_DIR}/CMakeFiles/fmt_user.cpp)
 file(WRITE ${user} "#include <fmt/format.h>\n"
                    "int main() { fmt::print(stderr, \"{} {:.1f} {:L}\", 1, 1.5, 1000); }\n")

@@ -31,6 +31,6 @@ __asm__(".symver pthread_getattr_np,pthread_getattr_np@" TPROF_BASE);
 __asm__(".symver pthread_attr_getstack,pthread_attr_getstack@" TPROF_BASE);
 __asm__(".symver pthread_attr_setstacksize,pthread_attr_setstacksize@" TPROF_BASE);
 
-// What musl lacks. A musl program that inherits the preload calls nothing of ours, but musl ends it
+// musl lacks this. A musl program that inherits the preload calls nothing of ours, but musl ends it
 // where a symbol is missing that is not weak.
 __asm__(".weak dladdr1");

@@ -1,4 +1,4 @@
-"""What all tests take: the tool, the makers of traces, and training runs, each made once."""
+"""All tests take these: the tool, the makers of traces, and training runs, each made once."""
 
 import signal
 import subprocess
@@ -30,7 +30,7 @@ def pytest_sessionstart():
     for path in (LIBTPROF, TPROF, STANDIN / "libcudart.so.13"):
         if not path.exists():
             pytest.exit(f"{path} is missing: build first (make test), or set TPROF_BUILD", 4)
-    # What nohup and a shell's `&` have ignored would be ignored in all that the tests start, too.
+    # Signals that nohup and a shell's `&` have ignored would be ignored in all that the tests start, too.
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-// What a job moved, against what it may move.
+// Compares what a job moved with what it may move.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace tprof::budget {
 
-// Of one rank and step.
+// The limit of one rank and step.
 struct Limit {
   Bucket bucket = Bucket::ALLGATHER;
   std::string function{};  // empty: any

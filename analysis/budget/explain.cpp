@@ -210,7 +210,7 @@ std::vector<std::string> mistakes(const Whole& w, const Model& model) {
   return {};
 }
 
-// What the numbers alone say, where no model is known.
+// Explains by the numbers alone, where no model is known.
 std::vector<std::string> from_ratios(const Whole& w) {
   if (w.dtypes.size() == 1 && w.budgeted.size() == 1 && w.calls.holds(w.moved.calls)) {
     const std::string& is = *w.dtypes.begin();

@@ -1,4 +1,4 @@
-// What differences from a budget are made of, where a known mistake accounts for all of it.
+// Says what differences from a budget are made of, where a known mistake accounts for all of it.
 #pragma once
 
 #include <string>

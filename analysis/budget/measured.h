@@ -1,4 +1,4 @@
-// What each rank of a job moved in a step.
+// The counts that each rank of a job moved in a step.
 #pragma once
 
 #include <compare>
@@ -26,7 +26,7 @@ struct Key {
   auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-// Of one step: means may be broken numbers.
+// The counts of one step: means may be broken numbers.
 struct Moved {
   double calls = 0;
   double bytes = 0;

@@ -109,8 +109,9 @@ class Formulas {
     offloaded(lines_.at(Bucket::ALLGATHER).bytes.least / size_of(m_.dtype));
   }
 
-  // ZeRO-3 gathers what a module needs together, so the number of calls is nobody's formula. What
-  // is small or used again soon stays gathered (param_persistence_threshold, max_reuse_distance).
+  // ZeRO-3 gathers what a module needs together, so the number of calls is nobody's formula.
+  // Parameters that are few or used again soon stay gathered (param_persistence_threshold,
+  // max_reuse_distance).
   void zero3() {
     const double most = m_.micro_batches * (m_.reshard ? 2 : 1);
     gathers({{}, {m_.params, whole(most).most}}, false);

@@ -1,4 +1,4 @@
-// What a way to train should move on each rank in a step, by the schedules of the frameworks.
+// Says what a way to train should move on each rank in a step, by the schedules of the frameworks.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct Model {
   double hidden = 0;
   double reduced_in_layer = 2;  // tensor-parallel all-reduces of a layer in each pass
   double tolerance = 0;         // share of the bytes
-  // What only explanations say.
+  // Only explanations set these.
   double root_more = 0;      // elements that the root may have beside root_params
   double reductions = 0;     // how often gradients are reduced in a step; 0: by `accumulate`
   bool all_reduced = false;  // whole gradients, where each rank should get its shard
@@ -57,7 +57,7 @@ struct Range {
   Range operator*(double n) const { return {least * n, most * n}; }
 };
 
-// Of one rank and step. Bytes are the contract's.
+// This is for one rank and step. Bytes are the contract's.
 struct Expected {
   Bucket bucket = Bucket::ALLGATHER;
   Range calls;

@@ -1,4 +1,4 @@
-// What `tprof budget` takes from the command line (option rows: budget_row.cpp).
+// `tprof budget` takes these from the command line (option rows: budget_row.cpp).
 #pragma once
 
 #include <cstdint>

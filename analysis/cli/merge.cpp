@@ -23,8 +23,8 @@ namespace tprof::cli {
 
 namespace {
 
-// What ui.perfetto.dev opens, whose memory is a browser's, and what is no longer easily handed
-// around.
+// ui.perfetto.dev opens no more text, as its memory is a browser's; a plain file that is larger is
+// no longer easily handed around.
 constexpr std::uint64_t kMostText = std::uint64_t{2} << 30;
 constexpr std::uint64_t kMostPlain = std::uint64_t{1} << 30;
 

@@ -16,7 +16,7 @@ std::size_t width_of_screen();
 // `json`: as it is, on terminals too.
 void show(std::string_view text, bool json = false);
 
-// The text as it looks on a terminal of so many columns. What comes from a trace has to be
+// The text as it looks on a terminal of so many columns. Names from a trace have to be
 // printable() before: this adds the only escapes.
 std::string dressed(std::string_view text, std::size_t columns, bool colours);
 

@@ -1,4 +1,4 @@
-// What several diagnoses keep of a rank's lines; what one alone keeps is in its own file.
+// Collectors that several diagnoses share; one that a diagnosis has alone is in its own file.
 #pragma once
 
 #include <compare>
@@ -43,7 +43,7 @@ struct Channel {
   std::vector<Run> lately{};  // the last calls, whose lines are in the order of their numbers
 };
 
-// What returned, by communicator.
+// The calls that returned, by communicator.
 struct ReturnedCalls : Collector {
   using Collector::Collector;
   void call(const read::Event& e) override;
@@ -71,8 +71,8 @@ struct LastCalls : Collector {
   std::vector<read::Event> open;               // calls that never returned
   std::optional<read::Event> last;             // the call or launch that began last
   std::map<std::int64_t, std::int64_t> begun;  // by communicator: when its first was called
-  // Of a process that did not close: the last collective of each communicator, and how many sends
-  // and receives there were.
+  // These are known of a process that did not close: the last collective of each communicator, and
+  // how many sends and receives there were.
   std::map<std::int64_t, read::Event> last_collective;
   std::map<ChannelKey, std::uint64_t> sent_or_received;
 

@@ -1,4 +1,4 @@
-// What a pass has seen of the lines of ranks, in ten bytes or so each, for the pass after it: to
+// Keeps the lines of ranks that a pass has seen, in ten bytes or so each, for the pass after it: to
 // take a line apart once more costs several times what looking at it does.
 #pragma once
 
@@ -63,7 +63,7 @@ class KeptLines {
   std::size_t lines_ = 0;
 };
 
-// Of the ranks of a job, as far as there is room: of the others the lines are read again, and the
+// The lines of a job's ranks, as far as there is room: those of other ranks are read again, and the
 // answers are the same.
 class KeptOfJob {
  public:

@@ -28,7 +28,7 @@ class Collector {
 
   virtual void call(const read::Event&) {}    // returned, failed or still open
   virtual void launch(const read::Event&) {}  // of a graph
-  // What the rank did last, whether or not that has a line of its own.
+  // The rank's last call, whether or not it has a line of its own.
   virtual void last_call(const read::Event&) {}
   // Every line of one: they are looked at for a collector that wants them only.
   virtual void range(const read::Range&) {}
@@ -54,7 +54,7 @@ class Collector {
   // True if nobody asks for it after that: it goes then, as there are as many of these as ranks.
   virtual bool is_done() const { return false; }
   // Packs or unpacks what is there after end(): one process may have read the file, and all hand
-  // over. What it filled elsewhere while it saw the lines is in it too.
+  // over. Anything that it filled elsewhere while it saw the lines is in it too.
   virtual void state(team::Archive&) = 0;
 
  protected:
@@ -122,7 +122,7 @@ using ReadBefore = std::set<const read::Trace*>;
 
 class KeptOfJob;
 
-// What was collected, by rank.
+// Everything that was collected, by rank.
 class Lines {
  public:
   // Null: its lines were not read, or nobody wanted this of it.
@@ -138,8 +138,8 @@ class Lines {
 
   // Reads the lines of all ranks of a job, several files at a time. `progress` gets the number of
   // files done, from any thread. The processes of a team read a share of them each, and all have
-  // the same in the end. Those that are read now are added to `before`. What was `kept` of a file
-  // is taken from there instead.
+  // the same in the end. Those that are read now are added to `before`. Lines that were `kept`
+  // of a file are taken from there instead.
   static Lines of_job(const job::Job& job, const read::Traces& traces, const Make& make,
                       const std::function<void(std::size_t)>& progress = {},
                       const read::Chosen& chosen = {}, ReadBefore* before = nullptr,

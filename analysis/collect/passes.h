@@ -36,7 +36,7 @@ class Passes {
   // To be done behind the next pass, when nothing of its lines is left but what was taken.
   void then(std::function<void()> what) { then_.push_back(std::move(what)); }
 
-  // What several readers of the next pass share; make() makes it for the first that asks.
+  // Several readers of the next pass share this; make() makes it for the first that asks.
   template <typename T, typename M>
   std::shared_ptr<T> shared(const M& make) {
     const auto place = shared_.find(typeid(T));

@@ -1,5 +1,5 @@
-// The kinds of findings and the diagnoses that find them: one row each. What a finding of a kind
-// says is a row of report/'s words.
+// The kinds of findings and the diagnoses that find them: one row each. The sentence of a
+// kind is a row of report/'s words.
 #pragma once
 
 #include <cstddef>

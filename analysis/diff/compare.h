@@ -1,4 +1,4 @@
-// What differs between two runs.
+// The differences between two runs.
 #pragma once
 
 #include <optional>

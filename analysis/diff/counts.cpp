@@ -153,7 +153,7 @@ void compare_counts(const Run& a, const Run& b, Diff& to) {
   to.unlike = unlike(a, b, often(pairs));
   to.per_step = !a.steps.empty() && !b.steps.empty() && !to.unlike;
   if (!to.per_step) to.longer = to.unlike ? to.unlike->longer : longer(pairs);
-  // What is beside the usual steps is the same in runs of one length only.
+  // Calls beside the usual steps are the same in runs of one length only.
   const bool whole = a.ended && b.ended && (!to.per_step || a.steps_seen == b.steps_seen);
   std::size_t not_compared = 0;
   for (const Pair& p : pairs) {

@@ -88,7 +88,7 @@ Judgement judge(const std::vector<Rule>& rules, const Diff& diff) {
     if (const auto* count = std::get_if<long double Count::*>(&name.of)) {
       failed = std::ranges::any_of(diff.counts, [&](const CountChange& c) {
         const long double a = c.a.**count;
-        // What differs by the last digits of a division is the same.
+        // Counts that differ by the last digits of a division are the same.
         return std::abs(c.b.**count - a) > std::max<long double>(rule.share, 1e-15L) * a;
       });
     } else if (const auto* of = std::get_if<Of>(&name.of); of != nullptr && *of == Of::step) {

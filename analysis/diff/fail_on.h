@@ -1,4 +1,4 @@
-// What makes `tprof diff` exit with 1:
+// The differences that make `tprof diff` exit with 1:
 //
 //   LIST = ITEM {"," ITEM}      ITEM = NAME [":" NUMBER "%"]
 //

@@ -1,4 +1,4 @@
-// What is compared of a run: its counts, from the ends of the files, and its steps, from the lines.
+// The parts of a run that are compared: counts, from the ends of files, and steps, from the lines.
 #pragma once
 
 #include <cstdint>

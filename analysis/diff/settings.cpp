@@ -1,4 +1,4 @@
-// What two runs were started with, and all that differs.
+// Compares the settings of two runs, and all else that they were started with.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -12,8 +12,8 @@ struct Style {
   std::string_view color;
 };
 
-// In the order of the buckets. What moves between GPUs is green, blue or purple, copies to and from
-// the host are yellow and red, others grey.
+// In the order of the buckets. Calls between GPUs are green, blue or purple, copies to and from the
+// host are yellow and red, others grey.
 constexpr Style kStyles[] = {
     {Bucket::ALLGATHER, "AllGather", "thread_state_running"},
     {Bucket::RESHARDING, "ReduceScatter", "rail_animation"},

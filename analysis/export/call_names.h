@@ -1,4 +1,4 @@
-// What viewers of a merged trace show of a call: a name with its size, and a colour for its bucket.
+// Viewers of a merged trace show this of a call: a name with its size, and a colour for its bucket.
 #pragma once
 
 #include <array>

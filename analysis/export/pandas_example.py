@@ -11,7 +11,7 @@ import sqlite3
 
 import pandas
 
-# Of a function, of a bucket, or of NVTX ranges.
+# The name is that of a function, of a bucket, or of NVTX ranges.
 QUERY = """
 SELECT rank, ts_ns, {time} AS ns FROM calls
 WHERE (function = :name OR bucket = :name) AND outcome = 'executed' AND {time} IS NOT NULL
@@ -28,12 +28,12 @@ def durations(file, name, device=False):
 
 
 def part(rows, which):
-    """Of each rank those, such as slice(5, None): all but its first 5."""
+    """Takes those rows of each rank, such as slice(5, None): all but its first 5."""
     return rows.groupby("rank", group_keys=False).nth[which]
 
 
 def statistics(rows):
-    """Of all ranks together; std is of all of them, not of a sample."""
+    """Sums up all ranks together; std is of all of them, not of a sample."""
     ns = rows["ns"]
     figures = {
         "count": len(ns), "rank_count": rows["rank"].nunique(), "sum": ns.sum(), "mean": ns.mean(),

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What Hive, and all that read its folders, take for none.
+// Hive, and all that read its folders, take this for none.
 constexpr std::string_view kNone = "__HIVE_DEFAULT_PARTITION__";
 // A rank's calls are some MB as Parquet, and tools like files of some hundred.
 constexpr std::int64_t kRanksPerFile = 64;

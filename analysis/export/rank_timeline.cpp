@@ -9,7 +9,7 @@ namespace tprof::trace_export {
 namespace {
 
 // As many calls and times are kept until they are matched: a rank file of the default quota has
-// fewer lines. Of more, those that are matched apart from each other are not.
+// fewer lines. Where there are more, those that come in different lots are not matched.
 constexpr std::size_t kMostKept = std::size_t{1} << 20;
 
 constexpr auto kByBegin = [](const auto& call) { return std::pair(call.begin_ns, call.thread); };

@@ -1,4 +1,4 @@
-// What viewers of a merged trace get besides a rank's lines: read from them before they are
+// Viewers of a merged trace get this besides a rank's lines: it is read from them before they are
 // written.
 #pragma once
 
@@ -65,8 +65,8 @@ struct RankTimeline {
   std::int64_t last_ns = 0;          // its last call that is shown
 };
 
-// The moment of a call or of its device time at which the arrow between ranks touches it. What is
-// sent arrives at the end of the receive, anything else when the rank came.
+// The moment of a call or of its device time at which the arrow between ranks touches it. A
+// message arrives at the end of the receive, anything else when the rank came.
 inline std::int64_t touched_ns(std::int64_t ts_ns, std::int64_t dur_ns, bool receives) {
   const std::int64_t inside = dur_ns > 0 ? 1 : 0;
   return receives ? ts_ns + dur_ns - inside : ts_ns + inside;

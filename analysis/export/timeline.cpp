@@ -10,8 +10,8 @@ namespace {
 constexpr std::int64_t kWindows = 1000;
 constexpr std::int64_t kShortestWindow = 1'000'000;
 
-// Of all ranks together, at 24 bytes each. Of more, device times have no size, and arrows end at
-// the host's calls.
+// All ranks together keep so many, at 24 bytes each. Device times beyond it have no size, and their
+// arrows end at the host's calls.
 constexpr std::size_t kMostTimed = std::size_t{1} << 23;
 
 // By the last ledgers, which say until when they are true, or the last calls where there are none.

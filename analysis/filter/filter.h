@@ -1,5 +1,5 @@
-// What a command is asked about, in the same words for every command: --ranks, --steps, --ops,
-// --sizes, --comm and --phase.
+// The choice of what a command is asked about, in the same words for every command: --ranks,
+// --steps, --ops, --sizes, --comm and --phase.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,8 @@ struct Needs {
 };
 
 // While it lives, the ledgers of the job's processes have the chosen calls alone, so that all that
-// adds them up is filtered. What judges the job has to look at it before, or behind give_back().
+// adds them up is filtered. Code that judges the job has to look at it before, or behind
+// give_back().
 //
 // Ledgers tell operations and communicators, and sizes as far as a row's calls are all on one side
 // of a border. Steps come from what the writers counted in them, or from lines, phases and other

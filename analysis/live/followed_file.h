@@ -9,7 +9,7 @@ namespace tprof::live {
 
 class FollowedFile {
  public:
-  // `from` is the byte to begin at. What is left of the line that it lies in is left out.
+  // `from` is the byte to begin at. The rest of the line that it lies in is left out.
   FollowedFile(std::filesystem::path path, std::uint64_t from);
 
   const std::filesystem::path& path() const { return path_; }

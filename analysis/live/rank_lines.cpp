@@ -74,9 +74,9 @@ bool RankLines::knows_process() {
   return process_.has_value();
 }
 
-// Returns how many bytes of the file stay as they are. What the process has written but not
-// committed is taken back if it is killed now. It is then written once more, perhaps in another
-// order.
+// Returns how many bytes of the file stay as they are. Lines that the process has written but
+// not committed are taken back if it is killed now. They are then written once more, perhaps in
+// another order.
 std::uint64_t RankLines::settled() const {
   const read::Header& header = process_->header;
   if (header.ring.empty() || is_closed(file_.path())) return UINT64_MAX;

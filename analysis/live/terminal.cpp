@@ -11,7 +11,7 @@
 namespace tprof::live {
 namespace {
 
-// Gives up on errors. What can't be written can't be shown: the next picture, or the end, will
+// Gives up on errors. Text that can't be written can't be shown: the next picture, or the end, will
 // tell.
 void put(std::string_view text) {
   while (!text.empty()) {

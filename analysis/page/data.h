@@ -1,4 +1,4 @@
-// What the page shows, as JSON: all of it in bounded size, whatever the number of ranks and steps.
+// The page's data as JSON: all of it in bounded size, whatever the number of ranks and steps.
 #pragma once
 
 #include "page/gather.h"

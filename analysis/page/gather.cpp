@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t kLateShown = 16;  // ranks of a timeline that are there since they are late
 
-// Of ranks whose steps are equally long, the first of the job counts: every process of a team has
-// to take the same.
+// The first rank of the job counts among those whose steps are equally long: every process of a
+// team has to take the same.
 std::vector<StepLength> lengths_of(const job::Job& job, const steps::Found& found) {
   std::vector<StepLength> all(found.steps.size());
   const std::set<const read::Process*> paced = steps::in_pace(found);

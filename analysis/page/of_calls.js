@@ -61,7 +61,7 @@ function showOperations() {
 function showWaits() {
   const { known, rows } = data.waits;
   if (!known) return say("waits", "Not known: no collective was timed on the devices of several ranks (TPROF_TIMING=events).");
-  if (!rows.length) return say("waits", "Of no call it is known when the last rank came to it.");
+  if (!rows.length) return say("waits", "It is not known of any call when the last rank came to it.");
   const last = (ranks, r) => (ranks.length ? `rank ${ranks[0].rank}: ${count(ranks[0].last)} of ${count(r.meetings)}, ` +
     `by ${duration(ranks[0].late_ns / ranks[0].last)}` : "–");
   const columns = [["bucket", "bucket"], ["size", "bytes_class", (c, r) => r.size, true], ["role", "role", words],

@@ -1,4 +1,4 @@
-// What the sections of the page of `tprof report` are made with. Names come from traces: they become
+// The sections of the page of `tprof report` are made with these. Names come from traces: they become
 // text, never markup.
 "use strict";
 

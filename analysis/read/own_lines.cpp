@@ -110,7 +110,7 @@ class Pieces {
   bool ok_ = true;
 };
 
-// What stands between "tid": and the arguments.
+// The fields between "tid": and the arguments.
 struct Times {
   std::int64_t tid = 0;
   std::int64_t ts_ns = 0;

@@ -1,7 +1,7 @@
 // Reads the lines that a trace has most of without JSON's generality, as the library writes them:
 // calls, device times and computation, their fields in the order of the contract, numbers and names
-// without escapes. Whatever else a line is or has, these return false, and simdjson reads it. What
-// they read, simdjson would read alike.
+// without escapes. Whatever else a line is or has, these return false, and simdjson reads it. It
+// would read alike what they read.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct OwnArguments {
 };
 
 // Lines of one file, most of which begin and end like one before: such a part is compared, and its
-// meaning is known. What `e`, `t` and `b` held before is overwritten.
+// meaning is known. The old values of `e`, `t` and `b` are overwritten.
 class OwnLines {
  public:
   // A collective, a transfer or a copy that returned without an error.

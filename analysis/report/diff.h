@@ -1,4 +1,4 @@
-// What `tprof diff` prints: text for people, JSON for programs.
+// Prints what `tprof diff` found: text for people, JSON for programs.
 #pragma once
 
 #include <cstddef>

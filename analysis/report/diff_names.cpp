@@ -37,7 +37,7 @@ std::string change(long double a, long double b, const std::string& what) {
   return fmt::format("from 0 to {} {}{}", number(b), what, b == 1 ? "" : "s");
 }
 
-// What of a longer or shorter step is most of it, as far as it is known.
+// Names the largest part of a step's change, as far as it is known.
 std::string mostly(const diff::Diff& d) {
   const double all = d.times[0].b - d.times[0].a;
   double most = kPart * std::abs(all);

@@ -113,8 +113,8 @@ std::pair<std::int64_t, std::int64_t> span_of(const job::Job& job) {
   return {first, last};
 }
 
-// This is the cost beside the calls. What a wrapped call takes longer is in the program's own
-// threads.
+// This is the cost beside the calls. The time that wrapped calls add is in the
+// program's own threads.
 void self_cost(std::string& out, const stats::Summary& s) {
   if (s.self_run_ns == 0) return;
   field(

@@ -1,4 +1,4 @@
-// What is wrong with a job, or that nothing is, in one sentence.
+// Says in one sentence what is wrong with a job, or that nothing is.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct JobVerdict {
   std::optional<std::size_t> finding{};  // its place among the findings
 };
 
-// What is known beside the findings.
+// Facts beside the findings.
 struct Known {
   std::optional<std::int64_t> step_ns{};     // the mean
   bool whole_steps = true;                   // else it may be a micro-batch of one

@@ -33,8 +33,8 @@ struct Difference {
   double freedom = 1;  // degrees of it
 
   std::pair<double, double> interval() const;  // of b - a, 95 %
-  // What b - a may be by chance, where so many figures are compared, and one false alarm in a
-  // hundred pairs of runs is let pass (Bonferroni). At least 1 % of `a`.
+  // Returns what b - a may be by chance, where so many figures are compared, and one false alarm in
+  // a hundred pairs of runs is let pass (Bonferroni). At least 1 % of `a`.
   double noise(std::size_t comparisons) const;
 };
 

@@ -18,7 +18,8 @@ struct OpKind {
   std::string function{};
   std::string dtype{};
   std::int64_t bytes_class = -1;
-  // Of the communicator; of a copy between host and device the host's memory. Empty: not known.
+  // The communicator's role; for a copy between host and device the host's memory. Empty: not
+  // known.
   std::string role{};
   std::string size{};  // of the communicator: "world", or a number; empty: a copy
 

@@ -1,4 +1,4 @@
-// What some ranks did in one step, on one axis.
+// The calls and computation of some ranks in one step, on one axis.
 #pragma once
 
 #include <cstdint>

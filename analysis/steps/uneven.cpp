@@ -146,7 +146,7 @@ std::optional<Uneven> find_on(const Order& text, const Places& all) {
   for (std::size_t length = 1; length * kFewestSteps <= n; ++length) {
     const std::size_t covered = std::min(n, length + same[length]);
     if (covered < length * kFewestSteps || (length == 1 && !text.any_data())) continue;
-    // What comes before it must be a step of its own.
+    // The part before it must be a step of its own.
     const std::uint64_t one = until_each[n] - until_each[n - length];
     std::size_t first = n - covered;
     const std::size_t until = first + length;

@@ -1,4 +1,4 @@
-// What `tprof summary` says of a job, before it is text or JSON.
+// The contents of `tprof summary`, before they are text or JSON.
 #pragma once
 
 #include <functional>

@@ -22,7 +22,8 @@ class CameLines : public collect::Collector {
   void state(team::Archive& /*nothing is kept*/) override {}
   bool is_done() const override { return true; }
 
-  // Of the line. Lines of device times have names only: the buckets are those of the ledger.
+  // Both are of the line. Lines of device times have names only: the buckets are those of the
+  // ledger.
   const Bucket* bucket = nullptr;  // null: it is no call of NCCL
   std::optional<Came> came{};      // nullopt: not known
 

@@ -249,8 +249,8 @@ void RankLines::find_hosts_spare() {
   }
 }
 
-// Walks the collectives in the order of their calls. What runs while the device computes is hidden,
-// and also what runs while another call waits for a rank, as the step would not get on without it.
+// Walks the collectives in the order of their calls. A collective is hidden while the device
+// computes, and also while another call waits for a rank, as the step would not get on without it.
 void RankLines::count_exposed(const Spans& hiding) {
   struct Comm {
     std::int64_t free_ns = INT64_MIN;
@@ -273,8 +273,8 @@ void RankLines::count_exposed(const Spans& hiding) {
     all.ns += ns;
     if (now) all.backward_ns += ns;
     if (now) all.backward_transfer_ns += to - from;
-    // It came to its turn when the call before it was over. What is behind the backward pass comes
-    // one after the other anyway.
+    // It came to its turn when the call before it was over. All-gathers behind the backward
+    // pass come one after the other anyway.
     if (!c.behind && from - was_free < kAtOnceNs) all.queued_ns += ns;
     // A pass counts once it reduces something.
     const bool reduces = c.bucket == Bucket::RESHARDING || c.bucket == Bucket::ALLREDUCE;

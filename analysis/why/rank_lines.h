@@ -60,7 +60,7 @@ class RankLines : public collect::Collector {
     std::size_t step;     // in which it was called; SIZE_MAX: in none
     bool behind = false;  // an all-gather behind the last backward pass of its step
   };
-  // What a line of a device time does not have of an all-gather or reduce-scatter.
+  // The facts of an all-gather or reduce-scatter that a line of its device time does not have.
   struct Shard {
     std::int64_t comm;
     std::uint64_t seq;

@@ -38,8 +38,8 @@ struct Slow {
   double usual = 0;
   std::size_t alike = 0;
 
-  // What of that is not hidden: no more than what its ranks show, less than what those of the
-  // others wait.
+  // Returns what of that is not hidden: no more than what its ranks show, less than what those of
+  // the others wait.
   double cost(const Evidence& e) const {
     double all = 0;
     for (const auto& [bucket, ns] : longer) {

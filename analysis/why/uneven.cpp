@@ -49,7 +49,8 @@ void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
     }
     const auto most = std::ranges::max_element(times);
     ++slowest[static_cast<std::size_t>(most - times.begin())];
-    // What is computed has to be, by some rank, and what all do beside it. A pause need not be.
+    // Some rank has to compute what is computed, and to do what all do beside it. A pause need not
+    // be.
     std::vector<double> more = rest.of_step(i);
     for (std::size_t r = 0; r < ranks; ++r) more[r] -= usual[r];
     lost.push_back(*most - mean(compute.of_step(i)) - mean(usual) - median(std::move(more)));

@@ -26,7 +26,7 @@ class Compute {
 
   // Counts kernels that began by `until_ns` and are known by now. A kernel that CUPTI reports late
   // is not counted any more if it ran before others that were counted.
-  // What it counts it tells to `put`, which also gets the device, as Intervals does.
+  // It tells `put` what it counts, as Intervals does; `put` also gets the device.
   template <typename Put>
   void settle(std::uint64_t until_ns, Head& head, Put&& put) {
     std::sort(kernels_.begin(), kernels_.end(),

@@ -172,7 +172,7 @@ class Exposure {
   std::uint64_t keep_ns_ = UINT64_MAX;
   std::uint64_t forgotten_ns_ = 0;  // segments before this are missing
   Pages<CallSpan> calls_;
-  // Of judge() and computed().
+  // judge() and computed() fill these anew.
   Pages<Piece> certain_;
   Pages<Piece> possible_;
 };

@@ -13,9 +13,9 @@ struct Interval {
   bool unsure;
 };
 
-// Of one device. `put(Interval, idle_from_ns)` takes an interval, and since when the device had
-// certainly been idle before it; false: there was no room for it. What was lost is told again later
-// as one unsure interval.
+// Joins those of one device. `put(Interval, idle_from_ns)` takes an interval, and since when the
+// device had certainly been idle before it; false: there was no room for it. Lost intervals are
+// told again later as one unsure interval.
 class Intervals {
  public:
   // Kernels that follow each other are less than this apart. Such a gap counts as computation, or

@@ -82,7 +82,7 @@ inline constexpr std::string_view kGroupName = "ncclGroupEnd";
 // Lanes of what devices computed, above those of their streams: this + the device's ordinal.
 inline constexpr std::uint32_t kBusyLane = 3U << 22;
 inline constexpr std::string_view kBusyCategory = "BUSY";
-// Of merged traces only: arrows, and lanes and counters that merge adds.
+// Only merged traces have these: arrows, and lanes and counters that merge adds.
 inline constexpr std::string_view kFlowCategory = "FLOW";
 inline constexpr std::string_view kLaneCategory = "LANE";
 inline constexpr std::size_t kThreadNameBytes = 16;  // PR_GET_NAME

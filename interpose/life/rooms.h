@@ -24,8 +24,8 @@ namespace tprof::life {
 struct Room {
   // In the child of a fork, which has no other threads yet and no session.
   void (*forked)() = [] {};
-  // Before the first session of a forked process. What takes long is done here and not in the fork:
-  // most children (a data loader's workers) never come here.
+  // Before the first session of a forked process. Long work is done here and not in the fork: most
+  // children (a data loader's workers) never come here.
   void (*begin_anew)() = [] {};
   // The session has its files and its writer.
   void (*begin)() = [] {};

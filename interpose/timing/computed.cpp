@@ -26,7 +26,8 @@ void Computed::tell(Exposure& exposure, const DeviceClock* clock, std::uint64_t 
 
 void Computed::tell(Device& device, int ordinal, std::uint32_t pools, Exposure& exposure,
                     std::uint64_t now_ns, bool ending) {
-  // What ran when streams were followed no longer is soon through, or nobody will know of it.
+  // Work that still ran when the following of streams stopped is soon through, or nobody will know
+  // of it.
   constexpr std::uint64_t kPatienceNs = 400'000'000;
   const auto put = [&](const Interval& i, std::uint64_t idle_from_ns) {
     return results::add_busy(ordinal, i, idle_from_ns);

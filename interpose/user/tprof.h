@@ -9,9 +9,9 @@
  * may be called from any thread. None prints, allocates on the heap, or touches CUDA; all but
  * tprof_flush return at once. A scope takes some 0.1 us.
  *
- * What the program tells goes into the rank file as NVTX ranges do, in the domain "tprof":
- * `tprof merge` draws it, `tprof summary --by range` sums it up. The first of these calls begins
- * the trace of a process, as its first call of NCCL does. */
+ * Everything that the program tells goes into the rank file as NVTX ranges do, in the domain
+ * "tprof": `tprof merge` draws it, `tprof summary --by range` sums it up. The first of these calls
+ * begins the trace of a process, as its first call of NCCL does. */
 #ifndef TPROF_H
 #define TPROF_H
 
@@ -25,7 +25,7 @@
 
 /* NOLINTBEGIN(modernize-use-nullptr): it is C too */
 
-/* What a scope or instant has besides its name. A field that is 0 or NULL is not told. */
+/* A scope or instant has these besides its name. A field that is 0 or NULL is not told. */
 struct tprof_with {
   const char* categories; /* one, or several with commas between them; 58 bytes are kept */
   uint64_t elements;      /* that it handles; those told at its begin and its end are added up */

@@ -251,7 +251,7 @@ def end(number, elements=0, bytes=0, time_ns=0, error=None):
 
 class scope:
     """A scope as a context manager. It works in coroutines too (`async with`): then any task may go on in
-    between. What is known only at the end is set on it: `with scope("x") as s: s.elements = n`.
+    between. Values that are known only at the end are set on it: `with scope("x") as s: s.elements = n`.
     BadArgument, a ValueError, comes from where the argument is given, never from the block's end."""
 
     __slots__ = ("name", "_text", "_begins", "_elements", "_bytes", "_number")

@@ -1,4 +1,4 @@
-"""What the training scripts in this folder share: a small model, its data and the log."""
+"""The common part of the training scripts in this folder: a small model, its data and the log."""
 
 import os
 import sys

@@ -1,6 +1,6 @@
 """Runs the launchers of scripts/README.md on this machine: python -m clusters FOLDER [ROW...]
 
-Prints a table, and each row as it ends. What the commands printed is in FOLDER/ROW/commands.log.
+Prints a table, and each row as it ends. The commands' output is in FOLDER/ROW/commands.log.
 """
 
 import datetime

@@ -23,7 +23,7 @@ class NotRun(Exception):
 
 
 class Wrong(Exception):
-    """What a row has found to be other than it should be."""
+    """A row found something other than it should be."""
 
 
 def expect(true: object, what: object) -> None:
@@ -33,7 +33,7 @@ def expect(true: object, what: object) -> None:
 
 @dataclasses.dataclass
 class Row:
-    """What a row of the table says."""
+    """The contents of a row of the table."""
 
     ran: str
     processes: int = 0

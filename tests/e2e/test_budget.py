@@ -1,4 +1,4 @@
-"""What frameworks move in a step is what the formulas of `tprof budget` say; a mistake is over it, and named."""
+"""Frameworks move in a step what the formulas of `tprof budget` say; a mistake is over it, and named."""
 
 import json
 import math

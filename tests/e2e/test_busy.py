@@ -57,7 +57,7 @@ def truth_of(folder, file: RankFile) -> dict[int, Spans]:
 
 
 def stopped_ns(folder, file: RankFile) -> int:
-    """Returns for how long the machine had no core for the process. What ends meanwhile does so in time by the
+    """Returns for how long the machine had no core for the process. Work that ends meanwhile does so in time by the
     stand-in's schedule, but nobody who asks then sees it before the stand-in itself has had a core. No shape and no
     ending does nothing for so long."""
     ran = device_truth.work_of(folder / "schedule" / f"schedule-{file.header['pid']}")
@@ -187,7 +187,7 @@ def test_a_kill_loses_no_line_that_was_known(tmp_path):
     wrong, missed, _ = compared(lines, truth)
     assert wrong - stopped_ns(tmp_path, file) <= length(truth) / 20 + 200_000 + GAP_NS * len(truth)
     assert missed <= length(truth) / 20 + GAP_NS * len(truth)
-    # What the timing thread had not read yet, a fifth of a second and the interval that went on, is lost.
+    # A kill loses what the timing thread had not read yet: a fifth of a second, and the interval that went on.
     assert lines[-1][1] >= truth[-1][1] - 1_000_000_000
 
 

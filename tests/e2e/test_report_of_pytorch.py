@@ -141,7 +141,7 @@ def test_an_expert_that_gets_most_tokens(ranks, hot, torch, tmp_path):
     of_hot = tokens + ranks * (tokens - cold * (ranks - 1))
     [evidence] = slow["evidence"]
     assert f" {of_hot / (tokens + ranks * cold):.1f} times as many bytes " in evidence
-    # What the others wait for it is no idle time, which would be their hosts' fault.
+    # The others' waiting for it is no idle time, which would be their hosts' fault.
     step = report["step"]
     assert step["parts"]["waiting_ns"] > 0.8 * more * (ranks - 1) / ranks
     assert step["parts"]["unmet_ns"] < 0.02 * step["mean_ns"]
@@ -154,7 +154,7 @@ def test_experts_with_as_many_tokens_each(torch, tmp_path):
 
 
 def test_where_not_all_calls_are_timed_nothing_is_idle(torch, tmp_path):
-    """What was not timed would be time in which the devices do nothing, and the fault of their hosts."""
+    """Calls that were not timed would be time in which the devices do nothing, and the fault of their hosts."""
     report = experts(tmp_path, 2, "--kernels", "20", TPROF_TIMING="events:4")
     assert report["step"]["parts"] is None and "for all calls" in report["step"]["parts_why"]
     assert not [f for f in report["findings"] if f["kind"] in ("idle_devices", "slow_cpu", "uneven_ranks")]

@@ -30,7 +30,7 @@ KILLS = 100 if os.environ.get("TPROF_TEST_ALL") else 50
 
 @dataclasses.dataclass
 class Remains:
-    """What a killed client left, read three ways that share nothing."""
+    """The remains of a killed client, read three ways that share nothing."""
 
     counts: dict[int, dict[str, tuple[int, int, int]]]  # by thread id
     threads: dict[int, dict]  # by thread id, from ring_dump

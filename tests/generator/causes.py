@@ -1,6 +1,6 @@
 """Jobs with one planted cause, or none, and the truth about each.
 
-What a cause costs is never computed by a formula: the same job is simulated with and without it,
+The cost of a cause is never computed by a formula: the same job is simulated with and without it,
 with the same seed, and the difference of their steps is the truth.
 """
 

@@ -17,7 +17,7 @@ from generator.rank_files import Settings, write
 from generator.score import ranks_of
 from lib.tool import told
 
-# What the job would be without what a finding of a kind is about, unless the job says so itself.
+# The job would have these fields without what a finding of a kind is about, unless it says so itself.
 WITHOUT = {
     "uneven_ranks": {"even": True, "pauses_ns": 0},
     "late_prefetch": {"prefetch": True},
@@ -85,7 +85,7 @@ def judge(job: Job, case: Case, findings: list[dict]) -> list[str]:
             true, found = truth, True
             of_kind = {field: none for field, none in job.planted.items() if field in FAULTS.get(kind, ())}
             if of_kind and of_kind != job.planted:
-                # What another rank's fault hides is to be had when that one is mended, too.
+                # Time that another rank's fault hides is to be had when that one is mended, too.
                 others = {field: none for field, none in job.planted.items() if field not in of_kind}
                 either = (gain(job.loop, **of_kind), gain(job.loop.but(**others), **of_kind))
                 true = min(either, key=lambda ns: abs(ns - claimed))

@@ -2,7 +2,7 @@
 evaluations, checkpoints of one rank, a slow first step, batches of unlike length, hosts that launch
 slower than the device computes.
 
-A `Loop` says what a job does and what is wrong with it. What a fault or habit costs is the difference
+A `Loop` says what a job does and what is wrong with it. The cost of a fault or habit is the difference
 of two simulations, with and without it.
 """
 

@@ -1,8 +1,8 @@
 """Scores what `tprof report` says of synthetic jobs against their truth: by cause how many were
 found, how wrong their costs are, and what was said that is not so.
 
-A case with a cause counts where that costs enough to be said (COUNTS of a step), by the truth. What a
-finding claims of a habit of the program, which may be wanted, is held against one more simulation
+A case with a cause counts where that costs enough to be said (COUNTS of a step), by the truth. A
+finding's claim of a habit of the program, which may be wanted, is held against one more simulation
 of the job without the habit.
 """
 
@@ -19,7 +19,7 @@ from generator.causes import ONLY_IN, Case, case, healthy, steps_ns
 from generator.layouts import LAYOUTS
 from generator.rank_files import write
 
-# What a case's cause has to be called, and what blames ranks.
+# The kinds of findings that are right about a case's cause.
 KINDS = {
     "slow_gpu": ("slow_gpu",),
     "slow_sometimes": ("slow_input", "slow_cpu"),  # the host stalls behind the step's mark
@@ -34,7 +34,7 @@ KINDS = {
     "reduce_each_micro_batch": ("reduced_again",),
     "fp32": ("wide_dtype",),
 }
-# Of these a finding says what a step would gain without them: fields of the model without it.
+# A finding says what a step would gain without one of these: fields of the model without it.
 HABITS = {
     "gathered_again": {"reshard_after_forward": False},
     "reduced_again": {"reduce_each_micro_batch": False},

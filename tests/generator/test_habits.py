@@ -1,4 +1,4 @@
-"""What `tprof report` says of jobs as people write them, healthy and with one thing wrong, is true."""
+"""`tprof report` tells the truth about jobs as people write them, healthy and with one thing wrong."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What `tprof report` says of 70 synthetic jobs is what was planted in them, at about the cost that it
+"""`tprof report` says of 70 synthetic jobs what was planted in them, at about the cost that it
 has, and nothing else. `make bench` does so with more than 500 (tests/bench/causes.py)."""
 
 import statistics

@@ -1,7 +1,7 @@
 """Catapult, the viewer behind chrome://tracing: its own importer and model say what it sees of a trace.
 
-Torch's plugin for TensorBoard brings it as one page. What draws needs a kind of web components that browsers
-no longer have; what reads traces does not.
+Torch's plugin for TensorBoard brings it as one page. Its drawing needs a kind of web components that browsers
+no longer have; its reading of traces does not.
 """
 
 import importlib.util

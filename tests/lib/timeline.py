@@ -1,4 +1,4 @@
-"""What viewers see of a merged trace: slices by lane, arrows by id."""
+"""The contents of a merged trace as viewers see them: slices by lane, arrows by id."""
 
 import collections
 import dataclasses

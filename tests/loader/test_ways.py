@@ -212,8 +212,8 @@ def measure(way: Way, folder: pathlib.Path) -> list[str]:
     seen = counted(folder / "traces")
     assert made == way.made
     assert seen == (way.made if way.counted is None else way.counted)
-    # tprof itself is a C++ program, which an old libstdc++ keeps from starting. Of Python it tells
-    # what is installed, which does not matter here.
+    # tprof itself is a C++ program, which an old libstdc++ keeps from starting. For Python it
+    # tells what is installed, which does not matter here.
     asked = way.tally and command[0] != sys.executable
     before = doctor(env, "--", *command) if asked else ""
     after = doctor({}, folder / "traces")

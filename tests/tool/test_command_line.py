@@ -1,4 +1,4 @@
-"""What a new user types wrong, and what tprof says to it."""
+"""tprof answers what a new user types wrong."""
 
 import os
 import re

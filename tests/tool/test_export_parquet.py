@@ -200,7 +200,7 @@ def test_a_sum_beyond_63_bits_is_the_largest_integer(tmp_path):
 
 
 def test_a_damaged_file_is_left_out_as_a_whole(tmp_path):
-    """Of rank 64, too, which is the first of its file."""
+    """This holds for rank 64, too, which is the first of its file."""
     generate(tmp_path / "run", 66, 30)
     for rank in (1, 64):
         what = damage(tmp_path / f"run/rank-{rank:05}.json")

@@ -1,7 +1,7 @@
 """A process that holds several ranks is, to every command, as many ranks.
 
-The same job is written twice: a file for each rank, and a file for each process with its ranks. What
-the commands say of the counts has to be the same.
+The same job is written twice: a file for each rank, and a file for each process with its ranks. The
+commands have to say the same of the counts.
 """
 
 import json

@@ -31,7 +31,7 @@ def many(tmp_path_factory):
 
 
 class Page(html.parser.HTMLParser):
-    """What a browser would see: tags with their attributes, and the text of scripts."""
+    """The page as a browser would see it: tags with their attributes, and the text of scripts."""
 
     def __init__(self, text):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the tool costs per rank of a job of FSDP2 with device times, in what can be counted: bytes read and
+"""The cost of the tool per rank of a job of FSDP2 with device times, in what can be counted: bytes read and
 memory. `scripts/bench scale` measures the times."""
 
 import json

@@ -1,4 +1,4 @@
-"""What tprof merge adds for viewers, against the simulated job that it is of, and against the rank files."""
+"""Holds what tprof merge adds for viewers against the job that was simulated, and against the rank files."""
 
 import collections
 import itertools
@@ -174,7 +174,7 @@ def test_the_lane_of_exposed_time_is_communication_without_computation(job):
             for call in trace.calls
             if isinstance(call.op, Collective) and call.device_end is not None
         ])  # fmt: skip
-        # What is hidden is what both have; before the first kernel nobody followed the device.
+        # Time that both have is hidden; before the first kernel nobody followed the device.
         ran = [(max(b, busy[0][0]), e) for b, e in ran if e > busy[0][0]]
         both = sum(max(0, min(e, to) - max(b, at)) for b, e in ran for at, to in busy)
         exposed = sum(e - b for b, e in ran) - both

@@ -1,5 +1,5 @@
-// What models should move, by numbers that were computed by hand or counted by PyTorch's own tests,
-// and what differences are said to be made of.
+// Tests what models should move, by numbers that were computed by hand or counted by PyTorch's own
+// tests, and what differences are said to be made of.
 #include <algorithm>
 #include <sstream>
 
@@ -57,7 +57,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// What FSDP moves for toy(): 5 gathers of 2 x 3,216 twice and 416 once, 3 reduce-scatters.
+// FSDP moves this for toy(): 5 gathers of 2 x 3,216 twice and 416 once, 3 reduce-scatters.
 Figures fsdp_figures() {
   return {{key(Bucket::ALLGATHER), {5, 13280 * 4, 13280}},
           {key(Bucket::RESHARDING), {3, 6848 * 4, 6848}}};
@@ -319,7 +319,7 @@ TEST_CASE("steps are made of the found ones", "[budget]") {
 
 namespace {
 
-// What `against` says of 40 found steps: `first` and `second` by turns, which reduce the
+// Returns what `against` says of 40 found steps: `first` and `second` by turns, which reduce the
 // gradients and then gather so many parameters. Empty: nothing to ask.
 std::string asked_of(double first, double second) {
   const auto measure = [&](std::uint64_t n) {

@@ -17,7 +17,7 @@ using read::ThreadName;
 
 namespace {
 
-// What was shown, and in which order.
+// Notes what was shown, and in which order.
 struct Seen : collect::Collector {
   using Collector::Collector;
   void call(const Event& e) override { add("call", e); }

@@ -1,4 +1,4 @@
-// What the report leads with, and the bins of its histograms.
+// The sentence that the report leads with, and the bins of its histograms.
 #include "catch2.h"
 #include "report/verdict.h"
 #include "stats/spectra.h"
@@ -87,7 +87,7 @@ TEST_CASE("a healthy job's verdict says what is known, and no more") {
         "12.5% is exposed communication.");
   CHECK(has(ranks.verdict({}, {.step_ns = 5'000'000, .whole_steps = false}).text,
             "a step, or a micro-batch of one, takes 5.00 ms on average."));
-  // Of speed nothing is said where nobody could look.
+  // Nothing is said of speed where nobody could look.
   CHECK(
       ranks.verdict({}, {.causes = false}).text ==
       "Nothing is wrong with what the ranks did: 2 ranks did the same 1,234 collectives; no steps "

@@ -352,7 +352,7 @@ TEST_CASE("hours of computation take no more room than what calls still need") {
 
 namespace {
 
-// What a job computed on its first device from one ms to another: "0-10 10-20?" where ? is unsure.
+// The computation of a job's first device from one ms to another: "0-10 10-20?" where ? is unsure.
 std::string computed(Job& job, std::uint64_t from, std::uint64_t to, std::uint32_t devices = 1) {
   Pages<Interval> found;
   job.exposure().computed(devices, from * kMs, to * kMs, found);

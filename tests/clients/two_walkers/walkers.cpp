@@ -1,6 +1,6 @@
 // A preload that walks the stack of each call twice, with sites/walk.h and with LLVM's libunwind,
 // and writes into WALKS_TO/<pid> how many walks and frames there were, how many walks differed,
-// and how many ours cut short. What differed first goes to standard error.
+// and how many ours cut short. The first difference goes to standard error.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <libunwind.h>
