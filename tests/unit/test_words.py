@@ -1,12 +1,15 @@
 """Reads every sentence that users may see: `pytest -s tests/unit/test_words.py` prints the list.
 
 A sentence is a string literal with three words or more, in the tool's code and in what the library
-says on standard error.
+says on standard error. Comments, docstrings and pages are held to the same rule.
 """
 
 import pathlib
 import re
 from collections.abc import Iterator
+
+import pytest
+from lib import prose
 
 ROOT = pathlib.Path(__file__).parents[2]
 LITERALS = re.compile(r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*')
@@ -38,6 +41,37 @@ def test_sentences_are_not_fragments():
         print(f"{source}: {text}")
     wrong = [(source, text) for source, text in found if FRAGMENT.match(text)]
     assert not wrong
+
+
+def headless(sentence: str) -> bool:
+    """True if it begins with "Of" or, and is no question, with a bare "What"."""
+    return bool(re.match(r"Of\b(?! course)|What\b(?!.*\?$)", sentence, re.DOTALL))
+
+
+def test_comments_docstrings_and_pages_are_sentences():
+    found = list(prose.all_sentences())
+    assert len(found) > 10_000
+    assert [f"{where}: {sentence}" for where, sentence in found if headless(sentence)] == []
+
+
+@pytest.mark.parametrize("file, text", [
+    ("a.cpp", "int a;  // It is 1. What is\n"),
+    ("a.h", "/* It is\n * one. Of two.\n */\n"),
+    ("a.js", "// It is one.\n// What is\n// not.\n"),
+    ("a.py", 'def f():\n    """Is it?\n\n    Of course. Of one.\n    """\n'),
+    ("a.py", "def f():\n    # It is\n    # one. Of two.\n    pass\n"),
+    ("run", "#!/bin/sh\n# What is\n"),
+    ("run", "#!/usr/bin/env python3\n# What is\n"),
+    ("CMakeLists.txt", "# It is one. What\n# is\n"),
+    ("a.md", "# What it is\n\n| What |\n|---|\n| It is. Of one. |\n\nWhat is it?\n"),
+    ("a.md", "- It is `one`.\n- **What is** it.\n"),
+    ("a.md", "See [this](b.md). [What is](c.md) here.\n"),
+    ("a.schema.json", '{"b": [{"description": "What is"}]}'),
+])  # fmt: skip
+def test_sentences_that_have_no_subject_are_found(tmp_path, file, text):
+    (tmp_path / file).write_text(text)
+    said = [s for _, paragraph in prose.paragraphs_of(tmp_path / file) for _, s in prose.sentences(paragraph)]
+    assert len([s for s in said if headless(s)]) == 1, said
 
 
 def test_sentences_have_single_spaces_between_words():
@@ -73,7 +107,7 @@ def values_by_sentence() -> tuple[dict[str, set[str]], set[str]]:
         for source in (ROOT / "analysis" / room).glob("*.cpp"):
             code = code_without_comments(source)
             said = set(re.findall(r"\b(?:Say|Kind)::(\w+)", code))
-            # What a function of its room gives for it, it gives itself.
+            # A file gives itself what a function of its room gives for it.
             called = re.findall(rf'#include "{room}/(\w+)\.h"', source.read_text())
             twins = [twin for name in called if (twin := source.with_name(f"{name}.cpp")).exists()]
             code += "".join(map(code_without_comments, twins))
