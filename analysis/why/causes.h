@@ -12,7 +12,9 @@ namespace tprof::why {
   X(below_peak)         \
   X(uneven_ranks)       \
   X(late_prefetch)      \
-  X(gathers_behind) X(blocking_copies) X(idle_devices) X(done_again) X(wide_dtype) X(step_series)
+  X(gathers_behind)     \
+  X(late_reductions)    \
+  X(blocking_copies) X(idle_devices) X(done_again) X(wide_dtype) X(step_series)
 
 #define X(name) void name(const Evidence&, diagnose::Findings&);
 TPROF_CAUSES(X)

@@ -110,6 +110,7 @@ void RankLines::end() {
     mark_behind();
     count_exposed(hiding);
     count_gathers();
+    count_late_reductions(hiding);
     const Spans works = either(either(communicates, computes_), unsure_);
     count_behind(hiding, works);
     count_blocking(works);

@@ -86,6 +86,7 @@ class RankLines : public collect::Collector {
   void count_behind(const Spans& hiding, const Spans& works);
   std::vector<const Collective*> not_needed(std::span<const Collective> step) const;
   const Shard* shard_of(const Collective& c) const;
+  void count_late_reductions(const Spans& hiding);
   void count_blocking(const Spans& works);
 
   std::vector<Step> steps_;

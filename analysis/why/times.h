@@ -66,6 +66,14 @@ struct Behind {
   std::int64_t idle_ns = 0;  // between them, while the device waited for the host
 };
 
+// The reductions of steps that begin when the device has computed all that it does before them, and
+// run one behind the other: see rank_lines_late.cpp.
+struct LateReductions {
+  std::uint64_t steps = 0;  // that reduce so
+  std::uint64_t calls = 0;
+  std::int64_t ns = 0;  // could be hidden
+};
+
 // The rest that is kept of a rank, over the steps that count.
 struct RankFacts {
   std::uint64_t steps = 0;  // that count: their cells are known
@@ -85,6 +93,7 @@ struct RankFacts {
   std::uint64_t messages = 0;            // to and from neighbours, from the first step on
   std::uint64_t exchanged = 0;           // bytes of messages in all-to-alls, likewise
   Behind behind;
+  LateReductions late_reductions;
 };
 
 struct Times {

@@ -158,3 +158,22 @@ def test_where_not_all_calls_are_timed_nothing_is_idle(torch, tmp_path):
     report = experts(tmp_path, 2, "--kernels", "20", TPROF_TIMING="events:4")
     assert report["step"]["parts"] is None and "for all calls" in report["step"]["parts_why"]
     assert not [f for f in report["findings"] if f["kind"] in ("idle_devices", "slow_cpu", "uneven_ranks")]
+
+
+@pytest.mark.parametrize(
+    ("how", "late"),
+    [("one-bucket", True), ("by-hand", True), ("buckets", False), ("activations", False)],
+)
+def test_gradients_that_are_reduced_when_the_backward_pass_is_over(how, late, torch, tmp_path):
+    run = launch.start(
+        launch.torchrun("gradients.py", 2, (how,)), tmp_path, TPROF_TIMING="events",
+        **CLOCKS | {"STANDIN_GBPS": "2"},
+    )  # fmt: skip
+    assert run.code == 0, run.stderr
+    report = told("report", run.traces)[1]
+    assert report["step"]["parts"] is not None, report["step"]
+    found = [f for f in report["findings"] if f["kind"] == "late_reductions"]
+    assert len(found) == late, report["findings"]
+    if late:  # six gradients of 1 MiB each are exposed, and those of the last layers could not be
+        exposed = 6 * 2**20 / 2e9 * 1e9
+        assert 0.5 * exposed < found[0]["cost"]["ns_per_step"] < 1.2 * exposed

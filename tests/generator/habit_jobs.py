@@ -22,6 +22,7 @@ WITHOUT = {
     "uneven_ranks": {"even": True, "pauses_ns": 0},
     "late_prefetch": {"prefetch": True},
     "gathers_behind": {"norm_every": 0},
+    "late_reductions": {"overlap": True, "bucket_bytes": 4_000_000},
     "idle_devices": {
         "loader": {}, "load_ns": 0, "python_ns": 0, "norm_python_ns": 0, "leak_ns": 0, "item_every": 0, "clip": False,
         "pageable": 0,
@@ -41,7 +42,7 @@ FAULTS = {"slow_gpu": ("gpu",), "slow_input": ("loader", "logs"), "slow_cpu": ("
 BLAMING = ("slow_gpu", "slow_input", "slow_cpu", "slow_link")
 HAS_TO_BE_SAID = 0.03  # of a step
 MAY_BE_SAID = 0.02
-UP_TO = ("slow_link", "wide_dtype", "reduced_again", "gathered_again", "late_prefetch")  # estimates
+UP_TO = ("slow_link", "wide_dtype", "reduced_again", "gathered_again", "late_prefetch", "late_reductions")  # estimates
 # Nobody knows of some time whether a device stood idle: half of it counts, and no more is said.
 AT_LEAST = ("idle_devices",)
 
@@ -299,6 +300,30 @@ JOBS = {
     ),
     "no prefetch": _job(
         Loop("fsdp", 16, **B, prefetch=False, params=25_000_000, steps=4), "late_prefetch", prefetch=True
+    ),
+    **{
+        f"reduced behind the backward pass{what}": _job(
+            Loop(**B, overlap=False).but(**fields), "late_reductions", settings=settings, overlap=True
+        )
+        for what, fields, settings in (
+            ("", {}, Settings(unsure=True)),
+            (", float32", {"dtype": "float32"}, Settings(unsure=True)),
+            (", accumulation", {"micro_batches": 4}, Settings(unsure=True)),
+            (", parameter by parameter", {"bucket_bytes": 400_000}, Settings(unsure=True)),
+            (", clipping", {"clip": True}, Settings(unsure=True)),
+            (", a loader", {"loader": dict.fromkeys(range(8), 10 * MS)}, Settings(unsure=True)),
+            (", no marks", {}, NO_MARKS),
+            (", more than is computed", {"params": 60_000_000}, Settings(unsure=True)),
+            (", host-bound", {"kernels": 20, "layer_ns": 400_000, "python_ns": 20_000}, Settings(unsure=True)),
+            (", lengths 40 %", {"uneven": 0.4, "steps": 20}, Settings(unsure=True)),
+            (", evaluation", {"eval_every": 4, "steps": 20}, Settings(unsure=True)),
+        )
+    },
+    "all gradients in one bucket": _job(
+        Loop(**B, bucket_bytes=1 << 30), "late_reductions", bucket_bytes=4_000_000
+    ),
+    "reduced behind the backward pass of each micro-batch": _job(
+        Loop(**B, overlap=False, micro_batches=4, reduce_each=True)
     ),
     # Less is known.
     "ddp, not timed": _job(Loop(**B), settings=NO_TIMES),

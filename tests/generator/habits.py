@@ -50,6 +50,8 @@ class Loop:
     batch_bytes: int = 2_000_000
     micro_batches: int = 1
     reduce_each: bool = False  # False: no_sync() until the last micro-batch
+    overlap: bool = True  # ddp: False: reduces when the backward pass is over
+    bucket_bytes: int = 25 * 1024 * 1024  # ddp: gradients that are reduced together
     reshard: bool = True
     prefetch: bool = True
     item_every: int = 1  # steps between two loss.item(); 0: never
@@ -217,10 +219,10 @@ class _Program:
             yield Copy("H2D", 4_000_000, "compute", "pageable")
 
     def ddp(self, comm: str, tensor: str | None = None) -> Iterator[Operation]:
-        """Buckets of 25 MB are reduced as soon as the backward pass has filled them."""
+        """Buckets are reduced as soon as the backward pass has filled them, or all behind it."""
         loop = self.loop
         size = {"float32": 4, "bfloat16": 2}[loop.dtype]
-        bucket = 25 * 1024 * 1024 // size
+        bucket = loop.bucket_bytes // size
         for micro in range(loop.micro_batches):
             reduces = loop.reduce_each or micro == loop.micro_batches - 1
             for layer in range(loop.layers):
@@ -230,7 +232,7 @@ class _Program:
             for layer in reversed(range(loop.layers)):
                 yield from self.layer(layer, 2, tensor)
                 left += loop.params
-                while reduces and (left >= bucket or (layer == 0 and left)):
+                while reduces and (loop.overlap or layer == 0) and (left >= bucket or (layer == 0 and left)):
                     full = min(left, bucket)
                     yield from self.reduce(comm, "ncclAllReduce", full, f"bucket {layer}")
                     left -= full
