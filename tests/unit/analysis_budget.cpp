@@ -3,38 +3,22 @@
 #include <algorithm>
 #include <sstream>
 
-#include "analysis_traces.h"
-#include "budget/compare.h"
+#include "analysis_budget_toy.h"
 #include "budget/file.h"
 #include "budget/readings.h"
 #include "catch2.h"
 #include "read/error.h"
 
 using namespace tprof;
-using namespace tprof::budget;
+using namespace tprof::test;
 
 namespace {
-
-// The transformer of PyTorch's tests: 2 layers of 3,216 parameters, and 416 outside of them.
-Model toy(Way way) {
-  return {.ways = {way},
-          .params = 6848,
-          .root_params = 416,
-          .layers = 2,
-          .dtype = "float32",
-          .reduce_dtype = "float32",
-          .shards = 2};
-}
 
 Expected of(const Model& model, Bucket bucket) {
   for (const Expected& e : expected(model)) {
     if (e.bucket == bucket) return e;
   }
   return {bucket, {0, 0}, {0, 0}};
-}
-
-Key key(Bucket bucket, const std::string& dtype = "float32", bool small = false) {
-  return {bucket, "nccl", dtype, 2, small ? 2 : 20};
 }
 
 Compared compared(const Model& model, const Figures& figures) {
@@ -51,16 +35,6 @@ std::string why(const Model& model, const Figures& figures) {
   CAPTURE(all);
   REQUIRE(c.sentences.size() == 1);
   return c.sentences[0];
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-// FSDP moves this for toy(): 5 gathers of 2 x 3,216 twice and 416 once, 3 reduce-scatters.
-Figures fsdp_figures() {
-  return {{key(Bucket::ALLGATHER), {5, 13280 * 4, 13280}},
-          {key(Bucket::RESHARDING), {3, 6848 * 4, 6848}}};
 }
 
 }  // namespace
@@ -286,37 +260,6 @@ TEST_CASE("ranks that moved something else are named", "[budget]") {
   }
 }
 
-TEST_CASE("setup ends with the last of three steps that does not come again", "[budget]") {
-  CHECK(setup_steps({}) == 0);
-  CHECK(setup_steps({1}) == 0);
-  CHECK(setup_steps({1, 1, 1, 1}) == 0);
-  CHECK(setup_steps({2, 1, 1, 1, 1}) == 1);
-  CHECK(setup_steps({1, 2, 1, 1, 1}) == 2);
-  CHECK(setup_steps({5, 6, 7, 1, 1}) == 3);
-  CHECK(setup_steps({1, 2, 1, 2, 1, 2}) == 0);  // an evaluation every two steps
-  CHECK(setup_steps({1, 1, 1, 1, 2, 1}) == 0);  // not at the beginning
-  CHECK(setup_steps({5, 6, 7, 8, 1, 1}) == 3);
-}
-
-TEST_CASE("the usual step is what more than half of them are", "[budget]") {
-  CHECK(usual_step({}) == std::nullopt);
-  CHECK(usual_step({7}) == 7);
-  CHECK(usual_step({1, 2}) == std::nullopt);
-  CHECK(usual_step({1, 2, 1, 2, 1, 2}) == std::nullopt);
-  CHECK(usual_step({5, 6, 1, 2, 1, 1, 1}) == 1);
-}
-
-TEST_CASE("steps are made of the found ones", "[budget]") {
-  steps::Found found{.how = steps::How::period, .whole_steps = false, .steps = {1, 2, 3, 4, 5, 6}};
-  CHECK(found_in_step(found, {.steps = 0, .micro_batches = 1}) == 1);
-  CHECK(found_in_step(found, {.steps = 0, .micro_batches = 3}) == 3);
-  CHECK(found_in_step(found, {.steps = 3, .micro_batches = 1}) == 2);
-  CHECK(found_in_step(found, {.steps = 4, .micro_batches = 1}) == 0);
-  CHECK(found_in_step(found, {.steps = 12, .micro_batches = 1}) == 0);
-  found.whole_steps = true;
-  CHECK(found_in_step(found, {.steps = 0, .micro_batches = 3}) == 1);
-}
-
 namespace {
 
 // Returns what `against` says of 40 found steps: `first` and `second` by turns, which reduce the
@@ -361,38 +304,6 @@ TEST_CASE("what is within the budget by twos is asked for, and not blamed", "[bu
   CHECK(asked_of(6848, 6848).empty());  // each is within
 }
 
-TEST_CASE("a budget that was written says the same when it is read", "[budget]") {
-  const test::Folder folder;
-  Figures more = fsdp_figures();
-  more[key(Bucket::ALLGATHER)].bytes += 400;
-  const Measured good{
-      .from = Measured::From::lines, .steps = 4, .groups = {{{0}, fsdp_figures()}, {{1}, more}}};
-  write_file(of_run(good, 0.1, 2), folder.path() / "b.json");
-  const Budget budget = read_file(folder.path() / "b.json");
-  CHECK(budget.nranks == 2);
-  CHECK(budget.others_fail);
-  REQUIRE(budget.limits.size() == 2);
-  CHECK(budget.limits[0].bucket == Bucket::ALLGATHER);
-  CHECK(budget.limits[0].dtype == "float32");
-  CHECK(budget.limits[0].calls.least == 5);
-  CHECK(budget.limits[0].bytes.least == Approx(0.9 * 13280 * 4));
-  CHECK(budget.limits[0].bytes.most == Approx(1.1 * (13280 * 4 + 400)));
-  CHECK(compare(good, budget).within);
-  CHECK_THROWS_AS(write_file(budget, folder.path() / "b.json"), read::BadInput);
-
-  Figures wide;
-  for (auto [of, moved] : fsdp_figures()) {
-    Key as = of;
-    as.dtype = "float64";
-    wide[as] = {moved.calls, 2 * moved.bytes, moved.elements};
-  }
-  const Compared c = compare({.steps = 1, .groups = {{{0}, wide}}}, budget);
-  CHECK(c.sentences ==
-        std::vector<std::string>{
-            "ALLGATHER moves float64 where float32 was expected: 2 times the bytes",
-            "RESHARDING moves float64 where float32 was expected: 2 times the bytes"});
-}
-
 TEST_CASE("gathers for the backward pass that are gone are told without a model", "[budget]") {
   const auto measured = [](double calls, double elements) {
     Figures figures = fsdp_figures();
@@ -412,29 +323,4 @@ TEST_CASE("gathers for the backward pass that are gone are told without a model"
             "each unit is gathered half as often as in the budget: reshard_after_forward?"});
   CHECK(has(said(measured(5, 13280), measured(3, 6000)).at(0), "no known mistake explains it"));
   CHECK(has(said(off, measured(5, 13280)).at(0), "reshard_after_forward is on"));
-}
-
-TEST_CASE("a budget by hand may have few limits, and no misspelt ones", "[budget]") {
-  const test::Folder folder;
-  const auto read = [&](std::string_view text) { return read_file(folder.write("b.json", text)); };
-  const Budget one = read(R"({"schema":"tprof-budget/1","rows":[{"bucket":"ALLGATHER",
-      "bytes_per_step":{"max":53120}}]})");
-  CHECK_FALSE(one.others_fail);
-  const Measured measured{.steps = 4, .groups = {{{0}, fsdp_figures()}}};
-  CHECK(compare(measured, one).within);
-  const Budget less = read(R"({"schema":"tprof-budget/1","rows":[{"bucket":"ALLGATHER",
-      "bytes_per_step":{"max":53119}}]})");
-  CHECK_FALSE(compare(measured, less).within);
-  for (
-      const char* text :
-      {"[]", "{", R"({"schema":"tprof-budget/2","rows":[{"bucket":"ALLGATHER"}]})",
-       R"({"schema":"tprof-budget/1","rows":[]})",
-       R"({"schema":"tprof-budget/1","rows":[{"bucket":"ALLGATHERS"}]})",
-       R"({"schema":"tprof-budget/1","rows":[{"bucket":"ALLGATHER","bytes":{"max":1}}]})",
-       R"({"schema":"tprof-budget/1","rows":[{"bucket":"ALLGATHER","bytes_per_step":{"max":-1}}]})",
-       R"({"schema":"tprof-budget/1","rows":[{"bucket":"ALLGATHER","bytes_per_step":{"most":1}}]})",
-       R"({"schema":"tprof-budget/1","others":"all","rows":[{"bucket":"ALLGATHER"}]})"}) {
-    CAPTURE(text);
-    CHECK_THROWS_AS(read(text), read::BadInput);
-  }
 }

@@ -12,55 +12,12 @@
 
 #include "catch2.h"
 #include "interpose/base/largest_page.h"
-#include "interpose/format/commit.h"
-#include "interpose/lines/last_calls.h"
-#include "interpose_world.h"
+#include "interpose_fake_writer.h"
 
 using namespace tprof;
 using namespace tprof::test;
 
 namespace {
-
-// Does the writer's work without its thread and file.
-class FakeWriter {
- public:
-  explicit FakeWriter(const View& view)
-      : view_(view),
-        progress_(std::make_unique<Progress>(committed_block(view.head())->progress)) {}
-
-  // Lines go to the file first, and are true once committed.
-  void drain(std::string& file) {
-    Drain drain(view_);
-    bool more = true;
-    while (more) {
-      Text text;
-      std::uint64_t events = 0;
-      more = !drain.run(text, *progress_, events);
-      file.resize(progress_->offset);
-      file += text.view();
-      progress_->offset = file.size();
-      commit_progress(view_.head(), *progress_);
-      for (std::uint32_t i = 0; i < view_.threads(); ++i) {
-        view_.thread(i)->tail = progress_->tail[i];
-      }
-    }
-  }
-  const Progress& progress() const { return *progress_; }
-
- private:
-  View view_;
-  std::unique_ptr<Progress> progress_;
-};
-
-// Recovers as a reader does after a kill: cuts the file at the commit block and replays the ring.
-std::string recovered(const View& live, const std::string& file) {
-  auto* base = reinterpret_cast<std::byte*>(&live.head());
-  std::vector<std::byte> memory(base, base + live.head().used.load());
-  const View view(memory.data(), memory.size());
-  std::string whole = file.substr(0, committed_block(view.head())->progress.offset);
-  FakeWriter(view).drain(whole);
-  return whole;
-}
 
 // Counts event lines by thread, function and seq or bytes: each call of these tests has its own.
 std::map<std::string, int> calls_in(const std::string& lines) {
@@ -74,14 +31,6 @@ std::map<std::string, int> calls_in(const std::string& lines) {
             number.dump()];
   }
   return calls;
-}
-
-std::uint64_t count_lines(const std::string& lines, std::string_view phase) {
-  std::uint64_t n = 0;
-  for (const std::string& line : split_lines(lines)) {
-    n += line.find("\"ph\":\"" + std::string(phase) + "\"") != std::string::npos;
-  }
-  return n;
 }
 
 }  // namespace
@@ -360,172 +309,4 @@ TEST_CASE("a function behind those that a record can name is in the footer, with
   };
   REQUIRE(listed("cuAnything"));
   REQUIRE(listed("cuLast"));
-}
-
-namespace {
-
-// function, tid, seq and count (of a copy: bytes) of each tprof_last line
-using Last = std::set<std::tuple<std::string, int, std::uint64_t, std::uint64_t>>;
-Last last_calls(const View& view) {
-  auto last = std::make_unique<LastCalls>();
-  last->add_threads(view);
-  Text text;
-  last->lines(text, view, committed_block(view.head())->progress.tid);
-  Last all;
-  for (const std::string& line : split_lines(text.view())) {
-    const auto json = nlohmann::json::parse(line.substr(0, line.rfind(',')));
-    CHECK(json["name"] == "tprof_last");
-    const auto& args = json["args"];
-    const bool copy = !args.contains("seq");
-    const bool fresh =
-        all.emplace(args["function"], json["tid"], copy ? 0 : args["seq"].get<std::uint64_t>(),
-                    args[copy ? "bytes" : "count"])
-            .second;
-    CHECK(fresh);
-  }
-  return all;
-}
-
-}  // namespace
-
-TEST_CASE("the last calls are known whatever has lines, also when the ring was full") {
-  const bool drained = GENERATE(true, false);
-  World world;
-  Thread& t = world.thread(11, 64);
-  bool in_ring = false;
-  Record& marker = next_record(t, true, in_ring);
-  marker = {};
-  marker.count = 11;
-  publish(t, marker, kMetaThread, true);
-  Transaction(t).close(marker);
-  world.view().head().events = static_cast<std::uint32_t>(EventLines::off);
-  ncclComm_t a = world.communicator(2);
-  ncclComm_t b = world.communicator(4);
-  FakeWriter writer(world.view());
-  std::string file;
-  writer.drain(file);  // the first record says whose ring it is
-  for (int i = 0; i < 20; ++i) all_reduce(t, a, 100 + i);
-  all_gather(t, b, 7);
-  CHECK(last_calls(world.view()) ==
-        Last{{"ncclAllReduce", 11, 19, 119}, {"ncclAllGather", 11, 0, 7}});
-  // A refused call is the thread's last one, and no communicator's.
-  all_reduce(t, b, 5, ncclInvalidArgument);
-  CHECK(last_calls(world.view()) == Last{{"ncclAllReduce", 11, 19, 119},
-                                         {"ncclAllGather", 11, 0, 7},
-                                         {"ncclAllReduce", 11, 1, 5}});
-  if (drained) writer.drain(file);
-  for (int i = 0; i < 60; ++i) {
-    all_gather(t, b, 10 + i);
-    if (drained && i % 20 == 0) writer.drain(file);
-  }
-  copy_to_device(t, 4711);
-  const Last last = last_calls(world.view());
-  CHECK(last.contains({"cudaMemcpyAsync", 11, 0, 4711}));
-  // With a full ring the communicator's last call is not there, and the ledger's number says so.
-  CHECK(last.contains({"ncclAllGather", 11, 60, 69}) == drained);
-  CHECK(count_lines(file, "X") == 0);
-}
-
-namespace {
-
-// Has the timing thread tell that a device computed; times in us.
-void computed(Thread& t, std::uint64_t from, std::uint64_t to, std::uint64_t idle_from,
-              bool unsure = false) {
-  Transaction transaction(t);
-  bool in_ring = false;
-  Record& r = next_record(t, true, in_ring);
-  REQUIRE(in_ring);
-  r = {};
-  r.start_ns = from * 1000;
-  set_outcome(r, (to - from) * 1000, 0);
-  set_comm(r, 2 + 1);
-  set_busy(r, idle_from * 1000, unsure);
-  publish(t, r, kMetaBusy, true);
-  transaction.close(r);
-}
-
-// The lines of what devices computed: "100+50" for 50 us from 100 on, with "?" where it is unsure.
-std::string busy_lines(const std::string& file) {
-  std::string words;
-  for (const std::string& line : split_lines(file)) {
-    const auto json = nlohmann::json::parse(line.substr(0, line.rfind(',')));
-    if (!json.contains("cat") || json["cat"] != "BUSY") continue;
-    CHECK(json["args"]["device"] == 2);
-    CHECK(json["tid"] == kBusyLane + 2);
-    words += (words.empty() ? "" : " ") + std::to_string(json["ts"].get<int>()) + "+" +
-             std::to_string(json["dur"].get<int>()) + (json["args"].contains("unsure") ? "?" : "");
-  }
-  return words;
-}
-
-void add_window(World& world, std::uint64_t from, std::uint64_t to) {
-  Windows& windows = world.mapping().head().windows;
-  set_schedule(windows, kByControl);
-  open_window(windows, from * 1000, -1);
-  if (to != 0) last_window(windows)->to_ns = to * 1000;
-}
-
-}  // namespace
-
-TEST_CASE("what a device computed has lines in order, and its lane a name once") {
-  World world;
-  Thread& t = world.thread(1, 128);
-  computed(t, 100, 150, 100);
-  computed(t, 150, 170, 150, true);
-  computed(t, 300, 300, 170, true);
-  FakeWriter writer(world.view());
-  std::string file;
-  writer.drain(file);
-  CHECK(busy_lines(file) == "100+50 150+20? 300+0?");
-  const std::string name = R"("name":"thread_name","ph":"M","pid":0,"tid":12582914,"args":)"
-                           R"({"name":"compute, device 2"})";
-  CHECK(file.find(name) != std::string::npos);
-  CHECK(file.find(name) == file.rfind(name));
-  CHECK(busy_lines(recovered(world.view(), file)) == busy_lines(file));
-}
-
-TEST_CASE(
-    "what a device computed is cut to windows, and they tell that it was idle up to their end") {
-  World world;
-  Thread& t = world.thread(1, 128);
-  computed(t, 10, 50, 10);   // before all windows
-  computed(t, 90, 120, 50);  // into the first
-  computed(t, 150, 160, 120);
-  computed(t, 250, 310, 160);  // behind it, into the second
-  computed(t, 380, 500, 310);  // out of it
-  computed(t, 500, 590, 500, true);
-  computed(t, 595, 620, 590);  // into the third
-  computed(t, 700, 700, 620, true);
-  add_window(world, 100, 200);
-  add_window(world, 300, 400);
-  add_window(world, 600, 0);
-  FakeWriter writer(world.view());
-  std::string file;
-  writer.drain(file);
-  CHECK(busy_lines(file) == "100+20 150+10 200+0? 300+10 380+20 600+20 700+0?");
-}
-
-TEST_CASE("behind the quota no line says that a device computed, however short it is") {
-  World world;
-  Thread& t = world.thread(1, 128);
-  world.mapping().head().quota = 1000;
-  for (std::uint64_t i = 0; i < 20; ++i) {
-    computed(t, 1'000'000 * i, 1'000'000 * i + (i < 10 ? 999'999 : 1), 1'000'000 * i);
-  }
-  FakeWriter writer(world.view());
-  std::string file;
-  writer.drain(file);
-  const std::string words = busy_lines(file);
-  CHECK(words.starts_with("0+999999 1000000+999999 "));
-  CHECK(words.find("+1 ") == std::string::npos);
-  CHECK(!words.ends_with("+1"));
-  CHECK(writer.progress().lines_bytes <= 1000);
-
-  World without;
-  Thread& other = without.thread(1, 128);
-  without.mapping().head().events = static_cast<std::uint32_t>(EventLines::off);
-  computed(other, 1, 2, 1);
-  std::string none;
-  FakeWriter(without.view()).drain(none);
-  CHECK(busy_lines(none).empty());
 }
