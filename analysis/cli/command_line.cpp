@@ -119,13 +119,15 @@ std::string meant_option(std::span<const CommandRow> commands,
   return "";
 }
 
-// True if no PATH was given to a command that does without.
-bool takes_newest_run(const CommandRow& command, const Options& o) {
-  const auto is_paths = [&](const Option& option) {
-    const auto* to = std::get_if<std::vector<fs::path>*>(&option.to);
-    return to != nullptr && *to == &o.paths && !option.required;
-  };
-  return o.paths.empty() && std::ranges::any_of(command.options, is_paths);
+// The newest run is taken where neither a PATH nor a DIR was given to a command that does without.
+void take_newest_run(const CommandRow& command, Options& o) {
+  for (const Option& option : command.options) {
+    if (option.required) continue;
+    const auto* paths = std::get_if<std::vector<fs::path>*>(&option.to);
+    if (paths != nullptr && *paths == &o.paths && o.paths.empty()) o.paths = {newest_run()};
+    const auto* folder = std::get_if<fs::path*>(&option.to);
+    if (folder != nullptr && *folder == &o.folder && o.folder.empty()) o.folder = newest_run();
+  }
 }
 
 // CLI11 takes a word in brackets for a list of words, but here it is one, such as of the command of
@@ -238,7 +240,7 @@ int execute(int argc, char** argv) {
     if (!app.got_subcommand("run")) launch::let_writes_fail();
     const auto given = std::ranges::find_if(
         all, [&](const CommandRow& command) { return app.got_subcommand(command.name); });
-    if (takes_newest_run(*given, options)) options.paths = {newest_run()};
+    take_newest_run(*given, options);
     if (given->together) return run_together(*given, options);
     const auto [code, error] = run(*given, options);
     say(error);

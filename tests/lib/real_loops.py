@@ -14,6 +14,8 @@ LOOPS = {
     "fsdp2-last-only": (("fsdp2", *LAST_ONLY, "--eval-every", "2"), 1, True),
     "fsdp1-evaluated": (("fsdp1", "--eval-every", "2", "--clip"), 1, False),
     "ddp": (("ddp", "--eval-every", "2"), 1, False),
+    "ddp-last-only": (("ddp", *LAST_ONLY), 1, False),
+    "ddp-last-only-evaluated": (("ddp", *LAST_ONLY, "--eval-every", "2"), 1, False),
     "ddp-every-micro-batch": (("ddp", *ACCUMULATED), 4, False),
     "zero1": (("zero1", *ACCUMULATED), 1, True),
     "zero3": (("zero3",), 1, True),

@@ -79,6 +79,13 @@ def test_without_a_path_the_newest_run_is_taken(command, tmp_path):
     assert done.stdout == tprof(command, "tprof-traces/a-last", "--json", cwd=tmp_path).stdout
 
 
+def test_commands_for_jobs_that_run_take_the_newest_run_too(tmp_path):
+    generate(tmp_path / "tprof-traces" / "only", 2, 12)
+    done = tprof("top", "--once", "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "tprof: tprof-traces/only, the newest run here\n")
+    assert done.stdout == tprof("top", "tprof-traces/only", "--once", "--json", cwd=tmp_path).stdout
+
+
 @pytest.mark.parametrize(
     ("words", "as_words"),
     [
