@@ -7,6 +7,28 @@ namespace tprof::steps {
 
 using Kind = Symbol::Kind;
 
+namespace {
+
+// Returns how many operations behind the last reduction the first step proves to be the step's: if
+// it is like the others, the program had done something else before it. DDP does something else
+// within its second step, where it makes its buckets anew behind the first batch: if the batches of
+// this step that seem to be missing are before that, it proves nothing of them.
+std::size_t least_behind(const Order& text, const Anchor& a, std::uint32_t batch) {
+  const std::size_t m = a.to() - a.from();
+  const std::size_t same = same_before(text, a, 0, a.at[0]);
+  std::size_t first = 0;
+  while (first < m - same && text[a.from() + first] != batch) ++first;
+  std::size_t at = a.at[0] - same;
+  for (std::size_t missing = m - same; missing > first; --missing) {
+    do {
+      if (at == 0 || text.gradient(--at)) return m - same;
+    } while (text[at] != text[a.from() + missing - 1]);
+  }
+  return first;
+}
+
+}  // namespace
+
 // Wherever a program did something else between two steps, and where it ended, it had made at least
 // these operations. Its other calls did not belong to the next step yet.
 std::size_t behind_last_reduction(const Order& text, const Anchor& a, bool closed) {
@@ -27,8 +49,8 @@ std::size_t behind_last_reduction(const Order& text, const Anchor& a, bool close
     // Something was put in, and both ends are as usual.
     if (ahead + same_before(text, a, from, to) >= m) most = std::min(most, ahead);
   }
-  // If the first step is like the others, the program had done something else before it.
-  const std::size_t least = m - same_before(text, a, 0, a.at[0]);
+  const std::uint32_t batch = text[start_within(text, 0, a.at[0], a)];
+  const std::size_t least = least_behind(text, a, batch);
   // Takes norms and flags directly after it, then goes up to where a batch comes in as for the
   // first step.
   std::size_t n = 0;
@@ -37,7 +59,6 @@ std::size_t behind_last_reduction(const Order& text, const Anchor& a, bool close
         text.symbol(a.from() + i).kind == Kind::reduction && !text.gradient(a.from() + i);
     if (small) n = i + 1;
   }
-  const std::uint32_t batch = text[start_within(text, 0, a.at[0], a)];
   const bool data = text.copies_in(batch);
   const bool told = least == most || (least < most && (!data || text[a.from() + least] == batch));
   if (told) n = std::max(n, least);
