@@ -20,6 +20,17 @@ std::span<const Words> words_of_causes() {
        "in all-to-alls {one?it sends and receives|they send and receive} {times} times as many "
        "bytes "
        "as the others: look at how tokens or rows are shared out among the ranks"},
+      {Say::copies_in_times,
+       "{one?it copies|they copy} {times} times as many bytes to the device in a step as the "
+       "others: look at how batches are shared out among the ranks"},
+      {Say::copies_out_each,
+       "{one?it copies|they copy} {bytes} more from the device than the others, on the average of "
+       "steps, as for a checkpoint"},
+      {Say::copies_in_more,
+       "in these steps {who} {one?copies|copy} {bytes} more to the device, as for an evaluation or "
+       "a longer batch"},
+      {Say::copies_out_more,
+       "in these steps {who} {one?copies|copy} {bytes} more from the device, as for a checkpoint"},
       {Say::slow_input,
        "{who}[, all of host {host},]{stage?, one stage of the pipeline,|} {one?begins its|begin "
        "their} "

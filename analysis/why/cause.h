@@ -35,6 +35,9 @@ diagnose::Cost cost_of(const Evidence& of, double ns, double doubt_ns);
 // "7,15,23-25": the numbers of these steps, given by their places in `Evidence::steps`.
 std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places);
 
+// The places of all steps in `Evidence::steps`.
+std::vector<std::size_t> every_step(const Evidence& e);
+
 // True for what slow_ranks.cpp tells.
 constexpr bool is_slow_rank(diagnose::Kind kind) {
   using diagnose::Kind;

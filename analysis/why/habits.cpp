@@ -47,9 +47,16 @@ void late_prefetch(const Evidence& e, Findings& found) {
 // that waits so does not run ahead of its device any more, and calls all-gathers too late.
 void blocking_copies(const Evidence& e, Findings& found) {
   const auto look = [&](Kind kind, Blocking RankFacts::*which) {
-    const double calls = of_a_step(e, [&](const RankFacts& f) { return (f.*which).calls; });
+    const auto in_usual_steps = [&](std::uint64_t Blocking::*part) {
+      return of_a_step(e, [&](const RankFacts& f) {
+        const Blocking& its = f.*which;
+        const std::uint64_t steps = std::max(its.steps, std::uint64_t{1});
+        return static_cast<double>(its.*part * f.steps) / static_cast<double>(steps);
+      });
+    };
+    const double calls = in_usual_steps(&Blocking::calls);
     if (calls < 1.5) return;
-    const double bytes = of_a_step(e, [&](const RankFacts& f) { return (f.*which).bytes; });
+    const double bytes = in_usual_steps(&Blocking::bytes);
     const double ns = of_a_step(
         e, [&](const RankFacts& f) { return (f.*which).idle_ns + f.host_late_gather_ns; });
     tell(e, kind, ns,

@@ -51,11 +51,11 @@ inline double median_error(const std::vector<double>& of) {
 }
 
 // The distance between places in ascending order, if they are every n-th of all, n more than one.
-// Else 0.
+// The very last may be missing: what ends a step may be behind the last one. Else 0.
 inline std::size_t period_of(const std::vector<std::size_t>& places, std::size_t all) {
   if (places.size() < 3) return 0;
   const std::size_t n = places[1] - places[0];
-  if (places.front() >= n || places.back() + n < all) return 0;
+  if (places.front() >= n || places.back() + n + 1 < all) return 0;
   for (std::size_t i = 1; i < places.size(); ++i) {
     if (places[i] - places[i - 1] != n) return 0;
   }

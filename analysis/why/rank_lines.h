@@ -73,6 +73,7 @@ class RankLines : public collect::Collector {
     std::uint64_t bytes;
   };
   bool room();
+  Step* step_at(std::int64_t ns);  // in which the host was; null: in none
   bool takes_time(const read::Event& e) const;
   void put_in_steps();
   void leave_out_untimed();
@@ -88,6 +89,7 @@ class RankLines : public collect::Collector {
   const Shard* shard_of(const Collective& c) const;
   void count_late_reductions(const Spans& hiding);
   void count_blocking(const Spans& works);
+  Blocking usual_of(std::span<const Blocking> of_steps) const;
 
   std::vector<Step> steps_;
   RankFacts& facts_;

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "diagnose/agreement.h"
@@ -19,6 +18,7 @@
 #include "why/causes.h"
 #include "why/numbers.h"
 #include "why/own_times.h"
+#include "why/step_copies.h"
 
 namespace tprof::why {
 namespace {
@@ -77,6 +77,29 @@ Places always_slow(const Evidence& e, const Grid& part) {
   return slow;
 }
 
+// Leaves out the steps in which a rank held the others up by far less than in those that make up
+// most of it: they differ as steps do anyway. If but one is left, it is by chance what it is, and
+// the others are looked at without it.
+void leave_out_lesser(const Grid& beyond, std::size_t rank, Places& steps) {
+  constexpr double kLesser = 1.0 / 3;
+  while (steps.size() > 1) {
+    double sum = 0;
+    double squares = 0;
+    for (const std::size_t i : steps) {
+      const double ns = beyond.at(rank, i);
+      sum += ns;
+      squares += ns * ns;
+    }
+    const auto lesser = [&](std::size_t i) { return beyond.at(rank, i) < kLesser * squares / sum; };
+    const auto others = std::ranges::stable_partition(steps, lesser);
+    if (others.size() > 1) {
+      steps.erase(steps.begin(), others.begin());
+      return;
+    }
+    steps.erase(others.begin(), steps.end());
+  }
+}
+
 // For each rank the steps in which it held the others up, where these are not nearly all.
 std::vector<Ranks> slow_at_times(const Evidence& e, const Grid& own) {
   const Grid all = beyond(own, kUsual);
@@ -98,6 +121,7 @@ std::vector<Ranks> slow_at_times(const Evidence& e, const Grid& own) {
   }
   std::vector<Ranks> found;
   for (auto& [rank, steps] : of_ranks) {
+    leave_out_lesser(all, rank, steps);
     // Once is chance; long_steps tells it.
     if (steps.size() < 2 || steps.size() * 3 > e.steps.size() * 2) continue;
     found.push_back({.slow = {rank}, .steps = std::move(steps)});
@@ -117,19 +141,13 @@ std::string which_of(const Evidence& e, const Places& steps) {
   return text;
 }
 
-Places all_steps(const Evidence& e) {
-  Places all(e.steps.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return all;
-}
-
 // Returns what a step would be shorter by if these ranks were as fast as the others in their part.
 struct Saving {
   double ns = 0;
   double doubt = 0;
 };
 Saving saving_of(const Evidence& e, const Ranks& ranks, const Grid& part, Grid& own) {
-  const Places steps = ranks.steps.empty() ? all_steps(e) : ranks.steps;
+  const Places steps = ranks.steps.empty() ? every_step(e) : ranks.steps;
   const auto longest_of_these = [&](std::size_t i) {
     float most = 0;
     for (const std::size_t r : ranks.slow) most = std::max(most, own.at(r, i));
@@ -273,6 +291,11 @@ void tell(const Evidence& e, const Ranks& ranks, const Saving& saving, Findings&
            {"host", host.empty() ? std::optional<std::string>() : host}});
   f.cost = cost_of(e, saving.ns, saving.doubt);
   if (ranks.part == Part::compute) tell_exchanged(e, ranks.slow, f);
+  if (!ranks.steps.empty()) {
+    tell_copies_of_steps(e, ranks.slow, ranks.steps, f);
+  } else if (!is_range) {
+    tell_copies_of_ranks(e, ranks.slow, ranks.part, f);
+  }
   if (!ranks.steps.empty()) f.steps = {step(ranks.steps.front()), step(ranks.steps.back())};
 }
 

@@ -1,9 +1,11 @@
 // Steps that take longer than the others: a few, every n-th one, or more and more.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "why/causes.h"
 #include "why/numbers.h"
+#include "why/step_copies.h"
 
 namespace tprof::why {
 namespace {
@@ -183,7 +185,8 @@ void long_steps(const Evidence& e, const Series& all, Findings& found) {
   // Warming up takes the first steps of any job, and matters in short ones only.
   const bool warms_up = steps.size() <= kMostWarmingUp && steps.back() + 1 == steps.size();
   const bool costs = !host && !warms_up;
-  const std::size_t period = host || steps.size() < kFewestOfPeriod ? 0 : period_of(steps, all.ns.size());
+  const std::size_t period =
+      host || steps.size() < kFewestOfPeriod ? 0 : period_of(steps, all.ns.size());
   Finding& f = add(found, period != 0 ? Kind::periodic_steps : Kind::long_steps, {},
                    {{"share", costs ? std::optional(Percent{100 * ns / e.step_ns}) : std::nullopt},
                     {"host", host},
@@ -196,6 +199,10 @@ void long_steps(const Evidence& e, const Series& all, Findings& found) {
                     {"usual", Ns{std::llround(all.usual)}}});
   f.steps = {e.times.steps[e.steps[steps.front()]], e.times.steps[e.steps[steps.back()]]};
   if (costs) f.cost = cost_of(e, ns, all.width);
+  if (!e.times.known()) return;
+  std::vector<std::size_t> ranks(e.times.ranks.size());
+  std::iota(ranks.begin(), ranks.end(), std::size_t{0});
+  tell_copies_of_steps(e, ranks, steps, f);
 }
 
 }  // namespace

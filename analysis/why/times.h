@@ -35,13 +35,16 @@ struct Cell {
   // The host did not need so much of the step: it waited for the device, or ran ahead of it. The
   // step can't have been shorter by more than this, whatever the device waited for.
   float spare = 0;
+  float to_device = 0;  // bytes of copies from the host that were called in the step
+  float to_host = 0;    // bytes of copies to it
 
   bool known() const { return length > 0; }
   float idle() const { return length - compute - unsure - exposed; }
 };
 
-// Copies for which the program's thread waited, in the middle of steps.
+// Copies for which the program's thread waited, in the middle of steps that copy as most do.
 struct Blocking {
+  std::uint64_t steps = 0;
   std::uint64_t calls = 0;
   std::uint64_t bytes = 0;
   std::int64_t idle_ns = 0;  // for which the device stood still because of them

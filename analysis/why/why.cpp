@@ -44,6 +44,12 @@ void find_causes(const job::Job& job, Why& why) {
 
 }  // namespace
 
+std::vector<std::size_t> every_step(const Evidence& e) {
+  std::vector<std::size_t> all(e.steps.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
 std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places) {
   std::vector<std::int64_t> numbers;
   for (const std::size_t i : places) numbers.push_back(e.times.steps[e.steps[i]]);

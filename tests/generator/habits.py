@@ -84,6 +84,7 @@ class Loop:
     leak_ns: int = 0  # each step's host work grows by this
     leak_gpu: float = 0  # each step's kernels take so much longer, of the first
     jump: tuple[int, float] = (0, 1.0)  # from this step on kernels take so many times as long
+    batch: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: times the bytes of its batches
     aside: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns on a stream nobody waits for
 
     def but(self, **fields) -> Loop:
@@ -155,7 +156,7 @@ class _Program:
             yield Host(loop.late.get(rank, 0))
         slow = loop.loader.get(rank, 0) if step % loop.loader_every == loop.loader_every - 1 else 0
         yield Host(loop.load_ns + slow + loop.leak_ns * step)
-        yield Copy("H2D", loop.batch_bytes, "compute")
+        yield Copy("H2D", round(loop.batch_bytes * loop.batch.get(rank, 1.0)), "compute")
         if loop.aside.get(rank):
             yield Kernel(loop.aside[rank], "aside")
         self.pause = loop.pauses_ns if of_step.random() < loop.pauses else 0

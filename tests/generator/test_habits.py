@@ -61,3 +61,53 @@ def test_the_judgement_sees_what_is_not_so(kind, ranks, cost_ns, share):
     said = {"kind": kind, "ranks": ranks, "cost": {"ns_per_step": cost_ns, "share": share}}
     assert judge(job, case, [said]) != []
     assert judge(job, case, []) != []
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "expected"),
+    [
+        (
+            "checkpoint of rank 0, every 2nd",
+            {},
+            ["it copies 23.80 MiB more from the device than the others, on the average of steps, as for a checkpoint"],
+        ),
+        (
+            "checkpoint of all",
+            {},
+            ["in these steps ranks 0-7 copy 45.78 MiB more from the device, as for a checkpoint"],
+        ),
+        (
+            "evaluation",
+            {},
+            ["in these steps ranks 0-7 copy 19.07 MiB more to the device, as for an evaluation or a longer batch"],
+        ),
+        (
+            "gpu x1.2, ddp",
+            {"batch": {5: 1.5}},
+            [
+                "it copies 1.5 times as many bytes to the device in a step as the others: look at how batches are "
+                "shared out among the ranks"
+            ],
+        ),
+        ("gpu x1.2, ddp", {}, []),
+        ("loader, every 6th", {}, []),
+        ("loader", {"batch": {2: 1.5}}, []),  # its device computes no longer
+    ],
+)
+def test_what_ranks_copy_more_is_said_of_the_steps_and_ranks_that_take_longer(name, fields, expected, tmp_path):
+    job = JOBS[name]
+    loop = job.loop.but(**fields)
+    write(run(loop), tmp_path / "job", loop.seed, job.settings)
+    first = next(f for f in told("report", tmp_path / "job")[1]["findings"] if "cost" in f)
+    assert first["evidence"] == expected
+
+
+def test_every_nth_step_is_said_only_where_none_of_them_is_missing(tmp_path):
+    loop = JOBS["loader, every 6th"].loop
+    texts = []
+    for steps in ((5, 11, 17, 23), (5, 11, 17), (11, 17, 23)):
+        loop = loop.but(loader={}, gpu={2: 3.0}, gpu_steps=steps)
+        folder = tmp_path / str(steps)
+        write(run(loop), folder, loop.seed)
+        texts.append(next(f["text"] for f in told("report", folder)[1]["findings"] if f["kind"] == "slow_gpu"))
+    assert ["every 6th" in text for text in texts] == [True, False, False], texts

@@ -1,0 +1,84 @@
+#include "why/step_copies.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "diagnose/who.h"
+#include "why/numbers.h"
+
+namespace tprof::why {
+
+using diagnose::Bytes;
+using diagnose::Say;
+
+namespace {
+
+constexpr double kMore = 1.3;          // times
+constexpr double kLeastOut = 1 << 20;  // bytes of a checkpoint; a loss and a few metrics are less
+constexpr double kLeastIn = 1 << 10;   // bytes of a batch
+
+// The bytes that a rank copies in each of these steps.
+std::vector<double> of_steps(const Evidence& e, std::size_t rank, float Cell::*copied,
+                             const std::vector<std::size_t>& places) {
+  std::vector<double> all;
+  for (const std::size_t i : places) all.push_back(e.times.of(rank)[e.steps[i]].*copied);
+  return all;
+}
+
+}  // namespace
+
+void tell_copies_of_steps(const Evidence& e, const std::vector<std::size_t>& ranks,
+                          const std::vector<std::size_t>& steps, diagnose::Finding& f) {
+  std::vector<std::size_t> others = every_step(e);
+  std::erase_if(others, [&](std::size_t i) { return std::ranges::binary_search(steps, i); });
+  if (others.empty()) return;
+  const auto look = [&](Say say, float Cell::*copied, double least) {
+    diagnose::Processes who;
+    double most = 0;
+    for (const std::size_t r : ranks) {
+      const double there = median(of_steps(e, r, copied, steps));
+      const double elsewhere = median(of_steps(e, r, copied, others));
+      if (there < kMore * elsewhere || there - elsewhere < least) continue;
+      who.push_back(e.times.ranks[r]);
+      most = std::max(most, there - elsewhere);
+    }
+    if (who.empty()) return;
+    f.evidence.push_back({say,
+                          {{"who", diagnose::who_of(who)},
+                           {"one", who.size() == 1},
+                           {"bytes", Bytes{static_cast<std::uint64_t>(std::llround(most))}}}});
+  };
+  look(Say::copies_out_more, &Cell::to_host, kLeastOut);
+  look(Say::copies_in_more, &Cell::to_device, kLeastIn);
+}
+
+void tell_copies_of_ranks(const Evidence& e, const std::vector<std::size_t>& ranks, Part part,
+                          diagnose::Finding& f) {
+  // Longer batches take a device longer, and a checkpoint its host. A checkpoint is not in each
+  // step.
+  const bool batches = part == Part::compute;
+  std::vector<double> others;
+  double least = std::numeric_limits<double>::max();
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+    const std::vector<double> copied =
+        of_steps(e, r, batches ? &Cell::to_device : &Cell::to_host, every_step(e));
+    const double bytes = batches ? median(copied) : mean(copied);
+    if (std::ranges::binary_search(ranks, r)) {
+      least = std::min(least, bytes);
+    } else {
+      others.push_back(bytes);
+    }
+  }
+  const double as_others = median(std::move(others));
+  const double more = least - as_others;
+  if (least < kMore * as_others || (batches ? as_others < kLeastIn : more < kLeastOut)) return;
+  f.evidence.push_back(
+      {batches ? Say::copies_in_times : Say::copies_out_each,
+       {{"one", ranks.size() == 1},
+        {"times", batches ? fmt::format("{:.1f}", least / as_others) : ""},
+        {"bytes", Bytes{static_cast<std::uint64_t>(std::llround(std::max(more, 0.0)))}}}});
+}
+
+}  // namespace tprof::why

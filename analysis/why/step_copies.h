@@ -1,0 +1,21 @@
+// Says of ranks or steps that take longer what they copy more than others, as that may be why.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "why/cause.h"
+#include "why/own_times.h"
+
+namespace tprof::why {
+
+// Adds to the finding what these ranks copy between host and device in these steps (places in
+// Evidence::steps), and not in the others: a checkpoint, an evaluation.
+void tell_copies_of_steps(const Evidence& e, const std::vector<std::size_t>& ranks,
+                          const std::vector<std::size_t>& steps, diagnose::Finding& f);
+
+// Adds what these ranks, which take longer for this part of each step, copy more than the others.
+void tell_copies_of_ranks(const Evidence& e, const std::vector<std::size_t>& ranks, Part part,
+                          diagnose::Finding& f);
+
+}  // namespace tprof::why
