@@ -21,12 +21,6 @@ std::optional<Processes> some(const Processes& of, const job::Job& job) {
   return of.size() == job.processes.size() ? std::nullopt : std::optional(of);
 }
 
-// True for a library that is in the process and that nothing shows to be used: cuFile and NVSHMEM
-// come with every PyTorch. `tprof doctor` tells of it.
-bool is_only_loaded(Kind kind) {
-  return kind >= Kind::nvshmem && kind <= Kind::gdrcopy;
-}
-
 // Adds one finding per kind of library or tool. `only` restricts the kinds; empty: all of them.
 void noted(const Case& c, const std::set<std::string_view>& only, Findings& found) {
   std::map<std::string, std::pair<std::set<std::string>, Processes>> kinds;  // paths, holders

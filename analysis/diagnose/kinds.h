@@ -89,4 +89,10 @@ constexpr std::optional<Kind> kind_of_note(std::string_view note) {
   return std::nullopt;
 }
 
+// True for a library that is in the process and that nothing shows to be used: cuFile and NVSHMEM
+// come with every PyTorch. `tprof doctor` tells of it.
+constexpr bool is_only_loaded(Kind kind) {
+  return kind >= Kind::nvshmem && kind <= Kind::gdrcopy;
+}
+
 }  // namespace tprof::diagnose

@@ -275,6 +275,8 @@ std::vector<Unseen> unseen_by(const Gathered& g) {
       for (const auto& [name, n] : *f.missed) count(p, "call", "past the wrappers", name, n);
     }
     for (const read::Noted& n : f.unseen) {
+      const auto kind = diagnose::kind_of_note(n.kind.str());
+      if (kind && diagnose::is_only_loaded(*kind)) continue;
       sums[{"", "may move data unseen", n.kind.str()}].processes.push_back(p);
     }
   }

@@ -68,18 +68,32 @@ double stood_share(const diagnose::Diagnosed& said) {
 
 // A rank that the others waited for, far longer than for the rest. Short runs have no finding of
 // it (diagnose/late.cpp), and a share of the time is as true of them.
-std::string waited_for(const Known& known) {
-  if (known.late == nullptr || known.late->ranks.size() < 2 || known.late->span_ns <= 0) return "";
+struct Waited {
+  std::string text{};
+  double share = 0;  // of the time
+  std::int64_t rank = -1;
+};
+Waited waited_for(const Known& known) {
+  if (known.late == nullptr || known.late->ranks.size() < 2 || known.late->span_ns <= 0) return {};
   const std::vector<diagnose::LateRank>& all = known.late->ranks;  // the largest sum first
   const std::int64_t middle = all[all.size() / 2].sum_ns;
   const double share =
       static_cast<double>(all[0].waited_ns) / static_cast<double>(known.late->span_ns);
-  if (share < kLateShare || all[0].sum_ns / kTimesTheOthers < middle) return "";
-  return fmt::format("{} came last to {} of {} collectives, by {} in all; {}",
-                     diagnose::name_of_rank(*all[0].rank), text::thousands(all[0].last),
-                     text::thousands(all[0].collectives), diagnose::duration(all[0].sum_ns),
-                     known.timed ? "what that costs is known where steps are known"
-                                 : "TPROF_TIMING=events tells what that costs");
+  if (share < kLateShare || all[0].sum_ns / kTimesTheOthers < middle) return {};
+  return {fmt::format("{} came last to {} of {} collectives, by {} in all; {}",
+                      diagnose::name_of_rank(*all[0].rank), text::thousands(all[0].last),
+                      text::thousands(all[0].collectives), diagnose::duration(all[0].sum_ns),
+                      known.timed ? "what that costs is known where steps are known"
+                                  : "TPROF_TIMING=events tells what that costs"),
+          share, all[0].rank->header.rank.value_or(-1)};
+}
+
+// Its place among the findings, if it has one.
+std::optional<std::size_t> finding_of(const Waited& late, const diagnose::Findings& all) {
+  const auto f = std::ranges::find_if(all, [&](const Finding& each) {
+    return each.kind == diagnose::Kind::late && each.ranks.contains(late.rank);
+  });
+  return f == all.end() ? std::nullopt : std::optional(static_cast<std::size_t>(f - all.begin()));
 }
 
 }  // namespace
@@ -107,11 +121,15 @@ JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
     about = std::ranges::max_element(all, {}, share_of);
     const double least = std::max(kLeastShare, stood_share(said));
     if (about != all.end() && share_of(*about) < least) about = all.end();
+    const bool closed =
+        std::ranges::find(all, diagnose::Kind::not_closed, &Finding::kind) == all.end();
+    const Waited late = closed ? waited_for(known) : Waited();
+    // Without times of the devices no finding tells what a slow rank costs, and others are less.
+    if (!late.text.empty() &&
+        (about == all.end() || (!known.timed && share_of(*about) < late.share))) {
+      return {.text = as_sentence(late.text), .severity = "note", .finding = finding_of(late, all)};
+    }
   }
-  const bool closed =
-      std::ranges::find(all, diagnose::Kind::not_closed, &Finding::kind) == all.end();
-  const std::string late = about == all.end() && closed ? waited_for(known) : "";
-  if (!late.empty()) return {.text = as_sentence(late), .severity = "note"};
   if (about == all.end()) about = std::ranges::find(all, Severity::warning, &Finding::severity);
   if (about == all.end()) about = std::ranges::find_if(all, stands);
   if (about == all.end()) {

@@ -30,8 +30,8 @@ struct Known {
 
 // The first error; else that ranks ended, but not all of them; else that a job stands in which
 // ranks are not equally far; else the finding that costs most; else a rank that the others waited
-// for; else the first warning; else that a job stands, that ranks did not close, or that nothing is
-// wrong.
+// for, also if nothing was timed on devices and it was waited for longer than that costs; else the
+// first warning; else that a job stands, that ranks did not close, or that nothing is wrong.
 JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known);
 
 }  // namespace tprof::report

@@ -68,7 +68,13 @@ TEST_CASE("an error leads, then what costs most, then a rank that was late, then
   const report::JobVerdict waited = late.verdict({warning});
   CHECK(!waited.finding);
   CHECK(has(waited.text, "Rank 0 came last to"));
-  CHECK(late.verdict({warning, costly}).finding == 1U);
+  // What a finding costs is known of devices' times. Of hosts' times the longer one is told.
+  CHECK(late.verdict({warning, costly}, {.timed = true}).finding == 1U);
+  CHECK(has(late.verdict({warning, costly}).text, "Rank 0 came last to"));
+  CHECK(late.verdict({warning, finding(Kind::late, Severity::note, 0.5)}).finding == 1U);
+  auto of_rank = finding(Kind::late, Severity::note);
+  of_rank.ranks = text::Ranks({0});
+  CHECK(late.verdict({warning, of_rank}).finding == 1U);
   // All come late alike: nobody is to blame.
   CHECK(Ranks({400, 390, 380, 370}).verdict({warning}).finding == 0U);
   CHECK(Ranks({40, 0, 0, 0}).verdict({warning}).finding == 0U);
