@@ -20,6 +20,7 @@ constexpr std::size_t kBar = 30;
 constexpr std::size_t kMostBuckets = 5;
 constexpr std::size_t kMostLines = 4;  // of operations
 constexpr std::size_t kMostUnseen = 3;
+constexpr std::size_t kMostEvidence = 2;
 constexpr std::size_t kUnseenHang = 16;  // behind its number
 constexpr std::size_t kMostLateShown = 2;
 constexpr std::size_t kMostName = 20;     // characters of a name
@@ -205,7 +206,17 @@ std::string text_of(const Json& finding, const char* key, const char* before) {
   return wrapped(before + text::printable(finding[key].get<std::string>()), 2, 2);
 }
 
-// Says what to do about the finding that the verdict tells, and the first of the others.
+// Tells what a cause rests on, in a line or two. `tprof check` tells that of the other findings.
+std::string evidence_of(const diagnose::Finding& finding) {
+  std::string all;
+  if (!finding.cost) return all;
+  for (std::size_t i = 0; i < std::min(finding.evidence.size(), kMostEvidence); ++i) {
+    all += wrapped("  " + text::printable(report::sentence(finding.evidence[i])), 2, 2);
+  }
+  return all;
+}
+
+// Says why and what to do about the finding that the verdict tells, and the first of the others.
 std::string finding_lines(const Gathered& g, std::optional<std::size_t> told, bool costly) {
   std::string next;
   std::string others;
@@ -220,7 +231,8 @@ std::string finding_lines(const Gathered& g, std::optional<std::size_t> told, bo
     }
     const Json f = report::to_json({finding}, report::Detail::brief)[0];
     if (i == told) {
-      if (!f["next"].is_null()) next = text_of(f, "next", "-> ");
+      next = evidence_of(finding);
+      if (!f["next"].is_null()) next += text_of(f, "next", "-> ");
     } else {
       ++shown;
       others += text_of(f, "text", (f["severity"].get<std::string>() + ": ").c_str());

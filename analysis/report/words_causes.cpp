@@ -23,6 +23,9 @@ std::span<const Words> words_of_causes() {
       {Say::copies_in_times,
        "{one?it copies|they copy} {times} times as many bytes to the device in a step as the "
        "others: look at how batches are shared out among the ranks"},
+      {Say::marks_would_tell,
+       "steps that the program marks (torch.cuda.nvtx.range_push(\"step 7\")) would tell the "
+       "loading of data from other work of the host"},
       {Say::copies_out_each,
        "{one?it copies|they copy} {bytes} more from the device than the others, on the average of "
        "steps, as for a checkpoint"},

@@ -296,6 +296,8 @@ void tell(const Evidence& e, const Ranks& ranks, const Saving& saving, Findings&
   } else if (!is_range) {
     tell_copies_of_ranks(e, ranks.slow, ranks.part, f);
   }
+  if (ranks.part == Part::rest && !e.times.marked && f.evidence.empty())
+    f.evidence.push_back({Say::marks_would_tell, {}});
   if (!ranks.steps.empty()) f.steps = {step(ranks.steps.front()), step(ranks.steps.back())};
 }
 

@@ -35,16 +35,25 @@ void tell_copies_of_steps(const Evidence& e, const std::vector<std::size_t>& ran
   std::erase_if(others, [&](std::size_t i) { return std::ranges::binary_search(steps, i); });
   if (others.empty()) return;
   const auto look = [&](Say say, float Cell::*copied, double least) {
-    diagnose::Processes who;
-    double most = 0;
-    for (const std::size_t r : ranks) {
+    const auto more_of = [&](std::size_t r) {
       const double there = median(of_steps(e, r, copied, steps));
       const double elsewhere = median(of_steps(e, r, copied, others));
-      if (there < kMore * elsewhere || there - elsewhere < least) continue;
-      who.push_back(e.times.ranks[r]);
-      most = std::max(most, there - elsewhere);
+      return there < kMore * elsewhere ? 0.0 : there - elsewhere;
+    };
+    diagnose::Processes who;
+    double most = 0;
+    std::vector<double> of_others;
+    for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+      const double more = more_of(r);
+      if (!std::ranges::binary_search(ranks, r)) {
+        of_others.push_back(more);
+      } else if (more >= least) {
+        who.push_back(e.times.ranks[r]);
+        most = std::max(most, more);
+      }
     }
-    if (who.empty()) return;
+    // If all copy more, that is not why these take longer.
+    if (who.empty() || median(std::move(of_others)) * 2 > most) return;
     f.evidence.push_back({say,
                           {{"who", diagnose::who_of(who)},
                            {"one", who.size() == 1},

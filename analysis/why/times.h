@@ -102,6 +102,7 @@ struct RankFacts {
 struct Times {
   std::vector<const read::Process*> ranks{};
   std::vector<std::int64_t> steps{};         // their numbers
+  bool marked = false;                       // by the program; else found from what repeats
   std::vector<Cell> cells{};                 // by rank, then by step
   std::vector<RankFacts> facts{};            // by rank
   std::set<const read::Process*> in_pace{};  // where only lengths are known: these tell them

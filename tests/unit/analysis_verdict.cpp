@@ -68,7 +68,8 @@ TEST_CASE("an error leads, then what costs most, then a rank that was late, then
   const report::JobVerdict waited = late.verdict({warning});
   CHECK(!waited.finding);
   CHECK(has(waited.text, "Rank 0 came last to"));
-  // What a finding costs is known of devices' times. Of hosts' times the longer one is told.
+  // With times of devices it is known what a finding costs; with hosts' alone the longer one is
+  // told.
   CHECK(late.verdict({warning, costly}, {.timed = true}).finding == 1U);
   CHECK(has(late.verdict({warning, costly}).text, "Rank 0 came last to"));
   CHECK(late.verdict({warning, finding(Kind::late, Severity::note, 0.5)}).finding == 1U);
