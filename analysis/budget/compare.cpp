@@ -112,6 +112,7 @@ class Comparer {
       found.calls += moved.calls;
       found.bytes += moved.bytes;
     }
+    found.small = sizes + objects - found.calls;
     return sizes == objects ? found : Objects{};
   }
   // A run's budget says how many there may be. Those of a ledger have setup in them.
@@ -121,6 +122,7 @@ class Comparer {
       const auto most = budget_.small->find(small.bucket);
       small.most = most == budget_.small->end() ? 0 : most->second;
     }
+    if (small.bucket == Bucket::ALLGATHER) small.of_objects = objects_.small;
     if (budget_.others_fail && !is_copy(small.bucket)) to_.within = to_.within && small.within();
     to_.small.push_back(std::move(small));
   }
@@ -212,24 +214,28 @@ Budget of_run(const Measured& measured, double tolerance, std::int64_t nranks) {
 
 namespace {
 
-// Tells of more small calls than the budget has, by bucket: the ranks that make most of them.
-// Their sizes are small all-gathers, and are told with the objects.
+// Tells of more small calls than the budget has, by bucket: the ranks that make most of them. The
+// sizes of objects are told with these.
 void say_small(Compared& c) {
   const bool objects = std::ranges::any_of(
       c.sentences, [](const std::string& s) { return s.ends_with("all_gather_object"); });
+  const auto of_objects = [](const Small& small) {
+    return small.of_objects != 0 && small.moved.calls - *small.most == small.of_objects;
+  };
   std::map<Bucket, const Small*> most;
   for (const Small& small : c.small) {
-    if (small.within() || (objects && small.bucket == Bucket::ALLGATHER)) continue;
+    if (small.within() || (objects && of_objects(small))) continue;
     const Small*& known = most[small.bucket];
     if (known == nullptr || small.moved.calls > known->moved.calls) known = &small;
   }
   for (const auto& [bucket, small] : most) {
     (is_copy(bucket) ? c.notes : c.sentences)
         .push_back(fmt::format(
-            "{}: {:.6g} small {} a step (each of less than {}), where the budget has {}",
+            "{}: {:.6g} small {} a step (each of less than {}), where the budget has {}{}",
             bucket_name(bucket), small->moved.calls, small->moved.calls == 1 ? "call" : "calls",
             bucket == Bucket::ALLREDUCE ? "16 KiB" : "64 B",
-            *small->most == 0 ? "none" : fmt::format("{:.6g}", *small->most)));
+            *small->most == 0 ? "none" : fmt::format("{:.6g}", *small->most),
+            of_objects(*small) ? ", which looks like all_gather_object" : ""));
   }
 }
 

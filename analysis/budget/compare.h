@@ -45,8 +45,9 @@ std::string bytes_text(double n);
 
 // All-gathers as all_gather_object makes them, of a step: one int64, then bytes.
 struct Objects {
-  double calls = 0;  // of bytes, which are as many as those of one int64; 0: no such
-  double bytes = 0;  // of these, the small ones aside
+  double calls = 0;  // of bytes, the small ones aside
+  double bytes = 0;  // of these
+  double small = 0;  // other calls of objects: those of the int64, and of less bytes
 };
 
 struct Row {
@@ -65,6 +66,7 @@ struct Small {
   Bucket bucket = Bucket::ALLREDUCE;
   Moved moved;
   std::optional<double> most{};  // calls
+  double of_objects = 0;         // calls that look like all_gather_object
 
   bool within() const { return !most || moved.calls <= *most; }
 };

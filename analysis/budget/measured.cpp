@@ -87,13 +87,19 @@ class Grouper {
   std::map<Figures, std::pair<std::vector<std::int64_t>, Figures>> groups_;
 };
 
-// Tells of the steps that are left out, on the rank that has most of them.
+// Tells of the steps that are left out, on the rank that has most of them, and of what is in no
+// figure of the others.
 class LeftOut {
  public:
   void add(const Process& rank, Usual of, const std::function<std::int64_t(std::size_t)>& number) {
     const std::string text = odd_text(of.odd, number);
     if (text != first_.value_or(text)) alike_ = false;
     if (!first_) first_ = text;
+    for (const auto& [bucket, seldom] : of.seldom) {
+      const std::string steps = steps_text(seldom.steps, number);
+      copies_[bucket][{seldom.bytes, steps, seldom.steps.size() > 1}].push_back(
+          rank.header.rank.value_or(-1));
+    }
     if (of.left_out <= most_.left_out) return;
     most_ = std::move(of);
     rank_ = rank.header.rank.value_or(-1);
@@ -101,7 +107,31 @@ class LeftOut {
   }
   std::size_t steps() const { return most_.left_out; }
 
-  std::vector<std::string> notes() const {
+  std::vector<std::string> notes() {
+    std::vector<std::string> notes = of_steps();
+    for (auto& [bucket, all] : copies_) {
+      auto& [copies, ranks] = *all.rbegin();  // of the most bytes
+      std::ranges::sort(ranks);
+      notes.push_back(fmt::format(
+          "{} is in no figure, as only a few steps have any: {}on {} {}, in "
+          "{}, {}{}",
+          bucket_name(bucket), all.size() > 1 ? "most " : "", ranks.size() == 1 ? "rank" : "ranks",
+          text::ranges(ranks), copies.steps, copies.several ? "up to " : "",
+          text::bytes(static_cast<std::uint64_t>(copies.bytes))));
+    }
+    return notes;
+  }
+
+ private:
+  struct Copies {
+    double bytes = 0;  // of the step with most
+    std::string steps;
+    bool several = false;
+
+    auto operator<=>(const Copies&) const = default;  // NOLINT(modernize-use-nullptr)
+  };
+
+  std::vector<std::string> of_steps() const {
     if (most_.left_out == 0) return {};
     std::vector<std::string> notes = {fmt::format(
         fmt::runtime(most_.usual ? "the figures leave out {}, with other collectives than most "
@@ -116,12 +146,12 @@ class LeftOut {
     return notes;
   }
 
- private:
   Usual most_;
   std::int64_t rank_ = -1;
   std::string text_;
   std::optional<std::string> first_;  // of a rank
   bool alike_ = true;
+  std::map<Bucket, std::map<Copies, std::vector<std::int64_t>>> copies_;  // ranks that make such
 };
 
 Measured of_ledgers(const job::Job& job, std::uint64_t steps, bool copies) {

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kMostSetup = 3;
 constexpr std::size_t kMostOdd = 4;         // that are told
+constexpr std::size_t kLongestList = 60;    // characters of numbers of steps
 constexpr std::int64_t kCopyOfAnySize = 6;  // from 64 bytes on: a copy that is not small
 
 // Norms, losses and barriers come and go, and batches differ.
@@ -106,7 +107,28 @@ Usual RankSteps::usual() const {
     if (usual.calls != 0) u.figures[key] = usual;
   }
   if (u.usual) u.odd = odd(*most, u.figures);
+  u.seldom = seldom(u);
   return u;
+}
+
+std::map<Bucket, Seldom> RankSteps::seldom(const Usual& u) const {
+  std::map<Bucket, std::map<std::size_t, double>> bytes;  // of steps
+  std::map<Bucket, Seldom> all;
+  for (const auto& [key, steps] : of_steps_) {
+    if (key.bucket != Bucket::H2D && key.bucket != Bucket::D2H) continue;
+    if (is_small(key.bucket, key.bytes_class, {})) continue;
+    if (u.figures.contains(key) || u.often.contains(key)) continue;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i].calls != 0) bytes[key.bucket][i] += steps[i].bytes;
+    }
+  }
+  for (const auto& [bucket, steps] : bytes) {
+    for (const auto& [step, n] : steps) {
+      all[bucket].steps.push_back(step);
+      all[bucket].bytes = std::max(all[bucket].bytes, n);
+    }
+  }
+  return all;
 }
 
 std::vector<Odd> RankSteps::odd(std::uint64_t usual, const Figures& as_most) const {
@@ -139,8 +161,6 @@ std::string odd_text(const std::vector<Odd>& odd,
       said.push_back("others have something else");
       break;
     }
-    std::vector<std::int64_t> steps;
-    for (const std::size_t i : o.steps) steps.push_back(number(i));
     std::vector<std::string> parts;
     for (const auto& [key, more] : o.more) parts.push_back(difference(key.function, more));
     if (parts.size() > kMostOdd) {
@@ -150,11 +170,19 @@ std::string odd_text(const std::vector<Odd>& odd,
     }
     const std::string last = parts.size() > 1 ? ", and " + parts.back() : "";
     if (parts.size() > 1) parts.pop_back();
-    said.push_back(fmt::format("{} {} {} {}{}", steps.size() == 1 ? "step" : "steps",
-                               text::ranges(steps), steps.size() == 1 ? "has" : "have",
-                               fmt::join(parts, ", "), last));
+    said.push_back(fmt::format("{} {} {}{}", steps_text(o.steps, number),
+                               o.steps.size() == 1 ? "has" : "have", fmt::join(parts, ", "), last));
   }
   return fmt::format("{}", fmt::join(said, "; "));
+}
+
+std::string steps_text(const std::vector<std::size_t>& places,
+                       const std::function<std::int64_t(std::size_t)>& number) {
+  std::vector<std::int64_t> steps;
+  for (const std::size_t i : places) steps.push_back(number(i));
+  const std::string list = text::ranges(steps);
+  if (list.size() > kLongestList) return text::thousands(steps.size()) + " steps";
+  return (steps.size() == 1 ? "step " : "steps ") + list;
 }
 
 std::optional<std::uint64_t> usual_step(const std::vector<std::uint64_t>& steps) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,12 @@ struct Odd {
   Figures more{};                    // than most, by function and type; below 0: less
 };
 
+// Copies that less than a third of the steps make: they are in no figure.
+struct Seldom {
+  std::vector<std::size_t> steps{};  // their places, from 0
+  double bytes = 0;                  // of a step, the most
+};
+
 struct Usual {
   Figures figures{};
   // Copies and small calls: what two of three steps have at most, where `figures` has what one of
@@ -28,6 +35,7 @@ struct Usual {
   std::size_t left_out = 0;
   bool usual = false;  // these are those that differ from most; else the first
   std::vector<Odd> odd{};
+  std::map<Bucket, Seldom> seldom{};
 };
 
 class RankSteps {
@@ -43,6 +51,7 @@ class RankSteps {
   static constexpr std::size_t kMostValues = std::size_t{1} << 22U;
 
   Moved at(const Key& key, std::size_t step) const;
+  std::map<Bucket, Seldom> seldom(const Usual& u) const;
   std::vector<Odd> odd(std::uint64_t usual, const Figures& as_most) const;
 
   std::vector<std::uint64_t> calls_;  // of each step: equal ones have equal numbers
@@ -55,6 +64,10 @@ class RankSteps {
 // step at a place.
 std::string odd_text(const std::vector<Odd>& odd,
                      const std::function<std::int64_t(std::size_t)>& number);
+
+// "steps 5,10", or how many they are.
+std::string steps_text(const std::vector<std::size_t>& places,
+                       const std::function<std::int64_t(std::size_t)>& number);
 
 // Returns the number that more than half of the steps have; equal steps have equal numbers.
 std::optional<std::uint64_t> usual_step(const std::vector<std::uint64_t>& steps);

@@ -106,6 +106,8 @@ def test_a_budget_by_hand_does_not_tell_steps_from_micro_batches(tmp_path):
 
 def test_copies_of_evaluations_and_checkpoints_are_in_no_step(tmp_path):
     def beside(loop, step):
+        if step == 2:
+            loop.copy("cudaMemcpy", 512)
         if step % 10 == 0:
             loop.copy("cudaMemcpyAsync", 12 * BATCH)
             loop.copy("cudaMemcpy", 1 << 20, [0])
@@ -117,6 +119,8 @@ def test_copies_of_evaluations_and_checkpoints_are_in_no_step(tmp_path):
     (copies,) = [row for row in report["rows"] if row["bucket"] == "H2D"]
     assert (copies["calls"], copies["bytes"]) == (4, 4 * BATCH)
     assert not [row for row in report["rows"] if row["bucket"] == "D2H"]
+    seldom = "D2H is in no figure, as only a few steps have any: most on rank 0, in steps 2,10, up to 1.00 MiB"
+    assert [note for note in report["notes"] if "in no figure" in note] == [seldom]
 
     more = write(accumulated(20, lambda loop: loop.copy("cudaMemcpyAsync", 640)), tmp_path / "more")
     code, report = told("budget", more, "--budget", file)
@@ -214,6 +218,22 @@ def test_objects_that_are_gathered_are_named(tmp_path):
             code, report = told("budget", folder, *options)
             (said,) = report["explained_by"]
             assert code == 1 and said.startswith("ALLGATHER: 68 B a step more than expected") and said.endswith(how)
+
+
+@pytest.mark.parametrize("sizes", [1, 2])
+def test_small_objects_are_named_too(sizes, tmp_path):
+    """Two ranks gather 5 bytes of each, and one size of each or another number of them."""
+
+    def objects(loop, step):
+        for count, dtype in ((1, "int64"),) * sizes + ((5, "uint8"),):
+            gathers(loop, count, dtype)
+
+    file = budget_of(write(accumulated(20), tmp_path / "good"))
+    (said,) = told("budget", write(accumulated(20, every_step=objects), tmp_path / "bad"), "--budget", file)[1][
+        "explained_by"
+    ]
+    calls = f"ALLGATHER: {1 + sizes} small calls a step (each of less than 64 B), where the budget has none"
+    assert said == calls + (", which looks like all_gather_object" if sizes == 1 else "")
 
 
 # How it is told.
