@@ -96,6 +96,7 @@ Usual RankSteps::usual() const {
       }
     } else if (!counted.empty()) {
       std::vector<Moved> steps;
+      steps.reserve(counted.size());
       for (const std::size_t i : counted) steps.push_back(at(key, i));
       std::ranges::sort(steps, [](const Moved& a, const Moved& b) {
         return std::pair(a.bytes, a.calls) < std::pair(b.bytes, b.calls);
@@ -179,6 +180,7 @@ std::string odd_text(const std::vector<Odd>& odd,
 std::string steps_text(const std::vector<std::size_t>& places,
                        const std::function<std::int64_t(std::size_t)>& number) {
   std::vector<std::int64_t> steps;
+  steps.reserve(places.size());
   for (const std::size_t i : places) steps.push_back(number(i));
   const std::string list = text::ranges(steps);
   if (list.size() > kLongestList) return text::thousands(steps.size()) + " steps";

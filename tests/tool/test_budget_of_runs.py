@@ -209,10 +209,8 @@ def test_objects_that_are_gathered_are_named(tmp_path):
     good = write(accumulated(20), tmp_path / "good")
     file = budget_of(good)
     named = "1 all-gather of uint8, and as many of one int64, look like all_gather_object"
-    for name, beside, how in (
-        ("objects", objects, named),
-        ("bytes", bytes_alone, "and no known mistake explains it"),
-    ):
+    unnamed = "and no known mistake explains it"
+    for name, beside, how in (("objects", objects, named), ("bytes", bytes_alone, unnamed)):
         folder = write(accumulated(20, every_step=beside), tmp_path / name)
         for options in (("--budget", file), DDP):
             code, report = told("budget", folder, *options)
@@ -229,9 +227,8 @@ def test_small_objects_are_named_too(sizes, tmp_path):
             gathers(loop, count, dtype)
 
     file = budget_of(write(accumulated(20), tmp_path / "good"))
-    (said,) = told("budget", write(accumulated(20, every_step=objects), tmp_path / "bad"), "--budget", file)[1][
-        "explained_by"
-    ]
+    bad = write(accumulated(20, every_step=objects), tmp_path / "bad")
+    (said,) = told("budget", bad, "--budget", file)[1]["explained_by"]
     calls = f"ALLGATHER: {1 + sizes} small calls a step (each of less than 64 B), where the budget has none"
     assert said == calls + (", which looks like all_gather_object" if sizes == 1 else "")
 
