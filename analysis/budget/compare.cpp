@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "budget/explain.h"
 #include "text/text.h"
@@ -36,6 +39,7 @@ class Comparer {
         to_(to) {}
 
   void add(const Group& group) {
+    objects_ = objects_of(group.figures);
     std::set<Key> matched;
     for (const Limit& limit : budget_.limits) {
       Row row{.ranks = group.ranks, .limit = limit};
@@ -61,7 +65,7 @@ class Comparer {
         add_to(row, key, moved);
       }
     }
-    for (const auto& [bucket, moved] : small) to_.small.push_back({group.ranks, bucket, moved});
+    for (const auto& [bucket, moved] : small) put({group.ranks, bucket, moved});
     for (auto& [bucket, row] : others) {
       row.ranks = group.ranks;
       row.has_limit = false;
@@ -93,7 +97,37 @@ class Comparer {
     if (std::ranges::find(row.dtypes, key.dtype) == row.dtypes.end())
       row.dtypes.push_back(key.dtype);
   }
+  // A size as one int64 of each rank, and an object of bytes: as often.
+  static Objects objects_of(const Figures& figures) {
+    double sizes = 0;
+    double objects = 0;
+    Objects found;
+    for (const auto& [key, moved] : figures) {
+      if (key.bucket != Bucket::ALLGATHER) continue;
+      const auto ranks = static_cast<double>(key.nranks);
+      if (key.dtype == "int64" && moved.elements == moved.calls * ranks) sizes += moved.calls;
+      if (key.dtype != "uint8") continue;
+      objects += moved.calls;
+      if (budget::is_small(key.bucket, key.bytes_class, {})) continue;
+      found.calls += moved.calls;
+      found.bytes += moved.bytes;
+    }
+    found.small = sizes + objects - found.calls;
+    return sizes == objects ? found : Objects{};
+  }
+  // A run's budget says how many there may be. Those of a ledger have setup in them.
+  void put(Small small) {
+    if (budget_.small && small.bucket <= Bucket::OTHER_COLL &&
+        measured_.from != Measured::From::ledger) {
+      const auto most = budget_.small->find(small.bucket);
+      small.most = most == budget_.small->end() ? 0 : most->second;
+    }
+    if (small.bucket == Bucket::ALLGATHER) small.of_objects = objects_.small;
+    if (budget_.others_fail && !is_copy(small.bucket)) to_.within = to_.within && small.within();
+    to_.small.push_back(std::move(small));
+  }
   void put(Row row) {
+    row.objects = objects_;
     to_.within = to_.within && row.within;
     to_.rows.push_back(std::move(row));
   }
@@ -102,6 +136,7 @@ class Comparer {
   const Budget& budget_;
   Model model_;
   bool either_;
+  Objects objects_;  // of the group that is looked at
   Compared& to_;
 };
 
@@ -126,35 +161,92 @@ bool has_copies(const Budget& budget) {
 
 Budget of_run(const Measured& measured, double tolerance, std::int64_t nranks) {
   using Name = std::tuple<Bucket, std::string, std::string>;
-  std::map<Name, std::vector<Moved>> all;  // of each group
-  for (std::size_t g = 0; g < measured.groups.size(); ++g) {
-    for (const auto& [key, moved] : measured.groups[g].figures) {
-      if (key.bucket > Bucket::OTHER_COLL || is_small(key.bucket, key.bytes_class, {})) continue;
-      auto& groups = all[{key.bucket, key.function, key.dtype}];
-      groups.resize(measured.groups.size());
-      groups[g] += moved;
+  const std::vector<Group>& groups = measured.groups;
+  struct Limited {
+    std::vector<Moved> groups;
+    double usual = 0;  // calls of a group, the most
+  };
+  std::map<Name, Limited> all;
+  std::map<Bucket, double> small;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const auto limited = [&](const Key& key) -> Limited& {
+      Limited& to = all[{key.bucket, key.function, key.dtype}];
+      to.groups.resize(groups.size());
+      return to;
+    };
+    const auto counts = [](const Key& key) {
+      return key.bucket <= Bucket::OTHER_COLL && !is_small(key.bucket, key.bytes_class, {});
+    };
+    std::map<Bucket, double> small_here;
+    for (const auto& [key, moved] : groups[g].often) {
+      if (is_small(key.bucket, key.bytes_class, {})) small_here[key.bucket] += moved.calls;
+      if (counts(key) && is_copy(key.bucket)) limited(key).groups[g] += moved;
+    }
+    for (const auto& [bucket, calls] : small_here) small[bucket] = std::max(small[bucket], calls);
+    std::map<Name, double> usual;
+    for (const auto& [key, moved] : groups[g].figures) {
+      if (!counts(key)) continue;
+      Limited& to = limited(key);
+      if (!is_copy(key.bucket)) to.groups[g] += moved;
+      double& calls = usual[{key.bucket, key.function, key.dtype}];
+      to.usual = std::max(to.usual, calls += moved.calls);
     }
   }
   Budget budget{.nranks = nranks};
-  for (const auto& [name, groups] : all) {
-    const auto range = [&of = groups](double Moved::*figure, double share) {
+  if (measured.from != Measured::From::ledger) budget.small = std::move(small);
+  for (const auto& [name, of] : all) {
+    const auto range = [&of = of.groups](double Moved::*figure, double share) {
       const auto [least, most] = std::ranges::minmax(of, {}, figure);
       return Range{least.*figure * (1 - share), most.*figure * (1 + share)};
     };
     const auto& [bucket, function, dtype] = name;
     Limit limit{bucket, function, dtype, range(&Moved::calls, 0), range(&Moved::bytes, tolerance)};
     // Copies are not the same in each step, as batches, evaluations and checkpoints make them.
-    if (is_copy(bucket)) limit.calls = {}, limit.bytes.least = 0;
+    if (is_copy(bucket)) {
+      limit.calls = {};
+      limit.bytes.least = 0;
+      limit.usual = of.usual;
+    }
     budget.limits.push_back(limit);
   }
   return budget;
 }
+
+namespace {
+
+// Tells of more small calls than the budget has, by bucket: the ranks that make most of them. The
+// sizes of objects are told with these.
+void say_small(Compared& c) {
+  const bool objects = std::ranges::any_of(
+      c.sentences, [](const std::string& s) { return s.ends_with("all_gather_object"); });
+  const auto of_objects = [](const Small& small) {
+    return small.of_objects != 0 && small.moved.calls - *small.most == small.of_objects;
+  };
+  std::map<Bucket, const Small*> most;
+  for (const Small& small : c.small) {
+    if (small.within() || (objects && of_objects(small))) continue;
+    const Small*& known = most[small.bucket];
+    if (known == nullptr || small.moved.calls > known->moved.calls) known = &small;
+  }
+  for (const auto& [bucket, small] : most) {
+    (is_copy(bucket) ? c.notes : c.sentences)
+        .push_back(fmt::format(
+            "{}: {:.6g} small {} a step (each of less than {}), where the budget has {}{}",
+            bucket_name(bucket), small->moved.calls, small->moved.calls == 1 ? "call" : "calls",
+            bucket == Bucket::ALLREDUCE ? "16 KiB" : "64 B",
+            *small->most == 0 ? "none" : fmt::format("{:.6g}", *small->most),
+            of_objects(*small) ? ", which looks like all_gather_object" : ""));
+  }
+}
+
+}  // namespace
 
 Compared compare(const Measured& measured, const Budget& budget) {
   Compared c;
   Comparer comparer(measured, budget, c);
   for (const Group& group : measured.groups) comparer.add(group);
   c.sentences = explain(c.rows, budget);
+  say_small(c);
   if (measured.groups.size() > 1) {
     const std::vector<std::int64_t>& most = measured.groups[0].ranks;
     std::vector<std::int64_t> others;

@@ -1,6 +1,9 @@
 // Compares what a job moved with what it may move.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +22,7 @@ struct Limit {
   Range calls{};
   Range bytes{};
   Range each{0, 0};  // as Expected has it
+  double usual = 0;  // calls of a copy in the usual step of the run it was made of; 0: not known
 };
 
 struct Budget {
@@ -26,6 +30,8 @@ struct Budget {
   bool others_fail = true;       // NCCL calls that no limit is of
   std::optional<Model> model{};  // that the limits are of
   std::int64_t nranks = 0;       // of the job that it was made from; 0: not known
+  // The most small calls of a step by bucket, those that are not here 0. Absent: any number.
+  std::optional<std::map<Bucket, double>> small{};
 };
 
 Budget of_model(const Model& model);
@@ -37,6 +43,13 @@ Budget of_run(const Measured& measured, double tolerance, std::int64_t nranks);
 // "1.2 GiB"
 std::string bytes_text(double n);
 
+// All-gathers as all_gather_object makes them, of a step: one int64, then bytes.
+struct Objects {
+  double calls = 0;  // of bytes, the small ones aside
+  double bytes = 0;  // of these
+  double small = 0;  // other calls of objects: those of the int64, and of less bytes
+};
+
 struct Row {
   std::vector<std::int64_t> ranks;
   Limit limit;           // its bytes are those that go with so many calls
@@ -45,18 +58,24 @@ struct Row {
   Moved moved{};
   std::vector<std::string> dtypes{};  // that were moved
   bool within = true;
+  Objects objects{};  // on these ranks
 };
 
 struct Small {
   std::vector<std::int64_t> ranks;
   Bucket bucket = Bucket::ALLREDUCE;
   Moved moved;
+  std::optional<double> most{};  // calls
+  double of_objects = 0;         // calls that look like all_gather_object
+
+  bool within() const { return !most || moved.calls <= *most; }
 };
 
 struct Compared {
   bool within = true;
+  std::size_t if_steps = 0;  // if so many that were found are steps, which nothing tells; 0: anyway
   std::vector<Row> rows;
-  std::vector<Small> small;            // norms, losses, barriers: no limit is of them
+  std::vector<Small> small;            // norms, losses, barriers: no row is of them
   std::vector<std::string> sentences;  // what differences are made of, without full stop
   std::vector<std::string> notes;
   filter::Words only{};  // the ranks; empty: all

@@ -27,6 +27,7 @@ struct Whole {
   // On the same ranks, elements: in ALLREDUCE, and of gradients, in RESHARDING if there is any.
   double all_reduced = 0;
   double gradients = 0;
+  Objects objects{};
 };
 
 // Returns how many times as much it is, if that is a number of 2 to 64.
@@ -68,6 +69,21 @@ std::string wide(Bucket bucket, const std::string& is, const std::string& expect
                      text::printable(is), text::printable(expected), ratio);
 }
 
+bool is_gradients(Bucket bucket) {
+  return bucket == Bucket::RESHARDING || bucket == Bucket::ALLREDUCE;
+}
+
+// Said behind a type that nobody asked for, with the option that says what was moved.
+std::string by_default(const Model& model, Bucket bucket, const std::string& is) {
+  const bool gradients = is_gradients(bucket);
+  if (model.dtype_given || (gradients && model.reduce_given)) return "";
+  const bool gathers =
+      std::ranges::any_of(model.ways, [](Way way) { return way != Way::ddp && way != Way::tp; });
+  return fmt::format(" ({} is the default: {} {} says otherwise)",
+                     gradients ? model.reduce_dtype : model.dtype,
+                     gradients && gathers ? "--reduce-dtype" : "--dtype", text::printable(is));
+}
+
 std::string elements(double n) {
   return text::thousands(static_cast<std::uint64_t>(std::llround(n)));
 }
@@ -78,10 +94,6 @@ struct Mistake {
   bool (*apply)(Model& m, const Whole& w);
   std::string (*say)(const Model& is, const Model& expected, Bucket bucket);
 };
-
-bool is_gradients(Bucket bucket) {
-  return bucket == Bucket::RESHARDING || bucket == Bucket::ALLREDUCE;
-}
 
 constexpr Mistake kMistakes[] = {
     {[](Model& m, const Whole& w) {
@@ -106,8 +118,9 @@ constexpr Mistake kMistakes[] = {
        return true;
      },
      [](const Model& is, const Model& e, Bucket bucket) {
-       return is_gradients(bucket) ? wide(bucket, is.reduce_dtype, e.reduce_dtype)
-                                   : wide(bucket, is.dtype, e.dtype);
+       const std::string& moved = is_gradients(bucket) ? is.reduce_dtype : is.dtype;
+       const std::string& expected = is_gradients(bucket) ? e.reduce_dtype : e.dtype;
+       return wide(bucket, moved, expected) + by_default(e, bucket, moved);
      }},
     {[](Model& m, const Whole& w) {
        if (!is_gradients(w.bucket) || m.micro_batches == 1) return false;
@@ -247,10 +260,23 @@ std::vector<std::string> from_ratios(const Whole& w) {
   return {};
 }
 
+// True if all would be within without the objects that were gathered.
+bool are_objects(const Whole& w) {
+  return w.bucket == Bucket::ALLGATHER && w.objects.calls != 0 &&
+         w.calls.holds(w.moved.calls - w.objects.calls) &&
+         w.bytes.holds(w.moved.bytes - w.objects.bytes);
+}
+
 std::vector<std::string> what_is(const Whole& w, const Budget& budget) {
   std::vector<std::string> said = budget.model ? mistakes(w, *budget.model) : from_ratios(w);
   if (!said.empty()) return said;
   const std::string how = fmt::format("{}: {}", bucket_name(w.bucket), more_or_less(w));
+  if (are_objects(w)) {
+    return {fmt::format("{}: {} of uint8, and as many of one int64, look like all_gather_object",
+                        how,
+                        w.objects.calls == 1 ? "1 all-gather"
+                                             : fmt::format("{:.6g} all-gathers", w.objects.calls))};
+  }
   if (w.bucket == Bucket::BROADCAST) {
     return {how + ", which are broadcasts such as of buffers (DDP's broadcast_buffers)"};
   }
@@ -270,6 +296,7 @@ std::vector<std::string> explain(const std::vector<Row>& rows, const Budget& bud
     w.bucket = row.limit.bucket;
     w.within = w.within && row.within;
     w.moved += row.moved;
+    w.objects = row.objects;
     w.dtypes.insert(row.dtypes.begin(), row.dtypes.end());
     if (!row.has_limit) continue;
     w.calls = w.calls + row.limit.calls;

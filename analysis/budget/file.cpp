@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "read/not_written.h"
@@ -27,18 +28,18 @@ void only_keys(const Json& o, const std::set<std::string>& known, const std::str
   }
 }
 
+double number_of(const Json& o, const char* key, const std::string& where) {
+  const Json& n = o[key];
+  if (n.is_number() && n >= 0) return n.get<double>();
+  throw std::invalid_argument(fmt::format("{}.{}: expected a number of 0 or more", where, key));
+}
+
 Range range_of(const Json& row, const char* key, const std::string& where) {
   Range range;
   if (!row.contains(key)) return range;
   only_keys(row[key], {"min", "max"}, where + "." + key);
   for (const auto& [name, to] : {std::pair("min", &range.least), std::pair("max", &range.most)}) {
-    if (!row[key].contains(name)) continue;
-    const Json& n = row[key][name];
-    if (!n.is_number() || n < 0) {
-      throw std::invalid_argument(
-          fmt::format("{}.{}.{}: expected a number of 0 or more", where, key, name));
-    }
-    *to = n.get<double>();
+    if (row[key].contains(name)) *to = number_of(row[key], name, where + "." + key);
   }
   return range;
 }
@@ -49,20 +50,38 @@ std::string text_of(const Json& o, const char* key, const std::string& where) {
   throw std::invalid_argument(where + "." + key + ": expected a string");
 }
 
-Limit limit_of(const Json& row, const std::string& where) {
-  only_keys(row, {"bucket", "function", "dtype", "calls_per_step", "bytes_per_step"}, where);
+Bucket bucket_of(const Json& row, const std::string& where) {
   const std::string name = text_of(row, "bucket", where);
   const auto* bucket = std::ranges::find(kBuckets, name, &BucketInfo::name);
-  if (bucket == std::end(kBuckets)) {
-    throw std::invalid_argument(where + ".bucket: expected a bucket such as ALLGATHER");
+  if (bucket != std::end(kBuckets)) return static_cast<Bucket>(bucket - kBuckets);
+  throw std::invalid_argument(where + ".bucket: expected a bucket such as ALLGATHER");
+}
+
+Limit limit_of(const Json& row, const std::string& where) {
+  only_keys(row, {"bucket", "function", "dtype", "calls_per_step", "bytes_per_step", "usual_calls"},
+            where);
+  Limit limit{bucket_of(row, where), text_of(row, "function", where), text_of(row, "dtype", where),
+              range_of(row, "calls_per_step", where), range_of(row, "bytes_per_step", where)};
+  if (row.contains("usual_calls")) limit.usual = number_of(row, "usual_calls", where);
+  return limit;
+}
+
+std::map<Bucket, double> small_of(const Json& rows) {
+  if (!rows.is_array()) throw std::invalid_argument("budget.small: expected rows");
+  std::map<Bucket, double> small;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string where = fmt::format("small[{}]", i);
+    only_keys(rows[i], {"bucket", "calls_per_step"}, where);
+    small[bucket_of(rows[i], where)] = range_of(rows[i], "calls_per_step", where).most;
   }
-  return {static_cast<Bucket>(bucket - kBuckets), text_of(row, "function", where),
-          text_of(row, "dtype", where), range_of(row, "calls_per_step", where),
-          range_of(row, "bytes_per_step", where)};
+  return small;
+}
+
+Json whole(double n) {
+  return n == std::floor(n) ? Json(std::llround(n)) : Json(n);
 }
 
 Json json_of(const Range& range) {
-  const auto whole = [](double n) { return n == std::floor(n) ? Json(std::llround(n)) : Json(n); };
   Json json = Json::object();
   if (range.least != 0) json["min"] = whole(range.least);
   if (!std::isinf(range.most)) json["max"] = whole(range.most);
@@ -76,7 +95,7 @@ Budget read_file(const std::filesystem::path& file) {
   if (!in) throw read::BadInput(file, std::strerror(errno));
   try {
     const Json all = Json::parse(in);
-    only_keys(all, {"schema", "nranks", "others", "rows"}, "budget");
+    only_keys(all, {"schema", "nranks", "others", "rows", "small"}, "budget");
     if (text_of(all, "schema", "budget") != kFileSchema) {
       throw std::invalid_argument(fmt::format("expected schema {}", kFileSchema));
     }
@@ -91,6 +110,7 @@ Budget read_file(const std::filesystem::path& file) {
       }
       budget.nranks = all["nranks"].get<std::int64_t>();
     }
+    if (all.contains("small")) budget.small = small_of(all["small"]);
     const Json rows = all.value("rows", Json());
     if (!rows.is_array() || rows.empty()) throw std::invalid_argument("budget.rows: expected rows");
     for (const Json& row : rows) {
@@ -113,9 +133,17 @@ void write_file(const Budget& budget, const std::filesystem::path& file) {
                     {"dtype", limit.dtype},
                     {"calls_per_step", json_of(limit.calls)},
                     {"bytes_per_step", json_of(limit.bytes)}});
+    if (limit.usual != 0) rows.back()["usual_calls"] = whole(limit.usual);
   }
-  const Json all = {
+  Json all = {
       {"schema", kFileSchema}, {"nranks", budget.nranks}, {"others", "fail"}, {"rows", rows}};
+  if (budget.small) {
+    all["small"] = Json::array();
+    for (const auto& [bucket, most] : *budget.small) {
+      all["small"].push_back(
+          {{"bucket", bucket_name(bucket)}, {"calls_per_step", json_of(Range{0, most})}});
+    }
+  }
   std::FILE* out = std::fopen(file.c_str(), "wxe");
   if (out == nullptr) throw read::not_written(file, errno);
   const std::string text = all.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";

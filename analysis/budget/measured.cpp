@@ -7,8 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "budget/model.h"
-#include "interpose/base/hash.h"
 #include "read/error.h"
 #include "stats/totals.h"
 #include "text/text.h"
@@ -17,8 +15,6 @@ namespace tprof::budget {
 namespace {
 
 using read::Process;
-
-constexpr std::size_t kMostSetup = 3;
 
 Key key_of(const stats::OpKey& op) {
   return {op.bucket, op.name, op.dtype, op.nranks, op.bytes_class};
@@ -35,67 +31,6 @@ std::size_t whole_steps(std::size_t found, std::size_t in_step) {
   const std::size_t steps = found / in_step;
   return in_step > 1 && found % in_step == 0 && steps > 1 ? steps - 1 : steps;
 }
-
-struct Means {
-  Figures figures{};
-  std::size_t steps = 0;  // that they are of
-  std::size_t left_out = 0;
-  bool usual = false;  // these are those that differ from most; else the first
-};
-
-// The calls of a rank in its steps: their sums, and the first steps each.
-class Steps {
- public:
-  explicit Steps(std::size_t steps) : calls_(steps), first_(std::min(steps, kKept)) {}
-
-  void add(std::size_t step, const Key& key, const read::Amounts& amounts) {
-    if (step >= calls_.size()) return;  // the rest, which is no whole step
-    const Moved more = moved(amounts);
-    if (all_.size() < kMost || all_.contains(key)) all_[key] += more;
-    if (step < first_.size()) first_[step][key] += more;
-    if (!is_judged(key)) return;
-    const std::uint64_t what = fnv1a(key.function) ^ mix64(fnv1a(key.dtype));
-    calls_[step] += mix64(what + amounts.bytes) * amounts.calls;  // in any order
-  }
-
-  Means means() const {
-    const std::optional<std::uint64_t> usual = usual_step(calls_);
-    const auto kept = calls_.begin() + static_cast<std::ptrdiff_t>(first_.size());
-    const auto known = usual ? std::find(calls_.begin(), kept, *usual) : kept;
-    const std::size_t setup = setup_steps(calls_);
-    Means m{.steps = calls_.size() - setup, .left_out = setup};
-    for (auto [key, sum] : all_) {
-      for (std::size_t i = 0; i < setup; ++i) {
-        const auto of = first_[i].find(key);
-        if (of != first_[i].end()) sum -= of->second;
-      }
-      if (sum.calls != 0) m.figures[key] = sum / static_cast<double>(m.steps);
-    }
-    if (known == kept) return m;
-    // Steps like most are all equal in what tells them apart.
-    std::erase_if(m.figures, [](const auto& f) { return is_judged(f.first); });
-    for (const auto& [key, sum] : first_[static_cast<std::size_t>(known - calls_.begin())]) {
-      if (is_judged(key)) m.figures[key] = sum;
-    }
-    m.usual = true;
-    m.steps = static_cast<std::size_t>(std::ranges::count(calls_, *usual));
-    m.left_out = calls_.size() - m.steps;
-    return m;
-  }
-
- private:
-  // Norms, losses and barriers come and go, and batches differ.
-  static bool is_judged(const Key& key) {
-    return !is_copy(key.bucket) && !is_small(key.bucket, key.bytes_class, {});
-  }
-
-  static constexpr std::size_t kMost = 4096;  // keys of a damaged file
-  static constexpr std::size_t kKept = 16;
-
-  std::vector<std::uint64_t> calls_;  // of each step: equal ones have equal numbers
-  Figures all_;
-  std::vector<Figures> first_;
-};
 
 struct Lines : collect::Collector {
   Lines(const Process& rank, const std::vector<steps::Interval>& all, std::size_t of_step,
@@ -116,28 +51,31 @@ struct Lines : collect::Collector {
     }
   }
   void end() override {
-    found = steps.means();
-    steps = Steps(0);
+    found = steps.usual();
+    steps = RankSteps(0);
   }
   void state(team::Archive& archive) override { archive(found); }
 
   const std::vector<steps::Interval>& intervals;
   std::size_t in_step;
   bool copies;
-  Steps steps;
-  Means found;
+  RankSteps steps;
+  Usual found;
 };
 
 class Grouper {
  public:
-  void add(const Process& rank, const Figures& figures) {
-    groups_[figures].push_back(rank.header.rank.value_or(-1));
+  void add(const Process& rank, const Figures& figures, const Figures& often) {
+    auto& [ranks, most] = groups_[figures];
+    ranks.push_back(rank.header.rank.value_or(-1));
+    for (const auto& [key, moved] : often) most[key] = std::max(most[key], moved);
   }
   std::vector<Group> finish() {
     std::vector<Group> all;
-    for (auto& [figures, ranks] : groups_) {
+    for (auto& [figures, of] : groups_) {
+      auto& [ranks, often] = of;
       std::ranges::sort(ranks);
-      all.push_back({std::move(ranks), figures});
+      all.push_back({std::move(ranks), figures, std::move(often)});
     }
     std::ranges::stable_sort(all, [](const Group& a, const Group& b) {
       return std::pair(b.ranks.size(), a.ranks[0]) < std::pair(a.ranks.size(), b.ranks[0]);
@@ -146,7 +84,74 @@ class Grouper {
   }
 
  private:
-  std::map<Figures, std::vector<std::int64_t>> groups_;
+  std::map<Figures, std::pair<std::vector<std::int64_t>, Figures>> groups_;
+};
+
+// Tells of the steps that are left out, on the rank that has most of them, and of what is in no
+// figure of the others.
+class LeftOut {
+ public:
+  void add(const Process& rank, Usual of, const std::function<std::int64_t(std::size_t)>& number) {
+    const std::string text = odd_text(of.odd, number);
+    if (text != first_.value_or(text)) alike_ = false;
+    if (!first_) first_ = text;
+    for (const auto& [bucket, seldom] : of.seldom) {
+      const std::string steps = steps_text(seldom.steps, number);
+      copies_[bucket][{seldom.bytes, steps, seldom.steps.size() > 1}].push_back(
+          rank.header.rank.value_or(-1));
+    }
+    if (of.left_out <= most_.left_out) return;
+    most_ = std::move(of);
+    rank_ = rank.header.rank.value_or(-1);
+    text_ = text;
+  }
+  std::size_t steps() const { return most_.left_out; }
+
+  std::vector<std::string> notes() {
+    std::vector<std::string> notes = of_steps();
+    for (auto& [bucket, all] : copies_) {
+      auto& [copies, ranks] = *all.rbegin();  // of the most bytes
+      std::ranges::sort(ranks);
+      notes.push_back(fmt::format(
+          "{} is in no figure, as only a few steps have any: {}on {} {}, in "
+          "{}, {}{}",
+          bucket_name(bucket), all.size() > 1 ? "most " : "", ranks.size() == 1 ? "rank" : "ranks",
+          text::ranges(ranks), copies.steps, copies.several ? "up to " : "",
+          text::bytes(static_cast<std::uint64_t>(copies.bytes))));
+    }
+    return notes;
+  }
+
+ private:
+  struct Copies {
+    double bytes = 0;  // of the step with most
+    std::string steps;
+    bool several = false;
+
+    auto operator<=>(const Copies&) const = default;  // NOLINT(modernize-use-nullptr)
+  };
+
+  std::vector<std::string> of_steps() const {
+    if (most_.left_out == 0) return {};
+    std::vector<std::string> notes = {fmt::format(
+        fmt::runtime(most_.usual ? "the figures leave out {}, with other collectives than most "
+                                   "(setup, evaluation, checkpoint?)"
+                                 : "the figures leave out the first {}, with collectives that no "
+                                   "later one makes (setup)"),
+        most_.left_out == 1 ? most_.usual ? "1 step" : "step"
+                            : text::thousands(most_.left_out) + " steps")};
+    if (text_.empty()) return notes;
+    notes.push_back(fmt::format("against the others, {}{}",
+                                alike_ ? "" : fmt::format("on rank {}, ", rank_), text_));
+    return notes;
+  }
+
+  Usual most_;
+  std::int64_t rank_ = -1;
+  std::string text_;
+  std::optional<std::string> first_;  // of a rank
+  bool alike_ = true;
+  std::map<Bucket, std::map<Copies, std::vector<std::int64_t>>> copies_;  // ranks that make such
 };
 
 Measured of_ledgers(const job::Job& job, std::uint64_t steps, bool copies) {
@@ -161,7 +166,7 @@ Measured of_ledgers(const job::Job& job, std::uint64_t steps, bool copies) {
     });
     const auto n = static_cast<double>(steps);
     for (auto& [key, sum] : figures) sum = sum / n;
-    grouper.add(*p, figures);
+    grouper.add(*p, figures, figures);
   }
   m.groups = grouper.finish();
   m.notes.push_back(fmt::format(
@@ -177,25 +182,6 @@ std::size_t found_in_step(const steps::Found& found, const Asked& asked) {
   const std::size_t n = found.steps.size();
   if (asked.steps != 0) return n >= asked.steps && n % asked.steps == 0 ? n / asked.steps : 0;
   return found.whole_steps ? 1 : asked.micro_batches;
-}
-
-std::optional<std::uint64_t> usual_step(const std::vector<std::uint64_t>& steps) {
-  std::map<std::uint64_t, std::size_t> times;
-  for (const std::uint64_t step : steps) {
-    if (2 * ++times[step] > steps.size()) return step;
-  }
-  return std::nullopt;
-}
-
-std::size_t setup_steps(const std::vector<std::uint64_t>& steps) {
-  const std::size_t first = std::min(kMostSetup + 1, steps.size());
-  const auto later = steps.begin() + static_cast<std::ptrdiff_t>(first) - (first == 0 ? 0 : 1);
-  for (auto step = later; step != steps.begin(); --step) {
-    if (std::find(later, steps.end(), step[-1]) == steps.end()) {
-      return static_cast<std::size_t>(step - steps.begin());
-    }
-  }
-  return 0;
 }
 
 Measured measure(const job::Job& job, const read::Traces& traces, const Asked& asked,
@@ -228,26 +214,30 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
   Measured m{.from = found.exact ? Measured::From::step_lines : Measured::From::lines,
              .found = found.steps.size(),
              .may_be_steps = in_step > 1 && !found.whole_steps && asked.steps == 0,
-             .may_be_micro_batches = in_step == 1 && !found.whole_steps && asked.steps == 0,
+             .may_be_micro_batches =
+                 in_step == 1 && !found.whole_steps && asked.steps == 0 && !asked.each_is_step,
              .unreadable = std::move(unreadable)};
   Grouper grouper;
-  Means left_out;
-  const auto take = [&](const Process& rank, const Means& means) {
-    if (means.steps == 0) return;
-    grouper.add(rank, means.figures);
-    if (means.left_out > left_out.left_out) left_out = means;
-    m.steps = std::max(m.steps, means.steps);
+  LeftOut left_out;
+  const auto take = [&](const Process& rank, const Usual& of, const auto& steps_of_rank) {
+    if (of.steps == 0) return;
+    grouper.add(rank, of.figures, of.often);
+    left_out.add(rank, of, [&](std::size_t i) {
+      return in_step == 1 ? steps_of_rank[i].step : static_cast<std::int64_t>(i) + 1;
+    });
+    if (of.steps > m.steps) m.usual = of.usual;
+    m.steps = std::max(m.steps, of.steps);
   };
   if (found.exact) {
     for (const auto& [rank, lines] : found.lines) {
-      Steps steps(whole_steps(lines.size(), in_step));
+      RankSteps steps(whole_steps(lines.size(), in_step));
       for (std::size_t i = 0; i < lines.size(); ++i) {
         for (const read::Row& row : lines[i].rows) {
           if (!asked.copies && is_copy(row.bucket)) continue;
           steps.add(i / in_step, key_of(stats::op_of(row, *rank)), row.amounts);
         }
       }
-      take(*rank, steps.means());
+      take(*rank, steps.usual(), lines);
     }
   } else {
     passes.want(
@@ -258,14 +248,14 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
         },
         [&](const collect::Lines& lines) {
           for (const auto& [rank, intervals] : found.ranks) {
-            if (const Lines* of = lines.of<Lines>(rank)) take(*rank, of->found);
+            if (const Lines* of = lines.of<Lines>(rank)) take(*rank, of->found, intervals);
           }
           const auto& more = lines.unreadable();
           m.unreadable.insert(m.unreadable.end(), more.begin(), more.end());
         });
     passes.read();
   }
-  m.left_out = left_out.left_out;
+  m.left_out = left_out.steps();
   m.groups = grouper.finish();
   if (m.groups.empty()) {
     throw read::BadInput(
@@ -278,16 +268,8 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
                     "whole, is left out",
                     in_step, found.whole_steps ? "steps" : "steps or micro-batches"));
   }
-  if (left_out.left_out != 0) {
-    m.notes.push_back(fmt::format(
-        fmt::runtime(left_out.usual
-                         ? "the figures leave out {}, with other collectives than most "
-                           "(setup, evaluation, checkpoint)"
-                         : "the figures leave out the first {}, with collectives that no "
-                           "later one makes (setup)"),
-        left_out.left_out == 1 ? left_out.usual ? "1 step" : "step"
-                               : text::thousands(left_out.left_out) + " steps"));
-  }
+  const std::vector<std::string> of_left_out = left_out.notes();
+  m.notes.insert(m.notes.end(), of_left_out.begin(), of_left_out.end());
   return m;
 }
 

@@ -33,7 +33,9 @@ struct Model {
   double layers = 0;        // 0: not known
   std::string dtype{};
   std::string reduce_dtype{};
-  double shards = 0;  // ranks that hold the parameters together; 0: not known
+  bool dtype_given = true;   // else these are the defaults
+  bool reduce_given = true;  // by an option of its own
+  double shards = 0;         // ranks that hold the parameters together; 0: not known
   double micro_batches = 1;
   Accumulate accumulate = Accumulate::by_way;
   bool reshard = true;  // parameters go after the forward pass, and are gathered for the backward

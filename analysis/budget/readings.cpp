@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "read/error.h"
@@ -98,7 +101,67 @@ void ask_if_micro_batches(const Model& model, const Reading& each, const Measure
   }
 }
 
+// Gradients may be reduced once for several micro-batches, and logs written.
+bool once_for_several(Bucket bucket) {
+  return bucket == Bucket::ALLREDUCE || bucket == Bucket::REDUCE || bucket == Bucket::RESHARDING ||
+         bucket == Bucket::BROADCAST || bucket == Bucket::D2H;
+}
+
+// Returns how often one that was found would be done for the work of the budget's step: by all
+// calls but those. Nullopt: these differ in that, or there are none.
+std::optional<double> found_in_budgets_step(const Compared& c) {
+  std::optional<double> found;
+  for (const Row& row : c.rows) {
+    const Range& calls = row.limit.calls;
+    const double usual = is_copy(row.limit.bucket)   ? row.limit.usual
+                         : calls.least == calls.most ? calls.least
+                                                     : 0;
+    if (once_for_several(row.limit.bucket) || usual == 0 || row.moved.calls == 0) continue;
+    if (found.value_or(usual / row.moved.calls) != usual / row.moved.calls) return std::nullopt;
+    found = usual / row.moved.calls;
+  }
+  return found;
+}
+
+// Says that all is within the budget, or how not.
+std::string outcome(const Compared& c) {
+  if (c.within) return "all is within the budget";
+  if (c.sentences.empty()) return "not all is";
+  std::string why = c.sentences[0];
+  if (why.ends_with('?')) why.pop_back();
+  return "not all is (" + why + ")";
+}
+
+void hedge(Reading& each) {
+  if (each.compared.within && each.measured.may_be_micro_batches)
+    each.compared.if_steps = each.measured.found;
+}
+
 }  // namespace
+
+Reading against(const Budget& budget, std::uint64_t micro_batches, const Measure& measure) {
+  const auto with = [&](std::uint64_t n) {
+    Measured measured = measure(n);
+    Compared compared = compare(measured, budget);
+    return Reading{std::move(measured), budget, std::move(compared)};
+  };
+  Reading each = with(micro_batches);
+  if (!each.measured.may_be_micro_batches) return each;
+  const double n = found_in_budgets_step(each.compared).value_or(0);
+  if (n < 2 || n != std::floor(n) || 2 * n > static_cast<double>(each.measured.found)) {
+    if (n != 1) hedge(each);
+    return each;
+  }
+  const auto several = static_cast<std::uint64_t>(n);
+  throw read::BadInput(fmt::format(
+      "nothing tells whether the {0} that were found are steps or micro-batches: a step of the "
+      "budget has the work of {1} of them, gradients aside; if each is a step, {2}, and if {1} "
+      "make a step, {3}; --micro-batches 1 says that each is one, and --micro-batches {1} that "
+      "they "
+      "make one",
+      text::thousands(each.measured.found), several, outcome(each.compared),
+      outcome(with(several).compared)));
+}
 
 Reading against(const Model& model, const Measure& measure) {
   const auto micro_batches = static_cast<std::uint64_t>(model.micro_batches);
@@ -106,6 +169,7 @@ Reading against(const Model& model, const Measure& measure) {
   if (several.measured.may_be_micro_batches && !several.compared.within) {
     ask_if_micro_batches(model, several, measure);
   }
+  hedge(several);
   if (!several.measured.may_be_steps || several.compared.within) return several;
   Reading each = reading(model, measure(1));
   const bool same = moves_the_same(model);

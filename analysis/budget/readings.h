@@ -23,4 +23,8 @@ using Measure = std::function<Measured(std::uint64_t micro_batches)>;
 // where a step could be blamed for what may be several steps together.
 Reading against(const Model& model, const Measure& measure);
 
+// Compares with a budget, by steps of so many micro-batches. Throws BadInput that asks, where a
+// step of the budget has the work of several that were found.
+Reading against(const Budget& budget, std::uint64_t micro_batches, const Measure& measure);
+
 }  // namespace tprof::budget

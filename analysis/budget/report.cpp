@@ -27,7 +27,7 @@ std::string number(double n) {
 std::string range(const Range& r, std::string (*show)(double)) {
   if (std::isinf(r.most)) return r.least == 0 ? "any" : show(r.least) + " or more";
   if (r.least == r.most || show(r.least) == show(r.most)) return show(r.most);
-  return r.least == 0 ? "at most " + show(r.most) : show(r.least) + " to " + show(r.most);
+  return r.least == 0 ? "<= " + show(r.most) : show(r.least) + " to " + show(r.most);
 }
 
 std::string difference(const Row& row) {
@@ -62,7 +62,7 @@ Column<R> ranks_column(bool show) {
           [](const R& r) { return text::ranges(r.ranks); }, report::Show::label};
 }
 
-std::vector<Column<Row>> columns(bool several) {
+std::vector<Column<Row>> columns(bool several, bool functions) {
   const auto named = [](const std::string& text) { return report::or_unknown(text); };
   const auto expected = [](const Row& r, const Range& limit, std::string (*show)(double)) {
     return !r.has_limit && r.within ? std::string("-") : range(limit, show);
@@ -72,8 +72,8 @@ std::vector<Column<Row>> columns(bool several) {
       {nullptr, "ranks", Unit::text, [](const Row& r) { return Json(r.ranks); }},
       {"bucket", "bucket", Unit::text,
        [](const Row& r) { return std::string(bucket_name(r.limit.bucket)); }},
-      {"function", "function", Unit::name, [=](const Row& r) { return named(r.limit.function); },
-       report::Show::if_any},
+      {functions ? "function" : nullptr, "function", Unit::name,
+       [=](const Row& r) { return named(r.limit.function); }, report::Show::if_room},
       {"dtype", nullptr, Unit::text,
        [](const Row& r) { return fmt::format("{}", fmt::join(r.dtypes, " ")); }},
       {nullptr, "dtypes", Unit::text, [](const Row& r) { return Json(r.dtypes); }},
@@ -128,17 +128,29 @@ std::string to_text(const Measured& m, const Compared& c, std::size_t width) {
   for (const Group& group : m.groups) of.insert(group.ranks.begin(), group.ranks.end());
   of.erase(-1);
   const std::vector<std::int64_t> ranks(of.begin(), of.end());
+  const bool functions =
+      std::ranges::any_of(c.rows, [](const Row& r) { return !r.limit.function.empty(); });
   std::string out = report::only_text(c.only, {}, "filter: ");
-  out += fmt::format("Each of {} {} in a step, the mean of {} {} ({}):\n\n",
-                     ranks.size() == 1 ? "rank" : "ranks", text::ranges(ranks),
-                     text::thousands(m.steps), m.steps == 1 ? "step" : "steps", from(m));
-  out += report::table_text(columns(several), c.rows,
+  out += fmt::format("{} {} in a step{}, the {} of {}{} ({}):\n\n",
+                     ranks.size() == 1 ? "Rank" : "Each of ranks", text::ranges(ranks),
+                     m.may_be_micro_batches ? ", or a micro-batch of one" : "",
+                     m.usual && m.steps > 1 ? "usual one" : "mean", text::thousands(m.steps),
+                     m.may_be_micro_batches ? ""
+                     : m.steps == 1         ? " step"
+                                            : " steps",
+                     from(m));
+  out += report::table_text(columns(several, functions), c.rows,
                             {.width = width, .breaks = true, .rows = kMostRows, .names = " rows"}) +
          "\n";
   for (const Group& group : m.groups) out += apart(group.ranks, several, c.small);
   for (const std::string& note : c.notes) out += sentence(note);
   for (const std::string& said : c.sentences) out += sentence(said);
-  return out + (c.within ? "Within the budget.\n" : "Not within the budget.\n");
+  if (!c.within) return out + "Not within the budget.\n";
+  if (c.if_steps == 0) return out + "Within the budget.\n";
+  return out + fmt::format(
+                   "Within the budget, if what repeats ({} times) is a step and no micro-batch: "
+                   "--steps N, as many as the job made, makes sure.\n",
+                   text::thousands(c.if_steps));
 }
 
 std::string to_json(const job::Job& job, const Measured& m, const Compared& c) {
@@ -147,15 +159,17 @@ std::string to_json(const job::Job& job, const Measured& m, const Compared& c) {
     small.push_back({{"ranks", s.ranks},
                      {"bucket", bucket_name(s.bucket)},
                      {"calls", s.moved.calls},
-                     {"bytes", s.moved.bytes}});
+                     {"bytes", s.moved.bytes},
+                     {"most_calls", s.most ? exact(*s.most) : Json()}});
   }
   Json all = {{"schema", "tprof-budget-report/1"},
               {"run_id", job.run_id.empty() ? Json() : Json(job.run_id)},
               {"ranks", job.ranks},
               {"within", c.within},
+              {"may_be_micro_batches", m.may_be_micro_batches},
               {"from", from(m)},
               {"steps", m.steps},
-              {"rows", report::table_json(columns(false), c.rows)},
+              {"rows", report::table_json(columns(false, false), c.rows)},
               {"small", small},
               {"explained_by", c.sentences},
               {"notes", c.notes}};

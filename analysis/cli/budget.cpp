@@ -35,13 +35,16 @@ double needed(const char* option, double value, const char* of) {
 }
 
 budget::Model model_of(const BudgetOptions& o) {
+  const std::string dtype = dtype_of(o.dtype.empty() ? "bf16" : o.dtype);
   budget::Model m{.params = o.params,
                   .root_params = o.root_params,
                   .layers = static_cast<double>(o.layers),
-                  .dtype = dtype_of(o.dtype),
-                  .reduce_dtype = dtype_of(o.reduce_dtype.empty() ? o.dtype : o.reduce_dtype),
+                  .dtype = dtype,
+                  .reduce_dtype = o.reduce_dtype.empty() ? dtype : dtype_of(o.reduce_dtype),
+                  .dtype_given = !o.dtype.empty(),
+                  .reduce_given = !o.reduce_dtype.empty(),
                   .shards = static_cast<double>(o.shards),
-                  .micro_batches = static_cast<double>(o.micro_batches),
+                  .micro_batches = static_cast<double>(std::max<std::int64_t>(o.micro_batches, 1)),
                   .reshard = !o.no_reshard,
                   .offload = o.offload,
                   .tokens = static_cast<double>(o.tokens),
@@ -97,6 +100,7 @@ int budget(const Options& o) {
     return budget::measure(job, traces,
                            {.steps = static_cast<std::uint64_t>(b.steps),
                             .micro_batches = micro_batches,
+                            .each_is_step = b.micro_batches == 1,
                             .copies = b.offload || !b.write.empty() || budget::has_copies(budget)},
                            [&](std::size_t done) { progress(done); });
   };
@@ -105,13 +109,14 @@ int budget(const Options& o) {
   if (model) {
     found = budget::against(*model, measured_as);
   } else {
-    found = {.measured = measured_as(static_cast<std::uint64_t>(b.micro_batches)),
-             .budget = std::move(budget)};
+    const auto micro_batches =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(b.micro_batches, 1));
     if (!b.write.empty()) {
-      budget::write_file(budget::of_run(found.measured, b.tolerance / 100, nranks), b.write);
+      const budget::Measured good = measured_as(micro_batches);
+      budget::write_file(budget::of_run(good, b.tolerance / 100, nranks), b.write);
       return kOk;
     }
-    found.compared = budget::compare(found.measured, found.budget);
+    found = budget::against(budget, micro_batches, measured_as);
   }
   const budget::Measured& measured = found.measured;
   budget::Compared& compared = found.compared;

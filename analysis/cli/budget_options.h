@@ -10,12 +10,12 @@ namespace tprof::cli {
 struct BudgetOptions {
   std::string model;
   double params = 0;
-  double root_params = -1;  // -1: not known
-  std::int64_t layers = 0;  // 0: not known
-  std::string dtype = "bf16";
-  std::string reduce_dtype;  // empty: dtype
-  std::int64_t shards = 0;   // 0: as in the trace
-  std::int64_t micro_batches = 1;
+  double root_params = -1;         // -1: not known
+  std::int64_t layers = 0;         // 0: not known
+  std::string dtype;               // empty: bf16
+  std::string reduce_dtype;        // empty: dtype
+  std::int64_t shards = 0;         // 0: as in the trace
+  std::int64_t micro_batches = 0;  // 0: one, as far as anybody knows
   std::string accumulate;
   bool no_reshard = false;
   bool offload = false;

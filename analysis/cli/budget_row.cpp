@@ -11,7 +11,8 @@ constexpr double kMostCount = 4294967296;
 
 }  // namespace
 
-CommandRow budget_row(Options& o, const Option& run_id, const Option& attempt) {
+CommandRow budget_row(Options& o, const Option& paths, const Option& run_id,
+                      const Option& attempt) {
   const auto whole = [](CLI::Option* option) { take(option, {1, kMostCount, "32", kWhole}); };
   BudgetOptions& b = o.budget;
   return {
@@ -38,11 +39,13 @@ and reduced tensors as a whole:
 Bytes may be more by what shards are padded: N - 1 elements in each of 16
 parameters of a layer (FSDP2 pads whole rows, for which --tolerance allows),
 and by --tolerance. Norms and other small calls are apart: all-reduces of less
-than 16 KiB, others of less than 64 bytes.
+than 16 KiB, others of less than 64 bytes. A budget of a run says how many; in
+its file "others": "allow" lets there be more, and collectives that it has not.
 Exit code: 0 within the budget, 1 not, be it more or less, or a file could not
-be read, 2 wrong usage or nothing could be read.)",
+be read, 2 wrong usage, nothing could be read, or nothing tells steps from
+micro-batches, and it asks for --steps or --micro-batches.)",
       budget,
-      {{"PATH", &o.paths, "folder of rank files, rank files, or a merged trace", nullptr, true},
+      {paths,
        {"--model", &b.model, "ddp, zero1, zero2, zero3, fsdp, hsdp or tp, or two such as fsdp+tp",
         "NAME"},
        {"--params", &b.params, "parameters, such as 7e9; with tp those of one of its ranks", "P",
@@ -62,7 +65,8 @@ be read, 2 wrong usage or nothing could be read.)",
        {"--shards", &b.shards,
         "ranks that hold the parameters together (default: the communicator's that scatters)", "N",
         false, whole},
-       {"--micro-batches", &b.micro_batches, "of a step (default 1)", "M", false, whole},
+       {"--micro-batches", &b.micro_batches, "of a step (default 1, as far as that is known)", "M",
+        false, whole},
        {"--accumulate", &b.accumulate,
         "gradients are reduced in the last micro-batch (no_sync) or in every one (default: every "
         "for zero2 and zero3, else no_sync)",

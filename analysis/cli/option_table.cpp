@@ -283,7 +283,7 @@ unreadable input.)",
         attempt},
        kAllFilters,
        true},
-      budget_row(o, run_id, attempt),
+      budget_row(o, {"PATH", &o.paths, kTraces}, run_id, attempt),
       {"diff",
        "Differences between two runs: counts, times, settings",
        R"(

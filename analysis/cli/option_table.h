@@ -60,6 +60,6 @@ std::vector<CommandRow> live_rows(Options& o, const Option& run_id, const Option
                                   const Option& stands_for);
 
 // That of `tprof budget`.
-CommandRow budget_row(Options& o, const Option& run_id, const Option& attempt);
+CommandRow budget_row(Options& o, const Option& paths, const Option& run_id, const Option& attempt);
 
 }  // namespace tprof::cli

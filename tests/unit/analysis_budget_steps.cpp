@@ -35,3 +35,66 @@ TEST_CASE("steps are made of the found ones", "[budget]") {
   found.whole_steps = true;
   CHECK(found_in_step(found, {.steps = 0, .micro_batches = 3}) == 1);
 }
+
+namespace {
+
+read::Amounts amounts(std::uint64_t calls, std::uint64_t bytes) {
+  read::Amounts a;
+  a.calls = calls;
+  a.bytes = a.elements = bytes;
+  return a;
+}
+
+const Key kReduction{Bucket::ALLREDUCE, "ncclAllReduce", "float32", 2, 20};
+const Key kGather{Bucket::ALLGATHER, "ncclAllGather", "float32", 2, 20};
+const Key kBatch{Bucket::H2D, "cudaMemcpyAsync", "byte", 0, 12};
+
+}  // namespace
+
+TEST_CASE("copies are those of the step in the middle, collectives those of most", "[budget]") {
+  RankSteps steps(9);
+  for (std::size_t i = 0; i < 9; ++i) {
+    steps.add(i, kReduction, amounts(2, 1 << 20));
+    Key batch = kBatch;
+    batch.bytes_class = 12 + static_cast<std::int64_t>(i) % 3;  // sizes differ
+    steps.add(i, batch, amounts(1, 5000 + 1000 * i));
+    if (i == 3 || i == 7) steps.add(i, kGather, amounts(1, 4096));
+    if (i == 5) steps.add(i, kBatch, amounts(100, 1 << 30));
+  }
+  steps.add(9, kReduction, amounts(1, 1));  // behind the last whole one
+  const Usual u = steps.usual();
+  CHECK(u.usual);
+  CHECK(u.steps == 7);
+  CHECK(u.left_out == 2);
+  REQUIRE(u.figures.size() == 2);
+  CHECK(u.figures.at(kReduction).calls == 2);
+  // Without steps 3 and 7: 5, 6, 7, 9, 11, 13 thousand, and one that is larger.
+  CHECK(u.figures.begin()->second.bytes == 9000);
+  CHECK(u.often.begin()->second.bytes == 11000);
+  CHECK(odd_text(u.odd, [](std::size_t i) { return static_cast<std::int64_t>(i) + 1; }) ==
+        "steps 4,8 have 1 ncclAllGather more, of 4.00 KiB");
+}
+
+TEST_CASE("where no step is usual, collectives are the mean without setup", "[budget]") {
+  RankSteps steps(5);
+  for (std::size_t i = 0; i < 5; ++i) steps.add(i, kReduction, amounts(1, 1000 * i));
+  steps.add(0, kGather, amounts(9, 4096));
+  const Usual u = steps.usual();
+  CHECK_FALSE(u.usual);
+  CHECK(u.left_out == 3);
+  CHECK(u.steps == 2);
+  CHECK(u.figures.at(kReduction).bytes == 3500);
+  CHECK_FALSE(u.figures.contains(kGather));
+  CHECK(u.odd.empty());
+}
+
+TEST_CASE("differences of steps are told by calls and bytes", "[budget]") {
+  const auto text = [](double calls, double bytes) {
+    const Odd odd{.steps = {4}, .more = {{kGather, {calls, bytes, 0}}}};
+    return odd_text({odd}, [](std::size_t i) { return static_cast<std::int64_t>(i); });
+  };
+  CHECK(text(0, -2048) == "step 4 has 2.00 KiB less in ncclAllGather");
+  CHECK(text(-1, 0) == "step 4 has 1 ncclAllGather less, with as many bytes");
+  CHECK(text(3, 6144) == "step 4 has 3 ncclAllGather more, of 6.00 KiB together");
+  CHECK(text(2, -1024) == "step 4 has 2 ncclAllGather more, with 1.00 KiB less");
+}

@@ -1,0 +1,40 @@
+// The counts of calls, by their kind.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "interpose/format/buckets.h"
+
+namespace tprof::budget {
+
+struct Key {
+  Bucket bucket = Bucket::ALLGATHER;
+  std::string function;
+  std::string dtype;
+  std::int64_t nranks = 0;        // 0: a copy
+  std::int64_t bytes_class = -1;  // of each call: from 2^class bytes on, -1: 0 bytes
+
+  auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+// The counts of one step: means may be broken numbers.
+struct Moved {
+  double calls = 0;
+  double bytes = 0;
+  double elements = 0;
+
+  auto operator<=>(const Moved&) const = default;  // NOLINT(modernize-use-nullptr)
+  Moved& operator+=(const Moved& m) {
+    return *this = {calls + m.calls, bytes + m.bytes, elements + m.elements};
+  }
+  Moved& operator-=(const Moved& m) {
+    return *this = {calls - m.calls, bytes - m.bytes, elements - m.elements};
+  }
+  Moved operator/(double n) const { return {calls / n, bytes / n, elements / n}; }
+};
+using Figures = std::map<Key, Moved>;
+
+}  // namespace tprof::budget

@@ -1,0 +1,272 @@
+"""`tprof budget` with a budget of another run: what came more often, bigger or beside it is told, and a job that is
+only longer, or has its evaluations elsewhere, is within."""
+
+import dataclasses
+import json
+import random
+
+import pytest
+from lib import jobs, loops
+from lib.loops import BATCH, Loop, Shape
+from lib.tool import told, tprof
+from test_screen import on_terminal
+
+ACCUMULATING = Shape(steps=20, accumulate=4, no_sync=True)
+BUCKETS = (37248, 33088, 33088, 4160)
+DDP = ("--model", "ddp", "--params", sum(BUCKETS), "--dtype", "fp32")
+
+
+def write(loop, folder):
+    return loop.job.write(folder)
+
+
+def budget_of(folder):
+    file = folder.parent / f"{folder.name}.budget.json"
+    done = tprof("budget", folder, "--write", file)
+    assert (done.returncode, done.stderr) == (0, "")
+    return file
+
+
+def last_line(*arguments):
+    done = tprof("budget", *arguments)
+    return done.returncode, done.stdout.splitlines()[-1]
+
+
+def accumulated(steps=20, every_micro_batch=lambda loop: None, every_step=lambda loop, step: None):
+    """DDP with four micro-batches, of which the last reduces. Steps are counted from 1."""
+    loop = Loop([[0, 1]])
+    for step in range(1, steps + 1):
+        loop.step()
+        for _ in range(4):
+            loop.micro_batch()
+            every_micro_batch(loop)
+        for bucket in BUCKETS if step > 1 else [sum(BUCKETS)]:
+            loop.reduce(bucket)
+        every_step(loop, step)
+    return loop
+
+
+def gathers(loop, count, dtype):
+    loop._add([0, 1], jobs.Op("ncclAllGather", loop.at, count, 0, dtype))
+
+
+# How often gradients are reduced.
+
+
+@pytest.mark.parametrize("kind", ["ddp", "fsdp"])
+def test_a_step_that_may_be_a_micro_batch_of_the_budgets_is_asked_for(kind, tmp_path):
+    good = write(getattr(loops, kind)(ACCUMULATING), tmp_path / "good")
+    bad = write(getattr(loops, kind)(dataclasses.replace(ACCUMULATING, no_sync=False)), tmp_path / "bad")
+    file = budget_of(good)
+    done = tprof("budget", bad, "--budget", file)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), done.stdout
+    assert "whether the 80 that were found are steps or micro-batches" in done.stderr
+    assert "a step of the budget has the work of 4 of them" in done.stderr
+    assert "if 4 make a step, not all is" in done.stderr and "makes the same calls 4 times" in done.stderr
+    for options in (("--micro-batches", 4), ("--steps", 20)):
+        code, report = told("budget", bad, "--budget", file, *options)
+        assert code == 1 and any("makes the same calls 4 times" in said for said in report["explained_by"])
+        assert report["may_be_micro_batches"] is False
+    if kind == "ddp":  # whoever says that these are steps is believed
+        for options in (("--micro-batches", 1), ("--steps", 80)):
+            assert last_line(bad, "--budget", file, *options) == (0, "Within the budget.")
+    assert last_line(good, "--budget", file) == (0, "Within the budget.")
+
+
+def test_a_model_is_met_only_if_what_repeats_is_a_step(tmp_path):
+    bad = write(loops.ddp(dataclasses.replace(ACCUMULATING, no_sync=False)), tmp_path / "bad")
+    code, line = last_line(bad, *DDP)
+    assert code == 0 and line.startswith("Within the budget, if what repeats (80 times) is a step and no micro-batch")
+    assert tprof("budget", bad, *DDP).stdout.startswith("Each of ranks 0,1 in a step, or a micro-batch of one, ")
+    assert told("budget", bad, *DDP)[1]["may_be_micro_batches"] is True
+    assert last_line(bad, *DDP, "--steps", 80) == (0, "Within the budget.")
+    assert tprof("budget", bad, *DDP, "--steps", 20).returncode == 1
+    good = write(loops.ddp(dataclasses.replace(ACCUMULATING, copies=3)), tmp_path / "good")
+    assert last_line(good, *DDP) == (0, "Within the budget.")
+
+
+@pytest.mark.parametrize("kind", ["ddp", "fsdp"])
+def test_steps_of_one_micro_batch_that_are_as_in_the_budget_are_within(kind, tmp_path):
+    made = getattr(loops, kind)
+    file = budget_of(write(made(Shape(steps=20)), tmp_path / "good"))
+    assert last_line(write(made(Shape(steps=33)), tmp_path / "longer"), "--budget", file) == (0, "Within the budget.")
+
+
+def test_a_budget_by_hand_does_not_tell_steps_from_micro_batches(tmp_path):
+    bad = write(loops.ddp(dataclasses.replace(ACCUMULATING, no_sync=False)), tmp_path / "bad")
+    file = tmp_path / "b.json"
+    rows = [{"bucket": "ALLREDUCE", "bytes_per_step": {"max": 4 * sum(BUCKETS)}}]
+    file.write_text(json.dumps({"schema": "tprof-budget/1", "rows": rows}))
+    code, line = last_line(bad, "--budget", file)
+    assert code == 0 and "if what repeats (80 times) is a step" in line
+
+
+# Calls of some steps only.
+
+
+def test_copies_of_evaluations_and_checkpoints_are_in_no_step(tmp_path):
+    def beside(loop, step):
+        if step == 2:
+            loop.copy("cudaMemcpy", 512)
+        if step % 10 == 0:
+            loop.copy("cudaMemcpyAsync", 12 * BATCH)
+            loop.copy("cudaMemcpy", 1 << 20, [0])
+
+    file = budget_of(write(accumulated(20, every_step=beside), tmp_path / "good"))
+    shorter = write(accumulated(13, every_step=beside), tmp_path / "shorter")
+    code, report = told("budget", shorter, "--budget", file)
+    assert (code, report["explained_by"]) == (0, [])
+    (copies,) = [row for row in report["rows"] if row["bucket"] == "H2D"]
+    assert (copies["calls"], copies["bytes"]) == (4, 4 * BATCH)
+    assert not [row for row in report["rows"] if row["bucket"] == "D2H"]
+    seldom = "D2H is in no figure, as only a few steps have any: most on rank 0, in steps 2,10, up to 1.00 MiB"
+    assert [note for note in report["notes"] if "in no figure" in note] == [seldom]
+
+    more = write(accumulated(20, lambda loop: loop.copy("cudaMemcpyAsync", 640)), tmp_path / "more")
+    code, report = told("budget", more, "--budget", file)
+    assert code == 1
+    assert report["explained_by"] == ["H2D: 2.50 KiB a step more than expected, and no known mistake explains it"]
+
+
+@pytest.mark.parametrize("every", [2, 3])
+def test_copies_that_come_in_every_other_step_are_in_the_budget(every, tmp_path):
+    def beside(loop, step):
+        if step % every == 0:
+            loop.copy("cudaMemcpy", 4096)
+
+    file = budget_of(write(accumulated(20, every_step=beside), tmp_path / "good"))
+    for steps in range(20, 20 + 2 * every):
+        longer = write(accumulated(steps, every_step=beside), tmp_path / f"{steps}")
+        assert last_line(longer, "--budget", file) == (0, "Within the budget.")
+
+
+def test_batches_of_any_size_are_within(tmp_path):
+    def job(seed):
+        rng = random.Random(seed)
+        return accumulated(40, lambda loop: loop.copy("cudaMemcpyAsync", 4 * rng.randrange(1000, 16000)))
+
+    file = budget_of(write(job(1), tmp_path / "good"))
+    for seed in range(2, 8):
+        assert last_line(write(job(seed), tmp_path / f"{seed}"), "--budget", file) == (0, "Within the budget.")
+
+
+def test_what_steps_have_that_are_left_out_is_told(tmp_path):
+    def beside(loop, step):
+        if step in (4, 11, 18):
+            loop.gather(65536)
+
+    good = write(accumulated(20), tmp_path / "good")
+    some = write(accumulated(20, every_step=beside), tmp_path / "some")
+    said = "steps 4,11,18 have 1 ncclAllGather more, of 512.00 KiB"  # of 2 x 65,536 float32
+    for options in (("--budget", budget_of(good)), DDP):
+        code, report = told("budget", some, *options)
+        assert (code, report["explained_by"]) == (0, [])
+        (note,) = [note for note in report["notes"] if said in note]
+        # DDP's first step has one bucket of all.
+        assert note == f"against the others, step 1 has 3 ncclAllReduce less, with as many bytes; {said}"
+        assert not any("ncclAllGather" in note for note in told("budget", good, *options)[1]["notes"])
+
+
+# Small calls.
+
+
+def test_more_small_collectives_than_in_the_budget_are_over_it(tmp_path):
+    def log(loop, step):
+        if step % 10 == 0:
+            loop.reduce(1)
+
+    file = budget_of(write(accumulated(20, every_step=log), tmp_path / "good"))
+    bad = write(accumulated(20, lambda loop: loop.reduce(1), log), tmp_path / "bad")
+    code, report = told("budget", bad, "--budget", file)
+    said = "ALLREDUCE: 4 small calls a step (each of less than 16 KiB), where the budget has none"
+    assert (code, report["explained_by"]) == (1, [said])
+    assert [(small["calls"], small["most_calls"]) for small in report["small"]] == [(4, 0)]
+    allowed = json.loads(file.read_text()) | {"others": "allow"}
+    file.write_text(json.dumps(allowed))
+    code, report = told("budget", bad, "--budget", file)
+    assert (code, report["explained_by"]) == (0, [said])
+    assert told("budget", write(accumulated(13, every_step=log), tmp_path / "13"), "--budget", file)[0] == 0
+    # A run whose steps all have them is the budget of such.
+    assert last_line(bad, "--budget", budget_of(bad)) == (0, "Within the budget.")
+
+
+def test_more_small_copies_than_in_the_budget_are_told_and_within(tmp_path):
+    file = budget_of(write(accumulated(20), tmp_path / "good"))
+    items = write(accumulated(20, lambda loop: loop.copy("cudaMemcpy", 4)), tmp_path / "items")
+    code, report = told("budget", items, "--budget", file)
+    assert (code, report["explained_by"]) == (0, [])
+    assert "D2H: 4 small calls a step (each of less than 64 B), where the budget has none" in report["notes"]
+
+
+def test_objects_that_are_gathered_are_named(tmp_path):
+    def objects(loop, step):
+        for count, dtype in ((1, "int64"), (34, "uint8")):
+            gathers(loop, count, dtype)
+
+    def bytes_alone(loop, step):
+        gathers(loop, 34, "uint8")
+
+    good = write(accumulated(20), tmp_path / "good")
+    file = budget_of(good)
+    named = "1 all-gather of uint8, and as many of one int64, look like all_gather_object"
+    unnamed = "and no known mistake explains it"
+    for name, beside, how in (("objects", objects, named), ("bytes", bytes_alone, unnamed)):
+        folder = write(accumulated(20, every_step=beside), tmp_path / name)
+        for options in (("--budget", file), DDP):
+            code, report = told("budget", folder, *options)
+            (said,) = report["explained_by"]
+            assert code == 1 and said.startswith("ALLGATHER: 68 B a step more than expected") and said.endswith(how)
+
+
+@pytest.mark.parametrize("sizes", [1, 2])
+def test_small_objects_are_named_too(sizes, tmp_path):
+    """Two ranks gather 5 bytes of each, and one size of each or another number of them."""
+
+    def objects(loop, step):
+        for count, dtype in ((1, "int64"),) * sizes + ((5, "uint8"),):
+            gathers(loop, count, dtype)
+
+    file = budget_of(write(accumulated(20), tmp_path / "good"))
+    bad = write(accumulated(20, every_step=objects), tmp_path / "bad")
+    (said,) = told("budget", bad, "--budget", file)[1]["explained_by"]
+    calls = f"ALLGATHER: {1 + sizes} small calls a step (each of less than 64 B), where the budget has none"
+    assert said == calls + (", which looks like all_gather_object" if sizes == 1 else "")
+
+
+# How it is told.
+
+
+def test_a_type_that_nobody_asked_for_is_told_as_the_default(tmp_path):
+    folder = write(accumulated(20), tmp_path / "job")
+    by_default = "ALLREDUCE moves float32 where bfloat16 was expected: 2 times the bytes"
+    (said,) = told("budget", folder, *DDP[:4])[1]["explained_by"]
+    assert said == f"{by_default} (bfloat16 is the default: --dtype float32 says otherwise)"
+    assert told("budget", folder, *DDP[:4], "--dtype", "bf16")[1]["explained_by"] == [by_default]
+    assert told("budget", folder, *DDP[:4], "--reduce-dtype", "bf16")[1]["explained_by"] == [by_default]
+    # An option that is said to help does so.
+    assert tprof("budget", folder, *DDP[:4], "--dtype", "float32").returncode == 0
+
+
+def test_one_rank_is_not_told_as_several(tmp_path):
+    folder = write(accumulated(20), tmp_path / "job")
+    text = tprof("budget", folder, *DDP, "--ranks", 0).stdout
+    assert text.splitlines()[1].startswith("Rank 0 in a step, ")
+
+
+def test_the_newest_run_is_taken_without_a_path(tmp_path):
+    folder = write(accumulated(20), tmp_path / "tprof-traces" / "only")
+    done = tprof("budget", *DDP, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "tprof: tprof-traces/only, the newest run here\n")
+    assert done.stdout == tprof("budget", folder, *DDP).stdout
+
+
+def test_a_table_with_all_its_columns_is_no_wider_than_the_screen(tmp_path):
+    file = budget_of(write(accumulated(20), tmp_path / "good"))
+    loop = accumulated(20, lambda loop: loop.copy("cudaMemcpyAsync", 1 << 20, [0]), lambda loop, step: loop.gather(640))
+    bad = write(loop, tmp_path / "bad")
+    wide = tprof("budget", bad, "--budget", file).stdout
+    assert max(map(len, wide.splitlines())) > 80 and "function" in wide  # there is something to leave out
+    shown = on_terminal("budget", bad, "--budget", file, NO_COLOR="1")
+    assert max(map(len, shown.splitlines())) <= 80, shown
+    over = [line for line in shown.splitlines() if line.endswith("over")]
+    assert ["H2D" in line for line in over] == [True, False, False]
