@@ -112,7 +112,7 @@ std::size_t width_of(std::string_view s) {
       s, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
 }
 
-constexpr std::size_t kLeastText = 24;  // characters of a column whose text is broken
+constexpr std::size_t kLeastText = 20;  // characters of a column whose text is broken
 
 bool is_unit(std::string_view word) {
   while (!word.empty() && std::string_view(",.;:)").find(word.back()) != std::string_view::npos) {
@@ -181,21 +181,36 @@ void Table::row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::str(std::size_t width, std::vector<std::size_t> may_go, bool breaks) const {
+std::vector<std::size_t> Table::widths() const {
   std::vector<std::size_t> widths;
-  std::vector<std::size_t> shown;
-  std::size_t of_all = 0;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     std::size_t w = width_of(columns_[i].first);
     for (const auto& row : rows_) w = std::max(w, width_of(row[i]));
     widths.push_back(w);
+  }
+  return widths;
+}
+
+std::vector<std::size_t> Table::shown(std::size_t width, std::vector<std::size_t> may_go) const {
+  const std::vector<std::size_t> widths = this->widths();
+  std::vector<std::size_t> shown;
+  std::size_t of_all = 0;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
     shown.push_back(i);
-    of_all += 2 + w;
+    of_all += 2 + widths[i];
   }
   for (; of_all > width && !may_go.empty(); may_go.pop_back()) {
     of_all -= 2 + widths[may_go.back()];
     std::erase(shown, may_go.back());
   }
+  return shown;
+}
+
+std::string Table::str(std::size_t width, std::vector<std::size_t> may_go, bool breaks) const {
+  std::vector<std::size_t> widths = this->widths();
+  const std::vector<std::size_t> shown = this->shown(width, std::move(may_go));
+  std::size_t of_all = 0;
+  for (const std::size_t i : shown) of_all += 2 + widths[i];
   while (breaks && of_all > width) {
     const std::size_t widest = widest_text(shown, widths);
     if (widths[widest] <= kLeastText) break;
