@@ -123,6 +123,25 @@ bool is_unit(std::string_view word) {
   return std::ranges::find(kUnits, word) != std::end(kUnits);
 }
 
+// True if a line of words may end before the blank there: not between a figure and its unit.
+bool may_break(std::string_view words, std::size_t blank) {
+  const std::string_view next = words.substr(blank + 1, words.find(' ', blank + 1) - blank - 1);
+  const bool figure = std::isdigit(static_cast<unsigned char>(words[blank - 1])) != 0;
+  return !figure || !is_unit(next);
+}
+
+// The length of the longest part that is never broken.
+std::size_t longest_part(std::string_view words) {
+  std::size_t longest = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 1; i <= words.size(); ++i) {
+    if (i != words.size() && (words[i] != ' ' || !may_break(words, i))) continue;
+    longest = std::max(longest, width_of(words.substr(begin, i - begin)));
+    begin = i + 1;
+  }
+  return longest;
+}
+
 // Takes the beginning of a text that fits.
 std::string taken_from(std::string& rest, std::size_t characters) {
   const std::size_t n = first_line(rest, characters);
@@ -147,9 +166,7 @@ std::size_t first_line(std::string_view words, std::size_t characters, std::size
   if (most == words.size()) return most;
   for (std::size_t blank = words.rfind(' ', most);
        blank != std::string_view::npos && blank > indent; blank = words.rfind(' ', blank - 1)) {
-    const std::string_view next = words.substr(blank + 1, words.find(' ', blank + 1) - blank - 1);
-    const bool figure = std::isdigit(static_cast<unsigned char>(words[blank - 1])) != 0;
-    if (!figure || !is_unit(next)) return blank;
+    if (may_break(words, blank)) return blank;
   }
   return most;
 }
@@ -211,11 +228,16 @@ std::string Table::str(std::size_t width, std::vector<std::size_t> may_go, bool 
   const std::vector<std::size_t> shown = this->shown(width, std::move(may_go));
   std::size_t of_all = 0;
   for (const std::size_t i : shown) of_all += 2 + widths[i];
-  while (breaks && of_all > width) {
-    const std::size_t widest = widest_text(shown, widths);
-    if (widths[widest] <= kLeastText) break;
-    --widths[widest];
-    --of_all;
+  if (breaks && of_all > width) {
+    const std::vector<std::size_t> least = this->least();
+    for (const Align align : {Align::left, Align::right}) {
+      while (of_all > width) {
+        const auto widest = widest_of(align, shown, widths, least);
+        if (!widest) break;
+        --widths[*widest];
+        --of_all;
+      }
+    }
   }
   std::string out;
   const auto line = [&](const auto& cell) {
@@ -239,11 +261,31 @@ std::string Table::str(std::size_t width, std::vector<std::size_t> may_go, bool 
   return out;
 }
 
-// The widest column of text; the first, if there is none.
-std::size_t Table::widest_text(const std::vector<std::size_t>& shown,
-                               const std::vector<std::size_t>& widths) const {
-  return *std::ranges::max_element(
-      shown, {}, [&](std::size_t i) { return columns_[i].second == Align::left ? widths[i] : 0; });
+// How narrow each column may be. Words are broken in columns of text, figures only between them.
+std::vector<std::size_t> Table::least() const {
+  std::vector<std::size_t> least;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    std::size_t most = width_of(columns_[i].first);
+    if (columns_[i].second == Align::left) {
+      most = kLeastText;
+    } else {
+      for (const auto& row : rows_) most = std::max(most, longest_part(row[i]));
+    }
+    least.push_back(most);
+  }
+  return least;
+}
+
+// The widest of these columns that may be narrower.
+std::optional<std::size_t> Table::widest_of(Align align, const std::vector<std::size_t>& shown,
+                                            const std::vector<std::size_t>& widths,
+                                            const std::vector<std::size_t>& least) const {
+  std::optional<std::size_t> widest;
+  for (const std::size_t i : shown) {
+    if (columns_[i].second != align || widths[i] <= least[i]) continue;
+    if (!widest || widths[i] > widths[*widest]) widest = i;
+  }
+  return widest;
 }
 
 }  // namespace tprof::text

@@ -279,7 +279,9 @@ def test_a_rank_whose_lines_were_dropped_is_named(tmp_path):
     assert any("rank 1" in note and "line" in note for note in report["steps_unknown"])
 
 
-@pytest.mark.parametrize(("kinds", "rest"), [(6, ""), (7, ", and 1 other difference"), (8, ", and 2 other differences")])
+@pytest.mark.parametrize(
+    ("kinds", "rest"), [(6, ""), (7, ", and 1 other difference"), (8, ", and 2 other differences")]
+)
 def test_differences_of_an_odd_step_beyond_the_first_six_are_counted(kinds, rest, tmp_path):
     loop = loops.Loop([[0, 1]])
     for step in range(1, 13):
@@ -291,4 +293,5 @@ def test_differences_of_an_odd_step_beyond_the_first_six_are_counted(kinds, rest
             loop.copy("cudaMemcpy", 64 << n)
     text = tprof("summary", loop.job.write(tmp_path / "job"), "--by", "step").stdout
     (odd,) = [line for line in text.splitlines() if line.endswith(" than in most")]
-    assert odd.startswith("  step 7: 2 more D2H of 64 B, ") and odd.endswith(f"2 more D2H of 2.00 KiB{rest} than in most")
+    assert odd.startswith("  step 7: 2 more D2H of 64 B, ")
+    assert odd.endswith(f"2 more D2H of 2.00 KiB{rest} than in most")
