@@ -87,7 +87,8 @@ The command's standard output is its own; the summary goes to standard error.
 Rank files of processes that were killed are recovered first. tprof exits as
 the command did.)",
        run,
-       {{"--out", &o.output, "folder for the traces (default tprof-traces/<command>-...)", "DIR"},
+       {{"--out", &o.output, "folder for the traces (default tprof-traces/<script or command>-...)",
+         "DIR"},
         {"--run-id", &o.run_id, "name of the run (default: the launcher's, or random)", "ID"},
         {"--events", &o.events, "TPROF_EVENTS: a line per call, or counts only", "on|off|all",
          false,

@@ -24,8 +24,9 @@ int replay(const Options& o) {
   plan.only = asked.words();
   plan.notes = asked.notes();
   const replay::Launch launch{.mpi = o.mpi};
-  show(o.json ? replay::to_json(asked.job(), plan, launch)
-              : replay::to_text(asked.job(), plan, launch),
+  show(o.json
+           ? replay::to_json(asked.job(), plan, launch)
+           : replay::to_text(asked.job(), plan, launch, columns_of_terminal().value_or(SIZE_MAX)),
        o.json);
   traces.skipped.insert(traces.skipped.end(), plan.unreadable.begin(), plan.unreadable.end());
   say_findings(job, traces);

@@ -107,7 +107,7 @@ int summary(const Options& o) {
     show(report::to_text(s, {.by = o.by,
                              .verbose = o.verbose,
                              .per_rank = o.per_rank,
-                             .width = o.verbose ? SIZE_MAX : width_of_screen(),
+                             .width = columns_of_terminal().value_or(o.verbose ? SIZE_MAX : 80),
                              .breaks = columns_of_terminal().has_value(),
                              .next = next_of(o, traces, s)}));
   }
@@ -178,7 +178,9 @@ int doctor(const Options& o) {
 }
 
 int coverage(const Options& o) {
-  fmt::print("{}", doctor::coverage(doctor::describe_library(launch::find_library()), o.json));
+  show(doctor::coverage(doctor::describe_library(launch::find_library()), o.json,
+                        columns_of_terminal().value_or(SIZE_MAX)),
+       o.json);
   return kOk;
 }
 

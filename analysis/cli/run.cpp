@@ -57,7 +57,7 @@ doctor::Settings settings(const Options& o, const fs::path& library, const fs::p
 fs::path made_folder(const Options& o, const launch::Launch& launch) {
   const fs::path traces = "tprof-traces";
   try {
-    if (o.output.empty()) return launch::make_run_folder(traces, o.words[0], launch);
+    if (o.output.empty()) return launch::make_run_folder(traces, o.words, launch);
     fs::create_directories(o.output);
     return o.output;
   } catch (const fs::filesystem_error& e) {

@@ -50,11 +50,13 @@ std::optional<std::size_t> hang_of(std::string_view line) {
 
 // Somebody may copy it.
 bool is_command(std::string_view line) {
-  return line.starts_with("Next: ") || line.starts_with("      tprof ");
+  return line.starts_with("Next: ") || line.starts_with("      tprof ") || line.ends_with(" \\");
 }
 
 void put_broken(std::string_view line, std::size_t columns, std::size_t hanging, std::string& out) {
-  const std::string hang(hanging, ' ');
+  std::string hang(hanging, ' ');
+  // The rest of a comment is one, too, and stands below the text of the first line.
+  if (line.starts_with("# ")) hang = "#" + std::string(indent_of(line.substr(1)), ' ');
   bool first = true;
   while (!line.empty()) {
     const std::size_t room = columns - (first ? 0 : hang.size());

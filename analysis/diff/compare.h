@@ -47,12 +47,20 @@ struct TimeChange {
   bool lost() const { return of < Of::device; }  // it holds up the step: of others a part may
 };
 
-// The steps of a run that took far longer than most.
+// The steps of a run that stand out: longer than its usual ones by more than these vary.
 struct LongSteps {
   std::size_t steps = 0;  // of about the same length as the longest of both runs
   std::size_t of_steps = 0;
   double mean_ns = 0;  // their length
   double more_ns = 0;  // what all long ones add to the run
+};
+
+// How long the compared steps of a run are, without any picking.
+struct Lengths {
+  std::size_t steps = 0;
+  std::size_t beyond = 0;  // longer than any of the other run
+  double median_ns = 0;
+  double longest_ns = 0;
 };
 
 struct Setting {
@@ -72,6 +80,8 @@ struct Diff {
   std::vector<TimeChange> times;    // all that were compared, the step first
   LongSteps long_a;
   LongSteps long_b;
+  Lengths lengths_a;
+  Lengths lengths_b;
   std::string no_times;            // why they were not; empty: they were
   std::vector<Setting> settings;   // those that differ
   std::vector<std::string> notes;  // sentences without their full stop

@@ -18,7 +18,7 @@ constexpr double kMuchInFew = 1.0 / 3;  // of the time, in steps that are far ab
 
 struct Usual {
   const Run& run;
-  std::vector<const stats::StepCalls*> steps{};  // without those that took far longer
+  std::vector<const stats::StepCalls*> steps{};  // without those that stand out
   std::vector<double> lengths{};                 // of all
 
   Usual(const Run& of, bool by_devices) : run(of) {
@@ -115,6 +115,47 @@ std::string too_few(const Run& a, const Run& b) {
                      stats::kFewestUsual, a.steps.size(), b.steps.size());
 }
 
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 != 0 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+Lengths lengths_of(const std::vector<double>& of, const std::vector<double>& other) {
+  const double most = *std::ranges::max_element(other);
+  return {.steps = of.size(),
+          .beyond = static_cast<std::size_t>(
+              std::ranges::count_if(of, [&](double ns) { return ns > most; })),
+          .median_ns = median_of(of),
+          .longest_ns = *std::ranges::max_element(of)};
+}
+
+// Why no times are known of the calls that a filter leaves; empty: both runs have such calls in
+// their steps. Steps have the calls that get lines.
+std::string none_of_these(const Run& a, const Run& b) {
+  const auto in_steps = [](const Run& run) {
+    return std::ranges::any_of(run.steps, [](const stats::StepCalls& s) {
+      return std::ranges::any_of(s.kinds, [](const auto& k) { return k.second.calls != 0; });
+    });
+  };
+  const bool of_a = in_steps(a);
+  const bool of_b = in_steps(b);
+  if (of_a && of_b) return "";
+  const auto none = [&](const auto& fits) { return (of_a || fits(a)) && (of_b || fits(b)); };
+  const char* who = of_a ? "B has" : of_b ? "A has" : "A and B have";
+  if (none([](const Run& run) { return run.totals.empty(); })) {
+    return fmt::format("{} none of these calls", who);
+  }
+  const auto get_lines = [](const Run& run) {
+    return std::ranges::all_of(run.totals, [](const auto& kind) {
+      return kBuckets[static_cast<std::size_t>(kind.first.bucket)].lines;
+    });
+  };
+  if (none(get_lines))
+    return fmt::format("{} none of these calls in {} steps", who, of_a || of_b ? "its" : "their");
+  return "these calls get no lines, which tell in which step a call is";
+}
+
 // Leaves none out.
 stats::FarAbove all_of(const std::vector<double>& a, const std::vector<double>& b) {
   return {std::vector<bool>(a.size()), std::vector<bool>(b.size())};
@@ -147,7 +188,7 @@ double part_of_longest(const std::vector<double>& lengths) {
   return *std::ranges::max_element(lengths) / static_cast<double>(lengths.size());
 }
 
-// Returns how much more than usual each step takes, if it took far longer.
+// Returns how much more than usual each step takes, if it stands out.
 std::vector<double> extra_of(const Usual& side, const std::vector<bool>& far, double usual) {
   std::vector<double> all;
   for (std::size_t i = 0; i < far.size(); ++i) all.push_back(far[i] ? side.lengths[i] - usual : 0);
@@ -171,7 +212,7 @@ LongSteps long_ones(const std::vector<double>& extra, double usual, double longe
   return found;
 }
 
-// Tells of the steps that took far longer, and compares what they add to a step on average. A few
+// Tells of the steps that stand out, and compares what they add to a step on average. A few
 // pauses are no sample of which Student's t knows more than that they are few. So what they add is
 // a change, too, if it is more than two of the longest pauses would, of which one may be chance in
 // each run, and than what usual steps may differ by.
@@ -186,9 +227,9 @@ void compare_long_steps(const Usual& a, const Usual& b, const stats::FarAbove& f
     const auto n = std::ranges::count_if(*extra, [](double ns) { return ns != 0; });
     if (n == 0) continue;
     to.notes.push_back(fmt::format(
-        "{} of {} steps of {} took far longer than most, {:.1f} ms more on average: left "
-        "out of the times of the usual step",
-        n, extra->size(), name,
+        "{} of {} steps of {} {} out from the usual ones by more than these vary, {:.1f} ms longer "
+        "on average: left out of the times of the usual step",
+        n, extra->size(), name, n == 1 ? "stands" : "stand",
         std::accumulate(extra->begin(), extra->end(), 0.0) / static_cast<double>(n) / 1e6));
   }
   const auto d = stats::difference(of_a, of_b, all_of(of_a, of_b));
@@ -221,6 +262,10 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
   Usual a(run_a, by_devices);
   Usual b(run_b, by_devices);
   stats::FarAbove far = stats::far_above(a.lengths, b.lengths);
+  if (run_a.of_some_calls()) {
+    to.no_times = none_of_these(run_a, run_b);
+    if (!to.no_times.empty()) return;
+  }
   const bool ran_ahead =
       !by_devices && (may_run_ahead(run_a) || may_run_ahead(run_b)) &&
       std::max(share_of(a.lengths, far.a), share_of(b.lengths, far.b)) > kMuchInFew;
@@ -230,6 +275,8 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
     to.no_times = too_few(run_a, run_b);
     return;
   }
+  to.lengths_a = lengths_of(a.lengths, b.lengths);
+  to.lengths_b = lengths_of(b.lengths, a.lengths);
   a.leave_out(far.a);
   b.leave_out(far.b);
   std::vector<stats::Difference> all;

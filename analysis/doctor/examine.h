@@ -63,7 +63,7 @@ void examine_command(const std::vector<std::string>& command, const Library& lib
 
 // Returns the functions that the library wraps and those that it leaves alone, as it lists them
 // itself (interpose/api/function_list.cpp). Throws BadInput if it lists none.
-std::string coverage(const Library& library, bool json);
+std::string coverage(const Library& library, bool json, std::size_t width = SIZE_MAX);
 
 // Reports what was traced, from the traces themselves.
 Report report_of_traces(const job::Job& job, const read::Traces& traces);

@@ -66,7 +66,7 @@ std::string_view title(std::string_view library) {
 }
 
 std::string counts_as(const WrappedFunction& f) {
-  if (f.buckets.empty()) return "followed, counts nothing itself";
+  if (f.buckets.empty()) return "nothing: it is followed";
   return fmt::format("{}", fmt::join(f.buckets, ", "));
 }
 
@@ -108,7 +108,7 @@ FunctionList functions_of(const Library& library) {
   return list;
 }
 
-std::string to_text(const FunctionList& list) {
+std::string to_text(const FunctionList& list, std::size_t width) {
   std::string out;
   for (const std::string_view library : {"nccl", "cudart", "cuda", "cupti"}) {
     using enum text::Table::Align;
@@ -124,14 +124,19 @@ std::string to_text(const FunctionList& list) {
     }
     out += fmt::format("{}{}: {} functions{}\n", out.empty() ? "" : "\n", title(library), rows,
                        needs.empty() ? "" : ", passed through without " + printable(needs));
-    out += table.str();
+    constexpr std::size_t kElements = 3;
+    out += table.str(width, {kElements}, true);
+    const std::vector<std::size_t> shown = table.shown(width, {kElements});
+    if (std::ranges::find(shown, kElements) == shown.end()) {
+      out += "  elements: bytes / element size\n";
+    }
   }
   out += "\nNot covered\n";
   using enum text::Table::Align;
   text::Table table({{"function", left}, {"why", left}});
   for (const LeftOutFunction& f : list.left_out)
     table.row({printable(f.name), printable(f.reason)});
-  return out + table.str();
+  return out + table.str(width, {}, true);
 }
 
 std::string to_json(const FunctionList& list) {
@@ -157,9 +162,9 @@ std::string to_json(const FunctionList& list) {
 
 }  // namespace
 
-std::string coverage(const Library& library, bool json) {
+std::string coverage(const Library& library, bool json, std::size_t width) {
   const FunctionList list = functions_of(library);
-  return json ? to_json(list) : to_text(list);
+  return json ? to_json(list) : to_text(list, width);
 }
 
 }  // namespace tprof::doctor

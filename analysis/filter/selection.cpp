@@ -179,6 +179,17 @@ read::Rows Selection::rows_of_steps(const Process& rank) const {
   return rows;
 }
 
+// The phase of all calls of a row that get no lines: that of autograd's threads is backward, and
+// nothing tells more of other threads' calls. Nullopt: it takes their lines.
+std::optional<stats::StepPhase> Selection::phase_of(const Process& rank,
+                                                    const read::Row& row) const {
+  if (filter_.steps || filter_.phases.empty() || row.mode != Mode::direct) return std::nullopt;
+  if (row.thread == ThreadKind::mixed || collect::wants_lines(rank, row.bucket)) {
+    return std::nullopt;
+  }
+  return row.thread == ThreadKind::autograd ? stats::StepPhase::backward : stats::StepPhase::other;
+}
+
 // Rows that are told by themselves, and in place of the others the sums of lines.
 read::Rows Selection::filtered(const Process& rank, const Counted* lines, bool by_row) {
   read::Rows rows;
@@ -188,6 +199,9 @@ read::Rows Selection::filtered(const Process& rank, const Counted* lines, bool b
     if (holds == Holds::no) continue;
     if (by_row && holds == Holds::yes) {
       rows.push_back(row);
+    } else if (const auto phase = phase_of(rank, row); phase && holds == Holds::yes) {
+      if (filter_.phases.contains(*phase)) rows.push_back(row);
+      if (*phase == stats::StepPhase::other) untold_.other[row.bucket] += row.amounts.calls;
     } else if (row.mode == Mode::direct) {
       open[key_of(row)] += row.amounts.calls;
     } else if (row.mode == Mode::replayed) {
@@ -268,20 +282,23 @@ void Selection::count(read::Traces& traces, const Needs& needs) {
 }
 
 void Selection::say_untold() {
-  std::uint64_t all = 0;
-  std::vector<std::string> names;
-  for (const auto& [bucket, n] : untold_.calls) {
-    if (n == 0) continue;
-    all += n;
-    names.push_back(fmt::format("{} {}", text::thousands(n), bucket_name(bucket)));
-  }
   const char* what = filter_.steps ? "step" : !filter_.phases.empty() ? "phase" : "exact size";
-  if (all != 0) {
-    notes_.push_back(fmt::format("{} without a line {} left out, as nothing tells {} {} ({})",
+  const auto say = [&](const std::map<Bucket, std::uint64_t>& calls, const std::string& where) {
+    std::uint64_t all = 0;
+    std::vector<std::string> names;
+    for (const auto& [bucket, n] : calls) {
+      if (n == 0) continue;
+      all += n;
+      names.push_back(fmt::format("{} {}", text::thousands(n), bucket_name(bucket)));
+    }
+    if (all == 0) return;
+    notes_.push_back(fmt::format("{} without a line {} {}, as nothing tells {} {} ({})",
                                  all == 1 ? "1 call" : text::thousands(all) + " calls",
-                                 all == 1 ? "is" : "are", all == 1 ? "its" : "their", what,
+                                 all == 1 ? "is" : "are", where, all == 1 ? "its" : "their", what,
                                  fmt::join(names, ", ")));
-  }
+  };
+  say(untold_.calls, "left out");
+  say(untold_.other, "taken for phase other");
   if (untold_.launches != 0) {
     notes_.push_back(fmt::format(
         "{} of CUDA graphs in these steps {} left out, as no step counts "

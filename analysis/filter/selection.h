@@ -73,8 +73,10 @@ class Selection {
 
   struct Untold {
     std::map<Bucket, std::uint64_t> calls{};
+    std::map<Bucket, std::uint64_t> other{};  // taken for that phase
     std::uint64_t launches = 0;
   };
+  std::optional<stats::StepPhase> phase_of(const read::Process& rank, const read::Row& row) const;
   read::Rows filtered(const read::Process& rank, const Counted* lines, bool by_row);
   void add_uncounted(const read::Process& rank);
   void say_untold();

@@ -101,8 +101,21 @@ fs::path find_library() {
                                    candidates[2].string()));
 }
 
-fs::path make_run_folder(const fs::path& parent, std::string_view command, const Launch& launch) {
-  const std::string name = plain(fs::path(command).filename().string());
+std::string name_of_run(const std::vector<std::string>& command) {
+  constexpr std::string_view kStarts[] = {"torchrun", "accelerate", "deepspeed"};
+  bool starts = false;  // a word before it starts scripts
+  for (const std::string& word : command) {
+    const fs::path name = fs::path(word).filename();
+    if (name.extension() == ".py" && (starts || &word == command.data())) return name.stem();
+    starts = starts || name.string().starts_with("python") ||
+             std::ranges::find(kStarts, name.string()) != std::end(kStarts);
+  }
+  return fs::path(command.at(0)).filename();
+}
+
+fs::path make_run_folder(const fs::path& parent, const std::vector<std::string>& command,
+                         const Launch& launch) {
+  const std::string name = plain(name_of_run(command));
   if (launch.task && !launch.run_id.empty()) {
     fs::path folder = parent / (name + "-" + plain(launch.run_id));
     fs::create_directories(folder);

@@ -24,9 +24,13 @@ Launch launch_of(const Env& env);
 // looked for.
 std::filesystem::path find_library();
 
-// Makes a folder of our own: <parent>/<command>-<date>-<n>, with the first n that is free. Parallel
-// tasks of one launch have to find the same folder, so they get <parent>/<command>-<run id>.
-std::filesystem::path make_run_folder(const std::filesystem::path& parent, std::string_view command,
+// That of the script, where Python or what launches it runs one; else that of the program.
+std::string name_of_run(const std::vector<std::string>& command);
+
+// Makes a folder of our own: <parent>/<name>-<date>-<n>, with the first n that is free. Parallel
+// tasks of one launch have to find the same folder, so they get <parent>/<name>-<run id>.
+std::filesystem::path make_run_folder(const std::filesystem::path& parent,
+                                      const std::vector<std::string>& command,
                                       const Launch& launch);
 
 std::string random_id();

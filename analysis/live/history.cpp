@@ -4,7 +4,7 @@ namespace tprof::live {
 namespace {
 
 Figures figures_of(const read::Amounts& a) {
-  return {a.calls, a.bytes, a.exposure_known_ns, a.exposed_ns};
+  return {a.calls, a.bytes, a.exposure_known_ns, a.exposed_ns, a.device_timed, a.exposure_known};
 }
 
 }  // namespace
@@ -18,6 +18,8 @@ Figures& Figures::operator+=(const Figures& more) {
   bytes += more.bytes;
   exposure_known_ns += more.exposure_known_ns;
   exposed_ns += more.exposed_ns;
+  device_timed += more.device_timed;
+  exposure_known += more.exposure_known;
   return *this;
 }
 

@@ -22,11 +22,19 @@ struct Figures {
   std::uint64_t bytes = 0;
   std::uint64_t exposure_known_ns = 0;  // device time of calls whose exposed time is known
   std::uint64_t exposed_ns = 0;
+  std::uint64_t device_timed = 0;
+  std::uint64_t exposure_known = 0;  // of these calls
 
   Figures operator-(const Figures& before) const {
-    return {calls - before.calls, bytes - before.bytes,
-            exposure_known_ns - before.exposure_known_ns, exposed_ns - before.exposed_ns};
+    return {calls - before.calls,
+            bytes - before.bytes,
+            exposure_known_ns - before.exposure_known_ns,
+            exposed_ns - before.exposed_ns,
+            device_timed - before.device_timed,
+            exposure_known - before.exposure_known};
   }
+  // A share that is known of less than half of the timed calls says nothing of the others.
+  bool exposure_tells() const { return 2 * exposure_known >= device_timed; }
   Figures& operator+=(const Figures& more);
   std::optional<double> exposed() const;  // a share; nullopt: not known of any call
 };

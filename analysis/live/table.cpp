@@ -23,15 +23,19 @@ std::string step_of(const Rank& rank) {
                    : "-";
 }
 
-std::string share(const std::optional<double>& exposed) {
-  return exposed ? fmt::format("{:.1f}%", *exposed * 100) : "-";
+// That of all buckets together is of the calls of which it is known, as a note says.
+std::string share(const Figures& total, std::size_t bucket) {
+  const auto exposed = total.exposed();
+  const bool tells = exposed && (bucket == kAllBuckets || total.exposure_tells());
+  return tells ? fmt::format("{:.1f}%", *exposed * 100) : "-";
 }
 
 // The figures of a rank or of a bucket, from calls/s to exposed.
-std::vector<std::string> cells(const std::optional<Rate>& rate, const Figures& total) {
+std::vector<std::string> cells(const std::optional<Rate>& rate, const Figures& total,
+                               std::size_t bucket) {
   return {rate ? compact(rate->calls) : "-", rate ? compact_bytes(rate->bytes) : "-",
           compact(total.calls), compact_bytes(static_cast<double>(total.bytes)),
-          share(total.exposed())};
+          share(total, bucket)};
 }
 
 // Returns what the column sorts by. The largest comes first, except for ranks.
@@ -90,7 +94,7 @@ std::vector<std::string> rank_lines(const Shown& v, bool exposed) {
     std::vector<std::string> row = {text::printable(rank.name()), std::string(rank.state())};
     if (steps) row.push_back(step_of(rank));
     for (std::string& cell :
-         cells(v.history->rate(rank, v.bucket), v.history->total(rank, v.bucket))) {
+         cells(v.history->rate(rank, v.bucket), v.history->total(rank, v.bucket), v.bucket)) {
       row.push_back(std::move(cell));
     }
     if (!exposed) row.pop_back();
@@ -102,6 +106,7 @@ std::vector<std::string> rank_lines(const Shown& v, bool exposed) {
 
 std::vector<std::string> bucket_lines(const Shown& v, bool exposed) {
   Table table = table_of("bucket", false, false, exposed, false);
+  Figures all;
   for (std::size_t b = 0; b <= kAllBuckets; ++b) {
     Figures total;
     std::optional<Rate> rate;
@@ -114,11 +119,18 @@ std::vector<std::string> bucket_lines(const Shown& v, bool exposed) {
     }
     if (total.calls == 0 && b != kAllBuckets) continue;
     std::vector<std::string> row = {std::string(name_of_bucket(b))};
-    for (std::string& cell : cells(rate, total)) row.push_back(std::move(cell));
+    for (std::string& cell : cells(rate, total, b)) row.push_back(std::move(cell));
     if (!exposed) row.pop_back();
     table.row(std::move(row));
+    all = total;  // that of all buckets comes last
   }
-  return lines_of(table.str());
+  std::vector<std::string> lines = lines_of(table.str());
+  if (exposed && all.exposure_known < all.device_timed) {
+    lines.push_back(fmt::format("  exposed: known of {} of {} timed calls",
+                                text::thousands(all.exposure_known),
+                                text::thousands(all.device_timed)));
+  }
+  return lines;
 }
 
 std::vector<std::string> open_lines(const Shown& v) {

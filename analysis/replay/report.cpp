@@ -16,8 +16,8 @@ using Json = nlohmann::ordered_json;
 using text::thousands;
 
 constexpr const char* kHead =
-    "# What {} called, as runs of nccl-tests' programs: each makes the calls that stand behind it, "
-    "and no other.\n"
+    "# These runs of nccl-tests' programs make what {} called: each makes the calls that stand {} "
+    "it, and no other.\n"
     "# https://github.com/NVIDIA/nccl-tests, 2.16.8 or newer (with -w 1 older ones make a call "
     "more); {}.\n"
     "# A run makes one call and -n more, out of place, and as many in place. With -n 0 the times "
@@ -114,14 +114,34 @@ Json to_json(const Run& run, const Launch& launch) {
           {"bytes", run.amounts.bytes}};
 }
 
+// A command that is too long for a line goes on in the next one, as a shell takes it.
+std::string broken(std::string command, std::size_t width) {
+  constexpr std::size_t kEnd = 2;  // " \\"
+  std::string out;
+  while (command.size() > width) {
+    const std::size_t blank = command.rfind(' ', width - kEnd);
+    if (blank == std::string::npos || blank == 0) break;
+    out += command.substr(0, blank) + " \\\n ";
+    command.erase(0, blank);
+  }
+  return out + command;
+}
+
 }  // namespace
 
-std::string to_text(const job::Job& job, const Plan& plan, const Launch& launch) {
+std::string to_text(const job::Job& job, const Plan& plan, const Launch& launch,
+                    std::size_t width) {
+  const bool above = std::ranges::any_of(plan.runs, [&](const Run& run) {
+    return joined(words_of(run, launch)).size() + comment(run).size() + 4 > width;
+  });
   std::string out = fmt::format(kHead, text::printable(diagnose::names_of(job.processes)),
+                                above ? "above" : "behind",
                                 launch.mpi ? "built with MPI=1" : "all ranks in one process");
   out += report::only_text(plan.only, plan.notes, "# ");
   for (const Run& run : plan.runs) {
-    out += fmt::format("{}  # {}\n", joined(words_of(run, launch)), comment(run));
+    const std::string command = joined(words_of(run, launch));
+    out += above ? fmt::format("# {}\n{}\n", comment(run), broken(command, width))
+                 : fmt::format("{}  # {}\n", command, comment(run));
   }
   return out + left_text(plan);
 }

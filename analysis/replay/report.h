@@ -11,7 +11,8 @@ struct Launch {
   bool mpi = false;  // one process for each rank, of programs built with MPI=1
 };
 
-std::string to_text(const job::Job& job, const Plan& plan, const Launch& launch);
+std::string to_text(const job::Job& job, const Plan& plan, const Launch& launch,
+                    std::size_t width = SIZE_MAX);
 std::string to_json(const job::Job& job, const Plan& plan, const Launch& launch);
 
 }  // namespace tprof::replay

@@ -70,16 +70,26 @@ std::vector<Column<BucketRow>> total_columns(const Amounts& all) {
            Show::if_room},
           host_time_column<BucketRow>(all.device_timed == 0 ? Show::always : Show::if_room),
           device_time_column<BucketRow>("device time", nullptr)});
-  if (all.exposure_known != 0) columns.push_back(exposed_column<BucketRow>());
+  if (all.exposure_known != 0) {
+    // The sum is of what is known, as the note says.
+    columns.push_back({"exposed", nullptr, Unit::right_text, [](const BucketRow& r) {
+                         return r.label == kAll && r.amounts.exposure_known != 0
+                                    ? exposed(r.amounts)
+                                    : exposed_if_it_tells(r.amounts);
+                       }});
+  }
   return columns;
 }
 
 std::string notes(const stats::Summary& s, const Amounts& all) {
   std::string out;
   if (all.exposure_known != 0) {
-    out +=
-        fmt::format("  exposed: while the device computed nothing; known of {} of {} timed calls\n",
-                    thousands(all.exposure_known), thousands(all.device_timed));
+    const bool some_left = std::ranges::any_of(
+        s.buckets, [](const Amounts& a) { return a.exposure_known != 0 && !exposure_tells(a); });
+    out += fmt::format(
+        "  exposed: while the device computed nothing; known of {} of {} timed calls{}\n",
+        thousands(all.exposure_known), thousands(all.device_timed),
+        some_left ? "; a bucket has it where it is known of half of them or more" : "");
   }
   if (s.compute.window_ns != 0) {
     out += fmt::format("  compute kernels: busy {} of {} of device time\n",

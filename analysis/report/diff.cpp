@@ -158,9 +158,7 @@ std::string to_text(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
     out += fmt::format("{}Not known of what --fail-on names: {}\n",
                        judgement.failed.empty() ? "\n" : "", fmt::join(judgement.unknown, ", "));
   }
-  const bool longer = !d.times.empty() && d.times[0].of == diff::TimeChange::Of::step &&
-                      d.times[0].changed() && d.times[0].worse();
-  if (longer) {
+  if (may_be_longer(d)) {
     out += fmt::format("\nNext: tprof report {}  (what for, and which rank)\n",
                        text::printable(text::shell_word(b.path)));
   }

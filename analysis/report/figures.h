@@ -21,11 +21,18 @@ inline std::string ratio(std::uint64_t part, std::uint64_t all) {
              : fmt::format("{:.1f}%", 100 * static_cast<double>(part) / static_cast<double>(all));
 }
 
+// Exposed time that is known of less than half of the timed calls says nothing of the others.
+inline bool exposure_tells(const read::Amounts& a) {
+  return a.exposure_known != 0 && 2 * a.exposure_known >= a.device_timed;
+}
+
 // Returns the exposed time, and its share of the device time of those calls for which it is known.
 inline std::string exposed(const read::Amounts& a) {
-  return a.exposure_known == 0 ? "-"
-                               : fmt::format("{} ({})", text::duration(a.exposed_ns),
-                                             ratio(a.exposed_ns, a.exposure_known_ns));
+  return fmt::format("{} ({})", text::duration(a.exposed_ns),
+                     ratio(a.exposed_ns, a.exposure_known_ns));
+}
+inline std::string exposed_if_it_tells(const read::Amounts& a) {
+  return exposure_tells(a) ? exposed(a) : "-";
 }
 
 inline std::string mean_host(const read::Amounts& a) {
@@ -68,7 +75,8 @@ Column<Row> device_time_column(const char* title, const char* key, Show show = S
 
 template <typename Row>
 Column<Row> exposed_column() {
-  return {"exposed", nullptr, Unit::right_text, [](const Row& r) { return exposed(r.amounts); }};
+  return {"exposed", nullptr, Unit::right_text,
+          [](const Row& r) { return exposed_if_it_tells(r.amounts); }};
 }
 
 // Times, and for how many calls they are known: for programs.

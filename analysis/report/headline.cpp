@@ -105,7 +105,12 @@ std::string headline(const stats::Summary& s) {
   }
   out += cost(s, nccl.device_ns, "on the device");
   if (nccl.exposure_known != 0) {
-    out += fmt::format(", {} exposed", ratio(nccl.exposed_ns, nccl.exposure_known_ns));
+    const std::string share = ratio(nccl.exposed_ns, nccl.exposure_known_ns);
+    out += exposure_tells(nccl)
+               ? fmt::format(", {} exposed", share)
+               : fmt::format("; {} of {} of {} timed calls exposed, of the others it is not known",
+                             share, text::thousands(nccl.exposure_known),
+                             text::thousands(nccl.device_timed));
   }
   if (nccl.device_timed != nccl.calls) {
     out += fmt::format("; timed: {} of {} calls", text::thousands(nccl.device_timed),

@@ -78,7 +78,7 @@ std::vector<Column<OpRow>> op_columns(const stats::Summary& s, Beside beside, bo
        {if_timed("max device"), nullptr, Unit::ns_not_0,
         timed_figure([](const OpRow& r) { return r.amounts.device_ns_max; }), Show::if_room},
        {if_timed("exposed"), nullptr, Unit::right_text,
-        timed_figure([](const OpRow& r) { return exposed(r.amounts); }), Show::if_room},
+        timed_figure([](const OpRow& r) { return exposed_if_it_tells(r.amounts); }), Show::if_room},
        {if_timed("algbw GB/s"), "algbw_GBps", Unit::rate,
         [](const OpRow& r) { return or_unknown(stats::algbw(r.amounts)); }, Show::if_room},
        {if_timed("busbw GB/s"), "busbw_GBps", Unit::rate,

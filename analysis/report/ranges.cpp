@@ -152,7 +152,8 @@ std::vector<RangeColumn> range_columns(const stats::RangeTotals& totals) {
       {nullptr, "rank_count", Unit::count, [](const Entry* e) { return e->second.ranks.size(); }},
       {"count", "count", Unit::count, [](const Entry* e) { return e->second.time.count; }},
       time("total", "total_ns", [](const Spread& s) { return s.total_ns; }),
-      time("mean", "mean_ns", [](const Spread& s) { return s.mean_ns; }),
+      time(
+          "mean", "mean_ns", [](const Spread& s) { return s.mean_ns; }, Show::if_room),
       time(
           "std", "std_ns", [](const Spread& s) { return s.std_ns(); }, Show::if_room, true),
       time(

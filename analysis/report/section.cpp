@@ -7,7 +7,7 @@ namespace tprof::report {
 std::string to_text(Section s) {
   std::string out = s.title.empty() ? "" : "\n" + s.title + "\n";
   out += s.lead;
-  if (!s.table.heads.empty()) out += to_text(std::move(s.table), s.room);
+  if (!s.table.heads.empty()) out += to_text(std::move(s.table), s.room, s.legend);
   return out + s.notes;
 }
 

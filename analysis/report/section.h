@@ -13,6 +13,7 @@ struct Section {
   std::string title{};  // empty: people read on in the section before
   std::string lead{};
   Sheet table{};  // without columns: people see no table
+  std::vector<Legend> legend{};
   std::string notes{};
   // A JSON pointer below the report's key for the view. Absent: programs don't get the table.
   std::optional<std::string> at{};

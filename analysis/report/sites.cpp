@@ -129,7 +129,7 @@ std::vector<Column<Row>> site_columns() {
           {"called by", nullptr, Unit::text, [](const Row& r) { return cut(r.caller); }},
           {"bucket", "bucket", Unit::text,
            [](const Row& r) { return std::string(bucket_name(r.bucket)); }},
-          {"operation", "name", Unit::text, &Row::function},
+          {"operation", "name", Unit::text, &Row::function, Show::if_room},
           figure<Row>("calls", "calls", Unit::count, &Amounts::calls),
           figure<Row>("bytes", "bytes", Unit::bytes, &Amounts::bytes)};
 }
@@ -194,7 +194,8 @@ Section section_of(const stats::SiteTotals& totals, For who) {
   }
   std::vector<Column<Row>> shown = site_columns();
   shown.push_back({"mean host", nullptr, Unit::ns,
-                   [](const Row& r) { return r.amounts.host_ns / r.amounts.calls; }});
+                   [](const Row& r) { return r.amounts.host_ns / r.amounts.calls; },
+                   Show::if_room});
   s.table = sheet(shown, rows_of(totals), who);
   s.notes =
       "  in the program: the innermost Python frame outside of installed packages, else the "

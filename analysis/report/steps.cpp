@@ -83,7 +83,8 @@ std::string difference(const Odd& odd) {
   std::size_t shown = 0;
   for (const auto& [key, more] : odd.more) {
     if (shown++ == kDifferencesShown) {
-      return fmt::format("{}, and {} other differences", all, odd.more.size() - kDifferencesShown);
+      const std::size_t left = odd.more.size() - kDifferencesShown;
+      return fmt::format("{}, and {} other difference{}", all, left, left == 1 ? "" : "s");
     }
     all += fmt::format("{}{} {} {} of {}{}", all.empty() ? "" : ", ",
                        thousands(static_cast<std::uint64_t>(std::abs(more))),
@@ -102,7 +103,9 @@ std::string odd_text(const StepTotals& totals) {
                        text::ranges(steps), difference(all[i]));
   }
   if (all.size() > kOddShown) {
-    out += fmt::format("  and {} other kinds of steps (all: --json)\n", all.size() - kOddShown);
+    const std::size_t left = all.size() - kOddShown;
+    out +=
+        fmt::format("  and {} other kind{} of steps (all: --json)\n", left, left == 1 ? "" : "s");
   }
   return out;
 }

@@ -57,6 +57,7 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
   const auto add = [&](Section section) {
     section.room.width = options.width;
     section.room.breaks = options.breaks;
+    section.room.tells_columns = options.verbose;
     out += to_text(std::move(section));
   };
   const auto add_all = [&](std::vector<Section> sections) {

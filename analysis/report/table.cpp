@@ -87,7 +87,7 @@ bool shown(const Sheet& sheet, std::size_t column) {
 
 }  // namespace
 
-std::string to_text(Sheet sheet, const Room& room) {
+std::string to_text(Sheet sheet, const Room& room, const std::vector<Legend>& legend) {
   std::vector<std::pair<std::string, text::Table::Align>> titles;
   std::vector<std::size_t> all;  // the columns that are shown
   std::vector<std::size_t> may_go;
@@ -117,12 +117,29 @@ std::string to_text(Sheet sheet, const Room& room) {
     above = std::move(labels);
     table.row(std::move(cells));
   }
+  const std::vector<std::size_t> shown_ones = table.shown(room.width, may_go);
   std::string out = table.str(room.width, std::move(may_go), room.breaks);
   if (sheet.rows.size() > room.rows) {
     out += fmt::format("  and {} more{} (all of them: {})\n", sheet.rows.size() - room.rows,
                        room.names, room.all_with);
   }
-  return out;
+  const auto is_shown = [&](std::string_view name) {
+    return std::ranges::any_of(shown_ones, [&](std::size_t i) { return titles[i].first == name; });
+  };
+  std::string left_out;
+  for (const auto& [name, align] : titles) {
+    if (!is_shown(name)) left_out += (left_out.empty() ? "" : ", ") + name;
+  }
+  if (room.tells_columns && !left_out.empty()) {
+    out += fmt::format("  no room for {}: shown on a wider terminal, in a file or in a pipe\n",
+                       left_out);
+  }
+  std::string meaning;
+  for (const Legend& l : legend) {
+    if (l.column == nullptr || is_shown(l.column))
+      (meaning += meaning.empty() ? "" : " ") += l.text;
+  }
+  return meaning.empty() ? out : out + "  " + meaning + "\n";
 }
 
 Json to_json(Sheet sheet, Shape shape) {

@@ -105,11 +105,18 @@ struct Room {
   std::size_t rows = SIZE_MAX;
   const char* names = "";           // what rows are, such as " names"
   const char* all_with = "--json";  // the option that shows all rows
+  bool tells_columns = false;       // names those for which there is no room
+};
+
+// Says what a column means, where it is shown; without a column: always.
+struct Legend {
+  const char* column;
+  const char* text;
 };
 
 // Takes the sheet by value to give back each row's memory once it is drawn: a table may have
 // 100,000 rows.
-std::string to_text(Sheet sheet, const Room& room = {});
+std::string to_text(Sheet sheet, const Room& room = {}, const std::vector<Legend>& legend = {});
 Json to_json(Sheet sheet, Shape shape = Shape::rows);
 
 template <typename Row>

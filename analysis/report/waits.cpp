@@ -132,11 +132,13 @@ Section section_of(const WaitTable& waits, const std::vector<stats::CommSummary>
   const bool steps = std::ranges::any_of(
       waits.rows, [](const WaitRow& r) { return r.rank_steps != 0 && r.in_steps.calls != 0; });
   s.table = sheet(columns(roles, steps), waits.rows, who);
-  s.notes =
-      "  Wait: until the last rank came, or the other end of a message. Transfer: from then to the "
-      "end. Times are sums over the ranks; /step: of one rank in one step. busbw is that of the "
-      "median transfer. Known: the calls of which both are known; those of a group that have one "
-      "time together are not.\n";
+  s.legend = {
+      {nullptr,
+       "Wait: until the last rank came, or the other end of a message. Transfer: from then to the "
+       "end. Both are sums over the ranks, of the calls of which both are known."},
+      {"known", "Known: how many these are; calls of a group that have one time together are not."},
+      {"wait/step", "/step: of one rank in one step."},
+      {"busbw GB/s", "busbw is that of the median transfer."}};
   return s;
 }
 

@@ -63,6 +63,19 @@ bool chosen(const Value& v) {
   return !std::visit(TextOf{}, v.is).empty();
 }
 
+std::string filled(std::string_view text, const Values& values);
+
+// Where a character stands that is within no braces, or one that closes more than were opened.
+std::size_t outside(std::string_view text, char what) {
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (depth == 0 && text[i] == what) return i;
+    if (text[i] == '{') ++depth;
+    if (text[i] == '}' && depth != 0) --depth;
+  }
+  return text.size();
+}
+
 // Returns what a field in braces stands for.
 std::string field(std::string_view f, const Values& values) {
   const std::size_t end = std::min(f.find_first_of(":?|"), f.size());
@@ -72,8 +85,8 @@ std::string field(std::string_view f, const Values& values) {
   const char what = end == f.size() ? ':' : f[end];
   f.remove_prefix(std::min(end + 1, f.size()));
   if (what == '?') {
-    const std::size_t bar = f.find('|');
-    return std::string(chosen(value) ? f.substr(0, bar) : f.substr(bar + 1));
+    const std::size_t bar = outside(f, '|');
+    return filled(chosen(value) ? f.substr(0, bar) : f.substr(bar + 1), values);
   }
   std::string text = std::visit(TextOf{what == ':' ? f : ""}, value.is);
   return what == '|' && text.empty() ? std::string(f) : text;
@@ -96,7 +109,7 @@ std::string filled(std::string_view text, const Values& values) {
     } else if (c == ']') {
       if (absent) out.resize(part);
     } else {
-      const std::size_t end = text.find('}');
+      const std::size_t end = outside(text, '}');
       const std::string_view name = text.substr(0, end);
       const std::string value = field(name, values);
       absent = absent || (value.empty() && name.find('?') == std::string_view::npos);

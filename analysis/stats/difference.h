@@ -1,6 +1,6 @@
 // How sure a difference between the steps of two runs is.
 //
-// 1. Steps that took far longer than most (a checkpoint, an evaluation) are no usual ones, and are
+// 1. Steps that stand out from most (a checkpoint, an evaluation) are no usual ones, and are
 //    left out: those beyond the median by three deviations and 4 % of it. The deviation is that of
 //    the median distance to the median (Hampel, The influence curve, JASA 69, 1974), which half of
 //    the steps can't move, of both runs together, since few steps tell little of it.
@@ -41,7 +41,8 @@ struct Difference {
 // Nullopt: too few steps. The values are in the order of the steps.
 std::optional<Difference> difference(const std::vector<double>& a, const std::vector<double>& b);
 
-// The steps of both runs that took far longer than most.
+// The steps of both runs that stand out. Many more steps do than take far longer in the words of
+// `tprof report` (why/step_series.cpp): these change a mean, those are worth a look.
 struct FarAbove {
   std::vector<bool> a;
   std::vector<bool> b;

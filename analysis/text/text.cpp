@@ -112,7 +112,7 @@ std::size_t width_of(std::string_view s) {
       s, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
 }
 
-constexpr std::size_t kLeastText = 24;  // characters of a column whose text is broken
+constexpr std::size_t kLeastText = 20;  // characters of a column whose text is broken
 
 bool is_unit(std::string_view word) {
   while (!word.empty() && std::string_view(",.;:)").find(word.back()) != std::string_view::npos) {
@@ -121,6 +121,25 @@ bool is_unit(std::string_view word) {
   constexpr std::string_view kUnits[] = {"ns",  "us",  "ms",  "s",   "B",
                                          "KiB", "MiB", "GiB", "TiB", "GB/s"};
   return std::ranges::find(kUnits, word) != std::end(kUnits);
+}
+
+// True if a line of words may end before the blank there: not between a figure and its unit.
+bool may_break(std::string_view words, std::size_t blank) {
+  const std::string_view next = words.substr(blank + 1, words.find(' ', blank + 1) - blank - 1);
+  const bool figure = std::isdigit(static_cast<unsigned char>(words[blank - 1])) != 0;
+  return !figure || !is_unit(next);
+}
+
+// The length of the longest part that is never broken.
+std::size_t longest_part(std::string_view words) {
+  std::size_t longest = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 1; i <= words.size(); ++i) {
+    if (i != words.size() && (words[i] != ' ' || !may_break(words, i))) continue;
+    longest = std::max(longest, width_of(words.substr(begin, i - begin)));
+    begin = i + 1;
+  }
+  return longest;
 }
 
 // Takes the beginning of a text that fits.
@@ -147,9 +166,7 @@ std::size_t first_line(std::string_view words, std::size_t characters, std::size
   if (most == words.size()) return most;
   for (std::size_t blank = words.rfind(' ', most);
        blank != std::string_view::npos && blank > indent; blank = words.rfind(' ', blank - 1)) {
-    const std::string_view next = words.substr(blank + 1, words.find(' ', blank + 1) - blank - 1);
-    const bool figure = std::isdigit(static_cast<unsigned char>(words[blank - 1])) != 0;
-    if (!figure || !is_unit(next)) return blank;
+    if (may_break(words, blank)) return blank;
   }
   return most;
 }
@@ -181,26 +198,46 @@ void Table::row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::str(std::size_t width, std::vector<std::size_t> may_go, bool breaks) const {
+std::vector<std::size_t> Table::widths() const {
   std::vector<std::size_t> widths;
-  std::vector<std::size_t> shown;
-  std::size_t of_all = 0;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     std::size_t w = width_of(columns_[i].first);
     for (const auto& row : rows_) w = std::max(w, width_of(row[i]));
     widths.push_back(w);
+  }
+  return widths;
+}
+
+std::vector<std::size_t> Table::shown(std::size_t width, std::vector<std::size_t> may_go) const {
+  const std::vector<std::size_t> widths = this->widths();
+  std::vector<std::size_t> shown;
+  std::size_t of_all = 0;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
     shown.push_back(i);
-    of_all += 2 + w;
+    of_all += 2 + widths[i];
   }
   for (; of_all > width && !may_go.empty(); may_go.pop_back()) {
     of_all -= 2 + widths[may_go.back()];
     std::erase(shown, may_go.back());
   }
-  while (breaks && of_all > width) {
-    const std::size_t widest = widest_text(shown, widths);
-    if (widths[widest] <= kLeastText) break;
-    --widths[widest];
-    --of_all;
+  return shown;
+}
+
+std::string Table::str(std::size_t width, std::vector<std::size_t> may_go, bool breaks) const {
+  std::vector<std::size_t> widths = this->widths();
+  const std::vector<std::size_t> shown = this->shown(width, std::move(may_go));
+  std::size_t of_all = 0;
+  for (const std::size_t i : shown) of_all += 2 + widths[i];
+  if (breaks && of_all > width) {
+    const std::vector<std::size_t> least = this->least();
+    for (const Align align : {Align::left, Align::right}) {
+      while (of_all > width) {
+        const auto widest = widest_of(align, shown, widths, least);
+        if (!widest) break;
+        --widths[*widest];
+        --of_all;
+      }
+    }
   }
   std::string out;
   const auto line = [&](const auto& cell) {
@@ -224,11 +261,31 @@ std::string Table::str(std::size_t width, std::vector<std::size_t> may_go, bool 
   return out;
 }
 
-// The widest column of text; the first, if there is none.
-std::size_t Table::widest_text(const std::vector<std::size_t>& shown,
-                               const std::vector<std::size_t>& widths) const {
-  return *std::ranges::max_element(
-      shown, {}, [&](std::size_t i) { return columns_[i].second == Align::left ? widths[i] : 0; });
+// How narrow each column may be. Words are broken in columns of text, figures only between them.
+std::vector<std::size_t> Table::least() const {
+  std::vector<std::size_t> least;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    std::size_t most = width_of(columns_[i].first);
+    if (columns_[i].second == Align::left) {
+      most = kLeastText;
+    } else {
+      for (const auto& row : rows_) most = std::max(most, longest_part(row[i]));
+    }
+    least.push_back(most);
+  }
+  return least;
+}
+
+// The widest of these columns that may be narrower.
+std::optional<std::size_t> Table::widest_of(Align align, const std::vector<std::size_t>& shown,
+                                            const std::vector<std::size_t>& widths,
+                                            const std::vector<std::size_t>& least) const {
+  std::optional<std::size_t> widest;
+  for (const std::size_t i : shown) {
+    if (columns_[i].second != align || widths[i] <= least[i]) continue;
+    if (!widest || widths[i] > widths[*widest]) widest = i;
+  }
+  return widest;
 }
 
 }  // namespace tprof::text

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,14 +38,20 @@ class Table {
   explicit Table(std::vector<std::pair<std::string, Align>> columns);
 
   void row(std::vector<std::string> cells);
-  // Leaves out columns of `may_go`, by their places, until lines have at most `width` characters:
-  // the last of them first. If `breaks`, then breaks what stands in the widest columns of text.
+  // The places of the columns, without some of `may_go` where lines would have more than `width`
+  // characters: the last of these goes first.
+  std::vector<std::size_t> shown(std::size_t width, std::vector<std::size_t> may_go) const;
+  // Has only those. If `breaks`, it then breaks what stands in the widest columns: text
+  // first, then figures.
   std::string str(std::size_t width = SIZE_MAX, std::vector<std::size_t> may_go = {},
                   bool breaks = false) const;
 
  private:
-  std::size_t widest_text(const std::vector<std::size_t>& shown,
-                          const std::vector<std::size_t>& widths) const;
+  std::vector<std::size_t> widths() const;
+  std::vector<std::size_t> least() const;
+  std::optional<std::size_t> widest_of(Align align, const std::vector<std::size_t>& shown,
+                                       const std::vector<std::size_t>& widths,
+                                       const std::vector<std::size_t>& least) const;
 
   std::vector<std::pair<std::string, Align>> columns_;
   std::vector<std::vector<std::string>> rows_;

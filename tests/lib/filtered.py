@@ -112,6 +112,20 @@ def leave_step_lines(loop: Loop, folder: pathlib.Path) -> None:
         file.write_text("\n".join(kept))
 
 
+def add_copies_within(file: pathlib.Path, autograd: tuple[int, int], other: tuple[int, int], **more: int) -> None:
+    """Adds copies within the device to the ledgers of a rank: how many, and their bytes, by kind of thread."""
+    rows = ""
+    for (calls, size), thread in ((autograd, {"thread": "autograd"}), (other, {})):
+        if calls == 0:
+            continue
+        rows += jobs.json_of(
+            {"bucket": "D2D", "name": "cudaMemcpyAsync", "dtype": "uint8", "comm": None, "device": 0, "bytes_class": 5,
+             "mode": "direct", "calls": calls, "count": size, "elements": size, "bytes": size, "host_ns": 1000 * calls,
+             "host_ns_max": 1000, "device_ns": 0, "device_timed": 0, "failed": 0, "unfinished": 0, **thread, **more}
+        ) + ","  # fmt: skip
+    file.write_text(file.read_text().replace('"rows":[{', f'"rows":[{rows}{{'))
+
+
 def line_of_error(*arguments: object) -> str:
     """Returns the one line with which a command refuses its arguments."""
     done = tprof(*arguments)

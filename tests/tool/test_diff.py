@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 import pytest
 from generator import causes, habits, rank_files
@@ -174,7 +175,7 @@ def test_steps_that_are_long_now_and_then_are_told_from_usual_ones(tmp_path):
     assert found["failed"] == ["time", "long_steps"]
     (more,) = changed(found, "long_steps")
     assert more["low"] <= case.truth.cost_ns_per_step <= more["high"]
-    assert "Steps that take far longer than most add " in found["verdict"]
+    assert "Steps that stand out from the usual ones add " in found["verdict"]
     assert any(f"{len(case.truth.steps)} of 47 steps of B" in note for note in found["notes"])
 
 
@@ -415,3 +416,41 @@ def test_hosts_are_compared_where_the_devices_of_one_run_were_not_followed(tmp_p
     truth = sum(took["1"][1:]) / len(took["1"][1:])
     assert step["a"] == pytest.approx(truth, rel=0.02) and step["b"] == pytest.approx(truth, rel=0.02)
     assert any("devices were followed in B only" in note for note in found["notes"])
+
+
+def test_a_run_that_has_none_of_the_chosen_calls_in_its_steps_is_said_to_have_none(tmp_path):
+    """A gathers at the beginning, B in each step, too."""
+    for name in ("a", "b"):
+        loop = Loop([[0, 1]])
+        loop.gather(1 << 12)
+        for _ in range(12):
+            loop.step()
+            loop.micro_batch()
+            with loop.backward():
+                loop.reduce(400_000)
+            if name == "b":
+                loop.gather(1 << 12)
+        loop.job.write(tmp_path / name)
+    a, b = tmp_path / "a", tmp_path / "b"
+    for one, other, name in ((a, b, "A"), (b, a, "B")):
+        found = diff(one, other, "--ops", "ALLGATHER")
+        assert (found["times"], found["no_times"]) == (None, f"{name} has none of these calls in its steps")
+        assert found["verdict"].startswith(f"Times are not compared: {name} has none of these calls in its steps. ")
+    assert diff(a, b, "--ops", "ALLREDUCE")["no_times"] is None
+
+
+def test_pauses_in_every_second_step_are_counted_though_chance_may_be_much(tmp_path):
+    a, _ = habit(tmp_path / "a", steps=9, checkpoint_every=5, checkpoint_ns=40 * habits.MS)
+    b, took = habit(tmp_path / "b", steps=9, checkpoint_every=2, checkpoint_ns=200 * habits.MS)
+    paused = sum(ns > 200 * habits.MS for ns in took["0"])
+    assert (paused, len(took["0"])) == (4, 8)
+    verdict = diff(a, b)["verdict"]
+    assert verdict.startswith("Whether the step changed can't be told: it takes ")
+    assert ", and 4 of 8 steps of B take longer than any of A's, up to 22" in verdict
+    assert ", and 4 of 8 steps of A take longer than any of B's, up to 22" in diff(b, a)["verdict"]
+    # The two in the middle are a step with a pause and one without.
+    in_order = sorted(sum(ns) / 2 for ns in zip(*took.values(), strict=True))
+    (median_ms,) = re.findall(r"The median step takes [\d.]+ ms and ([\d.]+) ms", verdict)
+    assert float(median_ms) * habits.MS == pytest.approx(sum(in_order[3:5]) / 2, rel=0.02)
+    assert f"\nNext: tprof report {b} " in tprof("diff", a, b).stdout
+    assert "\nNext: " not in tprof("diff", b, a).stdout

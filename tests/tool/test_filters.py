@@ -2,10 +2,13 @@
 
 import collections
 import csv
+import re
 
 import pytest
-from lib.filtered import KIB, LAYERS, STEPS, chosen, leave_step_lines, line_of_error, sums, training, write
-from lib.build import GOLDEN
+from lib.filtered import (
+    KIB, LAYERS, STEPS, add_copies_within, chosen, leave_step_lines, line_of_error, sums, training, write,
+)  # fmt: skip
+from lib.build import GOLDEN, REPO
 from lib.rankfile import parsed
 from lib.tool import generate, summary_of, told, tprof
 
@@ -340,11 +343,40 @@ def test_unknown_communicators_are_refused_with_those_that_are_there(made):
     assert all(loop.job.id(comm) in line for comm in range(3))
 
 
-@pytest.mark.parametrize("by", ["range", "layer", "rank"])
-def test_tables_that_can_not_be_filtered_are_refused(made, by):
+TABLES = ("op", "comm", "dtype", "size", "phase", "range", "site", "step", "layer", "rank", "wait")
+
+
+@pytest.mark.parametrize("by", TABLES)
+def test_tables_that_can_not_be_filtered_are_refused_and_the_page_names_them(made, by):
     _, _, folder = made
-    line = line_of_error("summary", folder, "--by", by, "--ops", "ALLGATHER")
-    assert line == f"--ops: not with --by {by}, which is of the whole job"
+    page = (REPO / "analysis/README.md").read_text()
+    (columns,) = re.findall(r"^\| `summary` \|(.*)\|(.*)\|(.*)\|$", page, re.M)
+    for option, value, excepted in zip(("ranks", "steps", "ops"), ("0-1", "3", "ALLGATHER"), columns, strict=True):
+        arguments = ("summary", folder, "--by", by, f"--{option}", value)
+        if f"`{by}`" in excepted.replace("--by ", ""):
+            assert line_of_error(*arguments) == f"--{option}: not with --by {by}, which is of the whole job"
+        else:
+            assert tprof(*arguments).returncode == 0
+
+
+def test_copies_without_lines_are_in_the_phase_that_their_thread_tells(tmp_path):
+    """Copies within a device: the ledger alone has them, by kind of thread."""
+    _, _, folder = write(tmp_path / "job")
+    for file in folder.glob("rank-*.json"):
+        add_copies_within(file, autograd=(5, 500), other=(3, 30))
+    whole = summary_of(folder, "--by", "phase")
+    assert whole["phases"]["backward"]["D2D"]["calls"] == 4 * 5
+    assert whole["phases"]["rest"]["D2D"]["calls"] == 4 * 3
+    note = "12 calls without a line are taken for phase other, as nothing tells their phase (12 D2D)"
+    both = ("other,backward", (32, 2120))
+    for phase, left in (("backward", (20, 2000)), ("other", (12, 120)), ("forward", None), both):
+        report = summary_of(folder, "--phase", phase)
+        assert buckets_of(report).get("D2D") == left
+        assert report["only"]["notes"] == [note]
+    # Where a step is asked for, nothing tells.
+    report = summary_of(folder, "--phase", "backward", "--steps", "2-3")
+    assert "D2D" not in buckets_of(report)
+    assert report["only"]["notes"] == ["32 calls without a line are left out, as nothing tells their step (32 D2D)"]
 
 
 @pytest.mark.parametrize("command", ["check", "budget"])

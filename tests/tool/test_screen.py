@@ -1,9 +1,11 @@
 """The first screen of `tprof summary`: what it says first, and how it looks on a terminal and in a pipe."""
 
 import fcntl
+import json
 import os
 import pty
 import re
+import shlex
 import shutil
 import struct
 import subprocess
@@ -13,8 +15,9 @@ import pytest
 from generator import causes, rank_files
 from lib import handmade
 from lib.build import GOLDEN, TPROF
+from lib.loops import Loop
 from lib.rankfile import named, parsed
-from lib.tool import generate, tprof
+from lib.tool import generate, told, tprof
 
 COLOURS = re.compile(r"\x1b\[[\d;]*m")
 
@@ -163,6 +166,96 @@ def test_what_has_no_room_is_there_with_verbose(job):
     for title in ("host time", "mean host", "algbw GB/s", "settings", "command"):
         assert title in whole and title not in brief
     assert "elements" in brief
+
+
+def test_call_sites_with_long_names_are_not_wider_than_the_terminal(tmp_path):
+    loop = Loop([[0, 1]])
+    for _ in range(8):
+        loop.micro_batch()
+        loop.reduce(400_000)
+    for file in loop.job.write(tmp_path / "job").glob("rank-*.json"):
+        frames = [
+            {"function": f"{word}_the_gradients_of_all_buckets", "file": f"/home/distributed_{word}.py", "line": 7}
+            for word in ("reduce", "train")
+        ]
+        site = {"name": "tprof_site", "ph": "M", "pid": 0, "tid": 0, "args": {"site": 1, "frames": frames}}
+        lines = file.read_text().split("\n")
+        place = next(i for i, line in enumerate(lines) if '"ph":"X"' in line)
+        lines[place:] = [re.sub(r'("ph":"X",.*?"args":\{)', r'\1"site":1,', line) for line in lines[place:]]
+        lines.insert(place, json.dumps(site, separators=(",", ":")) + ",")
+        file.write_text("\n".join(lines))
+    shown = COLOURS.sub("", on_terminal("summary", tmp_path / "job", "--by", "site", columns=80))
+    assert "distributed_reduce.py:7" in shown and "_buckets" in shown
+    assert [line for line in shown.split("Next:")[0].splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["summary", "--verbose"], ["summary", "--verbose", "--per-rank"], ["summary", "--by", "wait"],
+     ["summary", "--by", "rank"], ["summary", "--by", "op"], ["summary", "--by", "range"], ["replay"], ["replay", "--mpi"], ["diff", "JOB"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_nothing_is_wider_than_the_terminal(job, options):
+    command, *rest = [str(job) if word == "JOB" else word for word in options]
+    shown = COLOURS.sub("", on_terminal(command, job, *rest, columns=80))
+    over = [line for line in shown.split("Next:")[0].splitlines() if len(line) > 80 and str(job) not in line]
+    assert over == [] and len(shown.splitlines()) > 3
+
+
+def test_coverage_is_not_wider_than_the_terminal():
+    shown = on_terminal("coverage", columns=80)
+    assert [line for line in shown.splitlines() if len(line) > 80] == []
+    assert "elements: bytes / element size" in shown
+    assert "elements: " not in on_terminal("coverage", columns=120)
+
+
+def test_replay_on_a_terminal_is_the_same_script(job):
+    def commands(text):
+        return [shlex.split(line, comments=True) for line in text.replace("\\\n", "").splitlines() if line]
+
+    narrow = commands(COLOURS.sub("", on_terminal("replay", job, "--mpi", columns=60)))
+    assert [c for c in narrow if c] == [c for c in commands(tprof("replay", job, "--mpi").stdout) if c] != []
+
+
+def test_verbose_names_the_columns_for_which_there_is_no_room(job):
+    narrow = COLOURS.sub("", on_terminal("summary", job, "--verbose", columns=80))
+    wide = COLOURS.sub("", on_terminal("summary", job, "--verbose", columns=240))
+    assert re.search(r"no room for [^:]*mean host", " ".join(narrow.split())) and "no room for" not in wide
+    assert re.search(r"^ .* mean host", wide, re.M)
+
+
+def test_a_legend_explains_columns_that_are_shown(job):
+    narrow = COLOURS.sub("", on_terminal("summary", job, "--by", "wait", columns=80))
+    wide = COLOURS.sub("", on_terminal("summary", job, "--by", "wait", columns=200))
+    for column, meaning in (("wait/step", "/step: "), ("busbw GB/s", "busbw is "), ("known", "Known: ")):
+        title = re.compile(rf"^  bucket .*\b{re.escape(column)}", re.M)
+        assert (title.search(wide) is None, meaning not in wide) == (False, False)
+        section = narrow[narrow.index("Waiting for other ranks") :]
+        assert (title.search(section) is None) == (meaning not in section)
+    assert "/step: " not in narrow
+
+
+@pytest.mark.parametrize(("known", "share"), [(4, False), (5, True)])
+def test_a_share_of_exposed_time_that_says_nothing_of_most_calls_is_not_shown(known, share, tmp_path):
+    """Reductions that took 10 us where it is known, half of them exposed, and copies of which it is not."""
+    loop = Loop([[0]])
+    loop.micro_batch(copies=10)
+    for _ in range(9):
+        loop.reduce(100)
+    (file,) = loop.job.write(tmp_path / "job").glob("rank-*.json")
+    times = f'"device_ns":18000,"device_timed":9,"exposure_known":{known},"exposure_known_ns":10000,"exposed_ns":5000'
+    row = re.compile(r'("bucket":"ALLREDUCE",[^}]*)"device_ns":0,"device_timed":0')
+    file.write_text(row.sub(rf"\1{times}", file.read_text()))
+    text = tprof("summary", tmp_path / "job").stdout
+    ends = {line.split()[0]: line.split("  ")[-1].strip() for line in text.splitlines() if line.startswith("  ")}
+    assert (ends["ALLREDUCE"], ends["ALL"]) == ("5.00 us (50.0%)" if share else "-", "5.00 us (50.0%)")
+    first = "50.0% exposed" if share else "50.0% of 4 of 9 timed calls exposed, of the others it is not known"
+    assert first in text.split("\n\n")[0]
+    reduced = told("summary", tmp_path / "job")[1]["buckets"]["ALLREDUCE"]
+    assert (reduced["exposure_known"], reduced["exposed_ns"]) == (known, 5000)
+    live = [line.split() for line in tprof("top", tmp_path / "job", "--once").stdout.splitlines()]
+    assert [line[-1] for line in live if line[:1] == ["ALLREDUCE"]] == ["50.0%" if share else "-"]
+    assert ["exposed:", "known", "of", str(known), "of", "9", "timed", "calls"] in live
 
 
 def test_a_wider_terminal_shows_more_columns(job):

@@ -277,3 +277,21 @@ def test_a_rank_whose_lines_were_dropped_is_named(tmp_path):
     report = found(loop.job.write(tmp_path / "job"))
     assert starts(report)[:4] == loop.steps[:4]
     assert any("rank 1" in note and "line" in note for note in report["steps_unknown"])
+
+
+@pytest.mark.parametrize(
+    ("kinds", "rest"), [(6, ""), (7, ", and 1 other difference"), (8, ", and 2 other differences")]
+)
+def test_differences_of_an_odd_step_beyond_the_first_six_are_counted(kinds, rest, tmp_path):
+    loop = loops.Loop([[0, 1]])
+    for step in range(1, 13):
+        loop.step()
+        loop.micro_batch()
+        with loop.backward():
+            loop.reduce(400_000)
+        for n in range(kinds if step == 7 else 0):
+            loop.copy("cudaMemcpy", 64 << n)
+    text = tprof("summary", loop.job.write(tmp_path / "job"), "--by", "step").stdout
+    (odd,) = [line for line in text.splitlines() if line.endswith(" than in most")]
+    assert odd.startswith("  step 7: 2 more D2H of 64 B, ")
+    assert odd.endswith(f"2 more D2H of 2.00 KiB{rest} than in most")

@@ -58,14 +58,29 @@ TEST_CASE("a Slurm batch script and the shell of salloc are no parallel tasks, a
 
 TEST_CASE("runs never share a folder, tasks of one launch do") {
   const Folder folder;
-  const auto a = launch::make_run_folder(folder.path(), "/usr/bin/python3", {});
-  const auto b = launch::make_run_folder(folder.path(), "/usr/bin/python3", {});
+  const auto a = launch::make_run_folder(folder.path(), {"/usr/bin/python3"}, {});
+  const auto b = launch::make_run_folder(folder.path(), {"/usr/bin/python3"}, {});
   CHECK(a != b);
   CHECK(a.filename().string().starts_with("python3-"));
   const launch::Launch task{"5.2", 1};
-  CHECK(launch::make_run_folder(folder.path(), "train me.sh", task) ==
-        launch::make_run_folder(folder.path(), "train me.sh", task));
+  CHECK(launch::make_run_folder(folder.path(), {"train me.sh"}, task) ==
+        launch::make_run_folder(folder.path(), {"train me.sh"}, task));
   CHECK(std::filesystem::exists(folder.path() / "train_me.sh-5.2"));
+}
+
+TEST_CASE("a run has the name of the script that Python or a launcher runs") {
+  using launch::name_of_run;
+  CHECK(name_of_run({"/usr/bin/python3.11", "-u", "src/gpt.py", "--data", "x.py"}) == "gpt");
+  CHECK(name_of_run({"python", "-m", "torch.distributed.run", "--nproc-per-node=2", "gpt.py"}) ==
+        "gpt");
+  CHECK(name_of_run({"torchrun", "--standalone", "train/fsdp.py"}) == "fsdp");
+  CHECK(name_of_run({"accelerate", "launch", "--config_file", "a.yaml", "tune.py"}) == "tune");
+  CHECK(name_of_run({"deepspeed", "pre.train.py"}) == "pre.train");
+  CHECK(name_of_run({"mpirun", "-np", "8", "python", "gpt.py"}) == "gpt");
+  CHECK(name_of_run({"./gpt.py", "--fast"}) == "gpt");
+  // There no word is known to be a script that runs.
+  CHECK(name_of_run({"python3", "-m", "trainer"}) == "python3");
+  CHECK(name_of_run({"bin/trainer", "--config", "small.py"}) == "trainer");
 }
 
 TEST_CASE("paths are shown as they can be typed") {

@@ -147,3 +147,13 @@ TEST_CASE("a change from nothing has no share, and is said in numbers") {
   CHECK(said({.calls = 2}, {.calls = 3}) == "+50.0% calls");
   CHECK(said({.calls = 2}, {.calls = 0}) == "-100.0% calls");
 }
+
+TEST_CASE("a rate has the unit in which its digits show") {
+  CHECK(tprof::report::rate_of(312.5) == "312.50 GB/s");
+  CHECK(tprof::report::rate_of(0.32) == "0.32 GB/s");
+  CHECK(tprof::report::rate_of(0.0843) == "84.3 MB/s");
+  CHECK(tprof::report::rate_of(0.00158) == "1.58 MB/s");
+  CHECK(tprof::report::rate_of(0.000163) == "0.163 MB/s");
+  CHECK(tprof::report::rate_of(0.0000042) == "4.20 kB/s");
+  CHECK(tprof::report::rate_of(0) == "0.00 GB/s");
+}

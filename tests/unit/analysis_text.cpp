@@ -64,8 +64,16 @@ TEST_CASE("a table on a narrow terminal leaves columns out, then breaks its text
   Table one({{"what", Table::Align::left}});
   one.row({std::string(30, 'x')});
   CHECK(one.str(20, {}, true) ==
-        "  what\n  " + std::string(24, 'x') + "\n  " + std::string(6, 'x') + "\n");
+        "  what\n  " + std::string(20, 'x') + "\n  " + std::string(10, 'x') + "\n");
   CHECK(one.str(20) == "  what\n  " + std::string(30, 'x') + "\n");
+  // Where that is not enough, figures break between them, and none from its unit.
+  Table figures({{"what", Table::Align::left}, {"A", Table::Align::right}});
+  figures.row({"ncclReduceScatter >= 128 MiB", "40 calls, 1.33 KiB"});
+  CHECK(figures.str(36, {}, true) ==
+        "  what                             A\n"
+        "  ncclReduceScatter >=     40 calls,\n"
+        "  128 MiB                   1.33 KiB\n");
+  CHECK(figures.shown(10, {1}) == std::vector<std::size_t>{0});
 }
 
 TEST_CASE("a figure stays with its unit where a line ends", "[text]") {
