@@ -11,8 +11,7 @@ namespace tprof::cli {
 std::vector<CommandRow> live_rows(Options& o, const Option& run_id, const Option& attempt,
                                   const Option& stands_for) {
   const Option folder = {
-      "DIR", &o.folder,
-      "folder of a job's rank files (default: the newest run in ./tprof-traces)"};
+      "DIR", &o.folder, "folder of a job's rank files (default: the newest run in ./tprof-traces)"};
   const auto positive_seconds = [](CLI::Option* option) {
     take(option, {0.01, 1e6, "2", kSeconds});
   };
