@@ -1,5 +1,5 @@
-// Ranks that take longer than the others for their own part of a step, always or in some steps, and
-// whether it is the device, the input or the host.
+// SlowRanks that take longer than the others for their own part of a step, always or in some steps,
+// and whether it is the device, the input or the host.
 //
 // While ranks wait for one, that one waits for nobody. So the slowest rank is the one with most
 // time of its own (Times::own), and one that is late only because it waited elsewhere has no more
@@ -17,7 +17,7 @@
 #include "diagnose/who.h"
 #include "why/causes.h"
 #include "why/numbers.h"
-#include "why/own_times.h"
+#include "why/slow_ranks.h"
 #include "why/step_copies.h"
 
 namespace tprof::why {
@@ -34,23 +34,8 @@ constexpr double kShownPercent = 0.1;  // the last digit that is printed
 
 // The ranks of real clusters differ by so much without anybody's fault.
 constexpr double kUsualShare = 0.02;
-constexpr double kTimesUsual = 6;         // of the spread among ranks, or among steps
-constexpr double kSomeStepsShare = 0.03;  // of a step, where it is only some steps
-// The usual is what three quarters of the ranks take at least: those of one host of two may be
-// slow, which are half of them.
-constexpr double kUsual = 0.25;
 
 constexpr std::size_t kMostAtTimes = 2;
-
-using Places = std::vector<std::size_t>;
-
-struct Ranks {
-  Places slow;         // indices, ascending
-  Part part{};         // in which they are
-  Places steps{};      // in which they are, by place; empty: in all
-  Places mended{};     // ranks that are slower, and told already
-  bool stage = false;  // they are one stage of a pipeline
-};
 
 constexpr Kind kind_of(Part part) {
   return part == Part::compute ? Kind::slow_gpu
@@ -77,58 +62,6 @@ Places always_slow(const Evidence& e, const Grid& part) {
   return slow;
 }
 
-// Leaves out the steps in which a rank held the others up by far less than in those that make up
-// most of it: they differ as steps do anyway. If but one is left, it is by chance what it is, and
-// the others are looked at without it.
-void leave_out_lesser(const Grid& beyond, std::size_t rank, Places& steps) {
-  constexpr double kLesser = 1.0 / 3;
-  while (steps.size() > 1) {
-    double sum = 0;
-    double squares = 0;
-    for (const std::size_t i : steps) {
-      const double ns = beyond.at(rank, i);
-      sum += ns;
-      squares += ns * ns;
-    }
-    const auto lesser = [&](std::size_t i) { return beyond.at(rank, i) < kLesser * squares / sum; };
-    const auto others = std::ranges::stable_partition(steps, lesser);
-    if (others.size() > 1) {
-      steps.erase(steps.begin(), others.begin());
-      return;
-    }
-    steps.erase(others.begin(), steps.end());
-  }
-}
-
-// For each rank the steps in which it held the others up, where these are not nearly all.
-std::vector<Ranks> slow_at_times(const Evidence& e, const Grid& own) {
-  const Grid all = beyond(own, kUsual);
-  std::vector<double> widths;
-  for (std::size_t r = 0; r < all.ranks(); ++r) {
-    const std::vector<double> of_rank = all.of_rank(r);
-    widths.push_back((quantile(of_rank, 0.84) - quantile(of_rank, 0.16)) / 2);
-  }
-  const double least = std::max(kSomeStepsShare * e.step_ns, kTimesUsual * median(widths));
-  std::map<std::size_t, Places> of_ranks;
-  for (std::size_t i = 0; i < all.steps(); ++i) {
-    Places slow;
-    for (std::size_t r = 0; r < all.ranks(); ++r) {
-      if (all.at(r, i) > least) slow.push_back(r);
-    }
-    // Where many are, it is no rank's own trouble: their work differs.
-    if (slow.size() * 8 > all.ranks() && slow.size() > 1) continue;
-    for (const std::size_t r : slow) of_ranks[r].push_back(i);
-  }
-  std::vector<Ranks> found;
-  for (auto& [rank, steps] : of_ranks) {
-    leave_out_lesser(all, rank, steps);
-    // Once is chance; long_steps tells it.
-    if (steps.size() < 2 || steps.size() * 3 > e.steps.size() * 2) continue;
-    found.push_back({.slow = {rank}, .steps = std::move(steps)});
-  }
-  return found;
-}
-
 // "7,15,23-25,…": the first of them.
 std::string which_of(const Evidence& e, const Places& steps) {
   constexpr std::ptrdiff_t kMost = 5;
@@ -146,7 +79,7 @@ struct Saving {
   double ns = 0;
   double doubt = 0;
 };
-Saving saving_of(const Evidence& e, const Ranks& ranks, const Grid& part, Grid& own) {
+Saving saving_of(const Evidence& e, const SlowRanks& ranks, const Grid& part, Grid& own) {
   const Places steps = ranks.steps.empty() ? every_step(e) : ranks.steps;
   const auto longest_of_these = [&](std::size_t i) {
     float most = 0;
@@ -175,27 +108,8 @@ Saving saving_of(const Evidence& e, const Ranks& ranks, const Grid& part, Grid& 
   return {(least + most) / 2, (most - least) / 2 + saving.doubt};
 }
 
-// Tells in which part most of the time lies that a rank takes beyond the others in some steps.
-// Nullopt: in none.
-std::optional<Part> part_of(const Ranks& ranks, const Grid& own, const std::vector<Grid>& parts) {
-  const auto beyond_others = [&](const Grid& of) {
-    double sum = 0;
-    for (const std::size_t i : ranks.steps) {
-      std::vector<double> others = of.of_step(i);
-      others.erase(others.begin() + static_cast<std::ptrdiff_t>(ranks.slow[0]));
-      sum += of.at(ranks.slow[0], i) - median(std::move(others));
-    }
-    return sum;
-  };
-  const double all = beyond_others(own);
-  for (const Part part : kPartsOfOwn) {
-    if (beyond_others(parts[static_cast<std::size_t>(part)]) * 2 > all) return part;
-  }
-  return std::nullopt;
-}
-
 // The host whose ranks these are, all of them and nobody else; empty if there is none, or but one.
-std::string host_of(const Evidence& e, const Ranks& ranks) {
+std::string host_of(const Evidence& e, const SlowRanks& ranks) {
   const auto name = [&](std::size_t r) { return std::string(e.times.ranks[r]->header.host); };
   const std::string host = name(ranks.slow[0]);
   for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
@@ -248,7 +162,7 @@ void tell_exchanged(const Evidence& e, const Places& slow, diagnose::Finding& f)
        {{"one", slow.size() == 1}, {"times", fmt::format("{:.1f}", least / usual)}}});
 }
 
-void tell(const Evidence& e, const Ranks& ranks, const Saving& saving, Findings& found) {
+void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findings& found) {
   const bool few = ranks.steps.size() == 2;  // too few for a doubt
   const double least_share = ranks.steps.empty() ? kLeastShare : kUsualShare;
   if (saving.ns < least_share * e.step_ns || (!few && saving.ns <= saving.doubt)) return;
@@ -301,10 +215,10 @@ void tell(const Evidence& e, const Ranks& ranks, const Saving& saving, Findings&
   if (!ranks.steps.empty()) f.steps = {step(ranks.steps.front()), step(ranks.steps.back())};
 }
 
-// Ranks that are slow in the same part are one group. But whole stages of a pipeline are one of
+// SlowRanks that are slow in the same part are one group. But whole stages of a pipeline are one of
 // their own: stages may have more to do than others, or less.
-std::vector<Ranks> groups_of(const Evidence& e, Places slow, Part part) {
-  std::vector<Ranks> groups;
+std::vector<SlowRanks> groups_of(const Evidence& e, Places slow, Part part) {
+  std::vector<SlowRanks> groups;
   if (slow.empty()) return groups;
   std::set<std::size_t> whole;
   bool one = false;
@@ -323,25 +237,25 @@ std::vector<Ranks> groups_of(const Evidence& e, Places slow, Part part) {
 
 // A rank that is late also has to call what others called while they waited for it: a small part
 // beside a large one is no cause of its own.
-void leave_out_minor(const std::vector<Grid>& parts, std::vector<Ranks>& groups) {
+void leave_out_minor(const std::vector<Grid>& parts, std::vector<SlowRanks>& groups) {
   std::map<std::size_t, double> most;
   const auto longer = [&](Part part, std::size_t rank) {
     return median(beyond(parts[static_cast<std::size_t>(part)], kUsual).of_rank(rank));
   };
-  for (const Ranks& g : groups) {
+  for (const SlowRanks& g : groups) {
     for (const std::size_t r : g.slow) most[r] = std::max(most[r], longer(g.part, r));
   }
-  for (Ranks& g : groups) {
+  for (SlowRanks& g : groups) {
     std::erase_if(g.slow, [&](std::size_t r) { return longer(g.part, r) < most[r] / 4; });
   }
-  std::erase_if(groups, [](const Ranks& g) { return g.slow.empty(); });
+  std::erase_if(groups, [](const SlowRanks& g) { return g.slow.empty(); });
 }
 
 // The slowest first; the others are worth what they delay once these are mended.
-void tell_always_slow(const Evidence& e, const std::vector<Grid>& parts, std::vector<Ranks> groups,
-                      Grid& own, Findings& found) {
+void tell_always_slow(const Evidence& e, const std::vector<Grid>& parts,
+                      std::vector<SlowRanks> groups, Grid& own, Findings& found) {
   const auto steps = static_cast<double>(e.steps.size());
-  const auto slowest = [&](const Ranks& ranks) {
+  const auto slowest = [&](const SlowRanks& ranks) {
     const Grid& part = parts[static_cast<std::size_t>(ranks.part)];
     double most = 0;
     double most_of_part = 0;
@@ -356,7 +270,7 @@ void tell_always_slow(const Evidence& e, const std::vector<Grid>& parts, std::ve
   std::ranges::sort(order, std::ranges::greater());
   Places told;
   for (const auto& [_, g] : order) {
-    Ranks& group = groups[g];
+    SlowRanks& group = groups[g];
     group.mended = told;
     // A pipeline does not tell what a stage delays once another one is mended.
     const bool first = told.empty();
@@ -376,9 +290,9 @@ void slow_ranks(const Evidence& e, Findings& found) {
   Grid own = own_times(e);
   std::vector<Grid> parts;
   for (const Part part : kPartsOfOwn) parts.push_back(part_of_own(e, part));
-  std::vector<Ranks> at_times = slow_at_times(e, own);
+  std::vector<SlowRanks> at_times = slow_at_times(e, own);
   std::set<std::size_t> always;
-  std::vector<Ranks> groups;
+  std::vector<SlowRanks> groups;
   for (const Part part : kPartsOfOwn) {
     Places slow = always_slow(e, parts[static_cast<std::size_t>(part)]);
     always.insert(slow.begin(), slow.end());
@@ -386,10 +300,10 @@ void slow_ranks(const Evidence& e, Findings& found) {
   }
   leave_out_minor(parts, groups);
   tell_always_slow(e, parts, std::move(groups), own, found);
-  std::erase_if(at_times, [&](const Ranks& r) { return always.contains(r.slow[0]); });
+  std::erase_if(at_times, [&](const SlowRanks& r) { return always.contains(r.slow[0]); });
   // Where ranks take turns, none of them is to blame (uneven.cpp).
   if (at_times.size() > kMostAtTimes) return;
-  for (Ranks& r : at_times) {
+  for (SlowRanks& r : at_times) {
     const auto part = part_of(r, own, parts);
     if (!part) continue;
     r.part = *part;

@@ -1,6 +1,7 @@
 #include "why/why.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "stats/roles.h"
 #include "why/causes.h"

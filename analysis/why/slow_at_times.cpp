@@ -1,0 +1,85 @@
+// Finds ranks that hold the others up in some of their steps.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "why/numbers.h"
+#include "why/slow_ranks.h"
+
+namespace tprof::why {
+namespace {
+
+constexpr double kSomeStepsShare = 0.03;  // of a step, where it is only some steps
+
+// Leaves out the steps in which a rank held the others up by far less than in those that make up
+// most of it: they differ as steps do anyway. If but one is left, it is by chance what it is, and
+// the others are looked at without it.
+void leave_out_lesser(const Grid& beyond, std::size_t rank, Places& steps) {
+  constexpr double kLesser = 1.0 / 3;
+  while (steps.size() > 1) {
+    double sum = 0;
+    double squares = 0;
+    for (const std::size_t i : steps) {
+      const double ns = beyond.at(rank, i);
+      sum += ns;
+      squares += ns * ns;
+    }
+    const auto lesser = [&](std::size_t i) { return beyond.at(rank, i) < kLesser * squares / sum; };
+    const auto others = std::stable_partition(steps.begin(), steps.end(), lesser);
+    if (steps.end() - others > 1) {
+      steps.erase(steps.begin(), others);
+      return;
+    }
+    steps.erase(others, steps.end());
+  }
+}
+
+}  // namespace
+
+std::vector<SlowRanks> slow_at_times(const Evidence& e, const Grid& own) {
+  const Grid all = beyond(own, kUsual);
+  std::vector<double> widths;
+  for (std::size_t r = 0; r < all.ranks(); ++r) {
+    const std::vector<double> of_rank = all.of_rank(r);
+    widths.push_back((quantile(of_rank, 0.84) - quantile(of_rank, 0.16)) / 2);
+  }
+  const double least = std::max(kSomeStepsShare * e.step_ns, kTimesUsual * median(widths));
+  std::map<std::size_t, Places> of_ranks;
+  for (std::size_t i = 0; i < all.steps(); ++i) {
+    Places slow;
+    for (std::size_t r = 0; r < all.ranks(); ++r) {
+      if (all.at(r, i) > least) slow.push_back(r);
+    }
+    // Where many are, it is no rank's own trouble: their work differs.
+    if (slow.size() * 8 > all.ranks() && slow.size() > 1) continue;
+    for (const std::size_t r : slow) of_ranks[r].push_back(i);
+  }
+  std::vector<SlowRanks> found;
+  for (auto& [rank, steps] : of_ranks) {
+    leave_out_lesser(all, rank, steps);
+    // Once is chance; long_steps tells it.
+    if (steps.size() < 2 || steps.size() * 3 > e.steps.size() * 2) continue;
+    found.push_back({.slow = {rank}, .steps = std::move(steps)});
+  }
+  return found;
+}
+
+std::optional<Part> part_of(const SlowRanks& ranks, const Grid& own,
+                            const std::vector<Grid>& parts) {
+  const auto beyond_others = [&](const Grid& of) {
+    double sum = 0;
+    for (const std::size_t i : ranks.steps) {
+      std::vector<double> others = of.of_step(i);
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(ranks.slow[0]));
+      sum += of.at(ranks.slow[0], i) - median(std::move(others));
+    }
+    return sum;
+  };
+  const double all = beyond_others(own);
+  for (const Part part : kPartsOfOwn) {
+    if (beyond_others(parts[static_cast<std::size_t>(part)]) * 2 > all) return part;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tprof::why

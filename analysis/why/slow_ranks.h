@@ -1,0 +1,36 @@
+// SlowRanks that take longer than the others for a part of their steps: slow_ranks.cpp tells of
+// them.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "why/own_times.h"
+
+namespace tprof::why {
+
+// The usual is what three quarters of the ranks take at least: those of one host of two may be
+// slow, which are half of them.
+inline constexpr double kUsual = 0.25;
+inline constexpr double kTimesUsual = 6;  // of the spread among ranks, or among steps
+
+using Places = std::vector<std::size_t>;
+
+struct SlowRanks {
+  Places slow;         // indices, ascending
+  Part part{};         // in which they are
+  Places steps{};      // in which they are, by place; empty: in all
+  Places mended{};     // ranks that are slower, and told already
+  bool stage = false;  // they are one stage of a pipeline
+};
+
+// For each rank the steps in which it held the others up, where these are not nearly all.
+std::vector<SlowRanks> slow_at_times(const Evidence& e, const Grid& own);
+
+// Tells in which part most of the time lies that a rank takes beyond the others in some steps.
+// Nullopt: in none.
+std::optional<Part> part_of(const SlowRanks& ranks, const Grid& own,
+                            const std::vector<Grid>& parts);
+
+}  // namespace tprof::why
