@@ -11,6 +11,7 @@
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/steps.h"
+#include "report/words.h"
 
 namespace tprof::page {
 namespace {

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "diagnose/names.h"
 #include "report/figures.h"
 #include "report/table.h"
 
