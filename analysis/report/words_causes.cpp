@@ -84,8 +84,8 @@ std::span<const Words> words_of_causes() {
        "look for full_tensor(), summon_full_params(), a full state_dict or all_gather in the loop: "
        "do it every N steps, or compute on the shards and reduce the result"},
       {Say::late_reductions,
-       "reductions begin only when all that a step computes before them has ended: if they are of "
-       "gradients, begun in the backward pass they would make it up to {share} shorter",
+       "reductions begin only when most of a step is computed: if they are of gradients, begun in "
+       "the backward pass they would make it up to {share} shorter",
        "DDP begins early if its buckets are smaller than all gradients (bucket_cap_mb), FSDP if "
        "layers are wrapped one by one, DeepSpeed with overlap_comm"},
       {Say::blocking_h2d,

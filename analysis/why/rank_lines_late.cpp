@@ -5,10 +5,10 @@
 namespace tprof::why {
 
 // Nothing tells a gradient from other tensors, so all of these must hold: hardly any of their time
-// is hidden; little is computed between them, as a division of each gradient, so tensor parallelism
-// and micro-batches that each reduce are left out; and less is computed behind them than before,
-// so results of a forward pass are. Calls that take next to nothing of the time (a norm, a loss)
-// may be anywhere.
+// is hidden; less is computed between them than before, as a division of each gradient, so tensor
+// parallelism and micro-batches that each reduce are left out; and less is computed behind them, so
+// results of a forward pass are. Calls that take next to nothing of the time (a norm, a loss) may
+// be anywhere.
 //
 // The backward pass is half of what was computed or more, and the last gradients have nothing left
 // that could hide them: a quarter, as of four buckets.
@@ -51,7 +51,7 @@ void RankLines::count_late_reductions(const Spans& hiding) {
     if (count == 0 || exposed * 10 < ns * 9) continue;
     const auto [begins, ends] = steps_[calls.front().step].on_device;
     const std::int64_t before = computing(begins, these.from_ns);
-    if (computing(these.from_ns, these.to_ns) * 4 > before) continue;
+    if (computing(these.from_ns, these.to_ns) * 4 > before * 3) continue;
     if (computing(these.to_ns, ends) * 2 > before) continue;
     LateReductions& late = facts_.late_reductions;
     ++late.steps;

@@ -16,6 +16,22 @@ device = start()
 layers = nn.ModuleList(nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(LAYERS)).to(device)
 
 
+class Reduced(torch.autograd.Function):
+    """Tensor parallelism reduces what each layer gives, and the gradient that it gives back."""
+
+    @staticmethod
+    def forward(ctx, x):
+        x = x.clone()
+        dist.all_reduce(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        gradient = gradient.clone()
+        dist.all_reduce(gradient)
+        return gradient
+
+
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -24,8 +40,8 @@ class Net(nn.Module):
     def forward(self, x):
         for layer in self.layers:
             x = torch.relu(layer(x))
-            if args.how == "activations":  # as tensor parallelism does
-                dist.all_reduce(x.detach())
+            if args.how == "activations":
+                x = Reduced.apply(x)
         return x
 
 
@@ -39,7 +55,8 @@ for _ in range(STEPS):
     model(x).sum().backward()
     if args.how == "by-hand":
         for parameter in model.parameters():
-            dist.all_reduce(parameter.grad, op=dist.ReduceOp.AVG)
+            dist.all_reduce(parameter.grad)
+            parameter.grad /= dist.get_world_size()
     optimizer.step()
     optimizer.zero_grad()
 torch.cuda.synchronize()
