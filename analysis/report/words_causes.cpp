@@ -120,8 +120,8 @@ std::span<const Words> words_of_causes() {
        "{sharded?MixedPrecision(param_dtype, reduce_dtype) in FSDP1, MixedPrecisionPolicy in FSDP2|"
        "bf16_compress_hook in DDP, or tensors in bfloat16 where the program sends its own}"},
       {Say::long_steps,
-       "{steps?step {which} of {of_steps:,} takes|{steps:,} of {of_steps:,} steps[, {which},] "
-       "take} far longer than the others{host? on the hosts|}, up to "
+       "{steps?step {which} takes far longer than the other {others:,}|{steps:,} of {of_steps:,} "
+       "steps[, {which},] take far longer than the others}{host? on the hosts|}, up to "
        "{longest} where the usual step takes {usual}[: that is {share} on each step]",
        "{host?the hosts may wait there for their devices, which they ran ahead of; "
        "TPROF_TIMING=events tells how long the devices take|}"},

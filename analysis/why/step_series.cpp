@@ -193,6 +193,7 @@ void long_steps(const Evidence& e, const Series& all, Findings& found) {
                     {"which", which_if_few(e, steps)},
                     {"steps", steps.size()},
                     {"of_steps", all.ns.size()},
+                    {"others", all.ns.size() - steps.size()},
                     {"period", ordinal(period)},
                     {"first", e.times.steps[e.steps[steps.front()]]},
                     {"longest", Ns{std::llround(longest)}},
