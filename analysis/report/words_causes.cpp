@@ -29,6 +29,9 @@ std::span<const Words> words_of_causes() {
       {Say::copies_out_each,
        "{one?it copies|they copy} {bytes} more from the device than the others, on the average of "
        "steps, as for a checkpoint"},
+      {Say::sends_more,
+       "in these steps {who} {one?moves|move} {bytes} more by NCCL: tprof summary --by step tells "
+       "with which calls"},
       {Say::copies_in_more,
        "in these steps {who} {one?copies|copy} {bytes} more to the device, as for an evaluation or "
        "a longer batch"},
@@ -116,19 +119,19 @@ std::span<const Words> words_of_causes() {
        "no_sync(), or set_requires_gradient_sync(False) in FSDP2, until the last micro-batch; it "
        "takes memory for the gradients"},
       {Say::wide_dtype,
-       "communication is in float32: in bfloat16 a step would be up to {share} shorter",
+       "{which} {one?is|are} in float32: in bfloat16 a step would be up to {share} shorter",
        "{sharded?MixedPrecision(param_dtype, reduce_dtype) in FSDP1, MixedPrecisionPolicy in FSDP2|"
        "bf16_compress_hook in DDP, or tensors in bfloat16 where the program sends its own}"},
       {Say::long_steps,
        "{steps?step {which} takes far longer than the other {others:,}|{steps:,} of {of_steps:,} "
        "steps[, {which},] take far longer than the others}{host? on the hosts|}, up to "
-       "{longest} where the usual step takes {usual}[: that is {share} on each step]",
+       "{longest} where the usual step takes {usual}[: {share} of the time of all steps]",
        "{host?the hosts may wait there for their devices, which they ran ahead of; "
        "TPROF_TIMING=events tells how long the devices take|}"},
       {Say::periodic_steps,
        "every {period} step, first step {first}, takes up to {longest} where the usual step takes "
-       "{usual}: that is "
-       "{share} on each step",
+       "{usual}: {share} "
+       "of the time of all steps",
        "usually that is a checkpoint, an evaluation or Python's garbage collector"},
       {Say::jumping_steps,
        "from step {step} on a step takes {after}, and {before} before that: {share} of the time",

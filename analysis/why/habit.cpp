@@ -14,11 +14,13 @@ using diagnose::Percent;
 double within_hosts_spare(const Evidence& e, double ns) {
   std::vector<double> of_ranks;
   for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-    std::vector<double> spare;
-    for (const std::size_t s : e.steps) spare.push_back(e.times.of(r)[s].spare);
-    of_ranks.push_back(median(std::move(spare)));
+    std::vector<double> gained;
+    for (const std::size_t s : e.steps) {
+      gained.push_back(std::min(ns, static_cast<double>(e.times.of(r)[s].spare)));
+    }
+    of_ranks.push_back(mean(gained));
   }
-  return std::min(ns, quantile(std::move(of_ranks), 0.05));
+  return quantile(std::move(of_ranks), 0.05);
 }
 
 void tell(const Evidence& e, Kind kind, double ns, diagnose::Values values, Findings& found) {

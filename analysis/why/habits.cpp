@@ -1,5 +1,7 @@
 // Habits of the program, alike on all ranks, and what a step would be shorter by without it: these
 // are choices, and may be wanted.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "why/causes.h"
@@ -114,18 +116,28 @@ void wide_dtype(const Evidence& e, Findings& found) {
   }
   double saved = 0;
   double sharded = 0;
+  std::array<double, kBucketCount> of_buckets{};
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     const auto bucket = static_cast<Bucket>(b);
     // How long a message waits for its receiver is not known.
     if (is_copy(bucket) || bucket == Bucket::P2P || wide[b] == 0) continue;
     // The time of a small message is latency, which stays.
     if (all[b] < kSmall * calls[b]) continue;
-    const double of_bucket =
+    of_buckets[b] =
         of_a_step(e, [&](const RankFacts& f) { return f.exposed[b].ns; }) * wide[b] / all[b] / 2;
-    saved += of_bucket;
-    if (bucket == Bucket::ALLGATHER || bucket == Bucket::RESHARDING) sharded += of_bucket;
+    saved += of_buckets[b];
+    if (bucket == Bucket::ALLGATHER || bucket == Bucket::RESHARDING) sharded += of_buckets[b];
   }
-  tell(e, Kind::wide_dtype, within_hosts_spare(e, saved), {{"sharded", sharded * 2 > saved}},
+  std::vector<std::string_view> which;
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    if (of_buckets[b] * 10 > saved) which.push_back(bucket_name(static_cast<Bucket>(b)));
+  }
+  // Sharded training scatters gradients; who only gathers does so by hand.
+  const bool shards = all[static_cast<std::size_t>(Bucket::RESHARDING)] != 0;
+  tell(e, Kind::wide_dtype, within_hosts_spare(e, saved),
+       {{"which", fmt::format("{}", fmt::join(which, " and "))},
+        {"one", which.size() == 1},
+        {"sharded", shards && sharded * 2 > saved}},
        found);
 }
 

@@ -50,7 +50,8 @@ Grid part_of_own(const Evidence& e, Part part) {
     if (part == Part::lead) return lead;
     // If it may have computed, but no rank computed for so long, its host came late. A slow
     // transfer is neither: slow_links.cpp.
-    return e.times.own(r, s) - computed - lead - (c.exposed - e.times.held_up(r, s));
+    const double host = e.times.own(r, s) - computed - (c.exposed - e.times.held_up(r, s));
+    return part == Part::host ? host : host - lead;
   });
 }
 

@@ -11,7 +11,9 @@
 namespace tprof::why {
 
 // Splits a rank's own time: in kernels, before the first of them, and in idle time behind it.
-enum class Part : std::uint8_t { compute, lead, rest };
+// `host` is both of these. Kernels of the step before may still run where a step begins, and make
+// idle time at its beginning the rest.
+enum class Part : std::uint8_t { compute, lead, rest, host };
 inline constexpr Part kPartsOfOwn[] = {Part::compute, Part::lead, Part::rest};
 
 // A figure of each rank and step.

@@ -46,10 +46,11 @@ void RankLines::call(const read::Event& e) {
   }
   if (takes_time(e)) called_.push_back(e.ts_ns);
   const bool to_device = e.bucket == Bucket::H2D;
-  if (to_device || e.bucket == Bucket::D2H) {
-    if (Step* step = step_at(e.ts_ns)) {
-      (to_device ? step->cell->to_device : step->cell->to_host) += static_cast<float>(e.bytes);
-    }
+  if (Step* step = step_at(e.ts_ns)) {
+    Cell& c = *step->cell;
+    if (to_device) c.to_device += static_cast<float>(e.bytes);
+    if (e.bucket == Bucket::D2H) c.to_host += static_cast<float>(e.bytes);
+    if (e.comm) c.sent += static_cast<float>(e.bytes);
   }
   if (blocks(e)) copies_.push_back({{e.ts_ns, e.ts_ns + e.dur_ns}, to_device, e.bytes});
 }

@@ -62,6 +62,20 @@ Places always_slow(const Evidence& e, const Grid& part) {
   return slow;
 }
 
+// Ranks whose host takes longer in each step, but is seen to before the first kernel in some steps
+// and behind it in others.
+Places slow_now_and_then_in_both(const Evidence& e, const std::vector<Grid>& parts) {
+  constexpr double kClear = 0.75;
+  const auto longer = [&](Part part, std::size_t r) {
+    return mean(beyond(parts[static_cast<std::size_t>(part)], kUsual).of_rank(r));
+  };
+  Places mixed = always_slow(e, parts[static_cast<std::size_t>(Part::host)]);
+  std::erase_if(mixed, [&](std::size_t r) {
+    return std::max(longer(Part::lead, r), longer(Part::rest, r)) > kClear * longer(Part::host, r);
+  });
+  return mixed;
+}
+
 // "7,15,23-25,…": the first of them.
 std::string which_of(const Evidence& e, const Places& steps) {
   constexpr std::ptrdiff_t kMost = 5;
@@ -210,7 +224,7 @@ void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
   } else if (!is_range) {
     tell_copies_of_ranks(e, ranks.slow, ranks.part, f);
   }
-  if (ranks.part == Part::rest && !e.times.marked && f.evidence.empty())
+  if (kind_of(ranks.part) == Kind::slow_cpu && !e.times.marked && f.evidence.empty())
     f.evidence.push_back({Say::marks_would_tell, {}});
   if (!ranks.steps.empty()) f.steps = {step(ranks.steps.front()), step(ranks.steps.back())};
 }
@@ -289,15 +303,23 @@ void slow_ranks(const Evidence& e, Findings& found) {
   if (e.times.ranks.size() < 2) return;
   Grid own = own_times(e);
   std::vector<Grid> parts;
-  for (const Part part : kPartsOfOwn) parts.push_back(part_of_own(e, part));
+  for (const Part part : {Part::compute, Part::lead, Part::rest, Part::host}) {
+    parts.push_back(part_of_own(e, part));
+  }
   std::vector<SlowRanks> at_times = slow_at_times(e, own);
   std::set<std::size_t> always;
   std::vector<SlowRanks> groups;
+  const Places mixed = slow_now_and_then_in_both(e, parts);
   for (const Part part : kPartsOfOwn) {
     Places slow = always_slow(e, parts[static_cast<std::size_t>(part)]);
+    if (part != Part::compute) {
+      std::erase_if(slow, [&](std::size_t r) { return std::ranges::binary_search(mixed, r); });
+    }
     always.insert(slow.begin(), slow.end());
     std::ranges::move(groups_of(e, std::move(slow), part), std::back_inserter(groups));
   }
+  always.insert(mixed.begin(), mixed.end());
+  std::ranges::move(groups_of(e, mixed, Part::host), std::back_inserter(groups));
   leave_out_minor(parts, groups);
   tell_always_slow(e, parts, std::move(groups), own, found);
   std::erase_if(at_times, [&](const SlowRanks& r) { return always.contains(r.slow[0]); });

@@ -17,7 +17,8 @@ namespace {
 
 constexpr double kMore = 1.3;          // times
 constexpr double kLeastOut = 1 << 20;  // bytes of a checkpoint; a loss and a few metrics are less
-constexpr double kLeastIn = 1 << 10;   // bytes of a batch
+constexpr double kLeastSent = 1 << 20;
+constexpr double kLeastIn = 1 << 10;  // bytes of a batch
 
 // The bytes that a rank copies in each of these steps.
 std::vector<double> of_steps(const Evidence& e, std::size_t rank, float Cell::*copied,
@@ -60,6 +61,7 @@ void tell_copies_of_steps(const Evidence& e, const std::vector<std::size_t>& ran
                            {"bytes", Bytes{static_cast<std::uint64_t>(std::llround(most))}}}});
   };
   look(Say::copies_out_more, &Cell::to_host, kLeastOut);
+  look(Say::sends_more, &Cell::sent, kLeastSent);
   look(Say::copies_in_more, &Cell::to_device, kLeastIn);
 }
 

@@ -9,8 +9,8 @@
 
 namespace tprof::why {
 
-// Adds to the finding what these ranks copy between host and device in these steps (places in
-// Evidence::steps), and not in the others: a checkpoint, an evaluation.
+// Adds to the finding what these ranks copy between host and device and communicate in these steps
+// (places in Evidence::steps), and not in the others: a checkpoint, an evaluation, a metric.
 void tell_copies_of_steps(const Evidence& e, const std::vector<std::size_t>& ranks,
                           const std::vector<std::size_t>& steps, diagnose::Finding& f);
 

@@ -37,6 +37,7 @@ struct Cell {
   float spare = 0;
   float to_device = 0;  // bytes of copies from the host that were called in the step
   float to_host = 0;    // bytes of copies to it
+  float sent = 0;       // bytes of calls of NCCL
 
   bool known() const { return length > 0; }
   float idle() const { return length - compute - unsure - exposed; }

@@ -38,7 +38,7 @@ WITHOUT = {
     "drifting_steps": {"leak_ns": 0, "leak_gpu": 0.0},
 }
 # Fields of a loop that a kind is about, where more than one thing is planted.
-FAULTS = {"slow_gpu": ("gpu",), "slow_input": ("loader", "logs"), "slow_cpu": ("cpu",), "slow_link": ("links",)}
+FAULTS = {"slow_gpu": ("gpu",), "slow_input": ("loader", "logs", "augment"), "slow_cpu": ("cpu",), "slow_link": ("links",)}
 BLAMING = ("slow_gpu", "slow_input", "slow_cpu", "slow_link")
 HAS_TO_BE_SAID = 0.03  # of a step
 MAY_BE_SAID = 0.02
@@ -259,6 +259,22 @@ JOBS = {
     ),
     "logs of rank 0": _job(Loop(**B, logs={0: 15 * MS}), "slow_cpu slow_input", [0], logs={}),
     "loader": _job(Loop(**B, loader={2: 20 * MS}), "slow_input", [2], loader={}),
+    **{
+        f"augmentation behind the copy of the batch, {how}": _job(
+            Loop(
+                **B, steps=20, layers=4, layer_ns=MS, params=params, item_every=items, kernels=20, jitter=0.05,
+                overlap=False, augment={2: 60 * MS},
+            ),
+            "slow_input slow_cpu", [2], settings=settings, augment={},
+        )
+        for how, params, items, settings in (
+            ("no marks", 6_000_000, 0, NO_MARKS),
+            ("no marks, long reductions", 100_000_000, 0, NO_MARKS),
+            ("no marks, item every 2nd", 100_000_000, 2, NO_MARKS),
+            ("item every 2nd", 100_000_000, 2, Settings(unsure=True)),
+            ("item each", 100_000_000, 1, Settings(unsure=True)),
+        )
+    },
     "loader of all ranks": _job(
         Loop(**B, loader=dict.fromkeys(range(8), 20 * MS)), "idle_devices", loader={}
     ),

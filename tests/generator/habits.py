@@ -77,6 +77,7 @@ class Loop:
     links: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its NIC's speed
     loader: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns more
     loader_every: int = 1  # steps
+    augment: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns behind the copy of the batch
     late: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns before its first step
     logs: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns behind its step
     pauses_ns: int = 0  # garbage collection, at random
@@ -157,6 +158,8 @@ class _Program:
         slow = loop.loader.get(rank, 0) if step % loop.loader_every == loop.loader_every - 1 else 0
         yield Host(loop.load_ns + slow + loop.leak_ns * step)
         yield Copy("H2D", round(loop.batch_bytes * loop.batch.get(rank, 1.0)), "compute")
+        if loop.augment.get(rank):
+            yield Host(loop.augment[rank])
         if loop.aside.get(rank):
             yield Kernel(loop.aside[rank], "aside")
         self.pause = loop.pauses_ns if of_step.random() < loop.pauses else 0
