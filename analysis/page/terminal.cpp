@@ -186,7 +186,7 @@ std::string late_lines(const Json& late) {
 
 // Libraries that may move data come last: every PyTorch loads some.
 std::string unseen_lines(std::vector<Unseen> all) {
-  if (all.empty()) return "Not seen: nothing that the files tell\n";
+  if (all.empty()) return "Not seen: nothing, as far as the files tell\n";
   std::stable_partition(all.begin(), all.end(),
                         [](const Unseen& u) { return !u.what.starts_with("may move data"); });
   std::string out = "Not seen\n";

@@ -23,9 +23,9 @@ std::span<const Words> words_of_causes() {
       {Say::copies_in_times,
        "{one?it copies|they copy} {times} times as many bytes to the device in a step as the "
        "others: look at how batches are shared out among the ranks"},
-      {Say::marks_would_tell,
-       "steps that the program marks (torch.cuda.nvtx.range_push(\"step 7\")) would tell the "
-       "loading of data from other work of the host"},
+      {Say::idle_at_end,
+       "{one?it stands|they stand} idle behind the last kernel of a step, before the next step "
+       "begins: there programs load data, write checkpoints and log"},
       {Say::copies_out_each,
        "{one?it copies|they copy} {bytes} more from the device than the others, on the average of "
        "steps, as for a checkpoint"},
@@ -38,13 +38,14 @@ std::span<const Words> words_of_causes() {
       {Say::copies_out_more,
        "in these steps {who} {one?copies|copy} {bytes} more from the device, as for a checkpoint"},
       {Say::slow_input,
-       "{who}[, all of host {host},]{stage?, one stage of the pipeline,|} {one?begins its|begin "
-       "their} "
-       "steps later than the others[ in {in_steps} of {of_steps} steps][, {which}][, every "
-       "{period}]: "
+       "the {one?device|devices} of {who}[, all of host {host},]{stage?, one stage of the "
+       "pipeline,|} "
+       "{one?begins|begin} to work later in a step than the others'[ in {in_steps} of {of_steps} "
+       "steps][, {which}][, every {period}]: "
        "[leaving {after} aside, ]without that a step would be [{share} shorter][ ({least} to "
        "{most})][{from} to {to} shorter]",
-       "look at what the program does between two steps there: usually it loads data"},
+       "look at what the program does before the first kernel of a step: usually it loads or "
+       "prepares data"},
       {Say::slow_cpu,
        "the {one?device|devices} of {who}[, all of host {host},]{stage?, one stage of the "
        "pipeline,|} "
@@ -91,6 +92,11 @@ std::span<const Words> words_of_causes() {
        "the backward pass they would make it up to {share} shorter",
        "DDP begins early if its buckets are smaller than all gradients (bucket_cap_mb), FSDP if "
        "layers are wrapped one by one, DeepSpeed with overlap_comm"},
+      {Say::exposed_gathers,
+       "all-gathers of {bytes} on average are exposed: without them a step would be {share} "
+       "shorter",
+       "if only a metric or a log needs them, make them every N steps, or reduce on each rank "
+       "first; TPROF_CALLSITE=python tells the lines that make them"},
       {Say::blocking_h2d,
        "{calls:,} {calls?copy|copies} to the device of {bytes} on average {calls?makes|make} the "
        "program wait in the middle of each step: without {calls?it|them} it would be {share} "
@@ -102,13 +108,14 @@ std::span<const Words> words_of_causes() {
        "shorter",
        ".item(), print and .cpu() of a tensor do so: do them once a step, or rarely"},
       {Say::idle_devices,
-       "the {one?device stands|devices of all ranks stand} idle for {share} of a step, as {one?its "
+       "the {one?device stands|devices of all ranks stand} idle for at least {share} of a step, as "
+       "{one?its "
        "host does|their hosts do} not bring {one?it|them} work in time",
        "{loads?there is none at the beginning of a step: look at the loading of data (more "
        "workers, "
-       "prefetching)|look for .item(), print and .cpu() in the loop, slow Python, an optimizer on "
-       "the "
-       "CPU; larger batches and CUDA graphs keep a device busy with fewer launches}"},
+       "prefetching)|look for {reads?.item(), print and .cpu() in the loop, |}slow Python, an "
+       "optimizer on the CPU; larger batches and CUDA graphs keep a device busy with fewer "
+       "launches}"},
       {Say::gathered_again, "all-gathers of the backward pass are exposed for {share} of a step",
        "where there is memory for it, SHARD_GRAD_OP in FSDP1, reshard_after_forward=False in FSDP2 "
        "and ZeRO-2 in DeepSpeed save them"},

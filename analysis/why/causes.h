@@ -13,6 +13,7 @@ namespace tprof::why {
   X(uneven_ranks)       \
   X(late_prefetch)      \
   X(gathers_behind)     \
+  X(exposed_gathers)    \
   X(late_reductions)    \
   X(blocking_copies) X(idle_devices) X(done_again) X(wide_dtype) X(step_series)
 

@@ -37,6 +37,16 @@ double told(const diagnose::Findings& found) {
   return ns;
 }
 
+// True if a rank reads something from its device in most steps.
+bool reads(const Evidence& e) {
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+    std::vector<double> bytes;
+    for (const std::size_t s : e.steps) bytes.push_back(e.times.of(r)[s].to_host);
+    if (median(std::move(bytes)) > 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void idle_devices(const Evidence& e, diagnose::Findings& found) {
@@ -57,7 +67,8 @@ void idle_devices(const Evidence& e, diagnose::Findings& found) {
                              {{"share", Percent{100 * ns / e.step_ns}},
                               {"saves", Ns{std::llround(ns)}},
                               {"one", e.times.ranks.size() == 1},
-                              {"loads", lead * 2 > idle}});
+                              {"loads", lead * 2 > idle},
+                              {"reads", reads(e)}});
   f.cost = cost_of(e, ns, ns / 4);
 }
 

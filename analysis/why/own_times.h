@@ -11,9 +11,9 @@
 namespace tprof::why {
 
 // Splits a rank's own time: in kernels, before the first of them, and in idle time behind it.
-// `host` is both of these. Kernels of the step before may still run where a step begins, and make
-// idle time at its beginning the rest.
-enum class Part : std::uint8_t { compute, lead, rest, host };
+// `host` is both of these, as kernels of the step before may still run where a step begins: then
+// idle time at its beginning is of the rest. `tail` is the rest's end, behind the last kernel.
+enum class Part : std::uint8_t { compute, lead, rest, host, tail };
 inline constexpr Part kPartsOfOwn[] = {Part::compute, Part::lead, Part::rest};
 
 // A figure of each rank and step.

@@ -196,6 +196,10 @@ void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
     const std::int64_t works =
         first == surely_not_alone.end() ? to : std::clamp(first->from_ns, from, to);
     cell.lead = static_cast<float>(works - from);
+    const auto behind = std::ranges::lower_bound(surely_not_alone, to, {}, &Span::from_ns);
+    if (behind != surely_not_alone.begin()) {
+      cell.tail = static_cast<float>(to - std::clamp(std::prev(behind)->to_ns, from, to));
+    }
   }
   find_inputs();
 }

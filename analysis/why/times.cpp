@@ -143,7 +143,6 @@ void want_times(collect::Passes& passes, const steps::Found& found, const LastCa
                 std::optional<Times>& to) {
   Times& times = to.emplace();
   times.why = why_not(passes.job(), found);
-  times.marked = found.how == steps::How::mark;
   if (found.how == steps::How::none) return;
   for (const auto& [rank, intervals] : found.ranks) times.ranks.push_back(rank);
   std::ranges::sort(times.ranks, {}, [](const read::Process* p) { return p->header.rank; });

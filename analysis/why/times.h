@@ -29,6 +29,7 @@ struct Cell {
   float wait = 0;     // of that, while another rank was missing in some call
   float missing = 0;  // while another rank was missing, whatever this one did
   float lead = 0;     // from the step's begin until the device did anything
+  float tail = 0;     // from when the device had done all of the step to its end
   // From the step's begin until it had received what it needs from the stage of a pipeline that is
   // before it; 0: it needs nothing.
   float received = 0;
@@ -103,7 +104,6 @@ struct RankFacts {
 struct Times {
   std::vector<const read::Process*> ranks{};
   std::vector<std::int64_t> steps{};         // their numbers
-  bool marked = false;                       // by the program; else found from what repeats
   std::vector<Cell> cells{};                 // by rank, then by step
   std::vector<RankFacts> facts{};            // by rank
   std::set<const read::Process*> in_pace{};  // where only lengths are known: these tell them

@@ -22,6 +22,7 @@ WITHOUT = {
     "uneven_ranks": {"even": True, "pauses_ns": 0},
     "late_prefetch": {"prefetch": True},
     "gathers_behind": {"norm_every": 0},
+    "exposed_gathers": {"metric": 0},
     "late_reductions": {"overlap": True, "bucket_bytes": 4_000_000},
     "idle_devices": {
         "loader": {}, "load_ns": 0, "python_ns": 0, "norm_python_ns": 0, "leak_ns": 0, "item_every": 0, "clip": False,
@@ -333,6 +334,17 @@ JOBS = {
             (", host-bound", {"kernels": 20, "layer_ns": 400_000, "python_ns": 20_000}, Settings(unsure=True)),
             (", lengths 40 %", {"uneven": 0.4, "steps": 20}, Settings(unsure=True)),
             (", evaluation", {"eval_every": 4, "steps": 20}, Settings(unsure=True)),
+        )
+    },
+    **{
+        f"a metric of all ranks in each step{what}": _job(
+            Loop(**B, metric=2_000_000).but(**fields), "exposed_gathers", settings=settings, metric=0
+        )
+        for what, fields, settings in (
+            ("", {}, Settings(unsure=True)),
+            (", no marks", {}, NO_MARKS),
+            (", reduced by hand", {"overlap": False}, NO_MARKS),
+            (", accumulation", {"micro_batches": 4}, Settings(unsure=True)),
         )
     },
     "all gradients in one bucket": _job(

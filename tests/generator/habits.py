@@ -60,6 +60,7 @@ class Loop:
     eval_every: int = 0
     norm_every: int = 0  # fsdp: steps between two norms of the whole weights, for which each tensor is gathered
     norm_python_ns: int = 0  # of the host before each of these
+    metric: int = 0  # elements that each rank gives to an all-gather behind its update
     zero1: bool = False  # ddp, tensor: gradients are scattered, and updated weights gathered
     sequence: bool = False  # tensor: activations are gathered and scattered (sequence parallelism)
     mark_within: bool = False  # each step is marked in the middle of its forward pass
@@ -177,6 +178,8 @@ class _Program:
                 yield Collective("ncclAllGather", "world", count, loop.dtype, "compute")
                 yield Kernel(10_000)
         yield from self.kernels(loop.layer_ns // 4)  # the optimizer
+        if loop.metric:
+            yield Collective("ncclAllGather", "world", loop.metric, "float32", "compute")
         if loop.zero1:
             comm = f"data {rank % loop.per_host}" if loop.shape == "tensor" else "world"
             for _ in range(loop.layers):
