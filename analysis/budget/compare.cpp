@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "budget/explain.h"
+#include "budget/say_small.h"
+#include "budget/small_calls.h"
 #include "text/text.h"
 
 namespace tprof::budget {
@@ -40,6 +43,7 @@ class Comparer {
 
   void add(const Group& group) {
     objects_ = objects_of(group.figures);
+    Figures small = small_of(group.figures);
     std::set<Key> matched;
     for (const Limit& limit : budget_.limits) {
       Row row{.ranks = group.ranks, .limit = limit};
@@ -51,21 +55,21 @@ class Comparer {
       row.limit.bytes = bytes_of(row.moved.calls, limit.calls, limit.bytes, limit.each);
       row.either = either_of(limit);
       row.within = limit.calls.holds(row.moved.calls) && row.limit.bytes.holds(row.moved.bytes);
+      if (!row.within) fill_up(row, small);
       put(std::move(row));
     }
     std::map<Bucket, Row> others;
-    std::map<Bucket, Moved> small;
     for (const auto& [key, moved] : group.figures) {
-      if (matched.contains(key)) continue;
-      if (is_small(key)) {
-        small[key.bucket] += moved;
-      } else if (key.bucket <= Bucket::OTHER_COLL) {
-        Row& row = others[key.bucket];
-        row.limit.bucket = key.bucket;
-        add_to(row, key, moved);
-      }
+      if (matched.contains(key) || is_small(key) || key.bucket > Bucket::OTHER_COLL) continue;
+      Row& row = others[key.bucket];
+      row.limit.bucket = key.bucket;
+      add_to(row, key, moved);
     }
-    for (const auto& [bucket, moved] : small) put({group.ranks, bucket, moved});
+    std::map<Bucket, Moved> apart;
+    for (const auto& [key, moved] : small) {
+      if (moved.calls > 0) apart[key.bucket] += moved;
+    }
+    for (const auto& [bucket, moved] : apart) put({group.ranks, bucket, moved});
     for (auto& [bucket, row] : others) {
       row.ranks = group.ranks;
       row.has_limit = false;
@@ -83,6 +87,50 @@ class Comparer {
   }
   bool is_small(const Key& key) const {
     return budget::is_small(key.bucket, key.bytes_class, model_);
+  }
+  Figures small_of(const Figures& figures) const {
+    Figures small;
+    for (const auto& [key, moved] : figures) {
+      if (is_small(key)) small[key] = moved;
+    }
+    return small;
+  }
+  // Gradients of small parameters, and calls that have become a little smaller than in the budget,
+  // are among the small ones. A budget of a run has its own small calls, which are not taken.
+  void fill_up(Row& row, Figures& small) {
+    if (is_copy(row.limit.bucket) || row.limit.each.most != 0) return;
+    for (const auto& [key, moved] : small) {
+      const bool same = bucket_of(key) == row.limit.bucket && moved.calls > 0 &&
+                        (row.limit.function.empty() || key.function == row.limit.function);
+      if (same) row.small[key] = moved;
+    }
+    const std::string dtype = dtype_of(row.limit);
+    Figures of_dtype = row.small;
+    std::erase_if(of_dtype,
+                  [&](const auto& s) { return !dtype.empty() && s.first.dtype != dtype; });
+    const auto filled = fill(of_dtype, row.moved, row.limit.calls, row.limit.bytes,
+                             more_than_budget(row.limit.bucket, small));
+    if (!filled) return;
+    row.within = true;
+    for (const auto& [key, moved] : *filled) {
+      small[key] -= moved;
+      row.filled += moved;
+      add_to(row, key, moved);
+    }
+  }
+  std::string dtype_of(const Limit& limit) const {
+    if (!limit.dtype.empty() || !budget_.model) return limit.dtype;
+    const bool gathers = limit.bucket == Bucket::ALLGATHER;
+    return gathers ? model_.dtype : model_.reduce_dtype;
+  }
+  double more_than_budget(Bucket bucket, const Figures& small) const {
+    if (!budget_.small) return std::numeric_limits<double>::infinity();
+    const auto most = budget_.small->find(bucket);
+    double more = most == budget_.small->end() ? 0 : -most->second;
+    for (const auto& [key, moved] : small) {
+      if (key.bucket == bucket) more += moved.calls;
+    }
+    return more;
   }
   // DeepSpeed reduces to the owner of a part (ncclReduce) or to all ranks, by a setting.
   Bucket bucket_of(const Key& key) const {
@@ -212,41 +260,12 @@ Budget of_run(const Measured& measured, double tolerance, std::int64_t nranks) {
   return budget;
 }
 
-namespace {
-
-// Tells of more small calls than the budget has, by bucket: the ranks that make most of them. The
-// sizes of objects are told with these.
-void say_small(Compared& c) {
-  const bool objects = std::ranges::any_of(
-      c.sentences, [](const std::string& s) { return s.ends_with("all_gather_object"); });
-  const auto of_objects = [](const Small& small) {
-    return small.of_objects != 0 && small.moved.calls - *small.most == small.of_objects;
-  };
-  std::map<Bucket, const Small*> most;
-  for (const Small& small : c.small) {
-    if (small.within() || (objects && of_objects(small))) continue;
-    const Small*& known = most[small.bucket];
-    if (known == nullptr || small.moved.calls > known->moved.calls) known = &small;
-  }
-  for (const auto& [bucket, small] : most) {
-    (is_copy(bucket) ? c.notes : c.sentences)
-        .push_back(fmt::format(
-            "{}: {:.6g} small {} a step (each of less than {}), where the budget has {}{}",
-            bucket_name(bucket), small->moved.calls, small->moved.calls == 1 ? "call" : "calls",
-            bucket == Bucket::ALLREDUCE ? "16 KiB" : "64 B",
-            *small->most == 0 ? "none" : fmt::format("{:.6g}", *small->most),
-            of_objects(*small) ? ", which looks like all_gather_object" : ""));
-  }
-}
-
-}  // namespace
-
 Compared compare(const Measured& measured, const Budget& budget) {
   Compared c;
   Comparer comparer(measured, budget, c);
   for (const Group& group : measured.groups) comparer.add(group);
   c.sentences = explain(c.rows, budget);
-  say_small(c);
+  say_small_calls(c, budget, measured.groups.size() > 1);
   if (measured.groups.size() > 1) {
     const std::vector<std::int64_t>& most = measured.groups[0].ranks;
     std::vector<std::int64_t> others;

@@ -59,6 +59,8 @@ struct Row {
   std::vector<std::string> dtypes{};  // that were moved
   bool within = true;
   Objects objects{};  // on these ranks
+  Moved filled{};     // of `moved`, by small calls that are taken for a part of it
+  Figures small{};    // calls that were there to fill it, where it was not within
 };
 
 struct Small {
