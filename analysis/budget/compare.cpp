@@ -43,6 +43,7 @@ class Comparer {
 
   void add(const Group& group) {
     objects_ = objects_of(group.figures);
+    grown_.clear();
     Figures small = small_of(group.figures);
     std::set<Key> matched;
     for (const Limit& limit : budget_.limits) {
@@ -56,6 +57,7 @@ class Comparer {
       row.either = either_of(limit);
       row.within = limit.calls.holds(row.moved.calls) && row.limit.bytes.holds(row.moved.bytes);
       if (!row.within) fill_up(row, small);
+      if (!row.within) make_room(row, small);
       put(std::move(row));
     }
     std::map<Bucket, Row> others;
@@ -125,12 +127,37 @@ class Comparer {
   }
   double more_than_budget(Bucket bucket, const Figures& small) const {
     if (!budget_.small) return std::numeric_limits<double>::infinity();
-    const auto most = budget_.small->find(bucket);
-    double more = most == budget_.small->end() ? 0 : -most->second;
+    return of_bucket(small, bucket).calls - most_small(bucket).calls;
+  }
+  static Moved of_bucket(const Figures& small, Bucket bucket) {
+    Moved all;
     for (const auto& [key, moved] : small) {
-      if (key.bucket == bucket) more += moved.calls;
+      if (key.bucket == bucket) all += moved;
     }
-    return more;
+    return all;
+  }
+  SmallLimit most_small(Bucket bucket) const {
+    const auto most = budget_.small->find(bucket);
+    return most == budget_.small->end() ? SmallLimit{} : most->second;
+  }
+  // Calls that have become a little larger than in the budget are not small any more: for each of
+  // these the budget has a small one more than there is.
+  void make_room(Row& row, const Figures& small) {
+    Range& calls = row.limit.calls;
+    Range& bytes = row.limit.bytes;
+    if (!budget_.small || is_copy(row.limit.bucket) || row.moved.calls <= calls.most) return;
+    const Moved now = of_bucket(small, row.limit.bucket);
+    const SmallLimit most = most_small(row.limit.bucket);
+    Moved& used = grown_[row.limit.bucket];
+    const double grown = row.moved.calls - calls.most;
+    const double more = std::max(0.0, row.moved.bytes - bytes.most);
+    if (used.calls + grown > most.calls - now.calls) return;
+    if (used.bytes + more > most.bytes - now.bytes || row.moved.bytes < bytes.least) return;
+    used += {grown, more, 0};
+    calls.most += grown;
+    bytes.most += more;
+    row.grown = grown;
+    row.within = true;
   }
   // DeepSpeed reduces to the owner of a part (ncclReduce) or to all ranks, by a setting.
   Bucket bucket_of(const Key& key) const {
@@ -167,8 +194,7 @@ class Comparer {
   void put(Small small) {
     if (budget_.small && small.bucket <= Bucket::OTHER_COLL &&
         measured_.from != Measured::From::ledger) {
-      const auto most = budget_.small->find(small.bucket);
-      small.most = most == budget_.small->end() ? 0 : most->second;
+      small.most = most_small(small.bucket).calls;
     }
     if (small.bucket == Bucket::ALLGATHER) small.of_objects = objects_.small;
     if (budget_.others_fail && !is_copy(small.bucket)) to_.within = to_.within && small.within();
@@ -185,6 +211,7 @@ class Comparer {
   Model model_;
   bool either_;
   Objects objects_;  // of the group that is looked at
+  std::map<Bucket, Moved> grown_;
   Compared& to_;
 };
 
@@ -215,7 +242,7 @@ Budget of_run(const Measured& measured, double tolerance, std::int64_t nranks) {
     double usual = 0;  // calls of a group, the most
   };
   std::map<Name, Limited> all;
-  std::map<Bucket, double> small;
+  std::map<Bucket, SmallLimit> small;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const auto limited = [&](const Key& key) -> Limited& {
       Limited& to = all[{key.bucket, key.function, key.dtype}];
@@ -225,12 +252,16 @@ Budget of_run(const Measured& measured, double tolerance, std::int64_t nranks) {
     const auto counts = [](const Key& key) {
       return key.bucket <= Bucket::OTHER_COLL && !is_small(key.bucket, key.bytes_class, {});
     };
-    std::map<Bucket, double> small_here;
+    std::map<Bucket, Moved> small_here;
     for (const auto& [key, moved] : groups[g].often) {
-      if (is_small(key.bucket, key.bytes_class, {})) small_here[key.bucket] += moved.calls;
+      if (is_small(key.bucket, key.bytes_class, {})) small_here[key.bucket] += moved;
       if (counts(key) && is_copy(key.bucket)) limited(key).groups[g] += moved;
     }
-    for (const auto& [bucket, calls] : small_here) small[bucket] = std::max(small[bucket], calls);
+    for (const auto& [bucket, moved] : small_here) {
+      SmallLimit& most = small[bucket];
+      most.calls = std::max(most.calls, moved.calls);
+      most.bytes = std::max(most.bytes, moved.bytes * (1 + tolerance));
+    }
     std::map<Name, double> usual;
     for (const auto& [key, moved] : groups[g].figures) {
       if (!counts(key)) continue;

@@ -39,6 +39,21 @@ void say_filled(Compared& c, const Budget& budget, bool several) {
   }
 }
 
+// Tells of calls that are in a figure, where the budget has them among the small ones.
+void say_grown(Compared& c) {
+  std::map<Bucket, double> most;
+  for (const Row& row : c.rows) {
+    double& calls = most[row.limit.bucket];
+    calls = std::max(calls, row.grown);
+  }
+  for (const auto& [bucket, calls] : most) {
+    if (calls == 0) continue;
+    c.notes.push_back(fmt::format("{}: {:.6g} more {} taken for {} of the budget",
+                                  bucket_name(bucket), calls, calls == 1 ? "call is" : "calls are",
+                                  calls == 1 ? "a small one" : "small ones"));
+  }
+}
+
 // Tells of small calls that may be gradients, where even with them some are missing. Those of an
 // element each are norms and losses.
 void say_too_few(Compared& c, const Budget& budget) {
@@ -92,6 +107,7 @@ void say_small(Compared& c) {
 void say_small_calls(Compared& c, const Budget& budget, bool several) {
   say_small(c);
   say_filled(c, budget, several);
+  say_grown(c);
   say_too_few(c, budget);
 }
 

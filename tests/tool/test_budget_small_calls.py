@@ -1,6 +1,8 @@
 """`tprof budget` of loops that reduce each gradient by itself, of which the small ones are small calls, and of DDP's
 buckets beside losses and norms."""
 
+import json
+
 import pytest
 from lib.loops import Loop
 from lib.tool import told, tprof
@@ -88,6 +90,25 @@ def test_a_call_that_is_small_now_is_not_missing_of_a_budget(tmp_path):
     code, report = told("budget", job(tmp_path / "none", LARGE, (1,)), "--budget", file)
     assert code == 1
     assert reduced(report) == (len(LARGE), sum(LARGE))
+
+
+def test_a_call_that_was_small_is_not_over_a_budget(tmp_path):
+    file = tmp_path / "budget.json"
+    good = job(tmp_path / "good", (*LARGE, 4000), (1,))
+    assert tprof("budget", good, "--write", file, "--tolerance", "0.1").returncode == 0
+    more = job(tmp_path / "more", (*LARGE, 4100), (1,))
+    code, report = told("budget", more, "--budget", file)
+    assert (code, report["explained_by"]) == (0, [])
+    assert "ALLREDUCE: 1 more call is taken for a small one of the budget" in report["notes"]
+    # Another one beside it is over.
+    code, report = told("budget", job(tmp_path / "both", (*LARGE, 4000, 4100), (1,)), "--budget", file)
+    assert code == 1
+    # A budget that does not say how many bytes they had has no room.
+    old = json.loads(file.read_text())
+    for small in old["small"]:
+        del small["bytes_per_step"]
+    file.write_text(json.dumps(old))
+    assert told("budget", more, "--budget", file)[0] == 1
 
 
 def test_columns_that_have_no_room_are_named_and_the_difference_stays(tmp_path):
