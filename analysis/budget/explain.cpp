@@ -174,10 +174,13 @@ constexpr Mistake kMistakes[] = {
        return true;
      },
      [](const Model& is, const Model& e, Bucket) {
+       const bool shards = std::ranges::any_of(
+           e.ways, [](Way way) { return way == Way::fsdp || way == Way::hsdp; });
        return fmt::format(
-           "gradients of {} elements are reduced, where --params says {}: there are "
-           "others, or frozen ones, or FSDP2's shards are padded by rows (--tolerance)",
-           elements(is.params), elements(e.params));
+           "gradients of {} elements are reduced, where --params says {}: there are others, or "
+           "frozen ones{}",
+           elements(is.params), elements(e.params),
+           shards ? ", or FSDP2's shards are padded by rows (--tolerance)" : "");
      }},
     // Behind the one before, which is for less than twice as much: together they would make any
     // number.
