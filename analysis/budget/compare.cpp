@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "budget/explain.h"
+#include "budget/say_small.h"
+#include "budget/small_calls.h"
 #include "text/text.h"
 
 namespace tprof::budget {
@@ -40,6 +43,8 @@ class Comparer {
 
   void add(const Group& group) {
     objects_ = objects_of(group.figures);
+    grown_.clear();
+    Figures small = small_of(group.figures);
     std::set<Key> matched;
     for (const Limit& limit : budget_.limits) {
       Row row{.ranks = group.ranks, .limit = limit};
@@ -51,21 +56,22 @@ class Comparer {
       row.limit.bytes = bytes_of(row.moved.calls, limit.calls, limit.bytes, limit.each);
       row.either = either_of(limit);
       row.within = limit.calls.holds(row.moved.calls) && row.limit.bytes.holds(row.moved.bytes);
+      if (!row.within) fill_up(row, small);
+      if (!row.within) make_room(row, small);
       put(std::move(row));
     }
     std::map<Bucket, Row> others;
-    std::map<Bucket, Moved> small;
     for (const auto& [key, moved] : group.figures) {
-      if (matched.contains(key)) continue;
-      if (is_small(key)) {
-        small[key.bucket] += moved;
-      } else if (key.bucket <= Bucket::OTHER_COLL) {
-        Row& row = others[key.bucket];
-        row.limit.bucket = key.bucket;
-        add_to(row, key, moved);
-      }
+      if (matched.contains(key) || is_small(key) || key.bucket > Bucket::OTHER_COLL) continue;
+      Row& row = others[key.bucket];
+      row.limit.bucket = key.bucket;
+      add_to(row, key, moved);
     }
-    for (const auto& [bucket, moved] : small) put({group.ranks, bucket, moved});
+    std::map<Bucket, Moved> apart;
+    for (const auto& [key, moved] : small) {
+      if (moved.calls > 0) apart[key.bucket] += moved;
+    }
+    for (const auto& [bucket, moved] : apart) put({group.ranks, bucket, moved});
     for (auto& [bucket, row] : others) {
       row.ranks = group.ranks;
       row.has_limit = false;
@@ -83,6 +89,75 @@ class Comparer {
   }
   bool is_small(const Key& key) const {
     return budget::is_small(key.bucket, key.bytes_class, model_);
+  }
+  Figures small_of(const Figures& figures) const {
+    Figures small;
+    for (const auto& [key, moved] : figures) {
+      if (is_small(key)) small[key] = moved;
+    }
+    return small;
+  }
+  // Gradients of small parameters, and calls that have become a little smaller than in the budget,
+  // are among the small ones. A budget of a run has its own small calls, which are not taken.
+  void fill_up(Row& row, Figures& small) {
+    if (is_copy(row.limit.bucket) || row.limit.each.most != 0) return;
+    for (const auto& [key, moved] : small) {
+      const bool same = bucket_of(key) == row.limit.bucket && moved.calls > 0 &&
+                        (row.limit.function.empty() || key.function == row.limit.function);
+      if (same) row.small[key] = moved;
+    }
+    const std::string dtype = dtype_of(row.limit);
+    Figures of_dtype = row.small;
+    std::erase_if(of_dtype,
+                  [&](const auto& s) { return !dtype.empty() && s.first.dtype != dtype; });
+    const auto filled = fill(of_dtype, row.moved, row.limit.calls, row.limit.bytes,
+                             more_than_budget(row.limit.bucket, small));
+    if (!filled) return;
+    row.within = true;
+    for (const auto& [key, moved] : *filled) {
+      small[key] -= moved;
+      row.filled += moved;
+      add_to(row, key, moved);
+    }
+  }
+  std::string dtype_of(const Limit& limit) const {
+    if (!limit.dtype.empty() || !budget_.model) return limit.dtype;
+    const bool gathers = limit.bucket == Bucket::ALLGATHER;
+    return gathers ? model_.dtype : model_.reduce_dtype;
+  }
+  double more_than_budget(Bucket bucket, const Figures& small) const {
+    if (!budget_.small) return std::numeric_limits<double>::infinity();
+    return of_bucket(small, bucket).calls - most_small(bucket).calls;
+  }
+  static Moved of_bucket(const Figures& small, Bucket bucket) {
+    Moved all;
+    for (const auto& [key, moved] : small) {
+      if (key.bucket == bucket) all += moved;
+    }
+    return all;
+  }
+  SmallLimit most_small(Bucket bucket) const {
+    const auto most = budget_.small->find(bucket);
+    return most == budget_.small->end() ? SmallLimit{} : most->second;
+  }
+  // Calls that have become a little larger than in the budget are not small any more: for each of
+  // these the budget has a small one more than there is.
+  void make_room(Row& row, const Figures& small) {
+    Range& calls = row.limit.calls;
+    Range& bytes = row.limit.bytes;
+    if (!budget_.small || is_copy(row.limit.bucket) || row.moved.calls <= calls.most) return;
+    const Moved now = of_bucket(small, row.limit.bucket);
+    const SmallLimit most = most_small(row.limit.bucket);
+    Moved& used = grown_[row.limit.bucket];
+    const double grown = row.moved.calls - calls.most;
+    const double more = std::max(0.0, row.moved.bytes - bytes.most);
+    if (used.calls + grown > most.calls - now.calls) return;
+    if (used.bytes + more > most.bytes - now.bytes || row.moved.bytes < bytes.least) return;
+    used += {grown, more, 0};
+    calls.most += grown;
+    bytes.most += more;
+    row.grown = grown;
+    row.within = true;
   }
   // DeepSpeed reduces to the owner of a part (ncclReduce) or to all ranks, by a setting.
   Bucket bucket_of(const Key& key) const {
@@ -119,8 +194,7 @@ class Comparer {
   void put(Small small) {
     if (budget_.small && small.bucket <= Bucket::OTHER_COLL &&
         measured_.from != Measured::From::ledger) {
-      const auto most = budget_.small->find(small.bucket);
-      small.most = most == budget_.small->end() ? 0 : most->second;
+      small.most = most_small(small.bucket).calls;
     }
     if (small.bucket == Bucket::ALLGATHER) small.of_objects = objects_.small;
     if (budget_.others_fail && !is_copy(small.bucket)) to_.within = to_.within && small.within();
@@ -137,6 +211,7 @@ class Comparer {
   Model model_;
   bool either_;
   Objects objects_;  // of the group that is looked at
+  std::map<Bucket, Moved> grown_;
   Compared& to_;
 };
 
@@ -167,7 +242,7 @@ Budget of_run(const Measured& measured, double tolerance, std::int64_t nranks) {
     double usual = 0;  // calls of a group, the most
   };
   std::map<Name, Limited> all;
-  std::map<Bucket, double> small;
+  std::map<Bucket, SmallLimit> small;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const auto limited = [&](const Key& key) -> Limited& {
       Limited& to = all[{key.bucket, key.function, key.dtype}];
@@ -177,12 +252,16 @@ Budget of_run(const Measured& measured, double tolerance, std::int64_t nranks) {
     const auto counts = [](const Key& key) {
       return key.bucket <= Bucket::OTHER_COLL && !is_small(key.bucket, key.bytes_class, {});
     };
-    std::map<Bucket, double> small_here;
+    std::map<Bucket, Moved> small_here;
     for (const auto& [key, moved] : groups[g].often) {
-      if (is_small(key.bucket, key.bytes_class, {})) small_here[key.bucket] += moved.calls;
+      if (is_small(key.bucket, key.bytes_class, {})) small_here[key.bucket] += moved;
       if (counts(key) && is_copy(key.bucket)) limited(key).groups[g] += moved;
     }
-    for (const auto& [bucket, calls] : small_here) small[bucket] = std::max(small[bucket], calls);
+    for (const auto& [bucket, moved] : small_here) {
+      SmallLimit& most = small[bucket];
+      most.calls = std::max(most.calls, moved.calls);
+      most.bytes = std::max(most.bytes, moved.bytes * (1 + tolerance));
+    }
     std::map<Name, double> usual;
     for (const auto& [key, moved] : groups[g].figures) {
       if (!counts(key)) continue;
@@ -212,41 +291,12 @@ Budget of_run(const Measured& measured, double tolerance, std::int64_t nranks) {
   return budget;
 }
 
-namespace {
-
-// Tells of more small calls than the budget has, by bucket: the ranks that make most of them. The
-// sizes of objects are told with these.
-void say_small(Compared& c) {
-  const bool objects = std::ranges::any_of(
-      c.sentences, [](const std::string& s) { return s.ends_with("all_gather_object"); });
-  const auto of_objects = [](const Small& small) {
-    return small.of_objects != 0 && small.moved.calls - *small.most == small.of_objects;
-  };
-  std::map<Bucket, const Small*> most;
-  for (const Small& small : c.small) {
-    if (small.within() || (objects && of_objects(small))) continue;
-    const Small*& known = most[small.bucket];
-    if (known == nullptr || small.moved.calls > known->moved.calls) known = &small;
-  }
-  for (const auto& [bucket, small] : most) {
-    (is_copy(bucket) ? c.notes : c.sentences)
-        .push_back(fmt::format(
-            "{}: {:.6g} small {} a step (each of less than {}), where the budget has {}{}",
-            bucket_name(bucket), small->moved.calls, small->moved.calls == 1 ? "call" : "calls",
-            bucket == Bucket::ALLREDUCE ? "16 KiB" : "64 B",
-            *small->most == 0 ? "none" : fmt::format("{:.6g}", *small->most),
-            of_objects(*small) ? ", which looks like all_gather_object" : ""));
-  }
-}
-
-}  // namespace
-
 Compared compare(const Measured& measured, const Budget& budget) {
   Compared c;
   Comparer comparer(measured, budget, c);
   for (const Group& group : measured.groups) comparer.add(group);
   c.sentences = explain(c.rows, budget);
-  say_small(c);
+  say_small_calls(c, budget, measured.groups.size() > 1);
   if (measured.groups.size() > 1) {
     const std::vector<std::int64_t>& most = measured.groups[0].ranks;
     std::vector<std::int64_t> others;

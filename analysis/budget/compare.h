@@ -25,13 +25,21 @@ struct Limit {
   double usual = 0;  // calls of a copy in the usual step of the run it was made of; 0: not known
 };
 
+// The most of a bucket's small calls in a step.
+struct SmallLimit {
+  double calls = 0;
+  double bytes = 0;  // 0: not known
+
+  bool operator==(const SmallLimit&) const = default;
+};
+
 struct Budget {
   std::vector<Limit> limits{};
   bool others_fail = true;       // NCCL calls that no limit is of
   std::optional<Model> model{};  // that the limits are of
   std::int64_t nranks = 0;       // of the job that it was made from; 0: not known
-  // The most small calls of a step by bucket, those that are not here 0. Absent: any number.
-  std::optional<std::map<Bucket, double>> small{};
+  // By bucket, those that are not here 0. Absent: any number.
+  std::optional<std::map<Bucket, SmallLimit>> small{};
 };
 
 Budget of_model(const Model& model);
@@ -59,6 +67,9 @@ struct Row {
   std::vector<std::string> dtypes{};  // that were moved
   bool within = true;
   Objects objects{};  // on these ranks
+  Moved filled{};     // of `moved`, by small calls that are taken for a part of it
+  double grown = 0;   // calls beyond the limit, which has room for them by small ones that are gone
+  Figures small{};    // calls that were there to fill it, where it was not within
 };
 
 struct Small {

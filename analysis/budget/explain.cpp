@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "budget/small_calls.h"
 #include "text/text.h"
 
 namespace tprof::budget {
@@ -28,6 +30,7 @@ struct Whole {
   double all_reduced = 0;
   double gradients = 0;
   Objects objects{};
+  Figures small{};  // calls that may be a part of it
 };
 
 // Returns how many times as much it is, if that is a number of 2 to 64.
@@ -171,10 +174,13 @@ constexpr Mistake kMistakes[] = {
        return true;
      },
      [](const Model& is, const Model& e, Bucket) {
+       const bool shards = std::ranges::any_of(
+           e.ways, [](Way way) { return way == Way::fsdp || way == Way::hsdp; });
        return fmt::format(
-           "gradients of {} elements are reduced, where --params says {}: there are "
-           "others, or frozen ones, or FSDP2's shards are padded by rows (--tolerance)",
-           elements(is.params), elements(e.params));
+           "gradients of {} elements are reduced, where --params says {}: there are others, or "
+           "frozen ones{}",
+           elements(is.params), elements(e.params),
+           shards ? ", or FSDP2's shards are padded by rows (--tolerance)" : "");
      }},
     // Behind the one before, which is for less than twice as much: together they would make any
     // number.
@@ -196,8 +202,12 @@ constexpr Mistake kMistakes[] = {
 bool fits(const Whole& w, const Model& model) {
   for (const Expected& e : expected(model)) {
     if (e.bucket != w.bucket) continue;
-    return e.calls.holds(w.moved.calls) &&
-           bytes_of(w.moved.calls, e.calls, e.bytes, e.each).holds(w.moved.bytes);
+    if (e.calls.holds(w.moved.calls) &&
+        bytes_of(w.moved.calls, e.calls, e.bytes, e.each).holds(w.moved.bytes)) {
+      return true;
+    }
+    constexpr double kAny = std::numeric_limits<double>::infinity();
+    return e.each.most == 0 && fill(w.small, w.moved, e.calls, e.bytes, kAny).has_value();
   }
   return false;
 }
@@ -297,6 +307,7 @@ std::vector<std::string> explain(const std::vector<Row>& rows, const Budget& bud
     w.within = w.within && row.within;
     w.moved += row.moved;
     w.objects = row.objects;
+    w.small = row.small;
     w.dtypes.insert(row.dtypes.begin(), row.dtypes.end());
     if (!row.has_limit) continue;
     w.calls = w.calls + row.limit.calls;
@@ -307,6 +318,9 @@ std::vector<std::string> explain(const std::vector<Row>& rows, const Budget& bud
   std::vector<std::string> all;
   for (auto& [key, whole] : wholes) {
     if (whole.within) continue;
+    std::erase_if(whole.small, [&dtypes = whole.dtypes](const auto& s) {
+      return !dtypes.empty() && !dtypes.contains(s.first.dtype);
+    });
     const auto in = [&wholes, &ranks = key.first](Bucket bucket) {
       const auto found = wholes.find({ranks, bucket});
       return found == wholes.end() ? 0 : found->second.moved.elements;

@@ -66,13 +66,16 @@ Limit limit_of(const Json& row, const std::string& where) {
   return limit;
 }
 
-std::map<Bucket, double> small_of(const Json& rows) {
+std::map<Bucket, SmallLimit> small_of(const Json& rows) {
   if (!rows.is_array()) throw std::invalid_argument("budget.small: expected rows");
-  std::map<Bucket, double> small;
+  std::map<Bucket, SmallLimit> small;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string where = fmt::format("small[{}]", i);
-    only_keys(rows[i], {"bucket", "calls_per_step"}, where);
-    small[bucket_of(rows[i], where)] = range_of(rows[i], "calls_per_step", where).most;
+    only_keys(rows[i], {"bucket", "calls_per_step", "bytes_per_step"}, where);
+    SmallLimit& most = small[bucket_of(rows[i], where)];
+    most.calls = range_of(rows[i], "calls_per_step", where).most;
+    const double bytes = range_of(rows[i], "bytes_per_step", where).most;
+    most.bytes = std::isinf(bytes) ? 0 : bytes;
   }
   return small;
 }
@@ -140,8 +143,9 @@ void write_file(const Budget& budget, const std::filesystem::path& file) {
   if (budget.small) {
     all["small"] = Json::array();
     for (const auto& [bucket, most] : *budget.small) {
-      all["small"].push_back(
-          {{"bucket", bucket_name(bucket)}, {"calls_per_step", json_of(Range{0, most})}});
+      all["small"].push_back({{"bucket", bucket_name(bucket)},
+                              {"calls_per_step", json_of(Range{0, most.calls})},
+                              {"bytes_per_step", json_of(Range{0, most.bytes})}});
     }
   }
   std::FILE* out = std::fopen(file.c_str(), "wxe");

@@ -72,10 +72,11 @@ std::vector<Column<Row>> columns(bool several, bool functions) {
       {nullptr, "ranks", Unit::text, [](const Row& r) { return Json(r.ranks); }},
       {"bucket", "bucket", Unit::text,
        [](const Row& r) { return std::string(bucket_name(r.limit.bucket)); }},
+      {"dtype", nullptr, Unit::text,
+       [](const Row& r) { return fmt::format("{}", fmt::join(r.dtypes, " ")); },
+       report::Show::if_room},
       {functions ? "function" : nullptr, "function", Unit::name,
        [=](const Row& r) { return named(r.limit.function); }, report::Show::if_room},
-      {"dtype", nullptr, Unit::text,
-       [](const Row& r) { return fmt::format("{}", fmt::join(r.dtypes, " ")); }},
       {nullptr, "dtypes", Unit::text, [](const Row& r) { return Json(r.dtypes); }},
       {"calls", nullptr, Unit::right_text, [](const Row& r) { return number(r.moved.calls); }},
       {"expected", nullptr, Unit::right_text,
@@ -84,7 +85,7 @@ std::vector<Column<Row>> columns(bool several, bool functions) {
       {"expected", nullptr, Unit::right_text,
        [=](const Row& r) { return expected(r, r.limit.bytes, bytes_text); }},
       {"difference", nullptr, Unit::right_text, [](const Row& r) { return difference(r); },
-       report::Show::if_room},
+       report::Show::last_to_go},
       {"", nullptr, Unit::text, [](const Row& r) { return verdict(r); }, report::Show::if_any},
       {nullptr, "calls", Unit::number, [](const Row& r) { return exact(r.moved.calls); }},
       {nullptr, "bytes", Unit::number, [](const Row& r) { return exact(r.moved.bytes); }},
@@ -140,7 +141,11 @@ std::string to_text(const Measured& m, const Compared& c, std::size_t width) {
                                             : " steps",
                      from(m));
   out += report::table_text(columns(several, functions), c.rows,
-                            {.width = width, .breaks = true, .rows = kMostRows, .names = " rows"}) +
+                            {.width = width,
+                             .breaks = true,
+                             .rows = kMostRows,
+                             .names = " rows",
+                             .tells_columns = true}) +
          "\n";
   for (const Group& group : m.groups) out += apart(group.ranks, several, c.small);
   for (const std::string& note : c.notes) out += sentence(note);

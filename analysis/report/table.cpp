@@ -89,11 +89,12 @@ bool shown(const Sheet& sheet, std::size_t column) {
 
 std::string to_text(Sheet sheet, const Room& room, const std::vector<Legend>& legend) {
   std::vector<std::pair<std::string, text::Table::Align>> titles;
-  std::vector<std::size_t> all;  // the columns that are shown
-  std::vector<std::size_t> may_go;
+  std::vector<std::size_t> all;     // the columns that are shown
+  std::vector<std::size_t> may_go;  // the last of them first
   for (std::size_t c = 0; c < sheet.heads.size(); ++c) {
     if (!shown(sheet, c)) continue;
     if (sheet.heads[c].show == Show::if_room) may_go.push_back(all.size());
+    if (sheet.heads[c].show == Show::last_to_go) may_go.insert(may_go.begin(), all.size());
     all.push_back(c);
     const bool left = sheet.heads[c].unit == Unit::text || sheet.heads[c].unit == Unit::name;
     titles.emplace_back(sheet.heads[c].name,

@@ -32,9 +32,10 @@ enum class Unit {
 
 enum class Show {
   always,
-  if_any,   // no row says anything: the text has no such column
-  label,    // blank where all labels are those of the row above
-  if_room,  // left out where the table is wider than asked, the rightmost of these first
+  if_any,      // no row says anything: the text has no such column
+  label,       // blank where all labels are those of the row above
+  if_room,     // left out where the table is wider than asked, the rightmost of these first
+  last_to_go,  // as if_room, where the table is still wider without all of these
 };
 
 enum class For { people, programs };

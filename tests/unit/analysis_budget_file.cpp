@@ -79,7 +79,7 @@ TEST_CASE("small calls and usual copies of a run are in its budget", "[budget]")
   write_file(of_run(good, 0, 2), folder.path() / "b.json");
   const Budget budget = read_file(folder.path() / "b.json");
   REQUIRE(budget.small);
-  CHECK(*budget.small == std::map<Bucket, double>{{Bucket::ALLREDUCE, 3}});
+  CHECK(*budget.small == std::map<Bucket, SmallLimit>{{Bucket::ALLREDUCE, {3, 12}}});
   for (const Limit& limit : budget.limits) {
     CHECK(limit.usual == (limit.bucket == Bucket::H2D ? 4 : 0));
     if (limit.bucket == Bucket::H2D) CHECK(limit.bytes.most == 5000);

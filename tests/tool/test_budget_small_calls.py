@@ -1,0 +1,126 @@
+"""`tprof budget` of loops that reduce each gradient by itself, of which the small ones are small calls, and of DDP's
+buckets beside losses and norms."""
+
+import json
+
+import pytest
+from lib.loops import Loop
+from lib.tool import told, tprof
+from test_screen import on_terminal
+
+# The elements of a small transformer's parameters: embeddings, and matrices with biases and norms.
+LARGE = (768 * 256, 256 * 1024, 1024 * 256, 256 * 768, 256 * 256, 256 * 4096)
+BIASES = (768, 256, 1024, 256, 256, 256, 256, 256, 10)
+PARAMS = sum(LARGE) + sum(BIASES)
+FROZEN = 7524
+
+
+def options(params):
+    return ("--model", "ddp", "--params", params, "--dtype", "float32")
+
+
+def job(folder, gradients, beside=(), steps=12):
+    """Writes a loop that makes an all-reduce of each of these, and then of what is beside them."""
+    loop = Loop([[0, 1]])
+    for _ in range(steps):
+        loop.step()
+        loop.micro_batch()
+        for count in (*gradients, *beside):
+            loop.reduce(count)
+    return loop.job.write(folder)
+
+
+def reduced(report):
+    (row,) = [row for row in report["rows"] if row["bucket"] == "ALLREDUCE"]
+    return row["calls"], row["elements"]
+
+
+@pytest.mark.parametrize("beside", [(), (1,), (1, 1)])
+def test_a_loop_over_parameters_is_within_its_number_of_parameters(beside, tmp_path):
+    folder = job(tmp_path / "job", LARGE + BIASES, beside)
+    code, report = told("budget", folder, *options(PARAMS))
+    assert (code, report["explained_by"]) == (0, [])
+    assert reduced(report) == (len(LARGE + BIASES), PARAMS)
+    assert [(small["calls"], small["bytes"]) for small in report["small"]] == (
+        [(len(beside), 4 * len(beside))] if beside else []
+    )
+    (said,) = [note for note in report["notes"] if "small" in note]
+    kib = 4 * sum(BIASES) / 1024
+    assert said == f"ALLREDUCE: 9 small calls of {kib:.2f} KiB are taken for gradients of small parameters"
+    text = tprof("budget", folder, *options(PARAMS)).stdout
+    assert said + "." in text.splitlines()
+    assert ("Small calls (norms, losses, barriers) are apart: " in text) is bool(beside)
+
+
+def test_buckets_with_a_norm_and_a_loss_stay_as_they_are(tmp_path):
+    folder = job(tmp_path / "job", (PARAMS // 2, PARAMS - PARAMS // 2), (1, 1))
+    code, report = told("budget", folder, *options(PARAMS))
+    assert (code, reduced(report)) == (0, (2, PARAMS))
+    assert [(small["calls"], small["bytes"]) for small in report["small"]] == [(2, 8)]
+    assert not any("small" in note for note in report["notes"])
+
+
+def test_frozen_parameters_are_told_as_under(tmp_path):
+    folder = job(tmp_path / "buckets", (PARAMS // 2, PARAMS - PARAMS // 2), (1,))
+    code, report = told("budget", folder, *options(PARAMS + FROZEN))
+    assert (code, reduced(report)) == (1, (2, PARAMS))
+    (said,) = report["explained_by"]
+    how = f"gradients of {PARAMS:,} elements are reduced, where --params says {PARAMS + FROZEN:,}"
+    assert said == f"{how}: there are others, or frozen ones"  # nothing of FSDP's shards
+    assert tprof("budget", folder, *options(PARAMS + FROZEN)).stdout.count(" under\n") == 1
+    # All small gradients of a loop are not enough either.
+    loop = job(tmp_path / "loop", LARGE + BIASES, (1,))
+    code, report = told("budget", loop, *options(PARAMS + FROZEN))
+    assert code == 1
+    assert any(note.endswith("and are less than what is missing") for note in report["notes"])
+
+
+def test_a_type_that_nobody_asked_for_is_all_that_is_told_of_a_loop(tmp_path):
+    folder = job(tmp_path / "job", LARGE + BIASES, (1,))
+    (said,) = told("budget", folder, "--model", "ddp", "--params", PARAMS)[1]["explained_by"]
+    assert said.startswith("ALLREDUCE moves float32 where bfloat16 was expected: 2 times the bytes")
+
+
+def test_a_call_that_is_small_now_is_not_missing_of_a_budget(tmp_path):
+    good = job(tmp_path / "good", (*LARGE, 4096), (1,))
+    file = tmp_path / "budget.json"
+    assert tprof("budget", good, "--write", file, "--tolerance", "0.1").returncode == 0
+    code, report = told("budget", job(tmp_path / "less", (*LARGE, 4000), (1,)), "--budget", file)
+    assert (code, report["explained_by"]) == (0, [])
+    assert "ALLREDUCE: 1 small call of 15.62 KiB is taken for what the budget has" in report["notes"]
+    code, report = told("budget", job(tmp_path / "none", LARGE, (1,)), "--budget", file)
+    assert code == 1
+    assert reduced(report) == (len(LARGE), sum(LARGE))
+
+
+def test_a_call_that_was_small_is_not_over_a_budget(tmp_path):
+    file = tmp_path / "budget.json"
+    good = job(tmp_path / "good", (*LARGE, 4000), (1,))
+    assert tprof("budget", good, "--write", file, "--tolerance", "0.1").returncode == 0
+    more = job(tmp_path / "more", (*LARGE, 4100), (1,))
+    code, report = told("budget", more, "--budget", file)
+    assert (code, report["explained_by"]) == (0, [])
+    assert "ALLREDUCE: 1 more call is taken for a small one of the budget" in report["notes"]
+    # Another one beside it is over.
+    code, report = told("budget", job(tmp_path / "both", (*LARGE, 4000, 4100), (1,)), "--budget", file)
+    assert code == 1
+    # A budget that does not say how many bytes they had has no room.
+    old = json.loads(file.read_text())
+    for small in old["small"]:
+        del small["bytes_per_step"]
+    file.write_text(json.dumps(old))
+    assert told("budget", more, "--budget", file)[0] == 1
+
+
+def test_columns_that_have_no_room_are_named_and_the_difference_stays(tmp_path):
+    file = tmp_path / "budget.json"
+    assert tprof("budget", job(tmp_path / "good", LARGE), "--write", file, "--tolerance", "1").returncode == 0
+    bad = job(tmp_path / "bad", LARGE + LARGE)
+    shown = on_terminal("budget", bad, "--budget", file, NO_COLOR="1")
+    assert max(map(len, shown.splitlines())) <= 80, shown
+    assert "difference" in shown and "+" in shown
+    (said,) = [line for line in shown.splitlines() if line.startswith("  no room for")]
+    assert said.startswith("  no room for function") or said.startswith("  no room for dtype, function")
+    assert said.endswith(": shown on a wider terminal, in a file or in a pipe")
+    piped = tprof("budget", bad, "--budget", file).stdout
+    assert "no room" not in piped and "function" in piped
