@@ -35,6 +35,9 @@ enum class Show {
   if_any,   // no row says anything: the text has no such column
   label,    // blank where all labels are those of the row above
   if_room,  // left out where the table is wider than asked, the rightmost of these first
+  // In place of the column on its right where there is no room for that on its left: it has of that
+  // what tells rows apart.
+  stand_in,
 };
 
 enum class For { people, programs };
