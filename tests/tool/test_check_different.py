@@ -117,7 +117,7 @@ def test_where_ranks_made_more_than_others_both_numbers_are_told(healthy_job, tm
     fewer, more = (len(bad.collectives(rank, 0)) for rank in (1, 0))
     assert fewer + 1 == more
     folder = bad.write(tmp_path / "job", written)
-    (first,) = [line for line in tprof("check", folder).stdout.splitlines() if bad.id(0) in line[:40]]
+    (first,) = [line for line in tprof("check", folder).stdout.splitlines() if line.startswith(f"communicator {bad.id(0)}")]
     assert f": {fewer} to {more} collectives, " in first
     table = tprof("summary", folder, "--by", "comm").stdout.split("\nCommunicators\n")[1]
     (row,) = [line for line in table.splitlines() if line.startswith(f"  {bad.id(0)}")]

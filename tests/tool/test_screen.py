@@ -233,16 +233,14 @@ def test_copies_in_two_directions_are_told_apart_where_there_is_no_room_for_thei
         loop.gather(300_000)
     folder = loop.job.write(tmp_path / "job")
     for file in folder.glob("rank-*.json"):
-        lines = file.read_text()
-        (row,) = re.findall(r'\{"bucket":"H2D"[^}]*\}', lines)
-        lines = lines.replace(row, row + "," + row.replace("H2D", "D2H"))
+        lines = re.sub(r'(\{"bucket":")H2D("[^}]*\})', r"\1H2D\2,\1D2H\2", file.read_text())
         file.write_text(re.sub(r'"device_ns":0,"device_timed":0', '"device_ns":9000,"device_timed":6', lines))
     narrow = COLOURS.sub("", on_terminal("summary", folder, *options, columns=80))
     table = re.split(r"\n(?:Largest operations|Operations by size)\n", narrow)[1].split("\n\n")[0]
     copies = [line[2:].split("  ")[0] for line in table.splitlines() if "cudaMemcpy" in line]
     assert "bucket" not in table.splitlines()[0].split() and len(copies) == len(set(copies)) == 2, table
     assert {name.split()[-1] for name in copies} == {"H2D", "D2H"}
-    wide = tprof("summary", folder, *options).stdout
+    wide = COLOURS.sub("", on_terminal("summary", folder, *options, columns=240))
     assert re.search(r"^  H2D +cudaMemcpy(Async)?  ", wide, re.M)
 
 

@@ -4,8 +4,9 @@ import json
 import re
 
 import pytest
+from generator import causes, rank_files
 from lib.build import GOLDEN
-from lib.loops import Loop, Shape, fsdp
+from lib.loops import Loop
 from lib.rankfile import named, parsed
 from lib.tool import generate, summary_of, tprof
 
@@ -132,8 +133,10 @@ def test_phases_are_explained_as_they_are_shown(tmp_path):
     for _ in range(6):
         by_hand.micro_batch()
         by_hand.reduce(400_000)
-    for loop, autograd in ((by_hand, False), (fsdp(Shape()), True)):
-        text = tprof("summary", loop.job.write(tmp_path / f"job{autograd}"), "--by", "phase").stdout
+    by_hand.job.write(tmp_path / "by_hand")
+    rank_files.write(causes.case("fsdp", 2, None, 1, 6), tmp_path / "fsdp", 1)
+    for job, autograd in (("by_hand", False), ("fsdp", True)):
+        text = tprof("summary", tmp_path / job, "--by", "phase").stdout
         tables = text[text.index("\nPhases\n") + 1 :].split("\n\n")
         split = next(i for i, table in enumerate(tables) if table.startswith("Calls "))
         assert tables[split].startswith("Calls outside autograd's threads") == autograd
