@@ -31,10 +31,10 @@ std::string why_other(const stats::Summary& s, const Amounts& other) {
   if (s.only_steps) return "all calls: with --steps, threads are not told apart";
   std::string why;
   if (other.calls != other.replayed) {
-    why = autograd_known(s)
-              ? "calls of ranks on which no thread is known to be autograd's, as it made no call "
-                "that is recorded, and of threads that are not told apart"
-              : "no thread is known to be autograd's, as it made no call that is recorded";
+    const char* none = s.only.of_calls() ? "none of these calls" : "no call that is recorded";
+    why = fmt::format("{}no thread is known to be autograd's, as it made {}{}",
+                      autograd_known(s) ? "calls of ranks on which " : "", none,
+                      autograd_known(s) ? ", and of threads that are not told apart" : "");
   }
   if (other.replayed != 0) why += why.empty() ? "calls in CUDA graphs" : "; calls in CUDA graphs";
   return why;
