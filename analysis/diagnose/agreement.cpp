@@ -180,6 +180,9 @@ Agreement agreement_of(const Communicator& c) {
   a.all_there = members.size() == static_cast<std::size_t>(c.nranks);
   if (members.empty()) return a;
   a.collectives = groups_by(members, [](const Member& m) { return m.count(); })[0][0]->count();
+  const auto [fewest, most] = std::ranges::minmax(members, {}, &Member::count);
+  a.fewest = fewest->count();
+  a.most = most->count();
   part_by_marks(members, a.partings);
   part_by_signature(members, a.partings);
   part_by_count(members, a.partings);

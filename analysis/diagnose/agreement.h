@@ -87,7 +87,9 @@ struct Parting {
 struct Agreement {
   std::vector<Parting> partings;
   std::uint64_t collectives = 0;  // the number that the largest group issued
-  bool all_there = false;         // every rank was seen, with its counts
+  std::uint64_t fewest = 0;       // that a rank issued
+  std::uint64_t most = 0;
+  bool all_there = false;  // every rank was seen, with its counts
 };
 Agreement agreement_of(const Communicator& communicator);
 

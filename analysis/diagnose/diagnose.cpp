@@ -79,7 +79,7 @@ Diagnosed said_of(Case& c, const std::vector<const Diagnosis*>& made) {
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
     const auto& [comm, agreement] = std::tie(c.communicators[i], c.agreements[i]);
     const auto [sends, receives] = sends_and_receives(comm);
-    said.communicators.push_back({comm, agreement.collectives,
+    said.communicators.push_back({comm, agreement.collectives, agreement.fewest, agreement.most,
                                   verdict_of(comm, agreement, said.findings), sends, receives,
                                   pairs_differ(comm, said.findings)});
   }

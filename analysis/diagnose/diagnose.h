@@ -13,6 +13,8 @@ enum class Verdict { same, same_of_those_seen, not_as_far, different };
 
 struct CommunicatorVerdict : Communicator {
   std::uint64_t collectives = 0;  // the number that the largest group issued
+  std::uint64_t fewest = 0;       // that a rank issued
+  std::uint64_t most = 0;
   Verdict verdict = Verdict::same;
   std::uint64_t sends = 0;
   std::uint64_t receives = 0;

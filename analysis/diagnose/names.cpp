@@ -65,6 +65,10 @@ std::string counted(std::uint64_t n, const std::string& what) {
   return text::thousands(n) + " " + what + (n == 1 ? "" : what.ends_with('s') ? "es" : "s");
 }
 
+std::string counted_to(std::uint64_t fewest, std::uint64_t most, const std::string& what) {
+  return (fewest == most ? "" : text::thousands(fewest) + " to ") + counted(most, what);
+}
+
 std::string size_class(std::int64_t bytes_class) {
   return bytes_class < 0 ? "0 B" : ">= " + text::bytes(std::uint64_t{1} << (bytes_class & 63));
 }

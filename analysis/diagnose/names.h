@@ -28,6 +28,9 @@ const char* is_or_was(const Who& who);  // or "are", "were"
 // "1 rank", "1,234 ranks", "2 processes"
 std::string counted(std::uint64_t n, const std::string& what);
 
+// "588 to 589 collectives", of ranks that differ; else as counted().
+std::string counted_to(std::uint64_t fewest, std::uint64_t most, const std::string& what);
+
 // "0 B", ">= 4.00 KiB": the calls of [2^class, 2^(class+1)) bytes.
 std::string size_class(std::int64_t bytes_class);
 

@@ -94,8 +94,16 @@ void compare_counts(const Run& a, const Run& b, Diff& to);
 void compare_times(const Run& a, const Run& b, Diff& to);
 void compare_settings(const Run& a, const Run& b, Diff& to);
 
-// The time that calls of a kind take from the usual step of a rank, as far as the ledgers tell:
-// exposed time, of copies that of the host. Nullopt: not known.
+// How much of the device's time in calls of a kind is exposed, which only the ledgers tell, and of
+// the whole run: the first step's start-up is in it. Nullopt: not known.
+std::optional<double> exposed_share(const Run& run, const OpKind& kind);
+
+// The device's time in calls of a step, of all ranks. Where one call of several is timed, the
+// others take as long.
+double device_ns(const stats::CallSums& s);
+
+// The time that calls of a kind take from the usual step of a rank: of copies that of the host,
+// else that share of the device's. Nullopt: not known.
 std::optional<double> lost_ns(const Run& run, const OpKind& kind);
 
 }  // namespace tprof::diff

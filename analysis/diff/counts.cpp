@@ -133,15 +133,36 @@ std::vector<Often> often(const std::vector<Pair>& pairs) {
 
 }  // namespace
 
-std::optional<double> lost_ns(const Run& run, const OpKind& kind) {
+std::optional<double> exposed_share(const Run& run, const OpKind& kind) {
   const auto found = run.totals.find(kind);
-  if (found == run.totals.end()) return 0;
+  if (found == run.totals.end() || found->second.exposure_known_ns == 0) return std::nullopt;
   const read::Amounts& a = found->second;
+  return std::min(1.0,
+                  static_cast<double>(a.exposed_ns) / static_cast<double>(a.exposure_known_ns));
+}
+
+std::optional<double> lost_ns(const Run& run, const OpKind& kind) {
+  if (!run.totals.contains(kind)) return 0;
   const bool copy = is_copy(kind.bucket);
-  const std::uint64_t known = copy ? a.calls - a.replayed : a.exposure_known;
-  if (known == 0) return copy ? std::optional(0.0) : std::nullopt;
-  return static_cast<double>(usual(run, kind).calls) *
-         static_cast<double>(copy ? a.host_ns : a.exposed_ns) / static_cast<double>(known);
+  const auto share = copy ? 1.0 : exposed_share(run, kind);
+  if (!share) return std::nullopt;
+  std::vector<double> all;
+  for (const stats::StepCalls& step : run.steps) {
+    const auto found = step.kinds.find(kind);
+    const stats::CallSums s = found == step.kinds.end() ? stats::CallSums{} : found->second;
+    const double ns = copy ? static_cast<double>(s.host_ns) : device_ns(s);
+    all.push_back(ns / static_cast<double>(std::max<std::uint64_t>(step.calling, 1)));
+  }
+  if (all.empty()) return 0;
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
+  std::ranges::nth_element(all, middle);
+  return *share * *middle;
+}
+
+double device_ns(const stats::CallSums& s) {
+  if (s.device_timed == 0) return 0;
+  return static_cast<double>(s.device_ns) * static_cast<double>(s.calls) /
+         static_cast<double>(s.device_timed);
 }
 
 bool CountChange::differs() const {

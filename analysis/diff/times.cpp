@@ -61,11 +61,8 @@ OpKind of_any_type(OpKind kind) {
   return kind;
 }
 
-// Where one call of several is timed, the others take as long.
-double device_ns(const OpKind& /*kind*/, const CallSums& s, const Usual& side) {
-  if (s.device_timed == 0) return 0;
-  return static_cast<double>(s.device_ns) * static_cast<double>(s.calls) /
-         static_cast<double>(s.device_timed) / side.ranks();
+double device_ns_per_rank(const OpKind& /*kind*/, const CallSums& s, const Usual& side) {
+  return device_ns(s) / side.ranks();
 }
 double host_ns(const OpKind& kind, const CallSums& s, const Usual& side) {
   return stats::has_host_side(kind.bucket) ? static_cast<double>(s.host_ns) / side.ranks() : 0;
@@ -79,25 +76,38 @@ double bandwidth(const OpKind& kind, const CallSums& s, const Usual& side) {
   return stats::busbw({kind.bucket, {}, {}, {}, n}, a).value_or(algbw.value_or(0));
 }
 
-// Exposed time is known of a whole run only. Its noise is taken for that of what it is the
-// difference of: the device's time in these calls, and the computation beside them, which is no
-// noisier than the step.
-void add_exposed(const Usual& a, const Usual& b, std::vector<TimeChange>& to) {
-  const auto exposed = [](const Run& run, Bucket bucket) -> std::optional<double> {
-    double sum = 0;
-    for (const auto& [kind, amounts] : run.totals) {
-      const auto lost = kind.bucket == bucket ? lost_ns(run, kind) : 0.0;
-      if (!lost) return std::nullopt;
-      sum += *lost;
+// The part of the device's time in calls of a bucket that is exposed, in the same steps.
+std::optional<double> exposed_ns(const Usual& side, Bucket bucket) {
+  double all = 0;
+  std::size_t steps = 0;
+  for (const stats::StepCalls* step : side.steps) {
+    CallSums sum;
+    double exposed = 0;  // of the timed calls
+    for (const auto& [kind, s] : step->kinds) {
+      if (kind.bucket != bucket) continue;
+      sum += s;
+      if (s.device_ns == 0) continue;
+      const auto share = exposed_share(side.run, kind);
+      if (!share) return std::nullopt;
+      exposed += *share * static_cast<double>(s.device_ns);
     }
-    return sum;
-  };
+    if (sum.device_ns == 0) continue;
+    ++steps;
+    all += device_ns_per_rank({}, sum, side) * exposed / static_cast<double>(sum.device_ns);
+  }
+  return steps == 0 ? std::nullopt : std::optional(all / static_cast<double>(steps));
+}
+
+// How much of a call is exposed is known of a whole run only, so exposed time is that share of the
+// device's. Its noise is taken for that of what it is the difference of: the device's time in these
+// calls, and the computation beside them, which is no noisier than the step.
+void add_exposed(const Usual& a, const Usual& b, std::vector<TimeChange>& to) {
   const TimeChange step = to[0];
   for (std::size_t i = 0, n = to.size(); i < n; ++i) {
     const TimeChange device = to[i];
     if (device.of != Of::device || is_copy(device.kind.bucket)) continue;
-    const auto of_a = exposed(a.run, device.kind.bucket);
-    const auto of_b = exposed(b.run, device.kind.bucket);
+    const auto of_a = exposed_ns(a, device.kind.bucket);
+    const auto of_b = exposed_ns(b, device.kind.bucket);
     if (!of_a || !of_b) continue;
     const double half = (device.high - device.low + step.high - step.low) / 2;
     to.push_back({Of::exposed, device.kind, *of_a, *of_b, *of_b - *of_a - half,
@@ -295,7 +305,7 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
       if (d) add(of == Of::busbw && is_copy(kind.bucket) ? Of::algbw : of, kind, *d);
     }
   };
-  compare(Of::device, bucket_alone, device_ns);
+  compare(Of::device, bucket_alone, device_ns_per_rank);
   compare(Of::host, bucket_alone, host_ns);
   compare(Of::busbw, of_any_type, bandwidth);
   for (std::size_t i = 0; i < all.size(); ++i) to.times[i].noise = all[i].noise(all.size());

@@ -32,22 +32,23 @@ std::string_view text_of(Verdict verdict) {
 // that were compared.
 std::string compared(const std::vector<const CommunicatorVerdict*>& all) {
   const Verdict verdict = all.front()->verdict;
-  std::uint64_t collectives = 0;
+  std::uint64_t fewest = 0;
+  std::uint64_t most = 0;
   std::uint64_t sends = 0;
   std::uint64_t receives = 0;
   bool differ = false;
   for (const CommunicatorVerdict* c : all) {
-    collectives = read::saturated_sum(collectives, c->collectives);
+    fewest = read::saturated_sum(fewest, c->fewest);
+    most = read::saturated_sum(most, c->most);
     sends = read::saturated_sum(sends, c->sends);
     receives = read::saturated_sum(receives, c->receives);
     differ = differ || c->pairs_differ;
   }
-  if (collectives != 0 || (sends == 0 && receives == 0) || verdict == Verdict::different) {
+  if (most != 0 || (sends == 0 && receives == 0) || verdict == Verdict::different) {
     // Not every rank is in each of several communicators.
     const bool each = all.size() > 1 && verdict == Verdict::same;
     return fmt::format(
-        "{}, {}",
-        collectives == 0 ? "no collectives" : diagnose::counted(collectives, "collective"),
+        "{}, {}", most == 0 ? "no collectives" : diagnose::counted_to(fewest, most, "collective"),
         each ? "on each all of its ranks did the same" : text_of(verdict));
   }
   return fmt::format("no collectives, {} and {}{}", diagnose::counted(sends, "send"),

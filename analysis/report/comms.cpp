@@ -15,6 +15,13 @@ bool guessed(const CommSummary& c) {
   return !c.role_sure && !c.role.empty();
 }
 
+// "588 to 589" where ranks differ, as `tprof check` says it.
+std::string collectives_text(const CommSummary& c) {
+  const std::string most = text::thousands(c.collectives);
+  const std::uint64_t fewest = c.fewest.value_or(c.collectives);
+  return fewest == c.collectives ? most : text::thousands(fewest) + " to " + most;
+}
+
 std::vector<Column<CommSummary>> comm_columns() {
   using Row = CommSummary;
   return {{"communicator", "id", Unit::text, [](const Row& c) { return std::string(c.id); }},
@@ -26,8 +33,8 @@ std::vector<Column<CommSummary>> comm_columns() {
           {"size", "nranks", Unit::number, [](const Row& c) { return c.nranks; }},
           {"ranks", nullptr, Unit::text, [](const Row& c) { return text::ranges(c.ranks); }},
           {nullptr, "ranks", Unit::text, [](const Row& c) { return Json(c.ranks); }},
-          {"collectives", "collectives", Unit::count, [](const Row& c) { return c.collectives; },
-           Show::if_room},
+          {"collectives", nullptr, Unit::right_text, collectives_text, Show::if_room},
+          {nullptr, "collectives", Unit::count, [](const Row& c) { return c.collectives; }},
           figure<Row>("calls", "calls", Unit::count, &read::Amounts::calls),
           figure<Row>("bytes", "bytes", Unit::bytes, &read::Amounts::bytes),
           {"split from", "parent", Unit::name, [](const Row& c) { return or_unknown(c.parent); },

@@ -60,7 +60,11 @@ Section changes(const diff::Diff& d, std::size_t width) {
           .table = sheet(change_columns(std::ranges::any_of(
                              rows, [](const auto& r) { return !r.noise.empty(); })),
                          rows, For::people),
-          .room = {.width = width, .breaks = true, .rows = kMostShown, .names = " changes"}};
+          .room = {.width = width,
+                   .breaks = true,
+                   .rows = kMostShown,
+                   .names = " changes",
+                   .tells_columns = true}};
 }
 
 std::string side(const char* name, const diff::Run& run) {

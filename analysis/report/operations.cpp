@@ -1,5 +1,7 @@
 #include "report/views.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -55,11 +57,18 @@ std::function<Value(const OpRow&)> timed_figure(Of of) {
   return [of](const OpRow& r) { return stats::algbw(r.amounts) ? Value(of(r)) : Value(); };
 }
 
+// One function makes copies in all directions.
+std::string name_with_direction(const OpRow& r) {
+  if (!is_copy(r.key.bucket)) return r.key.name;
+  return fmt::format("{} {}", r.key.name, bucket_name(r.key.bucket));
+}
+
 std::vector<Column<OpRow>> op_columns(const stats::Summary& s, Beside beside, bool timed) {
   const auto if_timed = [&](const char* title) { return timed ? title : nullptr; };
   std::vector<Column<OpRow>> all = {
       {"bucket", "bucket", Unit::text,
        [](const OpRow& r) { return std::string(bucket_name(r.key.bucket)); }, Show::if_room},
+      {"operation", nullptr, Unit::text, name_with_direction, Show::stand_in},
       {"operation", "name", Unit::text, [](const OpRow& r) { return r.key.name; }},
       {title(beside), nullptr, Unit::text, &OpRow::beside},
       {nullptr, "dtype", Unit::text, [](const OpRow& r) { return r.key.dtype; }},

@@ -80,10 +80,18 @@ bool says_something(const Value& value, Unit unit) {
 
 bool shown(const Sheet& sheet, std::size_t column) {
   const Head& head = sheet.heads[column];
-  return head.show != Show::if_any || std::ranges::any_of(sheet.rows, [&](const auto& row) {
-           return says_something(row[column], head.unit);
-         });
+  return head.show != Show::stand_in &&
+         (head.show != Show::if_any || std::ranges::any_of(sheet.rows, [&](const auto& row) {
+            return says_something(row[column], head.unit);
+          }));
 }
+
+// A column that may stand in for the one at `place` of those that are shown.
+struct StandIn {
+  std::size_t column = 0;
+  std::size_t place = 0;
+  std::vector<std::string> cells{};
+};
 
 }  // namespace
 
@@ -91,7 +99,9 @@ std::string to_text(Sheet sheet, const Room& room, const std::vector<Legend>& le
   std::vector<std::pair<std::string, text::Table::Align>> titles;
   std::vector<std::size_t> all;     // the columns that are shown
   std::vector<std::size_t> may_go;  // the last of them first
+  std::optional<StandIn> stand_in;
   for (std::size_t c = 0; c < sheet.heads.size(); ++c) {
+    if (sheet.heads[c].show == Show::stand_in) stand_in = {.column = c, .place = all.size()};
     if (!shown(sheet, c)) continue;
     if (sheet.heads[c].show == Show::if_room) may_go.push_back(all.size());
     if (sheet.heads[c].show == Show::last_to_go) may_go.insert(may_go.begin(), all.size());
@@ -116,9 +126,14 @@ std::string to_text(Sheet sheet, const Room& room, const std::vector<Legend>& le
       }
     }
     above = std::move(labels);
+    if (stand_in) stand_in->cells.push_back(text_of(row[stand_in->column], Unit::text));
     table.row(std::move(cells));
   }
-  const std::vector<std::size_t> shown_ones = table.shown(room.width, may_go);
+  std::vector<std::size_t> shown_ones = table.shown(room.width, may_go);
+  if (stand_in && std::ranges::find(shown_ones, stand_in->place - 1) == shown_ones.end()) {
+    table.replace(stand_in->place, std::move(stand_in->cells));
+    shown_ones = table.shown(room.width, may_go);
+  }
   std::string out = table.str(room.width, std::move(may_go), room.breaks);
   if (sheet.rows.size() > room.rows) {
     out += fmt::format("  and {} more{} (all of them: {})\n", sheet.rows.size() - room.rows,

@@ -36,6 +36,9 @@ enum class Show {
   label,       // blank where all labels are those of the row above
   if_room,     // left out where the table is wider than asked, the rightmost of these first
   last_to_go,  // as if_room, where the table is still wider without all of these
+  // In place of the column on its right where there is no room for that on its left: it has of that
+  // what tells rows apart.
+  stand_in,
 };
 
 enum class For { people, programs };

@@ -17,11 +17,11 @@ std::vector<CommSummary> communicators(const job::Job& job, const Ops& ops) {
       const auto parent = p->comms.find(comm.parent.value_or(-1));
       if (parent != p->comms.end()) c.parent = parent->second.id;
       if (p->header.rank) c.ranks.push_back(*p->header.rank);
-      std::uint64_t issued = 0;
+      std::optional<std::uint64_t> issued;
       for (const read::Collectives& all : read::collectives_of(*p)) {
-        if (all.comm == number) issued = read::saturated_sum(issued, all.count);
+        if (all.comm == number) issued = read::saturated_sum(issued.value_or(0), all.count);
       }
-      c.collectives = std::max(c.collectives, issued);
+      if (issued) c.issued(*issued);
     }
   }
   for (const auto& [key, amounts] : ops) {

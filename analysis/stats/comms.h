@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,9 +21,15 @@ struct CommSummary {
   bool role_guessed = false;  // from what it carries, not from its name
   bool role_sure = false;     // its name says it, or those that cross it bear the guess out
   std::int64_t nranks = 0;
-  std::vector<std::int64_t> ranks;  // in the world, as far as they were seen
-  std::uint64_t collectives = 0;    // issued by the rank that issued most
+  std::vector<std::int64_t> ranks;        // in the world, as far as they were seen
+  std::uint64_t collectives = 0;          // issued by the rank that issued most
+  std::optional<std::uint64_t> fewest{};  // issued by a rank; nothing: not known
   read::Amounts amounts;
+
+  void issued(std::uint64_t by_a_rank) {
+    fewest = std::min(fewest.value_or(by_a_rank), by_a_rank);
+    collectives = std::max(collectives, by_a_rank);
+  }
 };
 
 // Returns the communicators of a job, the largest first. `ops` are the calls of its processes.

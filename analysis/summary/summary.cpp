@@ -1,6 +1,7 @@
 #include "summary/summary.h"
 
 #include <algorithm>
+#include <set>
 
 #include "diagnose/ends.h"
 #include "stats/roles.h"
@@ -21,6 +22,7 @@ void count_communicators(Summary& s, const filter::Selection* asked) {
     c.role = known->second->role;
     c.role_guessed = known->second->role_guessed;
     c.collectives = 0;
+    c.fewest.reset();
   }
   // The ledgers' own numbers of collectives are of all.
   for (const read::Process* p : s.job->processes) {
@@ -30,9 +32,11 @@ void count_communicators(Summary& s, const filter::Selection* asked) {
       const OpKey key = op_of(row, *p);
       made[{key.comm_id, key.nranks}] += row.amounts.calls;
     });
+    std::set<std::pair<std::string, std::int64_t>> seen;
+    for (const auto& [number, comm] : p->comms) seen.emplace(comm.id, comm.nranks);
     for (CommSummary& c : s.comms) {
-      const auto calls = made.find({c.id, c.nranks});
-      if (calls != made.end()) c.collectives = std::max(c.collectives, calls->second);
+      const std::pair key(c.id, c.nranks);
+      if (made.contains(key) || (p->ledger && seen.contains(key))) c.issued(made[key]);
     }
   }
   std::erase_if(s.comms, [](const CommSummary& c) { return c.amounts.calls == 0; });

@@ -114,6 +114,40 @@ def test_a_slow_gpu_is_time_that_the_others_are_exposed(tmp_path):
     assert "shorter than A's" in diff(b, a)["verdict"]
 
 
+def start_up(folder, times):
+    """Has the first step wait: the ledgers' reduce-scatters have so many times the time on the device, all exposed."""
+
+    def longer(row):
+        row = json.loads(row[0])
+        more = times * row["device_ns"]
+        return json.dumps(row | {key: row[key] + more for key in ("device_ns", "exposure_known_ns", "exposed_ns")})
+
+    for file in folder.glob("rank-*.json"):
+        file.write_text(re.sub(r'\{"bucket":"RESHARDING","name":"ncclReduceScatter"[^}]*\}', longer, file.read_text()))
+
+
+def test_exposed_time_is_a_part_of_the_device_time_of_the_same_steps(tmp_path):
+    """Exposed time is known of whole runs only, and the first step, with what it waits for, is in no usual one."""
+    a, b, case = days(tmp_path, "fsdp", "slow_gpu", seed=3)
+    plain = diff(a, b)
+    for folder in (a, b):
+        start_up(folder, times=2)
+    found = diff(a, b)
+    of = {(t["of"], t["kind"]["bucket"]): t for t in found["times"] if t["kind"]}
+    exposed = [bucket for kind, bucket in of if kind == "exposed"]
+    assert "RESHARDING" in exposed
+    for bucket in exposed:
+        part, whole = of["exposed", bucket], of["device", bucket]
+        assert part["a"] <= whole["a"] * 1.000001 and part["b"] <= whole["b"] * 1.000001, bucket
+    assert of["device", "RESHARDING"]["a"] == pytest.approx(
+        next(t["a"] for t in plain["times"] if t["of"] == "device" and t["kind"]["bucket"] == "RESHARDING")
+    )
+    # Without the start-up: what the slow device costs is what the others are exposed for.
+    (grown,) = changed(plain, "exposed")
+    waits = case.truth.cost_ns_per_step * (RANKS - 1) / RANKS  # all but the slow one
+    assert grown["b"] - grown["a"] == pytest.approx(waits, rel=0.1)
+
+
 def test_gathering_twice_is_twice_the_calls(tmp_path):
     a, b, _ = days(tmp_path, "fsdp", "gather_twice", seed=3)
     (change,) = diff(a, b)["counts"]

@@ -224,6 +224,39 @@ def test_verbose_names_the_columns_for_which_there_is_no_room(job):
     assert re.search(r"^ .* mean host", wide, re.M)
 
 
+@pytest.mark.parametrize("options", [(), ("--verbose",)])
+def test_copies_in_two_directions_are_told_apart_where_there_is_no_room_for_their_bucket(options, tmp_path):
+    """cudaMemcpyAsync makes copies of one size in all directions: the rows' first words differ nevertheless."""
+    loop = Loop([[0, 1]])
+    for _ in range(6):
+        loop.micro_batch()
+        loop.gather(300_000)
+    folder = loop.job.write(tmp_path / "job")
+    for file in folder.glob("rank-*.json"):
+        lines = re.sub(r'(\{"bucket":")H2D("[^}]*\})', r"\1H2D\2,\1D2H\2", file.read_text())
+        file.write_text(re.sub(r'"device_ns":0,"device_timed":0', '"device_ns":9000,"device_timed":6', lines))
+    narrow = COLOURS.sub("", on_terminal("summary", folder, *options, columns=80))
+    table = re.split(r"\n(?:Largest operations|Operations by size)\n", narrow)[1].split("\n\n")[0]
+    copies = [line[2:].split("  ")[0] for line in table.splitlines() if "cudaMemcpy" in line]
+    assert "bucket" not in table.splitlines()[0].split() and len(copies) == len(set(copies)) == 2, table
+    assert {name.split()[-1] for name in copies} == {"H2D", "D2H"}
+    wide = COLOURS.sub("", on_terminal("summary", folder, *options, columns=240))
+    assert re.search(r"^  H2D +cudaMemcpy(Async)?  ", wide, re.M)
+
+
+def test_diff_names_the_column_for_which_there_is_no_room(tmp_path):
+    def run(name, cause):
+        rank_files.write(causes.case("fsdp", 4, cause, 1, 6), tmp_path / name, 1)
+        return tmp_path / name
+
+    a, b = run("a", None), run("b", "slow_gpu")
+    told_of = "no room for noise: shown on a wider terminal"
+    for columns in (80, 240):
+        shown = " ".join(COLOURS.sub("", on_terminal("diff", a, b, columns=columns)).split())
+        assert (" change noise " in shown) != (told_of in shown), columns
+    assert told_of in " ".join(COLOURS.sub("", on_terminal("diff", a, b, columns=80)).split())
+
+
 def test_a_legend_explains_columns_that_are_shown(job):
     narrow = COLOURS.sub("", on_terminal("summary", job, "--by", "wait", columns=80))
     wide = COLOURS.sub("", on_terminal("summary", job, "--by", "wait", columns=200))
