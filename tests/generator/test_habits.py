@@ -70,9 +70,10 @@ def test_the_judgement_sees_what_is_not_so(kind, ranks, cost_ns, share):
             "checkpoint of rank 0, every 2nd",
             {},
             [
-                "it copies 23.80 MiB more from the device than the others, on the average of steps, as for a checkpoint",
-                "it stands idle behind the last kernel of a step, before the next step begins: there programs load data, "
-                "write checkpoints and log",
+                "it copies 23.80 MiB more from the device than the others, on the average of steps, "
+                "as for a checkpoint",
+                "it stands idle behind the last kernel of a step, before the next step begins: there programs "
+                "load data, write checkpoints and log",
             ],
         ),
         (
