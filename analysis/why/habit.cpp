@@ -11,6 +11,14 @@ using diagnose::Kind;
 using diagnose::Ns;
 using diagnose::Percent;
 
+read::Amounts moved(const read::Process& rank, Bucket bucket) {
+  read::Amounts all;
+  for (const read::Row& row : read::rows_of(rank)) {
+    if (row.bucket == bucket) all += row.amounts;
+  }
+  return all;
+}
+
 double within_hosts_spare(const Evidence& e, double ns) {
   std::vector<double> of_ranks;
   for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {

@@ -21,6 +21,9 @@ double of_a_step(const Evidence& e, Of&& of) {
   return quantile(std::move(each), 0.05);
 }
 
+// All that a rank moved in a bucket, in the whole run.
+read::Amounts moved(const read::Process& rank, Bucket bucket);
+
 // No communication less makes a step shorter than its slowest host needs for it.
 double within_hosts_spare(const Evidence& e, double ns);
 

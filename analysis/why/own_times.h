@@ -15,6 +15,8 @@ namespace tprof::why {
 // idle time at its beginning is of the rest. `tail` is the rest's end, behind the last kernel.
 enum class Part : std::uint8_t { compute, lead, rest, host, tail };
 inline constexpr Part kPartsOfOwn[] = {Part::compute, Part::lead, Part::rest};
+// The parts that a rank may be told to be slow in, by their numbers.
+inline constexpr Part kPartsToTell[] = {Part::compute, Part::lead, Part::rest, Part::host};
 
 // A figure of each rank and step.
 class Grid {

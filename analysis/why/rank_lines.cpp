@@ -281,9 +281,7 @@ void RankLines::count_exposed(const Spans& hiding) {
     Comm& comm = comms[c.comm];
     const std::int64_t was_free = std::exchange(comm.free_ns, c.on_device.to_ns);
     if (c.step == SIZE_MAX || !steps_[c.step].counts) continue;
-    const std::int64_t to = c.on_device.to_ns;
-    // Without waiting for other ranks.
-    const std::int64_t from = c.all_there_ns < to ? c.all_there_ns : c.on_device.from_ns;
+    const auto [from, to] = c.transfer();
     const std::int64_t ns = to - from - hidden(from, to);
     const bool now = backward_.contains(c.thread);
     Exposed& all = facts_.exposed[static_cast<std::size_t>(c.bucket)];

@@ -59,6 +59,11 @@ class RankLines : public collect::Collector {
     bool receives;        // from one other rank
     std::size_t step;     // in which it was called; SIZE_MAX: in none
     bool behind = false;  // an all-gather behind the last backward pass of its step
+
+    // Without waiting for other ranks, as far as that is known.
+    Span transfer() const {
+      return {all_there_ns < on_device.to_ns ? all_there_ns : on_device.from_ns, on_device.to_ns};
+    }
   };
   // The facts of an all-gather or reduce-scatter that a line of its device time does not have.
   struct Shard {
@@ -83,6 +88,7 @@ class RankLines : public collect::Collector {
   void find_hosts_spare();
   void count_exposed(const Spans& hiding);
   void count_gathers();
+  std::vector<std::span<const Collective>> calls_of_steps() const;
   void mark_behind();
   void count_behind(const Spans& hiding, const Spans& works);
   std::vector<const Collective*> not_needed(std::span<const Collective> step) const;

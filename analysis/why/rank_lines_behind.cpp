@@ -40,6 +40,18 @@ const RankLines::Shard* RankLines::shard_of(const Collective& c) const {
   return found != shards_.end() && key(*found) == key(c) ? &*found : nullptr;
 }
 
+// Returns the calls of each step that counts and has any.
+std::vector<std::span<const RankLines::Collective>> RankLines::calls_of_steps() const {
+  std::vector<std::span<const Collective>> all;
+  for (auto from = collectives_.begin(); from != collectives_.end();) {
+    const auto to = std::ranges::find_if(from, collectives_.end(),
+                                         [&](const Collective& c) { return c.step != from->step; });
+    if (from->step != SIZE_MAX && steps_[from->step].counts) all.emplace_back(from, to);
+    from = to;
+  }
+  return all;
+}
+
 // The last call of a backward pass is autograd's, or a gradient that the thread which called
 // backward() reduces directly behind it. A step without a backward pass has nothing behind one.
 void RankLines::mark_behind() {
@@ -104,12 +116,7 @@ void RankLines::count_behind(const Spans& hiding, const Spans& works) {
   Cover working(works);
   std::vector<Behind> of_steps;
   std::vector<double> calls;
-  for (auto from = collectives_.begin(); from != collectives_.end();) {
-    const auto to = std::ranges::find_if(from, collectives_.end(),
-                                         [&](const Collective& c) { return c.step != from->step; });
-    const std::span<const Collective> step(from, to);
-    from = to;
-    if (step.front().step == SIZE_MAX || !steps_[step.front().step].counts) continue;
+  for (const std::span<const Collective> step : calls_of_steps()) {
     Behind& all = of_steps.emplace_back();
     std::vector<double> gaps;
     std::int64_t done = INT64_MAX;

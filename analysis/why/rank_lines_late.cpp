@@ -16,14 +16,9 @@ void RankLines::count_late_reductions(const Spans& hiding) {
   Cover hidden(hiding);
   const Spans works = either(computes_, unsure_);
   Cover computing(works);
-  for (auto from = collectives_.begin(); from != collectives_.end();) {
-    const auto to = std::ranges::find_if(from, collectives_.end(),
-                                         [&](const Collective& c) { return c.step != from->step; });
-    const std::span<const Collective> calls(from, to);
-    from = to;
-    if (calls.front().step == SIZE_MAX || !steps_[calls.front().step].counts) continue;
+  for (const std::span<const Collective> calls : calls_of_steps()) {
     struct Reduction {
-      Span transfer;  // without waiting
+      Span transfer;
       std::int64_t begins;
       std::uint64_t calls;
     };
@@ -31,8 +26,7 @@ void RankLines::count_late_reductions(const Spans& hiding) {
     std::int64_t all_ns = 0;
     for (const Collective& c : calls) {
       if (c.bucket != Bucket::RESHARDING && c.bucket != Bucket::ALLREDUCE) continue;
-      const auto [begins, ends] = c.on_device;
-      all.push_back({{c.all_there_ns < ends ? c.all_there_ns : begins, ends}, begins, c.calls});
+      all.push_back({c.transfer(), c.on_device.from_ns, c.calls});
       all_ns += all.back().transfer.ns();
     }
     std::ranges::sort(all, std::ranges::greater(),

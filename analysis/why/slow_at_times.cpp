@@ -76,7 +76,7 @@ std::optional<Part> part_of(const SlowRanks& ranks, const Grid& own,
     return sum;
   };
   const double all = beyond_others(own);
-  for (const Part part : {Part::compute, Part::lead, Part::rest, Part::host}) {
+  for (const Part part : kPartsToTell) {
     if (beyond_others(parts[static_cast<std::size_t>(part)]) * 2 > all) return part;
   }
   return std::nullopt;

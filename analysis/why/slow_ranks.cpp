@@ -1,5 +1,5 @@
-// SlowRanks that take longer than the others for their own part of a step, always or in some steps,
-// and whether it is the device, the input or the host.
+// Ranks that take longer than the others for their own part of a step, always or in some steps, and
+// whether it is the device, the input or the host.
 //
 // While ranks wait for one, that one waits for nobody. So the slowest rank is the one with most
 // time of its own (Times::own), and one that is late only because it waited elsewhere has no more
@@ -66,12 +66,16 @@ Places always_slow(const Evidence& e, const Grid& part) {
 // and behind it in others.
 Places slow_now_and_then_in_both(const Evidence& e, const std::vector<Grid>& parts) {
   constexpr double kClear = 0.75;
-  const auto longer = [&](Part part, std::size_t r) {
-    return mean(beyond(parts[static_cast<std::size_t>(part)], kUsual).of_rank(r));
+  const auto of_part = [&](Part part) -> const Grid& {
+    return parts[static_cast<std::size_t>(part)];
   };
-  Places mixed = always_slow(e, parts[static_cast<std::size_t>(Part::host)]);
+  Places mixed = always_slow(e, of_part(Part::host));
+  if (mixed.empty()) return mixed;
+  const Grid lead = beyond(of_part(Part::lead), kUsual);
+  const Grid rest = beyond(of_part(Part::rest), kUsual);
+  const Grid host = beyond(of_part(Part::host), kUsual);
   std::erase_if(mixed, [&](std::size_t r) {
-    return std::max(longer(Part::lead, r), longer(Part::rest, r)) > kClear * longer(Part::host, r);
+    return std::max(mean(lead.of_rank(r)), mean(rest.of_rank(r))) > kClear * mean(host.of_rank(r));
   });
   return mixed;
 }
@@ -243,7 +247,7 @@ void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
   if (!ranks.steps.empty()) f.steps = {step(ranks.steps.front()), step(ranks.steps.back())};
 }
 
-// SlowRanks that are slow in the same part are one group. But whole stages of a pipeline are one of
+// Ranks that are slow in the same part are one group. But whole stages of a pipeline are one of
 // their own: stages may have more to do than others, or less.
 std::vector<SlowRanks> groups_of(const Evidence& e, Places slow, Part part) {
   std::vector<SlowRanks> groups;
@@ -317,7 +321,7 @@ void slow_ranks(const Evidence& e, Findings& found) {
   if (e.times.ranks.size() < 2) return;
   Grid own = own_times(e);
   std::vector<Grid> parts;
-  for (const Part part : {Part::compute, Part::lead, Part::rest, Part::host}) {
+  for (const Part part : kPartsToTell) {
     parts.push_back(part_of_own(e, part));
   }
   std::vector<SlowRanks> at_times = slow_at_times(e, own);
