@@ -52,8 +52,8 @@ std::string mostly(const diff::Diff& d) {
   return out;
 }
 
-// Where chance may be much: what anybody can count. "The median step takes 80.10 ms and 188.30 ms,
-// and 10 of 19 steps of B take longer than any of A's, up to 227.44 ms against 111.12 ms."
+// Says what anybody can count, as chance may be much. "The median step takes 80.10 ms and 188.30
+// ms, and 10 of 19 steps of B take longer than any of A's, up to 227.44 ms against 111.12 ms."
 std::string of_lengths(const diff::Diff& d) {
   const diff::Lengths& a = d.lengths_a;
   const diff::Lengths& b = d.lengths_b;

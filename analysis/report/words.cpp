@@ -66,7 +66,7 @@ bool chosen(const Value& v) {
 
 std::string filled(std::string_view text, const Values& values);
 
-// Where a character stands that is within no braces, or one that closes more than were opened.
+// Returns where a character stands that is in no braces, or one that closes more than were opened.
 std::size_t outside(std::string_view text, char what) {
   std::size_t depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
