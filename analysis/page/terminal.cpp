@@ -90,9 +90,9 @@ std::string step_lines(const Json& step) {
                   step["steps"] == 1 ? "step" : "steps", of_which,
                   step["parts"].is_null() ? ", on the hosts" : "");
   if (!step["exposed_share"].is_null()) {
-    out += fmt::format(", {:.1f}% exposed", 100 * step["exposed_share"].get<double>());
+    out += fmt::format(", {:.1f}% of it exposed", 100 * step["exposed_share"].get<double>());
   }
-  out += "\n";
+  out = wrapped(out, 2, 2);
   if (const auto without = step["without"].get<std::string>(); !without.empty()) {
     out += wrapped("  " + without + "; what needs the steps of all ranks is not known", 3, 2);
   }
@@ -161,7 +161,7 @@ std::string operation_lines(const Json& ops) {
     table.row({cut(o["name"].get<std::string>(), kMostName), o["size"].get<std::string>(),
                text::thousands(o["calls"].get<std::uint64_t>()),
                text::duration(n == 0 ? 0 : total / n), text::duration(total),
-               o["busbw"].is_null() ? "-" : fmt::format("{:.1f}", o["busbw"].get<double>())});
+               o["busbw"].is_null() ? "-" : fmt::format("{:.2f}", o["busbw"].get<double>())});
   }
   return fmt::format("Slowest operations, by their {} time\n", timed ? "device" : "host") +
          table.str(kWidth);
@@ -199,7 +199,7 @@ std::string unseen_lines(std::vector<Unseen> all) {
                     u.why.empty() ? "" : ": " + text::printable(u.why));
     out += wrapped(line, 3, kUnseenHang);
   }
-  if (all.size() > kMostUnseen) out += fmt::format("  and more: on the page\n");
+  if (all.size() > kMostUnseen) out += "  and more: on the page, which -o writes\n";
   return out;
 }
 
@@ -240,8 +240,8 @@ std::string finding_lines(const Gathered& g, std::optional<std::size_t> told, bo
     }
   }
   if (left != 0) {
-    others +=
-        fmt::format("and {} more {}: on the page\n", left, left == 1 ? "finding" : "findings");
+    others += fmt::format("and {} more {}: tprof check tells {}\n", left,
+                          left == 1 ? "finding" : "findings", left == 1 ? "it" : "them");
   }
   return next + others;
 }

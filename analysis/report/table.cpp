@@ -80,10 +80,11 @@ bool says_something(const Value& value, Unit unit) {
 
 bool shown(const Sheet& sheet, std::size_t column) {
   const Head& head = sheet.heads[column];
+  const bool may_go = head.show == Show::if_any || head.show == Show::if_room;
   return head.show != Show::stand_in &&
-         (head.show != Show::if_any || std::ranges::any_of(sheet.rows, [&](const auto& row) {
-            return says_something(row[column], head.unit);
-          }));
+         (!may_go || std::ranges::any_of(sheet.rows, [&](const auto& row) {
+           return says_something(row[column], head.unit);
+         }));
 }
 
 // A column that may stand in for the one at `place` of those that are shown.

@@ -34,7 +34,7 @@ enum class Show {
   always,
   if_any,      // no row says anything: the text has no such column
   label,       // blank where all labels are those of the row above
-  if_room,     // left out where the table is wider than asked, the rightmost of these first
+  if_room,     // as if_any, and left out where the table is too wide, the rightmost first
   last_to_go,  // as if_room, where the table is still wider without all of these
   // In place of the column on its right where there is no room for that on its left: it has of that
   // what tells rows apart.

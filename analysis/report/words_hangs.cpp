@@ -23,7 +23,7 @@ std::span<const Words> words_of_hangs() {
       {Say::runs_unknown, "whether it runs is not known"},
       {Say::closed_before, "closed in order before it (an exception, or an early exit?)"},
       {Say::stood_still, "stood still there"},
-      {Say::stopped_there, "stopped there; this alone is no divergence"},
+      {Say::stopped_there, "the calls end there, which alone proves no divergence"},
       {Say::wait_for_each_other, "{who} wait for each other: {each}"},
       {Say::waits_in, "{who} in {call}"},
       // Their calls.

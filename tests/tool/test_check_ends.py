@@ -33,7 +33,7 @@ def test_a_killed_rank_while_the_others_ran_to_their_end(healthy, place, tmp_pat
     )
     (finding,) = worse_than_notes(folder)
     assert_names(finding, job, "stopped", [rank], at, op.function)
-    assert "this alone is no divergence" in finding["text"]
+    assert "the calls end there, which alone proves no divergence" in finding["text"]
 
 
 def test_a_rank_that_hangs_inside_a_call(healthy, place, tmp_path):

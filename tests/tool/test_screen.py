@@ -66,7 +66,7 @@ def test_it_says_first_what_moved_and_which_part_of_the_run_that_took(job):
     assert int(found[1].replace(",", "")) == calls
     assert float(found[2]) == pytest.approx(moved / 2**30, abs=0.006)
     found = re.fullmatch(
-        r"Communication: ([\d.]+) ms per rank on the device, ([\d.]+)% of the run, [\d.]+% exposed", first[2]
+        r"Communication: ([\d.]+) ms per rank on the device \([\d.]+% exposed\), ([\d.]+)% of the run", first[2]
     )
     assert float(found[1]) == pytest.approx(device / 4 / 1000, abs=0.006)
     assert float(found[2]) == pytest.approx(100 * device / 4 / end, abs=0.06)
@@ -282,7 +282,7 @@ def test_a_share_of_exposed_time_that_says_nothing_of_most_calls_is_not_shown(kn
     text = tprof("summary", tmp_path / "job").stdout
     ends = {line.split()[0]: line.split("  ")[-1].strip() for line in text.splitlines() if line.startswith("  ")}
     assert (ends["ALLREDUCE"], ends["ALL"]) == ("5.00 us (50.0%)" if share else "-", "5.00 us (50.0%)")
-    first = "50.0% exposed" if share else "50.0% of 4 of 9 timed calls exposed, of the others it is not known"
+    first = "(50.0% exposed)" if share else "50.0% of 4 of 9 timed calls exposed, of the others it is not known"
     assert first in text.split("\n\n")[0]
     reduced = told("summary", tmp_path / "job")[1]["buckets"]["ALLREDUCE"]
     assert (reduced["exposure_known"], reduced["exposed_ns"]) == (known, 5000)
