@@ -1,0 +1,184 @@
+"""`tprof diff` compares the steps of two runs: usual ones with usual ones, and never steps with micro-batches."""
+
+import json
+import re
+
+import pytest
+from generator import habits, rank_files
+from lib.days import AGAIN, changed, counts, days, diff, made
+from lib.loops import Loop
+from lib.tool import told, tprof
+
+
+def test_steps_that_are_long_now_and_then_are_told_from_usual_ones(tmp_path):
+    a, b, case = days(tmp_path, "fsdp", "slow_sometimes", seed=3, ranks=2, steps=48)
+    found = diff(a, b, "--fail-on", "time,long_steps")
+    assert found["failed"] == ["time", "long_steps"]
+    (more,) = changed(found, "long_steps")
+    assert more["low"] <= case.truth.cost_ns_per_step <= more["high"]
+    assert "Steps that stand out from the usual ones add " in found["verdict"]
+    assert any(f"{len(case.truth.steps)} of 47 steps of B" in note for note in found["notes"])
+
+
+@pytest.mark.parametrize("options", [[], ["--no-lines"]])
+def test_other_numbers_of_steps_are_compared_per_step(options, tmp_path):
+    a, _ = made(tmp_path / "a", "hsdp", seed=1, steps=4)
+    b, _ = made(tmp_path / "b", "hsdp", seed=1, steps=9, again=AGAIN)
+    found = diff(a, b, *options)
+    assert (found["counts"], found["same"]) == ([], True)
+    assert found["longer"] == pytest.approx(9 / 4 if options else 1)
+    assert ({"what": "steps", "a": "4", "b": "9"} in found["settings"]) == (not options)
+
+
+def test_of_few_steps_no_verdict_on_time_is_given(tmp_path):
+    a, b, _ = days(tmp_path, "fsdp", "slow_gpu", seed=3, steps=3)
+    found = diff(a, b, "--fail-on", "calls")
+    assert found["times"] is None and "3 usual steps" in found["no_times"]
+    assert found["verdict"].startswith("Nothing changed: counts are the same, and times are not compared")
+    done = tprof("diff", a, b, "--fail-on", "time:5%")
+    assert done.returncode == 2 and "nothing can be said of time" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_killed_run_is_compared_by_its_whole_steps(tmp_path):
+    a, _ = made(tmp_path / "a", "fsdp", seed=5, steps=9)
+    b, _ = made(tmp_path / "b", "fsdp", "killed", seed=5, steps=9, again=AGAIN)
+    found = diff(a, b)
+    assert found["b"]["ended"] is False and any("B did not end" in n for n in found["notes"])
+    assert found["counts"] == [] and [t for t in found["times"] if t["changed"]] == []
+    assert found["b"]["steps"] < 9
+
+
+def habit(folder, marks=True, timing=True, **fields):
+    """Writes a job of habits.py. Returns its folder and how long the steps of each rank took."""
+    loop = habits.Loop(**{"ranks": 2, "layers": 2, "jitter": 0.005, **fields})
+    rank_files.write(habits.run(loop), folder, settings=rank_files.Settings(marks=marks, timing=timing))
+    return folder, json.loads(folder.with_suffix(".truth.json").read_text())["steps_ns"]
+
+
+def unmarked_loop(folder, micro_batches, steps=6, again=1):
+    """Writes DDP of `steps` steps of four batches. It reduces once for `micro_batches` of them."""
+    loop = Loop([[0, 1]])
+    for batch in range(4 * steps):
+        loop.micro_batch()
+        if (batch + 1) % micro_batches == 0:
+            with loop.backward():
+                for bucket in (400_000, 600_000):
+                    loop.reduce(bucket)
+    loop.job.write(folder)
+    return folder
+
+
+@pytest.mark.parametrize("steps", [6, 12])
+def test_steps_are_not_compared_with_what_may_be_micro_batches(steps, tmp_path):
+    a = unmarked_loop(tmp_path / "a", 4, steps=6)
+    b = unmarked_loop(tmp_path / "b", 1, steps=steps)
+    found = told("diff", a, b)[1]
+    assert (found["a"]["steps"], found["b"]["steps"]) == (6, 4 * steps)
+    assert found["times"] is None and "shorter" not in found["verdict"]
+    assert "one of A has the work of 4 of B" in found["verdict"]
+    assert found["longer"] == steps / 6
+    # The copies of 24 batches are in both, and each was reduced once in B.
+    assert {(c["per"], c["a"]["calls"], c["b"]["calls"]) for c in found["counts"]} == {("run", steps, 4 * steps)}
+    assert {c["kind"]["name"] for c in found["counts"]} == {"ncclAllReduce"}
+    assert "one of B has the work of 4 of A" in told("diff", b, a)[1]["verdict"]
+    done = tprof("diff", a, b, "--fail-on", "time:5%")
+    assert done.returncode == 2 and "time: the steps of A and B are not comparable" in done.stderr
+    done = tprof("diff", a, b, "--fail-on", "calls,time:5%")
+    assert done.returncode == 1 and "Not known of what --fail-on names: time\n" in done.stdout
+
+
+def test_steps_of_one_kind_are_compared_however_many_there_are(tmp_path):
+    a, b = unmarked_loop(tmp_path / "a", 4, steps=6), unmarked_loop(tmp_path / "b", 4, steps=24)
+    found = diff(a, b)
+    assert (found["same"], found["counts"], found["longer"]) == (True, [], 1)
+    assert found["times"] is not None
+
+
+@pytest.mark.parametrize("timing", [True, False])
+def test_three_long_pauses_are_a_change_of_the_time_of_a_step(timing, tmp_path):
+    a, _ = habit(tmp_path / "a", timing=timing, steps=20, compile_ns=3000 * habits.MS)
+    b, took = habit(
+        tmp_path / "b", timing=timing, steps=20, compile_ns=2000 * habits.MS,
+        checkpoint_every=6, checkpoint_ns=1000 * habits.MS,
+    )  # fmt: skip
+    found = diff(a, b, "--fail-on", "time:5%")
+    assert found["failed"] == ["time"]
+    (more,) = changed(found, "long_steps")
+    paused = [ns for ns in took["0"] if ns > 900 * habits.MS][1:]  # without the first step
+    assert len(paused) == 3
+    usual = sum(ns for ns in took["0"][1:] if ns < 900 * habits.MS) / 16
+    assert more["b"] == pytest.approx((sum(paused) - 3 * usual) / 19, rel=0.02)
+    assert "3 of 19 steps of B take 1." in found["verdict"]
+    assert "and none of A as long, which adds 3." in found["verdict"]
+    assert diff(b, a, "--fail-on", "time:5%")["failed"] == []
+
+
+def test_pauses_of_hosts_that_may_run_ahead_are_in_the_mean_of_all_steps(tmp_path):
+    fields = {"timing": False, "steps": 20, "item_every": 0}
+    a, _ = habit(tmp_path / "a", **fields)
+    b, took = habit(tmp_path / "b", checkpoint_every=6, checkpoint_ns=1000 * habits.MS, **fields)
+    found = diff(a, b, "--fail-on", "time:5%")
+    (step,) = changed(found, "time")
+    assert found["failed"] == ["time"] and changed(found, "long_steps") == []
+    assert step["b"] == pytest.approx(sum(took["0"][1:]) / 19, rel=0.02)
+    assert any("hosts run ahead of their devices" in note for note in found["notes"])
+
+
+def test_one_pause_of_each_run_is_none(tmp_path):
+    a, _ = habit(tmp_path / "a", steps=20, compile_ns=1000 * habits.MS)
+    pause = {"checkpoint_every": 13, "checkpoint_ns": 40 * habits.MS}
+    b, _ = habit(tmp_path / "b", steps=20, compile_ns=2000 * habits.MS, **pause)
+    found = diff(a, b, "--fail-on", "time:5%")
+    assert found["failed"] == [] and changed(found, "long_steps") == []
+
+
+def test_hosts_are_compared_where_the_devices_of_one_run_were_not_followed(tmp_path):
+    """The host of rank 1 loads slowly, and those of the others run ahead of their devices."""
+    fields = {"ranks": 4, "steps": 30, "loader": {1: 60 * habits.MS}, "item_every": 0}
+    a, took = habit(tmp_path / "a", timing=False, **fields)
+    b, _ = habit(tmp_path / "b", **fields)
+    found = diff(a, b, "--fail-on", "time:5%")
+    step = found["times"][0]
+    assert (found["failed"], step["changed"]) == ([], False)
+    truth = sum(took["1"][1:]) / len(took["1"][1:])
+    assert step["a"] == pytest.approx(truth, rel=0.02) and step["b"] == pytest.approx(truth, rel=0.02)
+    assert any("devices were followed in B only" in note for note in found["notes"])
+
+
+def test_a_run_that_has_none_of_the_chosen_calls_in_its_steps_is_said_to_have_none(tmp_path):
+    """A gathers at the beginning, B in each step, too."""
+    for name in ("a", "b"):
+        loop = Loop([[0, 1]])
+        loop.gather(1 << 12)
+        for _ in range(12):
+            loop.step()
+            loop.micro_batch()
+            with loop.backward():
+                loop.reduce(400_000)
+            if name == "b":
+                loop.gather(1 << 12)
+        loop.job.write(tmp_path / name)
+    a, b = tmp_path / "a", tmp_path / "b"
+    for one, other, name in ((a, b, "A"), (b, a, "B")):
+        found = diff(one, other, "--ops", "ALLGATHER")
+        assert (found["times"], found["no_times"]) == (None, f"{name} has none of these calls in its steps")
+        assert found["verdict"].startswith(f"Times are not compared: {name} has none of these calls in its steps. ")
+    assert diff(a, b, "--ops", "ALLREDUCE")["no_times"] is None
+
+
+def test_pauses_in_every_second_step_are_counted_though_chance_may_be_much(tmp_path):
+    a, _ = habit(tmp_path / "a", steps=9, checkpoint_every=5, checkpoint_ns=40 * habits.MS)
+    b, took = habit(tmp_path / "b", steps=9, checkpoint_every=2, checkpoint_ns=200 * habits.MS)
+    paused = sum(ns > 200 * habits.MS for ns in took["0"])
+    assert (paused, len(took["0"])) == (4, 8)
+    verdict = diff(a, b)["verdict"]
+    assert verdict.startswith("Whether the step changed can't be told: it takes ")
+    assert ", and 4 of 8 steps of B take longer than any of A's, up to 22" in verdict
+    assert ", and 4 of 8 steps of A take longer than any of B's, up to 22" in diff(b, a)["verdict"]
+    # The two in the middle are a step with a pause and one without.
+    in_order = sorted(sum(ns) / 2 for ns in zip(*took.values(), strict=True))
+    (median_ms,) = re.findall(r"The median step takes [\d.]+ ms and ([\d.]+) ms", verdict)
+    assert float(median_ms) * habits.MS == pytest.approx(sum(in_order[3:5]) / 2, rel=0.02)
+    assert f"\nNext: tprof report {b} " in tprof("diff", a, b).stdout
+    assert "\nNext: " not in tprof("diff", b, a).stdout
