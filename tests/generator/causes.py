@@ -12,7 +12,8 @@ import random
 from collections.abc import Callable
 
 from generator.layouts import LAYOUTS, Layout, Model
-from generator.simulate import Collective, Host, Machine, Operation, RankTrace, simulate
+from generator.operations import Collective, Host, Operation
+from generator.simulate import Machine, RankTrace, simulate
 
 
 @dataclasses.dataclass

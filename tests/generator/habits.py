@@ -14,20 +14,18 @@ from collections.abc import Iterator
 
 from generator.causes import Case, Truth
 from generator.layouts import Layout
-from generator.simulate import (
+from generator.operations import (
     Collective,
     Copy,
     Host,
     Kernel,
-    Machine,
     Operation,
-    RankTrace,
     Record,
     StepMark,
     Synchronize,
     Wait,
-    simulate,
 )
+from generator.simulate import Machine, RankTrace, simulate
 
 MS = 1_000_000
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from generator.simulate import (
+from generator.operations import (
     Collective,
     Copy,
     Host,

@@ -15,7 +15,8 @@ import pathlib
 import random
 
 from generator.causes import Case
-from generator.simulate import Call, Collective, Copy, covered, union
+from generator.operations import Collective, Copy
+from generator.simulate import Call, covered, union
 from lib.jobs import BASE_NS, BUCKETS, SIZES, bytes_of, json_of, micros, signature
 from lib.signatures import fnv1a, mix64
 

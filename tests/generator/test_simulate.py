@@ -1,18 +1,8 @@
 """The simulation follows CUDA's and NCCL's rules: times of small programs, computed by hand."""
 
 import pytest
-from generator.simulate import (
-    Collective,
-    Copy,
-    Host,
-    Kernel,
-    Machine,
-    Record,
-    StepMark,
-    Synchronize,
-    Wait,
-    simulate,
-)
+from generator.operations import Collective, Copy, Host, Kernel, Record, StepMark, Synchronize, Wait
+from generator.simulate import Machine, simulate
 
 # Everything takes as long as it says, and issuing takes nothing that matters.
 EXACT = Machine(jitter=0.0, launch_ns=1, latency_ns=1000, within=1.0, ranks_per_host=8)

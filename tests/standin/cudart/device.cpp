@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "cudart/entry.h"
+#include "engine/capture.h"
 #include "engine/device.h"
 #include "engine/device_info.h"
 #include "engine/memory.h"

@@ -1,5 +1,6 @@
 // Stream capture and graphs.
 #include "engine/graph.h"
+#include "engine/capture.h"
 
 #include "cudart/entry.h"
 #include "engine/device.h"

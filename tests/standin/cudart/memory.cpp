@@ -1,5 +1,6 @@
 // Allocation, registration and pointer attributes.
 #include "engine/memory.h"
+#include "engine/capture.h"
 
 #include <algorithm>
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cudart/entry.h"
+#include "engine/capture.h"
 #include "engine/device.h"
 #include "engine/graph.h"
 #include "engine/model.h"

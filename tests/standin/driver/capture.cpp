@@ -1,4 +1,5 @@
 // Stream capture and graphs, as far as a runtime that is linked in needs them.
+#include "engine/capture.h"
 #include "engine/graph.h"
 
 #include "driver/entry.h"

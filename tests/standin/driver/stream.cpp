@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "driver/entry.h"
+#include "engine/capture.h"
 #include "engine/device.h"
 #include "engine/event.h"
 

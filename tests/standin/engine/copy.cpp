@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "engine/capture.h"
 #include "engine/device.h"
 #include "engine/memory.h"
 #include "engine/model.h"

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "engine/capture.h"
+
 namespace standin {
 namespace {
 

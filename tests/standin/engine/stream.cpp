@@ -29,7 +29,6 @@ struct Engine {
   std::recursive_mutex mutex;
   std::map<cudaStream_t, StreamRef> streams;
   std::map<int, StreamRef> legacy;
-  std::set<std::shared_ptr<Capture>> captures;
   unsigned long long next_id = 1;
   std::atomic<int> error{0};
 };
@@ -42,11 +41,6 @@ Engine& engine() {
 
 bool pending(const Mark& mark) {
   return mark && !mark->done();
-}
-
-bool is_legacy(const CUstream_st& stream) {
-  auto found = engine().legacy.find(stream.device);
-  return found != engine().legacy.end() && found->second.get() == &stream;
 }
 
 void sleep_until(int64_t ns) {
@@ -262,6 +256,19 @@ bool destroy_stream(cudaStream_t handle) {
   return true;
 }
 
+bool is_legacy(const CUstream_st& stream) {
+  const std::lock_guard lock(engine_mutex());
+  auto found = engine().legacy.find(stream.device);
+  return found != engine().legacy.end() && found->second.get() == &stream;
+}
+
+std::vector<StreamRef> all_streams() {
+  const std::lock_guard lock(engine_mutex());
+  std::vector<StreamRef> all;
+  for (const auto& [handle, stream] : engine().streams) all.push_back(stream);
+  return all;
+}
+
 Mark submit(CUstream_st& stream, Op op) {
   const std::lock_guard lock(engine_mutex());
   if (stream.capture) {
@@ -306,108 +313,10 @@ Mark tail_of(CUstream_st& stream) {
 std::vector<Mark> tails_of_device(int device) {
   const std::lock_guard lock(engine_mutex());
   std::vector<Mark> tails;
-  for (const auto& [handle, stream] : engine().streams) {
+  for (const StreamRef& stream : all_streams()) {
     if (stream->device == device && stream->tail) tails.push_back(stream->tail);
   }
   return tails;
-}
-
-cudaError_t join_capture(CUstream_st& stream, const std::shared_ptr<Capture>& capture,
-                         const std::vector<cudaGraphNode_t>& nodes) {
-  const std::lock_guard lock(engine_mutex());
-  if (!stream.capture) {
-    stream.capture = capture;
-    stream.frontier.clear();
-    stream.lane = capture->lanes++;
-  }
-  if (stream.capture != capture) return cudaErrorStreamCaptureMerge;
-  for (cudaGraphNode_t node : nodes) {
-    if (std::find(stream.frontier.begin(), stream.frontier.end(), node) == stream.frontier.end()) {
-      stream.frontier.push_back(node);
-    }
-  }
-  return cudaSuccess;
-}
-
-cudaError_t begin_capture(CUstream_st& stream, cudaStreamCaptureMode mode, cudaGraph_t into) {
-  const std::lock_guard lock(engine_mutex());
-  if (is_legacy(stream)) return cudaErrorStreamCaptureUnsupported;
-  if (stream.capture) return cudaErrorIllegalState;
-  stream.capture = std::make_shared<Capture>(Capture{
-      .id = engine().next_id++,
-      .mode = mode,
-      .origin = &stream,
-      .graph = into ? into : new CUgraph_st,
-      .owns_graph = !into,
-      .thread = static_cast<uint32_t>(gettid()),
-  });
-  stream.frontier.clear();
-  stream.lane = 0;
-  engine().captures.insert(stream.capture);
-  return cudaSuccess;
-}
-
-cudaError_t begin_recapture(CUstream_st& stream, cudaStreamCaptureMode mode, cudaGraph_t into) {
-  const cudaError_t error = begin_capture(stream, mode, into);
-  if (error) return error;
-  const std::lock_guard lock(engine_mutex());
-  into->nodes.clear();
-  return cudaSuccess;
-}
-
-cudaError_t end_capture(CUstream_st& stream, cudaGraph_t* graph) {
-  const std::lock_guard lock(engine_mutex());
-  *graph = nullptr;
-  const auto capture = stream.capture;
-  if (!capture) return cudaErrorIllegalState;
-  if (capture->origin != &stream) return cudaErrorStreamCaptureUnmatched;
-  // A forked stream whose last work nobody waits for was not joined.
-  std::set<cudaGraphNode_t> joined;
-  for (const auto& node : capture->graph->nodes)
-    joined.insert(node->after.begin(), node->after.end());
-  joined.insert(stream.frontier.begin(), stream.frontier.end());
-  bool unjoined = false;
-  for (auto& [handle, other] : engine().streams) {
-    if (other->capture != capture) continue;
-    for (cudaGraphNode_t node : other->frontier) unjoined |= !joined.contains(node);
-    other->capture = nullptr;
-    other->frontier.clear();
-  }
-  engine().captures.erase(capture);
-  cudaGraph_t made = capture->graph;
-  capture->graph = nullptr;
-  if (unjoined || capture->invalidated) {
-    if (capture->owns_graph) delete made;
-    return capture->invalidated ? cudaErrorStreamCaptureInvalidated
-                                : cudaErrorStreamCaptureUnjoined;
-  }
-  *graph = made;
-  return cudaSuccess;
-}
-
-cudaStreamCaptureMode& thread_capture_mode() {
-  thread_local cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
-  return mode;
-}
-
-cudaError_t check_not_capturing(CUstream_st* stream) {
-  const std::lock_guard lock(engine_mutex());
-  if (stream && stream->capture) {
-    stream->capture->invalidated = true;
-    return cudaErrorStreamCaptureUnsupported;
-  }
-  const cudaStreamCaptureMode mine = thread_capture_mode();
-  if (mine == cudaStreamCaptureModeRelaxed) return cudaSuccess;
-  for (const auto& capture : engine().captures) {
-    const bool own = capture->thread == static_cast<uint32_t>(gettid());
-    const bool forbids =
-        (own && capture->mode != cudaStreamCaptureModeRelaxed) ||
-        (mine == cudaStreamCaptureModeGlobal && capture->mode == cudaStreamCaptureModeGlobal);
-    if (!forbids) continue;
-    capture->invalidated = true;
-    return cudaErrorStreamCaptureUnsupported;
-  }
-  return cudaSuccess;
 }
 
 }  // namespace standin

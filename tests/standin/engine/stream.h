@@ -1,4 +1,4 @@
-// Streams, events and captures: ordered device work that runs behind the caller's back.
+// Streams and events: ordered device work that runs behind the caller's back.
 //
 // Every piece of work has a Completion. A stream is a queue of work with one thread that sleeps
 // until there is some; an event is the Completion of a marker; waiting for anything is waiting for
@@ -148,19 +148,8 @@ Mark submit(CUstream_st& stream, Op op);
 // The end of all work that is in the stream now.
 Mark tail_of(CUstream_st& stream);
 std::vector<Mark> tails_of_device(int device);
-
-// `into`: an existing graph, or null for a new one.
-cudaError_t begin_capture(CUstream_st& stream, cudaStreamCaptureMode mode, cudaGraph_t into);
-// Captures anew: the nodes in the graph are removed first.
-cudaError_t begin_recapture(CUstream_st& stream, cudaStreamCaptureMode mode, cudaGraph_t into);
-// Puts the stream's next captured work after `nodes` too. A stream that is in no capture joins it.
-cudaError_t join_capture(CUstream_st& stream, const std::shared_ptr<Capture>& capture,
-                         const std::vector<cudaGraphNode_t>& nodes);
-cudaError_t end_capture(CUstream_st& stream, cudaGraph_t* graph);
-// Returns cudaSuccess, or why a call that could block or allocate is not allowed now. It then also
-// invalidates the capture, as the real one does.
-cudaError_t check_not_capturing(CUstream_st* stream);
-cudaStreamCaptureMode& thread_capture_mode();
+bool is_legacy(const CUstream_st& stream);
+std::vector<StreamRef> all_streams();
 
 // The first error of work that ran in the background; sticky, as a broken context is.
 cudaError_t device_error();
