@@ -37,6 +37,10 @@ struct Counted : collect::Collector {
   void device_time(const read::DeviceTime& t) override { calls.time(t); }
   void end() override { calls.finish(); }
   void state(team::Archive& archive) override { archive(lines, passed, in_lines, left_out, begun); }
+  std::uint64_t lines_of(const LineKey& key) const {
+    const auto found = lines.find(key);
+    return found == lines.end() ? 0 : found->second;
+  }
 
   // Executed directly.
   struct Key : LineKey {

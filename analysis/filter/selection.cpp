@@ -190,32 +190,46 @@ std::optional<stats::StepPhase> Selection::phase_of(const Process& rank,
   return row.thread == ThreadKind::autograd ? stats::StepPhase::backward : stats::StepPhase::other;
 }
 
-// Rows that are told by themselves, and in place of the others the sums of lines.
+// Rows that are told by themselves, and in place of the others the sums of lines. A line does not
+// say of which row it is where rows differ by device, memory or thread only: lines stand for all of
+// them as soon as one of them takes lines.
 read::Rows Selection::filtered(const Process& rank, const Counted* lines, bool by_row) {
+  struct Open {
+    std::uint64_t calls = 0;   // of rows that are told by lines
+    std::uint64_t others = 0;  // of rows that have none that passes
+  };
+  std::map<LineKey, Open> open;
+  for (const read::Row& row : read::rows_of(rank)) {
+    if (row.mode != Mode::direct) continue;
+    const Holds holds = calls_.row(rank, row);
+    if (holds != Holds::no && (!by_row || holds == Holds::some) && !phase_of(rank, row)) {
+      open[key_of(row)];
+    }
+  }
   read::Rows rows;
-  std::map<LineKey, std::uint64_t> open;  // calls of rows that take lines
   for (const read::Row& row : read::rows_of(rank)) {
     const Holds holds = calls_.row(rank, row);
-    if (holds == Holds::no) continue;
-    if (by_row && holds == Holds::yes) {
+    const auto of_lines = row.mode == Mode::direct ? open.find(key_of(row)) : open.end();
+    if (of_lines != open.end()) {
+      (holds == Holds::no ? of_lines->second.others : of_lines->second.calls) += row.amounts.calls;
+    } else if (holds == Holds::no) {
+      continue;
+    } else if (by_row && holds == Holds::yes) {
       rows.push_back(row);
     } else if (const auto phase = phase_of(rank, row); phase && holds == Holds::yes) {
       if (filter_.phases.contains(*phase)) rows.push_back(row);
       if (*phase == stats::StepPhase::other) untold_.other[row.bucket] += row.amounts.calls;
-    } else if (row.mode == Mode::direct) {
-      open[key_of(row)] += row.amounts.calls;
     } else if (row.mode == Mode::replayed) {
       untold_.calls[row.bucket] += row.amounts.calls;
     }
   }
   const auto is_open = [&](const LineKey& key) { return !by_row || open.contains(key); };
   if (lines != nullptr) add_rows(*lines, is_open, rows);
-  for (const auto& [key, calls] : open) {
-    const auto known = lines == nullptr ? nullptr : &lines->lines;
-    const auto of_key =
-        known == nullptr ? std::map<LineKey, std::uint64_t>::const_iterator() : known->find(key);
-    const std::uint64_t told = known == nullptr || of_key == known->end() ? 0 : of_key->second;
-    if (calls > told) untold_.calls[key.bucket] += calls - told;
+  for (const auto& [key, of_key] : open) {
+    const std::uint64_t told = lines == nullptr ? 0 : lines->lines_of(key);
+    const std::uint64_t all = of_key.calls + of_key.others;
+    const std::uint64_t without = std::min(of_key.calls, all - std::min(all, told));
+    if (without != 0) untold_.calls[key.bucket] += without;
   }
   return rows;
 }

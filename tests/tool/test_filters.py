@@ -6,6 +6,7 @@ import csv
 import pytest
 from lib.build import GOLDEN
 from lib.filtered import KIB, LAYERS, add_copies_within, chosen, leave_step_lines, sums, training, write
+from lib.loops import Loop
 from lib.rankfile import parsed
 from lib.tool import generate, summary_of, told, tprof
 
@@ -236,6 +237,24 @@ def test_counts_of_ledgers_need_no_line(tmp_path):
     assert buckets_of(report)["H2D"] == sums(sure)["H2D"]
     (note,) = report["only"]["notes"]
     assert "without a line are left out, as nothing tells their exact size" in note
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_calls_of_two_threads_are_counted_once(lines, tmp_path):
+    """Both threads reduce 1024 to 2047 bytes: of the one that reduces once the ledger tells how many, of the
+    other the lines do."""
+    loop = Loop([[0, 1]])
+    for rank in loop.job.ranks:
+        rank.lines = lines
+    loop.step()
+    loop.reduce(2000 // 4)
+    with loop.backward():
+        for size in (1100, 1600, 1700):
+            loop.reduce(size // 4)
+    report = summary_of(loop.job.write(tmp_path / "job"), "--sizes", "1500-")
+    assert buckets_of(report).get("ALLREDUCE") == ((6, 2 * (2000 + 1600 + 1700)) if lines else None)
+    said = ["8 calls without a line are left out, as nothing tells their exact size (8 ALLREDUCE)"]
+    assert report["only"]["notes"] == ([] if lines else said)
 
 
 def test_a_step_leaves_out_calls_without_a_line_and_says_so(tmp_path):
