@@ -9,6 +9,7 @@
 
 #include "collect/collectors.h"
 #include "diagnose/ends.h"
+#include "diagnose/left_alone.h"
 #include "diagnose/mismatch.h"
 #include "diagnose/standing.h"
 
@@ -17,8 +18,6 @@ namespace {
 
 using read::End;
 using read::Process;
-
-// Calls wait, or waited when the job ended, for ranks that never came, for each other, or for the
 
 // A process may be killed inside a call that takes microseconds: that is not a hang.
 constexpr std::int64_t kHangNs = 1'000'000'000;
@@ -121,39 +120,9 @@ class HeldUp {
     return doubt && end_ns(p) - *call->since_ns - *doubt >= kHangNs;
   }
 
-  // True if a copy waits for a device that waits for somebody who is gone: who shares a
-  // communicator with the process ended before it, with work left undone, when the copy had not
-  // stood for long.
-  bool left_alone(const Process& p) const {
-    const OpenCall* call = waits_.open_call(&p);
-    if (call == nullptr || call->communicator != nullptr || !call->since_ns) return false;
-    return std::ranges::any_of(case_.job.processes, [&](const Process* q) {
-      const bool gone = (q->end == End::closed || q->end == End::recovered) && q != &p;
-      if (!gone || !ended_before(*q, p, case_.lines)) return false;
-      const std::int64_t doubt = clock_doubt_ns(p, *q, case_.lines).value_or(0);
-      if (*call->since_ns + kHangNs < end_ns(*q) - doubt) return false;
-      const auto ahead = ahead_of(*q, p);
-      if (!ahead) return false;
-      // One that closed with as many collectives may have been through.
-      const bool at_once = *call->since_ns - doubt - kHangNs < latest_ns(*q);
-      return *ahead || q->end == End::recovered || at_once;
-    });
-  }
-
-  // True if it called a collective that the other one did not; nullopt if they share none.
-  std::optional<bool> ahead_of(const Process& q, const Process& p) const {
-    std::optional<bool> ahead;
-    for (const Communicator& c : case_.communicators) {
-      const auto of = [&](const Process& who) {
-        return std::ranges::find(c.members, &who, &Member::process);
-      };
-      const auto his = of(q);
-      const auto mine = of(p);
-      if (his == c.members.end() || mine == c.members.end()) continue;
-      if (his->done == nullptr || mine->done == nullptr) continue;
-      ahead = ahead.value_or(false) || his->count() > mine->count();
-    }
-    return ahead;
+  bool left_alone(const Processes& who) const {
+    const LeftAlone left(case_, waits_);
+    return std::ranges::all_of(who, [&](const Process* p) { return left.holds(*p, kHangNs); });
   }
 
   Finding& add(bool hang, const Processes& who, Fact text, const Communicator* communicator,
@@ -176,7 +145,7 @@ class HeldUp {
     const OpenCall& call = *open;
     const Communicator* comm = call.communicator;
     const bool running = call.process->end == End::running;
-    const bool alone = std::ranges::all_of(who, [&](const Process* p) { return left_alone(*p); });
+    const bool alone = comm == nullptr && left_alone(who);
     const bool hang = long_open(longest(who)) && !alone;
     const bool collective = comm != nullptr && call.collective;
     const bool everybody = collective && who.size() == comm->members.size() &&

@@ -41,4 +41,10 @@ const HostClocks& host_clocks(const Meetings& meetings) {
   return *meetings.clocks_;
 }
 
+double error_ns(const Meetings& meetings, const align::Clocks& clocks, std::size_t a,
+                std::size_t b) {
+  const auto& hosts = meetings.hosts().all();
+  return clocks.at_most(a, b) + static_cast<double>(std::max(hosts[a].slack_ns, hosts[b].slack_ns));
+}
+
 }  // namespace tprof::diagnose

@@ -22,4 +22,8 @@ struct HostClocks {
 // hosts. Several readers ask for the clocks of the same meetings, which fit them once.
 const HostClocks& host_clocks(const Meetings& meetings);
 
+// How wrong the distance between times of two hosts may be.
+double error_ns(const Meetings& meetings, const align::Clocks& clocks, std::size_t a,
+                std::size_t b);
+
 }  // namespace tprof::diagnose

@@ -43,7 +43,6 @@ struct LastCollectives : collect::Collector {
   std::map<std::int64_t, std::uint64_t> through;
 
  private:
-  void add(const read::Event& e, std::int64_t stream);
   std::vector<Called> of_ring_;  // they may have lines of their own, which say more
   std::size_t oldest_ = 0;       // in `all`, once that is full
 };

@@ -18,16 +18,13 @@ constexpr std::int64_t kTimesTheOthers = 4;
 
 // In every job some rank comes last. It stands out if it was waited for far longer than half of the
 // others were.
-bool stands_out(const LateRank& r, const Lateness& l) {
+// `i`: its place in l.ranks, which begin with those that were waited for longest.
+bool stands_out(std::size_t i, const Lateness& l) {
+  const LateRank& r = l.ranks[i];
   if (r.sum_ns < kLeastNs || r.sum_ns < l.span_ns / kLeastShare) return false;
-  std::vector<std::int64_t> others;
-  for (const LateRank& other : l.ranks) {
-    if (other.rank != r.rank) others.push_back(other.sum_ns);
-  }
-  if (others.empty()) return false;
-  const auto middle = others.begin() + static_cast<std::ptrdiff_t>((others.size() - 1) / 2);
-  std::ranges::nth_element(others, middle);
-  return r.sum_ns / kTimesTheOthers >= *middle;
+  if (l.ranks.size() == 1) return false;
+  const std::size_t middle = (l.ranks.size() - 1) / 2;  // of the others
+  return r.sum_ns / kTimesTheOthers >= l.ranks[middle < i ? middle : middle + 1].sum_ns;
 }
 
 // Returns the steps of the rank that are within the time or reach into it. Reads its lines once
@@ -58,8 +55,9 @@ std::optional<StepRange> steps_in(const read::Process& rank, const TimeRange& ti
 void late(const Case& c, Findings& found) {
   if (c.meetings == nullptr) return;
   const Lateness l = lateness_of(*c.meetings, host_clocks(*c.meetings));
-  for (const LateRank& r : l.ranks) {
-    if (!stands_out(r, l)) continue;
+  for (std::size_t i = 0; i < l.ranks.size(); ++i) {
+    if (!stands_out(i, l)) continue;
+    const LateRank& r = l.ranks[i];
     const auto worst = std::ranges::find(l.worst, r.rank, &LateArrival::rank);
     if (worst == l.worst.end()) continue;
     const double share = static_cast<double>(r.waited_ns) / static_cast<double>(l.span_ns);

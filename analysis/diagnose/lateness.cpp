@@ -6,25 +6,12 @@
 #include <map>
 #include <tuple>
 
+#include "diagnose/last_two.h"
+
 namespace tprof::diagnose {
 namespace {
 
 constexpr std::size_t kWorst = 10;
-
-// The last arrival at a collective, among ranks whose times can be compared.
-struct Last {
-  std::size_t host = 0;  // index in MetComm::hosts
-  std::int64_t at = std::numeric_limits<std::int64_t>::min();
-  std::int64_t before = std::numeric_limits<std::int64_t>::min();  // the last but one
-  std::size_t before_host = 0;
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
-};
-
-// The last arrival at the communicator's previous collective.
-struct Arrival {
-  std::int64_t at = std::numeric_limits<std::int64_t>::min();
-  std::size_t host = 0;  // index in MetComm::hosts
-};
 
 // A time in which a communicator's others waited for a rank.
 struct Waited {
@@ -117,17 +104,12 @@ class Counter {
     });
   }
 
-  double error(std::size_t a, std::size_t b) const {
-    const auto& hosts = meetings_.hosts().all();
-    const auto slack = static_cast<double>(std::max(hosts[a].slack_ns, hosts[b].slack_ns));
-    return clocks_.at_most(a, b) + slack;
-  }
-
   enum class Compared { yes, too_few, lines_missing };
 
   // Compares the ranks of hosts [from, to) of the communicator.
   Compared compare(const Meeting& m, std::size_t from, std::size_t to) {
-    Last last;
+    LastTwo two;  // among ranks whose times can be compared
+    std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
     std::uint32_t came = 0;
     for (std::size_t i = from; i < to; ++i) {
       const HostPart& p = m.parts[i];
@@ -137,18 +119,9 @@ class Counter {
       came += p.came;
       const std::size_t host = m.comm.hosts[i];
       const auto aligned = [&](std::int64_t t) { return clocks_.aligned(host, t); };
-      last.first = std::min(last.first, aligned(p.first_start));
-      const auto take = [&](std::int64_t at) {
-        if (at > last.at) {
-          last.before = std::exchange(last.at, at);
-          last.before_host = std::exchange(last.host, i);
-        } else if (at > last.before) {
-          last.before = at;
-          last.before_host = i;
-        }
-      };
-      take(aligned(p.last_start));
-      if (p.came > 1) take(aligned(p.before_last));
+      first_ns = std::min(first_ns, aligned(p.first_start));
+      two.take({aligned(p.last_start), i});
+      if (p.came > 1) two.take({aligned(p.before_last), i});
     }
     if (came < 2) return Compared::too_few;
     // Hosts run ahead of their devices. Whatever the other ranks have called since, their devices
@@ -157,34 +130,31 @@ class Counter {
     std::vector<Arrival>& arrived = arrived_[&m.comm];
     arrived.resize(m.parts.size());
     Arrival& previous = arrived[from];
-    if (previous.at > last.before) {
-      last.before = previous.at;
-      last.before_host = previous.host;
-    }
-    previous = {last.at, last.host};
-    begin_ = std::min(begin_, last.first);
-    end_ = std::max(end_, last.at);
+    if (previous.at_ns > two.before.at_ns) two.before = previous;
+    previous = two.last;
+    begin_ = std::min(begin_, first_ns);
+    end_ = std::max(end_, two.last.at_ns);
     std::vector<std::uint64_t>& compared = compared_[&m.comm];
     compared.resize(m.parts.size());
     for (std::size_t i = from; i < to; ++i) ++compared[i];
-    const double at_most = error(m.comm.hosts[last.host], m.comm.hosts[last.before_host]);
+    const double at_most =
+        error_ns(meetings_, clocks_, m.comm.hosts[two.last.host], m.comm.hosts[two.before.host]);
     found_.at_most_ns = std::max(found_.at_most_ns, at_most);
-    const std::int64_t late = last.at - last.before;
-    if (static_cast<double>(late) <= at_most) return Compared::yes;
-    const HostPart& part = m.parts[last.host];
+    if (static_cast<double>(two.late_ns()) <= at_most) return Compared::yes;
+    const HostPart& part = m.parts[two.last.host];
     const read::Process* rank = m.comm.members[part.last].process;
     Rank& theirs = ranks_[rank];
     const std::int64_t realtime_ns = meetings_.hosts().zero_ns() + part.last_start;
     auto& [first, latest] = theirs.when;
     first = theirs.late.empty() ? realtime_ns : std::min(first, realtime_ns);
     latest = theirs.late.empty() ? realtime_ns : std::max(latest, realtime_ns);
-    theirs.late.push_back({last.before, last.at});
+    theirs.late.push_back({two.before.at_ns, two.last.at_ns});
     keep_worst({.communicator = m.comm.id,
                 .seq = m.seq,
                 .bucket = part.bucket,
                 .rank = rank,
-                .late_ns = late,
-                .spread_ns = last.at - last.first,
+                .late_ns = two.late_ns(),
+                .spread_ns = two.last.at_ns - first_ns,
                 .realtime_ns = realtime_ns});
     return Compared::yes;
   }

@@ -10,6 +10,7 @@
 
 #include "diagnose/agreement.h"
 #include "diagnose/host_clocks.h"
+#include "diagnose/last_two.h"
 #include "diagnose/meetings.h"
 #include "diagnose/who.h"
 #include "why/numbers.h"
@@ -23,22 +24,10 @@ using diagnose::Meetings;
 
 // On the axis of the first host.
 struct One {
-  std::int64_t last_ns = std::numeric_limits<std::int64_t>::min();    // when the last rank came
-  std::int64_t before_ns = std::numeric_limits<std::int64_t>::min();  // the last but one
-  std::size_t last_host = 0;                                          // in MetComm::hosts
-  std::size_t before_host = 0;
+  diagnose::LastTwo came{};
   std::int64_t end_ns = std::numeric_limits<std::int64_t>::max();
 
-  std::int64_t transfer_ns() const { return std::max<std::int64_t>(end_ns - last_ns, 0); }
-  void take(std::int64_t at_ns, std::size_t host) {
-    if (at_ns > last_ns) {
-      before_ns = std::exchange(last_ns, at_ns);
-      before_host = std::exchange(last_host, host);
-    } else if (at_ns > before_ns) {
-      before_ns = at_ns;
-      before_host = host;
-    }
-  }
+  std::int64_t transfer_ns() const { return std::max<std::int64_t>(end_ns - came.last.at_ns, 0); }
 };
 
 // Nothing where a rank's time is missing, since it may have come later.
@@ -49,8 +38,8 @@ std::optional<One> time_of(const Meeting& m, const HostClocks& clocks) {
     const std::size_t host = m.comm.hosts[i];
     if (part.rooted || part.left == 0 || part.came != m.comm.expected[i]) return std::nullopt;
     if (!clocks.clocks.comparable(m.comm.hosts[0], host)) return std::nullopt;
-    one.take(clocks.clocks.aligned(host, part.last_start), i);
-    if (part.came > 1) one.take(clocks.clocks.aligned(host, part.before_last), i);
+    one.came.take({clocks.clocks.aligned(host, part.last_start), i});
+    if (part.came > 1) one.came.take({clocks.clocks.aligned(host, part.before_last), i});
     one.end_ns = std::min(one.end_ns, clocks.clocks.aligned(host, part.mean_end()));
   }
   return one;
@@ -100,23 +89,22 @@ class Finder {
  private:
   using Key = std::tuple<std::string, Bucket, std::int64_t>;
 
-  // How wrong the distance between times of two hosts may be.
   double error(std::size_t a, std::size_t b) const {
-    const auto& hosts = meetings_->hosts().all();
-    return clocks_.clocks.at_most(a, b) +
-           static_cast<double>(std::max(hosts[a].slack_ns, hosts[b].slack_ns));
+    return diagnose::error_ns(*meetings_, clocks_.clocks, a, b);
   }
 
   void see(const Meeting& m) {
     const auto one = time_of(m, clocks_);
     if (!one) return;
-    found_.last_came->add(m, one->last_ns);
+    found_.last_came->add(m, one->came.last.at_ns);
     Sums& sum = sums_of(m.comm.id, m.parts[0].bucket, m.parts[0].size_class);
     sum.add(one->transfer_ns());
-    const std::int64_t late = one->last_ns - one->before_ns;
-    const double at_most = error(m.comm.hosts[one->last_host], m.comm.hosts[one->before_host]);
-    if (static_cast<double>(late) <= at_most) return;
-    sum.came_last(m.comm.members[m.parts[one->last_host].last].process, late);
+    const auto& [last, before] = one->came;
+    const std::int64_t late = one->came.late_ns();
+    if (static_cast<double>(late) <= error(m.comm.hosts[last.host], m.comm.hosts[before.host])) {
+      return;
+    }
+    sum.came_last(m.comm.members[m.parts[last.host].last].process, late);
   }
 
   void see(const Message& m) {
