@@ -28,16 +28,6 @@ std::string name_of_rank(const read::Process& p) {
   return name_of_rank(id_of(p));
 }
 
-std::string names_of(const text::Ranks& ranks) {
-  if (ranks.empty()) return "";
-  std::string list = ranks.str();
-  if (list.size() > kLength) {
-    list.resize(list.rfind(',', kLength));
-    list += fmt::format(",... ({} ranks)", text::thousands(ranks.size()));
-  }
-  return (ranks.size() == 1 ? "rank " : "ranks ") + list;
-}
-
 std::string names_of(const Who& who) {
   if (who.count == 1) return name_of(who.some[0]);
   std::string names = names_of(who.ranks);

@@ -21,7 +21,7 @@ std::string name_of_rank(const read::Process& process);
 std::string names_of(const Who& who);
 std::string names_of(const Processes& processes);
 
-std::string names_of(const text::Ranks& ranks);  // none: ""
+using text::names_of;
 
 const char* is_or_was(const Who& who);  // or "are", "were"
 

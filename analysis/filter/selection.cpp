@@ -25,7 +25,8 @@ std::string names_of(const std::vector<const Process*>& processes) {
   for (const Process* p : processes) {
     if (p->header.rank) ranks.push_back(*p->header.rank);
   }
-  return (ranks.size() == 1 ? "rank " : "ranks ") + text::Ranks(std::move(ranks)).str();
+  const std::uint64_t no_ranks = processes.size() - ranks.size();
+  return text::names_of(text::Ranks(std::move(ranks)), no_ranks);
 }
 
 // Those of the chosen ranks.

@@ -197,13 +197,15 @@ bool has_schedule(const Process* p) {
 Found found_in(const job::Job& job, const collect::Lines& lines, LinesOfRanks& of_ranks) {
   std::vector<std::pair<const Process*, const Calls*>> calling;
   std::vector<const Process*> cut;
+  std::vector<const Process*> long_ones;
   for (const Process* p : job.processes) {
     const Calls* calls = lines.of<Calls>(p);
     if (calls == nullptr) continue;
     const bool calls_others = !p->comms.empty() && calls->any;
     if (!calls_others && !of_ranks.contains(p) && calls->marked.empty()) continue;
     calling.emplace_back(p, calls);
-    if (!lines_are_whole(*p) || !calls->whole) cut.push_back(p);
+    if (!lines_are_whole(*p)) cut.push_back(p);
+    if (!calls->whole) long_ones.push_back(p);
   }
   if (calling.empty() && std::ranges::any_of(job.processes, has_schedule)) {
     return {.why =
@@ -217,7 +219,8 @@ Found found_in(const job::Job& job, const collect::Lines& lines, LinesOfRanks& o
   }
   // The lines of the whole run show steps better than the writer could while the program ran.
   std::optional<Found> exact = written(calling, of_ranks);
-  if (exact && (exact->how == How::mark || !cut.empty())) return std::move(*exact);
+  if (exact && (exact->how == How::mark || !cut.empty() || !long_ones.empty()))
+    return std::move(*exact);
   std::optional<Found> found = marked(calling);
   if (!found) {
     std::vector<RankSteps> ranks;
@@ -229,6 +232,11 @@ Found found_in(const job::Job& job, const collect::Lines& lines, LinesOfRanks& o
     found->unknown.push_back(names(cut) +
                              ": not every call has a line, so steps and their counts are of those "
                              "that have");
+  }
+  if (!long_ones.empty()) {
+    found->unknown.push_back(
+        fmt::format("{}: steps are looked for in the first {} calls only, marked ones in all",
+                    names(long_ones), text::thousands(Sequence::kMost)));
   }
   return std::move(*found);
 }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "steps/pipelines.h"
+#include "text/ranks.h"
 #include "text/text.h"
 
 namespace tprof::steps {
@@ -13,13 +14,19 @@ namespace {
 
 using read::Process;
 
+using Numbers = std::map<Shared, std::int64_t>;
+
+Numbers numbers_of(const RankSteps& rank) {
+  Numbers numbers;
+  for (std::size_t k = 0; k < rank.anchors.size(); ++k) {
+    numbers[rank.anchors[k]] = rank.intervals[k].step;
+  }
+  return numbers;
+}
+
 // Gives the steps of a rank the numbers of `first`, the first rank that has the most. Returns false
 // if they can't be compared.
-bool number(RankSteps& rank, const RankSteps& first) {
-  std::map<Shared, std::int64_t> numbers;
-  for (std::size_t k = 0; k < first.anchors.size(); ++k) {
-    numbers[first.anchors[k]] = first.intervals[k].step;
-  }
+bool number(RankSteps& rank, const RankSteps& first, const Numbers& numbers) {
   // Goes by the last anchor, since ranks may differ at the beginning or the end.
   const bool same_comm = rank.anchors.back().first == first.anchors.back().first;
   if (!same_comm) return rank.intervals.size() == first.intervals.size();
@@ -65,9 +72,11 @@ RankSteps steps_of(const Process& rank, const Sequence& sequence, std::int64_t e
 
 std::string names(const std::vector<const Process*>& ranks) {
   std::vector<std::int64_t> numbers;
-  for (const Process* p : ranks) numbers.push_back(p->header.rank.value_or(-1));
-  std::ranges::sort(numbers);
-  return (numbers.size() == 1 ? "rank " : "ranks ") + text::ranges(numbers);
+  for (const Process* p : ranks) {
+    if (p->header.rank) numbers.push_back(*p->header.rank);
+  }
+  const std::uint64_t no_ranks = ranks.size() - numbers.size();
+  return text::names_of(text::Ranks(std::move(numbers)), no_ranks);
 }
 
 Found one_answer(std::vector<RankSteps> ranks) {
@@ -85,17 +94,18 @@ Found one_answer(std::vector<RankSteps> ranks) {
   }
   if (most == nullptr) return found;
   const RankSteps first = *most;
+  const Numbers numbers = numbers_of(first);
   found.whole_steps = true;
   std::vector<const Process*> uneven;
   std::vector<const Process*> beginning;
   std::vector<const Process*> end;
   for (RankSteps& r : ranks) {
     if (r.intervals.empty()) continue;
-    if (!number(r, first)) {
-      return {.why =
-                  fmt::format("{} made {} and {} {}, and nothing tells which of them are the same",
-                              names({first.rank}), first.intervals.size(), names({r.rank}),
-                              r.intervals.size())};
+    if (!number(r, first, numbers)) {
+      return {.why = fmt::format("{} made {} and {} {}, and their collectives differ, so nothing "
+                                 "tells which of them are the same (tprof check tells more)",
+                                 names({first.rank}), first.intervals.size(), names({r.rank}),
+                                 r.intervals.size())};
     }
     found.whole_steps = found.whole_steps && r.period.whole_steps;
     if (r.period.uneven) uneven.push_back(r.rank);

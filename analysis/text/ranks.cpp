@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/text.h"
+
 namespace tprof::text {
 
 Ranks::Ranks(std::vector<std::int64_t> numbers) {
@@ -61,6 +63,19 @@ std::string Ranks::str() const {
     if (last > first) out += (last == first + 1 ? "," : "-") + std::to_string(last);
   }
   return out;
+}
+
+std::string names_of(const Ranks& ranks, std::uint64_t no_ranks) {
+  constexpr std::size_t kLength = 100;  // of a list, so that 10,000 ranks do not fill the screen
+  std::string names = ranks.str();
+  if (names.size() > kLength) {
+    names.resize(names.rfind(',', kLength));
+    names += ",... (" + thousands(ranks.size()) + " ranks)";
+  }
+  if (!ranks.empty()) names = (ranks.size() == 1 ? "rank " : "ranks ") + names;
+  if (no_ranks == 0) return names;
+  return names + (ranks.empty() ? "" : " and ") + thousands(no_ranks) +
+         (no_ranks == 1 ? " process that is no rank" : " processes that are no ranks");
 }
 
 }  // namespace tprof::text

@@ -31,4 +31,8 @@ class Ranks {
   std::vector<Range> ranges_;  // ascending, with a gap between each and the next
 };
 
+// "rank 3", "ranks 0-2", "ranks 0-2 and 2 processes that are no ranks", "1 process that is no
+// rank". A long list is cut, with the number of ranks behind it.
+std::string names_of(const Ranks& ranks, std::uint64_t no_ranks = 0);
+
 }  // namespace tprof::text

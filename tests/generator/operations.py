@@ -1,4 +1,5 @@
-"""What a host issues, in order: its own work, and that of streams of its device. All times are integers in ns."""
+"""Operations that a host issues, in order: its own work, and that of streams of its device. All times are integers
+in ns."""
 
 from __future__ import annotations
 

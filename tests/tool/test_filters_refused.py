@@ -1,4 +1,5 @@
-"""What --ranks, --steps, --ops, --sizes, --comm and --phase can not be, or can not be with, is refused in one line."""
+"""Bad values of --ranks, --steps, --ops, --sizes, --comm and --phase are refused in one line, and so are commands
+that can not honour them."""
 
 import csv
 import re
