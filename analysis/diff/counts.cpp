@@ -3,18 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <set>
 
 #include "diff/compare.h"
 
 namespace tprof::diff {
 namespace {
-
-bool same(long double a, long double b) {
-  const long double doubt = 8 * std::numeric_limits<long double>::epsilon();  // of the divisions
-  return std::abs(a - b) <= doubt * std::max(std::abs(a), std::abs(b));
-}
 
 template <typename Sums>
 Count per(std::uint64_t ranks, const Sums& s) {
@@ -114,11 +107,11 @@ std::vector<Pair> pairs_of(Side a, Side b) {
 
 // How many times as long B is: what holds for most kinds of calls.
 long double longer(const std::vector<Pair>& pairs) {
-  std::map<long double, std::size_t> votes{{1, 0}};
+  std::vector<long double> ratios;
   for (const Pair& p : pairs) {
-    if (p.a && p.b) ++votes[p.b->total.calls / p.a->total.calls];
+    if (p.a && p.b) ratios.push_back(p.b->total.calls / p.a->total.calls);
   }
-  return std::ranges::max_element(votes, {}, [](const auto& v) { return v.second; })->first;
+  return most_frequent(std::move(ratios));
 }
 
 std::vector<Often> often(const std::vector<Pair>& pairs) {
