@@ -124,6 +124,17 @@ std::vector<Often> often(const std::vector<Pair>& pairs) {
   return all;
 }
 
+// Why no counts are compared of the calls that both have.
+std::string why_none(const Run& a, const Run& b, const Diff& d) {
+  if (d.per_step) {
+    return "the usual steps have none of these calls, and beside them only runs of one length that "
+           "ended are compared";
+  }
+  const char* who = a.ended ? "B" : b.ended ? "A" : "A and B";
+  return fmt::format("{} did not end, or {} not all here{}", who, a.ended || b.ended ? "is" : "are",
+                     d.unlike ? "" : ", and no usual steps are known of both");
+}
+
 }  // namespace
 
 std::optional<double> exposed_share(const Run& run, const OpKind& kind) {
@@ -168,7 +179,9 @@ void compare_counts(const Run& a, const Run& b, Diff& to) {
   to.per_step = !a.steps.empty() && !b.steps.empty() && !to.unlike;
   if (!to.per_step) to.longer = to.unlike ? to.unlike->longer : longer(pairs);
   // Calls beside the usual steps are the same in runs of one length only.
-  const bool whole = a.ended && b.ended && (!to.per_step || a.steps_seen == b.steps_seen);
+  const bool whole =
+      to.same_traces || (a.ended && b.ended && (!to.per_step || a.steps_seen == b.steps_seen));
+  std::size_t compared = 0;
   std::size_t not_compared = 0;
   for (const Pair& p : pairs) {
     const Counted x = p.a.value_or(Counted{});
@@ -176,10 +189,9 @@ void compare_counts(const Run& a, const Run& b, Diff& to) {
     CountChange c{.kind = p.b ? y.kind : x.kind, .per_step = to.per_step, .a = x.step, .b = y.step};
     if (!p.a || !p.b) c.only_in = p.a ? "A" : "B";
     if (p.a && p.b && x.kind != y.kind) c.was = x.kind;
-    if (c.per_step && !c.differs()) {
-      if (x.step.calls == 0 && !whole && p.a && p.b) ++not_compared;
-      c.per_step = false;
-    }
+    const bool in_steps = c.per_step && (x.step.calls != 0 || y.step.calls != 0);
+    if (p.a && p.b) ++(in_steps || whole ? compared : not_compared);
+    if (!c.differs()) c.per_step = false;
     if (!c.per_step) {
       if (!whole && c.only_in.empty()) continue;
       const long double n = c.only_in.empty() ? to.longer : 1;
@@ -196,6 +208,10 @@ void compare_counts(const Run& a, const Run& b, Diff& to) {
     return std::pair(std::abs(c.cost_ns.value_or(0)), std::abs(c.b.bytes - c.a.bytes));
   });
   if (not_compared == 0) return;
+  if (compared == 0) {
+    to.no_counts = why_none(a, b, to);
+    return;
+  }
   to.notes.push_back(fmt::format(
       "calls beside the usual steps, or without lines, are not compared, since the runs are not of "
       "one length, or did not end ({} of kinds that both have)",
