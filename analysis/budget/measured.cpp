@@ -168,6 +168,11 @@ Measured of_ledgers(const job::Job& job, std::uint64_t steps, bool copies) {
     for (auto& [key, sum] : figures) sum = sum / n;
     grouper.add(*p, figures, figures);
   }
+  if (m.groups.empty()) {
+    throw read::BadInput(
+        "no rank has a communicator: no collective was seen of which a budget can be (tprof doctor "
+        "PATH says what goes past)");
+  }
   m.groups = grouper.finish();
   m.notes.push_back(fmt::format(
       "the figures are those of the whole run divided by {} steps, so setup, evaluations and "

@@ -46,7 +46,7 @@ struct Asked {
 // made fewer.
 std::size_t found_in_step(const steps::Found& found, const Asked& asked);
 
-// Throws BadInput if no steps are known.
+// Throws BadInput if no steps are known, or no rank made one. There is a group at least.
 Measured measure(const job::Job& job, const read::Traces& traces, const Asked& asked,
                  const std::function<void(std::size_t)>& progress);
 
