@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "budget/figures.h"
+#include "budget/members.h"
 #include "budget/rank_steps.h"
 #include "job/jobs.h"
 #include "read/folder.h"
@@ -14,9 +15,8 @@
 
 namespace tprof::budget {
 
-// Ranks that moved the same.
 struct Group {
-  std::vector<std::int64_t> ranks;  // ascending
+  Members ranks;
   Figures figures;
   Figures often{};  // as Usual has it, the most of these ranks
 };

@@ -50,7 +50,7 @@ bool moves_the_same(const Model& model) {
 
 // Elements, the most of any rank.
 double gradients(const Compared& c) {
-  std::map<std::pair<std::vector<std::int64_t>, Bucket>, double> sums;
+  std::map<std::pair<Members, Bucket>, double> sums;
   for (const Row& row : c.rows) sums[{row.ranks, row.limit.bucket}] += row.moved.elements;
   double most = 0;
   for (const auto& [key, elements] : sums) {

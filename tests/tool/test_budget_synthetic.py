@@ -220,3 +220,15 @@ def test_a_job_without_a_collective_is_within_no_budget(model, tmp_path):
         assert (done.returncode, done.stdout) == (2, "")
         (line,) = done.stderr.splitlines()
         assert line.startswith("tprof: no rank has a communicator") and "tprof doctor" in line
+
+
+def test_processes_that_have_no_rank_are_named_by_what_they_are(tmp_path):
+    folder = without_communicator(tmp_path / "job", "marks", rank=None)
+    file = tmp_path / "budget.json"
+    file.write_text(json.dumps({**BY_HAND, "rows": [{"bucket": "H2D", "bytes_per_step": {"max": 1 << 20}}]}))
+    done = tprof("budget", folder, "--budget", file)
+    assert done.returncode == 0 and done.stdout.startswith("Pid 17 on h in a step, ")
+    report = told("budget", folder, "--budget", file)[1]
+    assert [(row["ranks"], row["bytes"]) for row in report["rows"]] == [(["pid 17 on h"], 1 << 20)]
+    without_communicator(folder, "marks", rank=0, pid=18)
+    assert tprof("budget", folder, "--budget", file).stdout.startswith("Each of rank 0, pid 17 on h in a step, ")
