@@ -298,16 +298,10 @@ Compared compare(const Measured& measured, const Budget& budget) {
   c.sentences = explain(c.rows, budget);
   say_small_calls(c, budget, measured.groups.size() > 1);
   if (measured.groups.size() > 1) {
-    const std::vector<std::int64_t>& most = measured.groups[0].ranks;
-    std::vector<std::int64_t> others;
-    for (std::size_t g = 1; g < measured.groups.size(); ++g) {
-      const auto& ranks = measured.groups[g].ranks;
-      others.insert(others.end(), ranks.begin(), ranks.end());
-    }
-    std::ranges::sort(others);
-    c.notes.push_back(fmt::format("{} {} moved something else than {} {}",
-                                  others.size() == 1 ? "rank" : "ranks", text::ranges(others),
-                                  most.size() == 1 ? "rank" : "ranks", text::ranges(most)));
+    Members others;
+    for (std::size_t g = 1; g < measured.groups.size(); ++g) others.add(measured.groups[g].ranks);
+    c.notes.push_back(fmt::format("{} moved something else than {}", others.names(),
+                                  measured.groups[0].ranks.names()));
   }
   return c;
 }

@@ -59,7 +59,7 @@ struct Objects {
 };
 
 struct Row {
-  std::vector<std::int64_t> ranks;
+  Members ranks;
   Limit limit;           // its bytes are those that go with so many calls
   std::string either{};  // "9 with 7.00 MiB or 10 with 8.00 MiB"; empty: any calls with any bytes
   bool has_limit = true;
@@ -73,7 +73,7 @@ struct Row {
 };
 
 struct Small {
-  std::vector<std::int64_t> ranks;
+  Members ranks;
   Bucket bucket = Bucket::ALLREDUCE;
   Moved moved;
   std::optional<double> most{};  // calls

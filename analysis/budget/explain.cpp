@@ -244,6 +244,7 @@ std::vector<std::string> from_ratios(const Whole& w) {
     }
   }
   const double calls = w.moved.calls;
+  if (w.calls.holds(calls)) return {};
   const bool twice = calls == 2 * w.calls.most || calls == 2 * w.calls.most - 1;
   if (w.bucket == Bucket::ALLGATHER && twice && w.moved.bytes <= 2 * w.bytes.most) {
     return {
@@ -300,7 +301,7 @@ std::vector<std::string> what_is(const Whole& w, const Budget& budget) {
 }  // namespace
 
 std::vector<std::string> explain(const std::vector<Row>& rows, const Budget& budget) {
-  std::map<std::pair<std::vector<std::int64_t>, Bucket>, Whole> wholes;
+  std::map<std::pair<Members, Bucket>, Whole> wholes;
   for (const Row& row : rows) {
     Whole& w = wholes[{row.ranks, row.limit.bucket}];
     w.bucket = row.limit.bucket;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "diagnose/names.h"
 #include "read/error.h"
 #include "stats/totals.h"
 #include "text/text.h"
@@ -67,24 +68,25 @@ class Grouper {
  public:
   void add(const Process& rank, const Figures& figures, const Figures& often) {
     auto& [ranks, most] = groups_[figures];
-    ranks.push_back(rank.header.rank.value_or(-1));
+    ranks.push_back(&rank);
     for (const auto& [key, moved] : often) most[key] = std::max(most[key], moved);
   }
   std::vector<Group> finish() {
     std::vector<Group> all;
     for (auto& [figures, of] : groups_) {
       auto& [ranks, often] = of;
-      std::ranges::sort(ranks);
-      all.push_back({std::move(ranks), figures, std::move(often)});
+      all.push_back({Members(ranks), figures, std::move(often)});
     }
     std::ranges::stable_sort(all, [](const Group& a, const Group& b) {
-      return std::pair(b.ranks.size(), a.ranks[0]) < std::pair(a.ranks.size(), b.ranks[0]);
+      const auto of_a = a.ranks.size();
+      const auto of_b = b.ranks.size();
+      return of_a == of_b ? a.ranks < b.ranks : of_a > of_b;
     });
     return all;
   }
 
  private:
-  std::map<Figures, std::pair<std::vector<std::int64_t>, Figures>> groups_;
+  std::map<Figures, std::pair<diagnose::Processes, Figures>> groups_;
 };
 
 // Tells of the steps that are left out, on the rank that has most of them, and of what is in no
@@ -97,27 +99,24 @@ class LeftOut {
     if (!first_) first_ = text;
     for (const auto& [bucket, seldom] : of.seldom) {
       const std::string steps = steps_text(seldom.steps, number);
-      copies_[bucket][{seldom.bytes, steps, seldom.steps.size() > 1}].push_back(
-          rank.header.rank.value_or(-1));
+      copies_[bucket][{seldom.bytes, steps, seldom.steps.size() > 1}].push_back(&rank);
     }
     if (of.left_out <= most_.left_out) return;
     most_ = std::move(of);
-    rank_ = rank.header.rank.value_or(-1);
+    rank_ = diagnose::name_of_rank(rank);
     text_ = text;
   }
   std::size_t steps() const { return most_.left_out; }
 
-  std::vector<std::string> notes() {
+  std::vector<std::string> notes() const {
     std::vector<std::string> notes = of_steps();
-    for (auto& [bucket, all] : copies_) {
-      auto& [copies, ranks] = *all.rbegin();  // of the most bytes
-      std::ranges::sort(ranks);
+    for (const auto& [bucket, all] : copies_) {
+      const auto& [copies, ranks] = *all.rbegin();  // of the most bytes
       notes.push_back(fmt::format(
-          "{} is in no figure, as only a few steps have any: {}on {} {}, in "
+          "{} is in no figure, as only a few steps have any: {}on {}, in "
           "{}, {}{}",
-          bucket_name(bucket), all.size() > 1 ? "most " : "", ranks.size() == 1 ? "rank" : "ranks",
-          text::ranges(ranks), copies.steps, copies.several ? "up to " : "",
-          text::bytes(static_cast<std::uint64_t>(copies.bytes))));
+          bucket_name(bucket), all.size() > 1 ? "most " : "", Members(ranks).names(), copies.steps,
+          copies.several ? "up to " : "", text::bytes(static_cast<std::uint64_t>(copies.bytes))));
     }
     return notes;
   }
@@ -142,16 +141,16 @@ class LeftOut {
                             : text::thousands(most_.left_out) + " steps")};
     if (text_.empty()) return notes;
     notes.push_back(fmt::format("against the others, {}{}",
-                                alike_ ? "" : fmt::format("on rank {}, ", rank_), text_));
+                                alike_ ? "" : fmt::format("on {}, ", rank_), text_));
     return notes;
   }
 
   Usual most_;
-  std::int64_t rank_ = -1;
+  std::string rank_;
   std::string text_;
   std::optional<std::string> first_;  // of a rank
   bool alike_ = true;
-  std::map<Bucket, std::map<Copies, std::vector<std::int64_t>>> copies_;  // ranks that make such
+  std::map<Bucket, std::map<Copies, diagnose::Processes>> copies_;  // who makes such
 };
 
 Measured of_ledgers(const job::Job& job, std::uint64_t steps, bool copies) {
@@ -169,6 +168,11 @@ Measured of_ledgers(const job::Job& job, std::uint64_t steps, bool copies) {
     grouper.add(*p, figures, figures);
   }
   m.groups = grouper.finish();
+  if (m.groups.empty()) {
+    throw read::BadInput(
+        "no rank has a communicator: no collective was seen of which a budget can be (tprof doctor "
+        "PATH says what goes past)");
+  }
   m.notes.push_back(fmt::format(
       "the figures are those of the whole run divided by {} steps, so setup, evaluations and "
       "checkpoints are in them",

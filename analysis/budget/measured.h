@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "budget/figures.h"
+#include "budget/members.h"
 #include "budget/rank_steps.h"
 #include "job/jobs.h"
 #include "read/folder.h"
@@ -14,9 +15,8 @@
 
 namespace tprof::budget {
 
-// Ranks that moved the same.
 struct Group {
-  std::vector<std::int64_t> ranks;  // ascending
+  Members ranks;
   Figures figures;
   Figures often{};  // as Usual has it, the most of these ranks
 };
@@ -46,7 +46,7 @@ struct Asked {
 // made fewer.
 std::size_t found_in_step(const steps::Found& found, const Asked& asked);
 
-// Throws BadInput if no steps are known.
+// Throws BadInput if no steps are known, or no rank made one. There is a group at least.
 Measured measure(const job::Job& job, const read::Traces& traces, const Asked& asked,
                  const std::function<void(std::size_t)>& progress);
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "read/error.h"
+#include "stats/op_kind.h"
 #include "text/text.h"
 
 namespace tprof::budget {
@@ -49,7 +50,7 @@ bool moves_the_same(const Model& model) {
 
 // Elements, the most of any rank.
 double gradients(const Compared& c) {
-  std::map<std::pair<std::vector<std::int64_t>, Bucket>, double> sums;
+  std::map<std::pair<Members, Bucket>, double> sums;
   for (const Row& row : c.rows) sums[{row.ranks, row.limit.bucket}] += row.moved.elements;
   double most = 0;
   for (const auto& [key, elements] : sums) {
@@ -101,12 +102,6 @@ void ask_if_micro_batches(const Model& model, const Reading& each, const Measure
   }
 }
 
-// Gradients may be reduced once for several micro-batches, and logs written.
-bool once_for_several(Bucket bucket) {
-  return bucket == Bucket::ALLREDUCE || bucket == Bucket::REDUCE || bucket == Bucket::RESHARDING ||
-         bucket == Bucket::BROADCAST || bucket == Bucket::D2H;
-}
-
 // Returns how often one that was found would be done for the work of the budget's step: by all
 // calls but those. Nullopt: these differ in that, or there are none.
 std::optional<double> found_in_budgets_step(const Compared& c) {
@@ -116,7 +111,7 @@ std::optional<double> found_in_budgets_step(const Compared& c) {
     const double usual = is_copy(row.limit.bucket)   ? row.limit.usual
                          : calls.least == calls.most ? calls.least
                                                      : 0;
-    if (once_for_several(row.limit.bucket) || usual == 0 || row.moved.calls == 0) continue;
+    if (stats::once_for_several(row.limit.bucket) || usual == 0 || row.moved.calls == 0) continue;
     if (found.value_or(usual / row.moved.calls) != usual / row.moved.calls) return std::nullopt;
     found = usual / row.moved.calls;
   }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
 
 #include "report/only.h"
 #include "report/section.h"
@@ -48,6 +48,12 @@ Json exact(const Row& row, const Range& r) {
   return {{"min", exact(r.least)}, {"max", exact(r.most)}};
 }
 
+Json json_of(const Members& members) {
+  Json all = members.numbers.list();
+  for (const std::string& name : members.others) all.push_back(name);
+  return all;
+}
+
 std::string verdict(const Row& row) {
   if (row.within) return "";
   const bool more =
@@ -58,8 +64,8 @@ std::string verdict(const Row& row) {
 
 template <typename R>
 Column<R> ranks_column(bool show) {
-  return {show ? "ranks" : nullptr, nullptr, Unit::text,
-          [](const R& r) { return text::ranges(r.ranks); }, report::Show::label};
+  return {show ? "ranks" : nullptr, nullptr, Unit::text, [](const R& r) { return r.ranks.list(); },
+          report::Show::label};
 }
 
 std::vector<Column<Row>> columns(bool several, bool functions) {
@@ -69,7 +75,7 @@ std::vector<Column<Row>> columns(bool several, bool functions) {
   };
   return {
       ranks_column<Row>(several),
-      {nullptr, "ranks", Unit::text, [](const Row& r) { return Json(r.ranks); }},
+      {nullptr, "ranks", Unit::text, [](const Row& r) { return json_of(r.ranks); }},
       {"bucket", "bucket", Unit::text,
        [](const Row& r) { return std::string(bucket_name(r.limit.bucket)); }},
       {"dtype", nullptr, Unit::text,
@@ -102,22 +108,42 @@ const char* from(const Measured& m) {
                                               : "ledgers";
 }
 
-std::string apart(const std::vector<std::int64_t>& ranks, bool several,
-                  const std::vector<Small>& small) {
-  std::string list;
-  for (const Small& s : small) {
-    if (s.ranks != ranks) continue;
-    list += fmt::format("{}{} in {}", list.empty() ? "" : ", ", number(s.moved.calls),
-                        bucket_name(s.bucket));
+// One sentence for all ranks that have as many.
+std::string apart(const std::vector<Small>& small, bool several) {
+  std::map<std::string, Members> by_list;
+  for (auto s = small.begin(); s != small.end();) {
+    std::string list;
+    const Members& ranks = s->ranks;
+    for (; s != small.end() && s->ranks == ranks; ++s) {
+      list += fmt::format("{}{} in {}", list.empty() ? "" : ", ", number(s->moved.calls),
+                          bucket_name(s->bucket));
+    }
+    by_list[list].add(ranks);
   }
-  if (list.empty()) return "";
-  return fmt::format("Small calls (norms, losses, barriers) are apart{}: {}.\n",
-                     several ? ", on " + text::ranges(ranks) : "", list);
+  std::string out;
+  std::size_t said = 0;
+  std::size_t others = 0;
+  for (const auto& [list, ranks] : by_list) {
+    if (++said > kMostRows) {
+      others += ranks.size();
+      continue;
+    }
+    out += fmt::format("Small calls (norms, losses, barriers) are apart{}: {}.\n",
+                       several ? ", on " + text::printable(ranks.list()) : "", list);
+  }
+  if (others == 0) return out;
+  return out + fmt::format("So are those of {} other {}.\n", text::thousands(others),
+                           others == 1 ? "rank" : "ranks");
+}
+
+std::string capital(const std::string& text) {
+  std::string s = text::printable(text);
+  if (s[0] >= 'a' && s[0] <= 'z') s[0] = static_cast<char>(s[0] - 'a' + 'A');
+  return s;
 }
 
 std::string sentence(const std::string& text) {
-  std::string s = text::printable(text);
-  if (s[0] >= 'a' && s[0] <= 'z') s[0] = static_cast<char>(s[0] - 'a' + 'A');
+  const std::string s = capital(text);
   return s.ends_with('?') ? s + "\n" : s + ".\n";
 }
 
@@ -125,21 +151,20 @@ std::string sentence(const std::string& text) {
 
 std::string to_text(const Measured& m, const Compared& c, std::size_t width) {
   const bool several = m.groups.size() > 1;
-  std::set<std::int64_t> of;  // a rank whose file can't be read, or has no step, is in no group
-  for (const Group& group : m.groups) of.insert(group.ranks.begin(), group.ranks.end());
-  of.erase(-1);
-  const std::vector<std::int64_t> ranks(of.begin(), of.end());
+  Members ranks;  // a rank whose file can't be read, or has no step, is in no group
+  for (const Group& group : m.groups) ranks.add(group.ranks);
   const bool functions =
       std::ranges::any_of(c.rows, [](const Row& r) { return !r.limit.function.empty(); });
   std::string out = report::only_text(c.only, {}, "filter: ");
-  out += fmt::format("{} {} in a step{}, the {} of {}{} ({}):\n\n",
-                     ranks.size() == 1 ? "Rank" : "Each of ranks", text::ranges(ranks),
-                     m.may_be_micro_batches ? ", or a micro-batch of one" : "",
-                     m.usual && m.steps > 1 ? "usual one" : "mean", text::thousands(m.steps),
-                     m.may_be_micro_batches ? ""
-                     : m.steps == 1         ? " step"
-                                            : " steps",
-                     from(m));
+  out += fmt::format(
+      "{} in a step{}, the {} of {}{} ({}):\n\n",
+      ranks.size() == 1 ? capital(ranks.names()) : "Each of " + text::printable(ranks.names()),
+      m.may_be_micro_batches ? ", or a micro-batch of one" : "",
+      m.usual && m.steps > 1 ? "usual one" : "mean", text::thousands(m.steps),
+      m.may_be_micro_batches ? ""
+      : m.steps == 1         ? " step"
+                             : " steps",
+      from(m));
   out += report::table_text(columns(several, functions), c.rows,
                             {.width = width,
                              .breaks = true,
@@ -147,7 +172,7 @@ std::string to_text(const Measured& m, const Compared& c, std::size_t width) {
                              .names = " rows",
                              .tells_columns = true}) +
          "\n";
-  for (const Group& group : m.groups) out += apart(group.ranks, several, c.small);
+  out += apart(c.small, several);
   for (const std::string& note : c.notes) out += sentence(note);
   for (const std::string& said : c.sentences) out += sentence(said);
   if (!c.within) return out + "Not within the budget.\n";
@@ -161,7 +186,7 @@ std::string to_text(const Measured& m, const Compared& c, std::size_t width) {
 std::string to_json(const job::Job& job, const Measured& m, const Compared& c) {
   Json small = Json::array();
   for (const Small& s : c.small) {
-    small.push_back({{"ranks", s.ranks},
+    small.push_back({{"ranks", json_of(s.ranks)},
                      {"bucket", bucket_name(s.bucket)},
                      {"calls", s.moved.calls},
                      {"bytes", s.moved.bytes},

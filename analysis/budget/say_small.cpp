@@ -16,26 +16,21 @@ namespace {
 
 // Tells of small calls that are in a figure.
 void say_filled(Compared& c, const Budget& budget, bool several) {
-  std::map<std::pair<Bucket, Moved>, std::vector<std::int64_t>> all;  // their ranks
+  std::map<std::pair<Bucket, Moved>, Members> all;
   for (const Row& row : c.rows) {
     if (row.filled.calls == 0) continue;
-    auto& ranks = all[{row.limit.bucket, row.filled}];
-    ranks.insert(ranks.end(), row.ranks.begin(), row.ranks.end());
+    all[{row.limit.bucket, row.filled}].add(row.ranks);
   }
-  for (auto& [what, ranks] : all) {
+  for (const auto& [what, ranks] : all) {
     const auto& [bucket, filled] = what;
-    std::ranges::sort(ranks);
     const bool one = filled.calls == 1;
     const char* as = !budget.model                 ? "what the budget has"
                      : bucket == Bucket::ALLGATHER ? "gathers of small parameters"
                                                    : "gradients of small parameters";
-    c.notes.push_back(fmt::format(
-        "{}: {:.6g} small {} of {}{} {} taken for {}", bucket_name(bucket), filled.calls,
-        one ? "call" : "calls", bytes_text(filled.bytes),
-        several
-            ? fmt::format(" on {} {}", ranks.size() == 1 ? "rank" : "ranks", text::ranges(ranks))
-            : "",
-        one ? "is" : "are", as));
+    c.notes.push_back(fmt::format("{}: {:.6g} small {} of {}{} {} taken for {}",
+                                  bucket_name(bucket), filled.calls, one ? "call" : "calls",
+                                  bytes_text(filled.bytes), several ? " on " + ranks.names() : "",
+                                  one ? "is" : "are", as));
   }
 }
 

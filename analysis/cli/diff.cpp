@@ -43,9 +43,9 @@ int diff_runs(const Options& o) {
        o.json);
   if (!judgement.failed.empty()) return kFinding;
   if (judgement.unknown.empty()) return kOk;
-  throw read::BadInput(
-      fmt::format("--fail-on: nothing can be said of {}: {}", fmt::join(judgement.unknown, ", "),
-                  found.no_times.empty() ? "no such time is known of both runs" : found.no_times));
+  throw read::BadInput(fmt::format("--fail-on: nothing can be said of {}: {}",
+                                   fmt::join(judgement.unknown, ", "),
+                                   fmt::join(judgement.why, "; ")));
 }
 
 }  // namespace tprof::cli

@@ -2,33 +2,51 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <limits>
+#include <utility>
 
 namespace tprof::diff {
 namespace {
 
 constexpr long double kMoreSteps = 1.5;
 
-bool once_for_several(Bucket bucket) {
-  return bucket == Bucket::ALLREDUCE || bucket == Bucket::REDUCE || bucket == Bucket::RESHARDING ||
-         bucket == Bucket::BROADCAST;
+}  // namespace
+
+bool same(long double a, long double b) {
+  const long double doubt = 8 * std::numeric_limits<long double>::epsilon();
+  return std::abs(a - b) <= doubt * std::max(std::abs(a), std::abs(b));
 }
 
-}  // namespace
+long double most_frequent(std::vector<long double> ratios) {
+  std::ranges::sort(ratios);
+  long double found = 1;
+  std::ptrdiff_t most = 0;
+  for (auto from = ratios.begin(); from != ratios.end();) {
+    const auto to =
+        std::find_if(from, ratios.end(), [&](long double r) { return !same(r, *from); });
+    if (to - from > most) {
+      most = to - from;
+      found = same(*from, 1) ? 1 : *from;
+    }
+    from = to;
+  }
+  return found;
+}
 
 std::optional<Unlike> unlike(const Run& a, const Run& b, const std::vector<Often>& kinds) {
   if (a.steps.empty() || b.steps.empty()) return std::nullopt;
   long double ratio = 0;
-  std::map<long double, std::size_t> votes;
+  std::vector<long double> longer;
   for (const Often& o : kinds) {
-    if (once_for_several(o.kind.bucket) || o.step_a == 0 || o.step_b == 0) continue;
-    if (ratio != 0 && o.step_a / o.step_b != ratio) return std::nullopt;
-    ratio = o.step_a / o.step_b;
-    ++votes[o.total_b / o.total_a];
+    if (stats::once_for_several(o.kind.bucket) || o.step_a == 0 || o.step_b == 0) continue;
+    const long double r = o.step_a / o.step_b;
+    if (ratio != 0 && !same(r, ratio)) return std::nullopt;
+    ratio = r;
+    longer.push_back(o.total_b / o.total_a);
   }
   if (ratio == 0) return std::nullopt;
   const Unlike u{.in_a = ratio > 1, .times = std::max(ratio, 1 / ratio)};
-  if (u.times < 2 || std::abs(u.times - std::round(u.times)) > 1e-9L) return std::nullopt;
+  if (u.times < 2 || !same(u.times, std::round(u.times))) return std::nullopt;
   // If as many steps were made, each has more work: a larger batch is a change of the step.
   const Run& small = u.in_a ? b : a;
   const Run& large = u.in_a ? a : b;
@@ -37,7 +55,7 @@ std::optional<Unlike> unlike(const Run& a, const Run& b, const std::vector<Often
   if (steps(small) < kMoreSteps * steps(large)) return std::nullopt;
   Unlike found = u;
   found.times = std::round(u.times);
-  found.longer = std::ranges::max_element(votes, {}, [](const auto& v) { return v.second; })->first;
+  found.longer = most_frequent(std::move(longer));
   return found;
 }
 

@@ -8,6 +8,11 @@
 
 namespace tprof::diff {
 
+bool same(long double a, long double b);  // but for the doubt of divisions
+
+// The ratio that there is most often; of several the least, of none 1.
+long double most_frequent(std::vector<long double> ratios);
+
 // How often a rank makes calls of a kind that both have.
 struct Often {
   OpKind kind{};
@@ -25,7 +30,7 @@ struct Unlike {
   long double longer = 1;  // how many times as much work B did as A
 };
 
-// Goes by all but reductions and broadcasts, which are made once for several micro-batches.
+// Goes by all calls but those that may be made once for several micro-batches.
 // Nullopt: nothing speaks against comparing them.
 std::optional<Unlike> unlike(const Run& a, const Run& b, const std::vector<Often>& kinds);
 

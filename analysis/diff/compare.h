@@ -82,6 +82,7 @@ struct Diff {
   LongSteps long_b;
   Lengths lengths_a;
   Lengths lengths_b;
+  std::string no_counts;           // why none were that both have; empty: they were
   std::string no_times;            // why they were not; empty: they were
   std::vector<Setting> settings;   // those that differ
   std::vector<std::string> notes;  // sentences without their full stop

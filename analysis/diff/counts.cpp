@@ -3,18 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <set>
 
 #include "diff/compare.h"
 
 namespace tprof::diff {
 namespace {
-
-bool same(long double a, long double b) {
-  const long double doubt = 8 * std::numeric_limits<long double>::epsilon();  // of the divisions
-  return std::abs(a - b) <= doubt * std::max(std::abs(a), std::abs(b));
-}
 
 template <typename Sums>
 Count per(std::uint64_t ranks, const Sums& s) {
@@ -114,11 +107,11 @@ std::vector<Pair> pairs_of(Side a, Side b) {
 
 // How many times as long B is: what holds for most kinds of calls.
 long double longer(const std::vector<Pair>& pairs) {
-  std::map<long double, std::size_t> votes{{1, 0}};
+  std::vector<long double> ratios;
   for (const Pair& p : pairs) {
-    if (p.a && p.b) ++votes[p.b->total.calls / p.a->total.calls];
+    if (p.a && p.b) ratios.push_back(p.b->total.calls / p.a->total.calls);
   }
-  return std::ranges::max_element(votes, {}, [](const auto& v) { return v.second; })->first;
+  return most_frequent(std::move(ratios));
 }
 
 std::vector<Often> often(const std::vector<Pair>& pairs) {
@@ -129,6 +122,17 @@ std::vector<Often> often(const std::vector<Pair>& pairs) {
         {p.b->kind, p.a->step.calls, p.b->step.calls, p.a->total.calls, p.b->total.calls});
   }
   return all;
+}
+
+// Why no counts are compared of the calls that both have.
+std::string why_none(const Run& a, const Run& b, const Diff& d) {
+  if (d.per_step) {
+    return "the usual steps have none of these calls, and beside them only runs of one length that "
+           "ended are compared";
+  }
+  const char* who = a.ended ? "B" : b.ended ? "A" : "A and B";
+  return fmt::format("{} did not end, or {} not all here{}", who, a.ended || b.ended ? "is" : "are",
+                     d.unlike ? "" : ", and no usual steps are known of both");
 }
 
 }  // namespace
@@ -175,7 +179,9 @@ void compare_counts(const Run& a, const Run& b, Diff& to) {
   to.per_step = !a.steps.empty() && !b.steps.empty() && !to.unlike;
   if (!to.per_step) to.longer = to.unlike ? to.unlike->longer : longer(pairs);
   // Calls beside the usual steps are the same in runs of one length only.
-  const bool whole = a.ended && b.ended && (!to.per_step || a.steps_seen == b.steps_seen);
+  const bool whole =
+      to.same_traces || (a.ended && b.ended && (!to.per_step || a.steps_seen == b.steps_seen));
+  std::size_t compared = 0;
   std::size_t not_compared = 0;
   for (const Pair& p : pairs) {
     const Counted x = p.a.value_or(Counted{});
@@ -183,10 +189,9 @@ void compare_counts(const Run& a, const Run& b, Diff& to) {
     CountChange c{.kind = p.b ? y.kind : x.kind, .per_step = to.per_step, .a = x.step, .b = y.step};
     if (!p.a || !p.b) c.only_in = p.a ? "A" : "B";
     if (p.a && p.b && x.kind != y.kind) c.was = x.kind;
-    if (c.per_step && !c.differs()) {
-      if (x.step.calls == 0 && !whole && p.a && p.b) ++not_compared;
-      c.per_step = false;
-    }
+    const bool in_steps = c.per_step && (x.step.calls != 0 || y.step.calls != 0);
+    if (p.a && p.b) ++(in_steps || whole ? compared : not_compared);
+    if (!c.differs()) c.per_step = false;
     if (!c.per_step) {
       if (!whole && c.only_in.empty()) continue;
       const long double n = c.only_in.empty() ? to.longer : 1;
@@ -203,6 +208,10 @@ void compare_counts(const Run& a, const Run& b, Diff& to) {
     return std::pair(std::abs(c.cost_ns.value_or(0)), std::abs(c.b.bytes - c.a.bytes));
   });
   if (not_compared == 0) return;
+  if (compared == 0) {
+    to.no_counts = why_none(a, b, to);
+    return;
+  }
   to.notes.push_back(fmt::format(
       "calls beside the usual steps, or without lines, are not compared, since the runs are not of "
       "one length, or did not end ({} of kinds that both have)",

@@ -82,6 +82,10 @@ std::vector<Rule> rules_of(std::string_view text) {
 
 Judgement judge(const std::vector<Rule>& rules, const Diff& diff) {
   Judgement all;
+  const auto unknown = [&](const char* name, const std::string& why) {
+    all.unknown.emplace_back(name);
+    all.why.insert(why.empty() ? "no such time is known of both runs" : why);
+  };
   for (const Rule& rule : rules) {
     const Name& name = kNames[rule.name];
     bool failed = false;
@@ -91,11 +95,12 @@ Judgement judge(const std::vector<Rule>& rules, const Diff& diff) {
         // Counts that differ by the last digits of a division are the same.
         return std::abs(c.b.**count - a) > std::max<long double>(rule.share, 1e-15L) * a;
       });
+      if (!failed && !diff.no_counts.empty()) unknown(name.name, diff.no_counts);
     } else if (const auto* of = std::get_if<Of>(&name.of); of != nullptr && *of == Of::step) {
       if (const auto longer = longer_steps(diff)) {
         failed = *longer > rule.share;
       } else {
-        all.unknown.emplace_back(name.name);
+        unknown(name.name, diff.no_times);
       }
     } else if (of != nullptr) {
       bool known = false;
@@ -104,7 +109,7 @@ Judgement judge(const std::vector<Rule>& rules, const Diff& diff) {
         known = true;
         failed |= t.changed() && t.worse() && std::abs(t.b - t.a) > rule.share * t.a;
       }
-      if (!known) all.unknown.emplace_back(name.name);
+      if (!known) unknown(name.name, diff.no_times);
     } else {
       failed = std::ranges::count(diff.settings, std::get<About>(name.of), &Setting::about) != 0;
     }

@@ -8,6 +8,7 @@
 // versions, hosts, size (ranks, steps, number of hosts): they differ; no share.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,7 @@ std::vector<Rule> rules_of(std::string_view text);
 struct Judgement {
   std::vector<std::string> failed;   // names
   std::vector<std::string> unknown;  // of what is not known of both runs
+  std::set<std::string> why;         // it is not
 };
 
 Judgement judge(const std::vector<Rule>& rules, const Diff& diff);

@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <filesystem>
 #include <set>
-#include <system_error>
 
 #include "diff/compare.h"
 
@@ -62,26 +60,6 @@ void compare_settings(const Run& a, const Run& b, Diff& to) {
     if (of_a[key] == values) continue;
     to.settings.push_back({key.first, key.second, joined(of_a[key]), joined(values)});
   }
-}
-
-Diff compare(const Run& a, const Run& b) {
-  std::error_code none;
-  Diff d;
-  d.same_traces = std::filesystem::equivalent(a.path, b.path, none);
-  for (const auto& [run, name] : {std::pair(&a, "A"), std::pair(&b, "B")}) {
-    if (!run->job->beside.empty()) {
-      d.notes.push_back(fmt::format("{}: {}", name, run->job->beside));
-    }
-    for (const read::Skipped& s : run->unreadable) {
-      d.notes.push_back(fmt::format("{}: {}", name, s.reason));
-    }
-    if (run->ended) continue;
-    d.notes.push_back(fmt::format("{} did not end, or is not all here: see tprof check", name));
-  }
-  compare_counts(a, b, d);
-  compare_times(a, b, d);
-  compare_settings(a, b, d);
-  return d;
 }
 
 }  // namespace tprof::diff

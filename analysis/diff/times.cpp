@@ -125,18 +125,12 @@ std::string too_few(const Run& a, const Run& b) {
                      stats::kFewestUsual, a.steps.size(), b.steps.size());
 }
 
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 != 0 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
 Lengths lengths_of(const std::vector<double>& of, const std::vector<double>& other) {
   const double most = *std::ranges::max_element(other);
   return {.steps = of.size(),
           .beyond = static_cast<std::size_t>(
               std::ranges::count_if(of, [&](double ns) { return ns > most; })),
-          .median_ns = median_of(of),
+          .median_ns = stats::median(of),
           .longest_ns = *std::ranges::max_element(of)};
 }
 

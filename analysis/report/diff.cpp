@@ -148,7 +148,7 @@ std::string to_text(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
         static_cast<double>(d.longer));
   }
   for (const std::string& note : d.notes) out += "note: " + text::printable(note) + "\n";
-  if (!same(d)) out += to_text(changes(d, width));
+  if (changed(d)) out += to_text(changes(d, width));
   if (!d.settings.empty()) {
     out += to_text({.title = "Other differences",
                     .table = sheet(setting_columns(), d.settings, For::people),
@@ -178,6 +178,7 @@ std::string to_json(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
             {"verdict", verdict(d)},
             {"longer", static_cast<double>(d.longer)},
             {"counts", array_of(d.counts)},
+            {"no_counts", text_or_null(d.no_counts)},
             {"times", d.no_times.empty() ? array_of(d.times) : Json()},
             {"no_times", text_or_null(d.no_times)},
             {"settings", table_json(setting_columns(), d.settings)},

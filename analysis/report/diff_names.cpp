@@ -111,8 +111,9 @@ std::string of_step(const diff::Diff& d) {
     return fmt::format(
         "Steps are not comparable: one of {} has the work of {:g} of {}, which may be "
         "micro-batches "
-        "of it. So times are not compared, and counts over the whole run.",
-        large, static_cast<double>(d.unlike->times), small);
+        "of it. So times are not compared{}.",
+        large, static_cast<double>(d.unlike->times), small,
+        d.no_counts.empty() ? ", and counts over the whole run" : "");
   }
   if (d.times.empty()) {
     return "Times are not compared: " +
@@ -130,6 +131,22 @@ std::string of_step(const diff::Diff& d) {
              " Steps that stand out from the usual ones add {} {} to a step on average: {}.",
              length_of(rare->b - rare->a), rare->b > rare->a ? "more" : "less",
              long_ones(d, rare->b > rare->a));
+}
+
+std::string of_counts(const diff::Diff& d) {
+  std::string said;
+  if (!d.counts.empty()) {
+    const diff::CountChange& first = d.counts[0];
+    said = fmt::format(" {} of calls {}: {}{}, {}.", diagnose::counted(d.counts.size(), "kind"),
+                       d.counts.size() == 1 ? "differs" : "differ",
+                       d.counts.size() == 1 ? "" : "first of all ", name_of(first.kind),
+                       change_of(first));
+  }
+  if (!d.no_counts.empty()) {
+    return said + fmt::format(" {} are not compared: {}.",
+                              said.empty() ? "Counts" : "Counts of other calls", d.no_counts);
+  }
+  return said.empty() ? " Counts are the same." : said;
 }
 
 }  // namespace
@@ -183,8 +200,8 @@ std::string rate_of(double GBps) {
 
 std::string change_of(const diff::CountChange& c) {
   if (!c.only_in.empty()) return "only in " + c.only_in;
-  if (c.a.calls != c.b.calls) return change(c.a.calls, c.b.calls, "call");
-  if (c.a.bytes != c.b.bytes) return change(c.a.bytes, c.b.bytes, "byte");
+  if (!diff::same(c.a.calls, c.b.calls)) return change(c.a.calls, c.b.calls, "call");
+  if (!diff::same(c.a.bytes, c.b.bytes)) return change(c.a.bytes, c.b.bytes, "byte");
   return change(c.a.elements, c.b.elements, "element");
 }
 
@@ -195,8 +212,12 @@ bool may_be_longer(const diff::Diff& d) {
   });
 }
 
+bool changed(const diff::Diff& d) {
+  return !d.counts.empty() || std::ranges::any_of(d.times, &diff::TimeChange::changed);
+}
+
 bool same(const diff::Diff& d) {
-  return d.counts.empty() && std::ranges::none_of(d.times, &diff::TimeChange::changed);
+  return d.no_counts.empty() && !changed(d);
 }
 
 std::string verdict(const diff::Diff& d) {
@@ -212,13 +233,7 @@ std::string verdict(const diff::Diff& d) {
             : !step         ? "and the times of these calls within their noise."
                             : fmt::format("times within {:.1f}%.", 100 * noise));
   }
-  if (d.counts.empty()) return of_step(d) + " Counts are the same.";
-  const diff::CountChange& first = d.counts[0];
-  return of_step(d) + fmt::format(" {} of calls {}: {}{}, {}.",
-                                  diagnose::counted(d.counts.size(), "kind"),
-                                  d.counts.size() == 1 ? "differs" : "differ",
-                                  d.counts.size() == 1 ? "" : "first of all ", name_of(first.kind),
-                                  change_of(first));
+  return of_step(d) + of_counts(d);
 }
 
 }  // namespace tprof::report

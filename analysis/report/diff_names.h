@@ -29,6 +29,7 @@ bool may_be_longer(const diff::Diff& diff);
 
 // One or two sentences: what it comes to.
 std::string verdict(const diff::Diff& diff);
-bool same(const diff::Diff& diff);
+bool changed(const diff::Diff& diff);  // a count or a time
+bool same(const diff::Diff& diff);     // counts were compared, and nothing changed
 
 }  // namespace tprof::report

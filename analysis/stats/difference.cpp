@@ -5,6 +5,8 @@
 #include <numbers>
 #include <numeric>
 
+#include "align/line.h"
+
 namespace tprof::stats {
 namespace {
 
@@ -14,13 +16,6 @@ constexpr double kLeastShare = 0.01;  // a change of less than that is none that
 constexpr double kFalseAlarms = 0.01;
 constexpr double kMostAlike = 0.9;
 constexpr double kNormal = 200;  // degrees of freedom, from which on t is as good as normal
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  if (values.size() % 2 != 0) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
 
 struct Sample {
   double n = 0;
@@ -60,6 +55,10 @@ double beyond(double t, double v) {
 }
 
 }  // namespace
+
+double median(std::vector<double> values) {
+  return align::median(values);
+}
 
 FarAbove far_above(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.empty() || b.empty()) return {std::vector<bool>(a.size()), std::vector<bool>(b.size())};

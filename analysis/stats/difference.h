@@ -24,6 +24,8 @@
 
 namespace tprof::stats {
 
+double median(std::vector<double> values);  // at least one
+
 inline constexpr std::size_t kFewestUsual = 3;  // with fewer usual steps of a run nothing is said
 
 struct Difference {

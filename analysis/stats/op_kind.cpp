@@ -2,6 +2,11 @@
 
 namespace tprof::stats {
 
+bool once_for_several(Bucket bucket) {
+  return bucket == Bucket::ALLREDUCE || bucket == Bucket::REDUCE || bucket == Bucket::RESHARDING ||
+         bucket == Bucket::BROADCAST || bucket == Bucket::D2H;
+}
+
 OpKinds::OpKinds(std::int64_t world, const std::vector<CommSummary>& comms) : world_(world) {
   for (const CommSummary& c : comms) roles_[{c.id, c.nranks}] = c.role;
 }

@@ -26,6 +26,10 @@ struct OpKind {
   auto operator<=>(const OpKind&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
+// Made once for several micro-batches, at least in some programs: gradients may be reduced once for
+// all of them, and logs written.
+bool once_for_several(Bucket bucket);
+
 class OpKinds {
  public:
   OpKinds(std::int64_t world, const std::vector<CommSummary>& comms);

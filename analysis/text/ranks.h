@@ -1,6 +1,7 @@
 // A set of ranks, or of other numbers, as the ranges that people read.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,13 +21,13 @@ class Ranks {
   std::vector<std::int64_t> list() const;  // ascending
   std::string str() const;                 // "0-3,7"
 
-  bool operator==(const Ranks&) const = default;
+  auto operator<=>(const Ranks&) const = default;  // NOLINT(modernize-use-nullptr)
 
  private:
   struct Range {
     std::int64_t first;
     std::int64_t last;
-    bool operator==(const Range&) const = default;
+    auto operator<=>(const Range&) const = default;  // NOLINT(modernize-use-nullptr)
   };
   std::vector<Range> ranges_;  // ascending, with a gap between each and the next
 };

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from generator import causes, habits, rank_files
+from lib import handmade
 from lib.tool import told, tprof
 
 RANKS = 8
@@ -191,3 +192,43 @@ def test_gradients_that_what_repeats_reduces_more_than_once_need_no_number_of_st
     (said,) = report["explained_by"]
     assert (code, report["steps"]) == (1, 12)
     assert said.startswith("gradients are reduced 4 times in a step, in each micro-batch, instead of once")
+
+
+def without_communicator(folder, *lines, pid=17, **fields):
+    """Writes a process that copies a batch of 1 MiB in each of four steps, and never calls NCCL."""
+    copies = {"bucket": "H2D", "name": "cudaMemcpyAsync", "dtype": "byte", "comm": None, "device": 0, "bytes_class": 20}
+    ledger = handmade.ledger(handmade.row(**copies, calls=4, count=4 << 20, elements=4 << 20, bytes=4 << 20))
+    batch = handmade.row(**copies, count=1 << 20, elements=1 << 20, bytes=1 << 20)
+    steps = [handmade.metadata("tprof_step", step=n, ts=1000.0 * n, dur=900.0, rows=[batch]) for n in range(4)]
+    header = handmade.header(**{"world_size": 1, "pid": pid} | fields)
+    folder.mkdir(exist_ok=True)
+    file = folder / f"{header['args']['host']}-{pid}.json"
+    file.write_text(handmade.array(header, *(steps if "marks" in lines else []), ledger, handmade.footer()))
+    return folder
+
+
+BY_HAND = {"schema": "tprof-budget/1", "rows": [{"bucket": "ALLGATHER", "bytes_per_step": {"max": 1000}}]}
+
+
+@pytest.mark.parametrize("model", [("--model", "ddp", "--params", "1e6"), ("--model", "fsdp", "--params", "1e6")])
+def test_a_job_without_a_collective_is_within_no_budget(model, tmp_path):
+    folder = without_communicator(tmp_path / "job")
+    file = tmp_path / "budget.json"
+    file.write_text(json.dumps(BY_HAND))
+    for options in (model, ("--budget", file), ("--write", tmp_path / "new.json")):
+        done = tprof("budget", folder, *options, "--steps", 4)
+        assert (done.returncode, done.stdout) == (2, "")
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("tprof: no rank has a communicator") and "tprof doctor" in line
+
+
+def test_processes_that_have_no_rank_are_named_by_what_they_are(tmp_path):
+    folder = without_communicator(tmp_path / "job", "marks", rank=None)
+    file = tmp_path / "budget.json"
+    file.write_text(json.dumps({**BY_HAND, "rows": [{"bucket": "H2D", "bytes_per_step": {"max": 1 << 20}}]}))
+    done = tprof("budget", folder, "--budget", file)
+    assert done.returncode == 0 and done.stdout.startswith("Pid 17 on h in a step, ")
+    report = told("budget", folder, "--budget", file)[1]
+    assert [(row["ranks"], row["bytes"]) for row in report["rows"]] == [(["pid 17 on h"], 1 << 20)]
+    without_communicator(folder, "marks", rank=0, pid=18)
+    assert tprof("budget", folder, "--budget", file).stdout.startswith("Each of rank 0, pid 17 on h in a step, ")

@@ -49,6 +49,28 @@ def test_a_killed_run_is_compared_by_its_whole_steps(tmp_path):
     assert found["b"]["steps"] < 9
 
 
+@pytest.mark.parametrize("cause", ["gather_twice", None])
+def test_counts_of_a_killed_run_without_steps_are_not_compared(cause, tmp_path):
+    """Nothing tells how much of a whole run B made, so neither that it did the same nor that it did not."""
+    a, _ = made(tmp_path / "a", "fsdp", seed=5, steps=9, like="gather_twice")
+    b, _ = made(tmp_path / "b", "fsdp", cause, seed=5, steps=9, again=AGAIN, like=None if cause else "gather_twice")
+    for file in b.glob("rank-*.json"):  # SIGKILL: the file ends behind a ledger
+        lines = file.read_text().splitlines()
+        assert "tprof_footer" in lines[-2] and "tprof_ledger" in lines[-3]
+        file.write_text("\n".join(lines[:-2]) + "\n")
+    code, found = told("diff", a, b, "--no-lines")
+    assert (code, found["b"]["ended"], found["counts"], found["same"]) == (0, False, [], False)
+    why = "B did not end, or is not all here, and no usual steps are known of both"
+    assert found["no_counts"] == why and found["verdict"].endswith(f" Counts are not compared: {why}.")
+    done = tprof("diff", a, b, "--no-lines", "--fail-on", "calls,bytes")
+    assert done.returncode == 2 and "the same" not in done.stdout
+    assert "Not known of what --fail-on names: calls, bytes\n" in done.stdout
+    assert done.stderr == f"tprof: --fail-on: nothing can be said of calls, bytes: {why}\n"
+    # With its steps they are compared, and a run is the same as itself.
+    assert told("diff", a, b, "--fail-on", "calls")[1]["failed"] == (["calls"] if cause else [])
+    assert tprof("diff", b, b, "--no-lines", "--fail-on", "calls").returncode == 0
+
+
 def habit(folder, marks=True, timing=True, **fields):
     """Writes a job of habits.py. Returns its folder and how long the steps of each rank took."""
     loop = habits.Loop(**{"ranks": 2, "layers": 2, "jitter": 0.005, **fields})

@@ -1,5 +1,7 @@
 // Tests what models should move, by numbers that were computed by hand or counted by PyTorch's own
 // tests, and what differences are said to be made of.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <sstream>
 
@@ -323,4 +325,20 @@ TEST_CASE("gathers for the backward pass that are gone are told without a model"
             "each unit is gathered half as often as in the budget: reshard_after_forward?"});
   CHECK(has(said(measured(5, 13280), measured(3, 6000)).at(0), "no known mistake explains it"));
   CHECK(has(said(off, measured(5, 13280)).at(0), "reshard_after_forward is on"));
+}
+
+TEST_CASE("other bytes of as many gathers are no resharding", "[budget]") {
+  constexpr double kMiB = 1 << 20;
+  const auto measured = [](double bytes) {  // ZeRO-1 gathers once
+    const Figures figures = {{key(Bucket::ALLGATHER), {1, bytes, bytes / 4}}};
+    return Measured{.from = Measured::From::lines, .steps = 4, .groups = {{{0}, figures}}};
+  };
+  const Budget budget = of_run(measured(10 * kMiB), 0, 1);
+  for (const double now : {5 * kMiB, 15 * kMiB}) {
+    const Compared c = compare(measured(now), budget);
+    CHECK(c.sentences == std::vector<std::string>{
+                             fmt::format("ALLGATHER: 5.00 MiB a step {} than expected, and no "
+                                         "known mistake explains it",
+                                         now < 10 * kMiB ? "less" : "more")});
+  }
 }

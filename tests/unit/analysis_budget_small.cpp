@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "analysis_budget_toy.h"
+#include "budget/report.h"
 #include "catch2.h"
 
 using namespace tprof;
@@ -168,4 +169,27 @@ TEST_CASE("replicas reduce a small root's gradients", "[budget]") {
   figures.erase(root);
   figures[{Bucket::ALLREDUCE, "nccl", "float32", 2, 9}] = floats(2, 416);  // a call too many
   CHECK_FALSE(reduced(figures).within);
+}
+
+TEST_CASE("ranks that have as many small calls share a sentence, and few sentences are said",
+          "[budget]") {
+  const auto said = [](const auto& norms_of) {  // of 250 ranks, each of which moves other bytes
+    Measured m{.from = Measured::From::lines, .steps = 4};
+    for (std::int64_t rank = 0; rank < 250; ++rank) {
+      const double bytes = 1e6 + static_cast<double>(rank);
+      m.groups.push_back({{rank},
+                          {{key(Bucket::ALLTOALL), {1, bytes, bytes / 4}},
+                           {sized(2), floats(norms_of(rank), norms_of(rank))}}});
+    }
+    const std::string text = to_text(m, compare(m, {.others_fail = false}), SIZE_MAX);
+    return text.substr(text.find("Small calls"));
+  };
+  CHECK(said([](std::int64_t rank) { return rank == 7 ? 2.0 : 1.0; })
+            .starts_with("Small calls (norms, losses, barriers) are apart, on 0-6,8-249: 1 in "
+                         "ALLREDUCE.\n"
+                         "Small calls (norms, losses, barriers) are apart, on 7: 2 in ALLREDUCE.\n"
+                         "Ranks "));
+  const std::string many = said([](std::int64_t rank) { return static_cast<double>(rank + 1); });
+  CHECK(std::ranges::count(many.substr(0, many.find("So are")), '\n') == 100);
+  CHECK(has(many, "So are those of 150 other ranks.\n"));
 }

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "catch2.h"
-#include "report/diff_names.h"
 #include "stats/difference.h"
 
 using namespace tprof::stats;
@@ -130,30 +129,4 @@ TEST_CASE("the same job on another day is no change") {
     changed += std::abs(d->b - d->a) > d->noise(10) ? 1 : 0;
   }
   CHECK(changed <= 3);  // a thousandth
-}
-
-TEST_CASE("a change from nothing has no share, and is said in numbers") {
-  using tprof::diff::Count;
-  const auto said = [](const Count& a, const Count& b) {
-    tprof::diff::CountChange change;
-    change.a = a;
-    change.b = b;
-    return tprof::report::change_of(change);
-  };
-  CHECK(said({.calls = 0}, {.calls = 2, .bytes = 64}) == "from 0 to 2 calls");
-  CHECK(said({.calls = 0}, {.calls = 1, .bytes = 64}) == "from 0 to 1 call");
-  CHECK(said({.calls = 0}, {.calls = 0.5L}) == "from 0 to 0.5 calls");
-  CHECK(said({.calls = 2}, {.calls = 2, .bytes = 2048}) == "from 0 to 2,048 bytes");
-  CHECK(said({.calls = 2}, {.calls = 3}) == "+50.0% calls");
-  CHECK(said({.calls = 2}, {.calls = 0}) == "-100.0% calls");
-}
-
-TEST_CASE("a rate has the unit in which its digits show") {
-  CHECK(tprof::report::rate_of(312.5) == "312.50 GB/s");
-  CHECK(tprof::report::rate_of(0.32) == "0.32 GB/s");
-  CHECK(tprof::report::rate_of(0.0843) == "84.3 MB/s");
-  CHECK(tprof::report::rate_of(0.00158) == "1.58 MB/s");
-  CHECK(tprof::report::rate_of(0.000163) == "0.163 MB/s");
-  CHECK(tprof::report::rate_of(0.0000042) == "4.20 kB/s");
-  CHECK(tprof::report::rate_of(0) == "0.00 GB/s");
 }

@@ -1,0 +1,90 @@
+// diff/: which counts of two runs are compared, and what is said and judged of them.
+#include <string>
+#include <vector>
+
+#include "catch2.h"
+#include "diff/fail_on.h"
+#include "report/diff_names.h"
+
+using namespace tprof;
+using namespace tprof::diff;
+
+TEST_CASE("a change from nothing has no share, and is said in numbers") {
+  const auto said = [](const Count& a, const Count& b) {
+    CountChange change;
+    change.a = a;
+    change.b = b;
+    return report::change_of(change);
+  };
+  CHECK(said({.calls = 0}, {.calls = 2, .bytes = 64}) == "from 0 to 2 calls");
+  CHECK(said({.calls = 0}, {.calls = 1, .bytes = 64}) == "from 0 to 1 call");
+  CHECK(said({.calls = 0}, {.calls = 0.5L}) == "from 0 to 0.5 calls");
+  CHECK(said({.calls = 2}, {.calls = 2, .bytes = 2048}) == "from 0 to 2,048 bytes");
+  CHECK(said({.calls = 2}, {.calls = 3}) == "+50.0% calls");
+  CHECK(said({.calls = 2}, {.calls = 0}) == "-100.0% calls");
+}
+
+TEST_CASE("a rate has the unit in which its digits show") {
+  CHECK(report::rate_of(312.5) == "312.50 GB/s");
+  CHECK(report::rate_of(0.32) == "0.32 GB/s");
+  CHECK(report::rate_of(0.0843) == "84.3 MB/s");
+  CHECK(report::rate_of(0.00158) == "1.58 MB/s");
+  CHECK(report::rate_of(0.000163) == "0.163 MB/s");
+  CHECK(report::rate_of(0.0000042) == "4.20 kB/s");
+  CHECK(report::rate_of(0) == "0.00 GB/s");
+}
+
+TEST_CASE(
+    "a step of five micro-batches is told on three ranks, whose shares are no round numbers") {
+  Run a{.ranks = 3, .steps = {{}}, .steps_seen = 6};
+  Run b{.ranks = 3, .steps = {{}}, .steps_seen = 30, .whole_steps = false};
+  // In each micro-batch one call of each rank, and another that one of them makes.
+  const std::vector<Often> kinds = {
+      {{.bucket = Bucket::ALLGATHER}, 5, 1, 30, 30},
+      {{.bucket = Bucket::H2D}, 5 / 3.0L, 1 / 3.0L, 30 / 3.0L, 30 / 3.0L},
+      {{.bucket = Bucket::D2H}, 1, 1, 6, 30}};  // a loss that is read once in either
+  const auto found = unlike(a, b, kinds);
+  REQUIRE(found);
+  CHECK(found->in_a);
+  CHECK(found->times == 5);
+  CHECK(found->longer == 1);
+  CHECK(most_frequent({5 / 3.0L / (1 / 3.0L), 2, 5, 2, 5}) == Approx(5));
+}
+
+TEST_CASE("runs of which one did not end have no counts to compare, but with themselves") {
+  const OpKind gathers{.bucket = Bucket::ALLGATHER, .function = "ncclAllGather"};
+  const auto run = [&](std::uint64_t calls) {
+    Run of{.ranks = 2};
+    of.totals[gathers].calls = calls;
+    return of;
+  };
+  const Run a = run(10);
+  Run b = run(20);
+  const auto judged = [](const Diff& d) { return judge(rules_of("calls,elements,bytes"), d); };
+  Diff d;
+  compare_counts(a, b, d);  // B is taken for a run twice as long
+  CHECK(d.no_counts.empty());
+  CHECK(judged(d).unknown.empty());
+
+  b.ended = false;
+  d = {};
+  compare_counts(a, b, d);
+  CHECK(d.counts.empty());
+  CHECK_FALSE(d.no_counts.empty());
+  CHECK(judged(d).unknown == std::vector<std::string>{"calls", "elements", "bytes"});
+  CHECK(report::verdict(d).find("same") == std::string::npos);
+
+  b.totals[{.bucket = Bucket::ALLTOALL, .function = "ncclAlltoAll"}].calls = 2;
+  d = {};
+  compare_counts(a, b, d);
+  REQUIRE(d.counts.size() == 1);  // what A never calls is known
+  CHECK(judged(d).failed == std::vector<std::string>{"calls"});
+  CHECK(report::verdict(d).find("Counts of other calls are not compared: B did not end") !=
+        std::string::npos);
+
+  d = {};
+  d.same_traces = true;
+  compare_counts(b, b, d);
+  CHECK(d.no_counts.empty());
+  CHECK(report::verdict(d) == "A and B are the same traces: nothing can differ.");
+}
