@@ -147,19 +147,6 @@ void tell_jump(const Evidence& e, const Series& all, std::size_t at, Findings& f
   f.cost = cost_of(e, ns, ns / 4);
 }
 
-// Without times of the devices, steps are as long as the hosts take. A host runs ahead of its
-// device until it waits for it: then one step has the time of many. It waits where it reads a
-// value, so one that reads none in some steps may run ahead in them.
-bool hosts_run_ahead(const Evidence& e) {
-  return std::ranges::any_of(e.times.ranks, [&](const read::Process* rank) {
-    std::uint64_t reads = 0;
-    for (const read::Row& row : read::rows_of(*rank)) {
-      if (row.bucket == Bucket::D2H) reads += row.amounts.calls;
-    }
-    return reads < e.times.steps.size();
-  });
-}
-
 // "2-6,12", if that is short.
 std::optional<std::string> which_if_few(const Evidence& e, const std::vector<std::size_t>& places) {
   constexpr std::size_t kMost = 5;
@@ -181,7 +168,7 @@ void long_steps(const Evidence& e, const Series& all, Findings& found) {
   if (steps.empty() || steps.size() * 2 > all.ns.size()) return;
   ns /= static_cast<double>(all.ns.size());
   if (ns < kLeastShare * e.step_ns || explained(found, ns)) return;
-  const bool host = !e.times.known() && hosts_run_ahead(e);
+  const bool host = e.times.hosts_may_run_ahead;
   // Warming up takes the first steps of any job, and matters in short ones only.
   const bool warms_up = steps.size() <= kMostWarmingUp && steps.back() + 1 == steps.size();
   const bool costs = !host && !warms_up;

@@ -71,6 +71,7 @@ void take_lengths(const steps::Found& found, Times& times) {
   }
   leave_out_unknown(times);
   times.in_pace = steps::in_pace(found);
+  times.hosts_may_run_ahead = steps::may_run_ahead(found);
 }
 
 void find_usual(Times& times) {

@@ -107,6 +107,7 @@ struct Times {
   std::vector<Cell> cells{};                 // by rank, then by step
   std::vector<RankFacts> facts{};            // by rank
   std::set<const read::Process*> in_pace{};  // where only lengths are known: these tell them
+  bool hosts_may_run_ahead = false;          // where only lengths are known
   // A sentence without its full stop: why there are no cells, or but their lengths.
   std::string why{};
 
