@@ -206,7 +206,7 @@ void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
     if (!std::ranges::binary_search(ranks.slow, r)) slower.push_back(e.times.ranks[r]);
   }
   const std::string host = host_of(e, ranks);
-  const std::size_t period = period_of(ranks.steps, e.steps.size());
+  const std::size_t period = period_of(e, ranks.steps);
   const auto step = [&](std::size_t place) { return e.times.steps[e.steps[place]]; };
   // In a pipeline the middle says nothing.
   const bool is_range = sends(e, ranks.slow[0]);

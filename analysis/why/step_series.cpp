@@ -172,8 +172,7 @@ void long_steps(const Evidence& e, const Series& all, Findings& found) {
   // Warming up takes the first steps of any job, and matters in short ones only.
   const bool warms_up = steps.size() <= kMostWarmingUp && steps.back() + 1 == steps.size();
   const bool costs = !host && !warms_up;
-  const std::size_t period =
-      host || steps.size() < kFewestOfPeriod ? 0 : period_of(steps, all.ns.size());
+  const std::size_t period = host || steps.size() < kFewestOfPeriod ? 0 : period_of(e, steps);
   Finding& f = add(found, period != 0 ? Kind::periodic_steps : Kind::long_steps, {},
                    {{"share", costs ? std::optional(Percent{100 * ns / e.step_ns}) : std::nullopt},
                     {"host", host},

@@ -148,6 +148,7 @@ void want_times(collect::Passes& passes, const steps::Found& found, const LastCa
   for (const auto& [rank, intervals] : found.ranks) times.ranks.push_back(rank);
   std::ranges::sort(times.ranks, {}, [](const read::Process* p) { return p->header.rank; });
   times.steps = kept_steps(found, times.ranks.size());
+  times.steps_of_run = found.steps.size();
   times.cells.resize(times.ranks.size() * times.steps.size());
   times.facts.resize(times.ranks.size());
   std::map<const read::Process*, std::size_t> places;
