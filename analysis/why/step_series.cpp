@@ -86,11 +86,14 @@ bool explained(const Findings& found, double ns) {
 // How likely a series without a change has steps in front of a place that differ from those behind
 // it by so much in rank (Pettitt 1979).
 double chance_of_jump(const std::vector<double>& series, std::size_t at) {
+  const auto begin = series.begin() + static_cast<std::ptrdiff_t>(at);
+  std::vector<double> before(series.begin(), begin);
+  std::ranges::sort(before);
   double in_order = 0;
-  for (std::size_t i = 0; i < at; ++i) {
-    for (std::size_t j = at; j < series.size(); ++j) {
-      in_order += series[j] > series[i] ? 1 : series[j] < series[i] ? -1 : 0;
-    }
+  for (auto ns = begin; ns != series.end(); ++ns) {
+    const auto [shorter, longer] = std::equal_range(before.begin(), before.end(), *ns);
+    in_order += static_cast<double>(shorter - before.begin());
+    in_order -= static_cast<double>(before.end() - longer);
   }
   const auto n = static_cast<double>(series.size());
   return 2 * std::exp(-6 * in_order * in_order / (n * n * n + n * n));
