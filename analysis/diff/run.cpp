@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "steps/pace.h"
 #include "summary/summary.h"
 #include "why/times.h"
 
@@ -73,6 +74,7 @@ Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
   if (found.how == steps::How::none) return run;
   run.steps_seen = found.steps.size();
   run.whole_steps = found.whole_steps;
+  run.may_run_ahead = steps::may_run_ahead(found);
   stats::CallsBySteps by_number;
   want_step_calls(passes, found, kinds, by_number);
   std::optional<why::Times> times;

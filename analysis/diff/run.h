@@ -30,6 +30,7 @@ struct Run {
   std::uint64_t steps_seen = 0;             // with the others; 0: not known
   bool whole_steps = true;                  // false: each may be a micro-batch
   bool by_devices = false;                  // the devices tell how long steps are
+  bool may_run_ahead = false;               // the hosts, of their devices
   std::string no_steps{};                   // why none are known: a sentence without its full stop
   std::vector<read::Skipped> unreadable{};  // files whose lines are left out
   filter::Words only{};                     // which calls these are; empty: all

@@ -165,16 +165,6 @@ stats::FarAbove all_of(const std::vector<double>& a, const std::vector<double>& 
   return {std::vector<bool>(a.size()), std::vector<bool>(b.size())};
 }
 
-// A host waits for its device where it reads a value, so one that reads none in some steps may run
-// ahead in them.
-bool may_run_ahead(const Run& run) {
-  std::uint64_t reads = 0;
-  for (const auto& [kind, amounts] : run.totals) {
-    if (kind.bucket == Bucket::D2H) reads += amounts.calls;
-  }
-  return reads < run.steps_seen * run.ranks;
-}
-
 // Returns the part of the time that is in those that are far.
 double share_of(const std::vector<double>& lengths, const std::vector<bool>& far) {
   double sum = 0;
@@ -271,7 +261,7 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
     if (!to.no_times.empty()) return;
   }
   const bool ran_ahead =
-      !by_devices && (may_run_ahead(run_a) || may_run_ahead(run_b)) &&
+      !by_devices && (run_a.may_run_ahead || run_b.may_run_ahead) &&
       std::max(share_of(a.lengths, far.a), share_of(b.lengths, far.b)) > kMuchInFew;
   if (ran_ahead) far = all_of(a.lengths, b.lengths);
   const auto step = stats::difference(a.lengths, b.lengths, far);

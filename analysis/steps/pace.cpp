@@ -37,4 +37,14 @@ std::set<const read::Process*> in_pace(const Found& found) {
   return all;
 }
 
+bool may_run_ahead(const Found& found) {
+  return std::ranges::any_of(found.ranks, [](const auto& rank) {
+    std::uint64_t reads = 0;
+    for (const read::Row& row : read::rows_of(*rank.first)) {
+      if (row.bucket == Bucket::D2H && row.mode == Mode::direct) reads += row.amounts.calls;
+    }
+    return reads < rank.second.size();
+  });
+}
+
 }  // namespace tprof::steps

@@ -35,6 +35,11 @@ diagnose::Cost cost_of(const Evidence& of, double ns, double doubt_ns);
 // "7,15,23-25": the numbers of these steps, given by their places in `Evidence::steps`.
 std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places);
 
+// The distance between places in ascending order, if they are every n-th of all, n more than one.
+// The very last may be missing: what ends a step may be behind the last one. Else 0, also where the
+// numbers of the steps have gaps: nobody knows which ones between them are alike.
+std::size_t period_of(const Evidence& e, const std::vector<std::size_t>& places);
+
 // The places of all steps in `Evidence::steps`.
 std::vector<std::size_t> every_step(const Evidence& e);
 
@@ -46,9 +51,7 @@ constexpr bool is_slow_rank(diagnose::Kind kind) {
 
 // True for a rank that sends to or receives from one other in its steps: a stage of a pipeline.
 // Weights that are handed out before the first step make none (DTensor sends them).
-inline bool sends(const Evidence& e, std::size_t rank) {
-  return e.times.facts[rank].messages * 2 > e.steps.size();
-}
+bool sends(const Evidence& e, std::size_t rank);
 
 // By how much of a step calls of a bucket are exposed on these ranks: the mean, without waiting.
 double exposed_ns(const Evidence& e, const text::Ranks& ranks, Bucket bucket);

@@ -50,18 +50,6 @@ inline double median_error(const std::vector<double>& of) {
   return of.size() < 2 ? 0 : 1.2533 * width(of) / std::sqrt(static_cast<double>(of.size()));
 }
 
-// The distance between places in ascending order, if they are every n-th of all, n more than one.
-// The very last may be missing: what ends a step may be behind the last one. Else 0.
-inline std::size_t period_of(const std::vector<std::size_t>& places, std::size_t all) {
-  if (places.size() < 3) return 0;
-  const std::size_t n = places[1] - places[0];
-  if (places.front() >= n || places.back() + n + 1 < all) return 0;
-  for (std::size_t i = 1; i < places.size(); ++i) {
-    if (places[i] - places[i - 1] != n) return 0;
-  }
-  return n > 1 ? n : 0;
-}
-
 // "2nd", "3rd", "11th"
 inline std::string ordinal(std::size_t n) {
   constexpr const char* kEnds[] = {"th", "st", "nd", "rd"};

@@ -64,8 +64,7 @@ std::vector<SlowRanks> slow_at_times(const Evidence& e, const Grid& own) {
   return found;
 }
 
-std::optional<Part> part_of(const SlowRanks& ranks, const Grid& own,
-                            const std::vector<Grid>& parts) {
+std::optional<Part> part_of(const SlowRanks& ranks, const Grid& own, const Parts& parts) {
   const auto beyond_others = [&](const Grid& of) {
     double sum = 0;
     for (const std::size_t i : ranks.steps) {
@@ -77,7 +76,7 @@ std::optional<Part> part_of(const SlowRanks& ranks, const Grid& own,
   };
   const double all = beyond_others(own);
   for (const Part part : kPartsToTell) {
-    if (beyond_others(parts[static_cast<std::size_t>(part)]) * 2 > all) return part;
+    if (beyond_others(of(parts, part).ns) * 2 > all) return part;
   }
   return std::nullopt;
 }

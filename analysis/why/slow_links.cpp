@@ -67,7 +67,7 @@ void slow_links(const Evidence& e, Findings& found) {
       if (static_cast<double>(t->usual_ns) < least) continue;
       Slow& slow = slow_comms[t->comm];
       const double cost = (static_cast<double>(t->usual_ns) - usual) *
-                          static_cast<double>(t->calls) / static_cast<double>(e.times.steps.size());
+                          static_cast<double>(t->calls) / static_cast<double>(e.times.steps_of_run);
       slow.longer[t->bucket] += cost;
       if (slow.worst != nullptr && cost < slow.worst_cost) continue;
       slow.worst = t;

@@ -43,39 +43,30 @@ constexpr Kind kind_of(Part part) {
                                : Kind::slow_cpu;
 }
 
-Places always_slow(const Evidence& e, const Grid& part) {
-  const Grid all = beyond(part, kUsual);
-  std::vector<double> typical;
-  for (std::size_t r = 0; r < all.ranks(); ++r) typical.push_back(median(all.of_rank(r)));
+Places always_slow(const Evidence& e, const OfPart& part) {
   // A quarter of a normal distribution is 0.67 of its width below the middle, and the least of 16
   // is 1.8.
-  const double usual = quantile(typical, kUsual);
-  const double among = (usual - quantile(typical, 0)) / 1.1;
+  const double usual = quantile(part.typical, kUsual);
+  const double among = (usual - quantile(part.typical, 0)) / 1.1;
   Places slow;
-  for (std::size_t r = 0; r < all.ranks(); ++r) {
-    const double least = std::max(
-        {kUsualShare * e.step_ns, kTimesUsual * among, kTimesUsual * median_error(all.of_rank(r))});
-    if (typical[r] - usual > least) slow.push_back(r);
+  for (std::size_t r = 0; r < part.typical.size(); ++r) {
+    const double least =
+        std::max({kUsualShare * e.step_ns, kTimesUsual * among, kTimesUsual * part.error[r]});
+    if (part.typical[r] - usual > least) slow.push_back(r);
   }
   // Most ranks can't be slower than the rest: then these have less to do.
-  if (slow.size() * 4 > all.ranks() * 3) slow.clear();
+  if (slow.size() * 4 > part.typical.size() * 3) slow.clear();
   return slow;
 }
 
 // Ranks whose host takes longer in each step, but is seen to before the first kernel in some steps
 // and behind it in others.
-Places slow_now_and_then_in_both(const Evidence& e, const std::vector<Grid>& parts) {
+Places slow_now_and_then_in_both(const Evidence& e, const Parts& parts) {
   constexpr double kClear = 0.75;
-  const auto of_part = [&](Part part) -> const Grid& {
-    return parts[static_cast<std::size_t>(part)];
-  };
-  Places mixed = always_slow(e, of_part(Part::host));
-  if (mixed.empty()) return mixed;
-  const Grid lead = beyond(of_part(Part::lead), kUsual);
-  const Grid rest = beyond(of_part(Part::rest), kUsual);
-  const Grid host = beyond(of_part(Part::host), kUsual);
+  const auto mean = [&](Part part, std::size_t r) { return of(parts, part).mean[r]; };
+  Places mixed = always_slow(e, of(parts, Part::host));
   std::erase_if(mixed, [&](std::size_t r) {
-    return std::max(mean(lead.of_rank(r)), mean(rest.of_rank(r))) > kClear * mean(host.of_rank(r));
+    return std::max(mean(Part::lead, r), mean(Part::rest, r)) > kClear * mean(Part::host, r);
   });
   return mixed;
 }
@@ -140,6 +131,13 @@ std::string host_of(const Evidence& e, const SlowRanks& ranks) {
 // though they do on another one.
 std::vector<Places> stages(const Evidence& e) {
   std::vector<Places> all;
+  std::map<const read::Process*, std::size_t> places;
+  bool some_send = false;
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+    places[e.times.ranks[r]] = r;
+    some_send = some_send || sends(e, r);
+  }
+  if (!some_send) return all;
   for (const diagnose::Communicator& c : diagnose::communicators(e.job)) {
     if (c.members.size() < 2 || c.members.size() >= e.times.ranks.size()) continue;
     const diagnose::Member& one = c.members.front();
@@ -148,14 +146,13 @@ std::vector<Places> stages(const Evidence& e) {
       return row.bucket == Bucket::P2P && row.comm == one.comm->comm;
     });
     if (sends_here) continue;
-    Places stage;
-    for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-      if (std::ranges::find(c.members, e.times.ranks[r], &diagnose::Member::process) !=
-          c.members.end()) {
-        stage.push_back(r);
+    std::set<std::size_t> stage;
+    for (const diagnose::Member& m : c.members) {
+      if (const auto place = places.find(m.process); place != places.end()) {
+        stage.insert(place->second);
       }
     }
-    if (!stage.empty() && sends(e, stage[0])) all.push_back(std::move(stage));
+    if (!stage.empty() && sends(e, *stage.begin())) all.emplace_back(stage.begin(), stage.end());
   }
   return all;
 }
@@ -206,7 +203,7 @@ void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
     if (!std::ranges::binary_search(ranks.slow, r)) slower.push_back(e.times.ranks[r]);
   }
   const std::string host = host_of(e, ranks);
-  const std::size_t period = period_of(ranks.steps, e.steps.size());
+  const std::size_t period = period_of(e, ranks.steps);
   const auto step = [&](std::size_t place) { return e.times.steps[e.steps[place]]; };
   // In a pipeline the middle says nothing.
   const bool is_range = sends(e, ranks.slow[0]);
@@ -249,12 +246,11 @@ void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
 
 // Ranks that are slow in the same part are one group. But whole stages of a pipeline are one of
 // their own: stages may have more to do than others, or less.
-std::vector<SlowRanks> groups_of(const Evidence& e, Places slow, Part part) {
+std::vector<SlowRanks> groups_of(const std::vector<Places>& stages, Places slow, Part part) {
   std::vector<SlowRanks> groups;
-  if (slow.empty()) return groups;
   std::set<std::size_t> whole;
   bool one = false;
-  for (const Places& stage : stages(e)) {
+  for (const Places& stage : stages) {
     if (!std::ranges::includes(slow, stage)) continue;
     one = whole.empty();
     whole.insert(stage.begin(), stage.end());
@@ -269,33 +265,30 @@ std::vector<SlowRanks> groups_of(const Evidence& e, Places slow, Part part) {
 
 // A rank that is late also has to call what others called while they waited for it: a small part
 // beside a large one is no cause of its own.
-void leave_out_minor(const std::vector<Grid>& parts, std::vector<SlowRanks>& groups) {
+void leave_out_minor(const Parts& parts, std::vector<SlowRanks>& groups) {
   std::map<std::size_t, double> most;
-  const auto longer = [&](Part part, std::size_t rank) {
-    return median(beyond(parts[static_cast<std::size_t>(part)], kUsual).of_rank(rank));
-  };
   for (const SlowRanks& g : groups) {
-    for (const std::size_t r : g.slow) most[r] = std::max(most[r], longer(g.part, r));
+    const OfPart& part = of(parts, g.part);
+    for (const std::size_t r : g.slow) most[r] = std::max(most[r], part.typical[r]);
   }
   for (SlowRanks& g : groups) {
-    std::erase_if(g.slow, [&](std::size_t r) { return longer(g.part, r) < most[r] / 4; });
+    const OfPart& part = of(parts, g.part);
+    std::erase_if(g.slow, [&](std::size_t r) { return part.typical[r] < most[r] / 4; });
   }
   std::erase_if(groups, [](const SlowRanks& g) { return g.slow.empty(); });
 }
 
 // The slowest first; the others are worth what they delay once these are mended.
-void tell_always_slow(const Evidence& e, const std::vector<Grid>& parts,
-                      std::vector<SlowRanks> groups, Grid& own, Findings& found) {
-  const auto steps = static_cast<double>(e.steps.size());
+void tell_always_slow(const Evidence& e, const Parts& parts, std::vector<SlowRanks> groups,
+                      Grid& own, Findings& found) {
   const auto slowest = [&](const SlowRanks& ranks) {
-    const Grid& part = parts[static_cast<std::size_t>(ranks.part)];
     double most = 0;
     double most_of_part = 0;
     for (const std::size_t r : ranks.slow) {
       most = std::max(most, mean(own.of_rank(r)));
-      most_of_part = std::max(most_of_part, median(beyond(part, kUsual).of_rank(r)));
+      most_of_part = std::max(most_of_part, of(parts, ranks.part).typical[r]);
     }
-    return std::pair(std::round(most / (kUsualShare * e.step_ns)), most_of_part / steps);
+    return std::pair(std::round(most / (kUsualShare * e.step_ns)), most_of_part);
   };
   std::vector<std::pair<std::pair<double, double>, std::size_t>> order;
   for (std::size_t g = 0; g < groups.size(); ++g) order.emplace_back(slowest(groups[g]), g);
@@ -306,8 +299,7 @@ void tell_always_slow(const Evidence& e, const std::vector<Grid>& parts,
     group.mended = told;
     // A pipeline does not tell what a stage delays once another one is mended.
     const bool first = told.empty();
-    const Grid& part = parts[static_cast<std::size_t>(group.part)];
-    const Saving saving = saving_of(e, group, part, own);
+    const Saving saving = saving_of(e, group, of(parts, group.part).ns, own);
     if (first || !sends(e, group.slow[0])) tell(e, group, saving, found);
     told.insert(told.end(), group.slow.begin(), group.slow.end());
     std::ranges::sort(told);
@@ -317,27 +309,36 @@ void tell_always_slow(const Evidence& e, const std::vector<Grid>& parts,
 
 }  // namespace
 
+OfPart::OfPart(Grid of_part) : ns(std::move(of_part)) {
+  const Grid all = beyond(ns, kUsual);
+  for (std::size_t r = 0; r < all.ranks(); ++r) {
+    const std::vector<double> steps = all.of_rank(r);
+    typical.push_back(median(steps));
+    error.push_back(median_error(steps));
+    mean.push_back(why::mean(steps));
+  }
+}
+
 void slow_ranks(const Evidence& e, Findings& found) {
   if (e.times.ranks.size() < 2) return;
   Grid own = own_times(e);
-  std::vector<Grid> parts;
-  for (const Part part : kPartsToTell) {
-    parts.push_back(part_of_own(e, part));
-  }
+  Parts parts;
+  for (const Part part : kPartsToTell) parts.emplace_back(part_of_own(e, part));
   std::vector<SlowRanks> at_times = slow_at_times(e, own);
   std::set<std::size_t> always;
   std::vector<SlowRanks> groups;
+  const std::vector<Places> all_stages = stages(e);
   const Places mixed = slow_now_and_then_in_both(e, parts);
   for (const Part part : kPartsOfOwn) {
-    Places slow = always_slow(e, parts[static_cast<std::size_t>(part)]);
+    Places slow = always_slow(e, of(parts, part));
     if (part != Part::compute) {
       std::erase_if(slow, [&](std::size_t r) { return std::ranges::binary_search(mixed, r); });
     }
     always.insert(slow.begin(), slow.end());
-    std::ranges::move(groups_of(e, std::move(slow), part), std::back_inserter(groups));
+    std::ranges::move(groups_of(all_stages, std::move(slow), part), std::back_inserter(groups));
   }
   always.insert(mixed.begin(), mixed.end());
-  std::ranges::move(groups_of(e, mixed, Part::host), std::back_inserter(groups));
+  std::ranges::move(groups_of(all_stages, mixed, Part::host), std::back_inserter(groups));
   leave_out_minor(parts, groups);
   tell_always_slow(e, parts, std::move(groups), own, found);
   std::erase_if(at_times, [&](const SlowRanks& r) { return always.contains(r.slow[0]); });

@@ -1,5 +1,4 @@
-// SlowRanks that take longer than the others for a part of their steps: slow_ranks.cpp tells of
-// them.
+// Ranks that take longer than the others for a part of their steps: slow_ranks.cpp tells of them.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +16,20 @@ inline constexpr double kTimesUsual = 6;  // of the spread among ranks, or among
 
 using Places = std::vector<std::size_t>;
 
+// A part of the ranks' own time, and of each rank what it has of that beyond the usual.
+struct OfPart {
+  explicit OfPart(Grid of_part);
+
+  Grid ns;
+  std::vector<double> typical{};  // the median of its steps
+  std::vector<double> error{};    // of that
+  std::vector<double> mean{};
+};
+using Parts = std::vector<OfPart>;  // as kPartsToTell has them
+inline const OfPart& of(const Parts& parts, Part part) {
+  return parts[static_cast<std::size_t>(part)];
+}
+
 struct SlowRanks {
   Places slow;         // indices, ascending
   Part part{};         // in which they are
@@ -30,7 +43,6 @@ std::vector<SlowRanks> slow_at_times(const Evidence& e, const Grid& own);
 
 // Tells in which part most of the time lies that a rank takes beyond the others in some steps.
 // Nullopt: in none.
-std::optional<Part> part_of(const SlowRanks& ranks, const Grid& own,
-                            const std::vector<Grid>& parts);
+std::optional<Part> part_of(const SlowRanks& ranks, const Grid& own, const Parts& parts);
 
 }  // namespace tprof::why

@@ -86,11 +86,14 @@ bool explained(const Findings& found, double ns) {
 // How likely a series without a change has steps in front of a place that differ from those behind
 // it by so much in rank (Pettitt 1979).
 double chance_of_jump(const std::vector<double>& series, std::size_t at) {
+  const auto begin = series.begin() + static_cast<std::ptrdiff_t>(at);
+  std::vector<double> before(series.begin(), begin);
+  std::ranges::sort(before);
   double in_order = 0;
-  for (std::size_t i = 0; i < at; ++i) {
-    for (std::size_t j = at; j < series.size(); ++j) {
-      in_order += series[j] > series[i] ? 1 : series[j] < series[i] ? -1 : 0;
-    }
+  for (auto ns = begin; ns != series.end(); ++ns) {
+    const auto [shorter, longer] = std::equal_range(before.begin(), before.end(), *ns);
+    in_order += static_cast<double>(shorter - before.begin());
+    in_order -= static_cast<double>(before.end() - longer);
   }
   const auto n = static_cast<double>(series.size());
   return 2 * std::exp(-6 * in_order * in_order / (n * n * n + n * n));
@@ -147,19 +150,6 @@ void tell_jump(const Evidence& e, const Series& all, std::size_t at, Findings& f
   f.cost = cost_of(e, ns, ns / 4);
 }
 
-// Without times of the devices, steps are as long as the hosts take. A host runs ahead of its
-// device until it waits for it: then one step has the time of many. It waits where it reads a
-// value, so one that reads none in some steps may run ahead in them.
-bool hosts_run_ahead(const Evidence& e) {
-  return std::ranges::any_of(e.times.ranks, [&](const read::Process* rank) {
-    std::uint64_t reads = 0;
-    for (const read::Row& row : read::rows_of(*rank)) {
-      if (row.bucket == Bucket::D2H) reads += row.amounts.calls;
-    }
-    return reads < e.times.steps.size();
-  });
-}
-
 // "2-6,12", if that is short.
 std::optional<std::string> which_if_few(const Evidence& e, const std::vector<std::size_t>& places) {
   constexpr std::size_t kMost = 5;
@@ -181,12 +171,11 @@ void long_steps(const Evidence& e, const Series& all, Findings& found) {
   if (steps.empty() || steps.size() * 2 > all.ns.size()) return;
   ns /= static_cast<double>(all.ns.size());
   if (ns < kLeastShare * e.step_ns || explained(found, ns)) return;
-  const bool host = !e.times.known() && hosts_run_ahead(e);
+  const bool host = e.times.hosts_may_run_ahead;
   // Warming up takes the first steps of any job, and matters in short ones only.
   const bool warms_up = steps.size() <= kMostWarmingUp && steps.back() + 1 == steps.size();
   const bool costs = !host && !warms_up;
-  const std::size_t period =
-      host || steps.size() < kFewestOfPeriod ? 0 : period_of(steps, all.ns.size());
+  const std::size_t period = host || steps.size() < kFewestOfPeriod ? 0 : period_of(e, steps);
   Finding& f = add(found, period != 0 ? Kind::periodic_steps : Kind::long_steps, {},
                    {{"share", costs ? std::optional(Percent{100 * ns / e.step_ns}) : std::nullopt},
                     {"host", host},

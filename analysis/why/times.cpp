@@ -71,6 +71,7 @@ void take_lengths(const steps::Found& found, Times& times) {
   }
   leave_out_unknown(times);
   times.in_pace = steps::in_pace(found);
+  times.hosts_may_run_ahead = steps::may_run_ahead(found);
 }
 
 void find_usual(Times& times) {
@@ -147,6 +148,7 @@ void want_times(collect::Passes& passes, const steps::Found& found, const LastCa
   for (const auto& [rank, intervals] : found.ranks) times.ranks.push_back(rank);
   std::ranges::sort(times.ranks, {}, [](const read::Process* p) { return p->header.rank; });
   times.steps = kept_steps(found, times.ranks.size());
+  times.steps_of_run = found.steps.size();
   times.cells.resize(times.ranks.size() * times.steps.size());
   times.facts.resize(times.ranks.size());
   std::map<const read::Process*, std::size_t> places;

@@ -103,10 +103,12 @@ struct RankFacts {
 
 struct Times {
   std::vector<const read::Process*> ranks{};
-  std::vector<std::int64_t> steps{};         // their numbers
+  std::vector<std::int64_t> steps{};         // their numbers; see kMostCells
+  std::uint64_t steps_of_run = 0;            // those with the ones that are left out
   std::vector<Cell> cells{};                 // by rank, then by step
   std::vector<RankFacts> facts{};            // by rank
   std::set<const read::Process*> in_pace{};  // where only lengths are known: these tell them
+  bool hosts_may_run_ahead = false;          // where only lengths are known
   // A sentence without its full stop: why there are no cells, or but their lengths.
   std::string why{};
 

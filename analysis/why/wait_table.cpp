@@ -64,8 +64,11 @@ class SpentLines : public collect::Collector {
       row->second.spent += kind.all;
       row->second.in_steps += kind.in_steps;
       for (const auto& [step, spent] : kind.steps) row->second.of_steps[step] += spent;
-      const auto mine = std::ranges::find(row->second.of_ranks, &rank_, &WaitOfRank::rank);
-      if (mine != row->second.of_ranks.end()) mine->spent += kind.all;
+      std::vector<WaitOfRank>& ranks = row->second.of_ranks;
+      auto mine = std::ranges::lower_bound(ranks, comm->rank, {}, &WaitOfRank::on_comm);
+      for (; mine != ranks.end() && mine->on_comm == comm->rank; ++mine) {
+        if (mine->rank == &rank_) mine->spent += kind.all;
+      }
     }
     kinds_.clear();
   }
@@ -105,7 +108,7 @@ Rows rows_by_ledgers(const job::Job& job, const steps::Found& found) {
         to.calls = read::saturated_sum(to.calls, row.amounts.calls);
         to.bytes = read::saturated_sum(to.bytes, row.amounts.bytes);
         if (!to.of_ranks.empty() && to.of_ranks.back().rank == m.process) continue;
-        to.of_ranks.push_back({.rank = m.process});
+        to.of_ranks.push_back({.rank = m.process, .on_comm = m.comm->rank});
         const auto steps = found.ranks.find(m.process);
         if (steps != found.ranks.end()) to.rank_steps += steps->second.size();
       }

@@ -31,6 +31,7 @@ struct Spent {
 
 struct WaitOfRank {
   const read::Process* rank = nullptr;
+  std::int64_t on_comm = 0;  // its rank there
   Spent spent{};
   CameLast last{};
 };
@@ -52,7 +53,7 @@ struct WaitRow {
   std::int64_t usual_transfer_ns = 0;        // their median
   std::optional<double> busbw_GBps{};        // of that, without the wait; nullopt: nothing is known
   std::optional<double> peak_share{};        // of the bandwidth that the user expects
-  std::vector<WaitOfRank> of_ranks{};        // by rank
+  std::vector<WaitOfRank> of_ranks{};        // by that rank
   std::map<std::int64_t, Spent> of_steps{};  // by the step's number, over its ranks
 
   // The rank that was last most often; null: no rank, as far as clocks tell.

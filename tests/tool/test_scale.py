@@ -55,6 +55,7 @@ def test_the_report_of_a_big_job_names_its_slow_rank_and_what_it_costs(tmp_path)
     assert finding["ranks"] == str(slow["slow_rank"])
     saved = slow["step_ns"] - even["step_ns"]
     assert finding["cost"]["ns_per_step"] == pytest.approx(saved, rel=0.05)
+    assert finding["cost"]["ns"] == pytest.approx(saved * slow["steps"], rel=0.05)
 
 
 @pytest.mark.parametrize("kind", ["closed", "killed", "fsdp", "fsdp_slow"])

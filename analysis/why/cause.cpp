@@ -1,0 +1,68 @@
+#include "why/cause.h"
+
+#include <cmath>
+#include <numeric>
+
+namespace tprof::why {
+namespace {
+
+std::int64_t number_of(const Evidence& e, std::size_t place) {
+  return e.times.steps[e.steps[place]];
+}
+
+}  // namespace
+
+std::vector<std::size_t> every_step(const Evidence& e) {
+  std::vector<std::size_t> all(e.steps.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places) {
+  std::vector<std::int64_t> numbers;
+  for (const std::size_t i : places) numbers.push_back(number_of(e, i));
+  return text::Ranks(std::move(numbers)).str();
+}
+
+std::size_t period_of(const Evidence& e, const std::vector<std::size_t>& places) {
+  const std::size_t all = e.steps.size();
+  if (places.size() < 3) return 0;
+  const std::int64_t numbers = number_of(e, all - 1) - number_of(e, 0) + 1;
+  if (numbers != static_cast<std::int64_t>(all)) return 0;
+  const std::size_t n = places[1] - places[0];
+  if (places.front() >= n || places.back() + n + 1 < all) return 0;
+  for (std::size_t i = 1; i < places.size(); ++i) {
+    if (places[i] - places[i - 1] != n) return 0;
+  }
+  return n > 1 ? n : 0;
+}
+
+diagnose::Cost cost_of(const Evidence& of, double ns, double doubt_ns) {
+  const auto steps = static_cast<double>(of.times.steps_of_run);
+  return {.ns = std::llround(ns * steps),
+          .doubt_ns = std::llround(doubt_ns * steps),
+          .share = ns / of.step_ns,
+          .ns_per_step = std::llround(ns)};
+}
+
+bool sends(const Evidence& e, std::size_t rank) {
+  // Messages are those of all steps, of which only some are kept, and of these not all count.
+  return e.times.facts[rank].messages * 2 * e.times.steps.size() >
+         e.steps.size() * e.times.steps_of_run;
+}
+
+double exposed_ns(const Evidence& e, const text::Ranks& ranks, Bucket bucket) {
+  double exposed = 0;
+  double n = 0;
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+    const auto& rank = e.times.ranks[r]->header.rank;
+    const RankFacts& facts = e.times.facts[r];
+    if (!rank || !ranks.contains(*rank) || facts.steps == 0) continue;
+    exposed += static_cast<double>(facts.exposed[static_cast<std::size_t>(bucket)].ns) /
+               static_cast<double>(facts.steps);
+    ++n;
+  }
+  return n == 0 ? 0 : exposed / n;
+}
+
+}  // namespace tprof::why

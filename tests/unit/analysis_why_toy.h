@@ -1,0 +1,98 @@
+// A job whose steps are known to the millisecond, for unit tests of causes: every rank computes for
+// 60 ms of a step of 100 ms, the rest is exposed, and its host needs 20 ms.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "why/causes.h"
+
+namespace tprof::test {
+
+inline constexpr double kMs = 1e6;
+
+struct WhyToy {
+  std::vector<read::Process> processes;
+  job::Job job{};
+  why::Times times{};
+  std::vector<std::size_t> steps;  // all count
+  why::Transfers transfers{};
+  why::WaitTable waits{};
+  std::map<std::string, std::string, std::less<>> roles{};
+
+  WhyToy(std::size_t ranks, std::size_t of_steps) : processes(ranks), steps(of_steps) {
+    std::iota(steps.begin(), steps.end(), std::size_t{0});
+    times.steps.resize(of_steps);
+    std::iota(times.steps.begin(), times.steps.end(), std::int64_t{2});
+    times.steps_of_run = of_steps;
+    times.facts.resize(ranks);
+    for (std::size_t r = 0; r < ranks; ++r) {
+      processes[r].header.rank = static_cast<std::int64_t>(r);
+      processes[r].header.host = "node" + std::to_string(r);
+      times.ranks.push_back(&processes[r]);
+      job.processes.push_back(&processes[r]);
+    }
+    times.cells.resize(
+        ranks * of_steps,
+        {.length = 100 * kMs, .compute = 60 * kMs, .exposed = 40 * kMs, .spare = 80 * kMs});
+    times.least_exposed.resize(of_steps, 40 * kMs);
+    times.usual_compute.resize(of_steps, 60 * kMs);
+    times.usual_lead.resize(of_steps);
+    times.usual_received.resize(of_steps);
+  }
+  WhyToy(const WhyToy&) = delete;  // `times` refers to it
+  WhyToy& operator=(const WhyToy&) = delete;
+
+  why::Cell& cell(std::size_t rank, std::size_t place) {
+    return times.cells[rank * times.steps.size() + place];
+  }
+  void lengthen(std::size_t place, double ns) {
+    for (std::size_t r = 0; r < processes.size(); ++r) cell(r, place).length = 100 * kMs + ns;
+  }
+  // A rank computes for 20 ms more, and all wait for it if it is not as fast as that elsewhere.
+  void slow(std::size_t rank, std::size_t place) {
+    for (std::size_t r = 0; r < processes.size(); ++r) {
+      why::Cell& c = cell(r, place);
+      if (c.length > 100 * kMs) continue;  // by another one
+      c.length = 120 * kMs;
+      c.spare = 100 * kMs;
+      c.exposed += 20 * kMs;
+      c.missing = 20 * kMs;
+    }
+    why::Cell& own = cell(rank, place);
+    own.compute = 80 * kMs;
+    own.exposed = 40 * kMs;
+    own.missing = 0;
+  }
+  // Puts them on a communicator of their own, in this order.
+  void connect(const std::string& id, const std::vector<std::size_t>& ranks, bool send) {
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      read::Process& p = processes[ranks[i]];
+      const auto number = static_cast<std::int64_t>(p.comms.size());
+      read::Comm& comm = p.comms[number];
+      comm.comm = number;
+      comm.id = id;
+      comm.nranks = static_cast<std::int64_t>(ranks.size());
+      comm.rank = static_cast<std::int64_t>(i);
+      if (!p.ledger) p.ledger.emplace();
+      read::Row row;
+      row.bucket = send ? Bucket::P2P : Bucket::ALLREDUCE;
+      row.comm = number;
+      p.ledger->rows.push_back(row);
+    }
+  }
+  why::Evidence evidence() const {
+    return {.job = job,
+            .times = times,
+            .steps = steps,
+            .transfers = transfers,
+            .waits = waits,
+            .roles = roles,
+            .step_ns = why::mean_of(times).length};
+  }
+};
+
+}  // namespace tprof::test
