@@ -38,7 +38,8 @@ class Grid {
 
   void add(std::size_t row, std::size_t column, std::int64_t value) {
     Cell& cell = cells_[rows_.of(row) * columns_.size() + columns_.of(column)];
-    if (!cell.known || value > cell.most) {
+    // Rows come in no certain order.
+    if (!cell.known || value > cell.most || (value == cell.most && row < cell.worst)) {
       cell.most = value;
       cell.worst = row;
     }

@@ -44,8 +44,9 @@ void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
   std::vector<std::size_t> slowest(ranks);
   for (std::size_t i = 0; i < e.steps.size(); ++i) {
     const std::vector<double> times = own.of_step(i);
+    const double usual_time = mean(times);
     for (std::size_t r = 0; r < ranks; ++r) {
-      always[r] += (times[r] - mean(times)) / static_cast<double>(e.steps.size());
+      always[r] += (times[r] - usual_time) / static_cast<double>(e.steps.size());
     }
     const auto most = std::ranges::max_element(times);
     ++slowest[static_cast<std::size_t>(most - times.begin())];
@@ -59,10 +60,10 @@ void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
   // of its own; so are a few steps.
   const auto steps = static_cast<double>(lost.size());
   const auto often = static_cast<double>(*std::ranges::max_element(slowest));
-  const auto lossy = static_cast<double>(
-      std::ranges::count_if(lost, [&](double ns) { return ns * 2 > mean(lost); }));
-  if (often > steps / 2 + 0.75 * std::sqrt(steps) || lossy < kLeastSteps * steps) return;
   double ns = mean(lost);
+  const auto lossy = static_cast<double>(
+      std::ranges::count_if(lost, [&](double of_step) { return of_step * 2 > ns; }));
+  if (often > steps / 2 + 0.75 * std::sqrt(steps) || lossy < kLeastSteps * steps) return;
   if (often * 2 > steps) ns -= *std::ranges::max_element(always);
   for (const diagnose::Finding& f : found) {
     if (is_slow_rank(f.kind) || f.kind == Kind::slow_link) {
