@@ -11,7 +11,7 @@ std::string named(const stats::StepList& steps);  // "10-", "3-7", "3,5-7"
 
 // The way out where none are known.
 inline constexpr const char* kMarkThem =
-    "mark them: tprof.step(), or TPROF_STEP=call:FUNCTION of what ends each step, once";
+    "mark them: tprof.step(), or TPROF_STEP=call:FUNCTION that ends each step";
 
 // Returns how they were found, and what is not known about them: a sentence or more, each with its
 // full stop.

@@ -134,7 +134,7 @@ def test_the_last_stage_alone_does_not_tell(tmp_path):
     assert report["steps_found"] is None
     assert "rank 3: " in report["steps_unknown"][0] and "micro-batch" in report["steps_unknown"][0]
     # A report that does not know praises nothing, and there is a way out.
-    way = "\n{}-> mark them: tprof.step(), or TPROF_STEP=call:FUNCTION of what ends each step, once\n"
+    way = "\n{}-> mark them: tprof.step(), or TPROF_STEP=call:FUNCTION that ends each step\n"
     assert way.format("  ") in tprof("summary", tmp_path / "job", "--by", "step").stdout
     screen = tprof("report", tmp_path / "job").stdout
     assert way.format("") in screen
