@@ -39,6 +39,8 @@ struct Cell {
   float to_device = 0;  // bytes of copies from the host that were called in the step
   float to_host = 0;    // bytes of copies to it
   float sent = 0;       // bytes of calls of NCCL
+  // From the host's mark until the device began the step: until then it did what was called before.
+  std::int64_t behind_ns = 0;
 
   bool known() const { return length > 0; }
   float idle() const { return length - compute - unsure - exposed; }
@@ -147,18 +149,15 @@ struct Times {
   std::span<const Cell> of(std::size_t rank) const {
     return std::span(cells).subspan(rank * steps.size(), steps.size());
   }
-  // The steps that count: each rank's cell is known, and it is not the first of several, in which
-  // frameworks set up. Indices.
+  double length(std::size_t step) const;  // the mean of the ranks; 0: not known of all
+  // The steps that count: known of all ranks, and not the first of several, in which frameworks set
+  // up. Indices.
   std::vector<std::size_t> counted() const;
 };
 
-// How long a step that counts took the devices of all ranks.
-struct DeviceLength {
-  std::int64_t step = 0;
-  double sum_ns = 0;
-  double longest_ns = 0;
-};
-std::vector<DeviceLength> lengths_of(const Times& times);
+// The steps of one of `times.ranks` as its device did them, as far as they are known; ascending.
+std::vector<steps::Interval> on_device(const Times& times, const steps::Found& found,
+                                       std::size_t rank);
 
 // The means over ranks and over the steps that count, of which there is one at least.
 Cell mean_of(const Times& times);
