@@ -93,7 +93,7 @@ def test_a_screen_has_room_for_it(job, request):
 
 
 def test_sentences_are_whole_and_one_without_an_end_says_where_the_rest_is(tmp_path):
-    """Of the run that is not shown its whole command is told."""
+    """The whole command of the run that is not shown is told."""
     words = " ".join(f"--option-{n}={n * 1000}" for n in range(10))
     for seed in (1, 2):
         made = causes.case("fsdp", 2, None, seed, 4)

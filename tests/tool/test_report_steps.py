@@ -9,7 +9,9 @@ from lib.tool import told
 
 MS = 1_000_000
 # Compared with what is computed, nothing is communicated: then a device's step is as long as its kernels take.
-COMPUTING = habits.Loop(ranks=4, steps=24, layers=4, params=1000, batch_bytes=1000, dtype="bfloat16", jitter=0.0, load_ns=0)
+COMPUTING = habits.Loop(
+    ranks=4, steps=24, layers=4, params=1000, batch_bytes=1000, dtype="bfloat16", jitter=0.0, load_ns=0
+)
 USUAL = COMPUTING.layer_ns * (3 * COMPUTING.layers + 0.25)
 LONG = 13
 SLOW = dict.fromkeys(range(4), 3.0)
