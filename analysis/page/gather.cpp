@@ -98,13 +98,17 @@ stats::Timeline timeline_of(const stats::Summary& s, const why::Why& why, const 
 void put_in_steps(const why::Why& why, const stats::Summary& s, std::vector<LateCall>& late) {
   std::map<const read::Process*, std::vector<LateCall*>> by_rank;
   for (LateCall& call : late) by_rank[call.rank].push_back(&call);
-  for (const auto& [rank, calls] : by_rank) {
-    if (!s.found.ranks.contains(rank)) continue;
-    const std::vector<steps::Interval> steps =
-        s.lateness->on_device ? steps_of(why, s.found, rank) : s.found.ranks.at(rank);
-    for (LateCall* call : calls) {
+  const auto put = [&](const read::Process* rank, const std::vector<steps::Interval>& steps) {
+    for (LateCall* call : by_rank[rank]) {
       if (const auto* in = steps::interval_at(steps, call->ts_ns)) call->step = in->step;
     }
+  };
+  if (!why.known() || !s.lateness->on_device) {
+    for (const auto& [rank, steps] : s.found.ranks) put(rank, steps);
+    return;
+  }
+  for (std::size_t r = 0; r < why.times->ranks.size(); ++r) {
+    put(why.times->ranks[r], why::on_device(*why.times, s.found, r));
   }
 }
 

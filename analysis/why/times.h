@@ -21,6 +21,8 @@ namespace tprof::why {
 // One step of one rank, in nanoseconds. A float holds them to a ten-millionth, and there are as
 // many of these as ranks times steps.
 struct Cell {
+  // From the host's mark until the device began the step: until then it did what was called before.
+  std::int64_t behind_ns = 0;
   float length = 0;   // 0: not known
   float compute = 0;  // its kernels ran, whatever else did
   float unsure = 0;   // they may have run
@@ -39,8 +41,6 @@ struct Cell {
   float to_device = 0;  // bytes of copies from the host that were called in the step
   float to_host = 0;    // bytes of copies to it
   float sent = 0;       // bytes of calls of NCCL
-  // From the host's mark until the device began the step: until then it did what was called before.
-  std::int64_t behind_ns = 0;
 
   bool known() const { return length > 0; }
   float idle() const { return length - compute - unsure - exposed; }
