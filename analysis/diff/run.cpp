@@ -12,10 +12,9 @@ namespace {
 
 // Puts the lengths on the devices beside those by the hosts, which run ahead until they wait.
 void put_lengths(const why::Times& times, stats::CallsBySteps& all) {
-  for (const why::DeviceLength& length : why::lengths_of(times)) {
-    const auto step = all.find(length.step);
-    if (step == all.end()) continue;
-    step->second.device_ns = length.sum_ns / static_cast<double>(times.ranks.size());
+  for (const std::size_t s : times.counted()) {
+    const auto step = all.find(times.steps[s]);
+    if (step != all.end()) step->second.device_ns = times.length(s);
   }
 }
 

@@ -134,6 +134,18 @@ Json histograms_of(const Gathered& g) {
   return all;
 }
 
+// The part of a bar that ran in the rank's step; behind it the length of the whole, if that is
+// more.
+template <typename InStep>
+Json bar_of(const stats::TimelineRank& r, const stats::Bar& b, std::size_t name, InStep in_step) {
+  const std::int64_t whole = std::max<std::int64_t>(b.dur_ns, 0);
+  const std::int64_t from = std::max(b.ts_ns, r.from_ns);
+  const std::int64_t part = std::max<std::int64_t>(std::min(b.ts_ns + whole, r.to_ns) - from, 0);
+  Json bar = {name, in_step(*r.rank, from), part, b.bytes};
+  if (whole - part > stats::unseen_ns(r)) bar.push_back(whole);
+  return bar;
+}
+
 Json timelines_of(const Gathered& g) {
   const job::Hosts hosts(*g.summary.job);
   const auto on_axis = [&](const read::Process& p, std::int64_t ts_ns) {
@@ -153,7 +165,7 @@ Json timelines_of(const Gathered& g) {
       const auto [zero, is_new] = zeros.try_emplace(group_of(*r.rank), from);
       zero->second = std::min(zero->second, from);
     }
-    std::int64_t length = 0;
+    std::int64_t span = 0;
     const auto in_step = [&](const read::Process& p, std::int64_t ts_ns) {
       return std::max<std::int64_t>(between(zeros.at(group_of(p)), on_axis(p, ts_ns)), 0);
     };
@@ -171,11 +183,10 @@ Json timelines_of(const Gathered& g) {
                            {"name", b.name},
                            {"communicator", b.communicator}});
         }
-        bars.push_back({number->second, in_step(*r.rank, b.ts_ns),
-                        std::max<std::int64_t>(b.dur_ns, 0), b.bytes});
+        bars.push_back(bar_of(r, b, number->second, in_step));
       }
       left_out += r.left_out;
-      length = std::max(length, in_step(*r.rank, r.to_ns));
+      span = std::max(span, in_step(*r.rank, r.to_ns));
       ranks.push_back({{"rank", diagnose::name_of_rank(*r.rank)},
                        {"from", in_step(*r.rank, r.from_ns)},
                        {"to", in_step(*r.rank, r.to_ns)},
@@ -184,7 +195,8 @@ Json timelines_of(const Gathered& g) {
     all.push_back({{"which", t.which},
                    {"step", t.step},
                    {"on", t.on_device ? "device" : "host"},
-                   {"length_ns", length},
+                   {"length_ns", t.length_ns},
+                   {"span_ns", span},
                    {"one_axis", zeros.size() <= 1},
                    {"left_out", left_out},
                    {"names", names},

@@ -123,9 +123,11 @@ Json step_of(const Gathered& g) {
   Json steps = Json::array();
   Json longest = Json::array();
   for (std::size_t bin = 0; bin < bins.size(); ++bin) {
-    std::int64_t most = 0;
+    Json most;  // null: not known
     for (std::size_t i = bins.first(bin); i <= bins.last(bin); ++i) {
-      most = std::max(most, g.lengths[i].longest_ns);
+      const StepLength& length = g.lengths[i];
+      if (length.ranks == 0) continue;
+      most = std::max(most.is_null() ? 0 : most.get<std::int64_t>(), length.mean_ns());
     }
     steps.push_back({found.steps[bins.first(bin)], found.steps[bins.last(bin)]});
     longest.push_back(most);
@@ -190,7 +192,7 @@ Json heat_of(const Gathered& g) {
       const std::size_t column = place_of(found.steps, in.step);
       if (column == found.steps.size()) continue;
       const std::int64_t ns = between(in.from_ns, in.to_ns);
-      if (ns >= 0) length.add(row, column, ns);
+      if (!g.why.known() && ns >= 0) length.add(row, column, ns);
       const auto sum = sums.find({rank, in.step});
       if (compared) late.add(row, column, sum == sums.end() ? 0 : sum->second);
     }
@@ -203,6 +205,7 @@ Json heat_of(const Gathered& g) {
         const why::Cell& cell = times.of(r)[s];
         const std::size_t column = place_of(found.steps, times.steps[s]);
         if (!cell.known() || column == found.steps.size()) continue;
+        length.add(row, column, std::llround(cell.length));
         own.add(row, column, std::llround(times.own(r, s)));
         exposed.add(row, column, std::llround(cell.exposed));
         idle.add(row, column, std::llround(cell.idle()));

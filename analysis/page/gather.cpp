@@ -28,16 +28,19 @@ std::vector<StepLength> lengths_of(const job::Job& job, const steps::Found& foun
       const std::size_t at = place_of(found.steps, i.step);
       const std::int64_t ns = between(i.from_ns, i.to_ns);
       if (at == all.size() || ns < 0 || ns > read::kLatestNs || !i.end_known) continue;
-      StepLength& length = all[at];
-      length.sum_ns += ns;
-      ++length.ranks;
-      // The lowest rank of equally long ones: addresses would differ from run to run.
-      const bool longer =
-          ns > length.longest_ns || (ns == length.longest_ns && length.longest != nullptr &&
-                                     rank->header.rank < length.longest->header.rank);
-      if (!longer) continue;
-      length.longest_ns = ns;
-      length.longest = rank;
+      all[at].add(rank, static_cast<double>(ns));
+    }
+  }
+  return all;
+}
+
+std::vector<StepLength> lengths_of(const why::Times& times, const steps::Found& found) {
+  std::vector<StepLength> all(found.steps.size());
+  for (std::size_t s = 0; s < times.steps.size(); ++s) {
+    const std::size_t at = place_of(found.steps, times.steps[s]);
+    if (at == all.size() || times.length(s) == 0) continue;
+    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+      all[at].add(times.ranks[r], times.of(r)[s].length);
     }
   }
   return all;
@@ -61,16 +64,52 @@ std::vector<const read::Process*> to_show(const stats::Summary& s, const StepLen
   return all;
 }
 
-stats::Timeline timeline_of(const stats::Summary& s, const StepLength& length, std::string which,
-                            std::int64_t step) {
-  stats::Timeline t{.which = std::move(which), .step = step, .on_device = s.lateness->on_device};
+// The steps of a rank on its device where devices were followed, else those of its host.
+std::vector<steps::Interval> steps_of(const why::Why& why, const steps::Found& found,
+                                      const read::Process* rank) {
+  if (!why.known()) return found.ranks.at(rank);
+  const std::vector<const read::Process*>& ranks = why.times->ranks;
+  const auto at = std::ranges::find(ranks, rank);
+  if (at == ranks.end()) return {};
+  return why::on_device(*why.times, found, static_cast<std::size_t>(at - ranks.begin()));
+}
+
+stats::Timeline timeline_of(const stats::Summary& s, const why::Why& why, const StepLength& length,
+                            std::string which, std::int64_t step) {
+  stats::Timeline t{.which = std::move(which),
+                    .step = step,
+                    .length_ns = length.mean_ns(),
+                    .on_device = why.known() || s.lateness->on_device};
+  const auto in = [&](const std::vector<steps::Interval>& all) {
+    const auto found = std::ranges::find(all, step, &steps::Interval::step);
+    return found == all.end() ? std::optional<steps::Interval>() : *found;
+  };
   for (const read::Process* rank : to_show(s, length)) {
-    const auto& intervals = s.found.ranks.at(rank);
-    const auto in = std::ranges::find(intervals, t.step, &steps::Interval::step);
-    if (in == intervals.end()) continue;
-    t.ranks.push_back({.rank = rank, .from_ns = in->from_ns, .to_ns = in->to_ns});
+    const auto called = in(s.found.ranks.at(rank));
+    const auto shown = in(steps_of(why, s.found, rank));
+    if (!called || !shown) continue;
+    t.ranks.push_back(
+        {.rank = rank, .called = *called, .from_ns = shown->from_ns, .to_ns = shown->to_ns});
   }
   return t;
+}
+
+// Finds the steps in which ranks came late, by the same clock as they came.
+void put_in_steps(const why::Why& why, const stats::Summary& s, std::vector<LateCall>& late) {
+  std::map<const read::Process*, std::vector<LateCall*>> by_rank;
+  for (LateCall& call : late) by_rank[call.rank].push_back(&call);
+  const auto put = [&](const read::Process* rank, const std::vector<steps::Interval>& steps) {
+    for (LateCall* call : by_rank[rank]) {
+      if (const auto* in = steps::interval_at(steps, call->ts_ns)) call->step = in->step;
+    }
+  };
+  if (!why.known() || !s.lateness->on_device) {
+    for (const auto& [rank, steps] : s.found.ranks) put(rank, steps);
+    return;
+  }
+  for (std::size_t r = 0; r < why.times->ranks.size(); ++r) {
+    put(why.times->ranks[r], why::on_device(*why.times, s.found, r));
+  }
 }
 
 // A rank that is late has one finding: the one that knows the cost, if there is one.
@@ -85,21 +124,22 @@ void add_causes(Gathered& g) {
   });
 }
 
-// Puts the lengths on the devices in place of those by the hosts, which run ahead until they wait.
-void take_device_lengths(Gathered& g) {
-  const why::Times& times = *g.why.times;
-  for (StepLength& length : g.lengths) length.sum_ns = length.ranks = 0;
-  for (const why::DeviceLength& of : why::lengths_of(times)) {
-    const std::size_t at = place_of(g.summary.found.steps, of.step);
-    if (at == g.lengths.size()) continue;
-    StepLength& length = g.lengths[at];
-    length.sum_ns = std::llround(of.sum_ns);
-    length.longest_ns = std::llround(of.longest_ns);
-    length.ranks = static_cast<std::int64_t>(times.ranks.size());
-  }
+}  // namespace
+
+void StepLength::add(const read::Process* rank, double ns) {
+  sum_ns += ns;
+  ++ranks;
+  // The lowest rank of equally long ones: addresses would differ from run to run.
+  const bool longer = longest == nullptr || ns > longest_ns ||
+                      (ns == longest_ns && rank->header.rank < longest->header.rank);
+  if (!longer) return;
+  longest_ns = ns;
+  longest = rank;
 }
 
-}  // namespace
+std::int64_t StepLength::mean_ns() const {
+  return ranks == 0 ? 0 : std::llround(sum_ns / static_cast<double>(ranks));
+}
 
 std::vector<std::size_t> warm_steps(const Gathered& g) {
   std::vector<std::size_t> all(g.lengths.size());
@@ -155,16 +195,21 @@ void gather(const job::Job& job, const read::Traces& traces,
                               .late_ns = a.late_ns});
           }};
   const auto choose_steps = [&](collect::Passes& passes, const stats::Summary& s) {
-    g.lengths = lengths_of(job, s.found);
-    const std::vector<std::size_t> warm = warm_steps(g);
-    if (warm.empty() || !s.lateness) return;
-    const auto show = [&](const char* which, std::size_t at) {
-      g.timelines.push_back(timeline_of(s, g.lengths[at], which, s.found.steps[at]));
+    const auto choose = [&job, &g, &passes, &s] {
+      g.lengths = g.why.known() ? lengths_of(*g.why.times, s.found) : lengths_of(job, s.found);
+      const std::vector<std::size_t> warm = warm_steps(g);
+      if (warm.empty() || !s.lateness) return;
+      const auto show = [&](const char* which, std::size_t at) {
+        g.timelines.push_back(timeline_of(s, g.why, g.lengths[at], which, s.found.steps[at]));
+      };
+      show("slowest", warm.back());
+      const std::size_t typical = warm[(warm.size() - 1) / 2];
+      if (typical != warm.back()) show("typical", typical);
+      stats::want_timelines(passes, g.timelines);
     };
-    show("slowest", warm.back());
-    const std::size_t typical = warm[(warm.size() - 1) / 2];
-    if (typical != warm.back()) show("typical", typical);
-    stats::want_timelines(passes, g.timelines);
+    if (!g.why.known()) return choose();
+    passes.then(choose);  // when it is known how long steps are on the devices
+    passes.keep_lines();
   };
   g.summary = stats::summarise(job, traces,
                                {.lateness = true,
@@ -177,9 +222,8 @@ void gather(const job::Job& job, const read::Traces& traces,
                                 .with_steps = choose_steps,
                                 .arrivals = arrivals,
                                 .progress = progress});
-  if (g.why.known()) take_device_lengths(g);
   add_causes(g);
-  for (LateCall& call : g.late) call.step = steps::step_at(g.summary.found, call.rank, call.ts_ns);
+  put_in_steps(g.why, g.summary, g.late);
 }
 
 }  // namespace tprof::page

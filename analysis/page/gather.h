@@ -26,14 +26,16 @@ struct LateCall {
   std::optional<std::int64_t> step{};  // in which it came
 };
 
-// Over all ranks that have the step; by the hosts, those that don't run ahead of the others.
+// A step is as long as for its ranks on average: on their devices where these were followed, else
+// by the hosts that don't run ahead of the others.
 struct StepLength {
-  std::int64_t longest_ns = 0;
-  const read::Process* longest = nullptr;
-  std::int64_t sum_ns = 0;
-  std::int64_t ranks = 0;
+  double sum_ns = 0;
+  std::int64_t ranks = 0;  // 0: not known
+  double longest_ns = 0;
+  const read::Process* longest = nullptr;  // the rank that it takes longest
 
-  std::int64_t mean_ns() const { return ranks == 0 ? 0 : sum_ns / ranks; }
+  void add(const read::Process* rank, double ns);
+  std::int64_t mean_ns() const;
 };
 
 struct Gathered {
@@ -55,7 +57,8 @@ struct Gathered {
   bool on_device() const { return summary.lateness && summary.lateness->on_device; }
 };
 
-// Reads the lines twice: for what needs no steps, and for the rest.
+// Reads the lines twice: for what needs no steps, and for the rest. Those of the ranks in timelines
+// once more, where the devices' times have to say which steps these are of.
 void gather(const job::Job& job, const read::Traces& traces,
             const std::function<void(std::size_t)>& progress, Gathered& to);
 

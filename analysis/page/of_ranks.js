@@ -66,10 +66,10 @@ function showStep() {
     say("step", `Computation, hidden and exposed communication and waiting: ${step.parts_why}`);
   }
   if (step.steps < 2) return;
-  chart(section("step"), "Length of each step, of its slowest rank", () => ({
+  chart(section("step"), "Length of each step", () => ({
     type: step.steps > 60 ? "line" : "bar",
     data: { labels: step.bins.map((b) => (b[0] === b[1] ? b[0] : `${b[0]}–${b[1]}`)),
-      datasets: [{ label: "the slowest rank", data: step.longest_ns, backgroundColor: "#0072b2",
+      datasets: [{ data: step.longest_ns, backgroundColor: "#0072b2",
         borderColor: "#0072b2", borderWidth: step.steps > 60 ? 1.5 : 0, pointRadius: 0, maxBarThickness: 48 }] },
     options: { plugins: { legend: { display: false },
         tooltip: { callbacks: { title: (t) => "step " + t[0].label, label: (t) => duration(t.parsed.y) } } },
@@ -77,7 +77,7 @@ function showStep() {
         ticks: { maxRotation: 0, callback: (v) => step.bins[v][0] } },
         y: { beginAtZero: true, ticks: { callback: (v) => duration(v) } } } },
   }));
-  note("step", "The length of each step, of the rank for which it took longest. The first is left out of the figures. " +
+  note("step", "The length of each step: the mean of its ranks. The first is left out of the figures. " +
     step.found);
 }
 
@@ -197,20 +197,20 @@ function showTimeline() {
   const [left, top] = [90, 4];
   const row = t.ranks.length > 32 ? 14 : 20;
   let wide = 600;
-  let [from, to] = [0, t.length_ns];
+  let [from, to] = [0, t.span_ns];
   const x = (ns) => left + (ns - from) / (to - from) * (wide - left - 6);
   const lines = make("div");
   const describe = () => {
     const buckets = [...new Set(t.names.map((n) => n.bucket))];
     lines.replaceChildren(legend(buckets.map((b) => [b, colourOf(b)])), make("p", { class: "quiet" },
-      `Step ${t.step}, by the times of the ${t.on === "device" ? "devices" : "hosts' calls"}; ${t.ranks.length} of ` +
-      `${count(data.run.ranks)} ranks${t.left_out ? `; ${count(t.left_out)} shorter or untimed calls are left out` : ""}.` +
+      `Step ${t.step}, by the times of the ${t.on === "device" ? "devices" : "hosts' calls"}: each rank's own begins and ends ` +
+      `with the ground of its row, and a call that runs on from another step is cut there. ${t.ranks.length} of ${count(data.run.ranks)} ranks${t.left_out ? `; ${count(t.left_out)} shorter or untimed calls are left out` : ""}.` +
       (t.one_axis ? "" : " The hosts' clocks can't be compared: the step begins at 0 on each of them.")));
   };
-  const set = (a, b) => { [from, to] = [Math.max(0, a), Math.min(t.length_ns, b)]; repaint(); };
+  const set = (a, b) => { [from, to] = [Math.max(0, a), Math.min(t.span_ns, b)]; repaint(); };
   const zoom = (by) => { const [mid, half] = [(from + to) / 2, (to - from) / 2 * by]; set(mid - half, mid + half); };
   const shift = (by) => {
-    const far = Math.max(-from, Math.min(t.length_ns - to, (to - from) * by));
+    const far = Math.max(-from, Math.min(t.span_ns - to, (to - from) * by));
     set(from + far, to + far);
   };
   const button = (text, label, act) => make("button", { type: "button", "aria-label": label, onclick: act }, text);
@@ -218,11 +218,11 @@ function showTimeline() {
     choice("Step:", data.timelines.map((l) => `${l.which}: ${l.step} (${duration(l.length_ns)})`), (i) => {
       t = data.timelines[i];
       describe();
-      set(0, t.length_ns);
+      set(0, t.span_ns);
     }),
     button("+", "zoom in", () => zoom(0.5)), button("−", "zoom out", () => zoom(2)),
     button("←", "earlier", () => shift(-0.25)), button("→", "later", () => shift(0.25)),
-    button("whole step", "whole step", () => set(0, t.length_ns))), lines);
+    button("whole step", "whole step", () => set(0, t.span_ns))), lines);
   const barAt = (px, py) => {
     const rank = t.ranks[Math.floor((py - top) / row)];
     if (!rank || px < left) return null;
@@ -267,9 +267,9 @@ function showTimeline() {
         if (!found) return "";
         const [rank, bar] = found;
         if (!bar) return rank.rank;
-        const [name, at, dur, size] = bar;
+        const [name, at, dur, size, whole] = bar;
         const n = t.names[name];
-        return `${rank.rank}: ${n.name}, ${bytes(size)}\n${duration(dur)} from ${duration(at)} on` +
+        return `${rank.rank}: ${n.name}, ${bytes(size)}\n${duration(dur)}${whole ? ` of its ${duration(whole)}` : ""} from ${duration(at)} on` +
           (n.communicator ? `\ncommunicator ${n.communicator}` : "");
       },
     });

@@ -27,25 +27,22 @@ constexpr std::size_t kMostLateShown = 2;
 constexpr std::size_t kMostName = 20;     // characters of a name
 constexpr std::size_t kMostFindings = 2;  // beside the verdict
 
-// Breaks text at blanks, and ends it behind the last line that there is room for, or behind the
-// next one if a few words are all that is left.
-std::string wrapped(const std::string& text, std::size_t most_lines, std::size_t hang = 0) {
-  constexpr std::size_t kFewWords = 20;  // characters
-  const std::size_t most = most_lines * (kWidth - hang) + kFewWords;
-  if (text::fitting(text, most) == text.size()) ++most_lines;
+// Breaks text at blanks. A sentence is whole, unless a name in the trace makes it endless.
+std::string wrapped(const std::string& text, std::size_t hang = 0) {
+  constexpr std::size_t kEndless = 8;
+  constexpr std::string_view kCut = " … (tprof report --json has the rest)";
+  constexpr std::size_t kCutWidth = kCut.size() - 2;  // columns
   std::string out;
-  std::size_t at = 0;
-  for (std::size_t line = 0; line < most_lines && at < text.size(); ++line) {
-    if (line > 0) out.append(hang, ' ');
-    const std::string_view left = std::string_view(text).substr(at);
-    const std::size_t room = kWidth - (line > 0 ? hang : 0);
-    // The last line has room for what says that it is not the end.
-    const bool cut = line + 1 == most_lines && text::fitting(left, room) < left.size();
-    const std::size_t n = text::first_line(left, cut ? room - 2 : room);
-    out += text.substr(at, n);
-    at += n;
-    while (at < text.size() && text[at] == ' ') ++at;
-    out += at < text.size() && line + 1 == most_lines ? " …\n" : "\n";
+  std::string_view left = text;
+  for (std::size_t line = 1; !left.empty(); ++line) {
+    if (line > 1) out.append(hang, ' ');
+    const std::size_t room = kWidth - (line > 1 ? hang : 0);
+    const bool cut = line == kEndless && text::fitting(left, room) < left.size();
+    const std::size_t n = text::first_line(left, cut ? room - kCutWidth : room);
+    out += left.substr(0, n);
+    if (cut) return out.append(kCut) + "\n";
+    out += "\n";
+    left.remove_prefix(std::min(left.find_first_not_of(' ', n), left.size()));
   }
   return out;
 }
@@ -77,7 +74,7 @@ std::string of(std::uint64_t some, std::uint64_t all) {
 
 std::string step_lines(const Json& step) {
   if (step["steps"] == 0) {
-    return wrapped("Step: no steps are known: " + step["why"].get<std::string>() + ".", 2) +
+    return wrapped("Step: no steps are known: " + step["why"].get<std::string>() + ".") +
            fmt::format("-> {}\n", report::kMarkThem);
   }
   const auto ranks = step["of_ranks"].get<std::string>();
@@ -92,9 +89,9 @@ std::string step_lines(const Json& step) {
   if (!step["exposed_share"].is_null()) {
     out += fmt::format(", {:.1f}% of it exposed", 100 * step["exposed_share"].get<double>());
   }
-  out = wrapped(out, 2, 2);
+  out = wrapped(out, 2);
   if (const auto without = step["without"].get<std::string>(); !without.empty()) {
-    out += wrapped("  " + without + "; what needs the steps of all ranks is not known", 3, 2);
+    out += wrapped("  " + without + "; what needs the steps of all ranks is not known", 2);
   }
   const Json& parts = step["parts"];
   if (parts.is_null()) {
@@ -197,14 +194,14 @@ std::string unseen_lines(std::vector<Unseen> all) {
     const std::string line =
         fmt::format("  {:>13} {}{}{}{}", u.n == 0 ? "" : text::thousands(u.n), noun, u.what, ranks,
                     u.why.empty() ? "" : ": " + text::printable(u.why));
-    out += wrapped(line, 3, kUnseenHang);
+    out += wrapped(line, kUnseenHang);
   }
   if (all.size() > kMostUnseen) out += "  and more: on the page, which -o writes\n";
   return out;
 }
 
 std::string text_of(const Json& finding, const char* key, const char* before) {
-  return wrapped(before + text::printable(finding[key].get<std::string>()), 2, 2);
+  return wrapped(before + text::printable(finding[key].get<std::string>()), 2);
 }
 
 // Tells what a cause rests on, in a line or two. `tprof check` tells that of the other findings.
@@ -212,7 +209,7 @@ std::string evidence_of(const diagnose::Finding& finding) {
   std::string all;
   if (!finding.cost) return all;
   for (std::size_t i = 0; i < std::min(finding.evidence.size(), kMostEvidence); ++i) {
-    all += wrapped("  " + text::printable(report::sentence(finding.evidence[i])), 2, 2);
+    all += wrapped("  " + text::printable(report::sentence(finding.evidence[i])), 2);
   }
   return all;
 }
@@ -248,14 +245,14 @@ std::string finding_lines(const Gathered& g, std::optional<std::size_t> told, bo
 
 std::string verdict_lines(const Gathered& g, bool costly) {
   const report::JobVerdict verdict = report::verdict_of(g.said, known_of(g));
-  return wrapped(verdict.text, 3) + finding_lines(g, verdict.finding, costly);
+  return wrapped(verdict.text) + finding_lines(g, verdict.finding, costly);
 }
 
 }  // namespace
 
 std::string to_text(const Gathered& g, const std::string& next) {
   const std::string only = only_text_of(g);
-  return (only.empty() ? "" : wrapped(text::printable(only), 2)) + verdict_lines(g, false) + "\n" +
+  return (only.empty() ? "" : wrapped(text::printable(only))) + verdict_lines(g, false) + "\n" +
          step_lines(step_of(g)) + "\n" + bucket_lines(buckets_of(g)) + "\n" +
          operation_lines(operations_of(g)) + "\n" + late_lines(late_of(g)) + "\n" +
          unseen_lines(unseen_by(g)) + "\nNext: " + text::printable(next) + "\n";

@@ -42,20 +42,28 @@ struct CallsOfStep : collect::Collector {
     of.bars.resize(Timeline::kMostBars);
   }
 
+  static bool runs_in(const TimelineRank& step, std::int64_t ts_ns, std::int64_t dur_ns) {
+    return ts_ns < step.to_ns - unseen_ns(step) &&
+           (ts_ns >= step.from_ns || ts_ns + dur_ns > step.from_ns);
+  }
+
   void take(const read::Event& e, const read::DeviceTime* t) {
     for (const WantedBars& w : wanted) {
-      if (e.ts_ns < w.of->from_ns || e.ts_ns >= w.of->to_ns) continue;
       if (w.on_device && t == nullptr) {
-        ++w.of->left_out;
+        const steps::Interval& called = w.of->called;
+        w.of->left_out += e.ts_ns >= called.from_ns && e.ts_ns < called.to_ns ? 1 : 0;
         continue;
       }
+      const std::int64_t ts_ns = w.on_device ? t->ts_ns : e.ts_ns;
+      const std::int64_t dur_ns = w.on_device ? t->dur_ns : e.dur_ns;
+      if (!runs_in(*w.of, ts_ns, dur_ns)) continue;
       const read::Comm* comm = read::comm_of(rank_, e.comm);
       w.of->bars.push_back({.name = e.name,
                             .bucket = e.bucket,
                             .communicator = comm == nullptr ? "" : std::string(comm->id),
                             .bytes = e.bytes,
-                            .ts_ns = w.on_device ? t->ts_ns : e.ts_ns,
-                            .dur_ns = w.on_device ? t->dur_ns : e.dur_ns});
+                            .ts_ns = ts_ns,
+                            .dur_ns = dur_ns});
       if (w.of->bars.size() >= 4 * Timeline::kMostBars) keep_longest(*w.of);
     }
   }

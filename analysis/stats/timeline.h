@@ -22,11 +22,17 @@ struct Bar {
 
 struct TimelineRank {
   const read::Process* rank = nullptr;
-  std::int64_t from_ns = 0;  // of the step, in the rank's own time
+  steps::Interval called{};  // the host's step
+  std::int64_t from_ns = 0;  // of the step that is shown, in the rank's own time
   std::int64_t to_ns = 0;
-  std::vector<Bar> bars{};  // the longest ones
-  std::uint64_t left_out = 0;
+  std::vector<Bar> bars{};     // the longest of those that ran in it
+  std::uint64_t left_out = 0;  // of these, and untimed ones that were called in the host's step
 };
+
+// The end of a device's step is known to a ten-millionth of its length.
+inline std::int64_t unseen_ns(const TimelineRank& step) {
+  return (step.to_ns - step.from_ns) / 1'000'000;
+}
 
 struct Timeline {
   static constexpr std::size_t kMostRanks = 64;
@@ -34,6 +40,7 @@ struct Timeline {
 
   std::string which;  // "slowest" or "typical"
   std::int64_t step = 0;
+  std::int64_t length_ns = 0;
   bool on_device = false;  // the times are the device's; else those of the hosts' calls
   std::vector<TimelineRank> ranks{};
 };

@@ -186,6 +186,7 @@ void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
     const std::int64_t together = in(hidden);
     Cell& cell = *s.cell;
     cell.length = static_cast<float>(to - from);
+    cell.behind_ns = from - s.from_ns;
     cell.compute = static_cast<float>(in(computing));
     cell.unsure = static_cast<float>(unknown);
     cell.hidden = static_cast<float>(together);

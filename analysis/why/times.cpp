@@ -99,28 +99,34 @@ void find_usual(Times& times) {
 
 }  // namespace
 
+double Times::length(std::size_t step) const {
+  double sum = 0;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const Cell& c = of(r)[step];
+    if (!c.known()) return 0;
+    sum += c.length;
+  }
+  return ranks.empty() ? 0 : sum / static_cast<double>(ranks.size());
+}
+
 std::vector<std::size_t> Times::counted() const {
   std::vector<std::size_t> all;
-  for (std::size_t s = 0; s < steps.size(); ++s) {
-    bool whole = !ranks.empty() && (s > 0 || steps.size() < 3);
-    for (std::size_t r = 0; whole && r < ranks.size(); ++r) {
-      whole = cells[r * steps.size() + s].known();
-    }
-    if (whole) all.push_back(s);
+  for (std::size_t s = steps.size() < 3 ? 0 : 1; s < steps.size(); ++s) {
+    if (length(s) > 0) all.push_back(s);
   }
   return all;
 }
 
-std::vector<DeviceLength> lengths_of(const Times& times) {
-  std::vector<DeviceLength> all;
-  for (const std::size_t s : times.counted()) {
-    DeviceLength& length = all.emplace_back(DeviceLength{.step = times.steps[s]});
-    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-      const double ns = times.of(r)[s].length;
-      length.sum_ns += ns;
-      length.longest_ns = std::max(length.longest_ns, ns);
-    }
-  }
+std::vector<steps::Interval> on_device(const Times& times, const steps::Found& found,
+                                       std::size_t rank) {
+  std::vector<steps::Interval> all;
+  each_kept(found, times, times.ranks[rank], [&](steps::Interval i, std::size_t s) {
+    const Cell& cell = times.of(rank)[s];
+    if (!cell.known()) return;
+    i.from_ns += cell.behind_ns;
+    i.to_ns = i.from_ns + std::llround(cell.length);
+    all.push_back(i);
+  });
   return all;
 }
 

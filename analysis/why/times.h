@@ -21,6 +21,8 @@ namespace tprof::why {
 // One step of one rank, in nanoseconds. A float holds them to a ten-millionth, and there are as
 // many of these as ranks times steps.
 struct Cell {
+  // From the host's mark until the device began the step: until then it did what was called before.
+  std::int64_t behind_ns = 0;
   float length = 0;   // 0: not known
   float compute = 0;  // its kernels ran, whatever else did
   float unsure = 0;   // they may have run
@@ -149,18 +151,15 @@ struct Times {
   std::span<const Cell> of(std::size_t rank) const {
     return std::span(cells).subspan(rank * steps.size(), steps.size());
   }
-  // The steps that count: each rank's cell is known, and it is not the first of several, in which
-  // frameworks set up. Indices.
+  double length(std::size_t step) const;  // the mean of the ranks; 0: not known of all
+  // The steps that count: known of all ranks, and not the first of several, in which frameworks set
+  // up. Indices.
   std::vector<std::size_t> counted() const;
 };
 
-// How long a step that counts took the devices of all ranks.
-struct DeviceLength {
-  std::int64_t step = 0;
-  double sum_ns = 0;
-  double longest_ns = 0;
-};
-std::vector<DeviceLength> lengths_of(const Times& times);
+// The steps of one of `times.ranks` as its device did them, as far as they are known; ascending.
+std::vector<steps::Interval> on_device(const Times& times, const steps::Found& found,
+                                       std::size_t rank);
 
 // The means over ranks and over the steps that count, of which there is one at least.
 Cell mean_of(const Times& times);

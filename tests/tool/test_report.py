@@ -92,6 +92,26 @@ def test_a_screen_has_room_for_it(job, request):
     assert max(map(len, lines[:-1])) <= 80, lines
 
 
+def test_sentences_are_whole_and_one_without_an_end_says_where_the_rest_is(tmp_path):
+    """The whole command of the run that is not shown is told."""
+    words = " ".join(f"--option-{n}={n * 1000}" for n in range(10))
+    for seed in (1, 2):
+        made = causes.case("fsdp", 2, None, seed, 4)
+        rank_files.write(made, tmp_path / f"{seed}", seed)
+        for file in (tmp_path / f"{seed}").glob("rank-*.json"):
+            of_job = re.sub(r'"command":"[^"]*"', f'"command":"train {words}"', file.read_text())
+            (tmp_path / f"{seed}-{file.name}").write_text(of_job)
+            file.unlink()
+    said = [f["text"] for f in told("report", tmp_path)[1]["findings"] if "not shown" in f["text"]]
+    assert said and words in said[0]
+    assert said[0] in " ".join(tprof("report", tmp_path).stdout.split())
+    for file in tmp_path.glob("?-rank-*.json"):
+        file.write_text(file.read_text().replace(words, words * 10))
+    shown = tprof("report", tmp_path).stdout
+    assert " ".join(shown.split()).count("… (tprof report --json has the rest)") == 1
+    assert max(map(len, shown.splitlines()[:-1])) <= 80
+
+
 def test_the_slow_rank_is_named_first(slow):
     folder, made = slow
     first = tprof("report", folder).stdout.splitlines()[0]

@@ -1,0 +1,109 @@
+"""A step is one thing on the whole page: the headline, the bars, the heat map and what is drawn agree on it."""
+
+import re
+import statistics
+
+import pytest
+from generator import habits, rank_files
+from lib.tool import told
+
+MS = 1_000_000
+# Compared with what is computed, nothing is communicated: then a device's step is as long as its kernels take.
+COMPUTING = habits.Loop(
+    ranks=4, steps=24, layers=4, params=1000, batch_bytes=1000, dtype="bfloat16", jitter=0.0, load_ns=0
+)
+USUAL = COMPUTING.layer_ns * (3 * COMPUTING.layers + 0.25)
+LONG = 13
+SLOW = dict.fromkeys(range(4), 3.0)
+
+
+def report_of(loop, folder, settings=rank_files.Settings()):
+    case = habits.run(loop)
+    rank_files.write(case, folder, loop.seed, settings)
+    return case, told("report", folder)[1]
+
+
+@pytest.fixture(scope="module")
+def ahead(tmp_path_factory):
+    """Hosts that run ahead of their devices and wait for them in steps 9 and 19; step 13 is the long one."""
+    loop = COMPUTING.but(item_every=10, gpu=SLOW, gpu_steps=(LONG,))
+    return report_of(loop, tmp_path_factory.mktemp("ahead") / "job")[1]
+
+
+def test_the_slowest_and_the_typical_step_are_those_of_the_devices(ahead):
+    slowest, typical = ahead["timelines"]
+    assert (slowest["which"], slowest["step"]) == ("slowest", LONG)
+    assert slowest["length_ns"] == pytest.approx(3 * USUAL, rel=0.05)
+    assert typical["which"] == "typical" and typical["step"] != LONG
+    assert typical["length_ns"] == pytest.approx(USUAL, rel=0.05)
+
+
+def test_bars_and_heat_map_have_the_lengths_on_the_devices(ahead):
+    expected = [3 * USUAL if step == LONG else USUAL for step in range(24)]
+    # Behind the last step, and beside its kernels, there is no more than a little.
+    assert ahead["step"]["longest_ns"] == pytest.approx(expected, rel=0.05)
+    (lengths,) = [m["most"] for m in ahead["heat"]["metrics"] if m["key"] == "length_ns"]
+    assert lengths == pytest.approx(expected * 4, rel=0.05)
+
+
+def test_a_rank_is_late_in_the_step_in_which_its_device_is(tmp_path):
+    loop = COMPUTING.but(item_every=10, gpu={2: 3.0}, gpu_steps=(LONG,))
+    late = report_of(loop, tmp_path / "job")[1]
+    (row, *others) = late["late"]["where"]
+    assert (row["rank"], row["step"]) == ("rank 2", LONG) and not [o for o in others if o["ns"] * 10 > row["ns"]]
+    cells = next(m["most"] for m in late["heat"]["metrics"] if m["key"] == "late_ns")
+    assert max(range(len(cells)), key=lambda at: cells[at]) == 2 * 24 + LONG
+
+
+def test_what_is_drawn_begins_and_ends_with_the_step(ahead):
+    for shown in ahead["timelines"]:
+        assert shown["on"] == "device" and len(shown["ranks"]) == 4
+        assert shown["span_ns"] == pytest.approx(shown["length_ns"], rel=0.05)
+        assert min(rank["from"] for rank in shown["ranks"]) == 0
+        assert max(rank["to"] for rank in shown["ranks"]) == shown["span_ns"]
+        for rank in shown["ranks"]:
+            names = [shown["names"][bar[0]]["name"] for bar in rank["bars"]]
+            assert names.count("ncclAllReduce") == 1, names
+            for _, at, dur, *_ in rank["bars"]:
+                assert rank["from"] <= at <= at + dur <= rank["to"]
+
+
+def test_a_call_that_runs_on_from_another_step_is_cut_there_and_has_its_whole_length(tmp_path):
+    """Where computation is not followed, steps are those of the hosts, which enqueue them far ahead of the devices."""
+    loop = habits.Loop(ranks=2, steps=24, item_every=0, params=100_000_000, layer_ns=MS)
+    case = habits.run(loop)
+    rank_files.write(case, tmp_path / "job")
+    for file in (tmp_path / "job").glob("rank-*.json"):
+        lines = file.read_text().splitlines(keepends=True)
+        file.write_text("".join(line for line in lines if '"cat":"BUSY"' not in line))
+    for shown in told("report", tmp_path / "job")[1]["timelines"]:
+        for rank, trace in zip(shown["ranks"], case.traces.values(), strict=True):
+            lengths = [c.device_end - c.device_begin for c in trace.calls if c.device_end]
+            for _, at, dur, _, *whole in rank["bars"]:
+                assert rank["from"] <= at <= at + dur <= rank["to"]
+                assert (whole or [dur])[0] in lengths
+    cut = [bar for rank in shown["ranks"] for bar in rank["bars"] if len(bar) == 5]  # of the last that is shown
+    assert cut and all(whole > dur for _, _, dur, _, whole in cut)
+
+
+def tells(finding):
+    """Returns the numbers of a finding of long steps: the longest, and the usual step."""
+    found = re.search(r"([\d.]+) ms where the usual step takes ([\d.]+) ms", finding["text"])
+    return [float(ms) * MS for ms in found.groups()]
+
+
+@pytest.mark.parametrize("timing", [True, False])
+def test_one_step_is_as_long_as_for_its_ranks_on_average_everywhere(tmp_path, timing):
+    """Rank 0 alone writes checkpoints; the others go on, and wait for it in the step after."""
+    loop = COMPUTING.but(checkpoint_every=16, checkpoint="first", checkpoint_ns=90 * MS)
+    case, report = report_of(loop, tmp_path / "job", rank_files.Settings(timing=timing))
+    marks = [[step.begin for step in case.traces[rank].steps] for rank in range(4)]
+    means = [statistics.mean(of[s + 1] - of[s] for of in marks) for s in range(23)]
+    of_ranks = [[of[s + 1] - of[s] for of in marks] for s in range(23)]
+    longest = max(range(1, 23), key=lambda s: means[s])
+    assert max(of_ranks[longest]) > 1.1 * means[longest]  # or the test would not tell them apart
+    bars, slowest = report["step"]["longest_ns"], report["timelines"][0]
+    assert bars[:23] == pytest.approx(means, rel=0.01)
+    assert slowest["step"] == longest and slowest["length_ns"] == bars[longest] == report["step"]["most_ns"]
+    (finding,) = [f for f in report["findings"] if f["kind"] in ("long_steps", "periodic_steps")]
+    assert tells(finding) == pytest.approx([report["step"]["most_ns"], report["step"]["median_ns"]], rel=0.001)
