@@ -196,7 +196,7 @@ std::string unseen_lines(std::vector<Unseen> all) {
                     u.why.empty() ? "" : ": " + text::printable(u.why));
     out += wrapped(line, kUnseenHang);
   }
-  if (all.size() > kMostUnseen) out += "  and more: on the page, which -o writes\n";
+  if (all.size() > kMostUnseen) out += "  and more: on the page that -o writes\n";
   return out;
 }
 
@@ -237,8 +237,8 @@ std::string finding_lines(const Gathered& g, std::optional<std::size_t> told, bo
     }
   }
   if (left != 0) {
-    others += fmt::format("and {} more {}: tprof check tells {}\n", left,
-                          left == 1 ? "finding" : "findings", left == 1 ? "it" : "them");
+    others += fmt::format("and {} more {}: on the page{}\n", left,
+                          left == 1 ? "finding" : "findings", costly ? "" : " that -o writes");
   }
   return next + others;
 }
