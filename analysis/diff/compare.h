@@ -49,16 +49,16 @@ struct TimeChange {
 
 // The steps of a run that stand out: longer than its usual ones by more than these vary.
 struct LongSteps {
-  std::size_t steps = 0;  // of about the same length as the longest of both runs
+  std::size_t steps = 0;  // that stand out from the usual ones
   std::size_t of_steps = 0;
-  double mean_ns = 0;  // their length
-  double more_ns = 0;  // what all long ones add to the run
+  double more_ns = 0;  // what they add to the run together
 };
 
 // How long the compared steps of a run are, without any picking.
 struct Lengths {
   std::size_t steps = 0;
   std::size_t beyond = 0;  // longer than any of the other run
+  double mean_ns = 0;
   double median_ns = 0;
   double longest_ns = 0;
 };

@@ -130,6 +130,7 @@ Lengths lengths_of(const std::vector<double>& of, const std::vector<double>& oth
   return {.steps = of.size(),
           .beyond = static_cast<std::size_t>(
               std::ranges::count_if(of, [&](double ns) { return ns > most; })),
+          .mean_ns = std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size()),
           .median_ns = stats::median(of),
           .longest_ns = *std::ranges::max_element(of)};
 }
@@ -189,20 +190,12 @@ std::vector<double> extra_of(const Usual& side, const std::vector<bool>& far, do
   return all;
 }
 
-double most_of(const std::vector<double>& extra) {
-  return extra.empty() ? 0 : *std::ranges::max_element(extra);
-}
-
-LongSteps long_ones(const std::vector<double>& extra, double usual, double longest) {
+LongSteps long_ones(const std::vector<double>& extra) {
   LongSteps found{.of_steps = extra.size()};
-  double sum = 0;
   for (const double ns : extra) {
     found.more_ns += ns;
-    if (ns == 0 || 2 * ns < longest) continue;
-    sum += usual + ns;
-    ++found.steps;
+    found.steps += ns != 0;
   }
-  if (found.steps != 0) found.mean_ns = sum / static_cast<double>(found.steps);
   return found;
 }
 
@@ -214,23 +207,21 @@ void compare_long_steps(const Usual& a, const Usual& b, const stats::FarAbove& f
   const TimeChange& step = to.times[0];
   const std::vector<double> of_a = extra_of(a, far.a, step.a);
   const std::vector<double> of_b = extra_of(b, far.b, step.b);
-  const double longest = std::max(most_of(of_a), most_of(of_b));
-  to.long_a = long_ones(of_a, step.a, longest);
-  to.long_b = long_ones(of_b, step.b, longest);
-  for (const auto& [extra, name] : {std::pair(&of_a, "A"), std::pair(&of_b, "B")}) {
-    const auto n = std::ranges::count_if(*extra, [](double ns) { return ns != 0; });
-    if (n == 0) continue;
+  to.long_a = long_ones(of_a);
+  to.long_b = long_ones(of_b);
+  for (const auto& [found, name] : {std::pair(&to.long_a, "A"), std::pair(&to.long_b, "B")}) {
+    if (found->steps == 0) continue;
     to.notes.push_back(fmt::format(
         "{} of {} steps of {} {} out from the usual ones by more than these vary, {:.1f} ms longer "
         "on average: left out of the times of the usual step",
-        n, extra->size(), name, n == 1 ? "stands" : "stand",
-        std::accumulate(extra->begin(), extra->end(), 0.0) / static_cast<double>(n) / 1e6));
+        found->steps, found->of_steps, name, found->steps == 1 ? "stands" : "stand",
+        found->more_ns / static_cast<double>(found->steps) / 1e6));
   }
   const auto d = stats::difference(of_a, of_b, all_of(of_a, of_b));
   if (!d) return;
   const auto [low, high] = d->interval();
   const std::vector<double>& more = d->b > d->a ? of_b : of_a;
-  const double of_two = 2 * most_of(more) / static_cast<double>(more.size());
+  const double of_two = 2 * *std::ranges::max_element(more) / static_cast<double>(more.size());
   const double noise = std::min(d->noise(to.times.size() + 1), of_two + step.noise);
   to.times.push_back({Of::long_steps, {}, d->a, d->b, low, high, std::max(0.01 * step.a, noise)});
 }
@@ -247,7 +238,7 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
     return;
   }
   const bool by_devices = run_a.by_devices && run_b.by_devices;
-  if (run_a.by_devices != run_b.by_devices) {
+  if (run_a.by_devices != run_b.by_devices && !run_a.steps.empty() && !run_b.steps.empty()) {
     to.notes.push_back(
         fmt::format("the devices were followed in {} only (TPROF_TIMING): steps are compared by "
                     "the hosts, which may run ahead of their devices",

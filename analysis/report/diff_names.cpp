@@ -52,8 +52,9 @@ std::string mostly(const diff::Diff& d) {
   return out;
 }
 
-// Says what anybody can count, as chance may be much. "The median step takes 80.10 ms and 188.30
-// ms, and 10 of 19 steps of B take longer than any of A's, up to 227.44 ms against 111.12 ms."
+// Says what anybody can count, as chance may be much. "All steps take 82.00 ms and 164.00 ms on
+// average, the median one 80.10 ms and 188.30 ms, and 10 of 19 steps of B take longer than any of
+// A's, up to 227.44 ms against 111.12 ms."
 std::string of_lengths(const diff::Diff& d) {
   const diff::Lengths& a = d.lengths_a;
   const diff::Lengths& b = d.lengths_b;
@@ -68,7 +69,8 @@ std::string of_lengths(const diff::Diff& d) {
                 ", and {} of {} steps of {} {} longer than any of {}'s, up to {} against {}",
                 more.beyond, more.steps, in_b ? "B" : "A", more.beyond == 1 ? "takes" : "take",
                 in_b ? "A" : "B", length_of(more.longest_ns), length_of(less.longest_ns));
-  return fmt::format(" The median step takes {} and {}{}.", length_of(a.median_ns),
+  return fmt::format(" All steps take {} and {} on average, the median one {} and {}{}.",
+                     length_of(a.mean_ns), length_of(b.mean_ns), length_of(a.median_ns),
                      length_of(b.median_ns), beyond);
 }
 
@@ -76,7 +78,8 @@ std::string of_usual_step(const diff::Diff& d) {
   const diff::TimeChange& step = d.times[0];
   if (!step.changed() && step.noise > kMuch * step.a) {
     return fmt::format(
-               "Whether the step changed can't be told: it takes {} and {}, and {} may be chance.",
+               "Whether the usual step changed can't be told: it takes {} and {}, and {} may be "
+               "chance.",
                length_of(step.a), length_of(step.b), length_of(step.noise)) +
            of_lengths(d);
   }
@@ -91,17 +94,17 @@ std::string of_usual_step(const diff::Diff& d) {
                      step.b > step.a ? "longer" : "shorter", from, to, mostly(d));
 }
 
-// "3 of 19 steps of B take 1.03 s, and none of A as long, which adds 2.90 s to B's run"
+// "3 of 19 steps of B are 2.90 s longer together, and none of A stands out"
 std::string long_ones(const diff::Diff& d, bool in_b) {
   const diff::LongSteps& more = in_b ? d.long_b : d.long_a;
   const diff::LongSteps& less = in_b ? d.long_a : d.long_b;
-  const char* side = in_b ? "B" : "A";
-  const std::string other =
-      less.steps == 0 ? "none" : fmt::format("{} of {}", less.steps, less.of_steps);
-  return fmt::format(
-      "{} of {} steps of {} take {}, and {} of {} as long, which adds {} to {}'s run", more.steps,
-      more.of_steps, side, length_of(more.mean_ns), other, in_b ? "A" : "B",
-      length_of(more.more_ns), side);
+  const char* other = in_b ? "A" : "B";
+  const std::string are = fmt::format(
+      "{} of {} steps of {} {} {} longer{}", more.steps, more.of_steps, in_b ? "B" : "A",
+      more.steps == 1 ? "is" : "are", length_of(more.more_ns), more.steps == 1 ? "" : " together");
+  if (less.steps == 0) return fmt::format("{}, and none of {} stands out", are, other);
+  return fmt::format("{}, and {} of {} of {} {}", are, less.steps, less.of_steps, other,
+                     length_of(less.more_ns));
 }
 
 std::string of_step(const diff::Diff& d) {

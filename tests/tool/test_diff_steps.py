@@ -131,8 +131,9 @@ def test_three_long_pauses_are_a_change_of_the_time_of_a_step(timing, tmp_path):
     assert len(paused) == 3
     usual = sum(ns for ns in took["0"][1:] if ns < 900 * habits.MS) / 16
     assert more["b"] == pytest.approx((sum(paused) - 3 * usual) / 19, rel=0.02)
-    assert "3 of 19 steps of B take 1." in found["verdict"]
-    assert "and none of A as long, which adds 3." in found["verdict"]
+    words = r": 3 of 19 steps of B are (\S+) s longer together, and none of A stands out\."
+    (longer,) = re.findall(words, found["verdict"])
+    assert float(longer) * 1000 * habits.MS == pytest.approx(sum(paused) - 3 * usual, rel=0.02)
     assert diff(b, a, "--fail-on", "time:5%")["failed"] == []
 
 
@@ -195,12 +196,15 @@ def test_pauses_in_every_second_step_are_counted_though_chance_may_be_much(tmp_p
     paused = sum(ns > 200 * habits.MS for ns in took["0"])
     assert (paused, len(took["0"])) == (4, 8)
     verdict = diff(a, b)["verdict"]
-    assert verdict.startswith("Whether the step changed can't be told: it takes ")
+    assert verdict.startswith("Whether the usual step changed can't be told: it takes ")
     assert ", and 4 of 8 steps of B take longer than any of A's, up to 22" in verdict
     assert ", and 4 of 8 steps of A take longer than any of B's, up to 22" in diff(b, a)["verdict"]
     # The two in the middle are a step with a pause and one without.
     in_order = sorted(sum(ns) / 2 for ns in zip(*took.values(), strict=True))
-    (median_ms,) = re.findall(r"The median step takes [\d.]+ ms and ([\d.]+) ms", verdict)
+    (median_ms,) = re.findall(r"the median one [\d.]+ ms and ([\d.]+) ms", verdict)
     assert float(median_ms) * habits.MS == pytest.approx(sum(in_order[3:5]) / 2, rel=0.02)
+    mean = sum(map(sum, took.values())) / len(took) / 8
+    (mean_ms,) = re.findall(r"All steps take [\d.]+ ms and ([\d.]+) ms on average", verdict)
+    assert float(mean_ms) * habits.MS == pytest.approx(mean, rel=0.02)
     assert f"\nNext: tprof report {b} " in tprof("diff", a, b).stdout
     assert "\nNext: " not in tprof("diff", b, a).stdout
