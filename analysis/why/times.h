@@ -14,6 +14,7 @@
 #include "collect/passes.h"
 #include "interpose/format/buckets.h"
 #include "steps/found.h"
+#include "text/kept.h"
 #include "why/transfers.h"
 
 namespace tprof::why {
@@ -39,6 +40,10 @@ struct Cell {
   float to_device = 0;  // bytes of copies from the host that were called in the step
   float to_host = 0;    // bytes of copies to it
   float sent = 0;       // bytes of calls of NCCL
+  // The longest time in its middle in which the device had nothing to do, and where that is in
+  // RankFacts::places; 0: nobody can say where.
+  float gap = 0;
+  std::uint32_t gap_place = 0;
 
   bool known() const { return length > 0; }
   float idle() const { return length - compute - unsure - exposed; }
@@ -79,6 +84,13 @@ struct LateReductions {
   std::int64_t ns = 0;  // could be hidden
 };
 
+// Between which calls of NCCL of its step a time lies: "first ncclAllReduce".
+struct Place {
+  text::Kept behind{};  // empty: behind the copies to the device, with which a step begins
+  text::Kept before{};  // empty: before the end of the step
+  auto operator<=>(const Place&) const = default;
+};
+
 // The rest that is kept of a rank, over the steps that count.
 struct RankFacts {
   std::uint64_t steps = 0;  // that count: their cells are known
@@ -99,6 +111,7 @@ struct RankFacts {
   std::uint64_t exchanged = 0;           // bytes of messages in all-to-alls, likewise
   Behind behind;
   LateReductions late_reductions;
+  std::vector<Place> places;
 };
 
 struct Times {

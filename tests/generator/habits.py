@@ -77,6 +77,9 @@ class Loop:
     loader: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns more
     loader_every: int = 1  # steps
     augment: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns behind the copy of the batch
+    stalls: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns in the middle of its forward pass
+    stalls_at_update: bool = False  # before its optimizer instead
+    stalls_every: int = 1  # steps
     late: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns before its first step
     logs: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns behind its step
     pauses_ns: int = 0  # garbage collection, at random
@@ -163,8 +166,14 @@ class _Program:
             yield Kernel(loop.aside[rank], "aside")
         self.pause = loop.pauses_ns if of_step.random() < loop.pauses else 0
 
+    def maybe_stall(self, at_update: bool) -> Iterator[Operation]:
+        loop = self.loop
+        if loop.stalls_at_update == at_update and self.step % loop.stalls_every == loop.stalls_every - 1:
+            yield Host(loop.stalls.get(self.rank, 0))
+
     def end_step(self) -> Iterator[Operation]:
         loop, rank, step = self.loop, self.rank, self.step
+        yield from self.maybe_stall(at_update=True)
         if loop.clip:
             if loop.shape != "ddp":
                 yield Collective("ncclAllReduce", "world", 1, "float32", "compute", reduce="sum")
@@ -218,6 +227,8 @@ class _Program:
     def maybe_pause(self, layer: int) -> Iterator[Operation]:
         if layer == self.loop.layers // 2 and self.pause:
             yield Host(self.pause)
+        if layer == self.loop.layers // 2:
+            yield from self.maybe_stall(at_update=False)
         if layer == self.loop.layers // 2 and self.loop.mark_within:
             yield StepMark(self.step)
         if layer < self.loop.pageable:

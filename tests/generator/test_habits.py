@@ -94,6 +94,24 @@ def test_the_judgement_sees_what_is_not_so(kind, ranks, cost_ns, share):
                 "shared out among the ranks"
             ],
         ),
+        (
+            "stall in the forward pass",
+            {},
+            ["in most steps most of that time lies between the copies to the device and the first ncclAllReduce"],
+        ),
+        (  # behind the fifth of its layers, before which six are gathered
+            "stall in the forward pass of fsdp",
+            {},
+            ["in most steps most of that time lies between the 6th ncclAllGather and the 7th ncclAllGather"],
+        ),
+        (
+            "stall before the update, every 4th",
+            {},
+            ["in most of these steps most of that time lies between the last ncclReduceScatter and the end of the step"],
+        ),
+        # It loads the next step's batch there.
+        ("loader", {"mark_within": True, "kernels": 20, "python_ns": 100_000}, []),
+        ("cpu x10", {}, []),  # everywhere
         ("gpu x1.2, ddp", {}, []),
         ("loader, every 6th", {}, []),
         ("loader", {"batch": {2: 1.5}}, []),  # its device computes no longer
@@ -105,6 +123,15 @@ def test_what_ranks_copy_more_is_said_of_the_steps_and_ranks_that_take_longer(na
     write(run(loop), tmp_path / "job", loop.seed, job.settings)
     first = next(f for f in told("report", tmp_path / "job")[1]["findings"] if "cost" in f)
     assert first["evidence"] == expected
+
+
+@pytest.mark.parametrize("name", ["stall in the forward pass", "stall before the update, every 4th"])
+def test_who_stalls_within_a_step_is_not_told_to_look_at_the_loading_of_data(name, tmp_path):
+    job = JOBS[name]
+    write(run(job.loop), tmp_path / "job", job.loop.seed, job.settings)
+    first = next(f for f in told("report", tmp_path / "job")[1]["findings"] if "cost" in f)
+    assert (first["kind"], first["ranks"]) == ("slow_cpu", "2")
+    assert "loading" not in first["next"]
 
 
 def test_every_nth_step_is_said_only_where_none_of_them_is_missing(tmp_path):
