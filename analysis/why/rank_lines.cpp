@@ -51,8 +51,18 @@ void RankLines::call(const read::Event& e) {
   if (Step* step = step_at(e.ts_ns)) {
     Cell& c = *step->cell;
     if (to_device) c.to_device += static_cast<float>(e.bytes);
-    if (e.bucket == Bucket::D2H) c.to_host += static_cast<float>(e.bytes);
-    if (e.comm) c.sent += static_cast<float>(e.bytes);
+    if (e.bucket == Bucket::D2H) {
+      c.to_host += static_cast<float>(e.bytes);
+      ++c.reads;
+    }
+    if (e.comm) {
+      c.sent += static_cast<float>(e.bytes);
+      ++c.collectives;
+      if (e.bucket == Bucket::ALLGATHER && step->counts) {
+        ++facts_.gather_calls;
+        facts_.gather_bytes += e.bytes;
+      }
+    }
   }
   if (blocks(e)) copies_.push_back({{e.ts_ns, e.ts_ns + e.dur_ns}, to_device, e.bytes});
 }
@@ -124,6 +134,7 @@ void RankLines::end() {
     find_unmet();
     const Spans hiding = either(computes_, waits);
     mark_behind();
+    mark_again();
     count_exposed(hiding);
     count_gathers();
     count_late_reductions(hiding);
@@ -294,8 +305,10 @@ void RankLines::count_exposed(const Spans& hiding) {
     const bool now = backward_.contains(c.thread);
     Exposed& all = facts_.exposed[static_cast<std::size_t>(c.bucket)];
     all.ns += ns;
-    if (now) all.backward_ns += ns;
-    if (now) all.backward_transfer_ns += to - from;
+    if (now && (c.bucket != Bucket::ALLGATHER || c.again)) {
+      all.backward_ns += ns;
+      all.backward_transfer_ns += to - from;
+    }
     // It came to its turn when the call before it was over. All-gathers behind the backward
     // pass come one after the other anyway.
     if (!c.behind && from - was_free < kAtOnceNs) all.queued_ns += ns;

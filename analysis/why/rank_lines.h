@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -60,6 +62,7 @@ class RankLines : public collect::Collector {
     std::size_t step;  // in which it was called; SIZE_MAX: in none
     text::Kept name;
     bool behind = false;  // an all-gather behind the last backward pass of its step
+    bool again = false;   // an all-gather of the backward pass, of what the forward pass gathered
 
     // Without waiting for other ranks, as far as that is known.
     Span transfer() const {
@@ -91,6 +94,9 @@ class RankLines : public collect::Collector {
   void count_gathers();
   std::vector<std::span<const Collective>> calls_of_steps() const;
   void mark_behind();
+  void mark_again();
+  struct OfComm;
+  std::map<std::int64_t, OfComm> comms_of(std::span<const Collective> step) const;
   void count_behind(const Spans& hiding, const Spans& works);
   std::vector<const Collective*> not_needed(std::span<const Collective> step) const;
   const Shard* shard_of(const Collective& c) const;

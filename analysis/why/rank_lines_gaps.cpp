@@ -20,15 +20,16 @@ Span longest_gap(const Spans& spans, Span within) {
   return longest;
 }
 
-// "3rd ncclAllGather": which of the calls of its name it is.
+// "3rd ncclAllGather": which of the calls of its name it is. Where several were timed together, the
+// first or the last of them.
 template <typename Calls>
-text::Kept which_of(const typename Calls::element_type& call, const Calls& calls) {
-  std::size_t nth = 0;
-  std::size_t all = 0;
+text::Kept which_of(const typename Calls::element_type& call, const Calls& calls, bool last) {
+  std::uint64_t nth = last ? call.calls : 1;
+  std::uint64_t all = 0;
   for (const auto& c : calls) {
     if (c.name != call.name) continue;
-    ++all;
-    if (c.called_ns <= call.called_ns) ++nth;
+    if (&c == &call) nth += all;
+    all += c.calls;
   }
   const std::string which = nth == 1 ? "first" : nth == all ? "last" : ordinal(nth);
   return all == 1 ? call.name : text::Kept(which + " " + call.name.str());
@@ -48,8 +49,8 @@ std::optional<Place> RankLines::place_of(Span gap, std::span<const Collective> c
     }
   }
   if (behind == nullptr || before == nullptr) {
-    // What runs before the step's first call of NCCL may be of the step before. A batch that is
-    // copied to the device only behind the gap may be what was waited for.
+    // Kernels that run before the step's first call of NCCL may be of the step before. The host may
+    // have loaded a batch in the gap that is copied to the device behind it.
     const Step& step = steps_[calls.front().step];
     const auto loads_in = [&](std::int64_t from, std::int64_t to) {
       return std::ranges::lower_bound(loads_, from) != std::ranges::lower_bound(loads_, to);
@@ -59,8 +60,8 @@ std::optional<Place> RankLines::place_of(Span gap, std::span<const Collective> c
       return std::nullopt;
     }
   }
-  return Place{behind == nullptr ? text::Kept() : which_of(*behind, calls),
-               before == nullptr ? text::Kept() : which_of(*before, calls)};
+  return Place{behind == nullptr ? text::Kept() : which_of(*behind, calls, true),
+               before == nullptr ? text::Kept() : which_of(*before, calls, false)};
 }
 
 void RankLines::find_gaps(const Spans& works) {

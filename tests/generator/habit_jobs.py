@@ -265,6 +265,9 @@ JOBS = {
     "stall before the update, every 4th": _job(
         LONG.but(shape="fsdp", stalls={2: 60 * MS}, stalls_at_update=True, stalls_every=4), "slow_cpu", [2], stalls={}
     ),
+    "item every 6th, slow loading on all": _job(
+        LONG.but(item_every=6, load_ns=25 * MS), "periodic_steps", item_every=0
+    ),
     "logs of rank 0": _job(Loop(**B, logs={0: 15 * MS}), "slow_cpu slow_input", [0], logs={}),
     "loader": _job(Loop(**B, loader={2: 20 * MS}), "slow_input", [2], loader={}),
     **{

@@ -58,6 +58,7 @@ class Loop:
     eval_every: int = 0
     norm_every: int = 0  # fsdp: steps between two norms of the whole weights, for which each tensor is gathered
     norm_python_ns: int = 0  # of the host before each of these
+    setup: bool = False  # a small all-gather before the first step, as DDP makes of the sizes of parameters
     metric: int = 0  # elements that each rank gives to an all-gather behind its update
     zero1: bool = False  # ddp, tensor: gradients are scattered, and updated weights gathered
     sequence: bool = False  # tensor: activations are gathered and scattered (sequence parallelism)
@@ -151,6 +152,8 @@ class _Program:
             self.scale *= loop.gpu.get(rank, 1.0)
         if loop.jump[0] and step >= loop.jump[0]:
             self.scale *= loop.jump[1]
+        if loop.setup and step == 0:
+            yield Collective("ncclAllGather", "world", 1, "float32", "compute")
         if not loop.mark_within:
             yield StepMark(step)
         if step == 0 and loop.compile_ns:
