@@ -26,6 +26,12 @@ std::span<const Words> words_of_causes() {
       {Say::idle_at_end,
        "{one?it stands|they stand} idle behind the last kernel of a step, before the next step "
        "begins: there programs load data, write checkpoints and log"},
+      {Say::idle_within,
+       "in most {some?of these steps|steps} most of that time lies between the {behind|copies to "
+       "the device} and the {before|end of the step}"},
+      {Say::look_there,
+       "look at what the program does there: Python, values that it reads (.item()), garbage "
+       "collection; and at the host: other programs on its cores, their clock, swapping"},
       {Say::copies_out_each,
        "{one?it copies|they copy} {bytes} more from the device than the others, on the average of "
        "steps, as for a checkpoint"},
@@ -37,6 +43,21 @@ std::span<const Words> words_of_causes() {
        "a longer batch"},
       {Say::copies_out_more,
        "in these steps {who} {one?copies|copy} {bytes} more from the device, as for a checkpoint"},
+      {Say::more_calls,
+       "in {all?all|{n:,}} of these steps most ranks make [{reads:,} more {reads?copy|copies} from "
+       "the device][{and? and |}][{calls:,} more {calls?call|calls} of NCCL] than usual"},
+      {Say::more_calls_before,
+       "{all?all|{n:,}} of these steps come right behind one in which most ranks make [{reads:,} "
+       "more {reads?copy|copies} from the device][{and? and |}][{calls:,} more {calls?call|calls} "
+       "of NCCL] than usual"},
+      {Say::read_rarely,
+       "a host that reads a value (.item(), print, .cpu()) waits for its device and is no longer "
+       "ahead of it: do so rarely, or copy with non_blocking=True and read a step later"},
+      {Say::call_rarely,
+       "make these calls rarely, or on fewer bytes: tprof summary --by step tells which they are"},
+      {Say::save_aside,
+       "if they write a checkpoint there, do so rarely, or in the background "
+       "(torch.distributed.checkpoint.async_save)"},
       {Say::slow_input,
        "the {one?device|devices} of {who}[, all of host {host},]{stage?, one stage of the "
        "pipeline,|} "
@@ -82,8 +103,8 @@ std::span<const Words> words_of_causes() {
        "prefetch them: backward_prefetch and forward_prefetch in FSDP1, "
        "set_modules_to_forward_prefetch and its twin for backward in FSDP2"},
       {Say::gathers_behind,
-       "each step makes {calls:,} {calls?all-gather|all-gathers} of {bytes}{calls?| on average} "
-       "behind its backward pass, where FSDP needs none: without {calls?it|them} it would be "
+       "most steps make {calls:,} {calls?all-gather|all-gathers} of {bytes}{calls?| on average} "
+       "behind their backward pass, where FSDP needs none: without {calls?it|them} a step would be "
        "{share} shorter",
        "look for full_tensor(), summon_full_params(), a full state_dict or all_gather in the loop: "
        "do it every N steps, or compute on the shards and reduce the result"},
@@ -116,7 +137,7 @@ std::span<const Words> words_of_causes() {
        "prefetching)|look for {reads?.item(), print and .cpu() in the loop, |}slow Python, an "
        "optimizer on the CPU; larger batches and CUDA graphs keep a device busy with fewer "
        "launches}"},
-      {Say::gathered_again, "all-gathers of the backward pass are exposed for {share} of a step",
+      {Say::gathered_again, "all-gathers of the backward pass cost up to {share} of a step",
        "where there is memory for it, SHARD_GRAD_OP in FSDP1, reshard_after_forward=False in FSDP2 "
        "and ZeRO-2 in DeepSpeed save them"},
       {Say::reduced_again,

@@ -22,8 +22,15 @@ void exposed_gathers(const Evidence& e, diagnose::Findings& found) {
   const double ns =
       within_hosts_spare(e, of_a_step(e, [&](const RankFacts& f) { return f.exposed[b].ns; }));
   if (ns < kLeastExposed * e.step_ns) return;
-  tell(e, diagnose::Kind::exposed_gathers, ns,
-       {{"bytes", diagnose::Bytes{gathered.bytes / gathered.calls}}}, found);
+  // Frameworks gather a few bytes when they set up, which is no part of a step.
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  for (const RankFacts& f : e.times.facts) {
+    calls += f.gather_calls;
+    bytes += f.gather_bytes;
+  }
+  if (calls == 0) return;
+  tell(e, diagnose::Kind::exposed_gathers, ns, {{"bytes", diagnose::Bytes{bytes / calls}}}, found);
 }
 
 }  // namespace tprof::why

@@ -59,9 +59,13 @@ void blocking_copies(const Evidence& e, Findings& found) {
     const double calls = in_usual_steps(&Blocking::calls);
     if (calls < 1.5) return;
     const double bytes = in_usual_steps(&Blocking::bytes);
-    const double ns = of_a_step(
-        e, [&](const RankFacts& f) { return (f.*which).idle_ns + f.host_late_gather_ns; });
-    tell(e, kind, ns,
+    // All-gathers come late because of either, as far as these make the device stand still.
+    const double ns = of_a_step(e, [&](const RankFacts& f) {
+      const auto idle = static_cast<double>((f.*which).idle_ns);
+      const auto both = static_cast<double>(f.to_device.idle_ns + f.to_host.idle_ns);
+      return both == 0 ? 0.0 : idle + static_cast<double>(f.host_late_gather_ns) * idle / both;
+    });
+    tell(e, kind, within_hosts_spare(e, ns),
          {{"calls", std::uint64_t(std::llround(calls))},
           {"bytes", Bytes{static_cast<std::uint64_t>(std::llround(bytes / calls))}}},
          found);

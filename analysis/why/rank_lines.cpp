@@ -31,7 +31,8 @@ RankLines::RankLines(const read::Process& rank, std::vector<Step> steps, RankFac
 
 bool RankLines::room() {
   too_many_ = too_many_ || collectives_.size() + shards_.size() + copies_.size() + waits_.size() +
-                                   computes_.size() + unsure_.size() + called_.size() >=
+                                   computes_.size() + unsure_.size() + called_.size() +
+                                   loads_.size() + copies_on_device_.size() >=
                                kMostLines;
   return !too_many_;
 }
@@ -46,11 +47,22 @@ void RankLines::call(const read::Event& e) {
   }
   if (takes_time(e)) called_.push_back(e.ts_ns);
   const bool to_device = e.bucket == Bucket::H2D;
+  if (to_device) loads_.push_back(e.ts_ns);
   if (Step* step = step_at(e.ts_ns)) {
     Cell& c = *step->cell;
     if (to_device) c.to_device += static_cast<float>(e.bytes);
-    if (e.bucket == Bucket::D2H) c.to_host += static_cast<float>(e.bytes);
-    if (e.comm) c.sent += static_cast<float>(e.bytes);
+    if (e.bucket == Bucket::D2H) {
+      c.to_host += static_cast<float>(e.bytes);
+      ++c.reads;
+    }
+    if (e.comm) {
+      c.sent += static_cast<float>(e.bytes);
+      ++c.collectives;
+      if (e.bucket == Bucket::ALLGATHER && step->counts) {
+        ++facts_.gather_calls;
+        facts_.gather_bytes += e.bytes;
+      }
+    }
   }
   if (blocks(e)) copies_.push_back({{e.ts_ns, e.ts_ns + e.dur_ns}, to_device, e.bytes});
 }
@@ -67,6 +79,7 @@ void RankLines::device_time(const read::DeviceTime& t) {
   last_called_ns_ = std::max(last_called_ns_, t.ts_ns - t.queued_ns);
   if (t.waited_ns != 0) waits_.emplace_back(t.ts_ns - t.queued_ns, t.waited_ns);
   if (t.launch) return computes_.push_back(span);  // a graph has its kernels in it
+  if (t.device) copies_on_device_.push_back(span);
   if (!t.comm) return;
   if (came_.bucket == nullptr) return;
   const std::optional<Came>& came = came_.came;
@@ -81,7 +94,8 @@ void RankLines::device_time(const read::DeviceTime& t) {
        .seq = t.seq.value_or(UINT64_MAX),
        .calls = t.calls,
        .receives = t.name == "ncclRecv",
-       .step = SIZE_MAX});
+       .step = SIZE_MAX,
+       .name = t.name});
 }
 
 void RankLines::busy(const read::Busy& b) {
@@ -120,11 +134,14 @@ void RankLines::end() {
     find_unmet();
     const Spans hiding = either(computes_, waits);
     mark_behind();
+    mark_again();
     count_exposed(hiding);
     count_gathers();
     count_late_reductions(hiding);
     const Spans works = either(either(communicates, computes_), unsure_);
     count_behind(hiding, works);
+    // A device that may have computed did not where others' computed for less.
+    find_gaps(either(communicates, computes_));
     count_blocking(works);
     find_hosts_spare();
   }
@@ -132,6 +149,8 @@ void RankLines::end() {
   collectives_ = std::vector<Collective>();
   shards_ = std::vector<Shard>();
   copies_ = std::vector<Copy>();
+  loads_ = std::vector<std::int64_t>();
+  copies_on_device_ = Spans();
   waits_ = std::vector<std::pair<std::int64_t, std::int64_t>>();
   called_ = std::vector<std::int64_t>();
   computes_ = Spans();
@@ -287,8 +306,10 @@ void RankLines::count_exposed(const Spans& hiding) {
     const bool now = backward_.contains(c.thread);
     Exposed& all = facts_.exposed[static_cast<std::size_t>(c.bucket)];
     all.ns += ns;
-    if (now) all.backward_ns += ns;
-    if (now) all.backward_transfer_ns += to - from;
+    if (now && (c.bucket != Bucket::ALLGATHER || c.again)) {
+      all.backward_ns += ns;
+      all.backward_transfer_ns += to - from;
+    }
     // It came to its turn when the call before it was over. All-gathers behind the backward
     // pass come one after the other anyway.
     if (!c.behind && from - was_free < kAtOnceNs) all.queued_ns += ns;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -56,9 +58,11 @@ class RankLines : public collect::Collector {
     Bucket bucket;
     std::uint64_t seq;  // of the first, if they are several that were timed together
     std::uint64_t calls;
-    bool receives;        // from one other rank
-    std::size_t step;     // in which it was called; SIZE_MAX: in none
+    bool receives;     // from one other rank
+    std::size_t step;  // in which it was called; SIZE_MAX: in none
+    text::Kept name;
     bool behind = false;  // an all-gather behind the last backward pass of its step
+    bool again = false;   // an all-gather of the backward pass, of what the forward pass gathered
 
     // Without waiting for other ranks, as far as that is known.
     Span transfer() const {
@@ -90,10 +94,15 @@ class RankLines : public collect::Collector {
   void count_gathers();
   std::vector<std::span<const Collective>> calls_of_steps() const;
   void mark_behind();
+  void mark_again();
+  struct OfComm;
+  std::map<std::int64_t, OfComm> comms_of(std::span<const Collective> step) const;
   void count_behind(const Spans& hiding, const Spans& works);
   std::vector<const Collective*> not_needed(std::span<const Collective> step) const;
   const Shard* shard_of(const Collective& c) const;
   void count_late_reductions(const Spans& hiding);
+  void find_gaps(const Spans& works);
+  std::optional<Place> place_of(Span gap, std::span<const Collective> calls) const;
   void count_blocking(const Spans& works);
   Blocking usual_of(std::span<const Blocking> of_steps) const;
 
@@ -103,6 +112,8 @@ class RankLines : public collect::Collector {
   std::vector<Collective> collectives_;
   std::vector<Shard> shards_;
   std::vector<Copy> copies_;
+  std::vector<std::int64_t> loads_;  // when copies to the device were called
+  Spans copies_on_device_;
   // By when a call was made: for how long threads had waited for the device, since the one before.
   std::vector<std::pair<std::int64_t, std::int64_t>> waits_;
   std::int64_t last_called_ns_ = INT64_MIN;

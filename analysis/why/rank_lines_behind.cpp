@@ -2,6 +2,7 @@
 // nothing is gathered for a layer any more.
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "why/numbers.h"
 #include "why/rank_lines.h"
@@ -13,8 +14,10 @@ namespace {
 // of many. A gap that is longer has another reason.
 constexpr std::size_t kMany = 4;
 
+}  // namespace
+
 // The calls on one communicator within a step, by counts.
-struct OfComm {
+struct RankLines::OfComm {
   std::vector<std::uint64_t> forward{};   // gathered by the thread that calls backward()
   std::vector<std::uint64_t> backward{};  // gathered by autograd's threads
   std::vector<std::uint64_t> scattered{};
@@ -30,9 +33,34 @@ struct OfComm {
     return !scatters_ahead && !scattered.empty() && std::ranges::includes(forward, scattered) &&
            std::ranges::includes(forward, backward);
   }
+
+  // DeepSpeed's ZeRO-3 does not gather in the same pieces.
+  bool gathers_again() const {
+    const auto sum = [](const std::vector<std::uint64_t>& counts) {
+      return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+    };
+    return !scatters_ahead && sum(backward) <= sum(forward);
+  }
 };
 
-}  // namespace
+// The calls of a step by communicator, without all-gathers behind its backward pass.
+std::map<std::int64_t, RankLines::OfComm> RankLines::comms_of(
+    std::span<const Collective> step) const {
+  std::map<std::int64_t, OfComm> comms;
+  bool ahead = true;
+  for (const Collective& c : step) {
+    const bool backward = backward_.contains(c.thread);
+    if (backward) ahead = false;
+    const Shard* shard = shard_of(c);
+    if (c.behind || shard == nullptr) continue;
+    OfComm& comm = comms[c.comm];
+    const bool scatters = c.bucket == Bucket::RESHARDING;
+    if (scatters && ahead) comm.scatters_ahead = true;
+    auto& counts = scatters ? comm.scattered : (backward ? comm.backward : comm.forward);
+    counts.insert(counts.end(), c.calls, shard->count);  // those of a group are alike
+  }
+  return comms;
+}
 
 const RankLines::Shard* RankLines::shard_of(const Collective& c) const {
   const auto key = [](const auto& of) { return std::pair(of.comm, of.seq); };
@@ -73,18 +101,7 @@ void RankLines::mark_behind() {
 // weights are sharded, or on that of all ranks if it has no part in training.
 std::vector<const RankLines::Collective*> RankLines::not_needed(
     std::span<const Collective> step) const {
-  std::map<std::int64_t, OfComm> comms;
-  bool ahead = true;
-  for (const Collective& c : step) {
-    const bool backward = backward_.contains(c.thread);
-    if (backward) ahead = false;
-    const Shard* shard = shard_of(c);
-    if (c.behind || shard == nullptr) continue;
-    OfComm& comm = comms[c.comm];
-    const bool scatters = c.bucket == Bucket::RESHARDING;
-    if (scatters && ahead) comm.scatters_ahead = true;
-    (scatters ? comm.scattered : (backward ? comm.backward : comm.forward)).push_back(shard->count);
-  }
+  std::map<std::int64_t, OfComm> comms = comms_of(step);
   std::set<std::int64_t> sharded;
   for (auto& [number, comm] : comms) {
     if (comm.sharded()) sharded.insert(number);
@@ -109,9 +126,25 @@ std::vector<const RankLines::Collective*> RankLines::not_needed(
   return found;
 }
 
+// Sequence parallelism gathers activations on autograd's threads, which no sharding could keep.
+void RankLines::mark_again() {
+  std::ranges::sort(shards_, {}, [](const Shard& s) { return std::pair(s.comm, s.seq); });
+  if (backward_.empty()) return;
+  for (auto from = collectives_.begin(); from != collectives_.end();) {
+    const auto to = std::ranges::find_if(from, collectives_.end(),
+                                         [&](const Collective& c) { return c.step != from->step; });
+    const std::map<std::int64_t, OfComm> comms = comms_of({from, to});
+    for (Collective& c : std::span(from, to)) {
+      const auto comm = comms.find(c.comm);
+      c.again = c.bucket == Bucket::ALLGATHER && !c.behind && backward_.contains(c.thread) &&
+                comm != comms.end() && comm->second.gathers_again();
+    }
+    from = to;
+  }
+}
+
 void RankLines::count_behind(const Spans& hiding, const Spans& works) {
   if (std::ranges::none_of(collectives_, &Collective::behind)) return;
-  std::ranges::sort(shards_, {}, [](const Shard& s) { return std::pair(s.comm, s.seq); });
   Cover hidden(hiding);
   Cover working(works);
   std::vector<Behind> of_steps;
@@ -124,7 +157,7 @@ void RankLines::count_behind(const Spans& hiding, const Spans& works) {
       const auto [begins, ends] = c->on_device;
       const Shard* shard = shard_of(*c);
       all.calls += c->calls;
-      all.bytes += shard == nullptr ? 0 : shard->bytes;
+      all.bytes += shard == nullptr ? 0 : c->calls * shard->bytes;
       // If nobody knows when the last rank came, that may be waiting.
       if (c->met) all.ns += ends - c->all_there_ns - hidden(c->all_there_ns, ends);
       if (done < begins) {

@@ -73,7 +73,8 @@ void slow_links(const Evidence& e, Findings& found) {
       slow.worst = t;
       slow.worst_cost = cost;
       slow.usual = usual;
-      slow.alike = all.size() - 1;
+      slow.alike = static_cast<std::size_t>(
+          std::ranges::count_if(each, [&](double ns) { return ns < least; }));
     }
   }
   for (const auto& [id, slow] : slow_comms) {

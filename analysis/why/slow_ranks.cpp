@@ -177,21 +177,6 @@ void tell_exchanged(const Evidence& e, const Places& slow, diagnose::Finding& f)
        {{"one", slow.size() == 1}, {"times", fmt::format("{:.1f}", least / usual)}}});
 }
 
-// Says of idle devices that most of what they are idle beyond the others lies between steps: there
-// the host does other things than to launch kernels.
-void tell_place(const Evidence& e, const SlowRanks& ranks, diagnose::Finding& f) {
-  const auto longer = [&](Part part) {
-    const Grid all = beyond(part_of_own(e, part), kUsual);
-    double sum = 0;
-    for (const std::size_t i : ranks.steps.empty() ? every_step(e) : ranks.steps) {
-      for (const std::size_t r : ranks.slow) sum += all.at(r, i);
-    }
-    return sum;
-  };
-  if (longer(Part::tail) * 2 < longer(Part::host)) return;
-  f.evidence.push_back({Say::idle_at_end, {{"one", ranks.slow.size() == 1}}});
-}
-
 void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findings& found) {
   const bool few = ranks.steps.size() == 2;  // too few for a doubt
   const double least_share = ranks.steps.empty() ? kLeastShare : kUsualShare;

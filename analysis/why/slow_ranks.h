@@ -38,6 +38,9 @@ struct SlowRanks {
   bool stage = false;  // they are one stage of a pipeline
 };
 
+// Says of devices that stand idle where in their steps that is.
+void tell_place(const Evidence& e, const SlowRanks& ranks, diagnose::Finding& f);
+
 // For each rank the steps in which it held the others up, where these are not nearly all.
 std::vector<SlowRanks> slow_at_times(const Evidence& e, const Grid& own);
 

@@ -193,6 +193,7 @@ void long_steps(const Evidence& e, const Series& all, Findings& found) {
   std::vector<std::size_t> ranks(e.times.ranks.size());
   std::iota(ranks.begin(), ranks.end(), std::size_t{0});
   tell_copies_of_steps(e, ranks, steps, f);
+  tell_calls_of_steps(e, steps, f);
 }
 
 }  // namespace

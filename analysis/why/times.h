@@ -14,6 +14,7 @@
 #include "collect/passes.h"
 #include "interpose/format/buckets.h"
 #include "steps/found.h"
+#include "text/kept.h"
 #include "why/transfers.h"
 
 namespace tprof::why {
@@ -38,9 +39,15 @@ struct Cell {
   // The host did not need so much of the step: it waited for the device, or ran ahead of it. The
   // step can't have been shorter by more than this, whatever the device waited for.
   float spare = 0;
-  float to_device = 0;  // bytes of copies from the host that were called in the step
-  float to_host = 0;    // bytes of copies to it
-  float sent = 0;       // bytes of calls of NCCL
+  float to_device = 0;    // bytes of copies from the host that were called in the step
+  float to_host = 0;      // bytes of copies to it
+  float sent = 0;         // bytes of calls of NCCL
+  float reads = 0;        // copies to the host
+  float collectives = 0;  // calls of NCCL
+  // The longest time in its middle in which the device had nothing to do, and where that is in
+  // RankFacts::places; 0: nobody can say where.
+  float gap = 0;
+  std::uint32_t gap_place = 0;
 
   bool known() const { return length > 0; }
   float idle() const { return length - compute - unsure - exposed; }
@@ -58,8 +65,9 @@ struct Blocking {
 // known.
 struct Exposed {
   std::int64_t ns = 0;
-  std::int64_t queued_ns = 0;    // of calls that began when another on their communicator ended
-  std::int64_t backward_ns = 0;  // of calls of autograd's threads
+  std::int64_t queued_ns = 0;  // of calls that began when another on their communicator ended
+  // For calls of autograd's threads; all-gathers count if they gather weights again.
+  std::int64_t backward_ns = 0;
   std::int64_t backward_transfer_ns = 0;  // their whole time, exposed or not
 };
 
@@ -81,6 +89,13 @@ struct LateReductions {
   std::int64_t ns = 0;  // could be hidden
 };
 
+// Between which calls of NCCL of its step a time lies: "first ncclAllReduce".
+struct Place {
+  text::Kept behind{};  // empty: behind the copies to the device, with which a step begins
+  text::Kept before{};  // empty: before the end of the step
+  auto operator<=>(const Place&) const = default;
+};
+
 // The rest that is kept of a rank, over the steps that count.
 struct RankFacts {
   std::uint64_t steps = 0;  // that count: their cells are known
@@ -99,8 +114,11 @@ struct RankFacts {
   std::uint64_t reducing_passes = 0;     // backward passes that reduce gradients
   std::uint64_t messages = 0;            // to and from neighbours, from the first step on
   std::uint64_t exchanged = 0;           // bytes of messages in all-to-alls, likewise
+  std::uint64_t gather_calls = 0;        // all-gathers in steps
+  std::uint64_t gather_bytes = 0;
   Behind behind;
   LateReductions late_reductions;
+  std::vector<Place> places;
 };
 
 struct Times {

@@ -39,7 +39,7 @@ WITHOUT = {
     "drifting_steps": {"leak_ns": 0, "leak_gpu": 0.0},
 }
 # Fields of a loop that a kind is about, where more than one thing is planted.
-FAULTS = {"slow_gpu": ("gpu",), "slow_input": ("loader", "logs", "augment"), "slow_cpu": ("cpu",), "slow_link": ("links",)}
+FAULTS = {"slow_gpu": ("gpu",), "slow_input": ("loader", "logs", "augment"), "slow_cpu": ("cpu", "stalls"), "slow_link": ("links",)}
 BLAMING = ("slow_gpu", "slow_input", "slow_cpu", "slow_link")
 HAS_TO_BE_SAID = 0.03  # of a step
 MAY_BE_SAID = 0.02
@@ -257,6 +257,16 @@ JOBS = {
     ),
     "host-bound, gpu x3": _job(
         HOST_BOUND.but(shape="ddp", gpu={3: 3}), "slow_gpu", [3], gpu={}
+    ),
+    "stall in the forward pass": _job(Loop(**B, stalls={2: 20 * MS}), "slow_cpu", [2], stalls={}),
+    "stall in the forward pass of fsdp": _job(
+        Loop("fsdp", **B, stalls={2: 30 * MS}), "slow_cpu", [2], stalls={}
+    ),
+    "stall before the update, every 4th": _job(
+        LONG.but(shape="fsdp", stalls={2: 60 * MS}, stalls_at_update=True, stalls_every=4), "slow_cpu", [2], stalls={}
+    ),
+    "item every 6th, slow loading on all": _job(
+        LONG.but(item_every=6, load_ns=25 * MS), "periodic_steps", item_every=0
     ),
     "logs of rank 0": _job(Loop(**B, logs={0: 15 * MS}), "slow_cpu slow_input", [0], logs={}),
     "loader": _job(Loop(**B, loader={2: 20 * MS}), "slow_input", [2], loader={}),

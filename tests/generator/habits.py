@@ -58,6 +58,7 @@ class Loop:
     eval_every: int = 0
     norm_every: int = 0  # fsdp: steps between two norms of the whole weights, for which each tensor is gathered
     norm_python_ns: int = 0  # of the host before each of these
+    setup: bool = False  # a small all-gather before the first step, as DDP makes of the sizes of parameters
     metric: int = 0  # elements that each rank gives to an all-gather behind its update
     zero1: bool = False  # ddp, tensor: gradients are scattered, and updated weights gathered
     sequence: bool = False  # tensor: activations are gathered and scattered (sequence parallelism)
@@ -77,6 +78,9 @@ class Loop:
     loader: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns more
     loader_every: int = 1  # steps
     augment: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns behind the copy of the batch
+    stalls: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns in the middle of its forward pass
+    stalls_at_update: bool = False  # before its optimizer instead
+    stalls_every: int = 1  # steps
     late: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns before its first step
     logs: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns behind its step
     pauses_ns: int = 0  # garbage collection, at random
@@ -148,6 +152,8 @@ class _Program:
             self.scale *= loop.gpu.get(rank, 1.0)
         if loop.jump[0] and step >= loop.jump[0]:
             self.scale *= loop.jump[1]
+        if loop.setup and step == 0:
+            yield Collective("ncclAllGather", "world", 1, "float32", "compute")
         if not loop.mark_within:
             yield StepMark(step)
         if step == 0 and loop.compile_ns:
@@ -163,8 +169,14 @@ class _Program:
             yield Kernel(loop.aside[rank], "aside")
         self.pause = loop.pauses_ns if of_step.random() < loop.pauses else 0
 
+    def maybe_stall(self, at_update: bool) -> Iterator[Operation]:
+        loop = self.loop
+        if loop.stalls_at_update == at_update and self.step % loop.stalls_every == loop.stalls_every - 1:
+            yield Host(loop.stalls.get(self.rank, 0))
+
     def end_step(self) -> Iterator[Operation]:
         loop, rank, step = self.loop, self.rank, self.step
+        yield from self.maybe_stall(at_update=True)
         if loop.clip:
             if loop.shape != "ddp":
                 yield Collective("ncclAllReduce", "world", 1, "float32", "compute", reduce="sum")
@@ -218,6 +230,8 @@ class _Program:
     def maybe_pause(self, layer: int) -> Iterator[Operation]:
         if layer == self.loop.layers // 2 and self.pause:
             yield Host(self.pause)
+        if layer == self.loop.layers // 2:
+            yield from self.maybe_stall(at_update=False)
         if layer == self.loop.layers // 2 and self.loop.mark_within:
             yield StepMark(self.step)
         if layer < self.loop.pageable:

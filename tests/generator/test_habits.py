@@ -1,12 +1,17 @@
 """`tprof report` tells the truth about jobs as people write them, healthy and with one thing wrong."""
 
+import json
 import re
 
 import pytest
 from generator.habit_jobs import HAS_TO_BE_SAID, JOBS, judge, wrong_with
-from generator.habits import Loop, gain, run, seconds
-from generator.rank_files import write
+from generator.habits import MS, Loop, gain, run, seconds
+from generator.rank_files import Settings, write
 from lib.tool import told
+
+MIB = 1024 * 1024
+EACH_6TH = dict.fromkeys(range(8), 100 * MS)
+
 
 @pytest.mark.parametrize("name", JOBS)
 def test_the_report_says_what_is_so(name, tmp_path):
@@ -94,6 +99,35 @@ def test_the_judgement_sees_what_is_not_so(kind, ranks, cost_ns, share):
                 "shared out among the ranks"
             ],
         ),
+        (
+            "stall in the forward pass",
+            {},
+            ["in most steps most of that time lies between the copies to the device and the first ncclAllReduce"],
+        ),
+        (  # behind the fifth of its layers, before which six are gathered
+            "stall in the forward pass of fsdp",
+            {},
+            ["in most steps most of that time lies between the 6th ncclAllGather and the 7th ncclAllGather"],
+        ),
+        (
+            "stall before the update, every 4th",
+            {},
+            ["in most of these steps most of that time lies between the last ncclReduceScatter and the end of the step"],
+        ),
+        # The hosts run ahead of their devices but behind an .item(), where loading delays the next step.
+        (
+            "item every 6th, slow loading on all",
+            {},
+            [
+                "all of these steps come right behind one in which most ranks make 1 more copy from the device than usual"
+            ],
+        ),
+        ("item every 6th, slow loading on all", {"item_every": 1, "load_ns": 0, "loader": EACH_6TH}, []),
+        ("item every 6th, slow loading on all", {"item_every": 4, "load_ns": 0, "loader": EACH_6TH}, []),
+        ("item every 6th, slow loading on all", {"item_every": 2, "load_ns": 0, "loader": EACH_6TH}, []),
+        # It loads the next step's batch there.
+        ("loader", {"mark_within": True, "kernels": 20, "python_ns": 100_000}, []),
+        ("cpu x10", {}, []),  # everywhere
         ("gpu x1.2, ddp", {}, []),
         ("loader, every 6th", {}, []),
         ("loader", {"batch": {2: 1.5}}, []),  # its device computes no longer
@@ -105,6 +139,85 @@ def test_what_ranks_copy_more_is_said_of_the_steps_and_ranks_that_take_longer(na
     write(run(loop), tmp_path / "job", loop.seed, job.settings)
     first = next(f for f in told("report", tmp_path / "job")[1]["findings"] if "cost" in f)
     assert first["evidence"] == expected
+
+
+@pytest.mark.parametrize("name", ["stall in the forward pass", "stall before the update, every 4th"])
+def test_who_stalls_within_a_step_is_not_told_to_look_at_the_loading_of_data(name, tmp_path):
+    job = JOBS[name]
+    write(run(job.loop), tmp_path / "job", job.loop.seed, job.settings)
+    first = next(f for f in told("report", tmp_path / "job")[1]["findings"] if "cost" in f)
+    assert (first["kind"], first["ranks"]) == ("slow_cpu", "2")
+    assert "loading" not in first["next"]
+
+
+def findings_of(loop, folder):
+    write(run(loop), folder, loop.seed, Settings(unsure=True))
+    return told("report", folder)[1]["findings"]
+
+
+def of_kind(kind, findings):
+    return [f for f in findings if f["kind"] == kind]
+
+
+def test_who_reads_values_before_long_steps_is_told_to_do_so_rarely(tmp_path):
+    findings = findings_of(JOBS["item every 6th, slow loading on all"].loop, tmp_path / "job")
+    [found] = of_kind("periodic_steps", findings)
+    assert found["next"].startswith("a host that reads a value")
+
+
+def test_who_copies_weights_in_long_steps_is_told_how_to_write_checkpoints(tmp_path):
+    [found] = of_kind("periodic_steps", findings_of(JOBS["checkpoint of all"].loop, tmp_path / "job"))
+    assert found["next"].startswith("if they write a checkpoint there")
+
+
+def test_what_a_framework_gathers_when_it_sets_up_is_no_all_gather_of_a_step(tmp_path):
+    loop = Loop(dtype="bfloat16", layer_ns=MS, setup=True, metric=640 * MIB // 4 // 8)
+    [found] = of_kind("exposed_gathers", findings_of(loop, tmp_path / "job"))
+    assert found["text"].startswith("all-gathers of 640.00 MiB on average"), found
+
+
+def test_activations_that_are_gathered_in_the_backward_pass_are_not_gathered_again(tmp_path):
+    """Sequence parallelism gathers them, and sharding of weights that are kept would save nothing."""
+    loop = Loop("tensor", 8, 4, dtype="bfloat16", steps=6, layer_ns=500_000, params=100_000, sequence=True)
+    assert of_kind("gathered_again", findings_of(loop, tmp_path / "sequence")) == []
+    sharded = Loop("fsdp", dtype="bfloat16", steps=6, layer_ns=500_000, params=100_000_000)
+    assert len(of_kind("gathered_again", findings_of(sharded, tmp_path / "sharded"))) == 1
+
+
+def test_a_slow_link_is_compared_with_those_that_are_not_slow(tmp_path):
+    """Two of four communicators are slow: what the others take is said of the other two."""
+    loop = JOBS["nic x0.3"].loop.but(links={5: 0.3, 6: 0.3})
+    texts = [f["text"] for f in of_kind("slow_link", findings_of(loop, tmp_path / "job"))]
+    assert len(texts) == 2
+    assert all("on the 2 others that move as much" in text for text in texts), texts
+
+
+def time_norms_together(text, stream, each=4):
+    """Gives so many all-gathers of a stream one line of device time."""
+    lines, first, place, calls = [], {}, 0, each
+    for line in text.splitlines():
+        if not line.startswith('{"cat":"DEVICE","name":"ncclAllGather"') or f'"stream":{stream},' not in line:
+            lines.append(line)
+            continue
+        one = json.loads(line.rstrip(","))
+        if calls == each:
+            first, place, calls = one, len(lines), 0
+            lines.append("")
+        calls += 1
+        first["dur"] = one["ts"] + one["dur"] - first["ts"]
+        first["args"]["calls"] = calls
+        lines[place] = json.dumps(first, separators=(",", ":")) + ","
+    return "\n".join(lines) + "\n"
+
+
+def test_calls_of_a_group_that_were_timed_together_are_all_counted_with_their_bytes(tmp_path):
+    job = JOBS["norm of the weights"]
+    write(run(job.loop), tmp_path / "job", job.loop.seed, job.settings)
+    for file in (tmp_path / "job").glob("*.json"):
+        file.write_text(time_norms_together(file.read_text(), 1))
+    [found] = of_kind("gathers_behind", told("report", tmp_path / "job")[1]["findings"])
+    size = -(-job.loop.params // job.loop.ranks // 4) * 2 * job.loop.ranks / MIB
+    assert found["text"].startswith(f"most steps make 32 all-gathers of {size:.2f} MiB on average"), found
 
 
 def test_every_nth_step_is_said_only_where_none_of_them_is_missing(tmp_path):
