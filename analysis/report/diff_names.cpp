@@ -94,14 +94,16 @@ std::string of_usual_step(const diff::Diff& d) {
                      step.b > step.a ? "longer" : "shorter", from, to, mostly(d));
 }
 
-// "3 of 19 steps of B are 2.90 s longer together, and none of A stands out"
+// "3 of 19 steps of B, up to 1.03 s, are 2.90 s longer together, and none of A stands out"
 std::string long_ones(const diff::Diff& d, bool in_b) {
   const diff::LongSteps& more = in_b ? d.long_b : d.long_a;
   const diff::LongSteps& less = in_b ? d.long_a : d.long_b;
   const char* other = in_b ? "A" : "B";
+  const double longest_ns = (in_b ? d.lengths_b : d.lengths_a).longest_ns;
   const std::string are = fmt::format(
-      "{} of {} steps of {} {} {} longer{}", more.steps, more.of_steps, in_b ? "B" : "A",
-      more.steps == 1 ? "is" : "are", length_of(more.more_ns), more.steps == 1 ? "" : " together");
+      "{} of {} steps of {}, {}{}, {} {} longer{}", more.steps, more.of_steps, in_b ? "B" : "A",
+      more.steps == 1 ? "of " : "up to ", length_of(longest_ns), more.steps == 1 ? "is" : "are",
+      length_of(more.more_ns), more.steps == 1 ? "" : " together");
   if (less.steps == 0) return fmt::format("{}, and none of {} stands out", are, other);
   return fmt::format("{}, and {} of {} of {} {}", are, less.steps, less.of_steps, other,
                      length_of(less.more_ns));

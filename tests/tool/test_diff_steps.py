@@ -131,8 +131,10 @@ def test_three_long_pauses_are_a_change_of_the_time_of_a_step(timing, tmp_path):
     assert len(paused) == 3
     usual = sum(ns for ns in took["0"][1:] if ns < 900 * habits.MS) / 16
     assert more["b"] == pytest.approx((sum(paused) - 3 * usual) / 19, rel=0.02)
-    words = r": 3 of 19 steps of B are (\S+) s longer together, and none of A stands out\."
-    (longer,) = re.findall(words, found["verdict"])
+    # Steps beside these may stand out by little.
+    words = r": \d+ of 19 steps of B, up to (\S+) s, are (\S+) s longer together, and none of A stands out\."
+    ((longest, longer),) = re.findall(words, found["verdict"])
+    assert float(longest) * 1000 * habits.MS == pytest.approx(max(paused), rel=0.02)
     assert float(longer) * 1000 * habits.MS == pytest.approx(sum(paused) - 3 * usual, rel=0.02)
     assert diff(b, a, "--fail-on", "time:5%")["failed"] == []
 
