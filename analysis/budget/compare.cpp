@@ -22,6 +22,20 @@ bool is_zero(Way way) {
   return way == Way::zero1 || way == Way::zero2;
 }
 
+// The bytes of that of the expected numbers of calls which comes nearest: a call more of the one
+// may have as many calls as the other.
+Range nearest(const Limit& limit, double moved) {
+  const auto of = [&](double calls) {
+    return bytes_of(calls, limit.calls, limit.bytes, limit.each);
+  };
+  const auto away = [&](const Range& r) {
+    return std::max({r.least - moved, moved - r.most, 0.0});
+  };
+  const Range least = of(limit.calls.least);
+  const Range most = of(limit.calls.most);
+  return away(least) < away(most) ? least : most;
+}
+
 std::string either_of(const Limit& limit) {
   if (limit.each.most == 0) return "";
   const auto with = [&](double calls) {
@@ -58,6 +72,7 @@ class Comparer {
       row.within = limit.calls.holds(row.moved.calls) && row.limit.bytes.holds(row.moved.bytes);
       if (!row.within) fill_up(row, small);
       if (!row.within) make_room(row, small);
+      if (!row.within && limit.each.most != 0) row.limit.bytes = nearest(limit, row.moved.bytes);
       put(std::move(row));
     }
     std::map<Bucket, Row> others;

@@ -327,6 +327,18 @@ TEST_CASE("gathers for the backward pass that are gone are told without a model"
   CHECK(has(said(off, measured(5, 13280)).at(0), "reshard_after_forward is on"));
 }
 
+TEST_CASE("a gather that is one too many is over the budget of those that are made", "[budget]") {
+  Figures figures = fsdp_figures();
+  figures[key(Bucket::ALLGATHER)] = {5 + 1, (13280 + 100) * 4, 13280 + 100};
+  const Compared c = compared(toy(Way::fsdp), figures);
+  const auto row =
+      std::ranges::find(c.rows, Bucket::ALLGATHER, [](const Row& r) { return r.limit.bucket; });
+  REQUIRE(row != c.rows.end());
+  CHECK_FALSE(row->within);
+  CHECK(row->moved.bytes - row->limit.bytes.most <= 100 * 4);
+  CHECK(row->moved.bytes - row->limit.bytes.most > 0);
+}
+
 TEST_CASE("other bytes of as many gathers are no resharding", "[budget]") {
   constexpr double kMiB = 1 << 20;
   const auto measured = [](double bytes) {  // ZeRO-1 gathers once
