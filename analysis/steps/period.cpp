@@ -96,6 +96,20 @@ std::size_t micro_batches(const Order& text, const Anchor& a, std::size_t behind
   return 1;
 }
 
+// Something may be put in behind some steps, such as a log or an evaluation. Returns where the last
+// step ends, at `end` or behind the same.
+std::size_t end_of_last(const Order& text, const Anchor& a, std::size_t behind,
+                        const std::vector<std::size_t>& starts, std::size_t end) {
+  std::size_t most = end;
+  for (std::size_t k = 1; k < a.at.size(); ++k) {
+    const std::size_t from = a.at[k - 1] + 1 + behind;
+    const std::size_t to = starts[starts.size() + k - a.at.size()];
+    if (to <= from || to - from > text.size() - end || end + to - from <= most) continue;
+    if (text.ordered(from, to) == text.ordered(end, end + to - from)) most = end + to - from;
+  }
+  return most;
+}
+
 void place_steps(const Order& text, const Anchor& a, bool closed, Period& p) {
   const std::size_t m = a.to() - a.from();
   const std::size_t behind = behind_last_reduction(text, a, closed);
@@ -115,7 +129,7 @@ void place_steps(const Order& text, const Anchor& a, bool closed, Period& p) {
   std::size_t end = a.at.back() + 1;
   const std::size_t left = text.size() - end;
   if (left >= behind && text.any_order(end, end + behind) == of_rest) {
-    end += behind;
+    end = end_of_last(text, a, behind, starts, end + behind);
   } else if (!closed) {  // killed while it ended a step
     starts.pop_back();
     anchors.pop_back();

@@ -250,6 +250,16 @@ def test_counts_of_steps_are_those_that_the_loop_made(tmp_path):
         assert step["differs"] == []
 
 
+@pytest.mark.parametrize("steps", [20, 21])
+@pytest.mark.parametrize("kind", ["fsdp", "ddp"])
+def test_what_follows_some_steps_follows_the_last_one_too(kind, steps, tmp_path):
+    """Each fifth step is followed by a reduction of one number, and the last one is as the others are."""
+    report = found(getattr(loops, kind)(Shape(steps=steps, log=5)).job.write(tmp_path / "job"))
+    usual = 0 if kind == "fsdp" else 2 * 4
+    reductions = [(step["buckets"].get("ALLREDUCE") or {"calls": 0})["calls"] for step in report["steps"]]
+    assert [n - usual for n in reductions[1:]] == [2 * (k % 5 == 0) for k in range(2, steps + 1)]
+
+
 @pytest.mark.parametrize(("asked", "steps"), [("3-", 6), ("3-5", 3), ("4", 1), ("1-100", 8)])
 def test_only_the_steps_that_are_asked_for_are_in_every_table(tmp_path, asked, steps):
     loop = loops.fsdp(Shape(steps=8, layers=5))
