@@ -108,7 +108,7 @@ class Meetings::Arrivals : public collect::Collector {
     const bool root = shape.rooted && e.peer == place->rank;
     const Arrival arrival{e.bucket, shape.rooted, !shape.rooted || root != shape.root_waits,
                           !shape.rooted || root == shape.root_waits,
-                          static_cast<std::uint8_t>(std::bit_width(e.bytes) - 1)};
+                          static_cast<std::uint8_t>(tprof::bytes_class(e.bytes))};
     if (!to_.on_device_) return add(*place, e.seq, arrival, e.ts_ns, std::nullopt);
     const Number number{*e.comm, static_cast<std::int64_t>(e.seq)};
     if (const Time* time = times_.find(number)) {

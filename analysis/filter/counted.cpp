@@ -9,8 +9,7 @@ namespace tprof::filter {
 namespace {
 
 LineKey key_of(const read::Event& e) {
-  return {e.bucket, e.name, e.dtype, e.comm.value_or(-1),
-          static_cast<std::int64_t>(std::bit_width(e.bytes)) - 1};
+  return {e.bucket, e.name, e.dtype, e.comm.value_or(-1), tprof::bytes_class(e.bytes)};
 }
 
 }  // namespace

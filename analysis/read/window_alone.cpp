@@ -58,7 +58,7 @@ void count_lines_of_window(Trace& trace) {
                     const Key key{
                         e.bucket,   e.name,
                         e.dtype,    e.comm,
-                        e.device,   static_cast<std::int64_t>(std::bit_width(e.bytes)) - 1,
+                        e.device,   tprof::bytes_class(e.bytes),
                         e.captured, thread == threads.end() ? ThreadKind::other : thread->second};
                     add(e, rows[key]);
                     if (e.collective() && !e.failed && !e.unfinished) ++collectives[*e.comm];

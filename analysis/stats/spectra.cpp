@@ -9,7 +9,7 @@ namespace tprof::stats {
 namespace {
 
 OperationSize operation_of(const read::Event& e) {
-  return {e.bucket, e.name, static_cast<std::int64_t>(std::bit_width(e.bytes)) - 1};
+  return {e.bucket, e.name, tprof::bytes_class(e.bytes)};
 }
 
 bool any_timed(const read::Process& rank) {

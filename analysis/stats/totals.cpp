@@ -100,7 +100,7 @@ read::Amounts amounts_of(const read::Event& e) {
 }
 
 OpKey op_of(const read::Event& e, const read::Process& process) {
-  const std::int64_t bytes_class = static_cast<std::int64_t>(std::bit_width(e.bytes)) - 1;
+  const std::int64_t bytes_class = tprof::bytes_class(e.bytes);
   return with_comm({e.bucket, e.name, e.dtype, {}, 0, bytes_class}, process, e.comm);
 }
 

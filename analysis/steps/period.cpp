@@ -180,11 +180,7 @@ Period find(const Order& text, bool closed) {
   if (n >= kFewestSteps) return p;
   p = Period();
   p.few = n != 0;
-  p.why = n == 0 ? "the calls do not repeat as steps do"
-                 : fmt::format(
-                       "the calls repeat {} times, and below {} a step can't be told "
-                       "from a micro-batch or a layer",
-                       n, kFewestSteps);
+  p.why = n == 0 ? "the calls do not repeat as steps do" : too_few_repeats(n);
   return p;
 }
 
@@ -219,6 +215,12 @@ bool better(const Order& alike, const Period& by_alike, const Period& found) {
 }
 
 }  // namespace
+
+std::string too_few_repeats(std::size_t n) {
+  return fmt::format(
+      "the calls repeat {} times, and below {} a step can't be told from a micro-batch or a layer",
+      n, kFewestSteps);
+}
 
 Period find_period(const Sequence& sequence, bool closed) {
   const Order order(sequence, Copies::as_they_are);

@@ -35,6 +35,9 @@ struct Period {
   std::string why;
 };
 
+// Why steps are not given though the calls repeat so many times: they are fewer than kFewestSteps.
+std::string too_few_repeats(std::size_t n);
+
 // `closed`: the program came to its end, and so did the last step.
 Period find_period(const Sequence& sequence, bool closed);
 

@@ -78,7 +78,7 @@ class Pipelines {
     }
     if (!fewest) return most < kFewestSteps ? void() : say(all, kOneMicroBatch);
     const std::size_t n = flow(*fewest).count();
-    if (n < kFewestSteps) return say(all, too_few(n));
+    if (n < kFewestSteps) return say(all, too_few_repeats(n));
     std::map<std::size_t, Places> bounds;
     if (!spread(*fewest, bounds)) return say(all, kDiffer);
     // If others run empty more often, there are several micro-batches in a step.
@@ -149,13 +149,6 @@ class Pipelines {
       return std::nullopt;
     }
     return there;
-  }
-
-  static std::string too_few(std::size_t n) {
-    return fmt::format(
-        "the calls repeat {} times, and below {} a step can't be told from a micro-batch or a "
-        "layer",
-        n, kFewestSteps);
   }
 
   static void take(RankSteps& rank, const Places& bounds, bool whole, std::size_t pipeline) {

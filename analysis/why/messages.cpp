@@ -84,7 +84,7 @@ class Ends : public collect::Collector {
     return {.comm = *e.comm,
             .peer = *e.peer,
             .seq = e.seq,
-            .size_class = static_cast<std::uint8_t>(std::bit_width(e.bytes | 1) - 1),
+            .size_class = static_cast<std::uint8_t>(tprof::bytes_class(e.bytes | 1)),
             .sends = e.name == "ncclSend"};
   }
   void add(MessageEnd end, std::int64_t called_ns, const Time& t, std::uint64_t of_group) {

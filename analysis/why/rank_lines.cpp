@@ -9,9 +9,6 @@
 namespace tprof::why {
 namespace {
 
-// A rank file of the default quota has fewer lines. Beyond it nothing is told of the rank.
-constexpr std::size_t kMostLines = std::size_t{1} << 21;
-
 // A call that begins on the device so soon after the host made it had nothing to wait for.
 constexpr std::int64_t kAtOnceNs = 50'000;
 
@@ -114,6 +111,7 @@ void RankLines::thread(const read::ThreadName& t) {
 
 void RankLines::end() {
   stage_messages_.end();
+  facts_.too_many_lines = too_many_;
   facts_.messages = stage_messages_.of_stages();
   facts_.exchanged = stage_messages_.exchanged();
   if (!too_many_ && !computes_.empty()) {

@@ -20,6 +20,9 @@ namespace tprof::why {
 // Fills the cells and facts of its rank at the end of the rank's lines.
 class RankLines : public collect::Collector {
  public:
+  // A rank file of the default quota has fewer lines. Beyond it nothing is told of the rank.
+  static constexpr std::size_t kMostLines = std::size_t{1} << 21;
+
   struct Step {
     std::int64_t from_ns;  // the host's mark
     std::int64_t to_ns;

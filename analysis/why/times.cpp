@@ -1,10 +1,13 @@
 #include "why/times.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
 
 #include "steps/pace.h"
+#include "text/text.h"
 #include "why/numbers.h"
 #include "why/rank_lines.h"
 
@@ -177,9 +180,13 @@ void want_times(collect::Passes& passes, const steps::Found& found, const LastCa
         leave_out_unknown(times);
         find_usual(times);
         if (times.counted().empty()) {
-          times.why =
-              "there is no step in which the devices of all ranks were followed "
-              "(TPROF_TIMING=events for all calls, and lines of all ranks)";
+          const bool too_many = std::ranges::any_of(times.facts, &RankFacts::too_many_lines);
+          times.why = too_many ? fmt::format(
+                                     "a rank has more than the {} lines by which devices are "
+                                     "followed at most",
+                                     text::thousands(RankLines::kMostLines))
+                               : "there is no step in which the devices of all ranks were followed "
+                                 "(TPROF_TIMING=events for all calls, and lines of all ranks)";
         }
       });
 }

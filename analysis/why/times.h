@@ -98,7 +98,8 @@ struct Place {
 
 // The rest that is kept of a rank, over the steps that count.
 struct RankFacts {
-  std::uint64_t steps = 0;  // that count: their cells are known
+  bool too_many_lines = false;  // to be kept: its cells are not known
+  std::uint64_t steps = 0;      // that count: their cells are known
   // Exposed time of calls of which it is not known when the last rank came: it is waiting or
   // transfers, and in Cell::wait as a whole.
   std::int64_t unmet_ns = 0;
