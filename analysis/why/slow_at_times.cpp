@@ -58,7 +58,7 @@ std::vector<SlowRanks> slow_at_times(const Evidence& e, const Grid& own) {
   for (auto& [rank, steps] : of_ranks) {
     leave_out_lesser(all, rank, steps);
     // Once is chance; long_steps tells it.
-    if (steps.size() < 2 || steps.size() * 3 > e.steps.size() * 2) continue;
+    if (steps.size() < 2) continue;
     found.push_back({.slow = {rank}, .steps = std::move(steps)});
   }
   return found;

@@ -35,6 +35,8 @@ constexpr double kShownPercent = 0.1;  // the last digit that is printed
 // The ranks of real clusters differ by so much without anybody's fault.
 constexpr double kUsualShare = 0.02;
 
+constexpr double kByChance = 0.01;  // that any rank has more in as many steps as one that is told
+
 constexpr std::size_t kMostAtTimes = 2;
 
 constexpr Kind kind_of(Part part) {
@@ -50,9 +52,12 @@ Places always_slow(const Evidence& e, const OfPart& part) {
   const double among = (usual - quantile(part.typical, 0)) / 1.1;
   Places slow;
   for (std::size_t r = 0; r < part.typical.size(); ++r) {
-    const double least =
-        std::max({kUsualShare * e.step_ns, kTimesUsual * among, kTimesUsual * part.error[r]});
-    if (part.typical[r] - usual > least) slow.push_back(r);
+    const double more = part.typical[r] - usual;
+    const bool no_chance = more > kTimesUsual * part.error[r] ||
+                           part.chance[r] * static_cast<double>(part.typical.size()) < kByChance;
+    if (more > std::max(kUsualShare * e.step_ns, kTimesUsual * among) && no_chance) {
+      slow.push_back(r);
+    }
   }
   // Most ranks can't be slower than the rest: then these have less to do.
   if (slow.size() * 4 > part.typical.size() * 3) slow.clear();
@@ -294,21 +299,12 @@ void tell_always_slow(const Evidence& e, const Parts& parts, std::vector<SlowRan
 
 }  // namespace
 
-OfPart::OfPart(Grid of_part) : ns(std::move(of_part)) {
-  const Grid all = beyond(ns, kUsual);
-  for (std::size_t r = 0; r < all.ranks(); ++r) {
-    const std::vector<double> steps = all.of_rank(r);
-    typical.push_back(median(steps));
-    error.push_back(median_error(steps));
-    mean.push_back(why::mean(steps));
-  }
-}
-
 void slow_ranks(const Evidence& e, Findings& found) {
   if (e.times.ranks.size() < 2) return;
   Grid own = own_times(e);
   Parts parts;
-  for (const Part part : kPartsToTell) parts.emplace_back(part_of_own(e, part));
+  for (const Part part : kPartsToTell)
+    parts.emplace_back(part_of_own(e, part), kUsualShare * e.step_ns);
   std::vector<SlowRanks> at_times = slow_at_times(e, own);
   std::set<std::size_t> always;
   std::vector<SlowRanks> groups;

@@ -18,12 +18,14 @@ using Places = std::vector<std::size_t>;
 
 // A part of the ranks' own time, and of each rank what it has of that beyond the usual.
 struct OfPart {
-  explicit OfPart(Grid of_part);
+  OfPart(Grid of_part, double least_ns);
 
   Grid ns;
   std::vector<double> typical{};  // the median of its steps
   std::vector<double> error{};    // of that
   std::vector<double> mean{};
+  // That, where all are alike, it has least_ns more than the middle rank in so many steps.
+  std::vector<double> chance{};
 };
 using Parts = std::vector<OfPart>;  // as kPartsToTell has them
 inline const OfPart& of(const Parts& parts, Part part) {

@@ -32,7 +32,7 @@ WITHOUT = {
     "blocking_d2h": {"clip": False},
     "gathered_again": {"reshard": False},
     "reduced_again": {"reduce_each": False},
-    "wide_dtype": {"dtype": "bfloat16"},
+    "wide_dtype": {"dtype": "bfloat16", "metric_dtype": "bfloat16"},
     "long_steps": {"eval_every": 0, "checkpoint_every": 0, "loader": {}, "pauses_ns": 0, "gpu": {}},
     "periodic_steps": {"eval_every": 0, "checkpoint_every": 0, "loader": {}, "gpu": {}},
     "jumping_steps": {"jump": (0, 1.0)},
@@ -348,13 +348,13 @@ JOBS = {
     },
     **{
         f"a metric of all ranks in each step{what}": _job(
-            Loop(**B, metric=2_000_000).but(**fields), "exposed_gathers", settings=settings, metric=0
+            Loop(**B, metric=60_000_000).but(**fields), "exposed_gathers", settings=settings, metric=0
         )
         for what, fields, settings in (
             ("", {}, Settings(unsure=True)),
             (", no marks", {}, NO_MARKS),
             (", reduced by hand", {"overlap": False}, NO_MARKS),
-            (", accumulation", {"micro_batches": 4}, Settings(unsure=True)),
+            (", accumulation", {"micro_batches": 4, "layer_ns": MS}, Settings(unsure=True)),
         )
     },
     "all gradients in one bucket": _job(

@@ -60,6 +60,7 @@ class Loop:
     norm_python_ns: int = 0  # of the host before each of these
     setup: bool = False  # a small all-gather before the first step, as DDP makes of the sizes of parameters
     metric: int = 0  # elements that each rank gives to an all-gather behind its update
+    metric_dtype: str = "float32"
     zero1: bool = False  # ddp, tensor: gradients are scattered, and updated weights gathered
     sequence: bool = False  # tensor: activations are gathered and scattered (sequence parallelism)
     mark_within: bool = False  # each step is marked in the middle of its forward pass
@@ -189,7 +190,7 @@ class _Program:
                 yield Kernel(10_000)
         yield from self.kernels(loop.layer_ns // 4)  # the optimizer
         if loop.metric:
-            yield Collective("ncclAllGather", "world", loop.metric, "float32", "compute")
+            yield Collective("ncclAllGather", "world", loop.metric, loop.metric_dtype, "compute")
         if loop.zero1:
             comm = f"data {rank % loop.per_host}" if loop.shape == "tensor" else "world"
             for _ in range(loop.layers):

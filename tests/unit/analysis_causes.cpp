@@ -1,4 +1,7 @@
 // Causes of jobs whose steps are known to the millisecond.
+#include <iterator>
+#include <random>
+
 #include "analysis_why_toy.h"
 #include "catch2.h"
 #include "diagnose/who.h"
@@ -55,6 +58,46 @@ TEST_CASE("a rank is slow in every n-th step only where no step between is unkno
     CHECK(found[0].ranks.str() == "5");
     CHECK(says(found[0], "period", "8th") == !gaps);
   }
+}
+
+TEST_CASE("a rank that is slow by another time in each step is told") {
+  constexpr double kMore[] = {57, 0,  0,  1,  51, 15, 18, 19, 16, 54, 10, 26, 28, 41, 53,
+                              14, 17, 19, 20, 68, 0,  0,  0,  2,  56, 18, 35, 23, 20};
+  const std::size_t steps = std::size(kMore);
+  WhyToy job(2, steps);
+  double sum = 0;
+  for (std::size_t i = 0; i < steps; ++i) {
+    job.slow(1, i, kMore[i] * kMs);
+    sum += kMore[i];
+  }
+  const Findings found = found_by(why::slow_ranks, job);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].ranks.str() == "1");
+  CHECK(found[0].cost->ns_per_step == std::llround(sum / steps * kMs));
+  CHECK(says(found[0], "in_steps", std::monostate()));
+  // In as few steps that it is hardly always, it is told of those.
+  WhyToy few(2, 14);
+  for (std::size_t i = 3; i < 14; ++i) few.slow(0, i, kMore[i + 5] * kMs);
+  const Findings at_times = found_by(why::slow_ranks, few);
+  REQUIRE(at_times.size() == 1);
+  CHECK(at_times[0].ranks.str() == "0");
+}
+
+TEST_CASE("ranks that are slow by turns are not told to be slow always") {
+  std::mt19937 random(1);  // NOLINT: always the same
+  int always = 0;
+  for (int n = 0; n < 300; ++n) {
+    const std::size_t ranks = 2 + n % 2;
+    WhyToy job(ranks, 20 + random() % 40);
+    for (std::size_t i = 0; i < job.steps.size(); ++i) {
+      job.slow(random() % ranks, i, static_cast<double>(1 << (random() % 7)) * kMs);
+    }
+    for (const diagnose::Finding& f : found_by(why::slow_ranks, job)) {
+      always += says(f, "in_steps", std::monostate()) ? 1 : 0;
+    }
+  }
+  CAPTURE(always);
+  CHECK(always <= 3);  // of a hundred jobs one may be, by chance
 }
 
 TEST_CASE("a cost in the run is that of all its steps, also where but every third is kept") {

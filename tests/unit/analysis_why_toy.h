@@ -52,18 +52,18 @@ struct WhyToy {
   void lengthen(std::size_t place, double ns) {
     for (std::size_t r = 0; r < processes.size(); ++r) cell(r, place).length = 100 * kMs + ns;
   }
-  // A rank computes for 20 ms more, and all wait for it if it is not as fast as that elsewhere.
-  void slow(std::size_t rank, std::size_t place) {
+  // A rank computes for longer, and all wait for it if it is not as fast as that elsewhere.
+  void slow(std::size_t rank, std::size_t place, double ns = 20 * kMs) {
     for (std::size_t r = 0; r < processes.size(); ++r) {
       why::Cell& c = cell(r, place);
       if (c.length > 100 * kMs) continue;  // by another one
-      c.length = 120 * kMs;
-      c.spare = 100 * kMs;
-      c.exposed += 20 * kMs;
-      c.missing = 20 * kMs;
+      c.length = 100 * kMs + ns;
+      c.spare = 80 * kMs + ns;
+      c.exposed += ns;
+      c.missing = ns;
     }
     why::Cell& own = cell(rank, place);
-    own.compute = 80 * kMs;
+    own.compute = 60 * kMs + ns;
     own.exposed = 40 * kMs;
     own.missing = 0;
   }
