@@ -81,7 +81,8 @@ std::string step_lines(const Json& step) {
   const bool one = ranks.find_first_not_of("0123456789") == std::string::npos;
   const std::string of_which = ranks.empty() ? "" : (one ? " of rank " : " of ranks ") + ranks;
   std::string out =
-      fmt::format("Step: {} on average ({} to {}, {} {}{}{})", ns(step["mean_ns"]),
+      fmt::format("Step{}: {} on average ({} to {}, {} {}{}{})",
+                  step["whole"] == true ? "" : ", or micro-batch of one", ns(step["mean_ns"]),
                   ns(step["least_ns"]), ns(step["most_ns"]),
                   of(step["counted"].get<std::uint64_t>(), step["steps"].get<std::uint64_t>()),
                   step["steps"] == 1 ? "step" : "steps", of_which,

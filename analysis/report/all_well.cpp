@@ -14,6 +14,7 @@ using diagnose::Finding;
 
 constexpr const char* kNothing = "Nothing is wrong";
 constexpr const char* kNothingKnown = "Nothing is wrong with what the ranks did";
+constexpr double kMuchExposed = 0.5;  // of a step: then nobody would call it well
 
 std::string everybody(const diagnose::Diagnosed& said) {
   const std::size_t n = said.job->ranks.size();
@@ -116,8 +117,8 @@ JobVerdict all_well(const diagnose::Diagnosed& said, const Known& known) {
   const std::string not_well = not_closed(ended, said);
   std::string out = not_well.empty() ? how_far(said) : not_well;
   if (out.empty()) {
-    out =
-        fmt::format("{}: {}", known.causes ? kNothing : kNothingKnown, made(said, everybody(said)));
+    const bool well = known.causes && !(known.step_ns && known.exposed_share > kMuchExposed);
+    out = fmt::format("{}: {}", well ? kNothing : kNothingKnown, made(said, everybody(said)));
     if (!known.causes && !known.step_ns) {
       out += "; no steps are known, so nothing is known of their speed";
     }

@@ -86,8 +86,8 @@ std::span<const Words> words_of_files() {
        "waits for a synchronous "
        "copy, so its time is the host's"},
       {Say::untimed_unread,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): they were "
-       "not through when the process ended or the device failed, or the device's times over"},
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): the process "
+       "ended, or the device failed, before their ends could be read"},
       {Say::untimed_device,
        "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): the driver "
        "refused to time them"},

@@ -92,6 +92,9 @@ TEST_CASE("a healthy job's verdict says what is known, and no more") {
         "Nothing is wrong: 2 ranks did the same 1,234 collectives; a step takes 5.00 ms on "
         "average, of which "
         "12.5% is exposed communication.");
+  CHECK(ranks.verdict({}, {.step_ns = 5'000'000, .exposed_share = 0.75}).text ==
+        "Nothing is wrong with what the ranks did: 2 ranks did the same 1,234 collectives; a step "
+        "takes 5.00 ms on average, of which 75.0% is exposed communication.");
   CHECK(has(ranks.verdict({}, {.step_ns = 5'000'000, .whole_steps = false}).text,
             "a step, or a micro-batch of one, takes 5.00 ms on average."));
   // Nothing is said of speed where nobody could look.
