@@ -61,15 +61,14 @@ class Comparer {
     Figures small = small_of(group.figures);
     std::set<Key> matched;
     for (const Limit& limit : budget_.limits) {
-      Row row{.ranks = group.ranks, .limit = limit};
+      Row row = row_of(group, limit);
+      // Calls in the model's type may be all that was expected: then the rest is beside them.
+      Limit of_dtype = limit;
+      of_dtype.dtype = dtype_of(limit);
+      if (Row alone = row_of(group, of_dtype); !row.within && alone.within) row = std::move(alone);
       for (const auto& [key, moved] : group.figures) {
-        if (!is_of(key, limit)) continue;
-        matched.insert(key);
-        add_to(row, key, moved);
+        if (is_of(key, row.limit)) matched.insert(key);
       }
-      row.limit.bytes = bytes_of(row.moved.calls, limit.calls, limit.bytes, limit.each);
-      row.either = either_of(limit);
-      row.within = limit.calls.holds(row.moved.calls) && row.limit.bytes.holds(row.moved.bytes);
       if (!row.within) fill_up(row, small);
       if (!row.within) make_room(row, small);
       if (!row.within && limit.each.most != 0) row.limit.bytes = nearest(limit, row.moved.bytes);
@@ -97,6 +96,16 @@ class Comparer {
   }
 
  private:
+  Row row_of(const Group& group, const Limit& limit) const {
+    Row row{.ranks = group.ranks, .limit = limit};
+    for (const auto& [key, moved] : group.figures) {
+      if (is_of(key, limit)) add_to(row, key, moved);
+    }
+    row.limit.bytes = bytes_of(row.moved.calls, limit.calls, limit.bytes, limit.each);
+    row.either = either_of(limit);
+    row.within = limit.calls.holds(row.moved.calls) && row.limit.bytes.holds(row.moved.bytes);
+    return row;
+  }
   bool is_of(const Key& key, const Limit& limit) const {
     return bucket_of(key) == limit.bucket && !is_small(key) &&
            (limit.function.empty() || key.function == limit.function) &&

@@ -193,9 +193,12 @@ constexpr Mistake kMistakes[] = {
      [](const Model& is, const Model& e, Bucket) {
        return fmt::format(
            "{:g} times as many gradients are reduced in a step as --params {} makes: either "
-           "--params is too small, or there are {:g} micro-batches (--micro-batches) and each "
-           "reduces: no_sync(), or set_requires_gradient_sync(False), is missing",
-           is.reductions, elements(e.params), is.reductions);
+           "--params is too small, or there are {:g} micro-batches (--micro-batches){}",
+           is.reductions, elements(e.params), is.reductions,
+           // ZeRO-2 has to reduce after each.
+           std::ranges::find(e.ways, Way::zero2) != e.ways.end()
+               ? ""
+               : " and each reduces: no_sync(), or set_requires_gradient_sync(False), is missing");
      }},
 };
 

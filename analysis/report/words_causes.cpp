@@ -153,16 +153,19 @@ std::span<const Words> words_of_causes() {
       {Say::long_steps,
        "{steps?step {which} takes far longer than the other {others:,}|{steps:,} of {of_steps:,} "
        "steps[, {which},] take far longer than the others}{host? on the hosts|}, up to "
-       "{longest} where the usual step takes {usual}[: {share} of the time of all steps]",
+       "{longest} where the usual step takes {usual}[: without that a step would be {share} "
+       "shorter "
+       "on average]",
        "{host?the hosts may wait there for their devices, which they ran ahead of; "
        "TPROF_TIMING=events tells how long the devices take|}"},
       {Say::periodic_steps,
        "every {period} step, first step {first}, takes up to {longest} where the usual step takes "
-       "{usual}: {share} "
-       "of the time of all steps",
+       "{usual}: without that a step would be {share} shorter on average",
        "usually that is a checkpoint, an evaluation or Python's garbage collector"},
       {Say::jumping_steps,
-       "from step {step} on a step takes {after}, and {before} before that: {share} of the time",
+       "from step {step} on a step takes {after}, and {before} before that: without that a step "
+       "would "
+       "be {share} shorter on average",
        "look at what changed there: the size of batches, clocks and temperature of the GPUs, other "
        "jobs on the network"},
       {Say::drifting_steps,

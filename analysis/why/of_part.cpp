@@ -1,4 +1,4 @@
-// What each rank has of a part of its own time beyond the usual, and how sure that is.
+// Compares what the ranks have of a part of their own time, and says how sure that is.
 #include <algorithm>
 #include <cmath>
 

@@ -55,6 +55,31 @@ More more_of(const std::vector<double>& calls, const std::vector<std::size_t>& s
   return {more.size(), median(std::move(more))};
 }
 
+// True if most of what these steps take longer than the usual one is idle time of the devices.
+bool devices_idle(const Evidence& e, const std::vector<std::size_t>& steps) {
+  std::vector<double> lengths;
+  std::vector<double> idle;
+  for (const std::size_t s : e.steps) {
+    double length = 0;
+    double nothing = 0;
+    for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+      length += e.times.of(r)[s].length;
+      nothing += e.times.of(r)[s].idle();
+    }
+    lengths.push_back(length);
+    idle.push_back(nothing);
+  }
+  const double usual = median(lengths);
+  const double usual_idle = median(idle);
+  double longer = 0;
+  double idle_longer = 0;
+  for (const std::size_t i : steps) {
+    longer += lengths[i] - usual;
+    idle_longer += idle[i] - usual_idle;
+  }
+  return idle_longer * 2 > longer;
+}
+
 }  // namespace
 
 void tell_calls_of_steps(const Evidence& e, const std::vector<std::size_t>& steps,
@@ -84,7 +109,11 @@ void tell_calls_of_steps(const Evidence& e, const std::vector<std::size_t>& step
                            {"reads", counted(reads)},
                            {"and", reads.steps != 0 && calls.steps != 0},
                            {"calls", counted(calls)}}});
-    f.next = diagnose::Fact{reads.steps != 0 ? Say::read_rarely : Say::call_rarely, {}};
+    if (reads.steps == 0) {
+      f.next = diagnose::Fact{Say::call_rarely, {}};
+    } else if (devices_idle(e, later)) {
+      f.next = diagnose::Fact{Say::read_rarely, {}};
+    }
     return;
   }
 }

@@ -199,6 +199,14 @@ TEST_CASE("setup in a ledger is no difference, and ncclReduce is as good for ZeR
   CHECK_FALSE(compared(toy(Way::zero3), owners).within);
 }
 
+TEST_CASE("ZeRO-2 that reduces after each micro-batch lacks no no_sync()", "[budget]") {
+  const Figures twice = {{key(Bucket::REDUCE), {4, 2 * 6848 * 4, 2 * 6848}},
+                         {key(Bucket::ALLGATHER), {1, 6848 * 4, 6848}}};
+  const std::string said = why(toy(Way::zero2), twice);
+  CHECK(has(said, "or there are 2 micro-batches (--micro-batches)"));
+  CHECK_FALSE(has(said, "no_sync"));
+}
+
 TEST_CASE("known mistakes are named where they account for all of it", "[budget]") {
   Model model = toy(Way::fsdp);
   model.reshard = false;
@@ -337,6 +345,21 @@ TEST_CASE("a gather that is one too many is over the budget of those that are ma
   CHECK_FALSE(row->within);
   CHECK(row->moved.bytes - row->limit.bytes.most <= 100 * 4);
   CHECK(row->moved.bytes - row->limit.bytes.most > 0);
+}
+
+TEST_CASE("a gather in another type than the model's is beside its budget", "[budget]") {
+  Figures figures = fsdp_figures();
+  const double expected = figures[key(Bucket::ALLGATHER)].bytes;
+  Key other = key(Bucket::ALLGATHER);
+  other.dtype = "int64";
+  figures[other] = {1, 80000, 10000};
+  const Compared c = compared(toy(Way::fsdp), figures);
+  CHECK_FALSE(c.within);
+  std::vector<std::pair<double, bool>> rows;
+  for (const Row& r : c.rows) {
+    if (r.limit.bucket == Bucket::ALLGATHER) rows.emplace_back(r.moved.bytes, r.within);
+  }
+  CHECK(rows == std::vector<std::pair<double, bool>>{{expected, true}, {80000, false}});
 }
 
 TEST_CASE("other bytes of as many gathers are no resharding", "[budget]") {
