@@ -110,9 +110,9 @@ std::string headline(const stats::Summary& s) {
     if (exposure_tells(nccl)) {
       exposed = fmt::format(" ({} exposed)", share);
     } else {
-      of_few = fmt::format("; {} of {} of {} timed calls exposed, of the others it is not known",
-                           share, text::thousands(nccl.exposure_known),
-                           text::thousands(nccl.device_timed));
+      of_few =
+          fmt::format("; {} of {} of {} timed calls exposed, of the others it is not known", share,
+                      text::thousands(nccl.exposure_known), text::thousands(nccl.device_timed));
     }
   }
   out += cost(s, nccl.device_ns, "on the device" + exposed) + of_few;
