@@ -194,9 +194,11 @@ void compare_counts(const Run& a, const Run& b, Diff& to) {
     if (!c.differs()) c.per_step = false;
     if (!c.per_step) {
       if (!whole && c.only_in.empty()) continue;
+      c.a = x.total;
+      c.b = y.total;
+      if (!c.differs()) continue;  // of the setup, however long the runs are
       const long double n = c.only_in.empty() ? to.longer : 1;
       c.a = {x.total.calls * n, x.total.elements * n, x.total.bytes * n};
-      c.b = y.total;
     }
     if (!c.differs()) continue;
     const auto lost_a = lost_ns(a, x.kind);

@@ -88,3 +88,24 @@ TEST_CASE("runs of which one did not end have no counts to compare, but with the
   CHECK(d.no_counts.empty());
   CHECK(report::verdict(d) == "A and B are the same traces: nothing can differ.");
 }
+
+TEST_CASE("calls of the setup are the same in runs of any length") {
+  const auto run = [](std::uint64_t steps) {
+    Run of{.ranks = 2};
+    of.totals[{.bucket = Bucket::ALLGATHER, .function = "ncclAllGather"}].calls = 9 * steps;
+    of.totals[{.bucket = Bucket::RESHARDING, .function = "ncclReduceScatter"}].calls = 5 * steps;
+    of.totals[{.bucket = Bucket::ALLREDUCE, .function = "ncclAllReduce"}].calls = 2 * steps;
+    of.totals[{.bucket = Bucket::BROADCAST, .function = "ncclBroadcast"}].calls = 6;
+    return of;
+  };
+  const Run a = run(20);
+  Run b = run(16);
+  Diff d;
+  compare_counts(a, b, d);
+  CHECK(d.longer == Approx(0.8));
+  CHECK(d.counts.empty());
+  b.totals[{.bucket = Bucket::BROADCAST, .function = "ncclBroadcast"}].calls = 7;
+  d = {};
+  compare_counts(a, b, d);
+  CHECK(d.counts.size() == 1);
+}
