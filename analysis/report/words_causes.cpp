@@ -153,9 +153,8 @@ std::span<const Words> words_of_causes() {
       {Say::long_steps,
        "{steps?step {which} takes far longer than the other {others:,}|{steps:,} of {of_steps:,} "
        "steps[, {which},] take far longer than the others}{host? on the hosts|}, up to "
-       "{longest} where the usual step takes {usual}[: without that a step would be {share} "
-       "shorter "
-       "on average]",
+       "{longest} where the usual step takes {usual}"
+       "[: without that a step would be {share} shorter on average]",
        "{host?the hosts may wait there for their devices, which they ran ahead of; "
        "TPROF_TIMING=events tells how long the devices take|}"},
       {Say::periodic_steps,
@@ -163,9 +162,8 @@ std::span<const Words> words_of_causes() {
        "{usual}: without that a step would be {share} shorter on average",
        "usually that is a checkpoint, an evaluation or Python's garbage collector"},
       {Say::jumping_steps,
-       "from step {step} on a step takes {after}, and {before} before that: without that a step "
-       "would "
-       "be {share} shorter on average",
+       "from step {step} on a step takes {after}, and {before} before that: "
+       "without that a step would be {share} shorter on average",
        "look at what changed there: the size of batches, clocks and temperature of the GPUs, other "
        "jobs on the network"},
       {Say::drifting_steps,
