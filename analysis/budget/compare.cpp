@@ -63,9 +63,11 @@ class Comparer {
     for (const Limit& limit : budget_.limits) {
       Row row = row_of(group, limit);
       // Calls in the model's type may be all that was expected: then the rest is beside them.
-      Limit of_dtype = limit;
-      of_dtype.dtype = dtype_of(limit);
-      if (Row alone = row_of(group, of_dtype); !row.within && alone.within) row = std::move(alone);
+      if (!row.within) {
+        Limit of_dtype = limit;
+        of_dtype.dtype = dtype_of(limit);
+        if (Row alone = row_of(group, of_dtype); alone.within) row = std::move(alone);
+      }
       for (const auto& [key, moved] : group.figures) {
         if (is_of(key, row.limit)) matched.insert(key);
       }

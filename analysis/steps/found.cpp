@@ -219,8 +219,8 @@ Found found_in(const job::Job& job, const collect::Lines& lines, LinesOfRanks& o
   }
   // The lines of the whole run show steps better than the writer could while the program ran.
   std::optional<Found> exact = written(calling, of_ranks);
-  if (exact && (exact->how == How::mark || !cut.empty() || !long_ones.empty()))
-    return std::move(*exact);
+  const bool all_seen = cut.empty() && long_ones.empty();
+  if (exact && (exact->how == How::mark || !all_seen)) return std::move(*exact);
   std::optional<Found> found = marked(calling);
   if (!found) {
     std::vector<RankSteps> ranks;

@@ -1,5 +1,5 @@
-// Where in a step devices stand idle that do so longer than the others': the place tells what to
-// look at.
+// Finds where in a step devices stand idle that do so longer than the others': the place tells what
+// to look at.
 #include <map>
 
 #include "why/numbers.h"

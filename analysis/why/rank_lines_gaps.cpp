@@ -1,4 +1,4 @@
-// Where in its steps a rank's device has nothing to do for longest.
+// Finds where in its steps a rank's device has nothing to do for longest.
 #include <algorithm>
 
 #include "why/numbers.h"

@@ -60,14 +60,10 @@ bool devices_idle(const Evidence& e, const std::vector<std::size_t>& steps) {
   std::vector<double> lengths;
   std::vector<double> idle;
   for (const std::size_t s : e.steps) {
-    double length = 0;
-    double nothing = 0;
-    for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-      length += e.times.of(r)[s].length;
-      nothing += e.times.of(r)[s].idle();
-    }
-    lengths.push_back(length);
-    idle.push_back(nothing);
+    double sum = 0;
+    for (std::size_t r = 0; r < e.times.ranks.size(); ++r) sum += e.times.of(r)[s].idle();
+    lengths.push_back(e.times.length(s));
+    idle.push_back(sum / static_cast<double>(e.times.ranks.size()));
   }
   const double usual = median(lengths);
   const double usual_idle = median(idle);

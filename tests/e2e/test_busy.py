@@ -8,12 +8,11 @@ import pytest
 from lib import device_truth
 from lib.build import BUILD
 from lib.contract import SCHEMA
+from lib.exposed_truth import play
 from lib.launch import start
 from lib.rankfile import RankFile, parsed
 from lib.tool import tprof
 
-# A kernel takes a microsecond for each block, a call or copy one for each byte.
-DEVICE = {"STANDIN_BLOCK_US": "1", "STANDIN_GBPS": "0.001"}
 # Shapes in which the host is far ahead of the device, on one stream or several, on one device or two.
 SHAPES = (
     "partly_hidden", "many_waits", "fsdp2", "two_devices", "graphs", "short_kernels", "tensor_parallel_beside",
@@ -23,17 +22,6 @@ SHAPES = (
 GAP_NS = 10_000
 
 Spans = list[tuple[int, int]]  # ns, in order
-
-
-def play(folder, shape, ending, timing="events", code=0, steps=20, **settings):
-    schedule = folder / "schedule"
-    schedule.mkdir(parents=True)
-    run = start(
-        [BUILD / "exposed", shape, ending, steps], folder, TPROF_TIMING=timing,
-        STANDIN_SCHEDULE=str(schedule), **DEVICE, **settings,
-    )  # fmt: skip
-    assert run.code == code, run.stderr
-    return run
 
 
 def told(file: RankFile) -> dict[int, list[tuple[int, int, bool]]]:
@@ -91,7 +79,7 @@ def compared(lines, truth: Spans) -> tuple[int, int, int]:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_lines_say_when_kernels_ran(shape, tmp_path):
-    for file in play(tmp_path, shape, "device_synchronize").ranks():
+    for file in play(tmp_path, shape, "device_synchronize")[0].ranks():
         lines, truth = told(file), truth_of(tmp_path, file)
         assert lines.keys() == truth.keys()
         for device, spans in truth.items():
@@ -110,7 +98,7 @@ def test_lines_say_when_kernels_ran(shape, tmp_path):
 @pytest.mark.parametrize("ending", ["nothing", "item", "idle_host"])
 def test_where_nobody_knows_no_line_says_anything_else(ending, tmp_path):
     """The host is late with some launches and away between steps: a stream runs dry at unknown times."""
-    for file in play(tmp_path, "partly_hidden", ending, STANDIN_SLOW_LAUNCH="2000:7").ranks():
+    for file in play(tmp_path, "partly_hidden", ending, STANDIN_SLOW_LAUNCH="2000:7")[0].ranks():
         (lines,), (truth,) = told(file).values(), truth_of(tmp_path, file).values()
         wrong, missed, unsure = compared(lines, truth)
         assert unsure > 0 or ending != "idle_host"  # ahead of the device the host is late with nothing
@@ -121,7 +109,7 @@ def test_where_nobody_knows_no_line_says_anything_else(ending, tmp_path):
 @pytest.mark.parametrize("shape", ["light_second_stream", "short_kernels", "two_devices", "graphs"])
 def test_by_cupti_lines_are_exactly_the_kernels(shape, tmp_path):
     """But for gaps that are too short, pieces of what goes on, and the last second, which CUPTI may not have told."""
-    for file in play(tmp_path, shape, "device_synchronize", "cupti").ranks():
+    for file in play(tmp_path, shape, "device_synchronize", "cupti")[0].ranks():
         truth = truth_of(tmp_path, file)
         ran = device_truth.work_of(tmp_path / "schedule" / f"schedule-{file.header['pid']}")
         assert told(file).keys() == truth.keys()
@@ -153,7 +141,7 @@ def test_a_job_without_kernels_has_no_line(timing, tmp_path):
 
 
 def test_lines_are_in_windows_only_and_true_there(tmp_path):
-    run = play(
+    run, _ = play(
         tmp_path, "partly_hidden", "device_synchronize", TPROF_STEP="call:ncclAllGather",
         TPROF_SCHEDULE="wait=2,warmup=1,active=4,repeat=2",
     )  # fmt: skip
@@ -178,7 +166,7 @@ def test_lines_are_in_windows_only_and_true_there(tmp_path):
 
 
 def test_a_kill_loses_no_line_that_was_known(tmp_path):
-    run = play(
+    run, _ = play(
         tmp_path, "many_waits", "item", code=-signal.SIGKILL, steps=100, STANDIN_DIE="0:ncclAllGather:1500"
     )  # fmt: skip
     assert tprof("recover", run.traces).returncode == 0
@@ -192,7 +180,7 @@ def test_a_kill_loses_no_line_that_was_known(tmp_path):
 
 
 def test_merge_and_anonymize_keep_the_lines_and_their_lane(tmp_path):
-    run = play(tmp_path, "two_devices", "device_synchronize")
+    run, _ = play(tmp_path, "two_devices", "device_synchronize")
     (file,) = run.ranks()
     expected = {device: len(lines) for device, lines in told(file).items()}
     assert expected.keys() == {0, 1}

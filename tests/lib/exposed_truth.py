@@ -202,12 +202,13 @@ def trained(folder, script, timing, ranks=2, arguments=(), **device):
     return run, schedule
 
 
-def play(folder, shape, ending, timing, steps, **settings):
+def play(folder, shape, ending, timing="events", steps=20, code=0, **settings):
+    """Runs a shape of training of tests/clients/exposed. Returns the run and the folder of its schedule."""
     schedule = folder / "schedule"
     schedule.mkdir(parents=True)
     run = start(
         [BUILD / "exposed", shape, ending, steps], folder, TPROF_TIMING=timing,
         STANDIN_SCHEDULE=str(schedule), **DEVICE, **settings,
     )  # fmt: skip
-    assert run.code == 0, run.stderr
+    assert run.code == code, run.stderr
     return run, schedule

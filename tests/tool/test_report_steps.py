@@ -69,7 +69,7 @@ def test_what_is_drawn_begins_and_ends_with_the_step(ahead):
 
 
 def test_a_call_that_runs_on_from_another_step_is_cut_there_and_has_its_whole_length(tmp_path):
-    """Where computation is not followed, steps are those of the hosts, which enqueue them far ahead of the devices."""
+    """Steps are those of the hosts if computation is not followed: these enqueue them far ahead of the devices."""
     loop = habits.Loop(ranks=2, steps=24, item_every=0, params=100_000_000, layer_ns=MS)
     case = habits.run(loop)
     rank_files.write(case, tmp_path / "job")
