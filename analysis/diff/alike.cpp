@@ -24,9 +24,10 @@ long double most_frequent(std::vector<long double> ratios) {
   for (auto from = ratios.begin(); from != ratios.end();) {
     const auto to =
         std::find_if(from, ratios.end(), [&](long double r) { return !same(r, *from); });
-    if (to - from > most) {
+    const bool one = same(*from, 1);
+    if (to - from > most || (one && to - from == most)) {
       most = to - from;
-      found = same(*from, 1) ? 1 : *from;
+      found = one ? 1 : *from;
     }
     from = to;
   }

@@ -10,7 +10,7 @@ namespace tprof::diff {
 
 bool same(long double a, long double b);  // but for the doubt of divisions
 
-// The ratio that there is most often; of several the least, of none 1.
+// The ratio that there is most often; of several 1, else the least; of none 1.
 long double most_frequent(std::vector<long double> ratios);
 
 // How often a rank makes calls of a kind that both have.

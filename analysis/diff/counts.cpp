@@ -105,13 +105,14 @@ std::vector<Pair> pairs_of(Side a, Side b) {
   return all;
 }
 
-// How many times as long B is: what holds for most kinds of calls.
+// How many times as long B is: what holds for most kinds of calls. One kind alone can't tell a
+// longer run from more calls in each step.
 long double longer(const std::vector<Pair>& pairs) {
   std::vector<long double> ratios;
   for (const Pair& p : pairs) {
     if (p.a && p.b) ratios.push_back(p.b->total.calls / p.a->total.calls);
   }
-  return most_frequent(std::move(ratios));
+  return ratios.size() < 2 ? 1 : most_frequent(std::move(ratios));
 }
 
 std::vector<Often> often(const std::vector<Pair>& pairs) {

@@ -11,6 +11,7 @@ import time
 import torch
 import torch.distributed as dist
 from common import log, start
+from torch.distributed.distributed_c10d import _get_default_store
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=20)
@@ -22,11 +23,14 @@ args = parser.parse_args()
 device = start()
 rank, world = dist.get_rank(), dist.get_world_size()
 called = 0
+gone = args.what in ("leave", "die")
 again = dist.new_group() if args.what == "swap" else None  # the same ranks, on a communicator of its own
 for step in range(args.steps):
     odd = args.what if (rank, step) == (args.rank, args.at) else None
     if odd:
         log(f"{odd} at collective {called}")
+    if odd and gone:  # a launcher ends the others: they shall have come further by then
+        _get_default_store().wait([f"further {r}" for r in range(world) if r != rank])
     if odd == "leave":
         raise SystemExit("a bug of this rank")
     if args.what == "crash" and step == args.at:  # all ranks fail here, ranks 0 and 1 first
@@ -41,6 +45,8 @@ for step in range(args.steps):
         shard = torch.zeros(64 + (odd == "size"), device=device)
         dist.all_gather_into_tensor(torch.empty(shard.numel() * world, device=device), shard)
         called += 1
+    if gone and step == args.at:
+        _get_default_store().set(f"further {rank}", "")
     if again is None:
         dist.all_reduce(torch.zeros(8, device=device))
     else:

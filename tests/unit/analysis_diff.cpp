@@ -49,6 +49,7 @@ TEST_CASE(
   CHECK(found->times == 5);
   CHECK(found->longer == 1);
   CHECK(most_frequent({5 / 3.0L / (1 / 3.0L), 2, 5, 2, 5}) == Approx(5));
+  CHECK(most_frequent({0.9L, 1, 2}) == 1);
 }
 
 TEST_CASE("runs of which one did not end have no counts to compare, but with themselves") {
@@ -62,7 +63,7 @@ TEST_CASE("runs of which one did not end have no counts to compare, but with the
   Run b = run(20);
   const auto judged = [](const Diff& d) { return judge(rules_of("calls,elements,bytes"), d); };
   Diff d;
-  compare_counts(a, b, d);  // B is taken for a run twice as long
+  compare_counts(a, b, d);
   CHECK(d.no_counts.empty());
   CHECK(judged(d).unknown.empty());
 
@@ -87,6 +88,29 @@ TEST_CASE("runs of which one did not end have no counts to compare, but with the
   compare_counts(b, b, d);
   CHECK(d.no_counts.empty());
   CHECK(report::verdict(d) == "A and B are the same traces: nothing can differ.");
+}
+
+TEST_CASE("a missing call is not a shorter run") {
+  const auto run = [](std::uint64_t small, std::uint64_t large) {
+    Run of{.ranks = 2};
+    const auto calls = [&](std::int64_t bytes_class) -> std::uint64_t& {
+      const OpKind kind{
+          .bucket = Bucket::ALLGATHER, .function = "ncclAllGather", .bytes_class = bytes_class};
+      return of.totals[kind].calls;
+    };
+    if (small != 0) calls(10) = small;
+    calls(20) = large;
+    return of;
+  };
+  for (const std::uint64_t small : {0, 40}) {  // alone, and beside calls that are the same
+    Diff d;
+    compare_counts(run(small, 90), run(small, 88), d);
+    CHECK(d.longer == 1);
+    REQUIRE(d.counts.size() == 1);
+    CHECK(d.counts[0].kind.bytes_class == 20);
+    CHECK(d.counts[0].a.calls == 45);
+    CHECK(d.counts[0].b.calls == 44);
+  }
 }
 
 TEST_CASE("calls of the setup are the same in runs of any length") {
