@@ -72,7 +72,7 @@ void apply(const Relation& relation, Findings& findings) {
 
 // Ranks that fall silent within this time of each other are not told apart.
 constexpr std::int64_t kSilentNs = 50'000'000;
-// If ranks had made no call for so long, it tells nothing of their end who was heard of last.
+// If ranks had made no call for so long, the job stood, and who was heard of last tells nothing.
 constexpr std::int64_t kSilentBeforeNs = 3'000'000'000;
 constexpr std::size_t kMaxEarliest = 64;  // the earliest, which all are compared with
 
@@ -103,9 +103,15 @@ Processes first_to_end(const Processes& ended, const collect::Lines& lines) {
   return first;
 }
 
+// For how long none of these had made a call when the first of them ended, if that was long.
+std::optional<Ns> stood_ns(const Processes& ended, const collect::Lines& lines) {
+  const auto quiet = quiet_ns(ended, lines);
+  return quiet && *quiet > kSilentBeforeNs ? std::optional(Ns{*quiet}) : std::nullopt;
+}
+
 // Says who ended first. `others` are the processes that did not.
 Fact who_ended_first(const Processes& closed, const Processes& killed, const Processes& others,
-                     bool all_known) {
+                     bool all_known, std::optional<Ns> stood) {
   const Processes& who = closed.empty() ? killed : closed;
   const Time at{end_ns(*who[0])};
   if (!closed.empty() && !killed.empty()) {
@@ -121,6 +127,7 @@ Fact who_ended_first(const Processes& closed, const Processes& killed, const Pro
           {{"who", who},
            {"all_known", all_known},
            {"at", at},
+           {"stood", stood},
            {"longer", known ? std::optional(Ns{longer_ns}) : std::nullopt}}};
 }
 
@@ -135,8 +142,7 @@ const Process* add_who_fell_silent(Processes killed, const collect::Lines& lines
       killed, [&](const Process* p) { return p->header.boot_id == first.header.boot_id; });
   if (!one_host || longer < kSilentNs) return nullptr;
   // Signals came in some order to ranks that had long made no call.
-  const auto quiet = quiet_ns(killed, lines);
-  if (quiet && *quiet > kSilentBeforeNs) return nullptr;
+  if (stood_ns(killed, lines)) return nullptr;
   about.evidence.insert(
       about.evidence.begin(),
       {Say::fell_silent, {{"who", &first}, {"at", Time{end_ns(first)}}, {"longer", Ns{longer}}}});
@@ -229,8 +235,9 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
   const bool named = std::ranges::any_of(who, [&](const Process* p) {
     return p->header.rank && about->ranks.contains(*p->header.rank);
   });
+  const auto stood = others.empty() ? std::nullopt : stood_ns(ended, c.lines);
   about->evidence.insert(about->evidence.begin(),
-                         who_ended_first(closed, killed, others, unknown.empty()));
+                         who_ended_first(closed, killed, others, unknown.empty(), stood));
   if (about->kind == Kind::stopped && named) return;
   // If somebody ended all, none was first. A rank that was killed is not idle if others that
   // need it lived on; one that closed may have had no more to do.
@@ -246,7 +253,7 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
       std::ranges::minmax(first, {}, [](const Process* p) { return end_ns(*p); });
   about->time = TimeRange{end_ns(*earliest), end_ns(*latest)};
   if (!unknown.empty()) about->evidence.push_back(unknown_after(unknown));
-  about->next = where_to_look(*who[0]);
+  about->next = where_to_look(*who[0], stood ? idle_since_ns(*who[0], c.lines) : std::nullopt);
   std::rotate(findings.begin(), about, about + 1);
 }
 

@@ -120,6 +120,17 @@ class HeldUp {
     return doubt && end_ns(p) - *call->since_ns - *doubt >= kHangNs;
   }
 
+  // How long each of these had made no call when its trace ended.
+  std::optional<Ns> made_none_for(const Processes& who) const {
+    std::int64_t least = INT64_MAX;
+    for (const Process* p : who) {
+      const auto idle_since = idle_since_ns(*p, case_.lines);
+      if (!idle_since) return std::nullopt;
+      least = std::min(least, end_ns(*p) - *idle_since);
+    }
+    return Ns{least};
+  }
+
   bool left_alone(const Processes& who) const {
     const LeftAlone left(case_, waits_);
     return std::ranges::all_of(who, [&](const Process* p) { return left.holds(*p, kHangNs); });
@@ -194,10 +205,11 @@ class HeldUp {
     const bool closed = select(who, [](const Process& p) { return p.end != End::closed; }).empty();
     const Processes seen = select(who, [](const Process& p) { return p.snapshot; });
     const std::string function = m.called ? m.called->event.name : "";
-    const Fact then{!seen.empty() ? Say::runs_unknown
-                    : closed      ? Say::closed_before
-                    : hang        ? Say::stood_still
-                                  : Say::stopped_there};
+    Fact then{!seen.empty() ? Say::runs_unknown
+              : closed      ? Say::closed_before
+              : hang        ? Say::stood_still
+                            : Say::stopped_there};
+    if (then.what == Say::stood_still) then.values = {{"quiet", made_none_for(who)}};
     Finding& f =
         add(hang, who,
             {Say::never_came,

@@ -7,6 +7,7 @@ using diagnose::Say;
 
 #define SINCE "[ since {since}][, {before_end} before the end of {who?its trace|their traces}]"
 #define FIRST "{who} ended first{all_known?| of those whose end is known}: "
+#define STOOD "[, {stood} after the last call of any rank]"
 #define LONGER "[; the others lived for {longer} more]"
 #define CLOSED_AT "closed in order at {at} (an exception, or an early exit?)"
 
@@ -22,7 +23,7 @@ std::span<const Words> words_of_hangs() {
        "of communicator {communicator}, which {came} called: {then}"},
       {Say::runs_unknown, "whether it runs is not known"},
       {Say::closed_before, "closed in order before it (an exception, or an early exit?)"},
-      {Say::stood_still, "stood still there"},
+      {Say::stood_still, "stood still there[, for {quiet}]"},
       {Say::stopped_there, "the calls end there, which alone proves no divergence"},
       {Say::wait_for_each_other, "{who} wait for each other: {each}"},
       {Say::waits_in, "{who} in {call}"},
@@ -89,8 +90,8 @@ std::span<const Words> words_of_hangs() {
        "their devices are not through with any of these, and are with those before"},
       {Say::no_call_since, "{who} made no call for {quiet}{ended? before their traces end|}"},
       // Who ended first.
-      {Say::closed_first, FIRST CLOSED_AT LONGER},
-      {Say::killed_first, FIRST "killed or crashed, last heard of at {at}" LONGER},
+      {Say::closed_first, FIRST CLOSED_AT STOOD LONGER},
+      {Say::killed_first, FIRST "killed or crashed, last heard of at {at}" STOOD LONGER},
       {Say::first_unknown,
        "{closed} " CLOSED_AT ", about when {killed} {killed?was|were} killed or crashed: who was "
        "first, the traces do not tell"},

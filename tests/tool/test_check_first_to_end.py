@@ -94,6 +94,17 @@ def test_a_rank_that_was_killed_while_the_others_lived_on_is_a_warning(tmp_path)
     assert finding["evidence"][0].startswith("ranks 0-3 ended without closing")
 
 
+def test_a_job_that_stood_before_its_first_rank_ended_is_said_to(tmp_path):
+    """Somebody ends a job that hangs: which rank the signal reaches first is not why it stood."""
+    job = crashed([("recovered", 420_000)] * 3 + [("recovered", 400_000)])
+    stood = f"{(400_000 - job.ranks[0].ops[-1].at) * jobs.STEP_NS / 1e9 - 5e-6:.3f} s"
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"]) == ("stopped", [3])
+    assert finding["text"].endswith(f", {stood} after the last call of any rank; the others lived for 2.000 s more")
+    assert finding["next"].startswith("look at the output of rank 3 on node0 from 2025-11-21 00:00:00.0")
+    assert f", {stood} after the last call of any rank;" in verdict_of(tmp_path / "job")["text"]
+
+
 def verdict_of(folder):
     return told("report", folder)[1]["verdict"]
 
