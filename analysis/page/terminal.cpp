@@ -201,8 +201,9 @@ std::string unseen_lines(std::vector<Unseen> all) {
   return out;
 }
 
-std::string text_of(const Json& finding, const char* key, const char* before) {
-  return wrapped(before + text::printable(finding[key].get<std::string>()), 2);
+std::string text_of(const Json& finding, const char* key, const char* before,
+                    std::size_t hang = 2) {
+  return wrapped(before + text::printable(finding[key].get<std::string>()), hang);
 }
 
 // Tells what a cause rests on, in a line or two. `tprof check` tells that of the other findings.
@@ -235,6 +236,8 @@ std::string finding_lines(const Gathered& g, std::optional<std::size_t> told, bo
     } else {
       ++shown;
       others += text_of(f, "text", (f["severity"].get<std::string>() + ": ").c_str());
+      const bool some = !finding.ranks.empty() && finding.ranks.size() < g.said.job->ranks.size();
+      if (finding.cost && some && !f["next"].is_null()) others += text_of(f, "next", "  -> ", 5);
     }
   }
   if (left != 0) {
