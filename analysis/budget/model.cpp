@@ -50,8 +50,11 @@ class Formulas {
     known->second.bytes = known->second.bytes + amount.elements * size;
     known->second.each = known->second.each + amount.each * size;
   }
-  Range units(double least, double most) const {  // calls: one for each layer, and for the root
-    return m_.layers == 0 ? Range{} : Range{least * m_.layers + least, most * m_.layers + most};
+  // Calls: one for each layer, and for the root. A root all of whose weights are in layers that are
+  // units of their own makes none.
+  Range units(double least, double most) const {
+    if (m_.layers == 0) return {};
+    return {least * (m_.layers + (m_.root_params > 0)), most * (m_.layers + (m_.root_params != 0))};
   }
   Range whole(double times) const { return {times * m_.params, times * (m_.params + padding_)}; }
 
@@ -96,7 +99,7 @@ class Formulas {
     const double passes = m_.micro_batches;
     if (m_.reshard) {
       Range calls = units(2 * passes, 2 * passes);
-      if (m_.layers != 0) calls.least -= passes;
+      if (m_.layers != 0 && m_.root_params > 0) calls.least -= passes;
       const bool known = m_.root_params >= 0;
       const double kept = known ? m_.root_params + m_.root_more : m_.params;
       gathers({calls,

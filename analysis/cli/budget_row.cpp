@@ -33,7 +33,8 @@ and reduced tensors as a whole:
   fsdp         ALLGATHER M (2 P - R) in M (2 L + 1) calls, and R with each more, up to 2 M P in
                M (2 L + 2), as the root may be gathered again; any of it where R is not given;
                M P in M (L + 1) with --no-reshard-after-forward;
-               RESHARDING k P in k (L + 1)
+               RESHARDING k P in k (L + 1). A root without weights of its own calls nothing:
+               --root-params 0 says so, and where R is not given it may be so
   hsdp         the same, and ALLREDUCE k P / N in k (L + 1)
   tp           ALLREDUCE 2 x --tp-reductions x M L tensors of --tokens x --hidden
 Bytes may be more by what shards are padded: N - 1 elements in each of 16

@@ -255,7 +255,7 @@ Examples:
   tprof check DIR --json | jq '.findings[] | select(.severity == "error")'
 It compares what the hosts called. tprof report tells causes and costs, also
 of a rank that the others wait for.
-Exit code: 0 healthy, 1 something to look at, 2 unreadable input.)",
+Exit code: 0 no warning and no error, 1 one of these, 2 unreadable input.)",
        check,
        {{"PATH", &o.paths, kTraces, nullptr},
         {"--json", &o.json, "for programs (schema tprof-check/1)"},
@@ -273,8 +273,8 @@ Examples:
   tprof report tprof-traces/train-20260101-120000-0
   tprof report DIR -o report.html     # one file, with charts; it needs no network
   tprof report DIR --peak intra=450,inter=50    # which transfers reach less than half of that?
-The verdict comes first. Exit code: 0 healthy, 1 something to look at, 2
-unreadable input.)",
+The verdict comes first. What only costs time is a note.
+Exit code: 0 no warning and no error, 1 one of these, 2 unreadable input.)",
        report_of,
        {{"PATH", &o.paths, kTraces, nullptr},
         {"-o,--output", &o.output, "the page; replaces one of tprof report", "FILE.html"},

@@ -253,6 +253,32 @@ std::vector<SlowRanks> groups_of(const std::vector<Places>& stages, Places slow,
   return groups;
 }
 
+// Beside devices that have more to compute, another one stands idle longer though its host is as
+// quick. Then it is the host's only if that needs more of a step, too.
+void leave_out_idle_beside_slow_devices(const Evidence& e, const Places& slow_devices,
+                                        std::vector<SlowRanks>& groups) {
+  const auto needed = [&](std::size_t r) {
+    std::vector<double> steps;
+    for (const std::size_t i : e.steps) {
+      const Cell& c = e.times.of(r)[i];
+      steps.push_back(c.length - c.spare);
+    }
+    return median(std::move(steps));
+  };
+  std::erase_if(groups, [&](SlowRanks& g) {
+    if (g.part == Part::compute) return false;
+    double most = 0;
+    for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+      if (std::ranges::binary_search(g.slow, r)) continue;
+      if (!std::ranges::binary_search(slow_devices, r)) return false;  // it tells what is usual
+      most = std::max(most, needed(r));
+    }
+    std::erase_if(g.slow,
+                  [&](std::size_t r) { return needed(r) - most < kUsualShare * e.step_ns; });
+    return g.slow.empty();
+  });
+}
+
 // A rank that is late also has to call what others called while they waited for it: a small part
 // beside a large one is no cause of its own.
 void leave_out_minor(const Parts& parts, std::vector<SlowRanks>& groups) {
@@ -310,8 +336,10 @@ void slow_ranks(const Evidence& e, Findings& found) {
   std::vector<SlowRanks> groups;
   const std::vector<Places> all_stages = stages(e);
   const Places mixed = slow_now_and_then_in_both(e, parts);
+  Places slow_devices;
   for (const Part part : kPartsOfOwn) {
     Places slow = always_slow(e, of(parts, part));
+    if (part == Part::compute) slow_devices = slow;
     if (part != Part::compute) {
       std::erase_if(slow, [&](std::size_t r) { return std::ranges::binary_search(mixed, r); });
     }
@@ -321,6 +349,7 @@ void slow_ranks(const Evidence& e, Findings& found) {
   always.insert(mixed.begin(), mixed.end());
   std::ranges::move(groups_of(all_stages, mixed, Part::host), std::back_inserter(groups));
   leave_out_minor(parts, groups);
+  leave_out_idle_beside_slow_devices(e, slow_devices, groups);
   tell_always_slow(e, parts, std::move(groups), own, found);
   std::erase_if(at_times, [&](const SlowRanks& r) { return always.contains(r.slow[0]); });
   // Where ranks take turns, none of them is to blame (uneven.cpp).

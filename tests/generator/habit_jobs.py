@@ -113,6 +113,7 @@ PIPELINE = Loop("pipeline", **B, steps=6)
 TENSOR = Loop("tensor", 16, 4, **B, steps=6)
 NORM = Loop("fsdp", 16, **B, params=25_000_000, norm_every=1)
 LONG = Loop(**B, steps=26, layers=4)
+TWO = LONG.but(ranks=2, kernels=10, python_ns=450_000, jitter=0.05, gpu={1: 2.0})
 NO_TIMES, NO_MARKS = Settings(timing=False), Settings(marks=False, unsure=True)
 
 JOBS = {
@@ -258,6 +259,7 @@ JOBS = {
     "host-bound, gpu x3": _job(
         HOST_BOUND.but(shape="ddp", gpu={3: 3}), "slow_gpu", [3], gpu={}
     ),
+    "gpu x2 of one of 2 ranks whose hosts are late": _job(TWO, "slow_gpu", [1], gpu={}),
     "stall in the forward pass": _job(Loop(**B, stalls={2: 20 * MS}), "slow_cpu", [2], stalls={}),
     "stall in the forward pass of fsdp": _job(
         Loop("fsdp", **B, stalls={2: 30 * MS}), "slow_cpu", [2], stalls={}

@@ -150,6 +150,14 @@ def test_who_stalls_within_a_step_is_not_told_to_look_at_the_loading_of_data(nam
     assert "loading" not in first["next"]
 
 
+@pytest.mark.parametrize("cpu", [1.0, 1.3])
+def test_a_quicker_device_of_two_stands_idle_and_its_host_is_told_only_where_it_is_slower(cpu, tmp_path):
+    loop = JOBS["gpu x2 of one of 2 ranks whose hosts are late"].loop.but(cpu={0: cpu})
+    write(run(loop), tmp_path / "job", loop.seed, Settings())
+    told_of = {(f["kind"], f["ranks"]) for f in told("report", tmp_path / "job")[1]["findings"] if "cost" in f}
+    assert told_of == {("slow_gpu", "1")} | ({("slow_cpu", "0")} if cpu > 1 else set())
+
+
 def findings_of(loop, folder):
     write(run(loop), folder, loop.seed, Settings(unsure=True))
     return told("report", folder)[1]["findings"]

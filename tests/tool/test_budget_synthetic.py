@@ -48,7 +48,9 @@ def test_tensor_parallelism_and_fsdp_together(tmp_path):
     code, report = told("budget", tmp_path / "job", *options)
     reduced = next(row for row in report["rows"] if row["bucket"] == "ALLREDUCE")
     assert reduced["within"] and reduced["calls"] == 4 * model.layers * model.micro_batches
-    assert code == 1  # the root's calls are not made
+    assert code == 0  # the calls of a root without weights of its own are not made
+    assert told("budget", tmp_path / "job", *options, "--root-params", model.params)[0] == 1
+    assert told("budget", tmp_path / "job", *options, "--root-params", 0)[0] == 0
 
 
 @pytest.mark.parametrize(

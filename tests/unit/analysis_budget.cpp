@@ -62,6 +62,19 @@ TEST_CASE("FSDP gathers each layer twice and its root once", "[budget]") {
   CHECK(of(kept, Bucket::RESHARDING).bytes.least == 6848 * 4);
 }
 
+TEST_CASE("a root all of whose weights are in other units calls nothing", "[budget]") {
+  Model model = toy(Way::fsdp);  // 2 layers
+  const auto calls = [&](double root_params) {
+    model.root_params = root_params;
+    const Range gathers = of(model, Bucket::ALLGATHER).calls;
+    const Range scatters = of(model, Bucket::RESHARDING).calls;
+    return std::vector{gathers.least, gathers.most, scatters.least, scatters.most};
+  };
+  CHECK(calls(0) == std::vector<double>{4, 4, 2, 2});
+  CHECK(calls(-1) == std::vector<double>{4, 6, 2, 3});  // nobody said
+  CHECK(calls(416) == std::vector<double>{5, 6, 3, 3});
+}
+
 TEST_CASE("FSDP2's shards of GPT-2 are padded by rows, which a tolerance allows for", "[budget]") {
   // 50,257 x 768 tokens in 8 shards: 7 rows more.
   Model model = toy(Way::fsdp);
