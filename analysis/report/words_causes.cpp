@@ -27,8 +27,8 @@ std::span<const Words> words_of_causes() {
        "{one?it stands|they stand} idle behind the last kernel of a step, before the next step "
        "begins: there programs load data, write checkpoints and log"},
       {Say::idle_within,
-       "in most {some?of these steps|steps} most of that time lies between the {behind|copies to "
-       "the device} and the {before|end of the step}"},
+       "{once?in that step|}{some?in most of these steps|}{all?in most steps|} most of that time "
+       "lies between the {behind|copies to the device} and the {before|end of the step}"},
       {Say::look_there,
        "look at what the program does there: Python, values that it reads (.item()), garbage "
        "collection; and at the host: other programs on its cores, their clock, swapping"},
@@ -152,11 +152,13 @@ std::span<const Words> words_of_causes() {
        "bf16_compress_hook in DDP, or tensors in bfloat16 where the program sends its own}"},
       {Say::long_steps,
        "{steps?step {which} takes far longer than the other {others:,}|{steps:,} of {of_steps:,} "
-       "steps[, {which},] take far longer than the others}{host? on the hosts|}, up to "
-       "{longest} where the usual step takes {usual}"
+       "steps[, {which},] take far longer than the others}{host? on the hosts|}, {steps?|up to }"
+       "{longest}[ in step {at}][, held up by {held_up_by},] where the usual step takes {usual}"
        "[: without that a step would be {share} shorter on average]",
        "{host?the hosts may wait there for their devices, which they ran ahead of; "
-       "TPROF_TIMING=events tells how long the devices take|}"},
+       "TPROF_TIMING=events tells how long the devices take|}{host_of_rank?look at the host of "
+       "that "
+       "rank there: its own code, loading of data, a checkpoint, Python's garbage collector|}"},
       {Say::periodic_steps,
        "every {period} step, first step {first}, takes up to {longest} where the usual step takes "
        "{usual}: without that a step would be {share} shorter on average",

@@ -48,7 +48,7 @@ std::optional<Place> place_of(const Evidence& e, const Places& slow, const Place
 void tell_place(const Evidence& e, const SlowRanks& ranks, diagnose::Finding& f) {
   const Places steps = ranks.steps.empty() ? every_step(e) : ranks.steps;
   const Grid idle = beyond(part_of_own(e, Part::host), kUsual);
-  const Grid at_end = beyond(part_of_own(e, Part::tail), kUsual);
+  const Grid at_end = beyond(part_of_own(e, Part::between), kUsual);
   const bool one = ranks.slow.size() == 1;
   if (sum_of(at_end, ranks.slow, steps) * 2 >= sum_of(idle, ranks.slow, steps)) {
     f.evidence.push_back({Say::idle_at_end, {{"one", one}}});
@@ -61,7 +61,9 @@ void tell_place(const Evidence& e, const SlowRanks& ranks, diagnose::Finding& f)
   };
   f.evidence.push_back({Say::idle_within,
                         {{"one", one},
-                         {"some", !ranks.steps.empty()},
+                         {"once", ranks.steps.size() == 1},
+                         {"some", ranks.steps.size() > 1},
+                         {"all", ranks.steps.empty()},
                          {"behind", named(place->behind)},
                          {"before", named(place->before)}}});
   f.next = diagnose::Fact{Say::look_there, {}};

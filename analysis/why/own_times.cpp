@@ -44,7 +44,7 @@ Grid own_times(const Evidence& e) {
 Grid part_of_own(const Evidence& e, Part part) {
   return filled(e, [&](std::size_t r, std::size_t s) -> double {
     const Cell& c = e.times.of(r)[s];
-    if (part == Part::tail) return c.tail;
+    if (part == Part::between) return c.between;
     const double computed = e.times.computed(r, s);
     if (part == Part::compute) return computed;
     const double lead = c.lead - e.times.unpunished(r, s);

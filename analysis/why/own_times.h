@@ -12,8 +12,9 @@ namespace tprof::why {
 
 // Splits a rank's own time: in kernels, before the first of them, and in idle time behind it.
 // `host` is both of these, as kernels of the step before may still run where a step begins: then
-// idle time at its beginning is of the rest. `tail` is the rest's end, behind the last kernel.
-enum class Part : std::uint8_t { compute, lead, rest, host, tail };
+// idle time at its beginning is of the rest. `between` is what the rest has of the time between two
+// steps.
+enum class Part : std::uint8_t { compute, lead, rest, host, between };
 inline constexpr Part kPartsOfOwn[] = {Part::compute, Part::lead, Part::rest};
 // The parts that a rank may be told to be slow in, by their numbers.
 inline constexpr Part kPartsToTell[] = {Part::compute, Part::lead, Part::rest, Part::host};

@@ -12,6 +12,10 @@ namespace {
 // A call that begins on the device so soon after the host made it had nothing to wait for.
 constexpr std::int64_t kAtOnceNs = 50'000;
 
+// A device that works for moments, and for less than one of so many parts of a time, waits for its
+// host.
+constexpr std::int64_t kHardlyWorks = 20;
+
 // True for a copy that holds up the thread that makes it until it is done (CUDA, "API
 // synchronization behavior"). Those with no line of the host's memory are taken to go on behind it.
 bool blocks(const read::Event& e) {
@@ -22,14 +26,14 @@ bool blocks(const read::Event& e) {
 
 }  // namespace
 
-RankLines::RankLines(const read::Process& rank, std::vector<Step> steps, RankFacts& facts,
-                     const CameLines& came)
-    : Collector(rank), steps_(std::move(steps)), facts_(facts), came_(came) {}
+RankLines::RankLines(const read::Process& rank, std::vector<Step> steps, bool marked,
+                     RankFacts& facts, const CameLines& came)
+    : Collector(rank), steps_(std::move(steps)), marked_(marked), facts_(facts), came_(came) {}
 
 bool RankLines::room() {
   too_many_ = too_many_ || collectives_.size() + shards_.size() + copies_.size() + waits_.size() +
                                    computes_.size() + unsure_.size() + called_.size() +
-                                   loads_.size() + copies_on_device_.size() >=
+                                   loads_.size() + reads_.size() + copies_on_device_.size() >=
                                kMostLines;
   return !too_many_;
 }
@@ -48,10 +52,7 @@ void RankLines::call(const read::Event& e) {
   if (Step* step = step_at(e.ts_ns)) {
     Cell& c = *step->cell;
     if (to_device) c.to_device += static_cast<float>(e.bytes);
-    if (e.bucket == Bucket::D2H) {
-      c.to_host += static_cast<float>(e.bytes);
-      ++c.reads;
-    }
+    if (e.bucket == Bucket::D2H) reads_.emplace_back(e.ts_ns, e.bytes);
     if (e.comm) {
       c.sent += static_cast<float>(e.bytes);
       ++c.collectives;
@@ -124,7 +125,9 @@ void RankLines::end() {
       waits.push_back({c.on_device.from_ns, c.all_there_ns});
     }
     for (Spans* s : {&communicates, &waits, &computes_, &unsure_}) join(*s);
+    if (!marked_) begin_behind_the_step_before(communicates);
     fill_cells(communicates, waits);
+    count_reads();
     for (Step& s : steps_) {
       s.counts = s.counts && s.cell->known();
       facts_.steps += s.counts ? 1 : 0;
@@ -148,6 +151,7 @@ void RankLines::end() {
   shards_ = std::vector<Shard>();
   copies_ = std::vector<Copy>();
   loads_ = std::vector<std::int64_t>();
+  reads_ = std::vector<std::pair<std::int64_t, std::uint64_t>>();
   copies_on_device_ = Spans();
   waits_ = std::vector<std::pair<std::int64_t, std::int64_t>>();
   called_ = std::vector<std::int64_t>();
@@ -176,6 +180,34 @@ void RankLines::put_in_steps() {
     };
     s.on_device.from_ns = called_before(s.from_ns);
     s.on_device.to_ns = called_before(s.to_ns);
+  }
+}
+
+// Where the program marks no step, a host that is late with a batch is so between two steps, and
+// the ranks that wait for it do so in the second. There it is late on all of them.
+void RankLines::begin_behind_the_step_before(const Spans& communicates) {
+  const Spans works = either(either(communicates, computes_), unsure_);
+  // Where the device had done all that came before. Copies to the host seem to compute for a
+  // moment.
+  const auto begin = [&](std::int64_t step_ns, std::int64_t least_ns) {
+    std::int64_t from = step_ns;
+    std::int64_t worked = 0;
+    auto s = first_behind(works, step_ns - 1);
+    if (s != works.end() && s->from_ns < step_ns) return step_ns;
+    while (s != works.begin() && (--s)->to_ns > least_ns) {
+      if (worked * kHardlyWorks > step_ns - s->to_ns) break;
+      from = s->to_ns;
+      if (s->ns() > kAtOnceNs) break;
+      worked += s->ns();
+    }
+    return from;
+  };
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    Span& s = steps_[i].on_device;
+    s.to_ns = begin(s.to_ns, s.from_ns);
+    if (i + 1 != steps_.size() && steps_[i + 1].from_ns == steps_[i].to_ns) {
+      steps_[i + 1].on_device.from_ns = s.to_ns;
+    }
   }
 }
 
@@ -210,16 +242,35 @@ void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
     cell.exposed = static_cast<float>(in(communicating)-together);
     cell.missing = static_cast<float>(in(waiting));
     cell.wait = static_cast<float>(in(waiting)-in(hidden_waits));
-    const auto first = first_behind(surely_not_alone, from);
+    const std::int64_t begun = std::clamp(s.from_ns, from, to);
+    const auto first = first_behind(surely_not_alone, begun);
     const std::int64_t works =
-        first == surely_not_alone.end() ? to : std::clamp(first->from_ns, from, to);
-    cell.lead = static_cast<float>(works - from);
+        first == surely_not_alone.end() ? to : std::clamp(first->from_ns, begun, to);
+    cell.lead = static_cast<float>(works - begun);
+    cell.between = static_cast<float>(begun - from);
     const auto behind = std::ranges::lower_bound(surely_not_alone, to, {}, &Span::from_ns);
     if (behind != surely_not_alone.begin()) {
-      cell.tail = static_cast<float>(to - std::clamp(std::prev(behind)->to_ns, from, to));
+      cell.between += static_cast<float>(to - std::clamp(std::prev(behind)->to_ns, from, to));
     }
   }
   find_inputs();
+}
+
+// Values that are read, and checkpoints that are written, when the device has done all of a step
+// are of the time until the next one.
+void RankLines::count_reads() {
+  std::ranges::sort(reads_);
+  auto step = steps_.begin();
+  for (const auto& [called, bytes] : reads_) {
+    while (step != steps_.end() && step->to_ns <= called) ++step;
+    if (step == steps_.end() || called < step->from_ns) continue;
+    const auto next = std::next(step);
+    const bool behind = !marked_ && step->cell->known() && called >= step->on_device.to_ns &&
+                        next != steps_.end() && next->from_ns == step->to_ns;
+    Cell& c = *(behind ? next : step)->cell;
+    c.to_host += static_cast<float>(bytes);
+    ++c.reads;
+  }
 }
 
 void RankLines::find_unmet() {
@@ -245,7 +296,8 @@ void RankLines::find_inputs() {
   for (const Collective& c : collectives_) {
     if (c.step == SIZE_MAX || std::exchange(step, c.step) == c.step || !c.receives) continue;
     const Step& s = steps_[c.step];
-    s.cell->received = static_cast<float>(c.on_device.to_ns - s.on_device.from_ns);
+    s.cell->received =
+        static_cast<float>(c.on_device.to_ns - std::max(s.on_device.from_ns, s.from_ns));
   }
 }
 

@@ -31,8 +31,8 @@ class RankLines : public collect::Collector {
     Span on_device{};
     bool untimed = false;  // it is not known when its calls ran
   };
-  // `steps`: the rank's own, ascending.
-  RankLines(const read::Process& rank, std::vector<Step> steps, RankFacts& facts,
+  // `steps`: the rank's own, ascending. `marked`: by the program.
+  RankLines(const read::Process& rank, std::vector<Step> steps, bool marked, RankFacts& facts,
             const CameLines& came);
 
   bool wants_times() const override { return true; }
@@ -88,8 +88,10 @@ class RankLines : public collect::Collector {
   Step* step_at(std::int64_t ns);  // in which the host was; null: in none
   bool takes_time(const read::Event& e) const;
   void put_in_steps();
+  void begin_behind_the_step_before(const Spans& communicates);
   void leave_out_untimed();
   void fill_cells(const Spans& communicates, const Spans& waits);
+  void count_reads();
   void find_unmet();
   void find_inputs();
   void find_hosts_spare();
@@ -110,12 +112,15 @@ class RankLines : public collect::Collector {
   Blocking usual_of(std::span<const Blocking> of_steps) const;
 
   std::vector<Step> steps_;
+  bool marked_;
   RankFacts& facts_;
   const CameLines& came_;
   std::vector<Collective> collectives_;
   std::vector<Shard> shards_;
   std::vector<Copy> copies_;
   std::vector<std::int64_t> loads_;  // when copies to the device were called
+  std::vector<std::pair<std::int64_t, std::uint64_t>>
+      reads_;  // copies to the host, and their bytes
   Spans copies_on_device_;
   // By when a call was made: for how long threads had waited for the device, since the one before.
   std::vector<std::pair<std::int64_t, std::int64_t>> waits_;

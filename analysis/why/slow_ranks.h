@@ -43,6 +43,13 @@ struct SlowRanks {
 // Says of devices that stand idle where in their steps that is.
 void tell_place(const Evidence& e, const SlowRanks& ranks, diagnose::Finding& f);
 
+// Returns the rank for which the others wait in a step (a place in Evidence::steps) for half of the
+// time by which that step is longer, or more; null if none is, or nothing tells.
+std::optional<std::size_t> rank_that_holds_up(const Evidence& e, std::size_t step, double ns);
+// Adds where in that step its device stands idle, if that is why.
+void tell_where_it_holds_up(const Evidence& e, std::size_t rank, std::size_t step,
+                            diagnose::Finding& f);
+
 // For each rank the steps in which it held the others up, where these are not nearly all.
 std::vector<SlowRanks> slow_at_times(const Evidence& e, const Grid& own);
 

@@ -3,8 +3,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "diagnose/who.h"
 #include "why/causes.h"
 #include "why/numbers.h"
+#include "why/slow_ranks.h"
 #include "why/step_copies.h"
 
 namespace tprof::why {
@@ -161,12 +163,12 @@ std::optional<std::string> which_if_few(const Evidence& e, const std::vector<std
 void long_steps(const Evidence& e, const Series& all, Findings& found) {
   std::vector<std::size_t> steps;
   double ns = 0;
-  double longest = 0;
+  std::size_t at = 0;  // the longest
   for (std::size_t i = 0; i < all.ns.size(); ++i) {
     if (all.ns[i] < std::max(kLonger * all.usual, all.usual + 8 * all.width)) continue;
     steps.push_back(i);
     ns += all.ns[i] - all.usual;
-    longest = std::max(longest, all.ns[i]);
+    if (all.ns[i] > all.ns[at]) at = i;
   }
   if (steps.empty() || steps.size() * 2 > all.ns.size()) return;
   ns /= static_cast<double>(all.ns.size());
@@ -175,23 +177,32 @@ void long_steps(const Evidence& e, const Series& all, Findings& found) {
   // Warming up takes the first steps of any job, and matters in short ones only.
   const bool warms_up = steps.size() <= kMostWarmingUp && steps.back() + 1 == steps.size();
   const bool costs = !host && !warms_up;
+  const auto held_up_by = rank_that_holds_up(e, at, all.ns[at] - all.usual);
+  const auto whom = [&] {
+    return diagnose::who_of(diagnose::Processes{e.times.ranks[*held_up_by]});
+  };
   const std::size_t period = host || steps.size() < kFewestOfPeriod ? 0 : period_of(e, steps);
-  Finding& f = add(found, period != 0 ? Kind::periodic_steps : Kind::long_steps, {},
-                   {{"share", costs ? std::optional(Percent{100 * ns / e.step_ns}) : std::nullopt},
-                    {"host", host},
-                    {"which", which_if_few(e, steps)},
-                    {"steps", steps.size()},
-                    {"of_steps", all.ns.size()},
-                    {"others", all.ns.size() - steps.size()},
-                    {"period", ordinal(period)},
-                    {"first", e.times.steps[e.steps[steps.front()]]},
-                    {"longest", Ns{std::llround(longest)}},
-                    {"usual", Ns{std::llround(all.usual)}}});
+  Finding& f =
+      add(found, period != 0 ? Kind::periodic_steps : Kind::long_steps, {},
+          {{"share", costs ? std::optional(Percent{100 * ns / e.step_ns}) : std::nullopt},
+           {"host", host},
+           {"host_of_rank", false},
+           {"which", which_if_few(e, steps)},
+           {"steps", steps.size()},
+           {"of_steps", all.ns.size()},
+           {"others", all.ns.size() - steps.size()},
+           {"period", ordinal(period)},
+           {"first", e.times.steps[e.steps[steps.front()]]},
+           {"longest", Ns{std::llround(all.ns[at])}},
+           {"at", steps.size() > 1 ? std::optional(e.times.steps[e.steps[at]]) : std::nullopt},
+           {"held_up_by", held_up_by ? std::optional(whom()) : std::nullopt},
+           {"usual", Ns{std::llround(all.usual)}}});
   f.steps = {e.times.steps[e.steps[steps.front()]], e.times.steps[e.steps[steps.back()]]};
   if (costs) f.cost = cost_of(e, ns, all.width);
   if (!e.times.known()) return;
   std::vector<std::size_t> ranks(e.times.ranks.size());
   std::iota(ranks.begin(), ranks.end(), std::size_t{0});
+  if (held_up_by) tell_where_it_holds_up(e, *held_up_by, at, f);
   tell_copies_of_steps(e, ranks, steps, f);
   tell_calls_of_steps(e, steps, f);
 }

@@ -173,8 +173,8 @@ void want_times(collect::Passes& passes, const steps::Found& found, const LastCa
           steps.push_back({i.from_ns, i.to_ns, &times.cells[place->second * times.steps.size() + s],
                            s > 0 || times.steps.size() < 3});
         });
-        collect::want<RankLines>(rank, all, std::move(steps), times.facts[place->second],
-                                 want_came(rank, all, last_came));
+        collect::want<RankLines>(rank, all, std::move(steps), found.how == steps::How::mark,
+                                 times.facts[place->second], want_came(rank, all, last_came));
       },
       [&times](const collect::Lines&) {
         leave_out_unknown(times);

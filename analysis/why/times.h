@@ -22,7 +22,7 @@ namespace tprof::why {
 // One step of one rank, in nanoseconds. A float holds them to a ten-millionth, and there are as
 // many of these as ranks times steps.
 struct Cell {
-  // From the host's mark until the device began the step: until then it did what was called before.
+  // From where the host began the step to where the device did.
   std::int64_t behind_ns = 0;
   float length = 0;   // 0: not known
   float compute = 0;  // its kernels ran, whatever else did
@@ -31,8 +31,8 @@ struct Cell {
   float exposed = 0;  // communication while none ran: waiting for other ranks, and transfers
   float wait = 0;     // of that, while another rank was missing in some call
   float missing = 0;  // while another rank was missing, whatever this one did
-  float lead = 0;     // from the step's begin until the device did anything
-  float tail = 0;     // from when the device had done all of the step to its end
+  float lead = 0;     // from the step's begin on the host until the device did anything
+  float between = 0;  // from when the device had done all of a step to the begin of the next one
   // From the step's begin until it had received what it needs from the stage of a pipeline that is
   // before it; 0: it needs nothing.
   float received = 0;

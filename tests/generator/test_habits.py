@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from generator.habit_jobs import HAS_TO_BE_SAID, JOBS, judge, wrong_with
+from generator.habit_jobs import HAS_TO_BE_SAID, JOBS, LONG, judge, wrong_with
 from generator.habits import MS, Loop, gain, run, seconds
 from generator.rank_files import Settings, write
 from lib.tool import told
@@ -156,6 +156,25 @@ def test_a_quicker_device_of_two_stands_idle_and_its_host_is_told_only_where_it_
     write(run(loop), tmp_path / "job", loop.seed, Settings())
     told_of = {(f["kind"], f["ranks"]) for f in told("report", tmp_path / "job")[1]["findings"] if "cost" in f}
     assert told_of == {("slow_gpu", "1")} | ({("slow_cpu", "0")} if cpu > 1 else set())
+
+
+@pytest.mark.parametrize("shape", ["ddp", "fsdp"])
+@pytest.mark.parametrize("marks", [True, False])
+def test_one_pause_of_one_rank_is_one_long_step_and_names_the_rank(shape, marks, tmp_path):
+    """The rank pauses before the 25th batch. Without marks a step ends where the device has done all of it."""
+    loop = LONG.but(shape=shape, ranks=2, loader={1: 600 * MS}, loader_every=25)
+    write(run(loop), tmp_path / "job", loop.seed, Settings(marks=marks, unsure=True))
+    report = told("report", tmp_path / "job")[1]
+    usual = seconds(run(loop.but(loader={})).traces) / loop.steps
+    assert report["step"]["most_ns"] == pytest.approx(usual + 600 * MS, rel=0.02)
+    (long,) = of_kind("long_steps", report["findings"])
+    assert long["text"].startswith(f"step {24 if marks else 25} takes far longer than the other 24, 6")
+    assert " ms, held up by rank 1, where the usual step takes " in long["text"]
+
+
+def test_a_pause_of_all_ranks_is_held_up_by_none(tmp_path):
+    findings = findings_of(LONG.but(eval_every=25, ranks=2), tmp_path / "job")
+    assert ["held up" in f["text"] for f in of_kind("long_steps", findings)] == [False]
 
 
 def findings_of(loop, folder):
