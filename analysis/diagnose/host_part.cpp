@@ -24,7 +24,9 @@ void HostPart::add(const HostPart& more) {
     if (second.came != 0) {
       before = first.came > 1 ? std::max(before, second.last_start) : second.last_start;
     }
-    std::tie(before_last, last_start, last) = std::tuple(before, first.last_start, first.last);
+    std::tie(before_last, last_start, last, last_read_ns) =
+        std::tuple(before, first.last_start, first.last, first.last_read_ns);
+    read = static_cast<std::uint16_t>(read + more.read);
     first_start = came == 0 ? more.first_start : std::min(first_start, more.first_start);
     came = static_cast<std::uint16_t>(came + more.came);
   }

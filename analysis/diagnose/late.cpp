@@ -17,14 +17,14 @@ constexpr std::int64_t kLeastShare = 100;         // at least one part in this m
 constexpr std::int64_t kTimesTheOthers = 4;
 
 // In every job some rank comes last. It stands out if it was waited for far longer than half of the
-// others were.
-// `i`: its place in l.ranks, which begin with those that were waited for longest.
-bool stands_out(std::size_t i, const Lateness& l) {
-  const LateRank& r = l.ranks[i];
-  if (r.sum_ns < kLeastNs || r.sum_ns < l.span_ns / kLeastShare) return false;
-  if (l.ranks.size() == 1) return false;
-  const std::size_t middle = (l.ranks.size() - 1) / 2;  // of the others
-  return r.sum_ns / kTimesTheOthers >= l.ranks[middle < i ? middle : middle + 1].sum_ns;
+// others were, and mostly not behind values that it alone had read.
+// `i`: its place in `ranks`, which begin with those that are late by the most of their own.
+bool stands_out(std::size_t i, const std::vector<LateRank>& ranks, const Lateness& l) {
+  const LateRank& r = ranks[i];
+  if (r.own_ns() < kLeastNs || r.own_ns() < l.span_ns / kLeastShare) return false;
+  if (ranks.size() == 1 || r.own_ns() < r.sum_read_ns) return false;
+  const std::size_t middle = (ranks.size() - 1) / 2;  // of the others
+  return r.own_ns() / kTimesTheOthers >= ranks[middle < i ? middle : middle + 1].own_ns();
 }
 
 // Returns the steps of the rank that are within the time or reach into it. Reads its lines once
@@ -55,17 +55,17 @@ std::optional<StepRange> steps_in(const read::Process& rank, const TimeRange& ti
 void late(const Case& c, Findings& found) {
   if (c.meetings == nullptr) return;
   const Lateness l = lateness_of(*c.meetings, host_clocks(*c.meetings));
-  for (std::size_t i = 0; i < l.ranks.size(); ++i) {
-    if (!stands_out(i, l)) continue;
-    const LateRank& r = l.ranks[i];
+  std::vector<LateRank> ranks = l.ranks;
+  std::ranges::stable_sort(ranks, std::ranges::greater(), &LateRank::own_ns);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (!stands_out(i, ranks, l)) continue;
+    const LateRank& r = ranks[i];
     const auto worst = std::ranges::find(l.worst, r.rank, &LateArrival::rank);
     if (worst == l.worst.end()) continue;
-    const double share = static_cast<double>(r.waited_ns) / static_cast<double>(l.span_ns);
     Finding& f = add(found, Kind::late, {r.rank},
                      {{"last", r.last},
                       {"collectives", r.collectives},
-                      {"behind", Ns{r.sum_ns}},
-                      {"share", Percent{100 * share}},
+                      {"behind", Ns{r.own_ns()}},
                       {"across_hosts", l.across_hosts},
                       {"latest_at", Time{worst->realtime_ns}}});
     f.time = TimeRange{r.first_realtime_ns, r.last_realtime_ns};

@@ -10,6 +10,7 @@
 
 #include "collect/waiting.h"
 #include "diagnose/agreement.h"
+#include "diagnose/values_read.h"
 #include "interpose/format/record.h"
 #include "read/error.h"
 #include "read/parallel.h"
@@ -100,6 +101,7 @@ class Meetings::Arrivals : public collect::Collector {
   Arrivals(const read::Process& rank, Meetings& to) : collect::Collector(rank), to_(to) {}
 
   void call(const read::Event& e) override {
+    if (!to_.on_device_) values_.see(e);
     if (!e.collective() || e.failed || e.captured || e.seq % to_.stride_ != 0) return;
     const Shape shape = shape_of(e);
     if (!shape.known) return;
@@ -109,11 +111,14 @@ class Meetings::Arrivals : public collect::Collector {
     const Arrival arrival{e.bucket, shape.rooted, !shape.rooted || root != shape.root_waits,
                           !shape.rooted || root == shape.root_waits,
                           static_cast<std::uint8_t>(tprof::bytes_class(e.bytes))};
-    if (!to_.on_device_) return add(*place, e.seq, arrival, e.ts_ns, std::nullopt);
+    if (!to_.on_device_) {
+      return values_.collective(e.ts_ns, shape.rooted ? nullptr : &place->values,
+                                {place, call_of(e.seq, arrival, e.ts_ns, std::nullopt)});
+    }
     const Number number{*e.comm, static_cast<std::int64_t>(e.seq)};
     if (const Time* time = times_.find(number)) {
       times_.take_found();
-      add(*place, e.seq, arrival, time->ts_ns, time->dur_ns);
+      add(*place, call_of(e.seq, arrival, time->ts_ns, time->dur_ns));
     } else {
       untimed_ += keep(arrivals_, number, arrival);
     }
@@ -127,7 +132,7 @@ class Meetings::Arrivals : public collect::Collector {
     const Number number{*t.comm, static_cast<std::int64_t>(*t.seq)};
     if (const Arrival* arrival = arrivals_.find(number)) {
       arrivals_.take_found();
-      add(*place, *t.seq, *arrival, t.ts_ns, t.dur_ns);
+      add(*place, call_of(*t.seq, *arrival, t.ts_ns, t.dur_ns));
     } else {
       keep(times_, number, {t.ts_ns, t.dur_ns});
     }
@@ -136,6 +141,7 @@ class Meetings::Arrivals : public collect::Collector {
     to_.untimed_ += untimed_ + arrivals_.size();
     arrivals_ = {};
     times_ = {};
+    values_.end();
     for (auto& [comm, place] : places_) hand_on(place);
     places_ = {};
   }
@@ -156,12 +162,19 @@ class Meetings::Arrivals : public collect::Collector {
     std::int64_t ts_ns;
     std::int64_t dur_ns;
   };
+  struct Place;
+  struct Called {
+    Place* place = nullptr;
+    Call call{};
+  };
+  using Values = ValuesRead<Called>;
   // The rank's own on a communicator.
   struct Place {
     Handle handle{};
     std::int64_t rank = 0;
     bool begun = false;         // there was a line
     std::vector<Call> calls{};  // that are not in the table yet
+    Values::Since values{};
   };
 
   // Null: it does not meet others there.
@@ -191,18 +204,22 @@ class Meetings::Arrivals : public collect::Collector {
   }
 
   // `dur` is nullopt if the times are not the device's.
-  void add(Place& place, std::uint64_t seq, const Arrival& a, std::int64_t ts,
-           std::optional<std::int64_t> dur) {
+  Call call_of(std::uint64_t seq, const Arrival& a, std::int64_t ts,
+               std::optional<std::int64_t> dur) const {
     const std::int64_t start = base_ns_ + ts;
+    return {.seq = seq,
+            .start = start,
+            .end = start + dur.value_or(0),
+            .read_ns = 0,
+            .bucket = a.bucket,
+            .rooted = a.rooted,
+            .awaited = a.awaited,
+            .waits = dur && a.waits,
+            .size_class = a.size_class};
+  }
+  void add(Place& place, const Call& call) {
     if (!std::exchange(place.begun, true)) to_.has_lines(place.handle);
-    place.calls.push_back({.seq = seq,
-                           .start = start,
-                           .end = start + dur.value_or(0),
-                           .bucket = a.bucket,
-                           .rooted = a.rooted,
-                           .awaited = a.awaited,
-                           .waits = dur && a.waits,
-                           .size_class = a.size_class});
+    place.calls.push_back(call);
     if (place.calls.size() == kMostCalls) hand_on(place);
   }
   void hand_on(Place& place) {
@@ -216,6 +233,10 @@ class Meetings::Arrivals : public collect::Collector {
   std::map<std::int64_t, Place> places_;  // by communicator
   std::int64_t base_ns_ = 0;              // on its host's axis
   std::uint64_t untimed_ = 0;             // calls dropped from `arrivals_`
+  Values values_{[this](Called called, std::int64_t read_ns) {
+    called.call.read_ns = read_ns;
+    add(*called.place, called.call);
+  }};
 };
 
 Meetings::~Meetings() = default;
@@ -291,7 +312,9 @@ void Meetings::add(const Handle& handle, std::span<const Call> calls) {
     if (c.awaited) {
       one.first_start = one.last_start = c.start;
       one.last = handle.member;
+      one.last_read_ns = c.read_ns;
       one.came = 1;
+      one.read = c.read_ns == 0 ? 0 : 1;
     }
     if (c.waits) {
       one.first_end = c.end;

@@ -28,9 +28,13 @@ struct HostPart {
   std::int64_t before_last = 0;  // the last but one start on the host; valid if `came` >= 2
   std::int64_t first_end = 0;    // of the ranks that wait for others, as timed on the device
   std::uint64_t sum_end = 0;     // wraps if a file's times are absurd
-  std::uint32_t last = 0;        // index in MetComm::members of the rank that came last
+  // For how long at most the rank that came last had waited for values that it read since the
+  // collective before (values_read.h); 0: it read none, or starts are the device's.
+  std::int64_t last_read_ns = 0;
+  std::uint32_t last = 0;  // index in MetComm::members of the rank that came last
   std::uint16_t came = 0;
   std::uint16_t left = 0;
+  std::uint16_t read = 0;  // of those that came: how many had read values
   Bucket bucket = Bucket::ALLREDUCE;
   bool rooted = false;
   std::uint8_t size_class = 0;  // floor(log2(bytes))
@@ -103,6 +107,7 @@ class Meetings {
     std::uint64_t seq;
     std::int64_t start;
     std::int64_t end;
+    std::int64_t read_ns;
     Bucket bucket;
     bool rooted;
     bool awaited;

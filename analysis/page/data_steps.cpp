@@ -233,6 +233,7 @@ Json late_of(const Gathered& g) {
                      {"median_ns", r.median_ns},
                      {"max_ns", r.max_ns},
                      {"sum_ns", r.sum_ns},
+                     {"sum_read_ns", r.sum_read_ns},
                      {"share", l.span_ns == 0 ? Json()
                                               : Json(static_cast<double>(r.waited_ns) /
                                                      static_cast<double>(l.span_ns))}});

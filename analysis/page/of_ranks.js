@@ -181,6 +181,7 @@ function showLate() {
   }
   section("late").append(table("Ranks that came last",
     [["rank", "rank"], ["host", "host"], ["behind in all", "sum_ns", duration, true],
+      ...(late.ranks.some((r) => r.sum_read_ns) ? [["of it behind values", "sum_read_ns", duration, true]] : []),
       ["came last to", "last", count, true], ["of", "of", count, true], ["median", "median_ns", duration, true],
       ["at most", "max_ns", duration, true]], late.ranks, 10),
   make("h3", {}, "By communicator and step"),
@@ -188,7 +189,7 @@ function showLate() {
     [["rank", "rank"], ["host", "host"], ["communicator", "communicator"], ["role", "role"], ["step", "step", words, true],
       ["times", "times", count, true], ["behind", "ns", duration, true]], late.where, 10));
   note("late", `How far the rank was behind the last but one. That costs less where the others computed meanwhile: the findings tell it. By ${late.from === "device" ? "the devices' times" : "the hosts' calls"}; ` +
-    `${count(late.compared)} of ${count(late.collectives)} collectives were compared. The step is the one in which the rank came.`);
+    `${count(late.compared)} of ${count(late.collectives)} collectives were compared. The step is the one in which the rank came. Behind values that it read (.item()) and most others did not, its host may have waited for its device.`);
 }
 
 function showTimeline() {

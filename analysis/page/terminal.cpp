@@ -173,11 +173,12 @@ std::string late_lines(const Json& late) {
   std::string out = "Who came last\n";
   for (std::size_t i = 0; i < std::min(late["ranks"].size(), kMostLateShown); ++i) {
     const Json& r = late["ranks"][i];
-    out += fmt::format("  {} on {}: last to {} of {}, by {} in all\n",
-                       cut(r["rank"].get<std::string>(), kMostName),
-                       cut(r["host"].get<std::string>(), kMostName),
-                       text::thousands(r["last"].get<std::uint64_t>()),
-                       text::thousands(r["of"].get<std::uint64_t>()), ns(r["sum_ns"]));
+    out += fmt::format(
+        "  {} on {}: last to {} of {}, by {} in all{}\n",
+        cut(r["rank"].get<std::string>(), kMostName), cut(r["host"].get<std::string>(), kMostName),
+        text::thousands(r["last"].get<std::uint64_t>()),
+        text::thousands(r["of"].get<std::uint64_t>()), ns(r["sum_ns"]),
+        r["sum_read_ns"] == 0 ? "" : fmt::format(", {} behind values", ns(r["sum_read_ns"])));
   }
   return out;
 }

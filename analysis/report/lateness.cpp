@@ -35,6 +35,10 @@ Value rank_of(const Row& r) {
   return rank ? Value(*rank) : Unknown();
 }
 
+bool any_read(const Lateness& l) {
+  return std::ranges::any_of(l.ranks, [](const LateRank& r) { return r.sum_read_ns != 0; });
+}
+
 std::vector<Column<LateRank>> rank_columns(const Lateness& l) {
   return {{"rank", nullptr, Unit::text, [](const LateRank& r) { return name_of(*r.rank); }},
           {nullptr, "rank", Unit::number, rank_of<LateRank>},
@@ -50,7 +54,10 @@ std::vector<Column<LateRank>> rank_columns(const Lateness& l) {
            [span = l.span_ns](const LateRank& r) {
              return r.last == 0 ? Value() : Share{r.waited_ns, span};
            }},
-          {nullptr, "waited_ns", Unit::number, &LateRank::waited_ns}};
+          {nullptr, "waited_ns", Unit::number, &LateRank::waited_ns},
+          {any_read(l) ? "behind values" : nullptr, "sum_read_ns", Unit::ns_not_0,
+           &LateRank::sum_read_ns},
+          {nullptr, "waited_read_ns", Unit::number, &LateRank::waited_read_ns}};
 }
 
 bool any_step(const Lateness& l) {
@@ -78,11 +85,17 @@ std::string notes(const Lateness& l) {
   std::string out =
       "  Late by: how long nobody else was waited for (since the last but one came, and all had "
       "come to the collective before), in collectives whose ranks all wait for each other. The sum "
-      "runs over communicators; of the time, what several of them waited counts once.\n";
+      "runs over communicators; of the time from the first to the last arrival, what several of "
+      "them waited counts once.\n";
   out += l.on_device ? "  Arrivals are when the devices came to them.\n"
                      : "  Arrivals are when the hosts called: NCCL calls return when the work is "
                        "enqueued, so a "
                        "device may have come later, and may have had other work meanwhile.\n";
+  if (any_read(l)) {
+    out +=
+        "  Behind values: so much of the sum may be its host's wait for its device, behind values "
+        "that it read (.item()) and most others did not: whether it was late is not known.\n";
+  }
   if (!l.across_hosts) {
     out +=
         "  Only ranks of one host were compared with each other: clocks of different hosts can be "

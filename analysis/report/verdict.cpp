@@ -73,19 +73,51 @@ struct Waited {
   double share = 0;  // of the time
   std::int64_t rank = -1;
 };
-Waited waited_for(const Known& known) {
+
+using diagnose::LateRank;
+using OfRank = std::int64_t (*)(const LateRank&);
+
+// Null: none was waited for by so much more than for the others.
+const LateRank* longest_of(const Known& known, OfRank sum, OfRank waited) {
   if (known.late == nullptr || known.late->ranks.size() < 2 || known.late->span_ns <= 0) return {};
-  const std::vector<diagnose::LateRank>& all = known.late->ranks;  // the largest sum first
-  const std::int64_t middle = all[all.size() / 2].sum_ns;
+  std::vector<const LateRank*> all;
+  for (const LateRank& r : known.late->ranks) all.push_back(&r);
+  std::ranges::stable_sort(all, std::ranges::greater(), [&](const LateRank* r) { return sum(*r); });
   const double share =
-      static_cast<double>(all[0].waited_ns) / static_cast<double>(known.late->span_ns);
-  if (share < kLateShare || all[0].sum_ns / kTimesTheOthers < middle) return {};
-  return {fmt::format("{} came last to {} of {} collectives, by {} in all; {}",
-                      diagnose::name_of_rank(*all[0].rank), text::thousands(all[0].last),
-                      text::thousands(all[0].collectives), diagnose::duration(all[0].sum_ns),
+      static_cast<double>(waited(*all[0])) / static_cast<double>(known.late->span_ns);
+  const bool more =
+      share >= kLateShare && sum(*all[0]) / kTimesTheOthers >= sum(*all[all.size() / 2]);
+  return more ? all[0] : nullptr;
+}
+
+std::string came_last(const LateRank& r) {
+  return fmt::format("{} came last to {} of {} collectives", diagnose::name_of_rank(*r.rank),
+                     text::thousands(r.last), text::thousands(r.collectives));
+}
+
+Waited waited_for(const Known& known) {
+  const auto own = [](const LateRank& r) { return r.waited_ns - r.waited_read_ns; };
+  const LateRank* r = longest_of(
+      known, [](const LateRank& each) { return each.own_ns(); }, own);
+  if (r == nullptr || r->own_ns() < r->sum_read_ns) return {};
+  return {fmt::format("{}, by {} in all; {}", came_last(*r), diagnose::duration(r->own_ns()),
                       known.timed ? "what that costs is known where steps are known"
                                   : "TPROF_TIMING=events tells what that costs"),
-          share, all[0].rank->header.rank.value_or(-1)};
+          static_cast<double>(own(*r)) / static_cast<double>(known.late->span_ns),
+          r->rank->header.rank.value_or(-1)};
+}
+
+// A rank that came last far more than the others, but mostly since its host may have waited for a
+// device: that names nobody.
+std::string behind_values(const Known& known) {
+  const LateRank* r = longest_of(
+      known, [](const LateRank& each) { return each.sum_ns; },
+      [](const LateRank& each) { return each.waited_ns; });
+  if (r == nullptr || r->own_ns() >= r->sum_read_ns) return {};
+  return " " + came_last(*r) +
+         ", mostly behind values that it reads (.item()) and most others do not: its host waits "
+         "there for its device, or does something with them. Which rank holds the others up is "
+         "not known without TPROF_TIMING=events.";
 }
 
 // Its place among the findings, if it has one.
@@ -134,7 +166,7 @@ JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
   if (about == all.end()) about = std::ranges::find_if(all, stands);
   if (about == all.end()) {
     JobVerdict well = all_well(said, known);
-    well.text = as_sentence(std::move(well.text));
+    well.text = as_sentence(std::move(well.text)) + behind_values(known);
     return well;
   }
   return {.text = as_sentence(*about),

@@ -9,7 +9,7 @@ std::span<const Words> words_of_calls() {
   static constexpr Words kWords[] = {
       {Say::late,
        "{who} came last to {last:,} of {collectives:,} collectives, {behind} behind the last but "
-       "one all together ({share} of the time){across_hosts?|, of the ranks of its host}",
+       "one all together{across_hosts?|, of the ranks of its host}",
        "look at what it did before {latest_at}; all of them: tprof summary --by rank"},
       {Say::latest_arrival,
        "the latest: {late} late to {function}, collective {seq} of communicator {communicator}"},

@@ -53,6 +53,9 @@ class Loop:
     reshard: bool = True
     prefetch: bool = True
     item_every: int = 1  # steps between two loss.item(); 0: never
+    item_ranks: tuple[int, ...] = ()  # that read it; (): all
+    item_of: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: another item_every
+    item_pinned: bool = False  # a pinned copy and a wait for the stream, as newer PyTorch does
     clip: bool = False  # clip_grad_norm_ with an .item() of the norm
     pageable: int = 0  # copies from pageable memory in the middle of each step
     eval_every: int = 0
@@ -195,8 +198,11 @@ class _Program:
             comm = f"data {rank % loop.per_host}" if loop.shape == "tensor" else "world"
             for _ in range(loop.layers):
                 yield Collective("ncclAllGather", comm, loop.params // loop.ranks, loop.dtype, "compute")
-        if loop.item_every and step % loop.item_every == loop.item_every - 1:
-            yield Copy("D2H", 4, "compute", "pageable")
+        every = loop.item_of.get(rank, loop.item_every)
+        if every and step % every == every - 1 and (not loop.item_ranks or rank in loop.item_ranks):
+            yield Copy("D2H", 4, "compute", "pinned" if loop.item_pinned else "pageable")
+            if loop.item_pinned:
+                yield Synchronize()
         if loop.checkpoint_every and step % loop.checkpoint_every == loop.checkpoint_every - 1:
             if loop.checkpoint == "all" or rank == 0:
                 yield Copy("D2H", loop.params * loop.layers * 2, "compute", "pageable")

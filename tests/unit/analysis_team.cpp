@@ -244,8 +244,10 @@ TEST_CASE("parts of a meeting add up in any order") {
   const auto came = [](std::int64_t at, std::uint32_t member) {
     return diagnose::HostPart{.first_start = at,
                               .last_start = at,
+                              .last_read_ns = member,
                               .last = member,
                               .came = 1,
+                              .read = static_cast<std::uint16_t>(member == 0 ? 0 : 1),
                               .bucket = member == 6 ? Bucket::ALLGATHER : Bucket::ALLREDUCE,
                               .seen = true};
   };
@@ -261,7 +263,9 @@ TEST_CASE("parts of a meeting add up in any order") {
     CHECK(one.last_start == 9);
     CHECK(one.before_last == 9);
     CHECK(one.last == 1);
+    CHECK(one.last_read_ns == 1);
     CHECK(one.came == 4);
+    CHECK(one.read == 3);
     CHECK(one.bucket == std::min(Bucket::ALLGATHER, Bucket::ALLREDUCE));
   } while (std::ranges::next_permutation(order).found);
 }

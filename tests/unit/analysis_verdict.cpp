@@ -81,6 +81,24 @@ TEST_CASE("an error leads, then what costs most, then a rank that was late, then
   CHECK(Ranks({40, 0, 0, 0}).verdict({warning}).finding == 0U);
 }
 
+TEST_CASE("a rank whose host may only have waited for its device is not to blame") {
+  Ranks late({400, 90, 80, 0});
+  diagnose::LateRank& first = late.lateness.ranks[0];
+  first.sum_read_ns = first.waited_read_ns = 250;
+  const std::string text = late.verdict({}).text;
+  CHECK(text.starts_with("Nothing is wrong: 4 ranks"));
+  CHECK(has(text, "Rank 0 came last to 3 of 0 collectives, mostly behind values that it reads"));
+  CHECK(late.verdict({}).severity == "ok");
+  const auto warning = finding(Kind::failed, Severity::warning);
+  CHECK(late.verdict({warning}).finding == 0U);
+  // What is left is most of it, and far more than the others have; of these one may have as much.
+  first.sum_read_ns = first.waited_read_ns = 10;
+  CHECK(late.verdict({warning}).text.starts_with("Rank 0 came last to 3 of 0 collectives, by 390"));
+  late.lateness.ranks[1].sum_ns = late.lateness.ranks[1].waited_ns = 350;
+  first.sum_read_ns = first.waited_read_ns = 390;
+  CHECK(late.verdict({}).text.starts_with("Rank 1 came last to"));
+}
+
 TEST_CASE("a healthy job's verdict says what is known, and no more") {
   Ranks ranks({0, 0});
   CHECK(ranks.verdict({}).text == "Nothing is wrong: 2 ranks made no collectives.");
