@@ -218,8 +218,12 @@ class HeldUp {
                             : Say::stopped_there};
     const bool stood_still = then.what == Say::stood_still;
     // Hosts run ahead: who is behind in calls may wait for what another's device does not do.
-    const auto devices = stood_still ? devices_before(m, who) : std::nullopt;
-    const bool waits = stood_still && (devices || may_wait_for_device(m, who));
+    // Not so where those that came stand in the very call.
+    const bool in_it =
+        stood != nullptr && stood->communicator == m.communicator && stood->seq == m.seq;
+    const bool ran_ahead = stood_still && !in_it;
+    const auto devices = ran_ahead ? devices_before(m, who) : std::nullopt;
+    const bool waits = ran_ahead && (devices || may_wait_for_device(m, who));
     if (stood_still) {
       then.values = {{"quiet", made_none_for(who)}, {"seq", devices}, {"reads", waits && !devices}};
       if (devices) then.what = Say::devices_not_through;
