@@ -8,9 +8,11 @@
 #include <set>
 
 #include "collect/collectors.h"
+#include "diagnose/device_waits.h"
 #include "diagnose/ends.h"
 #include "diagnose/left_alone.h"
 #include "diagnose/mismatch.h"
+#include "diagnose/process_state.h"
 #include "diagnose/standing.h"
 
 namespace tprof::diagnose {
@@ -55,6 +57,7 @@ class HeldUp {
       place.call != nullptr ? add_inside(place) : add_absent(place);
     }
     if (held_up.empty() && !waits_.on.empty()) add_cycle();
+    lead_with_stopped(case_, before, found_);
     if (found_.size() != before) add_limits(found_[before]);
   }
 
@@ -183,6 +186,10 @@ class HeldUp {
     }
     if (!running && !call.since_ns) evidence.push_back({Say::lines_tell_how_long});
     if (missed != nullptr) evidence.push_back(callers(*missed));
+    if (missed != nullptr && comm == nullptr && running) {
+      evidence.push_back({Say::may_wait_for_device});
+      look_at_both(*missed, f);
+    }
     lead_with(evidence, f);
   }
 
@@ -209,7 +216,18 @@ class HeldUp {
               : closed      ? Say::closed_before
               : hang        ? Say::stood_still
                             : Say::stopped_there};
-    if (then.what == Say::stood_still) then.values = {{"quiet", made_none_for(who)}};
+    const bool stood_still = then.what == Say::stood_still;
+    // Hosts run ahead: who is behind in calls may wait for what another's device does not do.
+    // Not so where those that came stand in the very call.
+    const bool in_it =
+        stood != nullptr && stood->communicator == m.communicator && stood->seq == m.seq;
+    const bool ran_ahead = stood_still && !in_it;
+    const auto devices = ran_ahead ? devices_before(m, who) : std::nullopt;
+    const bool waits = ran_ahead && (devices || may_wait_for_device(m, who));
+    if (stood_still) {
+      then.values = {{"quiet", made_none_for(who)}, {"seq", devices}, {"reads", waits && !devices}};
+      if (devices) then.what = Say::devices_not_through;
+    }
     Finding& f =
         add(hang, who,
             {Say::never_came,
@@ -225,6 +243,33 @@ class HeldUp {
     if (stood != nullptr) evidence.push_back(inside(*stood));
     lead_with(evidence, f);
     if (!closed) f.evidence.push_back({Say::in_no_call, {{"who", who[0]}}});
+    if (devices) f.ranks = ranks_of(processes_of(m.communicator->members));
+    if (waits) look_at_both(m, f);
+  }
+
+  // Returns the first collective that devices are not through with though all came to it; nullopt
+  // if there is none, or if these miss others too, which devices may stand behind.
+  std::optional<std::uint64_t> devices_before(const Missed& m, const Processes& who) const {
+    if (std::ranges::any_of(who, [&](const Process* p) { return missed_.at(p).size() != 1; })) {
+      return std::nullopt;
+    }
+    const auto at = devices_at(*m.communicator, case_);
+    return at && *at < m.seq ? at : std::nullopt;
+  }
+
+  // Where devices are known to be through with all that others came to, hosts wait for none.
+  bool may_wait_for_device(const Missed& m, const Processes& who) const {
+    return !devices_at(*m.communicator, case_) &&
+           std::ranges::all_of(who, [&](const Process* p) { return reads_from_device(*p, case_); });
+  }
+
+  // Adds the stack of one that came to what the finding's first rank looks at.
+  void look_at_both(const Missed& m, Finding& f) const {
+    const Process* other = longest_quiet(m.came, case_);
+    if (other == nullptr || !f.next || f.next->what != Say::look_at_stack) return;
+    set(*f.next, {"other", other});
+    set(*f.next, {"other_pid", other->header.pid});
+    set(*f.next, {"other_host", other->header.host});
   }
 
   // Returns a cycle of waits. There is one, since everybody who waits waits for somebody who waits.
@@ -302,6 +347,7 @@ void hangs(const Case& c, Findings& found) {
 }  // namespace
 
 extern const Diagnosis kHang{
-    kCheck, hangs, collect::want<collect::LastCalls, collect::ReturnedCalls, collect::OpenRanges>};
+    kCheck, hangs,
+    collect::want<collect::LastCalls, collect::ReturnedCalls, collect::OpenRanges, DevicesThrough>};
 
 }  // namespace tprof::diagnose

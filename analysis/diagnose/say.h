@@ -18,7 +18,8 @@ namespace tprof::diagnose {
   X(returned_to) X(nobody_missing) X(look_at_network) X(lines_tell_how_long) X(in_no_call)        \
   X(did_not_close) X(end_unknown) X(unknown_after) X(nothing_known) X(hosts_view)                 \
   X(called_then) X(order_circle) X(not_through) X(no_call_since)                               \
-  X(closed_first) X(killed_first) X(first_unknown) X(killed_together) X(fell_silent)              \
+  X(process_stopped) X(let_go_on) X(let_go_of) X(meanwhile) X(may_wait_for_device) \
+  X(devices_not_through) X(closed_first) X(killed_first) X(first_unknown) X(killed_together) X(fell_silent)              \
   /* mismatches */                                                                                \
   X(issued) X(issued_others) X(did_not_call) X(counted_calls) X(same_calls) X(differ_too)         \
   X(no_majority) X(operation_unknown) X(part_at) X(part_within) X(difference) X(earlier_too)      \

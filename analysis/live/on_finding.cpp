@@ -8,12 +8,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
-#include <sstream>
 #include <stdexcept>
 
 #include "live/shell.h"
+#include "read/proc_stat.h"
 #include "read/ring_file.h"
 #include "report/findings.h"
 #include "text/text.h"
@@ -72,12 +70,8 @@ std::vector<Target> targets_of(const diagnose::Finding& finding, const job::Job&
 
 bool descends_from(std::int64_t pid, std::int64_t ancestor) {
   while (pid > 1 && pid != ancestor) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-    const std::string stat((std::istreambuf_iterator<char>(file)), {});
-    std::istringstream fields(stat.substr(stat.rfind(')') + 1));  // its name may hold anything
-    std::string state;
-    pid = 0;
-    fields >> state >> pid;
+    const auto stat = read::proc_stat(pid);
+    pid = stat ? stat->parent : 0;
   }
   return pid == ancestor;
 }

@@ -10,13 +10,13 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string>
 #include <utility>
 
 #include "interpose/format/coverage.h"
 #include "read/error.h"
+#include "read/proc_stat.h"
 
 namespace tprof::read {
 namespace {
@@ -105,18 +105,8 @@ std::string boot_id() {
 }
 
 bool process_lives(std::int64_t pid, std::uint64_t start_ticks) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string stat((std::istreambuf_iterator<char>(file)), {});
-  const std::size_t name_end = stat.rfind(')');  // the name may hold spaces and brackets
-  if (name_end == std::string::npos) return false;
-  std::istringstream fields(stat.substr(name_end + 1));
-  std::string state;
-  fields >> state;
-  if (state == "Z" || state == "X") return false;
-  std::string field;
-  for (int n = 4; n <= 22 && fields >> field; ++n) {
-  }
-  return field == std::to_string(start_ticks);
+  const auto stat = proc_stat(pid);
+  return stat && stat->state != 'Z' && stat->state != 'X' && stat->start_ticks == start_ticks;
 }
 
 RingFile::RingFile(std::filesystem::path path, int fd, void* base, std::size_t size)

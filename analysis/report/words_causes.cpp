@@ -75,8 +75,8 @@ std::span<const Words> words_of_causes() {
        "every "
        "{period}]: [leaving {after} aside, ]without that a step would be "
        "[{share} shorter][ ({least} to {most})][{from} to {to} shorter]",
-       "look at the host: loading of data, other programs on its cores, their clock, swapping, "
-       "Python's garbage collector"},
+       "look at the host: the program's own Python code, loading of data, other programs on its "
+       "cores, their clock, swapping, Python's garbage collector"},
       {Say::slow_link,
        "{bucket} of {size} takes {takes} on the [{role} ]communicator of {who}, and {others} on "
        "the "

@@ -23,7 +23,13 @@ std::span<const Words> words_of_hangs() {
        "of communicator {communicator}, which {came} called: {then}"},
       {Say::runs_unknown, "whether it runs is not known"},
       {Say::closed_before, "closed in order before it (an exception, or an early exit?)"},
-      {Say::stood_still, "stood still there[, for {quiet}]"},
+      {Say::stood_still,
+       "stood still there[, for {quiet}]{reads?, behind a copy from its device: its host may wait "
+       "for that, and the device for those of others|}"},
+      {Say::devices_not_through,
+       "made no call[ for {quiet}], but devices are not through with collective {seq} either, "
+       "which "
+       "all of them called: its host may wait for its device"},
       {Say::stopped_there, "the calls end there, which alone proves no divergence"},
       {Say::wait_for_each_other, "{who} wait for each other: {each}"},
       {Say::waits_in, "{who} in {call}"},
@@ -57,11 +63,21 @@ std::span<const Words> words_of_hangs() {
        "what {who} did after {who?|their snapshots (the oldest is of }{until}{who?|)} is not "
        "known"},
       {Say::nothing_known, "nothing is known of {who}"},
+      {Say::may_wait_for_device,
+       "a host waits in a copy for its device, and that may wait for the devices of others"},
+      {Say::process_stopped,
+       "{who} {who:is} stopped, {traced?held by a debugger (state t|by a signal (state T} in "
+       "/proc), "
+       "and made no call for {quiet}"},
+      {Say::let_go_on, "let it go on: kill -CONT {pids} on {host}"},
+      {Say::let_go_of, "look at what holds it: grep TracerPid /proc/{pid}/status on {host}"},
+      {Say::meanwhile, "meanwhile {what}"},
       {Say::hosts_view,
        "NCCL calls return when the work is enqueued: this is what the hosts called, not what the "
        "devices did"},
       {Say::look_at_stack,
-       "look at its stack{snapshot?, if it runs|}: py-spy dump --native --pid {pid} on {host}"},
+       "look at its stack{snapshot?, if it runs|}: py-spy dump --native --pid {pid} on {host}"
+       "[, and at that of {other}: py-spy dump --native --pid {other_pid} on {other_host}]"},
       {Say::look_at_output,
        "look at the output of {who} on {host} {from?from|around} {at}{from? on|}"},
       {Say::look_at_network, "look at the network and at NCCL's own log (NCCL_DEBUG=INFO)"},

@@ -1,0 +1,66 @@
+#include "diagnose/device_waits.h"
+
+#include <algorithm>
+
+#include "collect/collectors.h"
+#include "diagnose/ends.h"
+#include "diagnose/process_state.h"
+
+namespace tprof::diagnose {
+namespace {
+
+using read::End;
+using read::Process;
+
+// By then the times of all that devices are through with have been read.
+constexpr std::int64_t kAllReadNs = 1'000'000'000;
+
+bool has_all_times(const Process& p, const Case& c) {
+  const auto timing = p.header.config->find("TPROF_TIMING");
+  const bool all_timed =
+      timing != p.header.config->end() && (timing->second == "events" || timing->second == "cupti");
+  const bool none_lost = p.footer && p.footer->dropped.empty() && p.footer->timing_lost.empty();
+  const auto idle_since = idle_since_ns(p, c.lines);
+  // A stopped process reads no times.
+  const char state = state_here(p).value_or('?');
+  return all_timed && none_lost && !p.snapshot && state != 'T' && state != 't' && idle_since &&
+         end_ns(p) - *idle_since >= kAllReadNs;
+}
+
+}  // namespace
+
+void DevicesThrough::device_time(const read::DeviceTime& t) {
+  if (!t.comm || !t.seq || t.name == "ncclSend" || t.name == "ncclRecv") return;
+  std::uint64_t& behind = through[*t.comm];
+  behind = std::max(behind, *t.seq + t.calls);
+}
+
+std::optional<std::uint64_t> devices_at(const Communicator& communicator, const Case& c) {
+  std::optional<std::uint64_t> at;
+  for (const Member& m : communicator.members) {
+    const auto* device = c.lines.of<DevicesThrough>(m.process);
+    if (device == nullptr || !has_all_times(*m.process, c)) continue;
+    const auto through = device->through.find(m.comm->comm);
+    if (through != device->through.end()) at = std::max(at.value_or(0), through->second);
+  }
+  return at;
+}
+
+bool reads_from_device(const Process& p, const Case& c) {
+  if (!idle_since_ns(p, c.lines)) return false;
+  return c.lines.of<collect::LastCalls>(&p)->last->bucket == Bucket::D2H;
+}
+
+const Process* longest_quiet(const Members& members, const Case& c) {
+  const Process* longest = nullptr;
+  std::int64_t since = INT64_MAX;
+  for (const Member* m : members) {
+    const auto idle_since = idle_since_ns(*m->process, c.lines);
+    if (m->process->end != End::running || !idle_since || *idle_since >= since) continue;
+    longest = m->process;
+    since = *idle_since;
+  }
+  return longest;
+}
+
+}  // namespace tprof::diagnose

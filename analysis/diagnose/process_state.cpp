@@ -1,0 +1,75 @@
+#include "diagnose/process_state.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "diagnose/ends.h"
+#include "read/proc_stat.h"
+
+namespace tprof::diagnose {
+namespace {
+
+using read::End;
+using read::Process;
+
+// The header's times are of two clocks, one of which is read in ticks.
+constexpr std::int64_t kApartNs = 100'000'000;
+
+bool is_stopped(char state) {
+  return state == 'T' || state == 't';
+}
+
+bool quiet_for_long(const Process& p, const Case& c) {
+  const auto idle_since = idle_since_ns(p, c.lines);
+  return idle_since && end_ns(p) - *idle_since >= c.options.stuck_after_ns;
+}
+
+}  // namespace
+
+std::optional<char> state_here(const Process& p, const std::filesystem::path& proc) {
+  if (p.end != End::running || !p.header.monotonic_ns) return std::nullopt;
+  std::string boot;
+  std::ifstream(proc / "sys/kernel/random/boot_id") >> boot;
+  if (boot.empty() || boot != p.header.boot_id) return std::nullopt;
+  const auto stat = read::proc_stat(p.header.pid, proc);
+  if (!stat) return std::nullopt;
+  const std::int64_t booted_ns = p.header.base_time_ns - *p.header.monotonic_ns;
+  const auto started_ns =
+      static_cast<std::int64_t>(stat->start_ticks) * (1'000'000'000 / sysconf(_SC_CLK_TCK));
+  const bool same = std::abs(p.header.start_ns - booted_ns - started_ns) < kApartNs;
+  return same ? std::optional(stat->state) : std::nullopt;
+}
+
+void lead_with_stopped(const Case& c, std::size_t before, Findings& found) {
+  Processes stopped;
+  bool traced = false;
+  std::string pids;
+  for (const Process* p : c.job.processes) {
+    const char state = state_here(*p).value_or('?');
+    if (!is_stopped(state) || !quiet_for_long(*p, c)) continue;
+    if (stopped.empty()) traced = state == 't';
+    stopped.push_back(p);
+    if (p->lane == 0) pids += (pids.empty() ? "" : " ") + std::to_string(p->header.pid);
+  }
+  if (stopped.empty()) return;
+  Finding f = add(found, Kind::hang, stopped);
+  found.pop_back();
+  const Process& first = *stopped[0];
+  const std::int64_t since = *idle_since_ns(first, c.lines);
+  f.text = {Say::process_stopped,
+            {{"who", stopped}, {"traced", traced}, {"quiet", before_end(first, since)}}};
+  f.next = Fact{traced ? Say::let_go_of : Say::let_go_on,
+                {{"pids", pids}, {"pid", first.header.pid}, {"host", first.header.host}}};
+  f.time = TimeRange{since, std::max(since, end_ns(first))};
+  for (std::size_t i = before; i < found.size(); ++i) {
+    f.evidence.push_back({Say::meanwhile, {{"what", found[i].text}}});
+    f.evidence.insert(f.evidence.end(), found[i].evidence.begin(), found[i].evidence.end());
+  }
+  found.resize(before);
+  found.push_back(std::move(f));
+}
+
+}  // namespace tprof::diagnose
