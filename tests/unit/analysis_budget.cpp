@@ -334,7 +334,7 @@ TEST_CASE("gathers for the backward pass that are gone are told without a model"
     return Measured{.from = Measured::From::lines, .steps = 4, .groups = {{{0}, figures}}};
   };
   const auto said = [](const Measured& good, const Measured& now) {
-    return compare(now, of_run(good, 0, 1)).sentences;
+    return compare(now, of_run(good, 0)).sentences;
   };
   const Measured off = measured(3, 6848);
   CHECK(said(measured(5, 13280), off) ==
@@ -381,7 +381,7 @@ TEST_CASE("other bytes of as many gathers are no resharding", "[budget]") {
     const Figures figures = {{key(Bucket::ALLGATHER), {1, bytes, bytes / 4}}};
     return Measured{.from = Measured::From::lines, .steps = 4, .groups = {{{0}, figures}}};
   };
-  const Budget budget = of_run(measured(10 * kMiB), 0, 1);
+  const Budget budget = of_run(measured(10 * kMiB), 0);
   for (const double now : {5 * kMiB, 15 * kMiB}) {
     const Compared c = compare(measured(now), budget);
     CHECK(c.sentences == std::vector<std::string>{
