@@ -260,7 +260,7 @@ bool has_copies(const Budget& budget) {
   return std::ranges::any_of(budget.limits, [](const Limit& l) { return is_copy(l.bucket); });
 }
 
-Budget of_run(const Measured& measured, double tolerance, std::int64_t nranks) {
+Budget of_run(const Measured& measured, double tolerance) {
   using Name = std::tuple<Bucket, std::string, std::string>;
   const std::vector<Group>& groups = measured.groups;
   struct Limited {
@@ -297,7 +297,7 @@ Budget of_run(const Measured& measured, double tolerance, std::int64_t nranks) {
       to.usual = std::max(to.usual, calls += moved.calls);
     }
   }
-  Budget budget{.nranks = nranks};
+  Budget budget{.nranks = measured.nranks, .kinds = known_kinds(measured)};
   if (measured.from != Measured::From::ledger) budget.small = std::move(small);
   for (const auto& [name, of] : all) {
     const auto range = [&of = of.groups](double Moved::*figure, double share) {
@@ -323,6 +323,12 @@ Compared compare(const Measured& measured, const Budget& budget) {
   for (const Group& group : measured.groups) comparer.add(group);
   c.sentences = explain(c.rows, budget);
   say_small_calls(c, budget, measured.groups.size() > 1);
+  const bool other_job = budget.nranks != 0 && budget.nranks != measured.nranks;
+  c.others = other_steps(measured, budget.kinds, other_job);
+  if (budget.others_fail && !c.others.never.empty()) {
+    c.within = false;
+    c.sentences.insert(c.sentences.end(), c.others.never.begin(), c.others.never.end());
+  }
   if (measured.groups.size() > 1) {
     Members others;
     for (std::size_t g = 1; g < measured.groups.size(); ++g) others.add(measured.groups[g].ranks);

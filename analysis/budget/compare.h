@@ -10,6 +10,7 @@
 
 #include "budget/measured.h"
 #include "budget/model.h"
+#include "budget/other_steps.h"
 #include "filter/filter.h"
 
 namespace tprof::budget {
@@ -40,13 +41,14 @@ struct Budget {
   std::int64_t nranks = 0;       // of the job that it was made from; 0: not known
   // By bucket, those that are not here 0. Absent: any number.
   std::optional<std::map<Bucket, SmallLimit>> small{};
+  std::optional<KnownKinds> kinds{};  // of the run that it is of; absent: not known
 };
 
 Budget of_model(const Model& model);
 bool has_copies(const Budget& budget);
 
 // Takes what is there now for a budget, as it is on all ranks, with bytes up or down by a share.
-Budget of_run(const Measured& measured, double tolerance, std::int64_t nranks);
+Budget of_run(const Measured& measured, double tolerance);
 
 // "1.2 GiB"
 std::string bytes_text(double n);
@@ -89,6 +91,7 @@ struct Compared {
   std::vector<Small> small;            // norms, losses, barriers: no row is of them
   std::vector<std::string> sentences;  // what differences are made of, without full stop
   std::vector<std::string> notes;
+  Others others{};       // steps beside the usual one
   filter::Words only{};  // the ranks; empty: all
 };
 

@@ -91,6 +91,13 @@ std::string elements(double n) {
   return text::thousands(static_cast<std::uint64_t>(std::llround(n)));
 }
 
+Range bytes_of(const Model& model, Bucket bucket) {
+  for (const Expected& e : expected(model)) {
+    if (e.bucket == bucket) return e.bytes;
+  }
+  return {0, 0};
+}
+
 // A mistake that people make, as a change to the model. `apply` returns false if there is nothing
 // to change.
 struct Mistake {
@@ -185,7 +192,11 @@ constexpr Mistake kMistakes[] = {
     // Behind the one before, which is for less than twice as much: together they would make any
     // number.
     {[](Model& m, const Whole& w) {
-       const auto k = is_gradients(w.bucket) ? times(w.moved.bytes, w.bytes) : std::nullopt;
+       // Of another type there are more bytes anyway: the mistake before tells of it.
+       const bool other_type =
+           w.dtypes.size() == 1 && size_of(*w.dtypes.begin()) != size_of(m.reduce_dtype);
+       if (!is_gradients(w.bucket) || other_type) return false;
+       const auto k = times(w.moved.bytes, bytes_of(m, w.bucket));
        if (!k || m.micro_batches != 1 || std::fmod(w.moved.calls, *k) != 0) return false;
        m.reductions = *k;
        return true;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -80,6 +81,31 @@ std::map<Bucket, SmallLimit> small_of(const Json& rows) {
   return small;
 }
 
+// A size in bytes as Key's class, of which it is the least.
+std::int64_t class_of(const Json& bytes, const std::string& where) {
+  if (bytes.is_number_unsigned()) {
+    return static_cast<std::int64_t>(std::bit_width(bytes.get<std::uint64_t>())) - 1;
+  }
+  throw std::invalid_argument(where + ".sizes: expected whole numbers of bytes");
+}
+
+KnownKinds kinds_of(const Json& rows) {
+  if (!rows.is_array()) throw std::invalid_argument("budget.kinds: expected rows");
+  KnownKinds kinds;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string where = fmt::format("kinds[{}]", i);
+    const Json& row = rows[i];
+    only_keys(row, {"bucket", "function", "dtype", "sizes", "more_calls"}, where);
+    KnownKind& kind = kinds[{bucket_of(row, where), text_of(row, "function", where),
+                             text_of(row, "dtype", where)}];
+    if (row.contains("more_calls")) kind.more = range_of(row, "more_calls", where);
+    const Json sizes = row.value("sizes", Json::array());
+    if (!sizes.is_array()) throw std::invalid_argument(where + ".sizes: expected sizes");
+    for (const Json& bytes : sizes) kind.classes.insert(class_of(bytes, where));
+  }
+  return kinds;
+}
+
 Json whole(double n) {
   return n == std::floor(n) ? Json(std::llround(n)) : Json(n);
 }
@@ -91,6 +117,16 @@ Json json_of(const Range& range) {
   return json;
 }
 
+Json json_of(const Kind& kind, const KnownKind& known) {
+  Json sizes = Json::array();
+  for (const std::int64_t c : known.classes) sizes.push_back(c < 0 ? 0 : std::int64_t{1} << c);
+  return {{"bucket", bucket_name(kind.bucket)},
+          {"function", kind.function},
+          {"dtype", kind.dtype},
+          {"sizes", sizes},
+          {"more_calls", json_of(known.more)}};
+}
+
 }  // namespace
 
 Budget read_file(const std::filesystem::path& file) {
@@ -98,7 +134,7 @@ Budget read_file(const std::filesystem::path& file) {
   if (!in) throw read::BadInput(file, std::strerror(errno));
   try {
     const Json all = Json::parse(in);
-    only_keys(all, {"schema", "nranks", "others", "rows", "small"}, "budget");
+    only_keys(all, {"schema", "nranks", "others", "rows", "small", "kinds"}, "budget");
     if (text_of(all, "schema", "budget") != kFileSchema) {
       throw std::invalid_argument(fmt::format("expected schema {}", kFileSchema));
     }
@@ -114,6 +150,7 @@ Budget read_file(const std::filesystem::path& file) {
       budget.nranks = all["nranks"].get<std::int64_t>();
     }
     if (all.contains("small")) budget.small = small_of(all["small"]);
+    if (all.contains("kinds")) budget.kinds = kinds_of(all["kinds"]);
     const Json rows = all.value("rows", Json());
     if (!rows.is_array() || rows.empty()) throw std::invalid_argument("budget.rows: expected rows");
     for (const Json& row : rows) {
@@ -147,6 +184,10 @@ void write_file(const Budget& budget, const std::filesystem::path& file) {
                               {"calls_per_step", json_of(Range{0, most.calls})},
                               {"bytes_per_step", json_of(Range{0, most.bytes})}});
     }
+  }
+  if (budget.kinds) {
+    all["kinds"] = Json::array();
+    for (const auto& [kind, known] : *budget.kinds) all["kinds"].push_back(json_of(kind, known));
   }
   std::FILE* out = std::fopen(file.c_str(), "wxe");
   if (out == nullptr) throw read::not_written(file, errno);

@@ -64,6 +64,13 @@ struct Lines : collect::Collector {
   Usual found;
 };
 
+// Those that a step makes more than the usual one.
+double more_calls(const Figures& figures) {
+  double calls = 0;
+  for (const auto& [key, moved] : figures) calls += std::max(0.0, moved.calls);
+  return calls;
+}
+
 class Grouper {
  public:
   void add(const Process& rank, const Figures& figures, const Figures& often) {
@@ -199,6 +206,7 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
               [&](const collect::Lines& lines) { unreadable = lines.unreadable(); });
   passes.read();
   const bool known = found.how != steps::How::none;
+  const std::int64_t nranks = job.world_size.value_or(static_cast<std::int64_t>(job.ranks.size()));
   const std::size_t in_step = known ? found_in_step(found, asked) : 0;
   if (!known && asked.steps == 0) {
     throw read::BadInput("no steps are known: " + found.why +
@@ -207,6 +215,7 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
   if (in_step == 0) {
     Measured m = of_ledgers(job, asked.steps, asked.copies);
     m.unreadable = std::move(unreadable);
+    m.nranks = nranks;
     if (known) {
       m.notes.push_back(fmt::format("{} steps or micro-batches were found, which do not make {}",
                                     text::thousands(found.steps.size()),
@@ -220,15 +229,21 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
              .may_be_steps = in_step > 1 && !found.whole_steps && asked.steps == 0,
              .may_be_micro_batches =
                  in_step == 1 && !found.whole_steps && asked.steps == 0 && !asked.each_is_step,
+             .nranks = nranks,
              .unreadable = std::move(unreadable)};
   Grouper grouper;
   LeftOut left_out;
   const auto take = [&](const Process& rank, const Usual& of, const auto& steps_of_rank) {
     if (of.steps == 0) return;
     grouper.add(rank, of.figures, of.often);
-    left_out.add(rank, of, [&](std::size_t i) {
+    const auto number = [&](std::size_t i) {
       return in_step == 1 ? steps_of_rank[i].step : static_cast<std::int64_t>(i) + 1;
-    });
+    };
+    left_out.add(rank, of, number);
+    for (const auto& [i, figures] : of.others) {
+      Figures& to = (i < of.setup ? m.setup : m.other_steps)[number(i)];
+      if (more_calls(figures) > more_calls(to)) to = figures;
+    }
     if (of.steps > m.steps) m.usual = of.usual;
     m.steps = std::max(m.steps, of.steps);
   };

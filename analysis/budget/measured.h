@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,12 @@ struct Measured {
   std::size_t left_out = 0;           // steps, on the rank that has most of them
   bool usual = false;                 // the others are alike but for copies; else they may differ
   std::vector<Group> groups{};        // the largest first
-  std::vector<std::string> notes{};   // sentences without their full stop
+  // Collectives of steps beside the usual one, against that, as Usual has them: of any rank that
+  // makes most. Setup is apart.
+  std::map<std::int64_t, Figures> other_steps{};
+  std::map<std::int64_t, Figures> setup{};
+  std::int64_t nranks = 0;           // of the job
+  std::vector<std::string> notes{};  // sentences without their full stop
   std::vector<read::Skipped> unreadable{};
 };
 

@@ -19,11 +19,6 @@ constexpr std::size_t kMostOdd = 4;         // that are told
 constexpr std::size_t kLongestList = 60;    // characters of numbers of steps
 constexpr std::int64_t kCopyOfAnySize = 6;  // from 64 bytes on: a copy that is not small
 
-// Norms, losses and barriers come and go, and batches differ.
-bool tells_steps_apart(const Key& key) {
-  return !is_copy(key.bucket) && !is_small(key.bucket, key.bytes_class, {});
-}
-
 // Returns the most that so large a part of the steps has.
 Moved at_most(std::vector<Moved>& sorted, std::size_t part, std::size_t of) {
   return sorted[std::min(part * sorted.size() / of, sorted.size() - 1)];
@@ -44,6 +39,10 @@ std::string difference(const std::string& function, const Moved& more) {
 }
 
 }  // namespace
+
+bool tells_steps_apart(const Key& key) {
+  return !is_copy(key.bucket) && !is_small(key.bucket, key.bytes_class, {});
+}
 
 void RankSteps::add(std::size_t step, Key key, const read::Amounts& a) {
   if (step >= calls_.size()) return;  // the rest, which is no whole step
@@ -107,7 +106,11 @@ Usual RankSteps::usual() const {
     }
     if (usual.calls != 0) u.figures[key] = usual;
   }
-  if (u.usual) u.odd = odd(*most, u.figures);
+  u.setup = setup;
+  if (u.usual) {
+    u.odd = odd(*most, u.figures);
+    u.others = others(*most, u.figures);
+  }
   u.seldom = seldom(u);
   return u;
 }
@@ -127,6 +130,24 @@ std::map<Bucket, Seldom> RankSteps::seldom(const Usual& u) const {
     for (const auto& [step, n] : steps) {
       all[bucket].steps.push_back(step);
       all[bucket].bytes = std::max(all[bucket].bytes, n);
+    }
+  }
+  return all;
+}
+
+std::map<std::size_t, Figures> RankSteps::others(std::uint64_t usual,
+                                                 const Figures& as_most) const {
+  std::map<std::size_t, Figures> all;
+  for (const auto& [key, steps] : of_steps_) {
+    if (!tells_steps_apart(key)) continue;
+    const auto most = as_most.find(key);
+    Key of_any = key;
+    of_any.nranks = 0;
+    for (std::size_t i = 0; i < std::min(calls_.size(), kMostSteps); ++i) {
+      if (calls_[i] == usual) continue;
+      Moved more = at(key, i);
+      if (most != as_most.end()) more -= most->second;
+      if (more != Moved{}) all[i][of_any] += more;
     }
   }
   return all;

@@ -35,8 +35,15 @@ struct Usual {
   std::size_t left_out = 0;
   bool usual = false;  // these are those that differ from most; else the first
   std::vector<Odd> odd{};
+  // The others' collectives, against the usual step, by the place of the step: by all but the ranks
+  // of their communicators, small ones aside.
+  std::map<std::size_t, Figures> others{};
+  std::size_t setup = 0;  // so many of the first steps are that
   std::map<Bucket, Seldom> seldom{};
 };
+
+// Norms, losses and barriers come and go, and batches differ.
+bool tells_steps_apart(const Key& key);
 
 class RankSteps {
  public:
@@ -52,6 +59,7 @@ class RankSteps {
 
   Moved at(const Key& key, std::size_t step) const;
   std::map<Bucket, Seldom> seldom(const Usual& u) const;
+  std::map<std::size_t, Figures> others(std::uint64_t usual, const Figures& as_most) const;
   std::vector<Odd> odd(std::uint64_t usual, const Figures& as_most) const;
 
   std::vector<std::uint64_t> calls_;  // of each step: equal ones have equal numbers

@@ -147,6 +147,41 @@ std::string sentence(const std::string& text) {
   return s.ends_with('?') ? s + "\n" : s + ".\n";
 }
 
+std::string verdict(const Compared& c) {
+  if (!c.within) return "Not within the budget.\n";
+  const std::size_t n = c.others.unlike;
+  const std::string within = n == 0 ? "Within the budget" : "The usual step is within the budget";
+  const std::string more =
+      n == 0 ? ""
+             : fmt::format("{} other {} more{}: {}.\n", text::thousands(n),
+                           n == 1 ? "step makes" : "steps make",
+                           c.others.run_known ? ", as none of the budget's run does" : "",
+                           text::printable(c.others.text));
+  if (c.if_steps == 0) return within + (more.empty() ? ".\n" : "; " + more);
+  return fmt::format(
+      "{}, if what repeats ({} times) is a step and no micro-batch: --steps N, as many as the job "
+      "made, makes sure.\n{}",
+      within, text::thousands(c.if_steps), more);
+}
+
+Json json_of(const Others& others) {
+  using InRun = OtherSteps::InRun;
+  Json all = Json::array();
+  for (const OtherSteps& o : others.all) {
+    all.push_back({{"steps", o.steps},
+                   {"bucket", bucket_name(o.kind.bucket)},
+                   {"function", o.kind.function},
+                   {"dtype", o.kind.dtype},
+                   {"calls", exact(o.more.calls)},
+                   {"bytes", exact(o.more.bytes)},
+                   {"in_run", !o.in_run                  ? Json()
+                              : o.in_run == InRun::yes   ? Json("yes")
+                              : o.in_run == InRun::never ? Json("never")
+                                                         : Json("other number")}});
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string to_text(const Measured& m, const Compared& c, std::size_t width) {
@@ -175,12 +210,7 @@ std::string to_text(const Measured& m, const Compared& c, std::size_t width) {
   out += apart(c.small, several);
   for (const std::string& note : c.notes) out += sentence(note);
   for (const std::string& said : c.sentences) out += sentence(said);
-  if (!c.within) return out + "Not within the budget.\n";
-  if (c.if_steps == 0) return out + "Within the budget.\n";
-  return out + fmt::format(
-                   "Within the budget, if what repeats ({} times) is a step and no micro-batch: "
-                   "--steps N, as many as the job made, makes sure.\n",
-                   text::thousands(c.if_steps));
+  return out + verdict(c);
 }
 
 std::string to_json(const job::Job& job, const Measured& m, const Compared& c) {
@@ -201,6 +231,7 @@ std::string to_json(const job::Job& job, const Measured& m, const Compared& c) {
               {"steps", m.steps},
               {"rows", report::table_json(columns(false, false), c.rows)},
               {"small", small},
+              {"other_steps", json_of(c.others)},
               {"explained_by", c.sentences},
               {"notes", c.notes}};
   if (!c.only.empty()) all["only"] = report::only_json(c.only, {});

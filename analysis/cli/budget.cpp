@@ -104,7 +104,6 @@ int budget(const Options& o) {
                             .copies = b.offload || !b.write.empty() || budget::has_copies(budget)},
                            [&](std::size_t done) { progress(done); });
   };
-  const std::int64_t nranks = job.world_size.value_or(static_cast<std::int64_t>(job.ranks.size()));
   budget::Reading found;
   if (model) {
     found = budget::against(*model, measured_as);
@@ -113,7 +112,7 @@ int budget(const Options& o) {
         static_cast<std::uint64_t>(std::max<std::int64_t>(b.micro_batches, 1));
     if (!b.write.empty()) {
       const budget::Measured good = measured_as(micro_batches);
-      budget::write_file(budget::of_run(good, b.tolerance / 100, nranks), b.write);
+      budget::write_file(budget::of_run(good, b.tolerance / 100), b.write);
       return kOk;
     }
     found = budget::against(budget, micro_batches, measured_as);
@@ -122,12 +121,12 @@ int budget(const Options& o) {
   budget::Compared& compared = found.compared;
   compared.only = only.words;
   compared.notes.insert(compared.notes.begin(), measured.notes.begin(), measured.notes.end());
-  if (found.budget.nranks != 0 && found.budget.nranks != nranks) {
+  if (found.budget.nranks != 0 && found.budget.nranks != measured.nranks) {
     compared.notes.push_back(fmt::format(
         "the budget is of a job of {} ranks and this one has {}: what a rank moves in a step may "
         "differ for that alone",
         text::thousands(static_cast<std::uint64_t>(found.budget.nranks)),
-        text::thousands(static_cast<std::uint64_t>(nranks))));
+        text::thousands(static_cast<std::uint64_t>(measured.nranks))));
   }
   show(o.json ? budget::to_json(job, measured, compared)
               : budget::to_text(measured, compared, columns_of_terminal().value_or(SIZE_MAX)),

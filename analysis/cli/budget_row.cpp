@@ -43,8 +43,9 @@ and by --tolerance. Norms and other small calls are apart: all-reduces of less
 than 16 KiB, others of less than 64 bytes. Where less moved than it should
 have, small ones of the same type that make up just what is missing are taken
 for gradients of small parameters, and a sentence says so. A budget of a run
-says how many small calls there are; in its file "others": "allow" lets there
-be more, and collectives that it has not.
+says how many small calls there are, and which collectives steps beside the
+usual one make (evaluations, checkpoints); in its file "others": "allow" lets
+there be more, and collectives that it has not.
 Exit code: 0 within the budget, 1 not, be it more or less, or a file could not
 be read, 2 wrong usage, nothing could be read, or nothing tells steps from
 micro-batches, and it asks for --steps or --micro-batches.)",

@@ -87,7 +87,8 @@ struct Side {
 
 void tell(const Side& mine, const Side& theirs, Facts& evidence) {
   for (const Event& e : theirs.before) {
-    evidence.push_back({Say::both_made, {{"seq", e.seq}, {"call", theirs.call(e)}}});
+    evidence.push_back(  // the times of the other would be others
+        {Say::both_made, {{"seq", e.seq}, {"call", theirs.call(e)}, {"who", theirs.process()}}});
   }
   mine.tell(evidence);
   theirs.tell(evidence);

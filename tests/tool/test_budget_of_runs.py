@@ -150,21 +150,74 @@ def test_batches_of_any_size_are_within(tmp_path):
         assert last_line(write(job(seed), tmp_path / f"{seed}"), "--budget", file) == (0, "Within the budget.")
 
 
-def test_what_steps_have_that_are_left_out_is_told(tmp_path):
-    def beside(loop, step):
-        if step in (4, 11, 18):
-            loop.gather(65536)
+def in_steps(*steps, count=65536, times=1):
+    """Each of these steps makes all-gathers beside the reductions of all."""
 
+    def beside(loop, step):
+        if step in steps:
+            for _ in range(times):
+                loop.gather(count)
+
+    return beside
+
+
+def test_collectives_that_only_other_steps_make_are_told(tmp_path):
     good = write(accumulated(20), tmp_path / "good")
-    some = write(accumulated(20, every_step=beside), tmp_path / "some")
+    some = write(accumulated(20, every_step=in_steps(4, 11, 18)), tmp_path / "some")
     said = "steps 4,11,18 have 1 ncclAllGather more, of 512.00 KiB"  # of 2 x 65,536 float32
-    for options in (("--budget", budget_of(good)), DDP):
+    known = budget_of(good)
+    unknown = tmp_path / "unknown.json"  # as budgets were that knew nothing of other steps
+    unknown.write_text(json.dumps({k: v for k, v in json.loads(known.read_text()).items() if k != "kinds"}))
+    for options in (("--budget", known), ("--budget", unknown), DDP):
         code, report = told("budget", some, *options)
-        assert (code, report["explained_by"]) == (0, [])
+        never = known in options
+        assert (code, report["within"], len(report["explained_by"])) == (never, not never, never)
         (note,) = [note for note in report["notes"] if said in note]
         # DDP's first step has one bucket of all.
         assert note == f"against the others, step 1 has 3 ncclAllReduce less, with as many bytes; {said}"
-        assert not any("ncclAllGather" in note for note in told("budget", good, *options)[1]["notes"])
+        assert report["other_steps"] == [
+            {"steps": [4, 11, 18], "bucket": "ALLGATHER", "function": "ncclAllGather", "dtype": "float32", "calls": 1}
+            | {"bytes": 524288, "in_run": "never" if never else None}
+        ]
+        code, report = told("budget", good, *options)
+        assert (code, report["other_steps"]) == (0, [])
+        assert not any("ncclAllGather" in note for note in report["notes"])
+    assert told("budget", some, "--budget", known)[1]["explained_by"] == [
+        "steps 4,11,18 have 1 ncclAllGather of float32 more, of 512.00 KiB, which is in no step of the run that the "
+        "budget is of"
+    ]
+    assert last_line(some, "--budget", known) == (1, "Not within the budget.")
+    within = f"The usual step is within the budget; 3 other steps make more: {said}."
+    assert last_line(some, "--budget", unknown) == (0, within)
+    assert last_line(good, "--budget", unknown) == (0, "Within the budget.")
+    allow = tmp_path / "allow.json"
+    allow.write_text(json.dumps(json.loads(known.read_text()) | {"others": "allow"}))
+    assert tprof("budget", some, "--budget", allow).returncode == 0
+
+
+def test_other_steps_of_the_budgets_run_may_come_as_often_as_they_like(tmp_path):
+    file = budget_of(write(accumulated(20, every_step=in_steps(7, 14, times=3)), tmp_path / "good"))
+    longer = write(accumulated(50, every_step=in_steps(*range(5, 50, 5), times=3)), tmp_path / "longer")
+    assert last_line(longer, "--budget", file) == (0, "Within the budget.")
+    # Sizes of an evaluation vary a little.
+    smaller = write(accumulated(20, every_step=in_steps(7, 14, count=60000, times=3)), tmp_path / "smaller")
+    assert last_line(smaller, "--budget", file) == (0, "Within the budget.")
+    # It may have another number of batches, which nobody can tell from calls that should not be.
+    fewer = write(accumulated(20, every_step=in_steps(8, 16, times=2)), tmp_path / "fewer")
+    assert last_line(fewer, "--budget", file) == (
+        0,
+        "The usual step is within the budget; 2 other steps make more, as none of the budget's run does: steps 8,16 "
+        "have 2 ncclAllGather more, of 1.00 MiB together.",
+    )
+    larger = write(accumulated(20, every_step=in_steps(8, 16, count=1 << 20, times=3)), tmp_path / "larger")
+    code, report = told("budget", larger, "--budget", file)
+    assert (code, report["explained_by"]) == (
+        1,
+        [
+            "steps 8,16 have 3 ncclAllGather of float32 more, of 24.00 MiB together, a size that it has in no step of "
+            "the run that the budget is of"
+        ],
+    )
 
 
 # Small calls.

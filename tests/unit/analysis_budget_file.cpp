@@ -13,9 +13,11 @@ TEST_CASE("a budget that was written says the same when it is read", "[budget]")
   const test::Folder folder;
   Figures more = fsdp_figures();
   more[key(Bucket::ALLGATHER)].bytes += 400;
-  const Measured good{
-      .from = Measured::From::lines, .steps = 4, .groups = {{{0}, fsdp_figures()}, {{1}, more}}};
-  write_file(of_run(good, 0.1, 2), folder.path() / "b.json");
+  const Measured good{.from = Measured::From::lines,
+                      .steps = 4,
+                      .groups = {{{0}, fsdp_figures()}, {{1}, more}},
+                      .nranks = 2};
+  write_file(of_run(good, 0.1), folder.path() / "b.json");
   const Budget budget = read_file(folder.path() / "b.json");
   CHECK(budget.nranks == 2);
   CHECK(budget.others_fail);
@@ -76,7 +78,7 @@ TEST_CASE("small calls and usual copies of a run are in its budget", "[budget]")
   often[key(Bucket::H2D, "byte")] = {5, 5000, 5000};
   const Measured good{
       .from = Measured::From::lines, .steps = 4, .groups = {{{0, 1}, figures, often}}};
-  write_file(of_run(good, 0, 2), folder.path() / "b.json");
+  write_file(of_run(good, 0), folder.path() / "b.json");
   const Budget budget = read_file(folder.path() / "b.json");
   REQUIRE(budget.small);
   CHECK(*budget.small == std::map<Bucket, SmallLimit>{{Bucket::ALLREDUCE, {3, 12}}});

@@ -128,7 +128,7 @@ TEST_CASE("a call that has become small is not missing of a run's budget", "[bud
     if (last != 0) figures[sized(last < 4096 ? 13 : 14)] += floats(1, last);
     return measured(figures);
   };
-  const Budget budget = of_run(run(4096, 1), 0.01, 2);
+  const Budget budget = of_run(run(4096, 1), 0.01);
   const Compared c = compare(run(4095, 1), budget);
   CHECK(c.within);
   CHECK(c.sentences.empty());
@@ -136,18 +136,18 @@ TEST_CASE("a call that has become small is not missing of a run's budget", "[bud
         "ALLREDUCE: 1 small call of 16.00 KiB is taken for what the budget has\n");
   CHECK(c.rows[0].moved.calls == 4);
   // The budget's own norm is no reduction that lacks, though its bytes would do.
-  const Budget wide = of_run(run(4096, 1), 0.2, 2);
+  const Budget wide = of_run(run(4096, 1), 0.2);
   CHECK_FALSE(compare(run(0, 1), wide).within);
   CHECK_FALSE(compare(run(0, 1), budget).within);
 
   // The other way round it is one more, and so many bytes more than 1 % allows.
   const Measured now = run(4097, 1);
-  const Compared grown = compare(now, of_run(run(4095, 1), 0.01, 2));
+  const Compared grown = compare(now, of_run(run(4095, 1), 0.01));
   CHECK(grown.within);
   CHECK(all_of(grown.notes) == "ALLREDUCE: 1 more call is taken for a small one of the budget\n");
-  CHECK_FALSE(compare(now, of_run(run(4095, 1), 0, 2)).within);   // 8 B more
-  CHECK_FALSE(compare(now, of_run(run(0, 1), 0.01, 2)).within);   // nothing small is gone
-  CHECK_FALSE(compare(now, of_run(run(0, 2), 0.001, 2)).within);  // but a norm
+  CHECK_FALSE(compare(now, of_run(run(4095, 1), 0)).within);   // 8 B more
+  CHECK_FALSE(compare(now, of_run(run(0, 1), 0.01)).within);   // nothing small is gone
+  CHECK_FALSE(compare(now, of_run(run(0, 2), 0.001)).within);  // but a norm
 }
 
 TEST_CASE("replicas reduce a small root's gradients", "[budget]") {
