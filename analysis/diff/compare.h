@@ -16,6 +16,8 @@ struct Count {
   long double calls = 0;
   long double elements = 0;
   long double bytes = 0;
+  std::uint64_t callers = 0;  // ranks that make such calls
+  std::uint64_t of_ranks = 0;
 };
 
 // Calls of one kind whose counts differ.
@@ -33,7 +35,23 @@ struct CountChange {
 
 // A time or bandwidth, per rank and step.
 struct TimeChange {
-  enum class Of { step, long_steps, exposed, host, device, algbw, busbw };
+  // From `compute` to `idle`: parts of the usual step, means over ranks. `communication` is waiting
+  // and transfers, where these can't be told apart.
+  enum class Of {
+    step,
+    long_steps,
+    compute,
+    unsure,
+    waiting,
+    transfers,
+    communication,
+    idle,
+    exposed,
+    host,
+    device,
+    algbw,
+    busbw
+  };
   Of of = Of::step;
   OpKind kind{};  // the bucket alone, and of bandwidths all but the data type
   double a = 0;   // ns, or GB/s
@@ -44,6 +62,7 @@ struct TimeChange {
 
   bool changed() const;
   bool worse() const { return of < Of::algbw ? b > a : b < a; }
+  bool part() const { return of > Of::long_steps && of < Of::exposed; }
   bool lost() const { return of < Of::device; }  // it holds up the step: of others a part may
 };
 
@@ -51,7 +70,16 @@ struct TimeChange {
 struct LongSteps {
   std::size_t steps = 0;  // that stand out from the usual ones
   std::size_t of_steps = 0;
-  double more_ns = 0;  // what they add to the run together
+  double more_ns = 0;               // what they add to the run together
+  std::vector<std::int64_t> far{};  // the numbers of those far longer than any of the other run
+  double far_ns = 0;                // what these add to the run together
+};
+
+// A part of the usual step that grew on one rank far more than on any other.
+struct OneRank {
+  TimeChange::Of of;
+  std::int64_t rank;
+  double ns;  // at least by so much
 };
 
 // How long the compared steps of a run are, without any picking.
@@ -76,8 +104,10 @@ struct Diff {
   bool per_step = false;            // counts are those of the usual step
   std::optional<Unlike> unlike{};   // why they are not, though both have steps
   long double longer = 1;           // otherwise B is taken for a run so many times as long
-  std::vector<CountChange> counts;  // those that differ, by cost, else by bytes
+  std::vector<CountChange> counts;  // those that differ: collectives that one alone has,
+                                    // others, copies; of each by cost, else by bytes
   std::vector<TimeChange> times;    // all that were compared, the step first
+  std::vector<OneRank> one_rank;    // one of each part at most
   LongSteps long_a;
   LongSteps long_b;
   Lengths lengths_a;

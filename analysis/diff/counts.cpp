@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "diff/compare.h"
 
@@ -45,6 +46,10 @@ Side counted(const Run& run) {
   Side all;
   for (const auto& [kind, amounts] : run.totals) {
     all.push_back({kind, usual(run, kind), per(run.ranks, amounts)});
+    const auto callers = run.callers.find(kind);
+    if (callers == run.callers.end()) continue;
+    all.back().total.callers = callers->second.size();
+    all.back().total.of_ranks = run.ranks;
   }
   return all;
 }
@@ -199,7 +204,9 @@ void compare_counts(const Run& a, const Run& b, Diff& to) {
       c.b = y.total;
       if (!c.differs()) continue;  // of the setup, however long the runs are
       const long double n = c.only_in.empty() ? to.longer : 1;
-      c.a = {x.total.calls * n, x.total.elements * n, x.total.bytes * n};
+      c.a.calls *= n;
+      c.a.elements *= n;
+      c.a.bytes *= n;
     }
     if (!c.differs()) continue;
     const auto lost_a = lost_ns(a, x.kind);
@@ -208,7 +215,8 @@ void compare_counts(const Run& a, const Run& b, Diff& to) {
     to.counts.push_back(std::move(c));
   }
   std::ranges::stable_sort(to.counts, std::ranges::greater(), [](const CountChange& c) {
-    return std::pair(std::abs(c.cost_ns.value_or(0)), std::abs(c.b.bytes - c.a.bytes));
+    const int news = is_copy(c.kind.bucket) ? 0 : c.only_in.empty() ? 1 : 2;
+    return std::tuple(news, std::abs(c.cost_ns.value_or(0)), std::abs(c.b.bytes - c.a.bytes));
   });
   if (not_compared == 0) return;
   if (compared == 0) {

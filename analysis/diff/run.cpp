@@ -6,6 +6,7 @@
 #include "steps/pace.h"
 #include "summary/summary.h"
 #include "why/times.h"
+#include "why/transfers.h"
 
 namespace tprof::diff {
 namespace {
@@ -19,21 +20,39 @@ void put_lengths(const why::Times& times, stats::CallsBySteps& all) {
 }
 
 // Those that are the same on all ranks, without the first.
-std::vector<stats::StepCalls> comparable(stats::CallsBySteps all, std::int64_t first,
-                                         bool by_devices) {
+std::vector<Step> comparable(stats::CallsBySteps all, std::int64_t first, bool by_devices) {
   std::uint64_t ranks = 0;
   std::uint64_t calling = 0;
   for (const auto& [number, step] : all) {
     ranks = std::max(ranks, step.ranks);
     calling = std::max(calling, step.calling);
   }
-  std::vector<stats::StepCalls> steps;
+  std::vector<Step> steps;
   for (auto& [number, step] : all) {
     if (number == first || step.ranks != ranks || step.calling != calling) continue;
     if (by_devices ? step.device_ns == 0 : step.hosts == 0) continue;
-    steps.push_back(std::move(step));
+    steps.push_back({std::move(step), number});
   }
   return steps;
+}
+
+void put_parts(const why::Times& times, Run& run) {
+  for (const read::Process* rank : times.ranks) {
+    run.rank_numbers.push_back(rank->header.rank.value_or(-1));
+  }
+  for (Step& step : run.steps) {
+    const auto at = std::ranges::lower_bound(times.steps, step.number);
+    const auto s = static_cast<std::size_t>(at - times.steps.begin());
+    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+      const why::Cell& c = times.of(r)[s];
+      step.parts.push_back({c.compute, c.unsure, c.wait, c.exposed - c.wait, c.idle()});
+    }
+  }
+  double unmet = 0;
+  double waiting = 0;
+  for (const why::RankFacts& rank : times.facts) unmet += static_cast<double>(rank.unmet_ns);
+  for (const why::Cell& cell : times.cells) waiting += cell.wait;
+  run.unmet_share = waiting > 0 ? unmet / waiting : 0;
 }
 
 }  // namespace
@@ -52,7 +71,10 @@ Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
   for (const read::Process* p : job.processes) {
     run.ended = run.ended && p->end == read::End::closed;
     stats::each_row(*p, [&](const read::Row& row) {
-      if (row.amounts.calls != 0) run.totals[kinds.of(row, *p)] += row.amounts;
+      if (row.amounts.calls == 0) return;
+      const OpKind kind = kinds.of(row, *p);
+      run.totals[kind] += row.amounts;
+      run.callers[kind].insert(p);
     });
   }
   if (!lines) {
@@ -66,6 +88,8 @@ Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
   } else {
     steps::want(passes, found);
   }
+  why::Transfers transfers;
+  why::want_transfers(passes, transfers);
   passes.want([](const read::Process&, collect::Collectors&) {},
               [&](const collect::Lines& all) { run.unreadable = all.unreadable(); });
   passes.read();
@@ -77,7 +101,7 @@ Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
   stats::CallsBySteps by_number;
   want_step_calls(passes, found, kinds, by_number);
   std::optional<why::Times> times;
-  why::want_times(passes, found, nullptr, times);
+  why::want_times(passes, found, transfers.last_came.get(), times);
   passes.read();
   run.by_devices = times->known();
   if (run.by_devices) put_lengths(*times, by_number);
@@ -85,6 +109,7 @@ Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
     std::erase_if(by_number, [&](const auto& step) { return !only->holds(step.first); });
   }
   run.steps = comparable(std::move(by_number), found.steps.front(), run.by_devices);
+  if (run.by_devices) put_parts(*times, run);
   return run;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,25 +18,43 @@ namespace tprof::diff {
 
 using stats::OpKind;
 
+// Where the time of a step went on one rank's device, in nanoseconds: why/times.h. Their sum is its
+// length.
+struct Parts {
+  float compute = 0;
+  float unsure = 0;     // computing or idle
+  float waiting = 0;    // exposed, while another rank was missing
+  float transfers = 0;  // exposed, beside that
+  float idle = 0;
+};
+
+struct Step : stats::StepCalls {
+  std::int64_t number = 0;
+  std::vector<Parts> parts{};  // by rank, as in Run::rank_numbers; empty: not known
+};
+
 struct Run {
   std::string path{};
   const job::Job* job = nullptr;
-  std::map<OpKind, read::Amounts> totals{};  // of the whole run, sums over ranks
+  std::map<OpKind, read::Amounts> totals{};                    // of the whole run, sums over ranks
+  std::map<OpKind, std::set<const read::Process*>> callers{};  // who made these
   std::uint64_t ranks = 0;
   std::int64_t world = 0;  // what the size "world" is
   bool ended = true;       // no process was killed, and all ranks are here
   // Steps that all ranks made and have lines of, without the first: memory and connections are made
   // in it. Empty: none are known, or nobody looked.
-  std::vector<stats::StepCalls> steps{};
-  std::uint64_t steps_seen = 0;             // with the others; 0: not known
-  bool whole_steps = true;                  // false: each may be a micro-batch
-  bool by_devices = false;                  // the devices tell how long steps are
-  bool may_run_ahead = false;               // the hosts, of their devices
-  std::string no_steps{};                   // why none are known: a sentence without its full stop
-  std::vector<read::Skipped> unreadable{};  // files whose lines are left out
-  filter::Words only{};                     // which calls these are; empty: all
-  std::vector<std::string> notes{};         // what is not exact for that
-  bool of_some_calls() const {              // of a step
+  std::vector<Step> steps{};
+  std::vector<std::int64_t> rank_numbers{};  // whose devices were followed
+  double unmet_share = 0;                    // of the waiting: it may be transfers
+  std::uint64_t steps_seen = 0;              // with the others; 0: not known
+  bool whole_steps = true;                   // false: each may be a micro-batch
+  bool by_devices = false;                   // the devices tell how long steps are
+  bool may_run_ahead = false;                // the hosts, of their devices
+  std::string no_steps{};                    // why none are known: a sentence without its full stop
+  std::vector<read::Skipped> unreadable{};   // files whose lines are left out
+  filter::Words only{};                      // which calls these are; empty: all
+  std::vector<std::string> notes{};          // what is not exact for that
+  bool of_some_calls() const {               // of a step
     return !(only.ops.empty() && only.sizes.empty() && only.comms.empty() && only.phases.empty());
   }
 };

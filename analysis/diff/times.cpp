@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "diff/compare.h"
+#include "diff/usual.h"
 
 namespace tprof::diff {
 namespace {
@@ -16,33 +16,13 @@ using stats::CallSums;
 
 constexpr double kMuchInFew = 1.0 / 3;  // of the time, in steps that are far above most
 
-struct Usual {
-  const Run& run;
-  std::vector<const stats::StepCalls*> steps{};  // without those that stand out
-  std::vector<double> lengths{};                 // of all
-
-  Usual(const Run& of, bool by_devices) : run(of) {
-    for (const stats::StepCalls& s : run.steps) {
-      lengths.push_back(by_devices ? s.device_ns : s.host_ns / static_cast<double>(s.hosts));
-    }
-  }
-  void leave_out(const std::vector<bool>& far) {
-    for (std::size_t i = 0; i < far.size(); ++i) {
-      if (!far[i]) steps.push_back(&run.steps[i]);
-    }
-  }
-  double ranks() const {
-    return static_cast<double>(std::max<std::uint64_t>(run.steps[0].calling, 1));
-  }
-};
-
 using Series = std::map<OpKind, std::vector<double>>;
 
 // The sums of each step, by what `project` leaves of a kind, as `figure` makes values of them.
 template <typename Project, typename Figure>
 Series series(const Usual& side, const Project& project, const Figure& figure) {
   Series all;
-  for (const stats::StepCalls* step : side.steps) {
+  for (const Step* step : side.steps) {
     std::map<OpKind, CallSums> sums;
     for (const auto& [kind, s] : step->kinds) sums[project(kind)] += s;
     for (const auto& [kind, s] : sums) {
@@ -80,7 +60,7 @@ double bandwidth(const OpKind& kind, const CallSums& s, const Usual& side) {
 std::optional<double> exposed_ns(const Usual& side, Bucket bucket) {
   double all = 0;
   std::size_t steps = 0;
-  for (const stats::StepCalls* step : side.steps) {
+  for (const Step* step : side.steps) {
     CallSums sum;
     double exposed = 0;  // of the timed calls
     for (const auto& [kind, s] : step->kinds) {
@@ -161,11 +141,6 @@ std::string none_of_these(const Run& a, const Run& b) {
   return "these calls get no lines, which tell in which step a call is";
 }
 
-// Leaves none out.
-stats::FarAbove all_of(const std::vector<double>& a, const std::vector<double>& b) {
-  return {std::vector<bool>(a.size()), std::vector<bool>(b.size())};
-}
-
 // Returns the part of the time that is in those that are far.
 double share_of(const std::vector<double>& lengths, const std::vector<bool>& far) {
   double sum = 0;
@@ -179,51 +154,10 @@ double share_of(const std::vector<double>& lengths, const std::vector<bool>& far
 
 // How much longer a step seems on average, at most, by where in a wait for the device the first and
 // the last one are.
-double part_of_longest(const std::vector<double>& lengths) {
-  return *std::ranges::max_element(lengths) / static_cast<double>(lengths.size());
-}
-
-// Returns how much more than usual each step takes, if it stands out.
-std::vector<double> extra_of(const Usual& side, const std::vector<bool>& far, double usual) {
-  std::vector<double> all;
-  for (std::size_t i = 0; i < far.size(); ++i) all.push_back(far[i] ? side.lengths[i] - usual : 0);
-  return all;
-}
-
-LongSteps long_ones(const std::vector<double>& extra) {
-  LongSteps found{.of_steps = extra.size()};
-  for (const double ns : extra) {
-    found.more_ns += ns;
-    found.steps += ns != 0;
-  }
-  return found;
-}
-
-// Tells of the steps that stand out, and compares what they add to a step on average. A few
-// pauses are no sample of which Student's t knows more than that they are few. So what they add is
-// a change, too, if it is more than two of the longest pauses would, of which one may be chance in
-// each run, and than what usual steps may differ by.
-void compare_long_steps(const Usual& a, const Usual& b, const stats::FarAbove& far, Diff& to) {
-  const TimeChange& step = to.times[0];
-  const std::vector<double> of_a = extra_of(a, far.a, step.a);
-  const std::vector<double> of_b = extra_of(b, far.b, step.b);
-  to.long_a = long_ones(of_a);
-  to.long_b = long_ones(of_b);
-  for (const auto& [found, name] : {std::pair(&to.long_a, "A"), std::pair(&to.long_b, "B")}) {
-    if (found->steps == 0) continue;
-    to.notes.push_back(fmt::format(
-        "{} of {} steps of {} {} out from the usual ones by more than these vary, {:.1f} ms longer "
-        "on average: left out of the times of the usual step",
-        found->steps, found->of_steps, name, found->steps == 1 ? "stands" : "stand",
-        found->more_ns / static_cast<double>(found->steps) / 1e6));
-  }
-  const auto d = stats::difference(of_a, of_b, all_of(of_a, of_b));
-  if (!d) return;
-  const auto [low, high] = d->interval();
-  const std::vector<double>& more = d->b > d->a ? of_b : of_a;
-  const double of_two = 2 * *std::ranges::max_element(more) / static_cast<double>(more.size());
-  const double noise = std::min(d->noise(to.times.size() + 1), of_two + step.noise);
-  to.times.push_back({Of::long_steps, {}, d->a, d->b, low, high, std::max(0.01 * step.a, noise)});
+double part_of_longest(const std::vector<double>& lengths, const std::vector<bool>& far) {
+  double most = 0;
+  for (std::size_t i = 0; i < far.size(); ++i) most = std::max(most, far[i] ? 0 : lengths[i]);
+  return most / static_cast<double>(lengths.size());
 }
 
 }  // namespace
@@ -254,7 +188,7 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
   const bool ran_ahead =
       !by_devices && (run_a.may_run_ahead || run_b.may_run_ahead) &&
       std::max(share_of(a.lengths, far.a), share_of(b.lengths, far.b)) > kMuchInFew;
-  if (ran_ahead) far = all_of(a.lengths, b.lengths);
+  if (ran_ahead) far = one_pause(a, b);
   const auto step = stats::difference(a.lengths, b.lengths, far);
   if (!step) {
     to.no_times = too_few(run_a, run_b);
@@ -271,6 +205,8 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
     all.push_back(d);
   };
   add(Of::step, {}, *step);
+  for (const PartChange& p : parts_of(a, b)) add(p.of, {}, p.difference);
+  const std::size_t behind_parts = all.size();
   const auto compare = [&](Of of, const auto& project, const auto& figure) {
     const Series of_b = series(b, project, figure);
     for (const auto& [kind, values] : series(a, project, figure)) {
@@ -283,20 +219,37 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
   compare(Of::device, bucket_alone, device_ns_per_rank);
   compare(Of::host, bucket_alone, host_ns);
   compare(Of::busbw, of_any_type, bandwidth);
-  for (std::size_t i = 0; i < all.size(); ++i) to.times[i].noise = all[i].noise(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    to.times[i].noise = all[i].noise(all.size());
+    if (i < behind_parts) {
+      to.times[i].noise = std::max(kLeastOfStep * step->a, to.times[i].noise);
+    }
+  }
+  to.one_rank = grown_on_one_rank(a, b);
   if (ran_ahead) {
     to.notes.emplace_back(
         "few steps have much of the time, as hosts run ahead of their devices until they wait: the "
         "means of all steps are compared");
-    const double edges = part_of_longest(a.lengths) + part_of_longest(b.lengths);
-    to.times[0].noise = std::max(0.01 * step->a, std::min(to.times[0].noise, edges));
-  } else {
-    compare_long_steps(a, b, far, to);
+    const double edges = part_of_longest(a.lengths, far.a) + part_of_longest(b.lengths, far.b);
+    to.times[0].noise = std::max(kLeastOfStep * step->a, std::min(to.times[0].noise, edges));
   }
+  const auto any = [](const std::vector<bool>& f) { return std::ranges::count(f, true) != 0; };
+  if (!ran_ahead || any(far.a) || any(far.b)) compare_long_steps(a, b, far, to);
   add_exposed(a, b, to.times);
   if (run_a.of_some_calls()) {  // steps are as long as all of their calls make them
-    std::erase_if(to.times,
-                  [](const TimeChange& t) { return t.of == Of::step || t.of == Of::long_steps; });
+    std::erase_if(to.times, [](const TimeChange& t) { return t.of < Of::exposed; });
+    to.one_rank.clear();
+    to.long_a = to.long_b = {};
+  }
+  const auto worse = [&](auto&&... of) {
+    return std::ranges::any_of(to.times, [&](const TimeChange& t) {
+      return ((t.of == of) || ...) && t.changed() && t.worse();
+    });
+  };
+  if (worse(Of::waiting, Of::communication) && worse(Of::busbw)) {
+    to.notes.emplace_back(
+        "bandwidths are of the whole time that calls take on the device, waiting for other ranks "
+        "with it, which grew: that they fell need be no change of the network");
   }
   if (!run_a.whole_steps || !run_b.whole_steps) {
     to.notes.emplace_back("what is a step here may be one of its micro-batches");

@@ -102,7 +102,8 @@ Json json_of(const stats::OpKind& k) {
 Json json_of(const diff::Count& c) {
   return {{"calls", static_cast<double>(c.calls)},
           {"elements", static_cast<double>(c.elements)},
-          {"bytes", static_cast<double>(c.bytes)}};
+          {"bytes", static_cast<double>(c.bytes)},
+          {"ranks", if_known(c.of_ranks != 0, c.callers)}};
 }
 
 Json json_of(const diff::CountChange& c) {
@@ -124,6 +125,14 @@ Json json_of(const diff::TimeChange& t) {
           {"high", t.high},
           {"noise", t.noise},
           {"changed", t.changed()}};
+}
+
+Json json_of(const diff::LongSteps& l) {
+  return {{"steps", l.far}, {"more_ns", l.far_ns}};
+}
+
+Json json_of(const diff::OneRank& r) {
+  return {{"of", of_text(r.of).key}, {"rank", r.rank}, {"at_least_ns", r.ns}};
 }
 
 template <typename T>
@@ -181,6 +190,8 @@ std::string to_json(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
             {"no_counts", text_or_null(d.no_counts)},
             {"times", d.no_times.empty() ? array_of(d.times) : Json()},
             {"no_times", text_or_null(d.no_times)},
+            {"far_longer", {{"a", json_of(d.long_a)}, {"b", json_of(d.long_b)}}},
+            {"grown_on_one_rank", array_of(d.one_rank)},
             {"settings", table_json(setting_columns(), d.settings)},
             {"notes", d.notes},
             {"failed", judgement.failed},

@@ -1,6 +1,7 @@
 #include "report/diff_names.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +19,12 @@ constexpr double kPart = 0.2;  // of a longer step, that is worth a word
 constexpr OfText kOf[] = {
     {Of::step, "time", "step"},
     {Of::long_steps, "long_steps", "steps that stand out"},
+    {Of::compute, "compute", "computation"},
+    {Of::unsure, "unsure", "time that may be computation or idle"},
+    {Of::waiting, "waiting", "waiting for other ranks"},
+    {Of::transfers, "transfers", "exposed transfers"},
+    {Of::communication, "communication", "waiting for other ranks or exposed transfers"},
+    {Of::idle, "idle", "idle time"},
     {Of::exposed, "exposed", "exposed time of "},
     {Of::host, "host", "host time of "},
     {Of::device, "device", "device time of "},
@@ -37,17 +44,46 @@ std::string change(long double a, long double b, const std::string& what) {
   return fmt::format("from 0 to {} {}{}", number(b), what, b == 1 ? "" : "s");
 }
 
+// Names the parts of a step that changed as it did, the largest first. ": computation grew by 27.26
+// ms, waiting for other ranks by 24.11 ms (means over ranks)"
+std::string parts(const diff::Diff& d, bool longer) {
+  const auto more = [&](const diff::TimeChange& t) { return longer ? t.b - t.a : t.a - t.b; };
+  std::vector<diff::TimeChange> found;
+  for (const diff::TimeChange& t : d.times) {
+    if (t.part() && t.changed() && more(t) > kPart * more(d.times[0])) found.push_back(t);
+  }
+  if (found.empty()) return "";
+  std::ranges::stable_sort(found, std::ranges::greater(), more);
+  std::string out;
+  for (const diff::TimeChange& t : found) {
+    out += fmt::format("{} {}by {}", out.empty() ? ": " + name_of(t) : ", " + name_of(t),
+                       out.empty() ? longer ? "grew " : "shrank " : "", length_of(more(t)));
+  }
+  return out + " (means over ranks)";
+}
+
 // Names the largest part of a step's change, as far as it is known.
 std::string mostly(const diff::Diff& d) {
   const double all = d.times[0].b - d.times[0].a;
   double most = kPart * std::abs(all);
-  std::string out;
+  std::string out = parts(d, all > 0);
+  if (!out.empty()) return out;
   for (const diff::TimeChange& t : d.times) {
     const double part = all > 0 ? t.b - t.a : t.a - t.b;
     if (t.of < Of::exposed || !t.lost() || !t.changed() || part < most) continue;
     most = part;
     out =
         fmt::format(": the {} {} by {}", name_of(t), all > 0 ? "grew" : "shrank", length_of(part));
+  }
+  return out;
+}
+
+std::string of_one_rank(const diff::Diff& d) {
+  std::string out;
+  for (const diff::OneRank& r : d.one_rank) {
+    out += fmt::format(" {} {} {} at least {} longer, far more than any other.",
+                       r.of == Of::compute ? "Rank" : "The device of rank", r.rank,
+                       r.of == Of::compute ? "computes" : "stands idle", length_of(r.ns));
   }
   return out;
 }
@@ -81,7 +117,7 @@ std::string of_usual_step(const diff::Diff& d) {
                "Whether the usual step changed can't be told: it takes {} and {}, and {} may be "
                "chance.",
                length_of(step.a), length_of(step.b), length_of(step.noise)) +
-           of_lengths(d);
+           (d.long_a.far.empty() && d.long_b.far.empty() ? of_lengths(d) : "");
   }
   if (!step.changed()) {
     return fmt::format("B's step takes as long as A's, {}, within {:.1f}%.", length_of(step.a),
@@ -91,7 +127,29 @@ std::string of_usual_step(const diff::Diff& d) {
   const auto [from, to] = std::minmax({percent(step.low), percent(step.high)});
   return fmt::format("B's step takes {}, {:.1f}% {} than A's ({:.1f} to {:.1f}%){}.",
                      length_of(step.b), percent(step.b - step.a),
-                     step.b > step.a ? "longer" : "shorter", from, to, mostly(d));
+                     step.b > step.a ? "longer" : "shorter", from, to, mostly(d)) +
+         of_one_rank(d);
+}
+
+// "1 of 39 steps of B, 20, takes 24.85 s, and none of A more than 186.31 ms: that adds 24.73 s, or
+// 634.17 ms a step on average. "
+std::string far_ones(const diff::Diff& d) {
+  constexpr std::size_t kMostNamed = 8;
+  const bool in_b = !d.long_b.far.empty();
+  const diff::LongSteps& found = in_b ? d.long_b : d.long_a;
+  if (found.far.empty()) return "";
+  const bool one = found.far.size() == 1;
+  const auto& [longest, other] = in_b ? std::pair(d.lengths_b.longest_ns, d.lengths_a.longest_ns)
+                                      : std::pair(d.lengths_a.longest_ns, d.lengths_b.longest_ns);
+  return fmt::format(
+      "{} of {} steps of {}, {}, {} {}, and none of {} more than {}: that adds {}, or {} a step on "
+      "average. ",
+      found.far.size(), found.of_steps, in_b ? "B" : "A",
+      found.far.size() > kMostNamed
+          ? fmt::format("from {} to {}", found.far.front(), found.far.back())
+          : fmt::format("{}", fmt::join(found.far, ",")),
+      one ? "takes" : "take up to", length_of(longest), in_b ? "A" : "B", length_of(other),
+      length_of(found.far_ns), length_of(found.far_ns / static_cast<double>(found.of_steps)));
 }
 
 // "3 of 19 steps of B, up to 1.03 s, are 2.90 s longer together, and none of A stands out"
@@ -130,12 +188,15 @@ std::string of_step(const diff::Diff& d) {
                : "Times of these calls are within their noise.";
   }
   const auto rare = std::ranges::find(d.times, Of::long_steps, &diff::TimeChange::of);
-  if (rare == d.times.end() || !rare->changed()) return of_usual_step(d);
-  return of_usual_step(d) +
-         fmt::format(
-             " Steps that stand out from the usual ones add {} {} to a step on average: {}.",
-             length_of(rare->b - rare->a), rare->b > rare->a ? "more" : "less",
-             long_ones(d, rare->b > rare->a));
+  const std::string said = far_ones(d) + of_usual_step(d);
+  if (rare == d.times.end() || !rare->changed()) return said;
+  const double by_far = std::max(d.long_a.far_ns, d.long_b.far_ns);
+  const double by_all = std::abs(rare->b - rare->a) * static_cast<double>(d.lengths_b.steps);
+  if (by_far > by_all / 2) return said;
+  return said + fmt::format(
+                    " Steps that stand out from the usual ones add {} {} to a step on average: {}.",
+                    length_of(rare->b - rare->a), rare->b > rare->a ? "more" : "less",
+                    long_ones(d, rare->b > rare->a));
 }
 
 std::string of_counts(const diff::Diff& d) {
@@ -146,6 +207,14 @@ std::string of_counts(const diff::Diff& d) {
                        d.counts.size() == 1 ? "differs" : "differ",
                        d.counts.size() == 1 ? "" : "first of all ", name_of(first.kind),
                        change_of(first));
+    if (!first.only_in.empty()) {
+      const diff::Count& c = first.only_in == "A" ? first.a : first.b;
+      said.pop_back();
+      said += fmt::format(": {}{}.", cell(c),
+                          c.callers < c.of_ranks ? ""
+                          : first.per_step       ? " per rank and step"
+                                                 : " per rank");
+    }
   }
   if (!d.no_counts.empty()) {
     return said + fmt::format(" {} are not compared: {}.",
@@ -190,8 +259,12 @@ std::string cell(const diff::TimeChange& t, double value) {
 
 std::string cell(const diff::Count& c) {
   if (c.calls == 0) return "-";
-  return fmt::format("{} call{}, {}", number(c.calls), c.calls == 1 ? "" : "s",
-                     text::bytes(static_cast<std::uint64_t>(std::llround(c.bytes))));
+  const bool some = c.callers < c.of_ranks;
+  const long double n = some ? static_cast<long double>(c.of_ranks) : 1;
+  const std::string text = fmt::format(
+      "{} call{}{}, {}", number(c.calls * n), c.calls * n == 1 ? "" : "s", some ? " in all" : "",
+      text::bytes(static_cast<std::uint64_t>(std::llround(c.bytes * n))));
+  return some ? text + fmt::format(", on {} of {} ranks", c.callers, c.of_ranks) : text;
 }
 
 std::string rate_of(double GBps) {
@@ -222,7 +295,7 @@ bool changed(const diff::Diff& d) {
 }
 
 bool same(const diff::Diff& d) {
-  return d.no_counts.empty() && !changed(d);
+  return d.no_counts.empty() && !changed(d) && d.long_a.far.empty() && d.long_b.far.empty();
 }
 
 std::string verdict(const diff::Diff& d) {

@@ -66,7 +66,8 @@ def test_a_slow_gpu_is_time_that_the_others_are_exposed(tmp_path):
     assert step["b"] - step["a"] == pytest.approx(case.truth.cost_ns_per_step, rel=0.02)
     # The others wait for it in the backward pass's reduce-scatters.
     assert [t["kind"]["bucket"] for t in changed(found, "exposed")] == ["RESHARDING"]
-    assert ": the exposed time of RESHARDING grew by " in found["verdict"]
+    assert ": waiting for other ranks grew by " in found["verdict"]
+    assert f" Rank {case.truth.ranks[0]} computes at least " in found["verdict"]
     assert diff(b, a, "--fail-on", "time,exposed,busbw")["failed"] == []  # it got faster
     assert "shorter than A's" in diff(b, a)["verdict"]
 
@@ -143,8 +144,8 @@ def test_copies_that_only_one_run_makes_are_named(cause, bucket, size, tmp_path)
     calls = 2 * model.layers * model.micro_batches  # in each layer, forward and backward
     kind = change["kind"]
     assert (kind["bucket"], kind["role"], change["only_in"]) == (bucket, "pageable", "B")
-    assert change["a"] == {"calls": 0, "elements": 0, "bytes": 0}
-    assert change["b"] == {"calls": calls, "elements": calls * size, "bytes": calls * size}
+    assert change["a"] == {"calls": 0, "elements": 0, "bytes": 0, "ranks": None}
+    assert change["b"] == {"calls": calls, "elements": calls * size, "bytes": calls * size, "ranks": None}
     (host,) = changed(found, "host")  # whose thread waits
     assert host["kind"]["bucket"] == bucket
     assert counts(diff(b, a), "cudaMemcpyAsync")[0]["only_in"] == "A"

@@ -131,8 +131,7 @@ def test_three_long_pauses_are_a_change_of_the_time_of_a_step(timing, tmp_path):
     assert len(paused) == 3
     usual = sum(ns for ns in took["0"][1:] if ns < 900 * habits.MS) / 16
     assert more["b"] == pytest.approx((sum(paused) - 3 * usual) / 19, rel=0.02)
-    # Steps beside these may stand out by little.
-    words = r": \d+ of 19 steps of B, up to (\S+) s, are (\S+) s longer together, and none of A stands out\."
+    words = r"3 of 19 steps of B, 5,11,17, take up to (\S+) s, and none of A more than [\d.]+ ms: that adds (\S+) s,"
     ((longest, longer),) = re.findall(words, found["verdict"])
     assert float(longest) * 1000 * habits.MS == pytest.approx(max(paused), rel=0.02)
     assert float(longer) * 1000 * habits.MS == pytest.approx(sum(paused) - 3 * usual, rel=0.02)
@@ -210,3 +209,44 @@ def test_pauses_in_every_second_step_are_counted_though_chance_may_be_much(tmp_p
     assert float(mean_ms) * habits.MS == pytest.approx(mean, rel=0.02)
     assert f"\nNext: tprof report {b} " in tprof("diff", a, b).stdout
     assert "\nNext: " not in tprof("diff", b, a).stdout
+
+
+@pytest.mark.parametrize("fields", [{}, {"timing": False}, {"timing": False, "item_every": 0}])
+def test_one_step_far_longer_than_any_of_the_other_run_is_a_change(fields, tmp_path):
+    a, _ = habit(tmp_path / "a", steps=20, compile_ns=1000 * habits.MS, **fields)
+    pause = {"checkpoint_every": 13, "checkpoint_ns": 3000 * habits.MS}
+    b, took = habit(tmp_path / "b", steps=20, **pause, **fields)
+    (paused,) = (ns for ns in took["0"][1:] if ns > 1000 * habits.MS)
+    found = diff(a, b, "--fail-on", "time:5%,long_steps")
+    assert (found["failed"], found["same"]) == (["time", "long_steps"], False)
+    assert (found["far_longer"]["b"]["steps"], found["far_longer"]["a"]["steps"]) == ([12], [])
+    usual = (sum(took["0"][1:]) - paused) / 18
+    assert found["far_longer"]["b"]["more_ns"] == pytest.approx(paused - usual, rel=0.02)
+    assert re.match(r"1 of 19 steps of B, 12, takes [\d.]+ s, and none of A more than [\d.]+ m?s: ", found["verdict"])
+    other = diff(b, a, "--fail-on", "time:5%,long_steps")
+    assert (other["failed"], other["same"]) == ([], False)
+    assert other["verdict"].startswith("1 of 19 steps of A, ")
+
+
+def test_long_steps_that_are_alike_in_both_runs_are_no_change(tmp_path):
+    pause = {"steps": 20, "checkpoint_every": 13}
+    a, _ = habit(tmp_path / "a", checkpoint_ns=1000 * habits.MS, **pause)
+    b, _ = habit(tmp_path / "b", checkpoint_ns=2500 * habits.MS, **pause)
+    found = diff(a, b, "--fail-on", "time:5%,long_steps")
+    assert (found["failed"], found["same"], found["far_longer"]["b"]["steps"]) == ([], True, [])
+
+
+def test_the_part_of_the_step_that_grew_is_told_with_its_rank(tmp_path):
+    """One rank of four computes longer, and three wait for it."""
+    fields = {"ranks": 4, "steps": 20}
+    a, _ = habit(tmp_path / "a", **fields)
+    b, _ = habit(tmp_path / "b", gpu={2: 1.5}, **fields)
+    found = diff(a, b)
+    (compute,), (waiting,) = changed(found, "compute"), changed(found, "waiting")
+    (one,) = found["grown_on_one_rank"]
+    assert (one["of"], one["rank"]) == ("compute", 2)
+    assert compute["b"] - compute["a"] == pytest.approx(one["at_least_ns"] / 4, rel=0.1)
+    assert waiting["b"] - waiting["a"] == pytest.approx(one["at_least_ns"] * 3 / 4, rel=0.1)
+    assert ": waiting for other ranks grew by " in found["verdict"]
+    assert " Rank 2 computes at least " in found["verdict"]
+    assert diff(a, a)["grown_on_one_rank"] == []

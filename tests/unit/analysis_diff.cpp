@@ -133,3 +133,23 @@ TEST_CASE("calls of the setup are the same in runs of any length") {
   compare_counts(a, b, d);
   CHECK(d.counts.size() == 1);
 }
+
+TEST_CASE("calls of some ranks are counted in all, and collectives that are new are told first") {
+  const OpKind gathers{.bucket = Bucket::ALLGATHER, .function = "ncclAllGather"};
+  const OpKind copies{.bucket = Bucket::D2D, .function = "cudaMemcpyAsync"};
+  const read::Process one;
+  const read::Process other;
+  Run a{.ranks = 2};
+  a.totals[copies] = {.calls = 164, .bytes = 164 << 20};
+  a.callers[copies] = {&one, &other};
+  Run b = a;
+  b.totals[copies] = {.calls = 174, .bytes = 174 << 20};
+  b.totals[gathers] = {.calls = 1, .bytes = 32 << 10};
+  b.callers[gathers] = {&one};
+  Diff d;
+  compare_counts(a, b, d);
+  REQUIRE(d.counts.size() == 2);
+  CHECK(d.counts[0].kind == gathers);
+  CHECK(report::cell(d.counts[0].b) == "1 call in all, 32.00 KiB, on 1 of 2 ranks");
+  CHECK(report::cell(d.counts[1].b) == "87 calls, 87.00 MiB");
+}

@@ -1,0 +1,56 @@
+// The steps of a run that are compared with those of another.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "diff/compare.h"
+
+namespace tprof::diff {
+
+inline constexpr double kLeastOfStep = 0.01;  // less of a step is no change that anybody looks for
+
+struct Usual {
+  const Run& run;
+  std::vector<const Step*> steps{};  // without those that stand out
+  std::vector<double> lengths{};     // of all
+
+  Usual(const Run& of, bool by_devices) : run(of) {
+    for (const Step& s : run.steps) {
+      lengths.push_back(by_devices ? s.device_ns : s.host_ns / static_cast<double>(s.hosts));
+    }
+  }
+  void leave_out(const std::vector<bool>& far) {
+    for (std::size_t i = 0; i < far.size(); ++i) {
+      if (!far[i]) steps.push_back(&run.steps[i]);
+    }
+  }
+  double ranks() const {
+    return static_cast<double>(std::max<std::uint64_t>(run.steps[0].calling, 1));
+  }
+};
+
+// Leaves none out.
+inline stats::FarAbove all_of(const std::vector<double>& a, const std::vector<double>& b) {
+  return {std::vector<bool>(a.size()), std::vector<bool>(b.size())};
+}
+
+// Tells of the steps that stand out, and compares what they add to a step on average.
+void compare_long_steps(const Usual& a, const Usual& b, const stats::FarAbove& far, Diff& to);
+
+// The one step that is far longer than all others of both runs, if its run is so much longer, too:
+// a host that ran ahead may wait for its device in one step for what it called in all. Else none.
+stats::FarAbove one_pause(const Usual& a, const Usual& b);
+
+// A part of a step, the mean over ranks.
+struct PartChange {
+  TimeChange::Of of;
+  stats::Difference difference;
+};
+std::vector<PartChange> parts_of(const Usual& a, const Usual& b);
+
+// The ranks of which a part grew far more than of all others, one of a part at most.
+std::vector<OneRank> grown_on_one_rank(const Usual& a, const Usual& b);
+
+}  // namespace tprof::diff
