@@ -114,10 +114,10 @@ std::string behind_values(const Known& known) {
       known, [](const LateRank& each) { return each.sum_ns; },
       [](const LateRank& each) { return each.waited_ns; });
   if (r == nullptr || r->own_ns() >= r->sum_read_ns) return {};
-  return " " + came_last(*r) +
-         ", mostly behind values that it reads (.item()) and most others do not: its host waits "
-         "there for its device, or does something with them. Which rank holds the others up is "
-         "not known without TPROF_TIMING=events.";
+  return " " + as_sentence(came_last(*r) +
+                           ", mostly behind values that it reads (.item()) and most others do not: "
+                           "its host waits there for its device, or does something with them. Who "
+                           "holds the others up is not known without TPROF_TIMING=events");
 }
 
 // Its place among the findings, if it has one.
