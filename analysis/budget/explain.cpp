@@ -192,7 +192,7 @@ constexpr Mistake kMistakes[] = {
     // Behind the one before, which is for less than twice as much: together they would make any
     // number.
     {[](Model& m, const Whole& w) {
-       // Of another type there are more bytes anyway: the mistake before tells of it.
+       // With another type there are more bytes anyway: the mistake before tells of it.
        const bool other_type =
            w.dtypes.size() == 1 && size_of(*w.dtypes.begin()) != size_of(m.reduce_dtype);
        if (!is_gradients(w.bucket) || other_type) return false;

@@ -1,4 +1,4 @@
-// What steps beside the usual one make more than that: evaluations, checkpoints, or a call that a
+// Finds what steps beside the usual one make more than that: evaluations, checkpoints, or a call that a
 // good run never makes.
 #pragma once
 

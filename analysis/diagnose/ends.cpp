@@ -279,7 +279,12 @@ Fact unknown_after(const Processes& snapshots) {
 Fact where_to_look(const Process& p, std::optional<std::int64_t> quiet_since_ns) {
   if (p.end == End::running) {
     return {Say::look_at_stack,
-            {{"snapshot", p.snapshot}, {"pid", p.header.pid}, {"host", p.header.host}}};
+            {{"snapshot", p.snapshot},
+             {"pid", p.header.pid},
+             {"host", p.header.host},
+             {"other", std::nullopt},
+             {"other_pid", std::nullopt},
+             {"other_host", std::nullopt}}};
   }
   // Whatever ended it came long after what it was quiet for.
   const bool lived_on = quiet_since_ns && end_ns(p) - *quiet_since_ns > kLivedOnNs;

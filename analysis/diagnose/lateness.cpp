@@ -23,8 +23,8 @@ struct Waited {
 // How far a communicator's last rank was behind, collective after collective, and why.
 //
 // Hosts run ahead of their devices. One that reads a value waits until its device is there, and is
-// as far behind the others from then on, though nobody has waited for it. What it lags more than
-// its wait was is its own. But if the wait was most of what it lags, its device was behind its host
+// as far behind the others from then on, though nobody has waited for it. The lag beyond its wait
+// is its own. But if the wait was most of what it lags, its device was behind its host
 // whatever that had done before, and so nobody had waited for that either.
 struct Lag {
   const read::Process* rank = nullptr;

@@ -24,8 +24,8 @@ struct LateRank {
   std::int64_t sum_ns = 0;
   // For how long anybody waited for it: what communicators share of a time counts once.
   std::int64_t waited_ns = 0;
-  // What of these may be a wait of its host for a device: it had read values (`.item()`), and most
-  // others had not. So it is not known whether the rank was late. What is left is its own.
+  // The part of these that may be a wait of its host for a device: it had read values (`.item()`),
+  // and most others had not. So it is not known whether the rank was late. The rest is its own.
   std::int64_t sum_read_ns = 0;
   std::int64_t waited_read_ns = 0;
   std::int64_t own_ns() const { return sum_ns - sum_read_ns; }

@@ -15,8 +15,8 @@
 
 namespace tprof::diagnose {
 
-// Of one rank. `Call` is whatever comes back with the answer. Threads write their lines in blocks,
-// so these are put in the order of time first, as many as there is room for.
+// It looks at one rank. `Call` is whatever comes back with the answer. Threads write their lines in
+// blocks, so these are put in the order of time first, as many as there is room for.
 template <typename Call>
 class ValuesRead {
  public:

@@ -1,4 +1,4 @@
-// What /proc tells of a process on this machine.
+// Reads what /proc tells of a process on this machine.
 #pragma once
 
 #include <cstdint>

@@ -88,7 +88,7 @@ def test_a_call_that_runs_on_from_another_step_is_cut_there_and_has_its_whole_le
 
 def tells(finding):
     """Returns the numbers of a finding of long steps: the longest, and the usual step."""
-    found = re.search(r"([\d.]+) ms where the usual step takes ([\d.]+) ms", finding["text"])
+    found = re.search(r"([\d.]+) ms(?: in step \d+)?(?:, held up by rank \d+,)? where the usual step takes ([\d.]+) ms", finding["text"])
     return [float(ms) * MS for ms in found.groups()]
 
 

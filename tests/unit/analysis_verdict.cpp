@@ -91,7 +91,7 @@ TEST_CASE("a rank whose host may only have waited for its device is not to blame
   CHECK(late.verdict({}).severity == "ok");
   const auto warning = finding(Kind::failed, Severity::warning);
   CHECK(late.verdict({warning}).finding == 0U);
-  // What is left is most of it, and far more than the others have; of these one may have as much.
+  // The rest is most of it, and far more than the others have; of these one may have as much.
   first.sum_read_ns = first.waited_read_ns = 10;
   CHECK(late.verdict({warning}).text.starts_with("Rank 0 came last to 3 of 0 collectives, by 390"));
   late.lateness.ranks[1].sum_ns = late.lateness.ranks[1].waited_ns = 350;
