@@ -12,10 +12,6 @@ namespace {
 // A call that begins on the device so soon after the host made it had nothing to wait for.
 constexpr std::int64_t kAtOnceNs = 50'000;
 
-// A device that works for moments, and for less than one of so many parts of a time, waits for its
-// host.
-constexpr std::int64_t kHardlyWorks = 20;
-
 // True for a copy that holds up the thread that makes it until it is done (CUDA, "API
 // synchronization behavior"). Those with no line of the host's memory are taken to go on behind it.
 bool blocks(const read::Event& e) {
@@ -187,18 +183,19 @@ void RankLines::put_in_steps() {
 // the ranks that wait for it do so in the second. There it is late on all of them.
 void RankLines::begin_behind_the_step_before(const Spans& communicates) {
   const Spans works = either(either(communicates, computes_), unsure_);
-  // Where the device had done all that came before. Copies to the host seem to compute for a
-  // moment.
+  // Copies to the host seem to compute for a moment.
+  join(copies_on_device_);
+  const auto is_of_copy = [&](const Span& s) {
+    const auto copy = first_behind(copies_on_device_, s.from_ns);
+    return s.ns() < kAtOnceNs && copy != copies_on_device_.end() && copy->from_ns < s.to_ns;
+  };
   const auto begin = [&](std::int64_t step_ns, std::int64_t least_ns) {
     std::int64_t from = step_ns;
-    std::int64_t worked = 0;
     auto s = first_behind(works, step_ns - 1);
     if (s != works.end() && s->from_ns < step_ns) return step_ns;
     while (s != works.begin() && (--s)->to_ns > least_ns) {
-      if (worked * kHardlyWorks > step_ns - s->to_ns) break;
       from = s->to_ns;
-      if (s->ns() > kAtOnceNs) break;
-      worked += s->ns();
+      if (!is_of_copy(*s)) break;
     }
     return from;
   };

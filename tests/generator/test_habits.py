@@ -172,6 +172,19 @@ def test_one_pause_of_one_rank_is_one_long_step_and_names_the_rank(shape, marks,
     assert " ms, held up by rank 1, where the usual step takes " in long["text"]
 
 
+@pytest.mark.parametrize("shape", ["ddp", "fsdp"])
+def test_steps_that_nobody_marks_are_known_where_devices_hardly_work(shape, tmp_path):
+    """Kernels of 5 us, one in 0.4 ms, and small gradients: the host is what takes the time."""
+    loop = LONG.but(
+        shape=shape, ranks=2, kernels=20, layer_ns=100_000, python_ns=400_000, params=10_000, jitter=0.05, steps=12
+    )
+    write(run(loop), tmp_path / "job", loop.seed, Settings(marks=False))
+    step = told("report", tmp_path / "job")[1]["step"]
+    assert step["counted"] >= 10
+    assert step["mean_ns"] == pytest.approx(seconds(run(loop).traces) / loop.steps, rel=0.03)
+    assert step["least_ns"] > 0.9 * step["mean_ns"]
+
+
 def test_a_pause_of_all_ranks_is_held_up_by_none(tmp_path):
     findings = findings_of(LONG.but(eval_every=25, ranks=2), tmp_path / "job")
     assert ["held up" in f["text"] for f in of_kind("long_steps", findings)] == [False]
