@@ -1,5 +1,5 @@
-// Finds what steps beside the usual one make more than that: evaluations, checkpoints, or a call that a
-// good run never makes.
+// Finds what steps beside the usual one make more than that: evaluations, checkpoints, or a call
+// that a good run never makes.
 #pragma once
 
 #include <cstddef>

@@ -257,7 +257,7 @@ class HeldUp {
     return at && *at < m.seq ? at : std::nullopt;
   }
 
-  // Where devices are known to be through with all that others came to, hosts wait for none.
+  // Hosts wait for no device that is known to be through with all that others came to.
   bool may_wait_for_device(const Missed& m, const Processes& who) const {
     return !devices_at(*m.communicator, case_) &&
            std::ranges::all_of(who, [&](const Process* p) { return reads_from_device(*p, case_); });

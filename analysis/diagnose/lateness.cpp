@@ -159,7 +159,7 @@ class Counter {
     lags.resize(m.parts.size());
     Lag& lag = lags[from];
     if (lag.rank != rank) lag = {rank, 0, theirs.late.size()};
-    // Where the others read as well, they waited as well.
+    // If the others read as well, they waited as well.
     if (part.last_read_ns != 0 && 2 * (read - 1) < came - 1) {
       lag.reads(part.last_read_ns, two.late_ns(), theirs.late);
     }

@@ -18,8 +18,8 @@ namespace tprof::diff {
 
 using stats::OpKind;
 
-// Where the time of a step went on one rank's device, in nanoseconds: why/times.h. Their sum is its
-// length.
+// Tells where the time of a step went on one rank's device, in nanoseconds: why/times.h. Their sum
+// is its length.
 struct Parts {
   float compute = 0;
   float unsure = 0;     // computing or idle

@@ -179,8 +179,8 @@ void RankLines::put_in_steps() {
   }
 }
 
-// Where the program marks no step, a host that is late with a batch is so between two steps, and
-// the ranks that wait for it do so in the second. There it is late on all of them.
+// A host that is late with a batch is so between two steps, if the program marks none, and the
+// ranks that wait for it do so in the second. There it is late on all of them.
 void RankLines::begin_behind_the_step_before(const Spans& communicates) {
   const Spans works = either(either(communicates, computes_), unsure_);
   // Copies to the host seem to compute for a moment.
