@@ -109,7 +109,9 @@ def test_a_rank_that_calls_on_two_communicators_in_the_other_order(pair_of, tmp_
     and a gather; the other communicator's is 9."""
     traces = tmp_path / "run" / "traces"
     with running(without_agent("diverge.py", 2, ("--what", "swap")), tmp_path / "run"):
-        while_it_runs = until(lambda: traces.exists() and told_of_order(traces, "--stuck-after", "1"))
+        # A rank's file is empty until its head is written, and `check` says so of a folder with empty files alone.
+        until(lambda: len([file for file in traces.glob("*.json") if file.stat().st_size]) == 2)
+        while_it_runs = until(lambda: told_of_order(traces, "--stuck-after", "1"))
     after = until(lambda: told_of_order(traces))  # its processes may take a moment to end
     assert while_it_runs["evidence"][-1].endswith(" s") and after["evidence"][-1].endswith(" before their traces end")
     for finding in (while_it_runs, after):
