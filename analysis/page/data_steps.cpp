@@ -127,13 +127,13 @@ Json step_of(const Gathered& g) {
     for (std::size_t i = bins.first(bin); i <= bins.last(bin); ++i) {
       const StepLength& length = g.lengths[i];
       if (length.ranks == 0) continue;
-      most = std::max(most.is_null() ? 0 : most.get<std::int64_t>(), length.mean_ns());
+      most = std::max(most.is_null() ? 0 : most.get<std::int64_t>(), length.ns());
     }
     steps.push_back({found.steps[bins.first(bin)], found.steps[bins.last(bin)]});
     longest.push_back(most);
   }
   const auto of_warm = [&](std::size_t at) {
-    return warm.empty() ? Json() : Json(g.lengths[warm[at]].mean_ns());
+    return warm.empty() ? Json() : Json(g.lengths[warm[at]].ns());
   };
   Json parts = g.why.known() ? parts_of(g.why) : Json();
   return {{"steps", g.lengths.size()},

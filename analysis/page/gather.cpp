@@ -42,6 +42,7 @@ std::vector<StepLength> lengths_of(const why::Times& times, const steps::Found& 
     for (std::size_t r = 0; r < times.ranks.size(); ++r) {
       all[at].add(times.ranks[r], times.of(r)[s].length);
     }
+    all[at].of_job_ns = times.length(s);
   }
   return all;
 }
@@ -78,7 +79,7 @@ stats::Timeline timeline_of(const stats::Summary& s, const why::Why& why, const 
                             std::string which, std::int64_t step) {
   stats::Timeline t{.which = std::move(which),
                     .step = step,
-                    .length_ns = length.mean_ns(),
+                    .length_ns = length.ns(),
                     .on_device = why.known() || s.lateness->on_device};
   const auto in = [&](const std::vector<steps::Interval>& all) {
     const auto found = std::ranges::find(all, step, &steps::Interval::step);
@@ -137,7 +138,8 @@ void StepLength::add(const read::Process* rank, double ns) {
   longest = rank;
 }
 
-std::int64_t StepLength::mean_ns() const {
+std::int64_t StepLength::ns() const {
+  if (of_job_ns) return std::llround(*of_job_ns);
   return ranks == 0 ? 0 : std::llround(sum_ns / static_cast<double>(ranks));
 }
 
@@ -146,7 +148,7 @@ std::vector<std::size_t> warm_steps(const Gathered& g) {
   std::iota(all.begin(), all.end(), std::size_t{0});
   if (all.size() > 2) all.erase(all.begin());
   std::erase_if(all, [&](std::size_t at) { return g.lengths[at].ranks == 0; });
-  std::ranges::stable_sort(all, {}, [&](std::size_t at) { return g.lengths[at].mean_ns(); });
+  std::ranges::stable_sort(all, {}, [&](std::size_t at) { return g.lengths[at].ns(); });
   return all;
 }
 
@@ -176,7 +178,7 @@ report::Known known_of(const Gathered& g) {
     return known;
   }
   double sum = 0;
-  for (const std::size_t at : warm) sum += static_cast<double>(g.lengths[at].mean_ns());
+  for (const std::size_t at : warm) sum += static_cast<double>(g.lengths[at].ns());
   known.step_ns = std::llround(sum / static_cast<double>(warm.size()));
   return known;
 }

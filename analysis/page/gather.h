@@ -34,8 +34,10 @@ struct StepLength {
   double longest_ns = 0;
   const read::Process* longest = nullptr;  // the rank that it takes longest
 
+  std::optional<double> of_job_ns{};  // why::Times::length
+
   void add(const read::Process* rank, double ns);
-  std::int64_t mean_ns() const;
+  std::int64_t ns() const;  // of the job; where only hosts tell, their mean
 };
 
 struct Gathered {

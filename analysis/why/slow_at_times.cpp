@@ -34,6 +34,43 @@ void leave_out_lesser(const Grid& beyond, std::size_t rank, Places& steps) {
   }
 }
 
+// The places first, first + n, ... if all of them are among the steps; else none.
+Places every_nth(const Places& steps, std::size_t first, std::size_t n, std::size_t all) {
+  Places some;
+  for (std::size_t i = first; i < all; i += n) {
+    if (!std::ranges::binary_search(steps, i)) return {};
+    some.push_back(i);
+  }
+  return some;
+}
+
+// A host that does more in every n-th step may be the later one in others, too, by less: those
+// every n-th ones stay that make up two thirds of it and are twice as much as the others.
+void keep_every_nth(const Evidence& e, const Grid& beyond, std::size_t rank, Places& steps) {
+  constexpr std::size_t kFewest = 4;  // three may be as far apart by chance
+  constexpr std::size_t kLongest = 1000;
+  if (period_of(e, steps) != 0) return;
+  const auto sum = [&](const Places& of) {
+    double ns = 0;
+    for (const std::size_t i : of) ns += beyond.at(rank, i);
+    return ns;
+  };
+  const double all = sum(steps);
+  for (std::size_t n = 2; n <= std::min(beyond.steps() / kFewest, kLongest); ++n) {
+    for (const std::size_t first : steps) {
+      if (first >= n) break;
+      Places some = every_nth(steps, first, n, beyond.steps());
+      if (some.size() < kFewest || period_of(e, some) == 0) continue;
+      const double of_some = sum(some);
+      const double more = of_some / static_cast<double>(some.size());
+      const double less = (all - of_some) / static_cast<double>(steps.size() - some.size());
+      if (3 * of_some < 2 * all || more < 2 * less) continue;
+      steps = std::move(some);
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<SlowRanks> slow_at_times(const Evidence& e, const Grid& own) {
@@ -57,6 +94,7 @@ std::vector<SlowRanks> slow_at_times(const Evidence& e, const Grid& own) {
   std::vector<SlowRanks> found;
   for (auto& [rank, steps] : of_ranks) {
     leave_out_lesser(all, rank, steps);
+    keep_every_nth(e, all, rank, steps);
     // Once is chance; long_steps tells it.
     if (steps.size() < 2) continue;
     found.push_back({.slow = {rank}, .steps = std::move(steps)});

@@ -5,6 +5,7 @@
 
 #include "diagnose/who.h"
 #include "why/causes.h"
+#include "why/lengths.h"
 #include "why/numbers.h"
 #include "why/slow_ranks.h"
 #include "why/step_copies.h"
@@ -18,43 +19,12 @@ using diagnose::Kind;
 using diagnose::Ns;
 using diagnose::Percent;
 
-constexpr double kLonger = 1.25;  // of the median
 constexpr std::size_t kFewest = 8;
 constexpr std::size_t kFewestForDrift = 16;
 constexpr std::size_t kFewestOfPeriod = 4;  // three may be as far apart by chance
 constexpr std::size_t kFewestOfLevel = 5;
 constexpr double kLikelyChance = 0.01;
 constexpr std::size_t kMostWarmingUp = 10;
-
-struct Series {
-  std::vector<double> ns;
-  double usual = 0;
-  double width = 0;  // of the usual steps: as a standard deviation of a normal distribution
-};
-
-// The ranks that tell how long a step takes: a host that runs ahead does not.
-std::vector<std::size_t> telling(const Times& times) {
-  std::vector<std::size_t> all;
-  std::vector<std::size_t> in_pace;
-  for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-    all.push_back(r);
-    if (times.in_pace.contains(times.ranks[r])) in_pace.push_back(r);
-  }
-  return in_pace.empty() ? all : in_pace;
-}
-
-Series series_of(const Evidence& e) {
-  Series all;
-  const std::vector<std::size_t> ranks = telling(e.times);
-  for (const std::size_t s : e.steps) {
-    double sum = 0;
-    for (const std::size_t r : ranks) sum += e.times.of(r)[s].length;
-    all.ns.push_back(sum / static_cast<double>(ranks.size()));
-  }
-  all.usual = median(all.ns);
-  all.width = width(all.ns);
-  return all;
-}
 
 // The slope of Theil and Sen, and how far Kendall's count of pairs in order is from chance, in
 // standard deviations (Mann 1945).
@@ -104,11 +74,10 @@ double chance_of_jump(const std::vector<double>& series, std::size_t at) {
 // The place from which on steps take longer, if one place explains the series better than a steady
 // growth does; 0: none. The first to take the sum of squares for two levels were Fisher (1958) and
 // Bai (1994).
-std::size_t jump_of(const Series& all, double slope) {
+std::size_t jump_of(const Lengths& all, double slope) {
   const std::size_t n = all.ns.size();
-  const double limit = all.usual + 8 * all.width;
   std::vector<double> x;  // pauses would decide it
-  for (const double ns : all.ns) x.push_back(std::min(ns, std::max(limit, kLonger * all.usual)));
+  for (const double ns : all.ns) x.push_back(std::min(ns, all.far()));
   std::vector<double> sums(n + 1);
   std::vector<double> squares(n + 1);
   for (std::size_t i = 0; i < n; ++i) {
@@ -136,7 +105,7 @@ std::size_t jump_of(const Series& all, double slope) {
   return at;
 }
 
-void tell_jump(const Evidence& e, const Series& all, std::size_t at, Findings& found) {
+void tell_jump(const Evidence& e, const Lengths& all, std::size_t at, Findings& found) {
   const double before = median({all.ns.begin(), all.ns.begin() + static_cast<std::ptrdiff_t>(at)});
   const double after = median({all.ns.begin() + static_cast<std::ptrdiff_t>(at), all.ns.end()});
   if (after - before < 0.05 * before) return;
@@ -160,12 +129,12 @@ std::optional<std::string> which_if_few(const Evidence& e, const std::vector<std
   return more < kMost ? std::optional(text) : std::nullopt;
 }
 
-void long_steps(const Evidence& e, const Series& all, Findings& found) {
+void long_steps(const Evidence& e, const Lengths& all, Findings& found) {
   std::vector<std::size_t> steps;
   double ns = 0;
   std::size_t at = 0;  // the longest
   for (std::size_t i = 0; i < all.ns.size(); ++i) {
-    if (all.ns[i] < std::max(kLonger * all.usual, all.usual + 8 * all.width)) continue;
+    if (!all.far_longer(i)) continue;
     steps.push_back(i);
     ns += all.ns[i] - all.usual;
     if (all.ns[i] > all.ns[at]) at = i;
@@ -211,7 +180,7 @@ void long_steps(const Evidence& e, const Series& all, Findings& found) {
 
 void step_series(const Evidence& e, Findings& found) {
   if (e.steps.size() < kFewest) return;
-  const Series all = series_of(e);
+  const Lengths all = lengths_of(e);
   long_steps(e, all, found);
   if (all.ns.size() < kFewestForDrift) return;
   const Drift drift = drift_of(all.ns);

@@ -65,18 +65,6 @@ void each_kept(const steps::Found& found, const Times& times, const read::Proces
   }
 }
 
-// The program's marks tell how long steps are, also where devices were not followed.
-void take_lengths(const steps::Found& found, Times& times) {
-  for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-    each_kept(found, times, times.ranks[r], [&](const steps::Interval& i, std::size_t s) {
-      times.cells[r * times.steps.size() + s].length = static_cast<float>(i.to_ns - i.from_ns);
-    });
-  }
-  leave_out_unknown(times);
-  times.in_pace = steps::in_pace(found);
-  times.hosts_may_run_ahead = steps::may_run_ahead(found);
-}
-
 void find_usual(Times& times) {
   for (std::size_t s = 0; s < times.steps.size(); ++s) {
     float least = std::numeric_limits<float>::max();
@@ -100,16 +88,29 @@ void find_usual(Times& times) {
   }
 }
 
+// The program's marks tell how long steps are, also where devices were not followed.
+void take_lengths(const steps::Found& found, Times& times) {
+  for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+    each_kept(found, times, times.ranks[r], [&](const steps::Interval& i, std::size_t s) {
+      times.cells[r * times.steps.size() + s].length = static_cast<float>(i.to_ns - i.from_ns);
+    });
+  }
+  leave_out_unknown(times);
+  find_usual(times);
+  times.in_pace = steps::in_pace(found);
+  times.hosts_may_run_ahead = steps::may_run_ahead(found);
+}
+
 }  // namespace
 
 double Times::length(std::size_t step) const {
-  double sum = 0;
+  float longest = 0;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     const Cell& c = of(r)[step];
     if (!c.known()) return 0;
-    sum += c.length;
+    longest = std::max(longest, c.length - held_up(r, step));
   }
-  return ranks.empty() ? 0 : sum / static_cast<double>(ranks.size());
+  return longest;
 }
 
 std::vector<std::size_t> Times::counted() const {

@@ -170,7 +170,10 @@ struct Times {
   std::span<const Cell> of(std::size_t rank) const {
     return std::span(cells).subspan(rank * steps.size(), steps.size());
   }
-  double length(std::size_t step) const;  // the mean of the ranks; 0: not known of all
+  // How long the job takes for a step: that of the rank that waits least in it; 0: not known of
+  // all. Ranks that wait for another one's pause may do so in the step behind it: the mean of the
+  // ranks would make two half pauses of it.
+  double length(std::size_t step) const;
   // The steps that count: known of all ranks, and not the first of several, in which frameworks set
   // up. Indices.
   std::vector<std::size_t> counted() const;

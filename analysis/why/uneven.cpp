@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "why/causes.h"
+#include "why/lengths.h"
 #include "why/numbers.h"
 #include "why/own_times.h"
 
@@ -55,6 +56,12 @@ void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
     std::vector<double> more = rest.of_step(i);
     for (std::size_t r = 0; r < ranks; ++r) more[r] -= usual[r];
     lost.push_back(*most - mean(compute.of_step(i)) - mean(usual) - median(std::move(more)));
+  }
+  // What a few steps take that are far longer than the others is told of these (step_series.cpp).
+  const Lengths lengths = lengths_of(e);
+  const double usual_loss = median(lost);
+  for (std::size_t i = 0; i < lost.size(); ++i) {
+    if (lengths.far_longer(i)) lost[i] = std::min(lost[i], usual_loss);
   }
   // A rank that is the slowest in half of the steps, and more than of two by chance, is a finding
   // of its own; so are a few steps.

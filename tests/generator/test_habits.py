@@ -172,6 +172,30 @@ def test_one_pause_of_one_rank_is_one_long_step_and_names_the_rank(shape, marks,
     assert " ms, held up by rank 1, where the usual step takes " in long["text"]
 
 
+@pytest.mark.parametrize("marks", [True, False])
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("shape", ["ddp", "fsdp"])
+def test_one_pause_before_an_update_is_one_long_step_however_many_ranks_wait(shape, ranks, marks, tmp_path):
+    """They wait in the next step, in the first collective of which the rank that paused is missing."""
+    loop = LONG.but(shape=shape, ranks=ranks, stalls={1: 6000 * MS}, stalls_at_update=True, stalls_every=25)
+    write(run(loop), tmp_path / "job", loop.seed, Settings(marks=marks, unsure=True))
+    report = told("report", tmp_path / "job")[1]
+    usual = seconds(run(loop.but(stalls={})).traces) / loop.steps
+    assert report["step"]["most_ns"] == pytest.approx(usual + 6000 * MS, rel=0.01)
+    (long,) = of_kind("long_steps", report["findings"])
+    assert re.match(r"step \d+ takes far longer than the other \d+, 6\.\d+ s, held up by rank 1, where", long["text"])
+
+
+def test_ranks_that_take_turns_are_not_told_what_one_pause_costs(tmp_path):
+    loop = JOBS["lengths 40 %"].loop
+    costs = []
+    for name, pause in (("even", {}), ("pause", {1: 3000 * MS})):
+        found = findings_of(loop.but(loader=pause, loader_every=25), tmp_path / name)
+        costs.append(of_kind("uneven_ranks", found)[0]["cost"]["ns_per_step"])
+        assert [f["kind"] for f in found if "cost" in f][0] == ("long_steps" if pause else "uneven_ranks")
+    assert costs[1] == pytest.approx(costs[0], rel=0.15)
+
+
 @pytest.mark.parametrize("shape", ["ddp", "fsdp"])
 def test_steps_that_nobody_marks_are_known_where_devices_hardly_work(shape, tmp_path):
     """Kernels of 5 us, one in 0.4 ms, and small gradients: the host is what takes the time."""

@@ -93,17 +93,22 @@ def tells(finding):
 
 
 @pytest.mark.parametrize("timing", [True, False])
-def test_one_step_is_as_long_as_for_its_ranks_on_average_everywhere(tmp_path, timing):
-    """Rank 0 alone writes checkpoints; the others go on, and wait for it in the step after."""
+def test_one_step_is_equally_long_everywhere(tmp_path, timing):
+    """Rank 0 alone writes checkpoints; the others go on, and wait for it in the step after. On the devices a step takes
+    as long as for the rank that waits least; where hosts alone tell, they say how long it is on average."""
     loop = COMPUTING.but(checkpoint_every=16, checkpoint="first", checkpoint_ns=90 * MS)
     case, report = report_of(loop, tmp_path / "job", rank_files.Settings(timing=timing))
     marks = [[step.begin for step in case.traces[rank].steps] for rank in range(4)]
-    means = [statistics.mean(of[s + 1] - of[s] for of in marks) for s in range(23)]
     of_ranks = [[of[s + 1] - of[s] for of in marks] for s in range(23)]
-    longest = max(range(1, 23), key=lambda s: means[s])
-    assert max(of_ranks[longest]) > 1.1 * means[longest]  # or the test would not tell them apart
+    # The rank that writes waits least in that step, and most in none: the others do so in the step behind it.
+    writes, behind = 15, 16
+    lengths = [statistics.mean(of) for of in of_ranks]
+    assert max(of_ranks[writes]) > 1.1 * lengths[writes]  # or the test would not tell them apart
+    if timing:
+        lengths[writes], lengths[behind] = of_ranks[writes][0], of_ranks[behind][0]
+    longest = max(range(1, 23), key=lambda s: lengths[s])
     bars, slowest = report["step"]["longest_ns"], report["timelines"][0]
-    assert bars[:23] == pytest.approx(means, rel=0.01)
+    assert bars[:23] == pytest.approx(lengths, rel=0.01)
     assert slowest["step"] == longest and slowest["length_ns"] == bars[longest] == report["step"]["most_ns"]
     (finding,) = [f for f in report["findings"] if f["kind"] in ("long_steps", "periodic_steps")]
     assert tells(finding) == pytest.approx([report["step"]["most_ns"], report["step"]["median_ns"]], rel=0.001)

@@ -60,6 +60,27 @@ TEST_CASE("a rank is slow in every n-th step only where no step between is unkno
   }
 }
 
+TEST_CASE("every n-th step in which a rank is slow is told though it is in others by less") {
+  // Measured with a host that slept before every 4th step, and was busy behind each of them.
+  const std::vector<std::pair<std::size_t, double>> of_steps = {
+      {4, 110.8}, {8, 94.1},   {11, 50.8}, {12, 110.5}, {15, 30.7}, {16, 73.7},
+      {19, 31.1}, {20, 90.0},  {23, 31.3}, {24, 60.7},  {27, 30.9}, {28, 43.9},
+      {31, 49.9}, {32, 112.9}, {35, 35.4}, {36, 89.6},  {39, 31.1}, {40, 103.7}};
+  WhyToy job(2, 40);
+  for (const auto& [step, more] : of_steps) job.slow(0, step - 1, more * kMs);
+  const Findings found = found_by(why::slow_ranks, job);
+  REQUIRE(found.size() == 1);
+  CHECK(says(found[0], "in_steps", std::uint64_t{10}));
+  CHECK(says(found[0], "period", "4th"));
+  // A rhythm is not told where they are no longer than the others.
+  WhyToy even(2, 40);
+  for (const auto& [step, more] : of_steps) even.slow(0, step - 1, 60 * kMs);
+  for (const diagnose::Finding& f : found_by(why::slow_ranks, even)) {
+    CHECK(says(f, "in_steps", std::uint64_t{18}));
+    CHECK(says(f, "period", std::monostate()));
+  }
+}
+
 TEST_CASE("a rank that is slow by another time in each step is told") {
   constexpr double kMore[] = {57, 0,  0,  1,  51, 15, 18, 19, 16, 54, 10, 26, 28, 41, 53,
                               14, 17, 19, 20, 68, 0,  0,  0,  2,  56, 18, 35, 23, 20};

@@ -1,0 +1,32 @@
+#include "why/lengths.h"
+
+#include "why/numbers.h"
+
+namespace tprof::why {
+namespace {
+
+// The mean of the hosts that tell how long a step takes: one that runs ahead does not.
+double by_hosts(const Times& times, std::size_t step) {
+  double sum = 0;
+  std::size_t hosts = 0;
+  for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+    if (!times.in_pace.empty() && !times.in_pace.contains(times.ranks[r])) continue;
+    sum += times.of(r)[step].length;
+    ++hosts;
+  }
+  return hosts == 0 ? 0 : sum / static_cast<double>(hosts);
+}
+
+}  // namespace
+
+Lengths lengths_of(const Evidence& e) {
+  Lengths all;
+  for (const std::size_t s : e.steps) {
+    all.ns.push_back(e.times.known() ? e.times.length(s) : by_hosts(e.times, s));
+  }
+  all.usual = median(all.ns);
+  all.width = width(all.ns);
+  return all;
+}
+
+}  // namespace tprof::why

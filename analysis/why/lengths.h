@@ -1,0 +1,23 @@
+// How long the steps take that count, and which of them take far longer than the others.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "why/cause.h"
+
+namespace tprof::why {
+
+struct Lengths {
+  std::vector<double> ns;  // by place in Evidence::steps
+  double usual = 0;
+  double width = 0;  // of the usual steps: as a standard deviation of a normal distribution
+
+  // What takes as long as this takes far longer than the others.
+  double far() const { return std::max(1.25 * usual, usual + 8 * width); }
+  bool far_longer(std::size_t place) const { return ns[place] >= far(); }
+};
+
+Lengths lengths_of(const Evidence& e);
+
+}  // namespace tprof::why
