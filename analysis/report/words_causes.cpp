@@ -26,12 +26,17 @@ std::span<const Words> words_of_causes() {
       {Say::idle_at_end,
        "{one?it stands|they stand} idle behind the last kernel of a step, before the next step "
        "begins: there programs load data, write checkpoints and log"},
+      {Say::idle_before_copies,
+       "{once?in that step|}{some?in most of these steps|}{all?in most steps|} most of that time "
+       "lies before copies to the device: there programs load a batch, or make tensors on the "
+       "host"},
       {Say::idle_within,
        "{once?in that step|}{some?in most of these steps|}{all?in most steps|} most of that time "
        "lies between the {behind|copies to the device} and the {before|end of the step}"},
       {Say::look_there,
-       "look at what the program does there: Python, values that it reads (.item()), garbage "
-       "collection; and at the host: other programs on its cores, their clock, swapping"},
+       "look at what the program does there: Python, {ahead?a loader that reads one batch ahead "
+       "(accelerate), |}values that it reads (.item()), garbage collection; and at the host: other "
+       "programs on its cores, their clock, swapping"},
       {Say::copies_out_each,
        "{one?it copies|they copy} {bytes} more from the device than the others, on the average of "
        "steps, as for a checkpoint"},

@@ -56,17 +56,21 @@ void tell_place(const Evidence& e, const SlowRanks& ranks, diagnose::Finding& f)
   }
   const std::optional<Place> place = place_of(e, ranks.slow, steps, idle);
   if (!place) return;
+  const diagnose::Values when{{"once", ranks.steps.size() == 1},
+                              {"some", ranks.steps.size() > 1},
+                              {"all", ranks.steps.empty()}};
+  if (place->loads) {
+    f.evidence.push_back({Say::idle_before_copies, when});
+    return;
+  }
   const auto named = [](const text::Kept& call) {
     return call.empty() ? std::optional<std::string>() : call.str();
   };
-  f.evidence.push_back({Say::idle_within,
-                        {{"one", one},
-                         {"once", ranks.steps.size() == 1},
-                         {"some", ranks.steps.size() > 1},
-                         {"all", ranks.steps.empty()},
-                         {"behind", named(place->behind)},
-                         {"before", named(place->before)}}});
-  f.next = diagnose::Fact{Say::look_there, {}};
+  diagnose::Fact within{Say::idle_within, when};
+  set(within, {"behind", named(place->behind)});
+  set(within, {"before", named(place->before)});
+  f.evidence.push_back(std::move(within));
+  f.next = diagnose::Fact{Say::look_there, {{"ahead", place->behind.empty()}}};
 }
 
 }  // namespace tprof::why

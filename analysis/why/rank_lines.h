@@ -107,7 +107,8 @@ class RankLines : public collect::Collector {
   const Shard* shard_of(const Collective& c) const;
   void count_late_reductions(const Spans& hiding);
   void find_gaps(const Spans& works);
-  std::optional<Place> place_of(Span gap, std::span<const Collective> calls) const;
+  using PlaceTimes = std::map<Place, std::int64_t>;
+  void add_places(Span gap, std::span<const Collective> calls, PlaceTimes& to) const;
   void count_blocking(const Spans& works);
   Blocking usual_of(std::span<const Blocking> of_steps) const;
 

@@ -1,5 +1,6 @@
 // Finds where in its steps a rank's device has nothing to do for longest.
 #include <algorithm>
+#include <ranges>
 
 #include "why/numbers.h"
 #include "why/rank_lines.h"
@@ -7,17 +8,18 @@
 namespace tprof::why {
 namespace {
 
-constexpr std::int64_t kLeastParts = 50;  // of a step: less is nobody's concern
+// Less of a step is nobody's concern.
+constexpr std::int64_t kLeastParts = 50;      // all gaps of a place
+constexpr std::int64_t kLeastPartsOne = 400;  // one of them
 
-// The longest gap between these spans that is not at one of the ends of `within`.
-Span longest_gap(const Spans& spans, Span within) {
-  Span longest{};
+// Calls f(gap) for each gap between these spans that is not at one of the ends of `within`.
+template <typename F>
+void each_gap(const Spans& spans, Span within, F&& f) {
   auto s = first_behind(spans, within.from_ns);
-  if (s == spans.end()) return longest;
+  if (s == spans.end()) return;
   for (auto next = std::next(s); next != spans.end() && next->from_ns < within.to_ns; s = next++) {
-    if (next->from_ns - s->to_ns > longest.ns()) longest = {s->to_ns, next->from_ns};
+    f(Span{s->to_ns, next->from_ns});
   }
-  return longest;
 }
 
 // "3rd ncclAllGather": which of the calls of its name it is. Where several were timed together, the
@@ -37,8 +39,9 @@ text::Kept which_of(const typename Calls::element_type& call, const Calls& calls
 
 }  // namespace
 
-// Returns where a time of a step lies in which the device does nothing. `calls` are the step's.
-std::optional<Place> RankLines::place_of(Span gap, std::span<const Collective> calls) const {
+// Adds where a time of a step lies in which the device does nothing, as far as anything tells.
+// `calls` are the step's.
+void RankLines::add_places(Span gap, std::span<const Collective> calls, PlaceTimes& to) const {
   const Collective* behind = nullptr;
   const Collective* before = nullptr;
   for (const Collective& c : calls) {
@@ -48,20 +51,27 @@ std::optional<Place> RankLines::place_of(Span gap, std::span<const Collective> c
       before = &c;
     }
   }
-  if (behind == nullptr || before == nullptr) {
-    // Kernels that run before the step's first call of NCCL may be of the step before. The host may
-    // have loaded a batch in the gap that is copied to the device behind it.
-    const Step& step = steps_[calls.front().step];
-    const auto loads_in = [&](std::int64_t from, std::int64_t to) {
-      return std::ranges::lower_bound(loads_, from) != std::ranges::lower_bound(loads_, to);
-    };
-    if (behind == nullptr && !loads_in(step.from_ns, gap.from_ns)) return std::nullopt;
-    if (loads_in(gap.from_ns, before == nullptr ? step.to_ns : before->called_ns)) {
-      return std::nullopt;
-    }
+  const Step& step = steps_[calls.front().step];
+  const auto loads_in = [&](std::int64_t from, std::int64_t until) {
+    return std::ranges::subrange(std::ranges::lower_bound(loads_, from),
+                                 std::ranges::lower_bound(loads_, until));
+  };
+  if (before == nullptr && !loads_in(gap.from_ns, step.to_ns).empty()) return;
+  const Place place{.behind = behind == nullptr ? text::Kept() : which_of(*behind, calls, true),
+                    .before = before == nullptr ? text::Kept() : which_of(*before, calls, false)};
+  if (behind != nullptr) {
+    to[place] += gap.ns();
+    return;
   }
-  return Place{behind == nullptr ? text::Kept() : which_of(*behind, calls, true),
-               before == nullptr ? text::Kept() : which_of(*before, calls, false)};
+  // Before the step's first call of NCCL there may be several batches, each of which the host loads
+  // and copies to the device. Kernels that run before the first of them may be of the step before.
+  const auto loads = loads_in(gap.from_ns, gap.to_ns);
+  if (loads.empty()) {
+    if (!loads_in(step.from_ns, gap.from_ns).empty()) to[place] += gap.ns();
+    return;
+  }
+  to[{.loads = true}] += loads.front() - gap.from_ns;
+  to[place] += gap.to_ns - loads.back();
 }
 
 void RankLines::find_gaps(const Spans& works) {
@@ -70,15 +80,18 @@ void RankLines::find_gaps(const Spans& works) {
   Cover copies(copies_on_device_);
   for (const std::span<const Collective> calls : calls_of_steps()) {
     const Step& step = steps_[calls.front().step];
-    const Span gap = longest_gap(works, step.on_device);
-    if (gap.ns() * kLeastParts < step.on_device.ns()) continue;
-    if (copies(gap.from_ns, gap.to_ns) * 2 > gap.ns()) continue;
-    const std::optional<Place> place = place_of(gap, calls);
-    if (!place) continue;
-    const auto known = std::ranges::find(facts_.places, *place);
-    step.cell->gap = static_cast<float>(gap.ns());
+    PlaceTimes times;
+    each_gap(works, step.on_device, [&](Span gap) {
+      if (gap.ns() * kLeastPartsOne < step.on_device.ns()) return;
+      if (copies(gap.from_ns, gap.to_ns) * 2 > gap.ns()) return;
+      add_places(gap, calls, times);
+    });
+    const auto most = std::ranges::max_element(times, {}, [](const auto& p) { return p.second; });
+    if (most == times.end() || most->second * kLeastParts < step.on_device.ns()) continue;
+    const auto known = std::ranges::find(facts_.places, most->first);
+    step.cell->gap = static_cast<float>(most->second);
     step.cell->gap_place = static_cast<std::uint32_t>(known - facts_.places.begin());
-    if (known == facts_.places.end()) facts_.places.push_back(*place);
+    if (known == facts_.places.end()) facts_.places.push_back(most->first);
   }
 }
 

@@ -44,8 +44,8 @@ struct Cell {
   float sent = 0;         // bytes of calls of NCCL
   float reads = 0;        // copies to the host
   float collectives = 0;  // calls of NCCL
-  // The longest time in its middle in which the device had nothing to do, and where that is in
-  // RankFacts::places; 0: nobody can say where.
+  // The longest time in its middle in which the device had nothing to do, in one or in several gaps
+  // of a place, and where that is in RankFacts::places; 0: nobody can say where.
   float gap = 0;
   std::uint32_t gap_place = 0;
 
@@ -93,6 +93,7 @@ struct LateReductions {
 struct Place {
   text::Kept behind{};  // empty: behind the copies to the device, with which a step begins
   text::Kept before{};  // empty: before the end of the step
+  bool loads = false;   // none of these: before copies to the device, ahead of the first call
   auto operator<=>(const Place&) const = default;
 };
 

@@ -47,6 +47,7 @@ class Loop:
     load_ns: int = 400_000
     batch_bytes: int = 2_000_000
     micro_batches: int = 1
+    load_each: bool = False  # ddp: True: each micro-batch is loaded and copied by itself
     reduce_each: bool = False  # False: no_sync() until the last micro-batch
     overlap: bool = True  # ddp: False: reduces when the backward pass is over
     bucket_bytes: int = 25 * 1024 * 1024  # ddp: gradients that are reduced together
@@ -164,14 +165,18 @@ class _Program:
             yield self.host(loop.compile_ns)
         if step == 0:
             yield Host(loop.late.get(rank, 0))
-        slow = loop.loader.get(rank, 0) if step % loop.loader_every == loop.loader_every - 1 else 0
-        yield Host(loop.load_ns + slow + loop.leak_ns * step)
-        yield Copy("H2D", round(loop.batch_bytes * loop.batch.get(rank, 1.0)), "compute")
+        yield from self.load()
         if loop.augment.get(rank):
             yield Host(loop.augment[rank])
         if loop.aside.get(rank):
             yield Kernel(loop.aside[rank], "aside")
         self.pause = loop.pauses_ns if of_step.random() < loop.pauses else 0
+
+    def load(self) -> Iterator[Operation]:
+        loop = self.loop
+        slow = loop.loader.get(self.rank, 0) if self.step % loop.loader_every == loop.loader_every - 1 else 0
+        yield Host(loop.load_ns + slow + loop.leak_ns * self.step)
+        yield Copy("H2D", round(loop.batch_bytes * loop.batch.get(self.rank, 1.0)), "compute")
 
     def maybe_stall(self, at_update: bool) -> Iterator[Operation]:
         loop = self.loop
@@ -251,6 +256,8 @@ class _Program:
         bucket = loop.bucket_bytes // size
         for micro in range(loop.micro_batches):
             reduces = loop.reduce_each or micro == loop.micro_batches - 1
+            if micro and loop.load_each:
+                yield from self.load()
             for layer in range(loop.layers):
                 yield from self.layer(layer, 1, tensor)
                 yield from self.maybe_pause(layer)

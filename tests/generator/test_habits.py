@@ -104,6 +104,19 @@ def test_the_judgement_sees_what_is_not_so(kind, ranks, cost_ns, share):
             {},
             ["in most steps most of that time lies between the copies to the device and the first ncclAllReduce"],
         ),
+        (  # in each of them
+            "stall in the forward pass",
+            {"micro_batches": 4, "load_each": True, "layer_ns": MS // 2},
+            ["in most steps most of that time lies between the copies to the device and the first ncclAllReduce"],
+        ),
+        (
+            "loader",
+            {"micro_batches": 4, "load_each": True, "layer_ns": MS // 2},
+            [
+                "in most steps most of that time lies before copies to the device: there programs load a batch, or make "
+                "tensors on the host"
+            ],
+        ),
         (  # behind the fifth of its layers, before which six are gathered
             "stall in the forward pass of fsdp",
             {},
