@@ -162,7 +162,7 @@ std::vector<Odd> RankSteps::odd(std::uint64_t usual, const Figures& as_most) con
   for (auto& [calls, kind] : kinds) {
     for (const auto& [key, values] : of_steps_) {
       if (!tells_steps_apart(key)) continue;
-      Moved& more = kind.more[{key.bucket, key.function, "", 0, -1}];
+      Moved& more = kind.more[{key.bucket, key.function, key.dtype, 0, -1}];
       more += at(key, kind.steps[0]);
       const auto most = as_most.find(key);
       if (most != as_most.end()) more -= most->second;
@@ -184,7 +184,13 @@ std::string odd_text(const std::vector<Odd>& odd,
       break;
     }
     std::vector<std::string> parts;
-    for (const auto& [key, more] : o.more) parts.push_back(difference(key.function, more));
+    for (const auto& [key, more] : o.more) {
+      const bool several = std::ranges::count_if(o.more, [&](const auto& other) {
+                             return other.first.function == key.function;
+                           }) > 1;
+      const std::string of = several ? " of " + key.dtype : "";
+      parts.push_back(difference(key.function + of, more));
+    }
     if (parts.size() > kMostOdd) {
       const std::size_t rest = parts.size() - kMostOdd;
       parts.resize(kMostOdd);

@@ -214,8 +214,9 @@ Examples:
   tprof summary DIR --steps 10- --ops ALLGATHER --sizes 1M- --top 20
   tprof summary DIR --hist ncclAllGather --per-rank
   tprof summary merged.json.gz --json | jq .buckets.ALLGATHER
-Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable
-input.)",
+Exit code: 0 all ranks are there, and closed or ended with no call open and none
+behind the others; 1 one is missing, still runs or ended at work, or counts are
+not whole; 2 unreadable input. tprof check tells how they ended.)",
        summary,
        {{"PATH", &o.paths, kTraces, nullptr},
         {"--json", &o.json, "for programs (schema tprof-summary/1)"},

@@ -22,6 +22,7 @@
 #include "page/page.h"
 #include "read/error.h"
 #include "report/report.h"
+#include "report/verdict.h"
 #include "report/words.h"
 #include "text/text.h"
 
@@ -79,7 +80,7 @@ std::uintmax_t bytes_of(const launch::FilesOfRun& files) {
 }
 
 // Writes the page of a job, and puts its verdict and what to do with it in front of the summary,
-// which then doesn't tell from the ledgers what the lines tell better.
+// which then doesn't tell from the ledgers what the lines tell better, nor twice how ranks ended.
 void report_on(const job::Job& job, const read::Traces& traces, const fs::path& folder,
                stats::Summary& s, report::TextOptions& options) {
   page::Gathered g;
@@ -96,6 +97,9 @@ void report_on(const job::Job& job, const read::Traces& traces, const fs::path& 
   }
   const auto differ = [](const diagnose::Finding& f) { return f.kind == diagnose::Kind::mismatch; };
   if (std::ranges::any_of(g.said.findings, differ)) std::erase_if(s.findings, differ);
+  if (std::ranges::any_of(g.said.findings, report::notes_the_end)) {
+    std::erase_if(s.findings, report::notes_the_end);
+  }
 }
 
 // True if the launcher started the ranks again after this job.

@@ -5,10 +5,12 @@
 #include <memory>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "diagnose/ends.h"
 #include "job/hosts.h"
 #include "page/grid.h"
+#include "report/verdict.h"
 #include "steps/pace.h"
 
 namespace tprof::page {
@@ -121,7 +123,7 @@ void add_causes(Gathered& g) {
   }
   all.insert(all.end(), g.why.findings.begin(), g.why.findings.end());
   std::ranges::stable_sort(all, std::ranges::greater(), [](const diagnose::Finding& f) {
-    return std::pair(f.severity, f.cost ? f.cost->ns : 0);
+    return std::tuple(f.severity, report::notes_the_end(f), f.cost ? f.cost->ns : 0);
   });
 }
 

@@ -11,6 +11,7 @@
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/steps.h"
+#include "report/verdict.h"
 #include "report/words.h"
 
 namespace tprof::page {
@@ -207,10 +208,9 @@ std::string text_of(const Json& finding, const char* key, const char* before,
   return wrapped(before + text::printable(finding[key].get<std::string>()), hang);
 }
 
-// Tells what a cause rests on, in a line or two. `tprof check` tells that of the other findings.
+// Tells what a finding rests on, in a line or two.
 std::string evidence_of(const diagnose::Finding& finding) {
   std::string all;
-  if (!finding.cost) return all;
   for (std::size_t i = 0; i < std::min(finding.evidence.size(), kMostEvidence); ++i) {
     all += wrapped("  " + text::printable(report::sentence(finding.evidence[i])), 2);
   }
@@ -225,20 +225,23 @@ std::string finding_lines(const Gathered& g, std::optional<std::size_t> told, bo
   std::size_t left = 0;
   for (std::size_t i = 0; i < g.said.findings.size(); ++i) {
     const diagnose::Finding& finding = g.said.findings[i];
-    if (i != told && costly && !finding.cost) continue;
+    const bool end = report::notes_the_end(finding);
+    if (i != told && costly && !finding.cost && !end) continue;
     if (i != told && shown == kMostFindings) {
       ++left;
       continue;
     }
     const Json f = report::to_json({finding}, report::Detail::brief)[0];
     if (i == told) {
-      next = evidence_of(finding);
+      if (finding.cost) next = evidence_of(finding);  // `tprof check` tells that of the others
       if (!f["next"].is_null()) next += text_of(f, "next", "-> ");
     } else {
       ++shown;
       others += text_of(f, "text", (f["severity"].get<std::string>() + ": ").c_str());
       const bool some = !finding.ranks.empty() && finding.ranks.size() < g.said.job->ranks.size();
-      if (finding.cost && some && !f["next"].is_null()) others += text_of(f, "next", "  -> ", 5);
+      if (end) others += evidence_of(finding);
+      const bool advised = end || (finding.cost && some);
+      if (advised && !f["next"].is_null()) others += text_of(f, "next", "  -> ", 5);
     }
   }
   if (left != 0) {

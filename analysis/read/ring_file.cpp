@@ -37,8 +37,12 @@ bool maps(const std::string& process, ino_t ring) {
   return !any;
 }
 
+bool is_here(const Head& head) {
+  return boot_id() == bounded_text(head.boot_id);
+}
+
 bool pid_lives(const Head& head, ino_t ring) {
-  return boot_id() == bounded_text(head.boot_id) && process_lives(head.pid, head.start_ticks) &&
+  return is_here(head) && process_lives(head.pid, head.start_ticks) &&
          maps("/proc/" + std::to_string(head.pid), ring);
 }
 
@@ -106,7 +110,7 @@ std::string boot_id() {
 
 bool process_lives(std::int64_t pid, std::uint64_t start_ticks) {
   const auto stat = proc_stat(pid);
-  return stat && stat->state != 'Z' && stat->state != 'X' && stat->start_ticks == start_ticks;
+  return stat && stat->start_ticks == start_ticks && !exits(pid, start_ticks);
 }
 
 RingFile::RingFile(std::filesystem::path path, int fd, void* base, std::size_t size)
@@ -171,10 +175,12 @@ bool RingFile::running() const {
   held.l_type = F_RDLCK;
   held.l_whence = SEEK_SET;
   const bool locked = fcntl(fd_, F_GETLK, &held) == 0 && held.l_type != F_UNLCK;
-  if (locked) return true;
+  const Head& head = view().head();
+  // The kernel gives back the lock of a process that was killed after its memory.
+  if (locked) return held.l_pid != head.pid || !is_here(head) || !exits(head.pid, head.start_ticks);
   // A program that closes all its descriptors gives the lock back.
   struct stat ring {};
-  return fstat(fd_, &ring) == 0 && pid_lives(view().head(), ring.st_ino);
+  return fstat(fd_, &ring) == 0 && pid_lives(head, ring.st_ino);
 }
 
 bool RingFile::lock() {

@@ -20,7 +20,7 @@ namespace tprof::read {
 std::string boot_id();
 
 // True if the process with this pid on this machine is the one that started at `start_ticks` (of
-// /proc), and no zombie. The pid may have been given to another process since.
+// /proc), and has not ended. The pid may have been given to another process since.
 bool process_lives(std::int64_t pid, std::uint64_t start_ticks);
 
 // A ring file that is open, mapped, and of this version. Its bytes change while its process lives.

@@ -130,6 +130,10 @@ std::optional<std::size_t> finding_of(const Waited& late, const diagnose::Findin
 
 }  // namespace
 
+bool notes_the_end(const Finding& f) {
+  return f.kind == diagnose::Kind::not_closed && f.severity == Severity::note;
+}
+
 JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
   const diagnose::Findings& all = said.findings;
   auto about = std::ranges::find(all, Severity::error, &Finding::severity);

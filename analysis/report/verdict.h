@@ -34,4 +34,7 @@ struct Known {
 // first warning; else that a job stands, that ranks did not close, or that nothing is wrong.
 JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known);
 
+// True if it only notes how ranks ended: that is told before the notes of what costs time.
+bool notes_the_end(const diagnose::Finding& finding);
+
 }  // namespace tprof::report

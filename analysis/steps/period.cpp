@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "steps/anchor.h"
 #include "steps/bounds.h"
@@ -96,18 +98,55 @@ std::size_t micro_batches(const Order& text, const Anchor& a, std::size_t behind
   return 1;
 }
 
-// Something may be put in behind some steps, such as a log or an evaluation. Returns where the last
-// step ends, at `end` or behind the same.
-std::size_t end_of_last(const Order& text, const Anchor& a, std::size_t behind,
-                        const std::vector<std::size_t>& starts, std::size_t end) {
-  std::size_t most = end;
+// What the program put in behind some steps, such as a log or an evaluation.
+struct PutIn {
+  std::size_t from = 0;  // the first time
+  std::size_t length = 0;
+  std::vector<std::size_t> steps{};  // from 1; 0: one whose beginning is not known
+};
+
+std::vector<PutIn> all_put_in(const Order& text, const Anchor& a, std::size_t behind,
+                              const std::vector<std::size_t>& starts) {
+  std::map<std::pair<std::size_t, std::uint64_t>, PutIn> all;
   for (std::size_t k = 1; k < a.at.size(); ++k) {
     const std::size_t from = a.at[k - 1] + 1 + behind;
-    const std::size_t to = starts[starts.size() + k - a.at.size()];
-    if (to <= from || to - from > text.size() - end || end + to - from <= most) continue;
-    if (text.ordered(from, to) == text.ordered(end, end + to - from)) most = end + to - from;
+    const std::size_t step = starts.size() + k - a.at.size();
+    const std::size_t to = starts[step];
+    if (to <= from) continue;
+    all.try_emplace({to - from, text.ordered(from, to)}, PutIn{from, to - from})
+        .first->second.steps.push_back(step);
   }
-  return most;
+  std::vector<PutIn> longest_first;
+  for (auto put = all.rbegin(); put != all.rend(); ++put) {
+    longest_first.push_back(std::move(put->second));
+  }
+  return longest_first;
+}
+
+// True if it is behind every n-th step, and so belongs behind the last one too.
+bool is_due(const PutIn& put, std::size_t last) {
+  const std::size_t n = put.steps[0];
+  return n != 0 && last % n == 0 && put.steps.size() == (last - 1) / n &&
+         std::ranges::all_of(put.steps, [n](std::size_t step) { return step % n == 0; });
+}
+
+// Returns where the last step ends, at `end` or behind what is put in behind others. Several such
+// parts may be due at once. One that is not may be what the program does when all steps are over,
+// and so may the same one again.
+std::size_t end_of_last(const Order& text, const Anchor& a, std::size_t behind,
+                        const std::vector<std::size_t>& starts, std::size_t end) {
+  std::vector<PutIn> left = all_put_in(text, a, behind, starts);
+  for (bool all_due = true, first = true; all_due; first = false) {
+    const auto next = std::ranges::find_if(left, [&](const PutIn& put) {
+      return (first || is_due(put, starts.size())) && put.length <= text.size() - end &&
+             text.ordered(put.from, put.from + put.length) == text.ordered(end, end + put.length);
+    });
+    if (next == left.end()) break;
+    end += next->length;
+    all_due = is_due(*next, starts.size());
+    left.erase(next);
+  }
+  return end;
 }
 
 void place_steps(const Order& text, const Anchor& a, bool closed, Period& p) {

@@ -6,12 +6,16 @@
 //   totals       prints tprof_totals first
 //   race N       another thread makes N all-gathers while this one calls tprof_totals_and_reset,
 //                and once more at the end; prints how many all-gathers these calls counted
+//   hold N       takes N MiB of memory, which the kernel has to give back at the end
+//   leave        ends its main thread, while another makes all-gathers until it is killed
 //
 // It is one rank, on a communicator of its own.
 #include <cuda_runtime_api.h>
 #include <nccl.h>
+#include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -55,10 +59,27 @@ int main() {
   void* to = nullptr;
   CHECK_CUDA(cudaMalloc(&from, kCount * sizeof(float)));
   CHECK_CUDA(cudaMalloc(&to, kCount * sizeof(float)));
+  std::vector<char> held;
   std::string command;
   while (std::cin >> command) {
     long n = 0;
-    if (command == "gather" || command == "step" || command == "race") std::cin >> n;
+    if (command == "gather" || command == "step" || command == "race" || command == "hold") {
+      std::cin >> n;
+    }
+    if (command == "hold") {
+      held.resize(static_cast<std::size_t>(n) << 20, 1);
+      n = 0;
+    }
+    if (command == "leave") {
+      std::thread([&] {
+        for (;; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+          CHECK_NCCL(ncclAllGather(from, to, kCount, ncclFloat, comm, nullptr));
+        }
+      }).detach();
+      std::printf("done\n");
+      std::fflush(stdout);
+      pthread_exit(nullptr);
+    }
     if (command == "race") {
       std::atomic<bool> over{false};
       std::thread other([&, n] {

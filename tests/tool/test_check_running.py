@@ -1,5 +1,6 @@
 """tprof check and report on jobs that run: how far the ranks are, and for how long nobody has called."""
 
+import pathlib
 import re
 
 import pytest
@@ -81,3 +82,38 @@ def test_where_all_came_the_last_collective_is_told(tmp_path):
         assert "every rank came" not in text("--stuck-after", "100000")
         verdict = told("report", job.traces)[1]["verdict"]
         assert (verdict["severity"], verdict["text"][:17]) == ("note", "Rank 0 is still r")
+
+
+PF_EXITING = 0x4  # among the flags of /proc/PID/stat
+
+
+def main_thread_ended(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def every_thread_exits(pid):
+    threads = [stat.read_text().rpartition(")")[2].split() for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")]
+    return threads and all(int(fields[6]) & PF_EXITING for fields in threads)
+
+
+@pytest.mark.parametrize("held_mib", [0, 1000])
+def test_a_process_that_was_killed_does_not_run_until_somebody_waits_for_it(tmp_path, held_mib):
+    """It is a zombie, and with much memory not even that: its last thread gives back the memory first, and then its
+    files and locks."""
+    with commanded(tmp_path) as job:
+        job.does("gather", 5)
+        job.does("hold", held_mib)
+        assert running(job.traces) == "rank 0 is still running: the counts are as of now"
+        job.process.kill()
+        until(lambda: every_thread_exits(job.process.pid))
+        code, found = told("check", job.traces)
+        assert [f["kind"] for f in found["findings"]] == ["not_closed"] and code == 0
+        assert every_thread_exits(job.process.pid)  # nobody has waited for it
+
+
+def test_a_process_runs_also_when_its_main_thread_has_ended(tmp_path):
+    """Its main thread is a zombie then, too."""
+    with commanded(tmp_path) as job:
+        job.does("leave")
+        until(lambda: main_thread_ended(job.process.pid))
+        assert running(job.traces) == "rank 0 is still running: the counts are as of now"

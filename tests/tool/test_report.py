@@ -71,6 +71,21 @@ def test_a_rank_that_is_slow_now_and_then_has_the_steps_named(tmp_path, slow, na
     assert f" in {len(slow)} of 23 steps, {named}: " in found["text"]
 
 
+def test_that_ranks_did_not_close_is_told_before_what_costs_less_than_the_verdict(tmp_path):
+    """All ranks were killed between two calls of a job with several causes of slow steps."""
+    loop = habits.Loop(shape="fsdp", ranks=8, steps=24, gpu={5: 2.0}, gpu_steps=(3, 7, 8, 9, 13),
+                       loader={6: 20_000_000}, loader_every=5)  # fmt: skip
+    made = habits.run(loop)
+    made.killed = True
+    rank_files.write(made, tmp_path / "job")
+    found = told("report", tmp_path / "job")[1]
+    assert [f["kind"] for f in found["findings"]][0] == "not_closed" and len(found["findings"]) > 3
+    assert found["findings"][found["verdict"]["finding"]]["cost"]
+    shown = tprof("report", tmp_path / "job").stdout.split("\n\n")[0]
+    assert "note: ranks 0-7 ended without closing: killed by a signal" in shown
+    assert "  -> the launcher's output tells how each rank ended" in shown
+
+
 # ---- The screen
 
 

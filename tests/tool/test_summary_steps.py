@@ -133,6 +133,38 @@ def test_checkpoints_between_steps_are_named(tmp_path):
     assert "steps 5,10: 2 more ALLGATHER of 32.50 KiB, 12 more ALLGATHER of 129.25 KiB" in text
 
 
+EVALUATION, CHECKPOINT = 3 * 7, 7  # all-gathers of a rank
+
+
+@pytest.mark.parametrize(
+    "steps, evaluate, checkpoint, at_the_end, gathers",
+    [
+        (40, 20, 8, False, EVALUATION + CHECKPOINT),
+        (40, 10, 8, False, EVALUATION + CHECKPOINT),
+        (40, 20, 0, False, EVALUATION),
+        # A last evaluation behind all steps, which is like those of some.
+        (40, 20, 8, True, EVALUATION + CHECKPOINT),
+        (40, 20, 0, True, EVALUATION),
+        (38, 8, 19, True, CHECKPOINT),
+        (40, 12, 8, True, CHECKPOINT),
+    ],
+)
+def test_the_last_step_has_all_that_is_due_behind_it(tmp_path, steps, evaluate, checkpoint, at_the_end, gathers):
+    """No other step has both, and what the program does when all steps are over is no part of the last one."""
+    shape = Shape(steps=steps, evaluate=evaluate)
+    loop = loops.fsdp(shape, checkpoint=checkpoint)
+    if at_the_end:
+        for _ in range(3):
+            loop.copy("cudaMemcpyAsync", loops.BATCH // 2)
+            for n in range(shape.layers + 1):
+                loop.gather(16544 if n else 4160)
+        loop.reduce(2)
+    assert check(loop, tmp_path / "job") == "steps"
+    last = found(tmp_path / "job")["steps"][-1]
+    assert last["step"] == steps
+    assert sum(d["more_calls"] for d in last["differs"] if d["bucket"] == "ALLGATHER") == 2 * gathers
+
+
 def test_a_first_step_that_prepares_belongs_to_itself(tmp_path):
     def head(loop):
         for n in range(7):

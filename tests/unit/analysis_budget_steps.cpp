@@ -75,6 +75,23 @@ TEST_CASE("copies are those of the step in the middle, collectives those of most
         "steps 4,8 have 1 ncclAllGather more, of 4.00 KiB");
 }
 
+TEST_CASE("a call that a step lacks does not hide another of another type", "[budget]") {
+  RankSteps steps(9);
+  Key weights = kGather;
+  weights.dtype = "bfloat16";
+  weights.bytes_class = 21;
+  for (std::size_t i = 0; i < 9; ++i) {
+    const std::uint64_t calls = i == 7 ? 12 : 13;  // behind an evaluation the root is there already
+    steps.add(i, weights, amounts(calls, calls << 21));
+    if (i == 3 || i == 7) steps.add(i, kGather, amounts(1, 1 << 19));
+  }
+  CHECK(
+      odd_text(steps.usual().odd, [](std::size_t i) { return static_cast<std::int64_t>(i) + 1; }) ==
+      "step 4 has 1 ncclAllGather more, of 512.00 KiB; step 8 has 1 ncclAllGather of bfloat16 "
+      "less, "
+      "of 2.00 MiB, and 1 ncclAllGather of float32 more, of 512.00 KiB");
+}
+
 TEST_CASE("where no step is usual, collectives are the mean without setup", "[budget]") {
   RankSteps steps(5);
   for (std::size_t i = 0; i < 5; ++i) steps.add(i, kReduction, amounts(1, 1000 * i));
