@@ -160,8 +160,9 @@ std::span<const Words> words_of_causes() {
        "that "
        "rank there: its own code, loading of data, a checkpoint, Python's garbage collector|}"},
       {Say::periodic_steps,
-       "every {period} step, first step {first}, takes up to {longest} where the usual step takes "
-       "{usual}: without that a step would be {share} shorter on average",
+       "every {period} step, first step {first}, takes up to {longest}[, held up by {held_up_by},] "
+       "where the usual step takes {usual}: without that a step would be {share} shorter on "
+       "average",
        "usually that is a checkpoint, an evaluation or Python's garbage collector"},
       {Say::jumping_steps,
        "from step {step} on a step takes {after}, and {before} before that: "
