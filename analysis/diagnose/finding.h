@@ -39,6 +39,7 @@ struct Finding {
   std::optional<Fact> next{};        // what to do; nullopt: what the words of `text` advise
   std::optional<TimeRange> time{};   // nullopt: not known
   std::optional<StepRange> steps{};  // nullopt: not known, or the program marks none
+  text::Ranks in_steps{};            // which of these; empty: not known
   // The place of the problem, as far as it is known.
   std::string communicator{};                       // id; empty: none
   std::optional<std::uint64_t> seq = std::nullopt;  // of a collective on it

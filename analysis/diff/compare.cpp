@@ -24,6 +24,7 @@ Diff compare(const Run& a, const Run& b) {
   }
   compare_counts(a, b, d);
   compare_times(a, b, d);
+  compare_slow_ranks(a, b, d);
   compare_settings(a, b, d);
   return d;
 }

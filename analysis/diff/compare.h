@@ -91,6 +91,12 @@ struct Lengths {
   double longest_ns = 0;
 };
 
+// A finding that one run alone has.
+struct OfOneRun {
+  bool in_b = false;
+  diagnose::Finding finding;
+};
+
 struct Setting {
   enum class About { setting, version, host, size };
   About about = About::setting;
@@ -112,6 +118,8 @@ struct Diff {
   LongSteps long_b;
   Lengths lengths_a;
   Lengths lengths_b;
+  // What of the ranks that hold up the others one run alone has; nullopt: not known of both.
+  std::optional<std::vector<OfOneRun>> slow_ranks;
   std::string no_counts;           // why none were that both have; empty: they were
   std::string no_times;            // why they were not; empty: they were
   std::vector<Setting> settings;   // those that differ
@@ -124,6 +132,7 @@ Diff compare(const Run& a, const Run& b);
 void compare_counts(const Run& a, const Run& b, Diff& to);
 void compare_times(const Run& a, const Run& b, Diff& to);
 void compare_settings(const Run& a, const Run& b, Diff& to);
+void compare_slow_ranks(const Run& a, const Run& b, Diff& to);  // behind times
 
 // How much of the device's time in calls of a kind is exposed, which only the ledgers tell, and of
 // the whole run: the first step's start-up is in it. Nullopt: not known.

@@ -7,6 +7,7 @@
 #include "summary/summary.h"
 #include "why/times.h"
 #include "why/transfers.h"
+#include "why/why.h"
 
 namespace tprof::diff {
 namespace {
@@ -105,6 +106,9 @@ Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
   passes.read();
   run.by_devices = times->known();
   if (run.by_devices) put_lengths(*times, by_number);
+  if (run.by_devices && run.only.empty()) {
+    run.slow_ranks = why::ranks_that_hold_up(job, *times, transfers);
+  }
   if (const auto& only = asked.filter().steps) {
     std::erase_if(by_number, [&](const auto& step) { return !only->holds(step.first); });
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -52,9 +53,11 @@ struct Run {
   bool may_run_ahead = false;                // the hosts, of their devices
   std::string no_steps{};                    // why none are known: a sentence without its full stop
   std::vector<read::Skipped> unreadable{};   // files whose lines are left out
-  filter::Words only{};                      // which calls these are; empty: all
-  std::vector<std::string> notes{};          // what is not exact for that
-  bool of_some_calls() const {               // of a step
+  // Of ranks that hold up the others. Nullopt: nobody knows, or only some calls were asked for.
+  std::optional<diagnose::Findings> slow_ranks{};
+  filter::Words only{};              // which calls these are; empty: all
+  std::vector<std::string> notes{};  // what is not exact for that
+  bool of_some_calls() const {       // of a step
     return !(only.ops.empty() && only.sizes.empty() && only.comms.empty() && only.phases.empty());
   }
 };

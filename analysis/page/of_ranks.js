@@ -18,6 +18,8 @@ function showRun() {
   }
 }
 
+const kMostSteps = 40; // or ranges of them, that are listed
+
 function showFindings() {
   if (!data.findings.length) return say("findings", "None: nothing is missing, and all ranks did the same.");
   for (const f of data.findings) {
@@ -27,6 +29,8 @@ function showFindings() {
       const doubt = f.cost.doubt_ns ? ` ± ${duration(f.cost.doubt_ns)}` : "";
       parts.push(make("p", {}, `Cost: ${duration(f.cost.ns)}${doubt} in all, ${percent(f.cost.share)} of the time${step}.`));
     }
+    const shortened = f.in_steps && !f.text.includes(f.in_steps) && f.in_steps.split(",").length <= kMostSteps;
+    if (shortened) parts.push(make("p", {}, `Steps: ${f.in_steps}.`));
     if (f.evidence.length) parts.push(make("ul", {}, ...f.evidence.map((e) => make("li", {}, e))));
     if (f.next) parts.push(make("p", {}, "→ " + f.next));
     section("findings").append(make("div", { class: "finding " + f.severity }, ...parts));

@@ -8,8 +8,10 @@
 
 #include "diagnose/names.h"
 #include "report/diff_names.h"
+#include "report/findings.h"
 #include "report/only.h"
 #include "report/section.h"
+#include "report/words.h"
 
 namespace tprof::report {
 namespace {
@@ -73,6 +75,17 @@ std::string side(const char* name, const diff::Run& run) {
       run.steps_seen == 0 ? "steps not known" : diagnose::counted(run.steps_seen, "step"));
 }
 
+// "In B, and not in A: the device of rank 1 stands idle longer than the others' in …"
+std::string only_in_one(const diff::Diff& d) {
+  std::string out;
+  if (!d.slow_ranks) return out;
+  for (const diff::OfOneRun& one : *d.slow_ranks) {
+    out += fmt::format("In {}, and not in {}: {}\n", one.in_b ? "B" : "A", one.in_b ? "A" : "B",
+                       text::printable(sentence(one.finding.text)));
+  }
+  return out;
+}
+
 template <typename T>
 Json if_known(bool known, const T& value) {
   return known ? Json(value) : Json();
@@ -131,6 +144,12 @@ Json json_of(const diff::LongSteps& l) {
   return {{"steps", l.far}, {"more_ns", l.far_ns}};
 }
 
+Json json_of(const diff::OfOneRun& one) {
+  Json j = {{"only_in", one.in_b ? "B" : "A"}};
+  j.update(to_json({one.finding}, Detail::full)[0]);
+  return j;
+}
+
 Json json_of(const diff::OneRank& r) {
   return {{"of", of_text(r.of).key}, {"rank", r.rank}, {"at_least_ns", r.ns}};
 }
@@ -146,8 +165,8 @@ Json array_of(const std::vector<T>& all) {
 
 std::string to_text(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
                     const diff::Judgement& judgement, std::size_t width) {
-  std::string out =
-      verdict(d) + "\n" + only_text(a.only, {}, "filter: ") + "\n" + side("A", a) + side("B", b);
+  std::string out = verdict(d) + "\n" + only_in_one(d) + only_text(a.only, {}, "filter: ") + "\n" +
+                    side("A", a) + side("B", b);
   for (const std::string& note : a.notes) out += "note: A: " + text::printable(note) + "\n";
   for (const std::string& note : b.notes) out += "note: B: " + text::printable(note) + "\n";
   if (d.longer != 1) {
@@ -192,6 +211,7 @@ std::string to_json(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
             {"no_times", text_or_null(d.no_times)},
             {"far_longer", {{"a", json_of(d.long_a)}, {"b", json_of(d.long_b)}}},
             {"grown_on_one_rank", array_of(d.one_rank)},
+            {"slow_ranks", d.slow_ranks ? array_of(*d.slow_ranks) : Json()},
             {"settings", table_json(setting_columns(), d.settings)},
             {"notes", d.notes},
             {"failed", judgement.failed},

@@ -284,6 +284,7 @@ std::string change_of(const diff::CountChange& c) {
 }
 
 bool may_be_longer(const diff::Diff& d) {
+  if (d.slow_ranks && std::ranges::any_of(*d.slow_ranks, &diff::OfOneRun::in_b)) return true;
   return std::ranges::any_of(d.times, [](const diff::TimeChange& t) {
     if (t.of > Of::long_steps || !t.worse()) return false;
     return t.changed() || (t.of == Of::step && t.noise > kMuch * t.a);
@@ -295,7 +296,8 @@ bool changed(const diff::Diff& d) {
 }
 
 bool same(const diff::Diff& d) {
-  return d.no_counts.empty() && !changed(d) && d.long_a.far.empty() && d.long_b.far.empty();
+  return d.no_counts.empty() && !changed(d) && d.long_a.far.empty() && d.long_b.far.empty() &&
+         (!d.slow_ranks || d.slow_ranks->empty());
 }
 
 std::string verdict(const diff::Diff& d) {

@@ -41,6 +41,7 @@ Json to_json(const diagnose::Findings& findings, Detail detail) {
       j["function"] = or_null(f.function);
       j["time"] = f.time ? Json{f.time->from_ns, f.time->to_ns} : Json();
       j["steps"] = f.steps ? Json{f.steps->first, f.steps->last} : Json();
+      j["in_steps"] = or_null(f.in_steps.str());
     }
     j["text"] = sentence(f.text);
     if (full) {

@@ -85,14 +85,14 @@ std::span<const Words> words_of_causes() {
       {Say::slow_link,
        "{bucket} of {size} takes {takes} on the [{role} ]communicator of {who}, and {others} on "
        "the "
-       "{alike:,} other{alike?|s} that {alike?moves|move} as much: a step would be up to "
-       "{share} shorter",
+       "{alike:,} other{alike?|s} that {alike?moves|move} as much: as quick, it would be "
+       "exposed for up to {share} of a step less",
        "look at the network between these ranks: link rate, errors, the NIC that NCCL chose "
        "(NCCL_DEBUG=INFO)"},
       {Say::below_peak,
        "{bucket} of {size} on the [{role} ]communicator of {on} transfers {reaches} GB/s "
-       "{between?between|within} hosts, {of_peak} of the peak: at the peak a step would be up to "
-       "{share} shorter",
+       "{between?between|within} hosts, {of_peak} of the peak: at the peak it would be exposed for "
+       "up to {share} of a step less",
        "look at the path that NCCL chose (NCCL_DEBUG=INFO), and measure the same size and ranks "
        "with "
        "nccl-tests"},
@@ -115,7 +115,7 @@ std::span<const Words> words_of_causes() {
        "do it every N steps, or compute on the shards and reduce the result"},
       {Say::late_reductions,
        "reductions begin only when most of a step is computed: if they are of gradients, begun in "
-       "the backward pass they would make it up to {share} shorter",
+       "the backward pass they could hide {share} of a step",
        "DDP begins early if its buckets are smaller than all gradients (bucket_cap_mb), FSDP if "
        "layers are wrapped one by one, DeepSpeed with overlap_comm"},
       {Say::exposed_gathers,
@@ -142,17 +142,19 @@ std::span<const Words> words_of_causes() {
        "prefetching)|look for {reads?.item(), print and .cpu() in the loop, |}slow Python, an "
        "optimizer on the CPU; larger batches and CUDA graphs keep a device busy with fewer "
        "launches}"},
-      {Say::gathered_again, "all-gathers of the backward pass cost up to {share} of a step",
+      {Say::gathered_again,
+       "all-gathers of the backward pass are exposed, or hold up calls that are, for {share} of a "
+       "step",
        "where there is memory for it, SHARD_GRAD_OP in FSDP1, reshard_after_forward=False in FSDP2 "
-       "and ZeRO-2 in DeepSpeed save them"},
+       "and ZeRO-2 in DeepSpeed save them, and what their hosts and copies take beside them"},
       {Say::reduced_again,
-       "gradients are reduced in each of the {passes} backward passes of a step: reduced in the "
-       "last "
-       "one only, a step would be up to {share} shorter",
+       "gradients are reduced in each of the {passes} backward passes of a step, where one "
+       "is enough: the others are exposed for {share} of it",
        "no_sync(), or set_requires_gradient_sync(False) in FSDP2, until the last micro-batch; it "
        "takes memory for the gradients"},
       {Say::wide_dtype,
-       "{which} {one?is|are} in float32: in bfloat16 a step would be up to {share} shorter",
+       "{which} {one?is|are} in float32, twice the bytes of bfloat16: half of the exposed time of "
+       "that is {share} of a step",
        "{sharded?MixedPrecision(param_dtype, reduce_dtype) in FSDP1, MixedPrecisionPolicy in FSDP2|"
        "bf16_compress_hook in DDP, or tensors in bfloat16 where the program sends its own}"},
       {Say::long_steps,
@@ -165,8 +167,9 @@ std::span<const Words> words_of_causes() {
        "that "
        "rank there: its own code, loading of data, a checkpoint, Python's garbage collector|}"},
       {Say::periodic_steps,
-       "every {period} step, first step {first}, takes up to {longest} where the usual step takes "
-       "{usual}: without that a step would be {share} shorter on average",
+       "every {period} step, first step {first}, takes up to {longest}[, held up by {held_up_by},] "
+       "where the usual step takes {usual}: without that a step would be {share} shorter on "
+       "average",
        "usually that is a checkpoint, an evaluation or Python's garbage collector"},
       {Say::jumping_steps,
        "from step {step} on a step takes {after}, and {before} before that: "

@@ -18,10 +18,14 @@ std::vector<std::size_t> every_step(const Evidence& e) {
   return all;
 }
 
-std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places) {
+text::Ranks steps_of(const Evidence& e, const std::vector<std::size_t>& places) {
   std::vector<std::int64_t> numbers;
   for (const std::size_t i : places) numbers.push_back(number_of(e, i));
-  return text::Ranks(std::move(numbers)).str();
+  return text::Ranks(std::move(numbers));
+}
+
+std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places) {
+  return steps_of(e, places).str();
 }
 
 std::size_t period_of(const Evidence& e, const std::vector<std::size_t>& places) {

@@ -32,7 +32,8 @@ inline constexpr double kLeastShare = 0.01;
 // Returns the cost in the whole run of `ns` of a step, which are known within `doubt_ns`.
 diagnose::Cost cost_of(const Evidence& of, double ns, double doubt_ns);
 
-// "7,15,23-25": the numbers of these steps, given by their places in `Evidence::steps`.
+// The numbers of these steps, given by their places in `Evidence::steps`; "7,15,23-25".
+text::Ranks steps_of(const Evidence& e, const std::vector<std::size_t>& places);
 std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places);
 
 // The distance between places in ascending order, if they are every n-th of all, n more than one.

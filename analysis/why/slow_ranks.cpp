@@ -231,7 +231,9 @@ void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
     tell_copies_of_ranks(e, ranks.slow, ranks.part, f);
   }
   if (kind_of(ranks.part) == Kind::slow_cpu) tell_place(e, ranks, f);
-  if (!ranks.steps.empty()) f.steps = {step(ranks.steps.front()), step(ranks.steps.back())};
+  if (ranks.steps.empty()) return;
+  f.steps = {step(ranks.steps.front()), step(ranks.steps.back())};
+  f.in_steps = steps_of(e, ranks.steps);
 }
 
 // Ranks that are slow in the same part are one group. But whole stages of a pipeline are one of

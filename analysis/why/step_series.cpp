@@ -167,6 +167,7 @@ void long_steps(const Evidence& e, const Lengths& all, Findings& found) {
            {"held_up_by", held_up_by ? std::optional(whom()) : std::nullopt},
            {"usual", Ns{std::llround(all.usual)}}});
   f.steps = {e.times.steps[e.steps[steps.front()]], e.times.steps[e.steps[steps.back()]]};
+  f.in_steps = steps_of(e, steps);
   if (costs) f.cost = cost_of(e, ns, all.width);
   if (!e.times.known()) return;
   std::vector<std::size_t> ranks(e.times.ranks.size());

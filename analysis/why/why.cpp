@@ -1,5 +1,8 @@
 #include "why/why.h"
 
+#include <algorithm>
+#include <variant>
+
 #include "stats/roles.h"
 #include "why/causes.h"
 
@@ -41,6 +44,34 @@ void find_causes(const job::Job& job, Why& why) {
 }
 
 }  // namespace
+
+diagnose::Findings ranks_that_hold_up(const job::Job& job, const Times& times,
+                                      const Transfers& transfers) {
+  diagnose::Findings found;
+  const std::vector<std::size_t> steps = times.counted();
+  if (steps.empty()) return found;
+  const WaitTable no_waits;
+  const std::map<std::string, std::string, std::less<>> no_roles;
+  const Evidence e{.job = job,
+                   .times = times,
+                   .steps = steps,
+                   .transfers = transfers,
+                   .waits = no_waits,
+                   .roles = no_roles,
+                   .step_ns = mean_of(times).length};
+  slow_ranks(e, found);
+  step_series(e, found);
+  std::erase_if(found, [](const auto& f) { return that_hold_up(f).empty(); });
+  return found;
+}
+
+text::Ranks that_hold_up(const diagnose::Finding& finding) {
+  if (is_slow_rank(finding.kind)) return finding.ranks;
+  const diagnose::Values& values = finding.text.values;
+  const auto by = std::ranges::find(values, "held_up_by", &diagnose::Named::name);
+  const auto* who = by == values.end() ? nullptr : std::get_if<diagnose::Who>(&by->value.is);
+  return who == nullptr ? text::Ranks() : who->ranks;
+}
 
 void want(collect::Passes& passes, const steps::Found& found, Why& to) {
   want_transfers(passes, to.transfers);

@@ -26,6 +26,14 @@ struct Why {
   std::string why_not() const { return times ? times->why : "the lines were not read"; }
 };
 
+// Finds of the causes only the ranks that hold up the others: always, in some steps (is_slow_rank),
+// or in one that takes far longer. `times` have to be known.
+diagnose::Findings ranks_that_hold_up(const job::Job& job, const Times& times,
+                                      const Transfers& transfers);
+
+// The ranks of such a finding; empty: it names none.
+text::Ranks that_hold_up(const diagnose::Finding& finding);
+
 // Takes the lines of the next two passes; `found`, which the first of them has to fill, and `to`
 // have to stay until then. Call this behind steps::want().
 void want(collect::Passes& passes, const steps::Found& found, Why& to);

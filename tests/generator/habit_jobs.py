@@ -43,7 +43,7 @@ FAULTS = {"slow_gpu": ("gpu",), "slow_input": ("loader", "logs", "augment"), "sl
 BLAMING = ("slow_gpu", "slow_input", "slow_cpu", "slow_link")
 HAS_TO_BE_SAID = 0.03  # of a step
 MAY_BE_SAID = 0.02
-UP_TO = ("slow_link", "wide_dtype", "reduced_again", "gathered_again", "late_prefetch", "late_reductions")  # estimates
+ESTIMATES = ("slow_link", "wide_dtype", "reduced_again", "gathered_again", "late_prefetch", "late_reductions")
 # Nobody knows of some time whether a device stood idle: half of it counts, and no more is said.
 AT_LEAST = ("idle_devices",)
 
@@ -99,8 +99,8 @@ def judge(job: Job, case: Case, findings: list[dict]) -> list[str]:
         else:
             continue
         doubt = min(f["cost"].get("doubt_ns", 0) / job.loop.steps, claimed)
-        slack = max(MAY_BE_SAID * step, (0.4 if kind in UP_TO else 0.25) * true, doubt + 0.05 * true)
-        if claimed - true > slack or (true - claimed > slack and kind not in UP_TO + AT_LEAST):
+        slack = max(MAY_BE_SAID * step, (0.4 if kind in ESTIMATES else 0.25) * true, doubt + 0.05 * true)
+        if claimed - true > slack or (true - claimed > slack and kind not in ESTIMATES + AT_LEAST):
             wrong.append(f"{says}, the truth is {true / MS:.2f} of {step / MS:.2f}")
     if job.expected and truth > HAS_TO_BE_SAID * step and not found:
         wrong.append(f"no {' or '.join(job.expected)} of {sorted(job.ranks)}, {truth / MS:.2f} of {step / MS:.2f} ms")

@@ -29,6 +29,13 @@ def test_what_a_stage_of_a_pipeline_costs_is_told_as_a_range_that_holds_the_trut
     assert float(found[1]) <= share <= float(found[2])
 
 
+def test_of_what_a_change_may_save_more_no_bound_is_told(tmp_path):
+    loop = Loop(ranks=4, overlap=False)
+    (found,) = of_kind("late_reductions", findings_of(loop, tmp_path / "job"))
+    assert 0 < found["cost"]["ns_per_step"] < gain(loop, overlap=True)
+    assert "up to" not in found["text"] and " of a step" in found["text"]
+
+
 def test_a_host_is_no_further_ahead_of_its_device_than_the_launches_that_a_stream_holds():
     loop = Loop(ranks=2, steps=40, layers=4, kernels=20, item_every=0)
     trace = run(loop).traces[0]

@@ -1,0 +1,102 @@
+// Ranks that hold up the others in one of two runs, and do not in the other. In few steps, and
+// without a pattern, any busy machine has such ranks: these are told only if they are no chance.
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "diff/compare.h"
+#include "why/cause.h"
+#include "why/why.h"
+
+namespace tprof::diff {
+namespace {
+
+using diagnose::Finding;
+using diagnose::Findings;
+using diagnose::Kind;
+
+bool has_value(const Finding& f, std::string_view name) {
+  const auto named = std::ranges::find(f.text.values, name, &diagnose::Named::name);
+  return named != f.text.values.end() && !std::holds_alternative<std::monostate>(named->value.is);
+}
+
+// Which steps a rank is slow in.
+enum class When { always, every_nth, now_and_then };
+When when(const Finding& f) {
+  if (!f.steps) return When::always;
+  if (f.kind == Kind::long_steps) return When::now_and_then;
+  return has_value(f, "period") ? When::every_nth : When::now_and_then;
+}
+
+// What it costs a step: `doubts` is 1 for the most, and -1 for the least.
+double ns_of(const Finding& f, double doubts) {
+  const double per_step = static_cast<double>(f.cost->ns_per_step.value_or(0));
+  const double in_run = static_cast<double>(std::max<std::int64_t>(f.cost->ns, 1));
+  return per_step * (1 + doubts * static_cast<double>(f.cost->doubt_ns) / in_run);
+}
+
+// The same pause of a host may be seen before the first kernel or behind it, or as a long step.
+bool alike(const Finding& a, const Finding& b) {
+  if (!why::is_slow_rank(a.kind) || !why::is_slow_rank(b.kind)) return true;
+  return (a.kind == Kind::slow_gpu) == (b.kind == Kind::slow_gpu);
+}
+
+// True if `other`, of the other run, is the same, or no less of it.
+bool covers(const Finding& other, const Finding& f) {
+  text::Ranks both = why::that_hold_up(other);
+  both.add(why::that_hold_up(f));
+  if (!alike(other, f) || both != why::that_hold_up(other)) return false;
+  if (when(f) == When::now_and_then || when(f) == when(other)) return true;
+  return ns_of(other, 1) >= ns_of(f, -1);
+}
+
+// In which share of its steps a rank is slow by chance, as far as this run tells.
+double by_chance(const Run& run) {
+  std::uint64_t most = 0;
+  for (const Finding& f : *run.slow_ranks) {
+    if (when(f) == When::now_and_then) most = std::max(most, f.in_steps.size());
+  }
+  return static_cast<double>(most) / static_cast<double>(run.steps.size());
+}
+
+// Events that are rare vary by the root of their number.
+bool more_often(const Finding& f, const Run& in, const Run& other) {
+  constexpr double kDeviations = 3;
+  const auto steps = static_cast<double>(in.steps.size());
+  const double share = static_cast<double>(f.in_steps.size()) / steps;
+  const double least = by_chance(other);
+  return share - least >
+         kDeviations * std::sqrt(share / steps + least / static_cast<double>(other.steps.size()));
+}
+
+// True if most of its steps are far longer than any of the other run.
+bool far_longer(const Finding& f, const LongSteps& steps) {
+  if (when(f) != When::now_and_then) return false;
+  const auto far = static_cast<std::uint64_t>(std::ranges::count_if(steps.far, [&](auto number) {
+    return f.in_steps.empty() ? number >= f.steps->first && number <= f.steps->last
+                              : f.in_steps.contains(number);
+  }));
+  return far != 0 && far * 2 >= f.in_steps.size();
+}
+
+}  // namespace
+
+void compare_slow_ranks(const Run& a, const Run& b, Diff& to) {
+  if (!a.slow_ranks || !b.slow_ranks || !to.no_times.empty() || to.times.empty()) return;
+  to.slow_ranks.emplace();
+  for (const bool in_b : {true, false}) {
+    const Run& in = in_b ? b : a;
+    const Run& other = in_b ? a : b;
+    for (const Finding& f : *in.slow_ranks) {
+      if (!f.cost) continue;
+      const bool both = std::ranges::any_of(
+          *other.slow_ranks, [&](const Finding& o) { return o.cost && covers(o, f); });
+      const bool chance = when(f) == When::now_and_then &&
+                          !(more_often(f, in, other) && ns_of(f, -1) > to.times[0].noise);
+      if ((both || chance) && !far_longer(f, in_b ? to.long_b : to.long_a)) continue;
+      to.slow_ranks->push_back({in_b, f});
+    }
+  }
+}
+
+}  // namespace tprof::diff
