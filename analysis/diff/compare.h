@@ -118,7 +118,7 @@ struct Diff {
   LongSteps long_b;
   Lengths lengths_a;
   Lengths lengths_b;
-  // What of the ranks that hold up the others one run alone has; nullopt: not known of both.
+  // Ranks that hold up the others in one run alone; nullopt: not known of both.
   std::optional<std::vector<OfOneRun>> slow_ranks;
   std::string no_counts;           // why none were that both have; empty: they were
   std::string no_times;            // why they were not; empty: they were

@@ -28,7 +28,7 @@ When when(const Finding& f) {
   return has_value(f, "period") ? When::every_nth : When::now_and_then;
 }
 
-// What it costs a step: `doubts` is 1 for the most, and -1 for the least.
+// Its cost for a step: `doubts` is 1 for the most, and -1 for the least.
 double ns_of(const Finding& f, double doubts) {
   const double per_step = static_cast<double>(f.cost->ns_per_step.value_or(0));
   const double in_run = static_cast<double>(std::max<std::int64_t>(f.cost->ns, 1));
@@ -50,11 +50,16 @@ bool covers(const Finding& other, const Finding& f) {
   return ns_of(other, 1) >= ns_of(f, -1);
 }
 
+// In how many steps its ranks are known to hold up the others: of long ones, in the longest.
+std::uint64_t steps_of(const Finding& f) {
+  return why::is_slow_rank(f.kind) ? f.in_steps.size() : 1;
+}
+
 // In which share of its steps a rank is slow by chance, as far as this run tells.
 double by_chance(const Run& run) {
   std::uint64_t most = 0;
   for (const Finding& f : *run.slow_ranks) {
-    if (when(f) == When::now_and_then) most = std::max(most, f.in_steps.size());
+    if (when(f) == When::now_and_then) most = std::max(most, steps_of(f));
   }
   return static_cast<double>(most) / static_cast<double>(run.steps.size());
 }
@@ -63,7 +68,7 @@ double by_chance(const Run& run) {
 bool more_often(const Finding& f, const Run& in, const Run& other) {
   constexpr double kDeviations = 3;
   const auto steps = static_cast<double>(in.steps.size());
-  const double share = static_cast<double>(f.in_steps.size()) / steps;
+  const double share = static_cast<double>(steps_of(f)) / steps;
   const double least = by_chance(other);
   return share - least >
          kDeviations * std::sqrt(share / steps + least / static_cast<double>(other.steps.size()));
@@ -72,11 +77,9 @@ bool more_often(const Finding& f, const Run& in, const Run& other) {
 // True if most of its steps are far longer than any of the other run.
 bool far_longer(const Finding& f, const LongSteps& steps) {
   if (when(f) != When::now_and_then) return false;
-  const auto far = static_cast<std::uint64_t>(std::ranges::count_if(steps.far, [&](auto number) {
-    return f.in_steps.empty() ? number >= f.steps->first && number <= f.steps->last
-                              : f.in_steps.contains(number);
-  }));
-  return far != 0 && far * 2 >= f.in_steps.size();
+  const auto far = static_cast<std::uint64_t>(
+      std::ranges::count_if(steps.far, [&](auto number) { return f.in_steps.contains(number); }));
+  return far != 0 && far * 2 >= steps_of(f);
 }
 
 }  // namespace

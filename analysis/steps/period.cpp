@@ -98,7 +98,7 @@ std::size_t micro_batches(const Order& text, const Anchor& a, std::size_t behind
   return 1;
 }
 
-// What the program put in behind some steps, such as a log or an evaluation.
+// Calls that the program put in behind some steps: a log, an evaluation.
 struct PutIn {
   std::size_t from = 0;  // the first time
   std::size_t length = 0;

@@ -13,7 +13,7 @@ struct Lengths {
   double usual = 0;
   double width = 0;  // of the usual steps: as a standard deviation of a normal distribution
 
-  // What takes as long as this takes far longer than the others.
+  // A step that takes as long as this takes far longer than the others.
   double far() const { return std::max(1.25 * usual, usual + 8 * width); }
   bool far_longer(std::size_t place) const { return ns[place] >= far(); }
 };

@@ -57,7 +57,7 @@ void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
     for (std::size_t r = 0; r < ranks; ++r) more[r] -= usual[r];
     lost.push_back(*most - mean(compute.of_step(i)) - mean(usual) - median(std::move(more)));
   }
-  // What a few steps take that are far longer than the others is told of these (step_series.cpp).
+  // A few steps that take far longer than the others are told by themselves (step_series.cpp).
   const Lengths lengths = lengths_of(e);
   const double usual_loss = median(lost);
   for (std::size_t i = 0; i < lost.size(); ++i) {
