@@ -185,9 +185,8 @@ std::string odd_text(const std::vector<Odd>& odd,
     }
     std::vector<std::string> parts;
     for (const auto& [key, more] : o.more) {
-      const bool several = std::ranges::count_if(o.more, [&](const auto& other) {
-                             return other.first.function == key.function;
-                           }) > 1;
+      const auto function_of = [](const auto& other) { return other.first.function; };
+      const bool several = std::ranges::count(o.more, key.function, function_of) > 1;
       const std::string of = several ? " of " + key.dtype : "";
       parts.push_back(difference(key.function + of, more));
     }

@@ -1,6 +1,6 @@
 // Finds where in its steps a rank's device has nothing to do for longest.
 #include <algorithm>
-#include <ranges>
+#include <span>
 
 #include "why/numbers.h"
 #include "why/rank_lines.h"
@@ -53,8 +53,8 @@ void RankLines::add_places(Span gap, std::span<const Collective> calls, PlaceTim
   }
   const Step& step = steps_[calls.front().step];
   const auto loads_in = [&](std::int64_t from, std::int64_t until) {
-    return std::ranges::subrange(std::ranges::lower_bound(loads_, from),
-                                 std::ranges::lower_bound(loads_, until));
+    return std::span(std::ranges::lower_bound(loads_, from),
+                     std::ranges::lower_bound(loads_, until));
   };
   if (before == nullptr && !loads_in(gap.from_ns, step.to_ns).empty()) return;
   const Place place{.behind = behind == nullptr ? text::Kept() : which_of(*behind, calls, true),
