@@ -141,9 +141,12 @@ void Exposure::mark(const Mark& m) {
     }
     // A mark that is reached at once has found the stream empty, as a query does.
     const bool at_once = m.dry_to_ns == 0 && at <= m.enqueued_ns + kNoiseNs;
-    const std::uint64_t busy = at_once ? busy_of(*s, m.launches, at - from) : kUnknown;
-    add(*s, {from, at, busy >= at - from, ExposureLost::host_late, busy});
-    if (m.dry_to_ns == 0 && !at_once) count_queued(*s, m.launches, at - from);
+    const bool away = at <= m.made_ns && m.made_ns - m.enqueued_ns >= kAwayNs;
+    const std::uint64_t until = away ? std::clamp(m.enqueued_ns, from, at) : at;
+    const std::uint64_t busy = at_once ? busy_of(*s, m.launches, until - from) : kUnknown;
+    add(*s, {from, until, busy >= until - from, ExposureLost::host_late, busy});
+    add(*s, {until, at, false, ExposureLost::host_late});
+    if (m.dry_to_ns == 0 && !at_once && !away) count_queued(*s, m.launches, at - from);
   }
   if (m.sampled) count_sample(*s);
   if (m.sample) s->sample_ns = at - std::min(at, m.enqueued_ns);

@@ -48,7 +48,9 @@ struct Mark {
   bool empty = false;             // the stream was empty when the mark was put into it
   bool sample = false;            // right behind a launch on an empty stream
   bool sampled = false;           // the last mark was one, and was through before the next launch
-  std::uint64_t enqueued_ns = 0;  // when the host put it into the stream
+  // The host put it into the stream between these two.
+  std::uint64_t enqueued_ns = 0;
+  std::uint64_t made_ns = 0;
   std::uint64_t at_ns = 0;        // when the device reached it
 };
 
@@ -77,6 +79,8 @@ class Exposure {
  public:
   // Two events in a row with nothing between them are at most this far apart.
   static constexpr std::uint64_t kNoiseNs = 10'000;
+  // A host that takes longer to make a mark was away, and its stream may have run dry meanwhile.
+  static constexpr std::uint64_t kAwayNs = 20'000;
   // A known call's error is at most a twentieth of its device time plus 0.2 ms. Half of the
   // distance between the bounds may be as much as this; the rest is for the clocks.
   static constexpr std::uint64_t tolerance_ns(std::uint64_t device_ns) {

@@ -64,9 +64,8 @@ class Feed {
       begins_ns_ = now;
     } else if (on_empty_) {
       idle_to_ns_ = now;
-    } else if (open) {
-      note_slow(now);
     }
+    if (open) note_slow(now);
     launched_ns_ = now;
     idle_since_mark_ = false;
     ++done_;
@@ -135,10 +134,13 @@ class Feed {
   }
 
   // A launch took long although it did not wait for room behind others: the host had no core, or
-  // the driver loaded the kernel's module first. The stream may have run dry meanwhile.
+  // the driver loaded the kernel's module first. The stream may have run dry meanwhile, and its
+  // kernel may have begun long before the launch was through.
   void note_slow(std::uint64_t now) {
-    if (now - begun_ns_ < kAskNs || queued_ > kNoQueue) return;
-    if (dry_to_ns_ == 0) dry_from_ns_ = launched_ns_;
+    const bool first = idle_since_mark_;
+    if (now - begun_ns_ < (first ? kGapNs : kAskNs) || queued_ > kNoQueue) return;
+    if (first) begins_ns_ = begun_ns_;
+    if (dry_to_ns_ == 0) dry_from_ns_ = first ? begun_ns_ : launched_ns_;
     dry_to_ns_ = idle_to_ns_ = fed_from_ns_ = now;
     fed_ = 0;
   }

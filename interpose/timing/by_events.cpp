@@ -80,6 +80,7 @@ busy::Marked put_into(CUstream stream, const Mark& mark) {
   pair.mark.device = pair.pool;
   pair.number = next_number();
   if (!record_or_give_back(pair, pair.begin)) return busy::Marked::lost;
+  pair.mark.made_ns = now_ns();
   pair.to_read.store(true, std::memory_order_release);
   return busy::Marked::made;
 }

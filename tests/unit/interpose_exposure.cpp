@@ -101,6 +101,20 @@ TEST_CASE("a stream that ran dry at an unknown time makes a call unknown by more
   CHECK(found.why == ExposureLost::host_late);
 }
 
+TEST_CASE("a stream may have run dry while the host was away in making a mark") {
+  for (const std::uint64_t made_ms : {10, 16, 14}) {  // at once, and before and after `at`
+    Job job;
+    job.mark(kCompute, Mark::Kind::opens, 0);
+    Mark& mark = job.mark(kCompute, Mark::Kind::closes, 15);
+    mark.enqueued_ns = 10 * kMs;
+    mark.made_ns = made_ms * kMs;
+    job.call(12, 30);
+    const auto found = job.end();
+    CHECK(found.unknown == (made_ms == 16 ? 1 : 0));
+    if (found.unknown == 0) CHECK(found.exposed_ns == 15 * kMs);
+  }
+}
+
 TEST_CASE("half of a short doubt is taken for computation") {
   Job job;
   job.mark(kCompute, Mark::Kind::opens, 0);

@@ -15,14 +15,14 @@ struct Host {
   std::uint64_t now = 10'000'000'000;
 
   void marked() { feed.marked(now); }
-  // A launch of 5 us, 60 us after the one before, which finds the stream so.
-  void launch(bool empty) {
+  // A launch, 60 us after the one before, which finds the stream so.
+  void launch(bool empty, std::uint64_t takes = 5 * kUs) {
     now += 60 * kUs;
     REQUIRE(feed.should_ask(now, true));
     feed.begins(now, false);
     feed.answered(empty, now);
     feed.launches(empty);
-    now += 5 * kUs;
+    now += takes;
     feed.launched(now, true);
   }
   Mark mark(bool sample = false) {
@@ -44,6 +44,22 @@ TEST_CASE("a stream's work begins when the first launch behind a mark is through
   CHECK(mark.launches == 1);
   CHECK(mark.dry_to_ns == 0);
   CHECK(host.mark().begins_ns == UINT64_MAX);
+}
+
+TEST_CASE("of a launch that took long nobody knows when in it the kernel began") {
+  for (const bool first : {true, false}) {
+    Host host;
+    host.marked();
+    if (!first) host.launch(true);
+    const std::uint64_t before = host.now;
+    host.launch(true, 700 * kUs);
+    const Mark mark = host.mark();
+    CHECK(mark.dry_from_ns == (first ? host.now - 700 * kUs : before - 5 * kUs));
+    CHECK((!first || mark.begins_ns == mark.dry_from_ns));
+    CHECK(mark.dry_to_ns == host.now);
+    CHECK(mark.idle_to_ns == host.now);
+    CHECK(mark.fed == 0);
+  }
 }
 
 TEST_CASE("between two moments at which the stream was empty all launches are counted") {
