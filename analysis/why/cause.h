@@ -40,6 +40,7 @@ std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places
 // The very last may be missing: what ends a step may be behind the last one. Else 0, also where the
 // numbers of the steps have gaps: nobody knows which ones between them are alike.
 std::size_t period_of(const Evidence& e, const std::vector<std::size_t>& places);
+inline constexpr std::size_t kFewestOfPeriod = 4;  // three may be as far apart by chance
 
 // The places of all steps in `Evidence::steps`.
 std::vector<std::size_t> every_step(const Evidence& e);

@@ -47,7 +47,6 @@ Places every_nth(const Places& steps, std::size_t first, std::size_t n, std::siz
 // A host that does more in every n-th step may be the later one in others, too, by less: those
 // every n-th ones stay that make up two thirds of it and are twice as much as the others.
 void keep_every_nth(const Evidence& e, const Grid& beyond, std::size_t rank, Places& steps) {
-  constexpr std::size_t kFewest = 4;  // three may be as far apart by chance
   constexpr std::size_t kLongest = 1000;
   if (period_of(e, steps) != 0) return;
   const auto sum = [&](const Places& of) {
@@ -56,11 +55,11 @@ void keep_every_nth(const Evidence& e, const Grid& beyond, std::size_t rank, Pla
     return ns;
   };
   const double all = sum(steps);
-  for (std::size_t n = 2; n <= std::min(beyond.steps() / kFewest, kLongest); ++n) {
+  for (std::size_t n = 2; n <= std::min(beyond.steps() / kFewestOfPeriod, kLongest); ++n) {
     for (const std::size_t first : steps) {
       if (first >= n) break;
       Places some = every_nth(steps, first, n, beyond.steps());
-      if (some.size() < kFewest || period_of(e, some) == 0) continue;
+      if (some.size() < kFewestOfPeriod || period_of(e, some) == 0) continue;
       const double of_some = sum(some);
       const double more = of_some / static_cast<double>(some.size());
       const double less = (all - of_some) / static_cast<double>(steps.size() - some.size());

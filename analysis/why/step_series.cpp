@@ -21,7 +21,6 @@ using diagnose::Percent;
 
 constexpr std::size_t kFewest = 8;
 constexpr std::size_t kFewestForDrift = 16;
-constexpr std::size_t kFewestOfPeriod = 4;  // three may be as far apart by chance
 constexpr std::size_t kFewestOfLevel = 5;
 constexpr double kLikelyChance = 0.01;
 constexpr std::size_t kMostWarmingUp = 10;
