@@ -129,6 +129,7 @@ class _Stream:
 class _Rank:
     def __init__(self, job: _Job, rank: int, program: Iterable[Operation]):
         self.job, self.rank = job, rank
+        self.host = job.machine.host_factor.get(job.machine.host_of(rank), 1.0)
         self.program = iter(program)
         self.current: Operation | None = None
         self.now = 0
@@ -154,51 +155,50 @@ class _Rank:
     def issue(self, op: Operation) -> bool:
         """Does what the host does for `op`. False: the host has to wait."""
         m = self.job.machine
-        host = m.host_factor.get(m.host_of(self.rank), 1.0)
         if isinstance(op, Host):
-            self.now += self.jittered(op, op.ns * host)
-        elif isinstance(op, StepMark):
+            self.now += self.jittered(op, op.ns * self.host)
+            return True
+        if isinstance(op, StepMark):
             self.trace.steps.append(Step(op.number, self.now))
-        elif isinstance(op, Synchronize):
-            stream = self.streams[op.stream]
+            return True
+        stream = self.streams[op.stream]
+        if isinstance(op, Synchronize):
             if stream.queue:
                 return False
             self.wait(stream.free)
-        elif isinstance(op, Copy) and op.memory == "pageable":
-            stream = self.streams[op.stream]
+            return True
+        if isinstance(op, Copy) and op.memory == "pageable":
             if stream.queue:
                 return False
             begin = max(self.now + m.launch_ns, stream.free)
             end = begin + m.launch_ns + self.jittered(op, op.bytes / m.pageable)
             self.trace.calls.append(Call(op, self.now, end, 0, begin, end))
             stream.free = self.now = end
+            return True
+        behind = len(stream.begun) + len(stream.queue) - m.launches
+        if behind >= len(stream.begun):
+            return False
+        if behind >= 0:
+            self.wait(stream.begun[behind])
+        begin, takes = self.now, 0
+        what: Call | tuple[str, int] | None = None
+        if isinstance(op, Record | Wait):
+            self.recorded[op.event] += isinstance(op, Record)
+            what = (op.event, self.recorded[op.event])
         else:
-            stream = self.streams[op.stream]
-            behind = len(stream.begun) + len(stream.queue) - m.launches
-            if behind >= len(stream.begun):
-                return False
-            if behind >= 0:
-                self.wait(stream.begun[behind])
-            begin = self.now
-            what: Call | tuple[str, int] | None = None
-            if isinstance(op, Record | Wait):
-                self.recorded[op.event] += isinstance(op, Record)
-                what = (op.event, self.recorded[op.event])
+            self.now += max(1, round(m.launch_ns * self.host * self.job.jitter(self.rank, "launch")))
+        if isinstance(op, Kernel):
+            takes = self.jittered(op, op.ns * m.gpu_factor.get(self.rank, 1.0))
+        elif isinstance(op, Collective | Copy):
+            what = Call(op, begin, self.now)
+            self.trace.calls.append(what)
+            if isinstance(op, Copy):
+                takes = self.jittered(op, op.bytes / m.pcie) + 2_000
             else:
-                self.now += max(1, round(m.launch_ns * host * self.job.jitter(self.rank, "launch")))
-            if isinstance(op, Collective | Copy):
-                what = Call(op, begin, self.now)
-                self.trace.calls.append(what)
-            if isinstance(op, Collective):
                 channel = self.job.channel(op, self.rank)
                 what.seq = self.seq[channel]
                 self.seq[channel] += 1
-            takes = 0
-            if isinstance(op, Kernel):
-                takes = self.jittered(op, op.ns * m.gpu_factor.get(self.rank, 1.0))
-            elif isinstance(op, Copy):
-                takes = self.jittered(op, op.bytes / m.pcie) + 2_000
-            self.streams[op.stream].queue.append((op, self.now, takes, what))
+        stream.queue.append((op, self.now, takes, what))
         return True
 
     def run_stream(self, stream: _Stream) -> bool:
@@ -244,23 +244,24 @@ class _Rank:
             moved = True
         return moved
 
+    def run_streams(self) -> bool:
+        moved = False
+        for stream in self.streams.values():
+            moved |= self.run_stream(stream)
+        return moved
+
     def run(self) -> bool:
         """Runs as far as it gets. True: it got on."""
-        moved = False
-        while True:
-            for stream in self.streams.values():
-                moved |= self.run_stream(stream)
-            if self.current is None:
-                self.current = next(self.program, None)
-                if self.current is None:
-                    break
-            if not self.issue(self.current):
-                # The work that it waits for may be ready by now on another stream of its own.
-                if not any(self.run_stream(s) for s in list(self.streams.values())):
-                    return moved
-                moved = True
-                continue
-            self.current = None
+        moved = self.run_streams()
+        while self.current is not None or (op := next(self.program, None)) is not None:
+            self.current = self.current or op
+            # Streams run when the host waits for what they do: it need not know before.
+            if self.issue(self.current):
+                self.current = None
+            elif not self.run_streams():
+                return moved
+            moved = True
+        while self.run_streams():
             moved = True
         self.trace.finished = all(not s.queue for s in self.streams.values())
         return moved

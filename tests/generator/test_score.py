@@ -1,6 +1,8 @@
-"""`tprof report` says of 70 synthetic jobs what was planted in them, at about the cost that it
-has, and nothing else. `make bench` does so with more than 500 (tests/bench/causes.py)."""
+"""`tprof report` says of synthetic jobs what was planted in them, at about the cost that it has, and
+nothing else: of 70, and of those of one layout, which has most operations, only every second one
+without TPROF_TEST_ALL. `make bench` does so with more than 500 (tests/bench/causes.py)."""
 
+import os
 import statistics
 
 import pytest
@@ -11,7 +13,8 @@ from lib.build import TPROF
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_it_finds_what_was_planted_and_nothing_else(layout, tmp_path):
-    judged = score.score(TPROF, tmp_path, [job for job in score.jobs(1) if job[0] == layout])
+    every = 2 if layout == "fsdp_tp" and not os.environ.get("TPROF_TEST_ALL") else 1
+    judged = score.score(TPROF, tmp_path, [job for job in score.jobs(1) if job[0] == layout][::every])
     assert [(j.name, j.false) for j in judged if j.false] == []
     counting = [j for j in judged if j.counts]
     missed = [j.name for j in counting if not j.found]
