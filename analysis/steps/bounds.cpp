@@ -60,7 +60,11 @@ std::size_t behind_last_reduction(const Order& text, const Anchor& a, bool close
     if (small) n = i + 1;
   }
   const bool data = text.copies_in(batch);
-  const bool told = least == most || (least < most && (!data || text[a.from() + least] == batch));
+  // Something may also be put in within steps, in front of what is behind the last reduction.
+  const auto begins = [&](std::size_t i) { return i < m && text.data_in(a.from() + i); };
+  const bool within = least > most && data && begins(least) && !begins(most);
+  const bool before = least < most && (!data || text[a.from() + least] == batch);
+  const bool told = least == most || before || within;
   if (told) n = std::max(n, least);
   for (const std::size_t last : {most, until_end}) {
     for (std::size_t i = n; data && i < m && i <= last; ++i) {

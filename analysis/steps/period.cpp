@@ -28,7 +28,13 @@ std::size_t start_of_odd(const Order& text, const Anchor& a, std::size_t from, s
     const std::size_t before = to - same;
     const std::size_t near = std::min(before - from, 2 * (lead - same));
     for (std::size_t i = before; i-- > before - near;) {
-      if (text[i] == first) return i;
+      if (text[i] != first) continue;
+      // The tensors of a batch may be of one size.
+      for (std::size_t of = a.to() - lead; text[of + 1] == first && i > from; ++of) {
+        if (text[i - 1] != first) break;
+        --i;
+      }
+      return i;
     }
   }
   const std::size_t behind = a.to() - a.from() - lead;
@@ -98,6 +104,24 @@ std::size_t micro_batches(const Order& text, const Anchor& a, std::size_t behind
   return 1;
 }
 
+// Returns where the step ends whose last reduction is before `from`: behind what is there in each
+// step, and what some steps have in front of that.
+std::optional<std::size_t> end_of(const Order& text, const Anchor& a, std::size_t behind,
+                                  std::size_t from, std::size_t to) {
+  const std::uint64_t rest = text.any_order(a.from(), a.from() + behind);
+  for (std::size_t end = from + behind; end <= to; ++end) {
+    if (text.any_order(end - behind, end) == rest) return end;
+  }
+  return std::nullopt;
+}
+
+// True if what lies from `from` to `to` is also behind the last reduction of another step.
+bool seen_behind_another(const Order& text, const Anchor& a, std::size_t from, std::size_t to) {
+  return std::any_of(a.at.begin(), a.at.end() - 1, [&](std::size_t at) {
+    return text.ordered(at + 1, at + 1 + to - from) == text.ordered(from, to);
+  });
+}
+
 // Calls that the program put in behind some steps: a log, an evaluation.
 struct PutIn {
   std::size_t from = 0;  // the first time
@@ -109,9 +133,10 @@ std::vector<PutIn> all_put_in(const Order& text, const Anchor& a, std::size_t be
                               const std::vector<std::size_t>& starts) {
   std::map<std::pair<std::size_t, std::uint64_t>, PutIn> all;
   for (std::size_t k = 1; k < a.at.size(); ++k) {
-    const std::size_t from = a.at[k - 1] + 1 + behind;
     const std::size_t step = starts.size() + k - a.at.size();
     const std::size_t to = starts[step];
+    const std::size_t after = a.at[k - 1] + 1;
+    const std::size_t from = end_of(text, a, behind, after, to).value_or(after + behind);
     if (to <= from) continue;
     all.try_emplace({to - from, text.ordered(from, to)}, PutIn{from, to - from})
         .first->second.steps.push_back(step);
@@ -166,9 +191,9 @@ void place_steps(const Order& text, const Anchor& a, bool closed, Period& p) {
     anchors.push_back(to);
   }
   std::size_t end = a.at.back() + 1;
-  const std::size_t left = text.size() - end;
-  if (left >= behind && text.any_order(end, end + behind) == of_rest) {
-    end = end_of_last(text, a, behind, starts, end + behind);
+  const std::optional<std::size_t> last = end_of(text, a, behind, end, text.size());
+  if (last && seen_behind_another(text, a, end, *last - behind)) {
+    end = end_of_last(text, a, behind, starts, *last);
   } else if (!closed) {  // killed while it ended a step
     starts.pop_back();
     anchors.pop_back();

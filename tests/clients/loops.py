@@ -21,6 +21,8 @@ parser.add_argument("--accumulate", default="1", help="micro-batches of a step: 
 parser.add_argument("--no-sync", action="store_true", help="gradients are reduced in the last of them only")
 parser.add_argument("--eval-every", type=int, help="steps between two evaluations of two batches")
 parser.add_argument("--clip", action="store_true", help="clip_grad_norm_ before each optimizer step")
+parser.add_argument("--gather-every", type=int, help="steps between two that gather a metric before they clip")
+parser.add_argument("--targets", action="store_true", help="batches have two tensors of one size")
 parser.add_argument("--norm", action="store_true", help="logs the norm of the whole weights in each step")
 parser.add_argument("--checkpoint-every", type=int, help="steps between two checkpoints of the whole model")
 parser.add_argument("--ranges", help="name of an NVTX range around each step: its number follows it")
@@ -170,7 +172,11 @@ for step in range(args.steps):
     emitted = torch.autograd.profiler.emit_nvtx() if args.emit_nvtx else contextlib.nullcontext()
     with around, emitted:
         for i, batch in enumerate(batches(64, accumulate)):
-            trained.micro_batch(batch.to(device), last=i + 1 == accumulate)
+            batch, _ = batch.to(device), args.targets and batch.to(device)
+            trained.micro_batch(batch, last=i + 1 == accumulate)
+        if args.gather_every and (step + 1) % args.gather_every == 0:
+            metric = torch.zeros(256, device=device)
+            dist.all_gather_into_tensor(torch.empty(256 * dist.get_world_size(), device=device), metric)
         trained.update()
         if args.norm:
             norms = [p.full_tensor().norm() for p in trained.model.parameters()]
@@ -179,7 +185,8 @@ for step in range(args.steps):
     if args.eval_every and (step + 1) % args.eval_every == 0:
         with torch.no_grad():
             for batch in batches(64, 2):
-                trained.model(batch.to(device))
+                batch, _ = batch.to(device), args.targets and batch.to(device)
+                trained.model(batch)
     if args.checkpoint_every and (step + 1) % args.checkpoint_every == 0:
         trained.save()
 log(f"steps {args.steps}")

@@ -7,7 +7,7 @@ import math
 import pytest
 from lib import formulas
 from lib.layers import OPS, layers_of, rows_of
-from lib.real_loops import ACCUMULATED, LOOPS, STEPS, loop
+from lib.real_loops import ACCUMULATED, LAST_ONLY, LOOPS, STEPS, loop
 from lib.tool import told
 
 
@@ -35,9 +35,29 @@ def first_batch(file, within):
 def test_steps_are_those_that_the_loop_made(name, loop_of):
     of_each, whole = LOOPS[name][1:]
     run = loop_of(name)
+    check_steps(run, of_each, whole)
+    check_phases(name, run)
+    check_layers(name, run)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fsdp2", *LAST_ONLY, "--clip", "--eval-every", "2", "--gather-every", "3"),
+        ("fsdp2", "--clip", "--eval-every", "4", "--gather-every", "2", "--targets"),
+        ("fsdp2", "--clip", "--eval-every", "2", "--targets"),
+        ("fsdp2", "--clip", "--gather-every", "3"),
+        ("ddp", *LAST_ONLY, "--eval-every", "5", "--gather-every", "3"),
+    ],
+)
+def test_what_some_steps_have_more_is_in_no_other(arguments, torch, tmp_path):
+    check_steps(loop(tmp_path, *arguments), of_each=1)
+
+
+def check_steps(run, of_each, whole=None):
     report = told("summary", run.traces, "--by", "step")[1]
     assert report["steps_found"] == "period", report["steps_unknown"]
-    assert report["steps_whole"] is whole
+    assert whole is None or report["steps_whole"] is whole
     assert report["steps_unknown"] == []
     assert [step["step"] for step in report["steps"]] == list(range(1, of_each * STEPS + 1))
     passes = [ranges_of(file, "pass ") for file in run.ranks()]
@@ -50,10 +70,6 @@ def test_steps_are_those_that_the_loop_made(name, loop_of):
         # The first operation of a loop's pass begins its step, so no part of it is in the step before.
         assert i % of_each or step["ts"] < ended[n]
         assert i == 0 or i % of_each or step["ts"] <= batches[n], "it begins behind its first batch"
-
-
-    check_phases(name, run)
-    check_layers(name, run)
 
 
 def check_phases(name, run):
