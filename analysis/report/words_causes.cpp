@@ -115,7 +115,9 @@ std::span<const Words> words_of_causes() {
        "do it every N steps, or compute on the shards and reduce the result"},
       {Say::late_reductions,
        "reductions begin only when most of a step is computed: if they are of gradients, begun in "
-       "the backward pass they could hide {share} of a step",
+       "the backward pass they could hide {exposed} of a step[, {beyond_hosts} beyond what the "
+       "hosts "
+       "need]",
        "DDP begins early if its buckets are smaller than all gradients (bucket_cap_mb), FSDP if "
        "layers are wrapped one by one, DeepSpeed with overlap_comm"},
       {Say::exposed_gathers,
@@ -143,18 +145,20 @@ std::span<const Words> words_of_causes() {
        "optimizer on the CPU; larger batches and CUDA graphs keep a device busy with fewer "
        "launches}"},
       {Say::gathered_again,
-       "all-gathers of the backward pass are exposed, or hold up calls that are, for {share} of a "
-       "step",
+       "all-gathers of the backward pass are exposed, or hold up calls that are, for {exposed} of "
+       "a step[, {beyond_hosts} beyond what the hosts need]",
        "where there is memory for it, SHARD_GRAD_OP in FSDP1, reshard_after_forward=False in FSDP2 "
        "and ZeRO-2 in DeepSpeed save them, and what their hosts and copies take beside them"},
       {Say::reduced_again,
        "gradients are reduced in each of the {passes} backward passes of a step, where one "
-       "is enough: the others are exposed for {share} of it",
+       "is enough: the others are exposed for {exposed} of it[, {beyond_hosts} beyond what the "
+       "hosts "
+       "need]",
        "no_sync(), or set_requires_gradient_sync(False) in FSDP2, until the last micro-batch; it "
        "takes memory for the gradients"},
       {Say::wide_dtype,
        "{which} {one?is|are} in float32, twice the bytes of bfloat16: half of the exposed time of "
-       "that is {share} of a step",
+       "that is {exposed} of a step[, {beyond_hosts} beyond what the hosts need]",
        "{sharded?MixedPrecision(param_dtype, reduce_dtype) in FSDP1, MixedPrecisionPolicy in FSDP2|"
        "bf16_compress_hook in DDP, or tensors in bfloat16 where the program sends its own}"},
       {Say::long_steps,

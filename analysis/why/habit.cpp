@@ -39,4 +39,14 @@ void tell(const Evidence& e, Kind kind, double ns, diagnose::Values values, Find
   f.cost = cost_of(e, ns, ns / 4);
 }
 
+void tell_exposed(const Evidence& e, Kind kind, double ns, diagnose::Values values,
+                  Findings& found) {
+  const double beyond_hosts = within_hosts_spare(e, ns);
+  values.emplace_back("exposed", Percent{100 * ns / e.step_ns});
+  if (beyond_hosts < 0.99 * ns) {
+    values.emplace_back("beyond_hosts", Percent{100 * beyond_hosts / e.step_ns});
+  }
+  tell(e, kind, beyond_hosts, std::move(values), found);
+}
+
 }  // namespace tprof::why

@@ -30,5 +30,9 @@ double within_hosts_spare(const Evidence& e, double ns);
 // Adds the finding, with its `share` and what it `saves`, unless that is nobody's concern.
 void tell(const Evidence& e, diagnose::Kind kind, double ns, diagnose::Values values,
           diagnose::Findings& found);
+// The same for communication that is exposed for `ns` of a step: it costs as much of that as is
+// beyond what the hosts need. Adds both shares to the values, the latter if it is less.
+void tell_exposed(const Evidence& e, diagnose::Kind kind, double ns, diagnose::Values values,
+                  diagnose::Findings& found);
 
 }  // namespace tprof::why

@@ -76,10 +76,10 @@ void blocking_copies(const Evidence& e, Findings& found) {
 
 namespace {
 
-// Returns what a step gains without a part of the backward pass' calls of a bucket: their own
-// exposed time, and what of the others' is exposed because they stand in the same queue.
-double without(const Evidence& e, Bucket bucket, double part) {
-  const double ns = of_a_step(e, [&](const RankFacts& f) {
+// Returns how much of a step is exposed because of a part of the backward pass' calls of a bucket:
+// their own exposed time, and what of the others' is because they stand in the same queue.
+double because_of(const Evidence& e, Bucket bucket, double part) {
+  return of_a_step(e, [&](const RankFacts& f) {
     const Exposed& its = f.exposed[static_cast<std::size_t>(bucket)];
     double queued = 0;
     for (const Exposed& other : f.exposed) queued += static_cast<double>(other.queued_ns);
@@ -88,7 +88,6 @@ double without(const Evidence& e, Bucket bucket, double part) {
     const double hidden = static_cast<double>(its.backward_transfer_ns) - exposed;
     return part * exposed + std::min(part * hidden, std::max(queued, 0.0));
   });
-  return within_hosts_spare(e, ns);
 }
 
 }  // namespace
@@ -96,12 +95,12 @@ double without(const Evidence& e, Bucket bucket, double part) {
 // Weights that are gathered again in the backward pass, and gradients that are reduced in each
 // micro-batch: less memory and more communication, as far as that is not hidden.
 void done_again(const Evidence& e, Findings& found) {
-  tell(e, Kind::gathered_again, without(e, Bucket::ALLGATHER, 1), {}, found);
+  tell_exposed(e, Kind::gathered_again, because_of(e, Bucket::ALLGATHER, 1), {}, found);
   const double passes = of_a_step(e, [](const RankFacts& f) { return f.reducing_passes; });
   const std::optional<Bucket> by = reduces_by(*e.times.ranks.front());
   if (passes < 1.5 || !by) return;
-  tell(e, Kind::reduced_again, without(e, *by, (passes - 1) / passes),
-       {{"passes", std::uint64_t(std::llround(passes))}}, found);
+  tell_exposed(e, Kind::reduced_again, because_of(e, *by, (passes - 1) / passes),
+               {{"passes", std::uint64_t(std::llround(passes))}}, found);
 }
 
 constexpr double kSmall = 1 << 20;  // bytes
@@ -138,11 +137,11 @@ void wide_dtype(const Evidence& e, Findings& found) {
   }
   // Sharded training scatters gradients; who only gathers does so by hand.
   const bool shards = all[static_cast<std::size_t>(Bucket::RESHARDING)] != 0;
-  tell(e, Kind::wide_dtype, within_hosts_spare(e, saved),
-       {{"which", fmt::format("{}", fmt::join(which, " and "))},
-        {"one", which.size() == 1},
-        {"sharded", shards && sharded * 2 > saved}},
-       found);
+  tell_exposed(e, Kind::wide_dtype, saved,
+               {{"which", fmt::format("{}", fmt::join(which, " and "))},
+                {"one", which.size() == 1},
+                {"sharded", shards && sharded * 2 > saved}},
+               found);
 }
 
 }  // namespace tprof::why

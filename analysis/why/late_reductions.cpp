@@ -21,7 +21,7 @@ void late_reductions(const Evidence& e, diagnose::Findings& found) {
   all += moved(*e.times.ranks.front(), Bucket::RESHARDING);
   if (calls * static_cast<double>(all.bytes) < kLeastBytes * static_cast<double>(all.calls)) return;
   const double ns = of_a_step(e, [](const RankFacts& f) { return f.late_reductions.ns; });
-  tell(e, diagnose::Kind::late_reductions, within_hosts_spare(e, ns), {}, found);
+  tell_exposed(e, diagnose::Kind::late_reductions, ns, {}, found);
 }
 
 }  // namespace tprof::why
