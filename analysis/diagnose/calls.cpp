@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "collect/collectors.h"
+#include "stats/sites.h"
 
 namespace tprof::diagnose {
 
@@ -70,6 +71,16 @@ const read::Trace* trace_of(const Process& p, const read::Traces& traces) {
   };
   const auto trace = std::ranges::find_if(traces.traces, holds);
   return trace == traces.traces.end() ? nullptr : &*trace;
+}
+
+std::optional<std::string> made_at(const Event& e, const Process& p, const read::Traces& traces) {
+  const read::Trace* trace = trace_of(p, traces);
+  if (e.site == 0 || trace == nullptr || trace->processes.size() != 1) return std::nullopt;
+  stats::SiteLines sites;
+  read::read_lines(*trace, {.metadata = [&](const read::Line& line) { sites.add(p, line); }});
+  const stats::SiteKey* site = sites.find(e.site);
+  const read::SiteFrame* frame = site == nullptr ? nullptr : stats::program_frame(*site);
+  return frame == nullptr ? std::nullopt : std::optional(stats::text_of(*frame));
 }
 
 void each_collective(const Member& m, std::uint64_t from, std::uint64_t to,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "diagnose/diagnosis.h"
@@ -21,6 +22,11 @@ bool alike(const read::Event& a, const read::Event& b);
 std::uint64_t fingerprint(const read::Event& event);
 
 std::int64_t called_ns(const read::Event& event, const read::Process& process);  // CLOCK_REALTIME
+
+// Returns the innermost line of the program's own Python that made the call, "train.py:155 step".
+// Nothing where that is not known: TPROF_CALLSITE=python records it. Reads the rank's file.
+std::optional<std::string> made_at(const read::Event& event, const read::Process& process,
+                                   const read::Traces& traces);
 
 // Returns the trace that holds the process; null if it is none of these.
 const read::Trace* trace_of(const read::Process& process, const read::Traces& traces);

@@ -68,14 +68,18 @@ struct Side {
   const read::Process* process() const { return member.process; }
   bool has_it() const { return !from.empty() && from[0].seq == seq; }
   Fact call(const Event& e) const { return fact_of(e, *process()); }
-  void tell(Facts& evidence) const {
+  void tell(Facts& evidence, const read::Traces& traces) const {
     if (!has_it()) {
       evidence.push_back({Say::made_no_more, {{"who", process()}, {"seq", seq}}});
       return;
     }
     for (std::size_t i = 0; i < std::min<std::size_t>(2, from.size()); ++i) {
       evidence.push_back(
-          {Say::one_made, {{"who", process()}, {"seq", from[i].seq}, {"call", call(from[i])}}});
+          {Say::one_made,
+           {{"who", process()},
+            {"seq", from[i].seq},
+            {"call", call(from[i])},
+            {"line", i == 0 ? made_at(from[i], *process(), traces) : std::nullopt}}});
     }
   }
   // True if its call here is the other one's next call. Programs repeat themselves, so callers
@@ -85,13 +89,13 @@ struct Side {
   }
 };
 
-void tell(const Side& mine, const Side& theirs, Facts& evidence) {
+void tell(const Side& mine, const Side& theirs, const read::Traces& traces, Facts& evidence) {
   for (const Event& e : theirs.before) {
     evidence.push_back(  // the times of the other would be others
         {Say::both_made, {{"seq", e.seq}, {"call", theirs.call(e)}, {"who", theirs.process()}}});
   }
-  mine.tell(evidence);
-  theirs.tell(evidence);
+  mine.tell(evidence, traces);
+  theirs.tell(evidence, traces);
   const auto here = mine.member.count();
   const auto there = theirs.member.count();
   const auto conclude = [&](Say what) {
@@ -140,7 +144,7 @@ FirstDifference first_difference(const Parting& parting, std::uint64_t end, cons
     if (!d.time) d.time = TimeRange{at, at};
     d.time = TimeRange{std::min(d.time->from_ns, at), std::max(d.time->to_ns, at)};
   }
-  tell(mine, theirs, d.evidence);
+  tell(mine, theirs, c.traces, d.evidence);
   if (unknown) d.evidence.push_back({Say::earlier_too, {{"why", d.unknown}}});
   return d;
 }

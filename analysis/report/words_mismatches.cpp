@@ -37,7 +37,7 @@ std::span<const Words> words_of_mismatches() {
       {Say::made,
        "{who}, {seq}: {call}{returned?; it returned|}{open?; it did not return|}{open_to_some?; it "
        "returned to some|}"},
-      {Say::one_made, "{who:rank}, {seq}: {call}"},
+      {Say::one_made, "{who:rank}, {seq}: {call}[, from {line}]"},
       {Say::both_made, "both sides, {seq}: {call} on {who:rank}"},
       {Say::made_no_more, "{who:rank}, {seq}: no more"},
       {Say::left_out, "{who:rank} goes on with what {other:rank} does next: it left this one out"},
