@@ -43,9 +43,9 @@ void tell_exposed(const Evidence& e, Kind kind, double ns, diagnose::Values valu
                   Findings& found) {
   const double beyond_hosts = within_hosts_spare(e, ns);
   values.emplace_back("exposed", Percent{100 * ns / e.step_ns});
-  if (beyond_hosts < 0.99 * ns) {
-    values.emplace_back("beyond_hosts", Percent{100 * beyond_hosts / e.step_ns});
-  }
+  const bool less = beyond_hosts < 0.99 * ns;
+  values.emplace_back("beyond_hosts",
+                      less ? std::optional(Percent{100 * beyond_hosts / e.step_ns}) : std::nullopt);
   tell(e, kind, beyond_hosts, std::move(values), found);
 }
 
