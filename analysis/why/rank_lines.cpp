@@ -43,7 +43,7 @@ void RankLines::call(const read::Event& e) {
   }
   if (takes_time(e)) called_.push_back(e.ts_ns);
   const bool to_device = e.bucket == Bucket::H2D;
-  if (to_device) loads_.push_back(e.ts_ns);
+  if (to_device) loads_.push_back({e.ts_ns, e.bytes, e.thread});
   if (Step* step = step_at(e.ts_ns)) {
     Cell& c = *step->cell;
     if (to_device) c.to_device += static_cast<float>(e.bytes);
@@ -145,7 +145,7 @@ void RankLines::end() {
   collectives_ = std::vector<Collective>();
   shards_ = std::vector<Shard>();
   copies_ = std::vector<Copy>();
-  loads_ = std::vector<std::int64_t>();
+  loads_ = std::vector<Load>();
   reads_ = std::vector<std::pair<std::int64_t, std::uint64_t>>();
   copies_on_device_ = Spans();
   waits_ = std::vector<std::pair<std::int64_t, std::int64_t>>();

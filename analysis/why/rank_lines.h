@@ -84,6 +84,12 @@ class RankLines : public collect::Collector {
     bool to_device;
     std::uint64_t bytes;
   };
+  // A copy to the device.
+  struct Load {
+    std::int64_t called_ns;
+    std::uint64_t bytes;
+    std::int64_t thread;
+  };
   bool room();
   Step* step_at(std::int64_t ns);  // in which the host was; null: in none
   bool takes_time(const read::Event& e) const;
@@ -107,8 +113,7 @@ class RankLines : public collect::Collector {
   const Shard* shard_of(const Collective& c) const;
   void count_late_reductions(const Spans& hiding);
   void find_gaps(const Spans& works);
-  using PlaceTimes = std::map<Place, std::int64_t>;
-  void add_places(Span gap, std::span<const Collective> calls, PlaceTimes& to) const;
+  struct Gaps;
   void count_blocking(const Spans& works);
   Blocking usual_of(std::span<const Blocking> of_steps) const;
 
@@ -119,7 +124,7 @@ class RankLines : public collect::Collector {
   std::vector<Collective> collectives_;
   std::vector<Shard> shards_;
   std::vector<Copy> copies_;
-  std::vector<std::int64_t> loads_;  // when copies to the device were called
+  std::vector<Load> loads_;
   std::vector<std::pair<std::int64_t, std::uint64_t>>
       reads_;  // copies to the host, and their bytes
   Spans copies_on_device_;

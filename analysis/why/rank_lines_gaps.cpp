@@ -1,5 +1,6 @@
 // Finds where in its steps a rank's device has nothing to do for longest.
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "why/numbers.h"
@@ -11,6 +12,7 @@ namespace {
 // Less of a step is nobody's concern.
 constexpr std::int64_t kLeastParts = 50;      // all gaps of a place
 constexpr std::int64_t kLeastPartsOne = 400;  // one of them
+constexpr std::int64_t kPauseParts = 20;      // a gap between two launches is shorter
 
 // Calls f(gap) for each gap between these spans that is not at one of the ends of `within`.
 template <typename F>
@@ -39,59 +41,95 @@ text::Kept which_of(const typename Calls::element_type& call, const Calls& calls
 
 }  // namespace
 
-// Adds where a time of a step lies in which the device does nothing, as far as anything tells.
-// `calls` are the step's.
-void RankLines::add_places(Span gap, std::span<const Collective> calls, PlaceTimes& to) const {
-  const Collective* behind = nullptr;
-  const Collective* before = nullptr;
-  for (const Collective& c : calls) {
-    if (c.on_device.to_ns <= gap.from_ns) {
-      if (behind == nullptr || c.on_device.to_ns > behind->on_device.to_ns) behind = &c;
-    } else if (before == nullptr || c.on_device.from_ns < before->on_device.from_ns) {
-      before = &c;
+// The gaps of a step, summed up by the calls of NCCL around them.
+struct RankLines::Gaps {
+  std::span<const Collective> calls{};
+  std::vector<const Collective*> by_begin{};
+  std::vector<const Collective*> by_end{};
+  std::span<const Load> loads{};        // copies to the device
+  std::vector<std::int64_t> batches{};  // when those of batches were called
+  std::int64_t before_batches_ns = 0;
+  std::map<std::pair<const Collective*, const Collective*>, std::int64_t> between{};
+
+  Gaps(std::span<const Collective> calls_of_step, std::span<const Load> loads_of_step)
+      : calls(calls_of_step), loads(loads_of_step) {
+    for (const Collective& c : calls) by_begin.push_back(&c);
+    by_end = by_begin;
+    std::ranges::sort(by_begin, {}, [](const Collective* c) { return c->on_device.from_ns; });
+    std::ranges::sort(by_end, {}, [](const Collective* c) { return c->on_device.to_ns; });
+    // A step begins with its batch. FSDP copies a few sizes behind each all-gather: a copy that is
+    // far smaller is of no other batch.
+    std::uint64_t most = 0;
+    for (const Load& l : loads) {
+      if (l.called_ns < calls.front().called_ns) most = std::max(most, l.bytes);
+    }
+    for (const Load& l : loads) {
+      if (most != 0 && 2 * l.bytes >= most) batches.push_back(l.called_ns);
     }
   }
-  const Step& step = steps_[calls.front().step];
-  const auto loads_in = [&](std::int64_t from, std::int64_t until) {
-    return std::span(std::ranges::lower_bound(loads_, from),
-                     std::ranges::lower_bound(loads_, until));
-  };
-  if (before == nullptr && !loads_in(gap.from_ns, step.to_ns).empty()) return;
-  const Place place{.behind = behind == nullptr ? text::Kept() : which_of(*behind, calls, true),
-                    .before = before == nullptr ? text::Kept() : which_of(*before, calls, false)};
-  if (behind != nullptr) {
-    to[place] += gap.ns();
-    return;
+
+  void add(Span gap) {
+    const auto end = std::ranges::upper_bound(
+        by_end, gap.from_ns, {}, [](const Collective* c) { return c->on_device.to_ns; });
+    const auto begin = std::ranges::lower_bound(
+        by_begin, gap.to_ns, {}, [](const Collective* c) { return c->on_device.from_ns; });
+    const Collective* behind = end == by_end.begin() ? nullptr : *std::prev(end);
+    const Collective* before = begin == by_begin.end() ? nullptr : *begin;
+    if (before == nullptr && !loads.empty() && loads.back().called_ns >= gap.from_ns) return;
+    const auto batch = std::ranges::lower_bound(batches, gap.from_ns);
+    // Kernels that run before the step's first batch may be of the step before.
+    if (behind == nullptr && batch == batches.begin() &&
+        (batch == batches.end() || *batch >= gap.to_ns)) {
+      return;
+    }
+    // The host loads each of several batches and copies it to the device.
+    if (batch != batches.end() && *batch < gap.to_ns) {
+      before_batches_ns += *batch - gap.from_ns;
+      gap.from_ns = *std::prev(std::ranges::lower_bound(batches, gap.to_ns));
+    }
+    between[{behind, before}] += gap.ns();
   }
-  // Before the step's first call of NCCL there may be several batches, each of which the host loads
-  // and copies to the device. Kernels that run before the first of them may be of the step before.
-  const auto loads = loads_in(gap.from_ns, gap.to_ns);
-  if (loads.empty()) {
-    if (!loads_in(step.from_ns, gap.from_ns).empty()) to[place] += gap.ns();
-    return;
-  }
-  to[{.loads = true}] += loads.front() - gap.from_ns;
-  to[place] += gap.to_ns - loads.back();
-}
+};
 
 void RankLines::find_gaps(const Spans& works) {
-  std::ranges::sort(loads_);
+  std::erase_if(loads_, [&](const Load& l) { return backward_.contains(l.thread); });
+  std::ranges::sort(loads_, {}, &Load::called_ns);
   join(copies_on_device_);
   Cover copies(copies_on_device_);
   for (const std::span<const Collective> calls : calls_of_steps()) {
     const Step& step = steps_[calls.front().step];
-    PlaceTimes times;
+    Cell& cell = *step.cell;
+    const std::int64_t length = step.on_device.ns();
+    Gaps gaps(calls, std::span(std::ranges::lower_bound(loads_, step.from_ns, {}, &Load::called_ns),
+                               std::ranges::lower_bound(loads_, step.to_ns, {}, &Load::called_ns)));
+    const std::int64_t ends[] = {std::llround(cell.lead), std::llround(cell.between)};
+    const auto pauses = [&](std::int64_t ns) {
+      if (ns * kPauseParts > length) cell.pauses += static_cast<float>(ns);
+    };
+    std::ranges::for_each(ends, pauses);
     each_gap(works, step.on_device, [&](Span gap) {
-      if (gap.ns() * kLeastPartsOne < step.on_device.ns()) return;
+      pauses(gap.ns());
+      if (gap.ns() * kLeastPartsOne < length) return;
       if (copies(gap.from_ns, gap.to_ns) * 2 > gap.ns()) return;
-      add_places(gap, calls, times);
+      gaps.add(gap);
     });
-    const auto most = std::ranges::max_element(times, {}, [](const auto& p) { return p.second; });
-    if (most == times.end() || most->second * kLeastParts < step.on_device.ns()) continue;
-    const auto known = std::ranges::find(facts_.places, most->first);
-    step.cell->gap = static_cast<float>(most->second);
-    step.cell->gap_place = static_cast<std::uint32_t>(known - facts_.places.begin());
-    if (known == facts_.places.end()) facts_.places.push_back(most->first);
+    // The first batch of a step is loaded in the gap at its begin, or behind the step before.
+    if (gaps.before_batches_ns != 0) gaps.before_batches_ns += ends[0] + ends[1];
+    const auto most =
+        std::ranges::max_element(gaps.between, {}, [](const auto& p) { return p.second; });
+    Place place{.loads = true};
+    std::int64_t ns = gaps.before_batches_ns;
+    if (most != gaps.between.end() && most->second > ns) {
+      const auto [behind, before] = most->first;
+      ns = most->second;
+      place = {.behind = behind == nullptr ? text::Kept() : which_of(*behind, calls, true),
+               .before = before == nullptr ? text::Kept() : which_of(*before, calls, false)};
+    }
+    if (ns == 0 || ns * kLeastParts < length) continue;
+    const auto known = std::ranges::find(facts_.places, place);
+    cell.gap = static_cast<float>(ns);
+    cell.gap_place = static_cast<std::uint32_t>(known - facts_.places.begin());
+    if (known == facts_.places.end()) facts_.places.push_back(place);
   }
 }
 

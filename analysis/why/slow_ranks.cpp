@@ -88,40 +88,6 @@ std::string which_of(const Evidence& e, const Places& steps) {
   return text;
 }
 
-// Returns what a step would be shorter by if these ranks were as fast as the others in their part.
-struct Saving {
-  double ns = 0;
-  double doubt = 0;
-};
-Saving saving_of(const Evidence& e, const SlowRanks& ranks, const Grid& part, Grid& own) {
-  const Places steps = ranks.steps.empty() ? every_step(e) : ranks.steps;
-  const auto longest_of_these = [&](std::size_t i) {
-    float most = 0;
-    for (const std::size_t r : ranks.slow) most = std::max(most, own.at(r, i));
-    return most;
-  };
-  std::vector<double> each;
-  std::vector<double> taken;  // from these ranks, whatever others take
-  for (const std::size_t i : steps) {
-    each.push_back(own.longest(i));
-    taken.push_back(longest_of_these(i));
-  }
-  mend(e, part, ranks.slow, steps, ranks.part == Part::compute, own);
-  for (std::size_t n = 0; n < steps.size(); ++n) {
-    each[n] -= own.longest(steps[n]);
-    taken[n] -= longest_of_these(steps[n]);
-  }
-  const double share = static_cast<double>(steps.size()) / static_cast<double>(e.steps.size());
-  const Saving saving{std::max(0.0, mean(each)) * share, 2 * mean_error(each) * share};
-  if (!sends(e, ranks.slow[0])) return saving;
-  // The stages of a pipeline wait for each other anyway, at the ends of a step: at least a quarter
-  // is to be had, and at most all that these take longer than usual, by where the stage stands and
-  // how its micro-batches follow each other (tried).
-  const double least = saving.ns / 4;
-  const double most = std::max(saving.ns, mean(taken) * share);
-  return {(least + most) / 2, (most - least) / 2 + saving.doubt};
-}
-
 // The host whose ranks these are, all of them and nobody else; empty if there is none, or but one.
 std::string host_of(const Evidence& e, const SlowRanks& ranks) {
   const auto name = [&](std::size_t r) { return std::string(e.times.ranks[r]->header.host); };

@@ -32,6 +32,7 @@ struct Cell {
   float wait = 0;     // of that, while another rank was missing in some call
   float missing = 0;  // while another rank was missing, whatever this one did
   float lead = 0;     // from the step's begin on the host until the device did anything
+  float pauses = 0;   // idle, in long gaps: the host did something else than to launch
   float between = 0;  // from when the device had done all of a step to the begin of the next one
   // From the step's begin until it had received what it needs from the stage of a pipeline that is
   // before it; 0: it needs nothing.
@@ -93,7 +94,7 @@ struct LateReductions {
 struct Place {
   text::Kept behind{};  // empty: behind the copies to the device, with which a step begins
   text::Kept before{};  // empty: before the end of the step
-  bool loads = false;   // none of these: before copies to the device, ahead of the first call
+  bool loads = false;   // none of these: before the copies of batches to the device
   auto operator<=>(const Place&) const = default;
 };
 

@@ -114,6 +114,11 @@ TENSOR = Loop("tensor", 16, 4, **B, steps=6)
 NORM = Loop("fsdp", 16, **B, params=25_000_000, norm_every=1)
 LONG = Loop(**B, steps=26, layers=4)
 TWO = LONG.but(ranks=2, kernels=10, python_ns=450_000, jitter=0.05, gpu={1: 2.0})
+# A host that is behind its device's kernels has to wake it for each.
+WAKES = Loop(
+    "fsdp", ranks=2, per_host=2, layers=3, kernels=25, layer_ns=500_000, python_ns=150_000, wake_ns=100_000,
+    params=50_000, sizes_bytes=840, steps=20, item_every=10, jitter=0.05,
+)
 NO_TIMES, NO_MARKS = Settings(timing=False), Settings(marks=False, unsure=True)
 
 JOBS = {
@@ -288,6 +293,15 @@ JOBS = {
             ("item each", 100_000_000, 1, Settings(unsure=True)),
         )
     },
+    "loader, launches wake the device": _job(WAKES.but(loader={1: 80 * MS}), "slow_cpu slow_input", [1], loader={}),
+    "loader of each micro-batch, launches wake the device": _job(
+        WAKES.but(micro_batches=2, load_each=True, loader={1: 60 * MS}), "slow_cpu slow_input", [1], loader={}
+    ),
+    "stall, launches wake the device": _job(WAKES.but(stalls={1: 80 * MS}), "slow_cpu", [1], stalls={}),
+    "host-bound, loader of each micro-batch": _job(
+        WAKES.but(wake_ns=0, micro_batches=2, load_each=True, loader={1: 60 * MS}),
+        "slow_cpu slow_input", [1], loader={},
+    ),
     "loader of all ranks": _job(
         Loop(**B, loader=dict.fromkeys(range(8), 20 * MS)), "idle_devices", loader={}
     ),

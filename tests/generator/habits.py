@@ -42,17 +42,19 @@ class Loop:
     layer_ns: int = 3 * MS  # of a layer's forward pass
     kernels: int = 1  # of a layer
     python_ns: int = 0  # of the host before each kernel
+    wake_ns: int = 0  # of the host for a kernel on an idle device, more than behind others
     dtype: str = "float32"  # of what is communicated
     jitter: float = 0.01
     load_ns: int = 400_000
     batch_bytes: int = 2_000_000
     micro_batches: int = 1
-    load_each: bool = False  # ddp: True: each micro-batch is loaded and copied by itself
+    load_each: bool = False  # ddp, fsdp: True: each micro-batch is loaded and copied by itself
     reduce_each: bool = False  # False: no_sync() until the last micro-batch
     overlap: bool = True  # ddp: False: reduces when the backward pass is over
     bucket_bytes: int = 25 * 1024 * 1024  # ddp: gradients that are reduced together
     reshard: bool = True
     prefetch: bool = True
+    sizes_bytes: int = 0  # fsdp: copied to the device behind each all-gather, as FSDP2 does
     item_every: int = 1  # steps between two loss.item(); 0: never
     item_ranks: tuple[int, ...] = ()  # that read it; (): all
     item_of: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: another item_every
@@ -301,6 +303,8 @@ class _Program:
 
         for micro in range(loop.micro_batches):
             reduces = loop.reduce_each or micro == loop.micro_batches - 1
+            if micro and loop.load_each:
+                yield from self.load()
             for backward in (False, True):
                 order = list(range(loop.layers))[:: -1 if backward else 1]
                 gathers = loop.reshard or not backward
@@ -313,6 +317,8 @@ class _Program:
                             yield from gather(other, backward)
                     if gathers:
                         yield Wait("compute", f"gathered {layer} {backward}")
+                        if loop.sizes_bytes:
+                            yield Copy("H2D", loop.sizes_bytes, "compute", backward=backward)
                     yield from self.kernels(loop.layer_ns * (1 + backward))
                     if not backward:
                         yield from self.maybe_pause(layer)
@@ -389,7 +395,10 @@ class _Program:
 
 def run(loop: Loop) -> Case:
     comms = _comms(loop)
-    machine = Machine(ranks_per_host=loop.per_host, jitter=loop.jitter, link_factor=dict(loop.links))
+    machine = Machine(
+        ranks_per_host=loop.per_host, jitter=loop.jitter, link_factor=dict(loop.links),
+        wake_ns=loop.wake_ns,
+    )
     programs = {rank: list(_Program(loop, rank).run()) for rank in range(loop.ranks)}
     traces = simulate(programs, comms, machine, loop.seed)
     return Case(Layout(loop.shape, comms, programs), machine, traces, Truth(None))

@@ -50,6 +50,7 @@ class Machine:
     pageable: float = 6.0
     launch_ns: int = 5_000  # of the host, for a kernel or an asynchronous call
     launches: int = 1024  # that a stream holds; behind them the host waits
+    wake_ns: int = 0  # of the host, for a kernel that its stream has to begin at once
     jitter: float = 0.01  # of each duration: relative standard deviation
     link_factor: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its NIC
     gpu_factor: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: kernels' time
@@ -175,6 +176,9 @@ class _Rank:
             self.trace.calls.append(Call(op, self.now, end, 0, begin, end))
             stream.free = self.now = end
             return True
+        wakes = m.wake_ns and isinstance(op, Kernel)
+        if wakes and stream.queue:
+            return False  # not known yet whether it is idle
         behind = len(stream.begun) + len(stream.queue) - m.launches
         if behind >= len(stream.begun):
             return False
@@ -187,6 +191,8 @@ class _Rank:
             what = (op.event, self.recorded[op.event])
         else:
             self.now += max(1, round(m.launch_ns * self.host * self.job.jitter(self.rank, "launch")))
+        if wakes and stream.free <= begin:
+            self.now += m.wake_ns
         if isinstance(op, Kernel):
             takes = self.jittered(op, op.ns * m.gpu_factor.get(self.rank, 1.0))
         elif isinstance(op, Collective | Copy):

@@ -29,6 +29,18 @@ def test_what_a_stage_of_a_pipeline_costs_is_told_as_a_range_that_holds_the_trut
     assert float(found[1]) <= share <= float(found[2])
 
 
+@pytest.mark.parametrize("name", [name for name in JOBS if name.endswith("launches wake the device")])
+def test_what_a_late_host_costs_is_told_with_bounds_that_hold_the_truth(name, tmp_path):
+    job = JOBS[name]
+    case = run(job.loop)
+    write(case, tmp_path / "job", job.loop.seed, job.settings)
+    [text] = [f["text"] for f in told("report", tmp_path / "job")[1]["findings"] if f["kind"] == "slow_cpu"]
+    found = re.search(r"shorter \(([\d.]+)% to ([\d.]+)%\)", text)
+    assert found, text
+    share = 100 * gain(job.loop, **job.planted) * job.loop.steps / seconds(case.traces)
+    assert float(found[1]) <= share <= float(found[2])
+
+
 def test_of_what_a_change_may_save_more_no_bound_is_told(tmp_path):
     loop = Loop(ranks=4, overlap=False)
     (found,) = of_kind("late_reductions", findings_of(loop, tmp_path / "job"))
@@ -123,6 +135,22 @@ def test_the_judgement_sees_what_is_not_so(kind, ranks, cost_ns, share):
                 "in most steps most of that time lies before copies to the device: there programs load a batch, or make "
                 "tensors on the host"
             ],
+        ),
+        *(
+            (
+                "host-bound, loader of each micro-batch",
+                fields,
+                [
+                    "in most steps most of that time lies before copies to the device: there programs load a batch, "
+                    "or make tensors on the host"
+                ],
+            )
+            for fields in ({}, {"wake_ns": 100_000}, {"layer_ns": 10 * MS, "loader": {1: 200 * MS}})
+        ),
+        (  # in two places
+            "host-bound, loader of each micro-batch",
+            {"loader": {}, "stalls": {1: 60 * MS}},
+            [],
         ),
         (  # behind the fifth of its layers, before which six are gathered
             "stall in the forward pass of fsdp",

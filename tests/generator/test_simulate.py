@@ -1,5 +1,7 @@
 """The simulation follows CUDA's and NCCL's rules: times of small programs, computed by hand."""
 
+import dataclasses
+
 import pytest
 from generator.operations import Collective, Copy, Host, Kernel, Record, StepMark, Synchronize, Wait
 from generator.simulate import Machine, simulate
@@ -106,3 +108,17 @@ def test_a_send_meets_its_receive_and_nobody_else():
     traces = run(programs)
     assert traces[0].calls[0].device_end == LAUNCH + 1000 + 1000
     assert traces[0].finished and traces[2].finished
+
+
+def test_a_kernel_that_finds_its_stream_idle_takes_the_host_longer():
+    machine = dataclasses.replace(EXACT, wake_ns=500)
+    trace = run({0: [Kernel(10_000), Kernel(10_000), Host(50_000), Kernel(10_000)]}, machine=machine)[0]
+    first = LAUNCH + 500
+    last = first + LAUNCH + 50_000 + LAUNCH + 500
+    assert trace.busy == [(first, first + 10_000), (first + 10_000, first + 20_000), (last, last + 10_000)]
+
+
+def test_a_host_waits_for_no_rank_to_see_whether_its_stream_is_idle():
+    machine = dataclasses.replace(EXACT, wake_ns=500)
+    traces = run({0: [gather(stream="a"), Kernel(10, "a")], 1: [Host(70_000), gather(stream="a")]}, machine=machine)
+    assert traces[0].end == 2 * LAUNCH
