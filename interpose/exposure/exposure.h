@@ -45,13 +45,13 @@ struct Mark {
   // From here to dry_to_ns work of `fed` launches ran, all of it.
   std::uint64_t fed_from_ns = 0;
   std::uint32_t fed = 0;
-  bool empty = false;             // the stream was empty when the mark was put into it
-  bool sample = false;            // right behind a launch on an empty stream
-  bool sampled = false;           // the last mark was one, and was through before the next launch
+  bool empty = false;    // the stream was empty when the mark was put into it
+  bool sample = false;   // right behind a launch on an empty stream
+  bool sampled = false;  // the last mark was one, and was through before the next launch
   // The host put it into the stream between these two.
   std::uint64_t enqueued_ns = 0;
   std::uint64_t made_ns = 0;
-  std::uint64_t at_ns = 0;        // when the device reached it
+  std::uint64_t at_ns = 0;  // when the device reached it
 };
 
 struct CallSpan {
