@@ -1,19 +1,14 @@
-"""Training jobs as people write them: loops with an `.item()` now and then, gradient accumulation,
-evaluations, checkpoints of one rank, a slow first step, batches of unlike length, hosts that launch
-slower than the device computes.
-
-A `Loop` says what a job does and what is wrong with it. The cost of a fault or habit is the difference
-of two simulations, with and without it.
-"""
+"""Runs the training jobs that loop.py describes. The cost of a fault or habit is the difference of two
+simulations, with and without it."""
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from collections.abc import Iterator
 
 from generator.causes import Case, Truth
 from generator.layouts import Layout
+from generator.loop import MS, Loop
 from generator.operations import (
     Collective,
     Copy,
@@ -26,80 +21,6 @@ from generator.operations import (
     Wait,
 )
 from generator.simulate import Machine, RankTrace, simulate
-
-MS = 1_000_000
-
-
-@dataclasses.dataclass(frozen=True)
-class Loop:
-    shape: str = "ddp"  # ddp, fsdp, tensor, pipeline
-    ranks: int = 8
-    per_host: int = 8
-    seed: int = 0
-    steps: int = 10
-    layers: int = 8
-    params: int = 6_000_000  # in a layer
-    layer_ns: int = 3 * MS  # of a layer's forward pass
-    kernels: int = 1  # of a layer
-    python_ns: int = 0  # of the host before each kernel
-    wake_ns: int = 0  # of the host for a kernel on an idle device, more than behind others
-    dtype: str = "float32"  # of what is communicated
-    jitter: float = 0.01
-    load_ns: int = 400_000
-    batch_bytes: int = 2_000_000
-    micro_batches: int = 1
-    load_each: bool = False  # ddp, fsdp: True: each micro-batch is loaded and copied by itself
-    reduce_each: bool = False  # False: no_sync() until the last micro-batch
-    overlap: bool = True  # ddp: False: reduces when the backward pass is over
-    bucket_bytes: int = 25 * 1024 * 1024  # ddp: gradients that are reduced together
-    reshard: bool = True
-    prefetch: bool = True
-    sizes_bytes: int = 0  # fsdp: copied to the device behind each all-gather, as FSDP2 does
-    item_every: int = 1  # steps between two loss.item(); 0: never
-    item_ranks: tuple[int, ...] = ()  # that read it; (): all
-    item_of: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: another item_every
-    item_pinned: bool = False  # a pinned copy and a wait for the stream, as newer PyTorch does
-    clip: bool = False  # clip_grad_norm_ with an .item() of the norm
-    pageable: int = 0  # copies from pageable memory in the middle of each step
-    eval_every: int = 0
-    norm_every: int = 0  # fsdp: steps between two norms of the whole weights, for which each tensor is gathered
-    norm_python_ns: int = 0  # of the host before each of these
-    setup: bool = False  # a small all-gather before the first step, as DDP makes of the sizes of parameters
-    metric: int = 0  # elements that each rank gives to an all-gather behind its update
-    metric_dtype: str = "float32"
-    zero1: bool = False  # ddp, tensor: gradients are scattered, and updated weights gathered
-    sequence: bool = False  # tensor: activations are gathered and scattered (sequence parallelism)
-    mark_within: bool = False  # each step is marked in the middle of its forward pass
-    checkpoint_every: int = 0
-    checkpoint: str = "all"  # all, first (rank 0 alone, the others go on), barrier (they wait for it)
-    checkpoint_ns: int = 300 * MS
-    compile_ns: int = 0  # of the first step
-    uneven: float = 0  # batches of unlike length: each rank's and step's work is 1 ± this
-    even: bool = False  # the same work, alike on all ranks
-    head: float = 0  # the last stage of a pipeline has so much more to compute
-    # Faults.
-    gpu: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: times of its kernels
-    gpu_steps: tuple[int, ...] = ()  # only in these; (): in all
-    cpu: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: times of its host's work
-    links: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its NIC's speed
-    loader: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns more
-    loader_every: int = 1  # steps
-    augment: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns behind the copy of the batch
-    stalls: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns in the middle of its forward pass
-    stalls_at_update: bool = False  # before its optimizer instead
-    stalls_every: int = 1  # steps
-    late: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns before its first step
-    logs: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns behind its step
-    pauses_ns: int = 0  # garbage collection, at random
-    pauses: float = 0  # probability in a rank's step
-    leak_ns: int = 0  # each step's host work grows by this
-    leak_gpu: float = 0  # each step's kernels take so much longer, of the first
-    jump: tuple[int, float] = (0, 1.0)  # from this step on kernels take so many times as long
-    batch: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: times the bytes of its batches
-    aside: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns on a stream nobody waits for
-
-    def but(self, **fields) -> Loop:
-        return dataclasses.replace(self, **fields)
 
 
 def _comms(loop: Loop) -> dict[str, list[int]]:

@@ -4,8 +4,10 @@ import json
 import re
 
 import pytest
-from generator.habit_jobs import HAS_TO_BE_SAID, JOBS, LONG, judge, wrong_with
-from generator.habits import MS, Loop, gain, run, seconds
+from generator.habit_jobs import JOBS, LONG, wrong_with
+from generator.habits import gain, run, seconds
+from generator.judgement import HAS_TO_BE_SAID, judge
+from generator.loop import MS, Loop
 from generator.rank_files import Settings, write
 from lib.tool import told
 

@@ -3,7 +3,7 @@ as it alone reads values (`if rank == 0: print(loss.item())`)."""
 
 import pytest
 from generator import habits, rank_files
-from generator.habits import MS
+from generator.loop import MS
 from lib.tool import told
 
 # Hosts run ahead, as their devices have more to do than they.

@@ -5,7 +5,8 @@ import re
 import statistics
 
 import pytest
-from generator.habits import MS, Loop, run
+from generator.habits import run
+from generator.loop import MS, Loop
 from generator.rank_files import Settings, write
 from lib.tool import told, tprof
 
