@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from generator.causes import Case, Truth
 from generator.layouts import Layout
-from generator.loop import MS, Loop
+from generator.loop import Loop
 from generator.operations import (
     Collective,
     Copy,
