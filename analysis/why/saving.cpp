@@ -1,4 +1,4 @@
-// What it would save if slow ranks were as fast as the others.
+// Tells what a step would be shorter by if slow ranks were as fast as the others.
 #include <algorithm>
 
 #include "why/numbers.h"
@@ -7,7 +7,7 @@
 namespace tprof::why {
 namespace {
 
-// Of ranks that are not slow, in one step: the middle one's.
+// The middle one of the ranks that are not slow, in one step.
 struct Usual {
   double needs = 0;  // of its host, beside long pauses
   double pauses = 0;
@@ -24,10 +24,10 @@ Usual usual_of(const Evidence& e, const Places& slow, std::size_t step) {
   return {median(std::move(needs)), median(std::move(pauses))};
 }
 
-// How much longer a host takes beside its long pauses than the others. It may be by nature, or end
-// with the pauses: its device waits for it because of them, and has to be woken by each launch
-// then, where the others' hosts are ahead of their devices. What the pauses do not outweigh is by
-// nature.
+// Returns how much longer a host takes beside its long pauses than the others. It may be by nature,
+// or end with the pauses: its device waits for it because of them, and has to be woken by each
+// launch then, where the others' hosts are ahead of their devices. It is by nature as far as the
+// pauses do not outweigh it.
 double slower_launches(const Evidence& e, const Usual& usual, std::size_t rank, std::size_t step) {
   const Cell& c = e.times.of(rank)[step];
   const double more = c.length - c.spare - c.pauses - usual.needs;
