@@ -30,10 +30,8 @@ std::size_t start_of_odd(const Order& text, const Anchor& a, std::size_t from, s
     for (std::size_t i = before; i-- > before - near;) {
       if (text[i] != first) continue;
       // The tensors of a batch may be of one size.
-      for (std::size_t of = a.to() - lead; text[of + 1] == first && i > from; ++of) {
-        if (text[i - 1] != first) break;
-        --i;
-      }
+      std::size_t of = a.to() - lead;
+      while (text[++of] == first && i > from && text[i - 1] == first) --i;
       return i;
     }
   }
