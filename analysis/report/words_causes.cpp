@@ -116,8 +116,7 @@ std::span<const Words> words_of_causes() {
       {Say::late_reductions,
        "reductions begin only when most of a step is computed: if they are of gradients, begun in "
        "the backward pass they could hide {exposed} of a step[, {beyond_hosts} beyond what the "
-       "hosts "
-       "need]",
+       "hosts need]",
        "DDP begins early if its buckets are smaller than all gradients (bucket_cap_mb), FSDP if "
        "layers are wrapped one by one, DeepSpeed with overlap_comm"},
       {Say::exposed_gathers,
@@ -152,8 +151,7 @@ std::span<const Words> words_of_causes() {
       {Say::reduced_again,
        "gradients are reduced in each of the {passes} backward passes of a step, where one "
        "is enough: the others are exposed for {exposed} of it[, {beyond_hosts} beyond what the "
-       "hosts "
-       "need]",
+       "hosts need]",
        "no_sync(), or set_requires_gradient_sync(False) in FSDP2, until the last micro-batch; it "
        "takes memory for the gradients"},
       {Say::wide_dtype,

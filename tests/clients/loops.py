@@ -161,6 +161,12 @@ class DeepSpeed:
         pass
 
 
+def to_device(batch):
+    if args.targets:
+        batch.to(device)
+    return batch.to(device)
+
+
 device = start()
 trained = DeepSpeed(device) if args.kind.startswith("zero") else Plain(device)
 for step in range(args.steps):
@@ -172,8 +178,7 @@ for step in range(args.steps):
     emitted = torch.autograd.profiler.emit_nvtx() if args.emit_nvtx else contextlib.nullcontext()
     with around, emitted:
         for i, batch in enumerate(batches(64, accumulate)):
-            batch, _ = batch.to(device), args.targets and batch.to(device)
-            trained.micro_batch(batch, last=i + 1 == accumulate)
+            trained.micro_batch(to_device(batch), last=i + 1 == accumulate)
         if args.gather_every and (step + 1) % args.gather_every == 0:
             metric = torch.zeros(256, device=device)
             dist.all_gather_into_tensor(torch.empty(256 * dist.get_world_size(), device=device), metric)
@@ -185,8 +190,7 @@ for step in range(args.steps):
     if args.eval_every and (step + 1) % args.eval_every == 0:
         with torch.no_grad():
             for batch in batches(64, 2):
-                batch, _ = batch.to(device), args.targets and batch.to(device)
-                trained.model(batch)
+                trained.model(to_device(batch))
     if args.checkpoint_every and (step + 1) % args.checkpoint_every == 0:
         trained.save()
 log(f"steps {args.steps}")

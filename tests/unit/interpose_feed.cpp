@@ -46,7 +46,7 @@ TEST_CASE("a stream's work begins when the first launch behind a mark is through
   CHECK(host.mark().begins_ns == UINT64_MAX);
 }
 
-TEST_CASE("of a launch that took long nobody knows when in it the kernel began") {
+TEST_CASE("nobody knows when in a launch that took long its kernel began") {
   for (const bool first : {true, false}) {
     Host host;
     host.marked();
