@@ -28,6 +28,7 @@ def diverge(pair_of, tmp_path):  # pair_of: PyTorch and the builds are there
     def call(ranks, what, *arguments, launcher=ending_together, **variables):
         command = launcher("diverge.py", ranks, ("--what", what, *arguments))
         run = start(command, tmp_path / "run", **(SOON | variables))
+        assert run.traces.is_dir(), run.stderr
         return run.stdout, check(run.traces)
 
     return call

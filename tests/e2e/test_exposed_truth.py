@@ -193,7 +193,8 @@ def test_kernels_that_are_shorter_than_the_host_takes_to_launch_them(torch, kind
 
 
 def test_a_host_that_sleeps_lets_its_device_idle(torch, tmp_path):
-    """Readers take half of what is unsure for computation. Kernels of 50 us, and 30 ms of sleep in a step."""
+    """Readers take half of what is unsure for computation. Kernels of 50 us, and 30 ms of sleep in a step.
+    Where a host is kept from its core in a launch, nobody knows when that kernel began."""
     run, schedule = trained(
         tmp_path, "trained.py", "events", ranks=1, arguments=("ddp", "item", "--steps", "12", "--sleep-ms", "30"),
         **PROMPT | {"STANDIN_KERNEL_US": "50"},
@@ -201,7 +202,10 @@ def test_a_host_that_sleeps_lets_its_device_idle(torch, tmp_path):
     (file,) = run.ranks()
     work = device_truth.work_of(schedule / f"schedule-{file.header['pid']}")
     truth = sum(to - begin for begin, to in device_truth.computation(work, 0)) / 1e6
-    told = sum(
-        line["dur"] / (2 if line["args"].get("unsure") else 1) / 1e3 for line in file.lines if line.get("cat") == "BUSY"
-    )
-    assert truth == pytest.approx(told, rel=0.35)
+    lines = [line for line in file.lines if line.get("cat") == "BUSY"]
+    sure = sum(line["dur"] for line in lines if not line["args"].get("unsure")) / 1e3
+    unsure = sum(line["dur"] for line in lines if line["args"].get("unsure")) / 1e3
+    assert sure - truth / 20 <= truth <= sure + unsure + truth / 20
+    took = (max(line["ts"] + line["dur"] for line in lines) - min(line["ts"] for line in lines)) / 1e3
+    assert sure + unsure < took - 0.9 * 11 * 30  # between the steps it is surely idle
+    assert sure + unsure / 2 == pytest.approx(truth, abs=0.1 * took)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import pathlib
 import signal
@@ -156,13 +157,17 @@ exit $code
 """
 
 
+# Each test worker has ports of its own, below those that the kernel hands out, and each run the next one:
+# a rank's output ends before its listening socket does.
+_PORTS = itertools.cycle(str(10000 + os.getpid() % 500 * 40 + run) for run in range(40))
+
+
 def without_agent(script: str, ranks: int, args: tuple[str, ...] = (), devices: int | None = None) -> warm.Ranks:
     """Returns the ranks as torchrun starts them, without its agent. The agent takes 2.4 s of CPU to import
     PyTorch, and would end the others when one fails. They take turns at `devices`, or have one each."""
     devices = devices or ranks
-    # Each test worker has a port of its own, below those that the kernel hands out.
     job = {
-        "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(10000 + os.getpid() % 20000),
+        "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": next(_PORTS),
         "TORCHELASTIC_RUN_ID": "tests",
     }  # fmt: skip
     shell = ["env", *(f"{name}={value}" for name, value in job.items()), f"DEVICES={devices}", "sh", "-c", ALL_RANKS, "ranks"]

@@ -2,11 +2,11 @@
 
 import pytest
 from generator import habits, rank_files
+from generator.loop import MS, Loop
 from lib.days import days, diff, made
 from lib.tool import told, tprof
 
-MS = habits.MS
-JOB = habits.Loop(ranks=4, layers=4, steps=43, jitter=0.01)
+JOB = Loop(ranks=4, layers=4, steps=43, jitter=0.01)
 SLEEPS = {"stalls": {2: 60 * MS}}
 
 

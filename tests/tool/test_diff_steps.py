@@ -4,7 +4,8 @@ import json
 import re
 
 import pytest
-from generator import habits, rank_files
+from generator import habits, loop, rank_files
+from generator.loop import MS
 from lib.days import AGAIN, changed, counts, days, diff, made
 from lib.loops import Loop
 from lib.tool import told, tprof
@@ -73,8 +74,8 @@ def test_counts_of_a_killed_run_without_steps_are_not_compared(cause, tmp_path):
 
 def habit(folder, marks=True, timing=True, **fields):
     """Writes a job of habits.py. Returns its folder and how long the steps of each rank took."""
-    loop = habits.Loop(**{"ranks": 2, "layers": 2, "jitter": 0.005, **fields})
-    rank_files.write(habits.run(loop), folder, settings=rank_files.Settings(marks=marks, timing=timing))
+    job = loop.Loop(**{"ranks": 2, "layers": 2, "jitter": 0.005, **fields})
+    rank_files.write(habits.run(job), folder, settings=rank_files.Settings(marks=marks, timing=timing))
     return folder, json.loads(folder.with_suffix(".truth.json").read_text())["steps_ns"]
 
 
@@ -119,29 +120,29 @@ def test_steps_of_one_kind_are_compared_however_many_there_are(tmp_path):
 
 @pytest.mark.parametrize("timing", [True, False])
 def test_three_long_pauses_are_a_change_of_the_time_of_a_step(timing, tmp_path):
-    a, _ = habit(tmp_path / "a", timing=timing, steps=20, compile_ns=3000 * habits.MS)
+    a, _ = habit(tmp_path / "a", timing=timing, steps=20, compile_ns=3000 * MS)
     b, took = habit(
-        tmp_path / "b", timing=timing, steps=20, compile_ns=2000 * habits.MS,
-        checkpoint_every=6, checkpoint_ns=1000 * habits.MS,
+        tmp_path / "b", timing=timing, steps=20, compile_ns=2000 * MS,
+        checkpoint_every=6, checkpoint_ns=1000 * MS,
     )  # fmt: skip
     found = diff(a, b, "--fail-on", "time:5%")
     assert found["failed"] == ["time"]
     (more,) = changed(found, "long_steps")
-    paused = [ns for ns in took["0"] if ns > 900 * habits.MS][1:]  # without the first step
+    paused = [ns for ns in took["0"] if ns > 900 * MS][1:]  # without the first step
     assert len(paused) == 3
-    usual = sum(ns for ns in took["0"][1:] if ns < 900 * habits.MS) / 16
+    usual = sum(ns for ns in took["0"][1:] if ns < 900 * MS) / 16
     assert more["b"] == pytest.approx((sum(paused) - 3 * usual) / 19, rel=0.02)
     words = r"3 of 19 steps of B, 5,11,17, take up to (\S+) s, and none of A more than [\d.]+ ms: that adds (\S+) s,"
     ((longest, longer),) = re.findall(words, found["verdict"])
-    assert float(longest) * 1000 * habits.MS == pytest.approx(max(paused), rel=0.02)
-    assert float(longer) * 1000 * habits.MS == pytest.approx(sum(paused) - 3 * usual, rel=0.02)
+    assert float(longest) * 1000 * MS == pytest.approx(max(paused), rel=0.02)
+    assert float(longer) * 1000 * MS == pytest.approx(sum(paused) - 3 * usual, rel=0.02)
     assert diff(b, a, "--fail-on", "time:5%")["failed"] == []
 
 
 def test_pauses_of_hosts_that_may_run_ahead_are_in_the_mean_of_all_steps(tmp_path):
     fields = {"timing": False, "steps": 20, "item_every": 0}
     a, _ = habit(tmp_path / "a", **fields)
-    b, took = habit(tmp_path / "b", checkpoint_every=6, checkpoint_ns=1000 * habits.MS, **fields)
+    b, took = habit(tmp_path / "b", checkpoint_every=6, checkpoint_ns=1000 * MS, **fields)
     found = diff(a, b, "--fail-on", "time:5%")
     (step,) = changed(found, "time")
     assert found["failed"] == ["time"] and changed(found, "long_steps") == []
@@ -150,16 +151,16 @@ def test_pauses_of_hosts_that_may_run_ahead_are_in_the_mean_of_all_steps(tmp_pat
 
 
 def test_one_pause_of_each_run_is_none(tmp_path):
-    a, _ = habit(tmp_path / "a", steps=20, compile_ns=1000 * habits.MS)
-    pause = {"checkpoint_every": 13, "checkpoint_ns": 40 * habits.MS}
-    b, _ = habit(tmp_path / "b", steps=20, compile_ns=2000 * habits.MS, **pause)
+    a, _ = habit(tmp_path / "a", steps=20, compile_ns=1000 * MS)
+    pause = {"checkpoint_every": 13, "checkpoint_ns": 40 * MS}
+    b, _ = habit(tmp_path / "b", steps=20, compile_ns=2000 * MS, **pause)
     found = diff(a, b, "--fail-on", "time:5%")
     assert found["failed"] == [] and changed(found, "long_steps") == []
 
 
 def test_hosts_are_compared_where_the_devices_of_one_run_were_not_followed(tmp_path):
     """The host of rank 1 loads slowly, and those of the others run ahead of their devices."""
-    fields = {"ranks": 4, "steps": 30, "loader": {1: 60 * habits.MS}, "item_every": 0}
+    fields = {"ranks": 4, "steps": 30, "loader": {1: 60 * MS}, "item_every": 0}
     a, took = habit(tmp_path / "a", timing=False, **fields)
     b, _ = habit(tmp_path / "b", **fields)
     found = diff(a, b, "--fail-on", "time:5%")
@@ -192,9 +193,9 @@ def test_a_run_that_has_none_of_the_chosen_calls_in_its_steps_is_said_to_have_no
 
 
 def test_pauses_in_every_second_step_are_counted_though_chance_may_be_much(tmp_path):
-    a, _ = habit(tmp_path / "a", steps=9, checkpoint_every=5, checkpoint_ns=40 * habits.MS)
-    b, took = habit(tmp_path / "b", steps=9, checkpoint_every=2, checkpoint_ns=200 * habits.MS)
-    paused = sum(ns > 200 * habits.MS for ns in took["0"])
+    a, _ = habit(tmp_path / "a", steps=9, checkpoint_every=5, checkpoint_ns=40 * MS)
+    b, took = habit(tmp_path / "b", steps=9, checkpoint_every=2, checkpoint_ns=200 * MS)
+    paused = sum(ns > 200 * MS for ns in took["0"])
     assert (paused, len(took["0"])) == (4, 8)
     verdict = diff(a, b)["verdict"]
     assert verdict.startswith("Whether the usual step changed can't be told: it takes ")
@@ -203,20 +204,20 @@ def test_pauses_in_every_second_step_are_counted_though_chance_may_be_much(tmp_p
     # The two in the middle are a step with a pause and one without.
     in_order = sorted(sum(ns) / 2 for ns in zip(*took.values(), strict=True))
     (median_ms,) = re.findall(r"the median one [\d.]+ ms and ([\d.]+) ms", verdict)
-    assert float(median_ms) * habits.MS == pytest.approx(sum(in_order[3:5]) / 2, rel=0.02)
+    assert float(median_ms) * MS == pytest.approx(sum(in_order[3:5]) / 2, rel=0.02)
     mean = sum(map(sum, took.values())) / len(took) / 8
     (mean_ms,) = re.findall(r"All steps take [\d.]+ ms and ([\d.]+) ms on average", verdict)
-    assert float(mean_ms) * habits.MS == pytest.approx(mean, rel=0.02)
+    assert float(mean_ms) * MS == pytest.approx(mean, rel=0.02)
     assert f"\nNext: tprof report {b} " in tprof("diff", a, b).stdout
     assert "\nNext: " not in tprof("diff", b, a).stdout
 
 
 @pytest.mark.parametrize("fields", [{}, {"timing": False}, {"timing": False, "item_every": 0}])
 def test_one_step_far_longer_than_any_of_the_other_run_is_a_change(fields, tmp_path):
-    a, _ = habit(tmp_path / "a", steps=20, compile_ns=1000 * habits.MS, **fields)
-    pause = {"checkpoint_every": 13, "checkpoint_ns": 3000 * habits.MS}
+    a, _ = habit(tmp_path / "a", steps=20, compile_ns=1000 * MS, **fields)
+    pause = {"checkpoint_every": 13, "checkpoint_ns": 3000 * MS}
     b, took = habit(tmp_path / "b", steps=20, **pause, **fields)
-    (paused,) = (ns for ns in took["0"][1:] if ns > 1000 * habits.MS)
+    (paused,) = (ns for ns in took["0"][1:] if ns > 1000 * MS)
     found = diff(a, b, "--fail-on", "time:5%,long_steps")
     assert (found["failed"], found["same"]) == (["time", "long_steps"], False)
     assert (found["far_longer"]["b"]["steps"], found["far_longer"]["a"]["steps"]) == ([12], [])
@@ -230,8 +231,8 @@ def test_one_step_far_longer_than_any_of_the_other_run_is_a_change(fields, tmp_p
 
 def test_long_steps_that_are_alike_in_both_runs_are_no_change(tmp_path):
     pause = {"steps": 20, "checkpoint_every": 13}
-    a, _ = habit(tmp_path / "a", checkpoint_ns=1000 * habits.MS, **pause)
-    b, _ = habit(tmp_path / "b", checkpoint_ns=2500 * habits.MS, **pause)
+    a, _ = habit(tmp_path / "a", checkpoint_ns=1000 * MS, **pause)
+    b, _ = habit(tmp_path / "b", checkpoint_ns=2500 * MS, **pause)
     found = diff(a, b, "--fail-on", "time:5%,long_steps")
     assert (found["failed"], found["same"], found["far_longer"]["b"]["steps"]) == ([], True, [])
 

@@ -5,11 +5,12 @@ import statistics
 
 import pytest
 from generator import habits, rank_files
+from generator.loop import MS, Loop
 from lib.tool import told
 
-MS = 1_000_000
+
 # Compared with what is computed, nothing is communicated: then a device's step is as long as its kernels take.
-COMPUTING = habits.Loop(
+COMPUTING = Loop(
     ranks=4, steps=24, layers=4, params=1000, batch_bytes=1000, dtype="bfloat16", jitter=0.0, load_ns=0
 )
 USUAL = COMPUTING.layer_ns * (3 * COMPUTING.layers + 0.25)
@@ -70,7 +71,7 @@ def test_what_is_drawn_begins_and_ends_with_the_step(ahead):
 
 def test_a_call_that_runs_on_from_another_step_is_cut_there_and_has_its_whole_length(tmp_path):
     """Steps are those of the hosts if computation is not followed: these enqueue them far ahead of the devices."""
-    loop = habits.Loop(ranks=2, steps=24, item_every=0, params=100_000_000, layer_ns=MS)
+    loop = Loop(ranks=2, steps=24, item_every=0, params=100_000_000, layer_ns=MS)
     case = habits.run(loop)
     rank_files.write(case, tmp_path / "job")
     for file in (tmp_path / "job").glob("rank-*.json"):
