@@ -2,7 +2,6 @@
 (lib/exposed_truth.py), from the stand-in's schedule. Covers shapes of training and ways in which a step ends for
 the host."""
 
-import os
 import statistics
 import subprocess
 
@@ -10,6 +9,7 @@ import pytest
 from lib import device_truth
 from lib.build import BUILD
 from lib.exposed_truth import ENDINGS, TIMINGS, by_name, differences, ms, play, printed, sampled, share, trained, truths
+from lib.thorough import ALL
 from lib.tool import tprof
 
 # The exposed share of one function that makes a shape what its name says (None: not checked).
@@ -26,7 +26,6 @@ SHAPES = {
     "light_second_stream": ("ncclAllGather", 0.025),
     "queued_ahead": ("ncclAllGather", 0.05),
 }
-ALL = bool(os.environ.get("TPROF_TEST_ALL"))
 
 
 def some_ends(shapes, timing, each):

@@ -4,10 +4,11 @@ import os
 import subprocess
 
 from lib.build import BUILD, REPO
+from lib.thorough import ALL
 
 # One of each kind; scripts/fresh-machine runs all checks. Times need several runs of PyTorch.
 CHECKS = ("python with one CUDA call", "copies and collectives")
-if os.environ.get("TPROF_TEST_ALL"):
+if ALL:
     CHECKS += ("calls beside CUPTI's", "times beside CUPTI's", "step time")
 
 

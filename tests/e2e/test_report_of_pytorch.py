@@ -11,14 +11,14 @@ CLOCKS = {"STANDIN_BLOCK_US": "0", "STANDIN_KERNEL_US": "300", "STANDIN_LATENCY_
 @pytest.mark.parametrize(
     ("kind", "args", "env"),
     [
-        ("slow_gpu", (), {"STANDIN_SLOW_RANK": "1:3"}),
+        ("slow_gpu", (), {"STANDIN_SLOW_RANK": "1:10"}),
         ("slow_input", ("--rank", "1", "--ms", "80"), {}),
         ("slow_cpu", ("--rank", "1", "--ms", "80", "--where", "middle"), {}),
     ],
 )
 def test_the_rank_that_holds_up_the_others(kind, args, env, torch, tmp_path):
     run = launch.start(
-        launch.torchrun("late.py", 2, args), tmp_path, TPROF_TIMING="events",
+        launch.without_agent("late.py", 2, args), tmp_path, TPROF_TIMING="events",
         NVTX_INJECTION64_PATH=str(LIBTPROF), **CLOCKS, **env,
     )  # fmt: skip
     assert run.code == 0, run.stderr
@@ -84,7 +84,7 @@ def test_the_side_of_a_message_that_comes_late(late, torch, tmp_path):
     """By both ends' times: the other one waits as long as it sleeps, and the transfer is not longer for it."""
     args = ("--rank", str(late), "--ms", "80", "--messages", "5")
     run = launch.start(
-        launch.torchrun("late_message.py", 2, args), tmp_path, TPROF_TIMING="events", **CLOCKS
+        launch.without_agent("late_message.py", 2, args), tmp_path, TPROF_TIMING="events", **CLOCKS
     )
     assert run.code == 0, run.stderr
     [row] = [r for r in summary_of(run.traces, "--by", "wait")["waits"]["rows"] if r["bucket"] == "P2P"]
@@ -117,7 +117,7 @@ KERNEL_NS = 300_000  # as CLOCKS says
 def experts(folder, ranks, *arguments, **env):
     """Returns the report of experts.py, whose tokens go by groups of sends and receives of several sizes."""
     run = launch.start(
-        launch.torchrun("experts.py", ranks, arguments), folder, NVTX_INJECTION64_PATH=str(LIBTPROF),
+        launch.without_agent("experts.py", ranks, arguments), folder, NVTX_INJECTION64_PATH=str(LIBTPROF),
         **CLOCKS | {"TPROF_TIMING": "events"} | env,
     )  # fmt: skip
     assert run.code == 0, run.stderr
@@ -168,7 +168,7 @@ def test_where_not_all_calls_are_timed_nothing_is_idle(torch, tmp_path):
 )
 def test_gradients_that_are_reduced_when_the_backward_pass_is_over(how, late, torch, tmp_path):
     run = launch.start(
-        launch.torchrun("gradients.py", 2, (how,)), tmp_path, TPROF_TIMING="events",
+        launch.without_agent("gradients.py", 2, (how,)), tmp_path, TPROF_TIMING="events",
         **CLOCKS | {"STANDIN_GBPS": "2"},
     )  # fmt: skip
     assert run.code == 0, run.stderr

@@ -1,14 +1,13 @@
 """Holds the walker of native stacks against LLVM's libunwind, on every frame of programs' and PyTorch's stacks."""
 
-import os
-
 import pytest
 from lib import needs
 from lib.build import BUILD
 from lib.launch import start, without_agent
+from lib.thorough import some
 
 WALKERS = BUILD / "libtwo_walkers.so"
-SCRIPTS = ["fsdp2.py", "fsdp1.py", "zero3.py", "ddp.py"][: None if os.environ.get("TPROF_TEST_ALL") else 1]
+SCRIPTS = some(["fsdp2.py", "fsdp1.py", "zero3.py", "ddp.py"], 4)
 
 
 @pytest.fixture(autouse=True)

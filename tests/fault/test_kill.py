@@ -11,7 +11,6 @@ The delay before the kill is random; no verdict depends on how long it was.
 import collections
 import dataclasses
 import json
-import os
 import pathlib
 import random
 import signal
@@ -22,10 +21,11 @@ import pytest
 from lib import counted, runs, tally
 from lib.build import INSTANT, STANDIN
 from lib.rankfile import parsed
+from lib.thorough import ALL
 from lib.tool import merged, told
 
 # Each is at another instruction, and `make test-all` makes more of them.
-KILLS = 100 if os.environ.get("TPROF_TEST_ALL") else 50
+KILLS = 100 if ALL else 50
 
 
 @dataclasses.dataclass

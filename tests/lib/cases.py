@@ -1,11 +1,11 @@
 """The training runs that tests share: script, ranks, arguments."""
 
 import dataclasses
-import os
 import pathlib
 from collections.abc import Callable
 
 from lib.launch import Run, start, torchrun, without_agent
+from lib.thorough import ALL
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +41,7 @@ CASES = {
     "ddp-2": Case("ddp.py", 2),
     "dataloader-2-fork": Case("dataloader.py", 2, forked=False),
     "dataloader-2-spawn": Case(
-        "dataloader.py", 2, ("--start-method", "spawn", "--workers", "1"), forked=False
+        "dataloader.py", 2, ("--start-method", "spawn", "--workers", "1"), forked=False, compared=False
     ),
     "point-to-point-4": Case("point_to_point.py", 4),
     "collectives-2": Case("collectives.py", 2),
@@ -54,7 +54,7 @@ CASES = {
     "zero3-4": Case("zero3.py", 4, compared=False),
 }
 
-COMPARED = [name for name, case in CASES.items() if case.compared or os.environ.get("TPROF_TEST_ALL")]
+COMPARED = [name for name, case in CASES.items() if case.compared or ALL]
 
 
 @dataclasses.dataclass(frozen=True)

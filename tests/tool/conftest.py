@@ -1,10 +1,9 @@
 """Fixtures of the tool's tests: its doctor, and the healthy jobs that faults are planted in."""
 
-import os
-
 import pytest
 from lib import faults
 from lib.doctor import Doctor
+from lib.thorough import ALL
 
 
 def pytest_collection_modifyitems(items):
@@ -15,7 +14,7 @@ def pytest_collection_modifyitems(items):
         values = item.callspec.params if hasattr(item, "callspec") else {}
         return max(faults.SIZES) in values.values() and values.get("place") in ("first", "last")
 
-    if not os.environ.get("TPROF_TEST_ALL"):
+    if not ALL:
         items[:] = [item for item in items if not again(item)]
 
 
