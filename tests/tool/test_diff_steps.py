@@ -118,6 +118,31 @@ def test_steps_of_one_kind_are_compared_however_many_there_are(tmp_path):
     assert found["times"] is not None
 
 
+def gathering_loop(folder, every, micro_batches=2, steps=40):
+    """Writes DDP that reduces in each micro-batch, and gathers behind those whose number `every` divides."""
+    loop = Loop([[0, 1]])
+    for batch in range(micro_batches * steps):
+        loop.micro_batch()
+        with loop.backward():
+            loop.reduce(400_000)
+        if every and batch % every == every - 1:
+            loop.gather(20_000)
+    loop.job.write(folder)
+    return folder
+
+
+@pytest.mark.parametrize("every", [2, 3, 4])
+def test_calls_of_some_micro_batches_are_those_of_the_whole_run(every, tmp_path):
+    """No usual step makes them, or not: times the number of steps, a count of a step would be that of the run."""
+    a, b = gathering_loop(tmp_path / "a", 0), gathering_loop(tmp_path / "b", every)
+    found = diff(a, b)
+    assert (found["a"]["steps"], found["b"]["steps"]) == (80, 80)
+    [gather] = found["counts"]
+    assert (gather["per"], gather["only_in"], gather["b"]["calls"]) == ("run", "B", 80 // every)
+    # Another run of it is the same, though other steps are left out of it.
+    assert diff(b, gathering_loop(tmp_path / "again", every))["same"]
+
+
 @pytest.mark.parametrize("timing", [True, False])
 def test_three_long_pauses_are_a_change_of_the_time_of_a_step(timing, tmp_path):
     a, _ = habit(tmp_path / "a", timing=timing, steps=20, compile_ns=3000 * MS)
