@@ -221,11 +221,12 @@ def test_pauses_in_every_second_step_are_counted_though_chance_may_be_much(tmp_p
     a, _ = habit(tmp_path / "a", steps=9, checkpoint_every=5, checkpoint_ns=40 * MS)
     b, took = habit(tmp_path / "b", steps=9, checkpoint_every=2, checkpoint_ns=200 * MS)
     paused = sum(ns > 200 * MS for ns in took["0"])
+    paused_steps = ",".join(str(step) for step, ns in enumerate(took["0"]) if ns > 200 * MS)
     assert (paused, len(took["0"])) == (4, 8)
     verdict = diff(a, b)["verdict"]
     assert verdict.startswith("Whether the usual step changed can't be told: it takes ")
-    assert ", and 4 of 8 steps of B take longer than any of A's, up to 22" in verdict
-    assert ", and 4 of 8 steps of A take longer than any of B's, up to 22" in diff(b, a)["verdict"]
+    assert f", and 4 of 8 steps of B, {paused_steps}, take longer than any of A's, up to 22" in verdict
+    assert f", and 4 of 8 steps of A, {paused_steps}, take longer than any of B's, up to 22" in diff(b, a)["verdict"]
     # The two in the middle are a step with a pause and one without.
     in_order = sorted(sum(ns) / 2 for ns in zip(*took.values(), strict=True))
     (median_ms,) = re.findall(r"the median one [\d.]+ ms and ([\d.]+) ms", verdict)
