@@ -24,8 +24,6 @@ constexpr std::int64_t kLivedOnNs = 1'000'000'000;
 constexpr std::int64_t kBetweenSignsNs = 500'000'000;
 // Ranks that close within this time of each other closed for reasons of their own.
 constexpr std::int64_t kTogetherNs = 1'000'000'000;
-// Hosts that wait for their devices make no call for a moment in a healthy job too.
-constexpr std::int64_t kStandingNs = 3'000'000'000;
 
 bool fresh(const Processes& snapshots) {
   timespec now{};
@@ -79,7 +77,7 @@ void running(const Case& c, Findings& found) {
                     {"pid", std::nullopt},
                     {"host", std::nullopt}});
   const auto quiet = quiet_ns(who, c.lines);
-  if (!quiet || *quiet <= kStandingNs) return;
+  if (!quiet || *quiet <= kStandsNs) return;
   set(f.text, {"quiet", Ns{*quiet}});
   if (*quiet < c.options.stuck_after_ns) {
     set(f.text, {"stuck_after", Ns{c.options.stuck_after_ns}});
@@ -155,7 +153,7 @@ void not_closed(const Case& c, Findings& found) {
   const auto ended_quiet = [&](const Processes& who, bool were_idle) {
     const Processes ranks = select(who, [](const Process& p) { return !p.comms.empty(); });
     const auto quiet = ranks.empty() ? std::nullopt : quiet_ns(ranks, c.lines);
-    const bool stood = were_idle && quiet && *quiet > kStandingNs;
+    const bool stood = were_idle && quiet && *quiet > kStandsNs;
     std::int64_t since = INT64_MIN;
     for (const Process* p : ranks)
       since = std::max(since, idle_since_ns(*p, c.lines).value_or(since));

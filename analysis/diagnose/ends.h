@@ -25,6 +25,10 @@ std::optional<std::int64_t> idle_since_ns(const read::Process& process,
 // clocks of their hosts; nullopt if unknown.
 std::optional<std::int64_t> quiet_ns(const Processes& processes, const collect::Lines& lines);
 
+// If ranks made no call for longer, the job stands: hosts that wait for their devices make none for
+// a moment in a healthy job too.
+inline constexpr std::int64_t kStandsNs = 3'000'000'000;
+
 // The most by which the clocks of two processes may differ. Nullopt if unknown: then their times
 // can't be compared.
 std::optional<std::int64_t> clock_doubt_ns(const read::Process& a, const read::Process& b,

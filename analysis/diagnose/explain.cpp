@@ -72,8 +72,6 @@ void apply(const Relation& relation, Findings& findings) {
 
 // Ranks that fall silent within this time of each other are not told apart.
 constexpr std::int64_t kSilentNs = 50'000'000;
-// If ranks had made no call for so long, the job stood, and who was heard of last tells nothing.
-constexpr std::int64_t kSilentBeforeNs = 3'000'000'000;
 constexpr std::size_t kMaxEarliest = 64;  // the earliest, which all are compared with
 
 // Returns the processes for which no other is known to have ended before.
@@ -103,10 +101,11 @@ Processes first_to_end(const Processes& ended, const collect::Lines& lines) {
   return first;
 }
 
-// For how long none of these had made a call when the first of them ended, if that was long.
+// For how long none of these had made a call when the first of them ended, if the job stood: then
+// who was heard of last tells nothing.
 std::optional<Ns> stood_ns(const Processes& ended, const collect::Lines& lines) {
   const auto quiet = quiet_ns(ended, lines);
-  return quiet && *quiet > kSilentBeforeNs ? std::optional(Ns{*quiet}) : std::nullopt;
+  return quiet && *quiet > kStandsNs ? std::optional(Ns{*quiet}) : std::nullopt;
 }
 
 // Says who ended first. `others` are the processes that did not.
@@ -259,9 +258,7 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
 
 // Keeps guesses at what a running job may do only if nothing is known of what holds it up.
 void leave_out_what_it_may_do(Findings& findings) {
-  const bool known = std::ranges::any_of(findings, [](const Finding& f) {
-    return f.kind == Kind::hang || f.kind == Kind::group_order || f.kind == Kind::mismatch;
-  });
+  const bool known = std::ranges::any_of(findings, keeps_from_going_on);
   const auto running = std::ranges::find(findings, Kind::running, &Finding::kind);
   if (!known || running == findings.end()) return;
   for (const char* name : {"last", "pid", "host"}) set(running->text, {name, std::nullopt});

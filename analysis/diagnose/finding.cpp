@@ -39,6 +39,12 @@ void shorten(Facts& list, std::size_t most) {
   list.push_back({Say::more, {{"more", more}}});
 }
 
+bool keeps_from_going_on(const Finding& f) {
+  const bool waits_for_ever = f.kind == Kind::p2p_sizes && f.severity == Severity::error;
+  return f.kind == Kind::mismatch || f.kind == Kind::group_order || f.kind == Kind::hang ||
+         waits_for_ever;
+}
+
 bool healthy(const Findings& findings) {
   return std::ranges::all_of(findings,
                              [](const Finding& f) { return f.severity == Severity::note; });

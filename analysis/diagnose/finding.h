@@ -58,6 +58,10 @@ using Findings = std::vector<Finding>;
 // other fields. Its values are these, and `who`.
 Finding& add(Findings& to, Kind kind, const Processes& who, Values values = {});
 
+// True if it tells why the job did not go on, or that ranks did not do the same: more than whatever
+// made it slow, and than what is missing in its files.
+bool keeps_from_going_on(const Finding& finding);
+
 bool healthy(const Findings& findings);  // true if all are notes
 
 // Sorts the worst first and keeps the first few of each kind; one more finding counts the others.

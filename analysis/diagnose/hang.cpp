@@ -288,6 +288,15 @@ class HeldUp {
     return path;
   }
 
+  // One may be killed at work between two calls. Where nobody made a call for long, nobody could.
+  bool all_stand(const Processes& path) const {
+    if (std::ranges::any_of(path, [](const Process* p) { return p->end == End::running; })) {
+      return true;
+    }
+    const auto quiet = quiet_ns(path, case_.lines);
+    return long_open(longest(path)) || (quiet && *quiet > kStandsNs);
+  }
+
   void add_cycle() {
     const Processes path = cycle();
     const Missed& first = waits_.missed[waits_.on.at(path[0])];
@@ -305,12 +314,12 @@ class HeldUp {
                           {{"called", call != nullptr ? inside(*call) : callers(m)},
                            {"who", m.absent[0]->process}}});
     }
-    Finding& f = add(long_open(longest(path)), path,
-                     {Say::wait_for_each_other, {{"who", path}, {"each", each}}},
-                     first.communicator, first.seq,
-                     first.open != nullptr ? first.open->function
-                     : first.called        ? first.called->event.name.str()
-                                           : "");
+    Finding& f =
+        add(all_stand(path), path, {Say::wait_for_each_other, {{"who", path}, {"each", each}}},
+            first.communicator, first.seq,
+            first.open != nullptr ? first.open->function
+            : first.called        ? first.called->event.name.str()
+                                  : "");
     lead_with(evidence, f);
     f.next = Fact{Say::same_order};
   }

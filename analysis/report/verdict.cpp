@@ -136,7 +136,8 @@ bool notes_the_end(const Finding& f) {
 
 JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
   const diagnose::Findings& all = said.findings;
-  auto about = std::ranges::find(all, Severity::error, &Finding::severity);
+  auto about = std::ranges::find_if(all, diagnose::keeps_from_going_on);
+  if (about == all.end()) about = std::ranges::find(all, Severity::error, &Finding::severity);
   // That a rank ended at work is more than that the job was slow. Where all ended together,
   // somebody ended them: by Ctrl-C, or when their time was over; unless one may have been first.
   if (about == all.end()) {

@@ -26,6 +26,8 @@ from generator.simulate import Machine, RankTrace, simulate
 def _comms(loop: Loop) -> dict[str, list[int]]:
     n = loop.ranks
     comms = {"world": list(range(n))}
+    if loop.metrics:
+        comms["metrics"] = list(range(n))
     if loop.shape == "tensor":
         for host in range(n // loop.per_host):
             comms[f"tensor {host}"] = list(range(host * loop.per_host, (host + 1) * loop.per_host))
@@ -120,6 +122,8 @@ class _Program:
                 yield Collective("ncclAllGather", "world", count, loop.dtype, "compute")
                 yield Kernel(10_000)
         yield from self.kernels(loop.layer_ns // 4)  # the optimizer
+        if loop.metrics:
+            yield Collective("ncclAllReduce", "metrics", 2, "float32", "compute", reduce="sum")
         if loop.metric:
             yield Collective("ncclAllGather", "world", loop.metric, loop.metric_dtype, "compute")
         if loop.zero1:
@@ -167,6 +171,9 @@ class _Program:
             yield Host(self.pause)
         if layer == self.loop.layers // 2:
             yield from self.maybe_stall(at_update=False)
+        if layer == self.loop.layers // 2 and self.loop.alone == (self.rank, self.step):
+            yield Collective("ncclAllGather", "metrics", 10_000, "float32", "compute")
+            yield Synchronize()
         if layer == self.loop.layers // 2 and self.loop.mark_within:
             yield StepMark(self.step)
         if layer < self.loop.pageable:

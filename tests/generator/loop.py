@@ -46,6 +46,7 @@ class Loop:
     setup: bool = False  # a small all-gather before the first step, as DDP makes of the sizes of parameters
     metric: int = 0  # elements that each rank gives to an all-gather behind its update
     metric_dtype: str = "float32"
+    metrics: bool = False  # a small all-reduce of each step, on a second communicator of all ranks
     zero1: bool = False  # ddp, tensor: gradients are scattered, and updated weights gathered
     sequence: bool = False  # tensor: activations are gathered and scattered (sequence parallelism)
     mark_within: bool = False  # each step is marked in the middle of its forward pass
@@ -76,6 +77,7 @@ class Loop:
     jump: tuple[int, float] = (0, 1.0)  # from this step on kernels take so many times as long
     batch: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: times the bytes of its batches
     aside: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns on a stream nobody waits for
+    alone: tuple[int, int] | None = None  # rank and step: it alone gathers metrics there, and waits
 
     def but(self, **fields) -> Loop:
         return dataclasses.replace(self, **fields)

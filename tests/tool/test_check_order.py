@@ -137,6 +137,17 @@ def test_on_several_streams_it_is_told_of_a_job_that_stood_still(tmp_path, place
         assert finding["text"].endswith(", rank 1 the other way round: NCCL needs the same order on all ranks")
 
 
+@pytest.mark.parametrize("places, kind, severity", [(LONG, "hang", "error"), (SHORT, "stopped", "warning")])
+def test_ranks_that_wait_for_each_other_stood_where_nobody_called_for_long(tmp_path, places, kind, severity):
+    """Each made the first of two calls. On several streams both may be at work, and killed between the two."""
+    job = swapped_in_the_last_step(ranks=2, **other_streams())
+    for rank in job.ranks:
+        rank.ops.pop()
+    (finding,) = worse_than_notes(killed_after(job, places).write(tmp_path / "job"))
+    assert (finding["kind"], finding["severity"], finding["ranks"]) == (kind, severity, [0, 1])
+    assert finding["text"].startswith("ranks 0,1 wait for each other: ")
+
+
 def test_devices_that_are_not_through_prove_it(tmp_path):
     folder = killed_after(swapped_in_the_last_step(**other_streams()), LONG).write(tmp_path / "job")
     time_on_the_device(folder, lambda rank, call: call["seq"] < 7)

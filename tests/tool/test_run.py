@@ -9,6 +9,7 @@ import signal
 import subprocess
 
 import pytest
+from generator import ends, habits, rank_files
 from lib import faults, jobs
 from lib.build import BUILD
 from lib.tool import big_job, generate
@@ -181,10 +182,10 @@ def test_the_summary_comes_at_the_end_on_standard_error(bench):
 
 
 def of_this_run(bench, made, attempt):
-    """Puts a job's files where the command takes them from, as of an attempt of run "mine" on this host."""
+    """Puts the files of a folder where the command takes them from, as of an attempt of run "mine" on this host."""
     boot_id = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     (bench / "ready").mkdir(exist_ok=True)
-    for file in made.write(bench / f"made{attempt}").iterdir():
+    for file in made.iterdir():
         text = re.sub(r'"(run_id|boot_id)":"[^"]*"', lambda m: f'"{m[1]}":"{"mine" if m[1] == "run_id" else boot_id}"',
                       file.read_text())  # fmt: skip
         text = text.replace('"restart":0', f'"restart":{attempt}').replace('"pid":4', f'"pid":{4 + attempt}')
@@ -195,8 +196,8 @@ def of_this_run(bench, made, attempt):
 
 def test_of_a_job_that_was_started_again_each_attempt_has_its_end_and_the_last_one_the_page(bench):
     first, op = faults.plant_killed(jobs.healthy(2, 30, 1), 1, 0, 12)
-    of_this_run(bench, first, 0)
-    of_this_run(bench, jobs.healthy(2, 30, 2), 1)
+    of_this_run(bench, first.write(bench / "made0"), 0)
+    of_this_run(bench, jobs.healthy(2, 30, 2).write(bench / "made1"), 1)
     result = run(bench, "--run-id", "mine", "--out", "o", "--", "sh", "-c", f"cp {bench}/ready/* $TPROF_OUTPUT_DIR")
     said = result.stderr.splitlines()
     (why,) = [line for line in said if line.startswith("attempt ")]
@@ -206,6 +207,15 @@ def test_of_a_job_that_was_started_again_each_attempt_has_its_end_and_the_last_o
     assert any(line.startswith("Nothing is wrong") for line in said)
     assert "open o/report.html" in result.stderr
     assert (bench / "work/o/report.html").read_text().startswith("<!doctype html><!-- tprof report -->")
+
+
+def test_a_deadlock_is_told_before_what_only_costs_time(bench):
+    rank_files.write(ends.given_up(habits.run(ends.DEADLOCK.but(ranks=2)), 12 * ends.S), bench / "made")
+    of_this_run(bench, bench / "made", 0)
+    result = run(bench, "--run-id", "mine", "--", "sh", "-c", f"cp {bench}/ready/* $TPROF_OUTPUT_DIR")
+    _, first, *others = result.stderr.splitlines()[1:]  # behind whose summary it is
+    assert first.startswith("Ranks 0,1 wait for each other: rank 0 in collective "), result.stderr
+    assert any(line.startswith("note: rank 0 computes longer than the others") for line in others)
 
 
 def test_parallel_tasks_of_one_launch_share_a_folder_and_one_of_them_speaks(bench):

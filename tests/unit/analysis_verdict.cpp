@@ -81,6 +81,21 @@ TEST_CASE("an error leads, then what costs most, then a rank that was late, then
   CHECK(Ranks({40, 0, 0, 0}).verdict({warning}).finding == 0U);
 }
 
+TEST_CASE("why nobody went on leads, before what files lack and what only costs time") {
+  Ranks ranks({0, 0});
+  const auto missing = finding(Kind::missing_rank, Severity::error);
+  const auto sizes = finding(Kind::p2p_sizes, Severity::warning);  // of a job that closed
+  const auto costly = finding(Kind::late, Severity::note, 0.2);
+  for (const auto& why :
+       {finding(Kind::hang, Severity::error), finding(Kind::mismatch, Severity::error),
+        finding(Kind::group_order, Severity::error), finding(Kind::group_order, Severity::warning),
+        finding(Kind::p2p_sizes, Severity::error)}) {
+    CHECK(ranks.verdict({missing, sizes, costly, why}).finding == 3U);
+  }
+  CHECK(ranks.verdict({sizes, costly, missing}).finding == 2U);
+  CHECK(ranks.verdict({sizes, costly}).finding == 1U);
+}
+
 TEST_CASE("a rank whose host may only have waited for its device is not to blame") {
   Ranks late({400, 90, 80, 0});
   diagnose::LateRank& first = late.lateness.ranks[0];
