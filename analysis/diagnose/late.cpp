@@ -16,15 +16,21 @@ constexpr std::int64_t kLeastNs = 1'000'000'000;  // total of a rank
 constexpr std::int64_t kLeastShare = 100;         // at least one part in this many of the time
 constexpr std::int64_t kTimesTheOthers = 4;
 
+// Without its latest arrival, which may be a checkpoint and must not hide a rank that is late in
+// every fifth step.
+std::int64_t usually_late_ns(const LateRank& r) {
+  return std::max<std::int64_t>(0, r.own_ns() - r.max_ns);
+}
+
 // In every job some rank comes last. It stands out if it was waited for far longer than half of the
-// others were, and mostly not behind values that it alone had read.
+// others usually were, and mostly not behind values that it alone had read.
 // `i`: its place in `ranks`, which begin with those that are late by the most of their own.
 bool stands_out(std::size_t i, const std::vector<LateRank>& ranks, const Lateness& l) {
   const LateRank& r = ranks[i];
   if (r.own_ns() < kLeastNs || r.own_ns() < l.span_ns / kLeastShare) return false;
   if (ranks.size() == 1 || r.own_ns() < r.sum_read_ns) return false;
   const std::size_t middle = (ranks.size() - 1) / 2;  // of the others
-  return r.own_ns() / kTimesTheOthers >= ranks[middle < i ? middle : middle + 1].own_ns();
+  return r.own_ns() / kTimesTheOthers >= usually_late_ns(ranks[middle < i ? middle : middle + 1]);
 }
 
 // Returns the steps of the rank that are within the time or reach into it. Reads its lines once

@@ -85,7 +85,7 @@ struct OneRank {
 // How long the compared steps of a run are, without any picking.
 struct Lengths {
   std::size_t steps = 0;
-  std::size_t beyond = 0;  // longer than any of the other run
+  std::vector<std::int64_t> beyond{};  // the numbers of those longer than any of the other run
   double mean_ns = 0;
   double median_ns = 0;
   double longest_ns = 0;

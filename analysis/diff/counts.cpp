@@ -17,7 +17,8 @@ Count per(std::uint64_t ranks, const Sums& s) {
           static_cast<long double>(s.bytes) / n};
 }
 
-// Per rank.
+// Per rank, and none where no count is usual: calls in every second micro-batch are those of the
+// whole run, of which times the number of steps would make twice as many.
 Count usual(const Run& run, const OpKind& kind) {
   std::vector<stats::CallSums> all;
   for (const stats::StepCalls& step : run.steps) {
@@ -25,6 +26,7 @@ Count usual(const Run& run, const OpKind& kind) {
     all.push_back(found == step.kinds.end() ? stats::CallSums{} : found->second);
   }
   if (all.empty()) return {};
+  constexpr double kUsual = 0.6;  // of the steps have as many calls as the median one
   stats::CallSums median;
   for (const auto of :
        {&stats::CallSums::calls, &stats::CallSums::elements, &stats::CallSums::bytes}) {
@@ -32,6 +34,8 @@ Count usual(const Run& run, const OpKind& kind) {
     std::ranges::nth_element(all, middle, {}, of);
     median.*of = (*middle).*of;
   }
+  const auto alike = std::ranges::count(all, median.calls, &stats::CallSums::calls);
+  if (static_cast<double>(alike) < kUsual * static_cast<double>(all.size())) return {};
   return per(run.steps[0].calling, median);
 }
 

@@ -2,7 +2,10 @@
 // without a pattern, any busy machine has such ranks: these are told only if they are no chance.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <numeric>
 #include <string_view>
+#include <vector>
 
 #include "diff/compare.h"
 #include "why/cause.h"
@@ -20,12 +23,22 @@ bool has_value(const Finding& f, std::string_view name) {
   return named != f.text.values.end() && !std::holds_alternative<std::monostate>(named->value.is);
 }
 
+// True if its steps are n apart, n more than one, but for gaps, in which another rank may have been
+// later. Each step is so by chance in one of n cases.
+bool is_pattern(const Finding& f) {
+  constexpr double kNoChance = 1000;
+  std::int64_t n = 0;
+  const std::vector<std::int64_t> steps = f.in_steps.list();
+  for (const std::int64_t step : steps) n = std::gcd(n, step - steps.front());
+  return n > 1 && std::pow(n, steps.size() - 1) >= kNoChance;
+}
+
 // Which steps a rank is slow in.
 enum class When { always, every_nth, now_and_then };
 When when(const Finding& f) {
   if (!f.steps) return When::always;
   if (f.kind == Kind::long_steps) return When::now_and_then;
-  return has_value(f, "period") ? When::every_nth : When::now_and_then;
+  return has_value(f, "period") || is_pattern(f) ? When::every_nth : When::now_and_then;
 }
 
 // Its cost for a step: `doubts` is 1 for the most, and -1 for the least.

@@ -105,11 +105,15 @@ std::string too_few(const Run& a, const Run& b) {
                      stats::kFewestUsual, a.steps.size(), b.steps.size());
 }
 
-Lengths lengths_of(const std::vector<double>& of, const std::vector<double>& other) {
+Lengths lengths_of(const Usual& side, const std::vector<double>& other) {
+  const std::vector<double>& of = side.lengths;
   const double most = *std::ranges::max_element(other);
+  std::vector<std::int64_t> beyond;
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    if (of[i] > most) beyond.push_back(side.run.steps[i].number);
+  }
   return {.steps = of.size(),
-          .beyond = static_cast<std::size_t>(
-              std::ranges::count_if(of, [&](double ns) { return ns > most; })),
+          .beyond = std::move(beyond),
           .mean_ns = std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size()),
           .median_ns = stats::median(of),
           .longest_ns = *std::ranges::max_element(of)};
@@ -194,8 +198,8 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
     to.no_times = too_few(run_a, run_b);
     return;
   }
-  to.lengths_a = lengths_of(a.lengths, b.lengths);
-  to.lengths_b = lengths_of(b.lengths, a.lengths);
+  to.lengths_a = lengths_of(a, b.lengths);
+  to.lengths_b = lengths_of(b, a.lengths);
   a.leave_out(far.a);
   b.leave_out(far.b);
   std::vector<stats::Difference> all;

@@ -88,9 +88,16 @@ std::string of_one_rank(const diff::Diff& d) {
   return out;
 }
 
+// "3,20", or "from 3 to 59" where they are many.
+std::string numbers_of(const std::vector<std::int64_t>& steps) {
+  constexpr std::size_t kMostNamed = 8;
+  return steps.size() > kMostNamed ? fmt::format("from {} to {}", steps.front(), steps.back())
+                                   : fmt::format("{}", fmt::join(steps, ","));
+}
+
 // Says what anybody can count, as chance may be much. "All steps take 82.00 ms and 164.00 ms on
-// average, the median one 80.10 ms and 188.30 ms, and 10 of 19 steps of B take longer than any of
-// A's, up to 227.44 ms against 111.12 ms."
+// average, the median one 80.10 ms and 188.30 ms, and 2 of 19 steps of B, 3,12, take longer than
+// any of A's, up to 227.44 ms against 111.12 ms."
 std::string of_lengths(const diff::Diff& d) {
   const diff::Lengths& a = d.lengths_a;
   const diff::Lengths& b = d.lengths_b;
@@ -99,12 +106,13 @@ std::string of_lengths(const diff::Diff& d) {
   const diff::Lengths& more = in_b ? b : a;
   const diff::Lengths& less = in_b ? a : b;
   const std::string beyond =
-      more.beyond == 0
+      more.beyond.empty()
           ? ""
           : fmt::format(
-                ", and {} of {} steps of {} {} longer than any of {}'s, up to {} against {}",
-                more.beyond, more.steps, in_b ? "B" : "A", more.beyond == 1 ? "takes" : "take",
-                in_b ? "A" : "B", length_of(more.longest_ns), length_of(less.longest_ns));
+                ", and {} of {} steps of {}, {}, {} longer than any of {}'s, up to {} against {}",
+                more.beyond.size(), more.steps, in_b ? "B" : "A", numbers_of(more.beyond),
+                more.beyond.size() == 1 ? "takes" : "take", in_b ? "A" : "B",
+                length_of(more.longest_ns), length_of(less.longest_ns));
   return fmt::format(" All steps take {} and {} on average, the median one {} and {}{}.",
                      length_of(a.mean_ns), length_of(b.mean_ns), length_of(a.median_ns),
                      length_of(b.median_ns), beyond);
@@ -134,7 +142,6 @@ std::string of_usual_step(const diff::Diff& d) {
 // "1 of 39 steps of B, 20, takes 24.85 s, and none of A more than 186.31 ms: that adds 24.73 s, or
 // 634.17 ms a step on average. "
 std::string far_ones(const diff::Diff& d) {
-  constexpr std::size_t kMostNamed = 8;
   const bool in_b = !d.long_b.far.empty();
   const diff::LongSteps& found = in_b ? d.long_b : d.long_a;
   if (found.far.empty()) return "";
@@ -144,10 +151,7 @@ std::string far_ones(const diff::Diff& d) {
   return fmt::format(
       "{} of {} steps of {}, {}, {} {}, and none of {} more than {}: that adds {}, or {} a step on "
       "average. ",
-      found.far.size(), found.of_steps, in_b ? "B" : "A",
-      found.far.size() > kMostNamed
-          ? fmt::format("from {} to {}", found.far.front(), found.far.back())
-          : fmt::format("{}", fmt::join(found.far, ",")),
+      found.far.size(), found.of_steps, in_b ? "B" : "A", numbers_of(found.far),
       one ? "takes" : "take up to", length_of(longest), in_b ? "A" : "B", length_of(other),
       length_of(found.far_ns), length_of(found.far_ns / static_cast<double>(found.of_steps)));
 }

@@ -45,6 +45,6 @@ def test_torchruns_agent_is_left_alone(tmp_path):
 def test_data_loader_workers_start_alike_and_write_nothing(name, workers, pair_of):
     pair = pair_of(name)
     starts = [line for line in pair.traced.lines() if "starts with" in line]
-    assert starts == [line for line in pair.plain.lines() if "starts with" in line]
+    assert pair.plain is None or starts == [line for line in pair.plain.lines() if "starts with" in line]
     assert len(starts) == 2 * workers
     assert len(list(pair.traced.traces.iterdir())) == 2

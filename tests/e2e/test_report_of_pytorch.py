@@ -136,7 +136,7 @@ def test_an_expert_that_gets_most_tokens(ranks, hot, torch, tmp_path):
     [slow] = [f for f in report["findings"] if f["kind"] == "slow_gpu"]
     more = layers * kernels * (times - 1) * KERNEL_NS
     # Where hosts share few cores, those of the others take longer than their devices, which is not to be gained.
-    least = {2: 0.6, 4: 0.2}[ranks]
+    least = {2: 0.4, 4: 0.2}[ranks]
     assert least * more < slow["cost"]["ns_per_step"] < 1.2 * more
     # Each rank sends half of its tokens and what is left to the hot one, and as many come back.
     tokens, cold = 256, 256 // (2 * ranks)

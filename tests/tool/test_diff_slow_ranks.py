@@ -75,6 +75,18 @@ def test_a_rank_that_is_slow_in_many_steps_is_no_chance(tmp_path):
     assert only_in_one(a, healthy) == []
 
 
+def test_a_rank_that_is_slow_in_every_fifth_step_is_named_though_another_writes_checkpoints(tmp_path):
+    """In some of these steps rank 0 writes its checkpoint, and then the others wait for rank 0."""
+    both = {
+        "ranks": 2, "steps": 60, "jitter": 0.05, "pauses_ns": 30 * MS, "pauses": 0.03,
+        "checkpoint": "barrier", "checkpoint_every": 25, "checkpoint_ns": 1400 * MS,
+    }  # fmt: skip
+    a, again = job(tmp_path / "a", **both), job(tmp_path / "again", seed=2, **both)
+    b = job(tmp_path / "b", seed=1, stalls={1: 400 * MS}, stalls_every=5, **both)
+    assert only_in_one(a, b) == [("B", "slow_cpu", [1])]
+    assert only_in_one(a, again) == []
+
+
 def test_one_step_far_longer_than_any_other_is_told_with_the_rank_that_holds_it_up(tmp_path):
     pauses = {"pauses_ns": 60 * MS, "pauses": 0.03}
     a = job(tmp_path / "a", **pauses)

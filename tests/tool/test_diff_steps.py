@@ -118,6 +118,31 @@ def test_steps_of_one_kind_are_compared_however_many_there_are(tmp_path):
     assert found["times"] is not None
 
 
+def gathering_loop(folder, every, micro_batches=2, steps=40):
+    """Writes DDP that reduces in each micro-batch, and gathers behind those whose number `every` divides."""
+    loop = Loop([[0, 1]])
+    for batch in range(micro_batches * steps):
+        loop.micro_batch()
+        with loop.backward():
+            loop.reduce(400_000)
+        if every and batch % every == every - 1:
+            loop.gather(20_000)
+    loop.job.write(folder)
+    return folder
+
+
+@pytest.mark.parametrize("every", [2, 3, 4])
+def test_calls_of_some_micro_batches_are_those_of_the_whole_run(every, tmp_path):
+    """No usual step makes them, or not: times the number of steps, a count of a step would be that of the run."""
+    a, b = gathering_loop(tmp_path / "a", 0), gathering_loop(tmp_path / "b", every)
+    found = diff(a, b)
+    assert (found["a"]["steps"], found["b"]["steps"]) == (80, 80)
+    [gather] = found["counts"]
+    assert (gather["per"], gather["only_in"], gather["b"]["calls"]) == ("run", "B", 80 // every)
+    # Another run of it is the same, though other steps are left out of it.
+    assert diff(b, gathering_loop(tmp_path / "again", every))["same"]
+
+
 @pytest.mark.parametrize("timing", [True, False])
 def test_three_long_pauses_are_a_change_of_the_time_of_a_step(timing, tmp_path):
     a, _ = habit(tmp_path / "a", timing=timing, steps=20, compile_ns=3000 * MS)
@@ -196,11 +221,12 @@ def test_pauses_in_every_second_step_are_counted_though_chance_may_be_much(tmp_p
     a, _ = habit(tmp_path / "a", steps=9, checkpoint_every=5, checkpoint_ns=40 * MS)
     b, took = habit(tmp_path / "b", steps=9, checkpoint_every=2, checkpoint_ns=200 * MS)
     paused = sum(ns > 200 * MS for ns in took["0"])
+    paused_steps = ",".join(str(step) for step, ns in enumerate(took["0"]) if ns > 200 * MS)
     assert (paused, len(took["0"])) == (4, 8)
     verdict = diff(a, b)["verdict"]
     assert verdict.startswith("Whether the usual step changed can't be told: it takes ")
-    assert ", and 4 of 8 steps of B take longer than any of A's, up to 22" in verdict
-    assert ", and 4 of 8 steps of A take longer than any of B's, up to 22" in diff(b, a)["verdict"]
+    assert f", and 4 of 8 steps of B, {paused_steps}, take longer than any of A's, up to 22" in verdict
+    assert f", and 4 of 8 steps of A, {paused_steps}, take longer than any of B's, up to 22" in diff(b, a)["verdict"]
     # The two in the middle are a step with a pause and one without.
     in_order = sorted(sum(ns) / 2 for ns in zip(*took.values(), strict=True))
     (median_ms,) = re.findall(r"the median one [\d.]+ ms and ([\d.]+) ms", verdict)

@@ -31,6 +31,14 @@ def last_arrivals(truth, ranks):
         yield order[-1], came[order[-1]] - came[order[-2]]
 
 
+@pytest.mark.parametrize("often", [1, 12])
+def test_a_checkpoint_of_one_rank_does_not_hide_another_that_is_late(often, tmp_path):
+    """Rank 0 stops once for 1.5 s. Rank 1 does so once for 3 s, or for 0.4 s again and again."""
+    sleeps = [(1, 10 + 20 * i, 3 * SECOND if often == 1 else 4 * SECOND // 10) for i in range(often)]
+    clock_job(tmp_path / "run", 1, 2, 300, sleeps=[(0, 45, 15 * SECOND // 10), *sleeps])
+    assert [note["ranks"] for note in notes(tmp_path / "run")] == ([[1], [0]] if often == 1 else [[1]])
+
+
 @pytest.mark.parametrize("seen", ["device", "host"])
 def test_on_one_host_every_arrival_is_told_exactly(tmp_path, seen):
     truth = clock_job(tmp_path / "run", 1, 4, 300, seen=seen)

@@ -126,6 +126,8 @@ void copy_arrays(CUdeviceptr device, void* host, void* pinned, CUstream stream) 
   auto* bytes = static_cast<char*>(host);
   for (int i = 0; i < 2000; ++i) bytes[i] = static_cast<char>(i * 7);
 
+  // Copies on the stream may still write to the device's memory: it waits for no other stream.
+  check(cuStreamSynchronize(stream), "cuStreamSynchronize");
   // Data goes around: what comes back is what went in.
   check(FUNCTION(cuMemcpyHtoA_v2, cuMemcpyHtoA, 3020)(line, 8, bytes, 1000), "HtoA");
   check(FUNCTION(cuMemcpyAtoA_v2, cuMemcpyAtoA, 3020)(other, 4, line, 8, 900), "AtoA");
