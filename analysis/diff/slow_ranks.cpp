@@ -63,7 +63,7 @@ bool covers(const Finding& other, const Finding& f) {
   return ns_of(other, 1) >= ns_of(f, -1);
 }
 
-// In how many steps its ranks are known to hold up the others: of long ones, in the longest.
+// In how many steps its ranks are known to hold up the others: of long ones, in one at least.
 std::uint64_t steps_of(const Finding& f) {
   return why::is_slow_rank(f.kind) ? f.in_steps.size() : 1;
 }

@@ -52,7 +52,11 @@ struct TextOf {
   std::string operator()(const Facts& facts) const {
     const std::string_view between = format == "/" ? " / " : format == ";" ? "; " : ", ";
     std::string all;
-    for (const Fact& f : facts) all += (all.empty() ? "" : std::string(between)) + sentence(f);
+    for (const Fact& f : facts) {
+      const bool last = format == "and" && &f == &facts.back();
+      if (!all.empty()) all += last ? " and " : between;
+      all += sentence(f);
+    }
     return all;
   }
 };

@@ -24,15 +24,17 @@ std::span<const Words> words_of_causes() {
        "{one?it copies|they copy} {times} times as many bytes to the device in a step as the "
        "others: look at how batches are shared out among the ranks"},
       {Say::idle_at_end,
-       "{one?it stands|they stand} idle behind the last kernel of a step, before the next step "
-       "begins: there programs load data, write checkpoints and log"},
+       "{who?{who} stands|{one?it stands|they stand}} idle behind the last kernel of a step, "
+       "before the next step begins: there programs load data, write checkpoints and log"},
       {Say::idle_before_copies,
-       "{once?in that step|}{some?in most of these steps|}{all?in most steps|} most of that time "
-       "lies before copies to the device: there programs load a batch, or make tensors on the "
-       "host"},
+       "{once?in that step|}[in step {at}]{some?in most of these steps|}{all?in most steps|} most "
+       "of that time lies before copies to the device: there programs load a batch, or make "
+       "tensors "
+       "on the host"},
       {Say::idle_within,
-       "{once?in that step|}{some?in most of these steps|}{all?in most steps|} most of that time "
-       "lies between the {behind|copies to the device} and the {before|end of the step}"},
+       "{once?in that step|}[in step {at}]{some?in most of these steps|}{all?in most steps|} most "
+       "of that time lies between the {behind|copies to the device} and the {before|end of the "
+       "step}"},
       {Say::look_there,
        "look at what the program does there: Python, {ahead?a loader that reads one batch ahead "
        "(accelerate), |}values that it reads (.item()), garbage collection; and at the host: other "
@@ -162,16 +164,17 @@ std::span<const Words> words_of_causes() {
       {Say::long_steps,
        "{steps?step {which} takes far longer than the other {others:,}|{steps:,} of {of_steps:,} "
        "steps[, {which},] take far longer than the others}{host? on the hosts|}, {steps?|up to }"
-       "{longest}[ in step {at}][, held up by {held_up_by},] where the usual step takes {usual}"
+       "{longest}[ in step {at}][, held up by {held_up_by:and},] where the usual step takes {usual}"
        "[: without that a step would be {share} shorter on average]",
        "{host?the hosts may wait there for their devices, which they ran ahead of; "
-       "TPROF_TIMING=events tells how long the devices take|}{host_of_rank?look at the host of "
-       "that "
-       "rank there: its own code, loading of data, a checkpoint, Python's garbage collector|}"},
+       "TPROF_TIMING=events tells how long the devices take|}[look at the host of {host_of} "
+       "there: its own code, loading of data, a checkpoint, Python's garbage collector]"},
+      {Say::holds_up, "{who}[ in {steps?step|steps} {which}][ in {n:,} of them]"},
       {Say::periodic_steps,
-       "every {period} step, first step {first}, takes up to {longest}[, held up by {held_up_by},] "
-       "where the usual step takes {usual}: without that a step would be {share} shorter on "
-       "average",
+       "every {period} step, first step {first}, takes up to {longest}[, held up by "
+       "{held_up_by:and},] where the usual step takes {usual}: without that a step would be "
+       "{share} "
+       "shorter on average",
        "usually that is a checkpoint, an evaluation or Python's garbage collector"},
       {Say::jumping_steps,
        "from step {step} on a step takes {after}, and {before} before that: "

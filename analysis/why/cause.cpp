@@ -1,5 +1,6 @@
 #include "why/cause.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -26,6 +27,13 @@ text::Ranks steps_of(const Evidence& e, const std::vector<std::size_t>& places) 
 
 std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places) {
   return steps_of(e, places).str();
+}
+
+std::optional<std::string> numbers_if_few(const Evidence& e,
+                                          const std::vector<std::size_t>& places) {
+  constexpr std::ptrdiff_t kMost = 5;
+  std::string text = numbers_of(e, places);
+  return std::ranges::count(text, ',') < kMost ? std::optional(std::move(text)) : std::nullopt;
 }
 
 std::size_t period_of(const Evidence& e, const std::vector<std::size_t>& places) {

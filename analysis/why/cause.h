@@ -35,6 +35,9 @@ diagnose::Cost cost_of(const Evidence& of, double ns, double doubt_ns);
 // The numbers of these steps, given by their places in `Evidence::steps`; "7,15,23-25".
 text::Ranks steps_of(const Evidence& e, const std::vector<std::size_t>& places);
 std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places);
+// If that is short.
+std::optional<std::string> numbers_if_few(const Evidence& e,
+                                          const std::vector<std::size_t>& places);
 
 // The distance between places in ascending order, if they are every n-th of all, n more than one.
 // The very last may be missing: what ends a step may be behind the last one. Else 0, also where the

@@ -51,12 +51,13 @@ void tell_place(const Evidence& e, const SlowRanks& ranks, diagnose::Finding& f)
   const Grid at_end = beyond(part_of_own(e, Part::between), kUsual);
   const bool one = ranks.slow.size() == 1;
   if (sum_of(at_end, ranks.slow, steps) * 2 >= sum_of(idle, ranks.slow, steps)) {
-    f.evidence.push_back({Say::idle_at_end, {{"one", one}}});
+    f.evidence.push_back({Say::idle_at_end, {{"one", one}, {"who", std::nullopt}}});
     return;
   }
   const std::optional<Place> place = place_of(e, ranks.slow, steps, idle);
   if (!place) return;
   const diagnose::Values when{{"once", ranks.steps.size() == 1},
+                              {"at", std::nullopt},
                               {"some", ranks.steps.size() > 1},
                               {"all", ranks.steps.empty()}};
   if (place->loads) {

@@ -9,6 +9,8 @@
 
 namespace tprof::why {
 
+struct Lengths;
+
 // The usual is what three quarters of the ranks take at least: those of one host of two may be
 // slow, which are half of them.
 inline constexpr double kUsual = 0.25;
@@ -51,11 +53,21 @@ Saving saving_of(const Evidence& e, const SlowRanks& ranks, const Grid& part, Gr
 // Says of devices that stand idle where in their steps that is.
 void tell_place(const Evidence& e, const SlowRanks& ranks, diagnose::Finding& f);
 
-// Returns the rank for which the others wait in a step (a place in Evidence::steps) for half of the
-// time by which that step is longer, or more; null if none is, or nothing tells.
-std::optional<std::size_t> rank_that_holds_up(const Evidence& e, std::size_t step, double ns);
-// Adds where in that step its device stands idle, if that is why.
-void tell_where_it_holds_up(const Evidence& e, std::size_t rank, std::size_t step,
+// A rank for which the others wait in some long steps, in each for half of the time by which that
+// step is longer, or more.
+struct HoldsUp {
+  std::size_t rank = 0;
+  Places steps{};
+  std::size_t longest = 0;  // of these
+  double ns = 0;            // by which these are longer
+};
+// Returns those of these steps, the one with most of the time first; none if nothing tells.
+std::vector<HoldsUp> who_holds_up(const Evidence& e, const Lengths& all, const Places& steps);
+// The first few of them, with their steps where these are not all `of_steps`.
+diagnose::Facts facts_of(const Evidence& e, const std::vector<HoldsUp>& who, std::size_t of_steps);
+// Adds where its device stands idle in the longest of its steps, if that is why. `clear`: no
+// other rank is told, and that step is the longest of all.
+void tell_where_it_holds_up(const Evidence& e, const HoldsUp& who, bool clear,
                             diagnose::Finding& f);
 
 // For each rank the steps in which it held the others up, where these are not nearly all.

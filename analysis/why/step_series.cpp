@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "diagnose/who.h"
 #include "why/causes.h"
 #include "why/lengths.h"
 #include "why/numbers.h"
@@ -120,14 +119,6 @@ void tell_jump(const Evidence& e, const Lengths& all, std::size_t at, Findings& 
   f.cost = cost_of(e, ns, ns / 4);
 }
 
-// "2-6,12", if that is short.
-std::optional<std::string> which_if_few(const Evidence& e, const std::vector<std::size_t>& places) {
-  constexpr std::size_t kMost = 5;
-  const std::string text = numbers_of(e, places);
-  const auto more = static_cast<std::size_t>(std::ranges::count(text, ','));
-  return more < kMost ? std::optional(text) : std::nullopt;
-}
-
 void long_steps(const Evidence& e, const Lengths& all, Findings& found) {
   std::vector<std::size_t> steps;
   double ns = 0;
@@ -145,17 +136,14 @@ void long_steps(const Evidence& e, const Lengths& all, Findings& found) {
   // Warming up takes the first steps of any job, and matters in short ones only.
   const bool warms_up = steps.size() <= kMostWarmingUp && steps.back() + 1 == steps.size();
   const bool costs = !host && !warms_up;
-  const auto held_up_by = rank_that_holds_up(e, at, all.ns[at] - all.usual);
-  const auto whom = [&] {
-    return diagnose::who_of(diagnose::Processes{e.times.ranks[*held_up_by]});
-  };
+  const std::vector<HoldsUp> held_up_by = who_holds_up(e, all, steps);
   const std::size_t period = host || steps.size() < kFewestOfPeriod ? 0 : period_of(e, steps);
   Finding& f =
       add(found, period != 0 ? Kind::periodic_steps : Kind::long_steps, {},
           {{"share", costs ? std::optional(Percent{100 * ns / e.step_ns}) : std::nullopt},
            {"host", host},
-           {"host_of_rank", false},
-           {"which", which_if_few(e, steps)},
+           {"host_of", std::nullopt},
+           {"which", numbers_if_few(e, steps)},
            {"steps", steps.size()},
            {"of_steps", all.ns.size()},
            {"others", all.ns.size() - steps.size()},
@@ -163,7 +151,7 @@ void long_steps(const Evidence& e, const Lengths& all, Findings& found) {
            {"first", e.times.steps[e.steps[steps.front()]]},
            {"longest", Ns{std::llround(all.ns[at])}},
            {"at", steps.size() > 1 ? std::optional(e.times.steps[e.steps[at]]) : std::nullopt},
-           {"held_up_by", held_up_by ? std::optional(whom()) : std::nullopt},
+           {"held_up_by", facts_of(e, held_up_by, steps.size())},
            {"usual", Ns{std::llround(all.usual)}}});
   f.steps = {e.times.steps[e.steps[steps.front()]], e.times.steps[e.steps[steps.back()]]};
   f.in_steps = steps_of(e, steps);
@@ -171,7 +159,10 @@ void long_steps(const Evidence& e, const Lengths& all, Findings& found) {
   if (!e.times.known()) return;
   std::vector<std::size_t> ranks(e.times.ranks.size());
   std::iota(ranks.begin(), ranks.end(), std::size_t{0});
-  if (held_up_by) tell_where_it_holds_up(e, *held_up_by, at, f);
+  if (!held_up_by.empty()) {
+    const bool longest = held_up_by.size() == 1 && held_up_by.front().longest == at;
+    tell_where_it_holds_up(e, held_up_by.front(), longest, f);
+  }
   tell_copies_of_steps(e, ranks, steps, f);
   tell_calls_of_steps(e, steps, f);
 }

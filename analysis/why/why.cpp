@@ -69,8 +69,13 @@ text::Ranks that_hold_up(const diagnose::Finding& finding) {
   if (is_slow_rank(finding.kind)) return finding.ranks;
   const diagnose::Values& values = finding.text.values;
   const auto by = std::ranges::find(values, "held_up_by", &diagnose::Named::name);
-  const auto* who = by == values.end() ? nullptr : std::get_if<diagnose::Who>(&by->value.is);
-  return who == nullptr ? text::Ranks() : who->ranks;
+  text::Ranks ranks;
+  const auto* all = by == values.end() ? nullptr : std::get_if<diagnose::Facts>(&by->value.is);
+  for (const diagnose::Fact& f : all == nullptr ? diagnose::Facts() : *all) {
+    const auto who = std::ranges::find(f.values, "who", &diagnose::Named::name);
+    ranks.add(std::get<diagnose::Who>(who->value.is).ranks);
+  }
+  return ranks;
 }
 
 void want(collect::Passes& passes, const steps::Found& found, Why& to) {

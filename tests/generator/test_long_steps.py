@@ -1,0 +1,74 @@
+"""Long steps name the ranks that held them up, each its own: the fields of the job are the truth."""
+
+import re
+
+import pytest
+from generator.habit_jobs import LONG
+from generator.habits import run
+from generator.loop import MS
+from generator.rank_files import Settings, write
+from lib.tool import told, tprof
+
+STEPS = LONG.but(ranks=4, steps=40, checkpoint="first")  # of 37 ms
+
+
+def long_steps(loop, folder):
+    write(run(loop), folder, loop.seed, Settings())
+    (found,) = [f for f in told("report", folder)[1]["findings"] if f["kind"] in ("long_steps", "periodic_steps")]
+    assert max(map(len, tprof("report", folder).stdout.splitlines()[:-1])) <= 80
+    return found
+
+
+def held_up(found):
+    """Returns who held up which steps, as the text says."""
+    said = re.search(r", held up by (rank \d+.*), where the usual step", found["text"])
+    return re.findall(r"rank (\d+)(?: in (steps? [\d,-]*\d|\d+ of them))?", said[1]) if said else []
+
+
+def test_each_of_two_ranks_is_told_with_its_own_steps(tmp_path):
+    """Rank 0 writes checkpoints, of 300 ms; the other loads for 400 ms."""
+    found = long_steps(STEPS.but(checkpoint_every=15, loader={1: 400 * MS}, loader_every=17), tmp_path / "job")
+    assert held_up(found) == [("1", "steps 16,33"), ("0", "steps 14,29")]
+    assert found["in_steps"] == "14,16,29,33"
+
+
+def test_three_ranks_come_by_the_time_that_they_held_up(tmp_path):
+    """Of one of them the longest step is, and of another most of the time."""
+    loop = STEPS.but(checkpoint_every=35, loader={1: 200 * MS}, loader_every=17, stalls={2: 250 * MS}, stalls_every=25)
+    found = long_steps(loop, tmp_path / "job")
+    assert " in step 34, held up by " in found["text"]
+    assert held_up(found) == [("1", "steps 16,33"), ("0", "step 34"), ("2", "step 24")]
+
+
+def test_the_place_and_the_advice_are_of_the_rank_that_is_told_first(tmp_path):
+    found = long_steps(STEPS.but(checkpoint_every=25, loader={1: 200 * MS}, loader_every=30), tmp_path / "checkpoint")
+    assert held_up(found) == [("0", "step 24"), ("1", "step 29")]
+    assert found["evidence"][0].startswith("rank 0 stands idle behind the last kernel of a step")
+    assert found["next"].startswith("look at the host of rank 0 there: ")
+    found = long_steps(STEPS.but(checkpoint_every=25, stalls={1: 700 * MS}, stalls_every=30), tmp_path / "stall")
+    assert held_up(found) == [("1", "step 29"), ("0", "step 24")]
+    assert found["evidence"][0].startswith("in step 29 most of that time lies between ")
+
+
+def test_a_step_that_all_ranks_take_longer_for_is_given_to_none(tmp_path):
+    """All evaluate, and one pauses in another step."""
+    found = long_steps(STEPS.but(eval_every=15, stalls={2: 300 * MS}, stalls_every=25), tmp_path / "job")
+    assert found["in_steps"] == "14,24,29"
+    assert held_up(found) == [("2", "step 24")]
+
+
+def test_a_rank_that_is_always_slower_does_not_hold_up_a_step_in_which_all_pause(tmp_path):
+    pause = dict.fromkeys(range(4), 45 * MS)
+    found = long_steps(STEPS.but(gpu={1: 1.8}, loader=pause, loader_every=15), tmp_path / "job")
+    assert found["in_steps"] == "14,29" and held_up(found) == []
+
+
+def test_one_rank_that_held_up_all_of_them_is_told_without_a_list(tmp_path):
+    found = long_steps(STEPS.but(checkpoint_every=39), tmp_path / "job")
+    assert held_up(found) == [("0", "")]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_many_ranks_pause_three_are_told_at_most(seed, tmp_path):
+    loop = LONG.but(ranks=16, steps=60, pauses_ns=900 * MS, pauses=0.006, seed=seed)
+    assert 1 <= len(held_up(long_steps(loop, tmp_path / "job"))) <= 3
