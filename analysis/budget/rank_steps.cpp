@@ -18,6 +18,9 @@ constexpr std::size_t kMostSetup = 3;
 constexpr std::size_t kMostOdd = 4;         // that are told
 constexpr std::size_t kLongestList = 60;    // characters of numbers of steps
 constexpr std::int64_t kCopyOfAnySize = 6;  // from 64 bytes on: a copy that is not small
+// Collectives of a step against those of most:
+constexpr std::int64_t kAnySize = -1;
+constexpr std::int64_t kSmall = 0;  // those that do not tell steps apart
 
 // Returns the most that so large a part of the steps has.
 Moved at_most(std::vector<Moved>& sorted, std::size_t part, std::size_t of) {
@@ -161,11 +164,16 @@ std::vector<Odd> RankSteps::odd(std::uint64_t usual, const Figures& as_most) con
   std::vector<Odd> all;
   for (auto& [calls, kind] : kinds) {
     for (const auto& [key, values] : of_steps_) {
-      if (!tells_steps_apart(key)) continue;
-      Moved& more = kind.more[{key.bucket, key.function, key.dtype, 0, -1}];
-      more += at(key, kind.steps[0]);
+      if (is_copy(key.bucket)) continue;
+      Moved here = at(key, kind.steps[0]);
+      const bool alike = std::ranges::all_of(
+          kind.steps, [&, k = key](std::size_t step) { return at(k, step) == here; });
+      if (!alike) kind.small_differ = true;
+      if (!alike) continue;
       const auto most = as_most.find(key);
-      if (most != as_most.end()) more -= most->second;
+      if (most != as_most.end()) here -= most->second;
+      const auto size = tells_steps_apart(key) ? kAnySize : kSmall;
+      kind.more[{key.bucket, key.function, key.dtype, 0, size}] += here;
     }
     std::erase_if(kind.more, [](const auto& f) { return f.second == Moved{}; });
     all.push_back(std::move(kind));
@@ -185,16 +193,19 @@ std::string odd_text(const std::vector<Odd>& odd,
     }
     std::vector<std::string> parts;
     for (const auto& [key, more] : o.more) {
-      const auto function_of = [](const auto& other) { return other.first.function; };
-      const bool several = std::ranges::count(o.more, key.function, function_of) > 1;
-      const std::string of = several ? " of " + key.dtype : "";
-      parts.push_back(difference(key.function + of, more));
+      const auto call_of = [](const Key& k) {
+        return (k.bytes_class == kSmall ? "small " : "") + k.function;
+      };
+      const auto alike = std::ranges::count(
+          o.more, call_of(key), [&](const auto& other) { return call_of(other.first); });
+      parts.push_back(difference(call_of(key) + (alike > 1 ? " of " + key.dtype : ""), more));
     }
     if (parts.size() > kMostOdd) {
       const std::size_t rest = parts.size() - kMostOdd;
       parts.resize(kMostOdd);
       parts.push_back(fmt::format("{} other {}", rest, rest == 1 ? "call" : "calls"));
     }
+    if (o.small_differ) parts.emplace_back("small calls");
     const std::string last = parts.size() > 1 ? ", and " + parts.back() : "";
     if (parts.size() > 1) parts.pop_back();
     said.push_back(fmt::format("{} {} {}{}", steps_text(o.steps, number),

@@ -17,7 +17,8 @@ namespace tprof::budget {
 // Steps that make the same, but not what most make.
 struct Odd {
   std::vector<std::size_t> steps{};  // their places, from 0
-  Figures more{};                    // than most, by function and type; below 0: less
+  Figures more{};             // than most, by function, type and whether small; below 0: less
+  bool small_differ = false;  // they make small calls, but not all the same
 };
 
 // Copies that less than a third of the steps make: they are in no figure.

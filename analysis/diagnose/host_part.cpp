@@ -12,6 +12,7 @@ namespace tprof::diagnose {
 void HostPart::add(const HostPart& more) {
   if (!more.seen) return;
   const auto kind = std::tuple(more.bucket, more.rooted, more.size_class);
+  mixed = mixed || more.mixed || (seen && kind != std::tuple(bucket, rooted, size_class));
   if (!std::exchange(seen, true) || kind < std::tuple(bucket, rooted, size_class)) {
     std::tie(bucket, rooted, size_class) = kind;
   }

@@ -94,6 +94,13 @@ bool timed_on_device(const job::Job& job) {
   return timed >= 2;
 }
 
+// True if ranks, of one host or of several, called different things.
+bool differ(std::span<const HostPart> parts) {
+  HostPart all;
+  for (const HostPart& p : parts) all.add(p);
+  return all.mixed;
+}
+
 }  // namespace
 
 class Meetings::Arrivals : public collect::Collector {
@@ -328,12 +335,15 @@ void Meetings::add(const Handle& handle, std::span<const Call> calls) {
 void Meetings::each(const std::function<void(const Meeting&)>& see) const {
   for (const auto& [id, table] : tables_) {
     const std::size_t hosts = table.comm.hosts.size();
-    for (std::size_t b = 0; b < table.blocks.size(); ++b) {
+    bool same = true;
+    for (std::size_t b = 0; same && b < table.blocks.size(); ++b) {
       if (table.blocks[b] == nullptr) continue;
       for (std::uint64_t i = 0; i < table.block; ++i) {
         const std::span parts(&table.blocks[b][i * hosts], hosts);
         const auto known = [](const HostPart& p) { return p.came != 0 || p.left != 0; };
         if (std::ranges::none_of(parts, known)) continue;
+        same = !differ(parts);
+        if (!same) break;
         see({table.comm, (b * table.block + i) * stride_, parts});
       }
     }

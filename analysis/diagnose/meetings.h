@@ -39,6 +39,7 @@ struct HostPart {
   bool rooted = false;
   std::uint8_t size_class = 0;  // floor(log2(bytes))
   bool seen = false;            // a rank has called it
+  bool mixed = false;           // ranks called different things
 
   // A sum is the same in whatever order the files are read; a running mean is not.
   std::int64_t mean_end() const {
@@ -90,8 +91,9 @@ class Meetings {
   // lines are read.
   std::uint64_t untimed() const { return untimed_; }
 
-  // Visits all by communicator, in the order of their sequence numbers. Valid once the lines are
-  // read.
+  // Visits all by communicator, in the order of their sequence numbers, up to the first in which
+  // ranks called different things: from there on equal numbers are no meeting. Valid once the lines
+  // are read.
   void each(const std::function<void(const Meeting&)>& see) const;
 
   // Adds what the other processes of the team have read of the lines, and they what this one has.

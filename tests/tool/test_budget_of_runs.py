@@ -161,6 +161,25 @@ def in_steps(*steps, count=65536, times=1):
     return beside
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_small_calls_of_other_steps_are_told_with_the_large_ones(again, tmp_path):
+    """As DDP does when it makes its buckets anew: it hands out their sizes, and how many there are."""
+
+    def beside(loop, step):
+        if step == 2 or (again and step == 9):
+            loop.gather(54)
+            loop.gather(2)
+            if step == 9:
+                loop.gather(2)
+
+    _, report = told("budget", write(accumulated(20, every_step=beside), tmp_path / "some"), *DDP)
+    (note,) = [note for note in report["notes"] if "ncclAllGather" in note]
+    # Each of two ranks gives 54 and 2 float32.
+    alike = "step 2 has 1 ncclAllGather more, of 432 B, and 1 small ncclAllGather more, of 16 B"
+    not_alike = "steps 2,9 have 1 ncclAllGather more, of 432 B, and small calls"
+    assert note.endswith("; " + (not_alike if again else alike))
+
+
 def test_collectives_that_only_other_steps_make_are_told(tmp_path):
     good = write(accumulated(20), tmp_path / "good")
     some = write(accumulated(20, every_step=in_steps(4, 11, 18)), tmp_path / "some")

@@ -31,6 +31,21 @@ def last_arrivals(truth, ranks):
         yield order[-1], came[order[-1]] - came[order[-2]]
 
 
+@pytest.mark.parametrize(("hosts", "rank"), [(1, 1), (2, 1), (2, 2)])
+def test_behind_the_first_difference_nobody_is_late(hosts, rank, tmp_path):
+    """From there on the numbers of one rank's collectives are those of others: it is one ahead, and seems early."""
+    clock_job(tmp_path / "run", hosts, 4 // hosts, 300, sleeps=[(0, seq, SECOND // 5) for seq in range(150, 300, 10)])
+    file = tmp_path / f"run/rank-{rank:05}.json"
+    lines = file.read_text().splitlines(keepends=True)
+    for i, line in enumerate(lines):
+        if '"seq":100,' in line:
+            lines[i] = line.replace("ALLREDUCE", "ALLGATHER").replace("AllReduce", "AllGather").replace(',"reduce":"sum"', "")
+    file.write_text("".join(lines))
+    found = lateness(tmp_path / "run")
+    assert found["compared"] == 100
+    assert all(rank["sum_ns"] < SECOND // 10 for rank in found["ranks"])
+
+
 @pytest.mark.parametrize("often", [1, 12])
 def test_a_checkpoint_of_one_rank_does_not_hide_another_that_is_late(often, tmp_path):
     """Rank 0 stops once for 1.5 s. Rank 1 does so once for 3 s, or for 0.4 s again and again."""
