@@ -78,7 +78,7 @@ Places slow_now_and_then_in_both(const Evidence& e, const Parts& parts) {
 
 // "7,15,23-25,…": the first of them.
 std::string which_of(const Evidence& e, const Places& steps) {
-  constexpr std::ptrdiff_t kMost = 5;
+  constexpr std::ptrdiff_t kMost = 8;
   std::string text = numbers_of(e, steps);
   std::size_t end = 0;
   for (std::ptrdiff_t n = 0; n < kMost && end != std::string::npos; ++n) {

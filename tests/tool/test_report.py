@@ -61,7 +61,7 @@ def test_how_steps_were_found_is_a_sentence_in_json(slow):
 
 
 @pytest.mark.parametrize(
-    ("slow", "named"), [((3, 7, 8, 9, 13), "3,7-9,13"), ((3, 5, 8, 10, 13, 16, 19), "3,5,8,10,13,…")]
+    ("slow", "named"), [((3, 7, 8, 9, 13), "3,7-9,13"), ((3, 5, 8, 10, 13, 16, 19, 21, 23), "3,5,8,10,13,16,19,21,…")]
 )
 def test_a_rank_that_is_slow_now_and_then_has_the_steps_named(tmp_path, slow, named):
     loop = habits.Loop(ranks=8, steps=24, gpu={5: 2.0}, gpu_steps=slow)
