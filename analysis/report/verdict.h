@@ -28,11 +28,11 @@ struct Known {
   const diagnose::Lateness* late = nullptr;  // null: not known
 };
 
-// The first that keeps the job from going on; else the first error; else that ranks ended, but not
-// all of them; else that a job stands in which ranks are not equally far; else the finding that
-// costs most; else a rank that the others waited for, also if nothing was timed on devices and it
-// was waited for longer than that costs; else the first warning; else that a job stands, that ranks
-// did not close, or that nothing is wrong.
+// The first finding that keeps the job from going on; else the first error; else that ranks ended,
+// but not all of them; else that a job stands in which ranks are not equally far; else the finding
+// that costs most; else a rank that the others waited for, also if nothing was timed on devices and
+// it was waited for longer than that costs; else the first warning; else that a job stands, that
+// ranks did not close, or that nothing is wrong.
 JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known);
 
 // True if it only notes how ranks ended: that is told before the notes of what costs time.
