@@ -165,15 +165,16 @@ std::vector<Odd> RankSteps::odd(std::uint64_t usual, const Figures& as_most) con
   for (auto& [calls, kind] : kinds) {
     for (const auto& [key, values] : of_steps_) {
       if (is_copy(key.bucket)) continue;
+      const bool small = !tells_steps_apart(key);
       Moved here = at(key, kind.steps[0]);
-      const bool alike = std::ranges::all_of(
-          kind.steps, [&, k = key](std::size_t step) { return at(k, step) == here; });
-      if (!alike) kind.small_differ = true;
-      if (!alike) continue;
+      const auto alike = [&, k = key](std::size_t step) { return at(k, step) == here; };
+      if (small && !std::ranges::all_of(kind.steps, alike)) {
+        kind.small_differ = true;
+        continue;
+      }
       const auto most = as_most.find(key);
       if (most != as_most.end()) here -= most->second;
-      const auto size = tells_steps_apart(key) ? kAnySize : kSmall;
-      kind.more[{key.bucket, key.function, key.dtype, 0, size}] += here;
+      kind.more[{key.bucket, key.function, key.dtype, 0, small ? kSmall : kAnySize}] += here;
     }
     std::erase_if(kind.more, [](const auto& f) { return f.second == Moved{}; });
     all.push_back(std::move(kind));

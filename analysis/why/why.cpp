@@ -71,7 +71,8 @@ text::Ranks that_hold_up(const diagnose::Finding& finding) {
   const auto by = std::ranges::find(values, "held_up_by", &diagnose::Named::name);
   text::Ranks ranks;
   const auto* all = by == values.end() ? nullptr : std::get_if<diagnose::Facts>(&by->value.is);
-  for (const diagnose::Fact& f : all == nullptr ? diagnose::Facts() : *all) {
+  if (all == nullptr) return ranks;
+  for (const diagnose::Fact& f : *all) {
     const auto who = std::ranges::find(f.values, "who", &diagnose::Named::name);
     ranks.add(std::get<diagnose::Who>(who->value.is).ranks);
   }

@@ -8,7 +8,6 @@ from generator import habits, rank_files
 from generator.loop import MS, Loop
 from lib.tool import told
 
-
 # Compared with what is computed, nothing is communicated: then a device's step is as long as its kernels take.
 COMPUTING = Loop(
     ranks=4, steps=24, layers=4, params=1000, batch_bytes=1000, dtype="bfloat16", jitter=0.0, load_ns=0
