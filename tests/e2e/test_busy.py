@@ -13,6 +13,8 @@ from lib.launch import start
 from lib.rankfile import RankFile, parsed
 from lib.tool import tprof
 
+pytestmark = pytest.mark.timed
+
 # Shapes in which the host is far ahead of the device, on one stream or several, on one device or two.
 SHAPES = (
     "partly_hidden", "many_waits", "fsdp2", "two_devices", "graphs", "short_kernels", "tensor_parallel_beside",

@@ -13,6 +13,8 @@ from lib.launch import start, without_agent
 from lib.rankfile import untimed
 from lib.tool import tprof
 
+pytestmark = pytest.mark.timed
+
 LATENCY_US = 1000
 STEPS = 10
 RANKS = 2

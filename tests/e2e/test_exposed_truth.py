@@ -12,6 +12,8 @@ from lib.exposed_truth import ENDINGS, TIMINGS, by_name, differences, ms, play, 
 from lib.thorough import ALL
 from lib.tool import tprof
 
+pytestmark = pytest.mark.timed
+
 # The exposed share of one function that makes a shape what its name says (None: not checked).
 SHAPES = {
     "partly_hidden": ("ncclAllGather", 0.375),

@@ -5,6 +5,8 @@ import json
 import pytest
 from lib.launch import start, without_agent
 
+pytestmark = pytest.mark.timed
+
 KERNEL_MS = 20
 
 

@@ -12,6 +12,8 @@ from lib.launch import ALL_RANKS, start
 from lib.rankfile import parsed, untimed
 from lib.tool import tprof
 
+pytestmark = pytest.mark.timed
+
 LATENCY_US = 1000
 STEPS = 10
 RANKS = 2
