@@ -27,6 +27,18 @@ std::size_t least_behind(const Order& text, const Anchor& a, std::uint32_t batch
   return first;
 }
 
+// Returns the copy that brings the first batch of a step. If the first step is like the others, it
+// begins where what is before it, the setup, is not: with the copy that comes first in each step.
+// FSDP2 makes other copies, of addresses, in front of the first gradient.
+std::uint32_t first_batch(const Order& text, const Anchor& a) {
+  std::size_t first = a.from();
+  while (first < a.to() && !text.data_in(first)) ++first;
+  const std::size_t begin = a.at[0] - same_before(text, a, 0, a.at[0]);
+  return text[begin] == text[first] && text.data_in(first)
+             ? text[first]
+             : text[start_within(text, 0, a.at[0], a)];
+}
+
 }  // namespace
 
 // Wherever a program did something else between two steps, and where it ended, it had made at least
@@ -49,7 +61,7 @@ std::size_t behind_last_reduction(const Order& text, const Anchor& a, bool close
     // Something was put in, and both ends are as usual.
     if (ahead + same_before(text, a, from, to) >= m) most = std::min(most, ahead);
   }
-  const std::uint32_t batch = text[start_within(text, 0, a.at[0], a)];
+  const std::uint32_t batch = first_batch(text, a);
   const std::size_t least = least_behind(text, a, batch);
   // Takes norms and flags directly after it, then goes up to where a batch comes in as for the
   // first step.

@@ -85,6 +85,9 @@ class Shape:
     root: bool = True  # parameters outside the layers
     copies: int = 1  # per batch; 0: data are made on the device
     prefetch: bool = False  # the next batch comes in between forward and backward
+    batch: int = BATCH  # bytes of each of its copies, where FSDP trains
+    alike: bool = False  # batches of an evaluation are as large as those of training
+    addresses: bool = False  # FSDP2 copies the addresses of what it gathers and reduces to the device
 
     def micro_batches(self, step: int) -> int:
         return self.turns[step % len(self.turns)] if self.turns else self.accumulate
@@ -111,7 +114,8 @@ def between(loop: Loop, shape: Shape, step: int, forward):
         loop.copy("cudaMemcpy", 4)
     if shape.evaluate and (step + 1) % shape.evaluate == 0:
         for _ in range(3):
-            loop.copy("cudaMemcpyAsync", BATCH // 2)
+            for _ in range(shape.copies if shape.alike else 1):
+                loop.copy("cudaMemcpyAsync", shape.batch if shape.alike else BATCH // 2)
             forward()
         loop.reduce(2)
 
@@ -124,28 +128,38 @@ def fsdp(shape: Shape, ranks=2, checkpoint=0, head=None) -> Loop:
     if head is not None:
         head(loop)
 
+    def gather(count):
+        loop.gather(count)
+        if shape.addresses:
+            loop.copy("cudaMemcpyAsync", 2104 if count == layer else 3240)
+
+    def scatter(count):
+        if shape.addresses:
+            loop.copy("cudaMemcpyAsync", 4000 if count == layer else 6368)
+        loop.scatter(count)
+
     def forward():
         if shape.root:
-            loop.gather(root)
+            gather(root)
         for _ in range(shape.layers):
-            loop.gather(layer)
+            gather(layer)
 
     for step in range(shape.steps):
         loop.step()
         for i in range(shape.micro_batches(step)):
-            loop.micro_batch(0 if shape.prefetch else shape.copies)
+            loop.micro_batch(0 if shape.prefetch else shape.copies, shape.batch)
             forward()
             if shape.prefetch:
-                loop.copy("cudaMemcpyAsync", BATCH)
+                loop.copy("cudaMemcpyAsync", shape.batch)
             last = i + 1 == shape.micro_batches(step)
             for n in range(shape.layers):
-                loop.gather(layer)
+                gather(layer)
                 if (last or not shape.no_sync) and n > 0:
-                    loop.scatter(layer)
+                    scatter(layer)
             if last or not shape.no_sync:
-                loop.scatter(layer)
+                scatter(layer)
                 if shape.root:
-                    loop.scatter(root)
+                    scatter(root)
         if shape.clip:
             loop.reduce(1)
         between(loop, shape, step, forward)

@@ -100,3 +100,21 @@ def test_copies_that_go_with_collectives_are_no_batches(tmp_path):
     report = told("summary", loop.job.write(tmp_path / "job"), "--by", "step")[1]
     assert len(report["steps"]) == 20
     assert {step["buckets"]["ALLGATHER"]["calls"] for step in report["steps"]} == {16}
+
+
+@pytest.mark.parametrize("log", [0, 5])
+@pytest.mark.parametrize("clip", [False, True])
+@pytest.mark.parametrize("copies", [1, 2])
+@pytest.mark.parametrize("steps", [30, 34])
+@pytest.mark.parametrize("batch", [4096, 1 << 16])
+def test_an_evaluation_like_training_belongs_to_the_step_before(tmp_path, steps, copies, clip, log, batch):
+    """Also behind the last step. FSDP2 copies addresses, and its evaluation begins as a step does."""
+    shape = Shape(
+        steps=steps, evaluate=10, alike=True, batch=batch, addresses=True, copies=copies, clip=clip, log=log
+    )  # fmt: skip
+    loop = loops.fsdp(shape)
+    report = told("summary", loop.job.write(tmp_path / "job"), "--by", "step")[1]
+    begun = [round((step["ts"] - loops.jobs.BASE_NS) / loops.jobs.STEP_NS) for step in report["steps"]]
+    assert begun == loop.steps
+    more = [step["step"] for step in report["steps"] if step["buckets"]["ALLGATHER"]["calls"] > 2 * 13]
+    assert more == list(range(10, steps + 1, 10))
