@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items):
         if shared:
             item.add_marker(pytest.mark.xdist_group("-".join(dict.fromkeys(shared))))
         # A machine that gives a process no core for a while makes what it measures worse, never better:
-        # such a test may be tried three times. What is wrong by itself is wrong each time.
+        # such a test may be tried three times. A figure that is wrong by itself is so each time.
         if item.get_closest_marker("timed"):
             item.add_marker(pytest.mark.flaky(reruns=2))
 
