@@ -41,7 +41,7 @@ struct Fact;
 using Facts = std::vector<Fact>;  // as a value: listed
 
 struct Value {
-  // These are defined below, where Fact is complete: clang needs that.
+  // A compiler takes seconds for these, and each file of the tool would have them.
   Value();
   Value(const Value&);
   Value(Value&&) noexcept;
@@ -77,16 +77,6 @@ struct Fact {
 
   bool operator==(const Fact&) const = default;
 };
-
-inline Value::Value() = default;
-inline Value::Value(const Value&) = default;
-inline Value::Value(Value&&) noexcept = default;
-inline Value& Value::operator=(const Value&) = default;
-inline Value& Value::operator=(Value&&) noexcept = default;
-inline Value::~Value() = default;
-inline bool Value::operator==(const Value& other) const {
-  return is == other.is;
-}
 
 template <typename T>
 void Named::set(T&& v) {

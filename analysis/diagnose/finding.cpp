@@ -23,22 +23,6 @@ Finding& add(Findings& to, Kind kind, const Processes& who, Values values) {
   return to.back();
 }
 
-void set(Fact& fact, Named value) {
-  const auto known = std::ranges::find(fact.values, value.name, &Named::name);
-  if (known != fact.values.end()) {
-    *known = std::move(value);
-  } else {
-    fact.values.push_back(std::move(value));
-  }
-}
-
-void shorten(Facts& list, std::size_t most) {
-  if (list.size() <= most) return;
-  const std::size_t more = list.size() - most;
-  list.resize(most);
-  list.push_back({Say::more, {{"more", more}}});
-}
-
 bool keeps_from_going_on(const Finding& f) {
   const bool waits_for_ever = f.kind == Kind::p2p_sizes && f.severity == Severity::error;
   return f.kind == Kind::mismatch || f.kind == Kind::group_order || f.kind == Kind::hang ||
