@@ -164,8 +164,9 @@ std::span<const Words> words_of_causes() {
       {Say::long_steps,
        "{steps?step {which} takes far longer than the other {others:,}|{steps:,} of {of_steps:,} "
        "steps[, {which},] take far longer than the others}{host? on the hosts|}, {steps?|up to }"
-       "{longest}[ in step {at}][, held up by {held_up_by:and},] where the usual step takes {usual}"
-       "[: without that a step would be {share} shorter on average]",
+       "{longest}[ in step {at}][ on {on}][, held up by {held_up_by:and},] where the usual step "
+       "takes "
+       "{usual}[: without that a step would be {share} shorter on average]",
        "{host?the hosts may wait there for their devices, which they ran ahead of; "
        "TPROF_TIMING=events tells how long the devices take|}[look at the host of {host_of} "
        "there: its own code, loading of data, a checkpoint, Python's garbage collector]"},

@@ -10,7 +10,7 @@ double by_hosts(const Times& times, std::size_t step) {
   double sum = 0;
   std::size_t hosts = 0;
   for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-    if (!times.in_pace.empty() && !times.in_pace.contains(times.ranks[r])) continue;
+    if (!times.tells_pace(r)) continue;
     sum += times.of(r)[step].length;
     ++hosts;
   }

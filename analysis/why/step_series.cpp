@@ -119,6 +119,24 @@ void tell_jump(const Evidence& e, const Lengths& all, std::size_t at, Findings& 
   f.cost = cost_of(e, ns, ns / 4);
 }
 
+struct Longest {
+  double ns = 0;
+  const read::Process* on = nullptr;  // null: all ranks take about as long
+};
+
+// The longest of the steps at a place. Where devices were not timed, a step is as long as the mean
+// of the hosts: one that takes far longer than that is told with its own time.
+Longest longest_at(const Evidence& e, const Lengths& all, std::size_t place) {
+  Longest longest{.ns = all.ns[place]};
+  if (e.times.known()) return longest;
+  const double least = 1.25 * longest.ns;
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+    const double ns = e.times.of(r)[e.steps[place]].length;
+    if (e.times.tells_pace(r) && ns > std::max(least, longest.ns)) longest = {ns, e.times.ranks[r]};
+  }
+  return longest;
+}
+
 void long_steps(const Evidence& e, const Lengths& all, Findings& found) {
   std::vector<std::size_t> steps;
   double ns = 0;
@@ -137,6 +155,7 @@ void long_steps(const Evidence& e, const Lengths& all, Findings& found) {
   const bool warms_up = steps.size() <= kMostWarmingUp && steps.back() + 1 == steps.size();
   const bool costs = !host && !warms_up;
   const std::vector<HoldsUp> held_up_by = who_holds_up(e, all, steps);
+  const Longest most = longest_at(e, all, at);
   const std::size_t period = host || steps.size() < kFewestOfPeriod ? 0 : period_of(e, steps);
   Finding& f =
       add(found, period != 0 ? Kind::periodic_steps : Kind::long_steps, {},
@@ -149,7 +168,8 @@ void long_steps(const Evidence& e, const Lengths& all, Findings& found) {
            {"others", all.ns.size() - steps.size()},
            {"period", ordinal(period)},
            {"first", e.times.steps[e.steps[steps.front()]]},
-           {"longest", Ns{std::llround(all.ns[at])}},
+           {"longest", Ns{std::llround(most.ns)}},
+           {"on", most.on == nullptr ? std::nullopt : std::optional(most.on)},
            {"at", steps.size() > 1 ? std::optional(e.times.steps[e.steps[at]]) : std::nullopt},
            {"held_up_by", facts_of(e, held_up_by, steps.size())},
            {"usual", Ns{std::llround(all.usual)}}});

@@ -172,6 +172,10 @@ struct Times {
   std::span<const Cell> of(std::size_t rank) const {
     return std::span(cells).subspan(rank * steps.size(), steps.size());
   }
+  // Where only lengths are known: whether those of this rank's host tell how long steps take.
+  bool tells_pace(std::size_t rank) const {
+    return in_pace.empty() || in_pace.contains(ranks[rank]);
+  }
   // How long the job takes for a step: that of the rank that waits least in it; 0: not known of
   // all. Ranks that wait for another one's pause may do so in the step behind it: the mean of the
   // ranks would make two half pauses of it.

@@ -42,3 +42,13 @@ def test_hosts_that_run_ahead_do_not_make_the_step_shorter(tmp_path):
     report = told("summary", tmp_path / "job", "--by", "step")[1]
     lengths = [step["dur"] for step in report["steps"][1:-1]]
     assert statistics.mean(lengths) == pytest.approx(paced, rel=0.02)
+
+
+def test_a_pause_of_one_host_is_told_whole_and_with_its_rank(tmp_path):
+    """Without device times: the other host waits for it in the next step, where it reads a value."""
+    case = run(Loop(ranks=2, steps=30, stalls={1: 3000 * MS}, stalls_every=23, stalls_at_update=True))
+    write(case, tmp_path / "job", settings=Settings(timing=False))
+    words = " ".join(tprof("report", tmp_path / "job").stdout.split())
+    pattern = r"steps, 22,23, take far longer than the others, up to ([\d.]+) s in step 22 on rank 1 where"
+    [seconds] = re.findall(pattern, words)
+    assert float(seconds) == pytest.approx(3, rel=0.1)
