@@ -13,9 +13,9 @@ namespace {
 // it is like the others, the program had done something else before it. DDP does something else
 // within its second step, where it makes its buckets anew behind the first batch: if the batches of
 // this step that seem to be missing are before that, it proves nothing of them.
-std::size_t least_behind(const Order& text, const Anchor& a, std::uint32_t batch) {
+std::size_t least_behind(const Order& text, const Anchor& a, std::size_t same,
+                         std::uint32_t batch) {
   const std::size_t m = a.to() - a.from();
-  const std::size_t same = same_before(text, a, 0, a.at[0]);
   std::size_t first = 0;
   while (first < m - same && text[a.from() + first] != batch) ++first;
   std::size_t at = a.at[0] - same;
@@ -30,11 +30,10 @@ std::size_t least_behind(const Order& text, const Anchor& a, std::uint32_t batch
 // Returns the copy that brings the first batch of a step. If the first step is like the others, it
 // begins where what is before it, the setup, is not: with the copy that comes first in each step.
 // FSDP2 makes other copies, of addresses, in front of the first gradient.
-std::uint32_t first_batch(const Order& text, const Anchor& a) {
+std::uint32_t first_batch(const Order& text, const Anchor& a, std::size_t same) {
   std::size_t first = a.from();
   while (first < a.to() && !text.data_in(first)) ++first;
-  const std::size_t begin = a.at[0] - same_before(text, a, 0, a.at[0]);
-  return text[begin] == text[first] && text.data_in(first)
+  return text[a.at[0] - same] == text[first] && text.data_in(first)
              ? text[first]
              : text[start_within(text, 0, a.at[0], a)];
 }
@@ -61,8 +60,9 @@ std::size_t behind_last_reduction(const Order& text, const Anchor& a, bool close
     // Something was put in, and both ends are as usual.
     if (ahead + same_before(text, a, from, to) >= m) most = std::min(most, ahead);
   }
-  const std::uint32_t batch = first_batch(text, a);
-  const std::size_t least = least_behind(text, a, batch);
+  const std::size_t same = same_before(text, a, 0, a.at[0]);  // of the first step, as in the others
+  const std::uint32_t batch = first_batch(text, a, same);
+  const std::size_t least = least_behind(text, a, same, batch);
   // Takes norms and flags directly after it, then goes up to where a batch comes in as for the
   // first step.
   std::size_t n = 0;

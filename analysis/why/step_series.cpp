@@ -129,10 +129,12 @@ struct Longest {
 Longest longest_at(const Evidence& e, const Lengths& all, std::size_t place) {
   Longest longest{.ns = all.ns[place]};
   if (e.times.known()) return longest;
-  const double least = 1.25 * longest.ns;
+  double least = 1.25 * longest.ns;
   for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
     const double ns = e.times.of(r)[e.steps[place]].length;
-    if (e.times.tells_pace(r) && ns > std::max(least, longest.ns)) longest = {ns, e.times.ranks[r]};
+    if (!e.times.tells_pace(r) || ns <= least) continue;
+    longest = {ns, e.times.ranks[r]};
+    least = ns;
   }
   return longest;
 }

@@ -172,7 +172,7 @@ struct Times {
   std::span<const Cell> of(std::size_t rank) const {
     return std::span(cells).subspan(rank * steps.size(), steps.size());
   }
-  // Where only lengths are known: whether those of this rank's host tell how long steps take.
+  // True if this rank's host tells how long steps take, where only lengths are known.
   bool tells_pace(std::size_t rank) const {
     return in_pace.empty() || in_pace.contains(ranks[rank]);
   }

@@ -33,12 +33,16 @@ class OddBatches(Loop):
         assert self.at == at + copies * self.job.size
 
 
+def begun(report):
+    """Returns where each step begins, as the loop counts."""
+    return [round((step["ts"] - loops.jobs.BASE_NS) / loops.jobs.STEP_NS) for step in report["steps"]]
+
+
 def check(loop, folder):
     """Returns what `summary` says; all ranks have all steps, and each begins where it does."""
     report = told("summary", loop.job.write(folder), "--by", "step")[1]
     assert report["steps_unknown"] == []
-    begun = [round((step["ts"] - loops.jobs.BASE_NS) / loops.jobs.STEP_NS) for step in report["steps"]]
-    assert begun == loop.steps
+    assert begun(report) == loop.steps
     # Each batch is in its step, and every rank has all steps.
     assert {step["buckets"]["H2D"]["calls"] for step in report["steps"]} == {loop.job.size}
     return report
@@ -114,7 +118,6 @@ def test_an_evaluation_like_training_belongs_to_the_step_before(tmp_path, steps,
     )  # fmt: skip
     loop = loops.fsdp(shape)
     report = told("summary", loop.job.write(tmp_path / "job"), "--by", "step")[1]
-    begun = [round((step["ts"] - loops.jobs.BASE_NS) / loops.jobs.STEP_NS) for step in report["steps"]]
-    assert begun == loop.steps
+    assert begun(report) == loop.steps
     more = [step["step"] for step in report["steps"] if step["buckets"]["ALLGATHER"]["calls"] > 2 * 13]
     assert more == list(range(10, steps + 1, 10))
