@@ -189,8 +189,9 @@ void RankLines::begin_behind_the_step_before(const Spans& communicates) {
   };
   const auto begin = [&](std::int64_t step_ns, std::int64_t least_ns) {
     std::int64_t from = step_ns;
+    // What ran a moment before is the copy itself, with which the step begins.
     auto s = first_behind(works, step_ns - 1);
-    if (s != works.end() && s->from_ns < step_ns) return step_ns;
+    if (s != works.end() && s->from_ns < step_ns - kMomentNs) return step_ns;
     while (s != works.begin() && (--s)->to_ns > least_ns) {
       from = s->to_ns;
       if (!is_of_copy(*s)) break;

@@ -182,3 +182,18 @@ def test_gradients_that_are_reduced_when_the_backward_pass_is_over(how, late, to
     if late:
         exposed = 6 * 2**20 / 2e9 * 1e9
         assert 0.25 * exposed < found[0]["cost"]["ns_per_step"] < 1.2 * exposed
+
+
+def test_steps_of_a_rank_whose_batches_always_come_late(torch, tmp_path):
+    """By its own clock, from batch to batch, they are all about as long, also where it reads a value."""
+    run = launch.start(
+        launch.without_agent("slow_batches.py", 2), tmp_path, TPROF_TIMING="events",
+        **CLOCKS | {"STANDIN_KERNEL_US": "100", "STANDIN_LATENCY_US": "20"},
+    )  # fmt: skip
+    assert run.code == 0, run.stderr
+    [took] = [line.split("took ")[1] for line in run.lines() if line.startswith("[rank 1]")]
+    report = told("report", run.traces)[1]
+    # The last step has no batch behind it, and the first ones make what the others use.
+    for ns, own_s in list(zip(report["step"]["longest_ns"], map(float, took.split())))[2:-1]:
+        assert ns == pytest.approx(own_s * 1e9, abs=40e6)
+    assert "long_steps" not in {f["kind"] for f in report["findings"]}
