@@ -7,6 +7,7 @@
 
 #include "diagnose/diagnosis.h"
 #include "diagnose/ends.h"
+#include "diagnose/exited.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -37,6 +38,9 @@ constexpr Relation kRelations[] = {
     {Kind::stopped, Kind::unfinished},
     {Kind::mismatch, Kind::hang, true},
     {Kind::mismatch, Kind::stopped, true},
+    {Kind::mismatch, Kind::exited},
+    {Kind::group_order, Kind::exited},
+    {Kind::hang, Kind::exited},
 };
 
 void apply(const Relation& relation, Findings& findings) {
@@ -113,8 +117,10 @@ Fact who_ended_first(const Processes& closed, const Processes& killed, const Pro
                      bool all_known, std::optional<Ns> stood) {
   const Processes& who = closed.empty() ? killed : closed;
   const Time at{end_ns(*who[0])};
+  const auto status = exit_status_of(closed);
   if (!closed.empty() && !killed.empty()) {
-    return {Say::first_unknown, {{"closed", closed}, {"at", at}, {"killed", killed}}};
+    return {Say::first_unknown,
+            {{"closed", closed}, {"status", status}, {"at", at}, {"killed", killed}}};
   }
   std::int64_t longer_ns = INT64_MAX;  // at least, from ranks on the same host
   for (const Process* p : others) {
@@ -125,6 +131,7 @@ Fact who_ended_first(const Processes& closed, const Processes& killed, const Pro
   return {closed.empty() ? Say::killed_first : Say::closed_first,
           {{"who", who},
            {"all_known", all_known},
+           {"status", status},
            {"at", at},
            {"stood", stood},
            {"longer", known ? std::optional(Ns{longer_ns}) : std::nullopt}}};
@@ -271,6 +278,7 @@ void explain(const Case& c, Findings& findings) {
   leave_out_what_it_may_do(findings);
   // A summary says how each trace ends, and no more.
   if (c.options.asked == kCheck) lead_with_who_ended_first(c, findings);
+  apply({Kind::stopped, Kind::exited}, findings);
 }
 
 }  // namespace tprof::diagnose

@@ -10,6 +10,7 @@
 #include "collect/collectors.h"
 #include "diagnose/device_waits.h"
 #include "diagnose/ends.h"
+#include "diagnose/exited.h"
 #include "diagnose/left_alone.h"
 #include "diagnose/mismatch.h"
 #include "diagnose/process_state.h"
@@ -216,6 +217,7 @@ class HeldUp {
               : closed      ? Say::closed_before
               : hang        ? Say::stood_still
                             : Say::stopped_there};
+    if (then.what == Say::closed_before) then.values = {{"status", exit_status_of(who)}};
     const bool stood_still = then.what == Say::stood_still;
     // Hosts run ahead: who is behind in calls may wait for what another's device does not do.
     // Not so where those that came stand in the very call.

@@ -268,6 +268,7 @@ Footer footer(const object& args) {
   if (find(args, "timing_lost")) f.timing_lost = counts(args, "timing_lost");
   if (find(args, "exposure_lost")) f.exposure_lost = counts(args, "exposure_lost");
   f.self_cost_ns = count(args, "self_cost_ns");
+  if (find(args, "exit_status")) f.exit_status = count(args, "exit_status");
   if (find(args, "steps_dropped")) f.steps_dropped = count(args, "steps_dropped");
   if (find(args, "windows")) f.window_files = count(object_of(args, "windows"), "files");
   if (find(args, "compute")) f.compute = compute(object_of(args, "compute"));

@@ -167,6 +167,7 @@ struct Footer {
   std::optional<std::map<std::string, std::uint64_t>> missed;
   std::vector<Noted> unseen;  // anything that can move data past the wrappers
   std::vector<Noted> tools;
+  std::optional<std::uint64_t> exit_status;
   bool complete = false;
   bool partial = false;   // some counts were in memory that died with the process
   bool snapshot = false;  // written while the process lived: more may have come after it

@@ -148,6 +148,7 @@ JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
       return ended && f.severity == Severity::warning && some;
     });
   }
+  if (about == all.end()) about = std::ranges::find(all, diagnose::Kind::exited, &Finding::kind);
   // A job that stands is slower than any cause of slow steps makes it.
   if (about == all.end()) {
     about = std::ranges::find_if(all, [](const Finding& f) {

@@ -9,7 +9,9 @@ using diagnose::Say;
 #define FIRST "{who} ended first{all_known?| of those whose end is known}: "
 #define STOOD "[, {stood} after the last call of any rank]"
 #define LONGER "[; the others lived for {longer} more]"
-#define CLOSED_AT "closed in order at {at} (an exception, or an early exit?)"
+#define CLOSED "{status?exited with status|closed in order}[ {status}] "
+#define WHY_CLOSED "{status?| (an exception, or an early exit?)}"
+#define CLOSED_AT CLOSED "at {at}" WHY_CLOSED
 
 std::span<const Words> words_of_hangs() {
   static constexpr Words kWords[] = {
@@ -22,7 +24,7 @@ std::span<const Words> words_of_hangs() {
        "{who} {until?had not come by |never came to}[{until} to] collective {seq}[ ({function})] "
        "of communicator {communicator}, which {came} called: {then}"},
       {Say::runs_unknown, "whether it runs is not known"},
-      {Say::closed_before, "closed in order before it (an exception, or an early exit?)"},
+      {Say::closed_before, CLOSED "before it" WHY_CLOSED},
       {Say::stood_still,
        "stood still there[, for {quiet}]{reads?, behind a copy from its device: its host may wait "
        "for that, and the device for those of others|}"},

@@ -5,6 +5,8 @@
 namespace tprof::why {
 namespace {
 
+constexpr std::size_t kMostWarmingUp = 10;
+
 // The mean of the hosts that tell how long a step takes: one that runs ahead does not.
 double by_hosts(const Times& times, std::size_t step) {
   double sum = 0;
@@ -18,6 +20,12 @@ double by_hosts(const Times& times, std::size_t step) {
 }
 
 }  // namespace
+
+std::size_t Lengths::warming_up() const {
+  std::size_t n = 0;
+  while (n < ns.size() && far_longer(n)) ++n;
+  return n > kMostWarmingUp ? 0 : n;
+}
 
 Lengths lengths_of(const Evidence& e) {
   Lengths all;

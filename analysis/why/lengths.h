@@ -16,6 +16,8 @@ struct Lengths {
   // A step that takes as long as this takes far longer than the others.
   double far() const { return std::max(1.25 * usual, usual + 8 * width); }
   bool far_longer(std::size_t place) const { return ns[place] >= far(); }
+  // How many steps at the begin do, in which programs compile and fill caches; 0 if they are many.
+  std::size_t warming_up() const;
 };
 
 Lengths lengths_of(const Evidence& e);

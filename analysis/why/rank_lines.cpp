@@ -189,7 +189,7 @@ void RankLines::begin_behind_the_step_before(const Spans& communicates) {
   };
   const auto begin = [&](std::int64_t step_ns, std::int64_t least_ns) {
     std::int64_t from = step_ns;
-    // What ran a moment before is the copy itself, with which the step begins.
+    // The copy with which the step begins may have begun a moment before.
     auto s = first_behind(works, step_ns - 1);
     if (s != works.end() && s->from_ns < step_ns - kMomentNs) return step_ns;
     while (s != works.begin() && (--s)->to_ns > least_ns) {

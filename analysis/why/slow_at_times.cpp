@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "why/lengths.h"
 #include "why/numbers.h"
 #include "why/slow_ranks.h"
 
@@ -80,11 +81,16 @@ std::vector<SlowRanks> slow_at_times(const Evidence& e, const Grid& own) {
     widths.push_back((quantile(of_rank, 0.84) - quantile(of_rank, 0.16)) / 2);
   }
   const double least = std::max(kSomeStepsShare * e.step_ns, kTimesUsual * median(widths));
+  const Lengths lengths = lengths_of(e);
+  const std::size_t warming_up = lengths.warming_up();
   std::map<std::size_t, Places> of_ranks;
   for (std::size_t i = 0; i < all.steps(); ++i) {
+    // While all warm up, one may be a bit later by chance.
+    const double least_here =
+        i < warming_up ? std::max(least, (lengths.ns[i] - lengths.usual) / 2) : least;
     Places slow;
     for (std::size_t r = 0; r < all.ranks(); ++r) {
-      if (all.at(r, i) > least) slow.push_back(r);
+      if (all.at(r, i) > least_here) slow.push_back(r);
     }
     // Where many are, it is no rank's own trouble: their work differs.
     if (slow.size() * 8 > all.ranks() && slow.size() > 1) continue;

@@ -22,7 +22,7 @@ constexpr std::size_t kFewest = 8;
 constexpr std::size_t kFewestForDrift = 16;
 constexpr std::size_t kFewestOfLevel = 5;
 constexpr double kLikelyChance = 0.01;
-constexpr std::size_t kMostWarmingUp = 10;
+constexpr double kMostOfTime = 0.5;  // of the steps' time
 
 // The slope of Theil and Sen, and how far Kendall's count of pairs in order is from chance, in
 // standard deviations (Mann 1945).
@@ -153,8 +153,8 @@ void long_steps(const Evidence& e, const Lengths& all, Findings& found) {
   ns /= static_cast<double>(all.ns.size());
   if (ns < kLeastShare * e.step_ns || explained(found, ns)) return;
   const bool host = e.times.hosts_may_run_ahead;
-  // Warming up takes the first steps of any job, and matters in short ones only.
-  const bool warms_up = steps.size() <= kMostWarmingUp && steps.back() + 1 == steps.size();
+  // Warming up takes the first steps of any job. It matters where it is most of the job's time.
+  const bool warms_up = all.warming_up() == steps.size() && ns < kMostOfTime * e.step_ns;
   const bool costs = !host && !warms_up;
   const std::vector<HoldsUp> held_up_by = who_holds_up(e, all, steps);
   const Longest most = longest_at(e, all, at);

@@ -262,7 +262,8 @@ struct Head {
   // CLOCK_MONOTONIC when the writer was last awake (at least five times a second). It tells how
   // long a process lived that was idle before it was killed, as no call does. 0: not yet.
   std::atomic<std::uint64_t> alive_ns;
-  std::uint64_t thread[kMaxThreads];  // offsets of ThreadArea
+  std::atomic<std::uint32_t> exit_status;  // one more than what exit() or _exit() got; 0: neither
+  std::uint64_t thread[kMaxThreads];       // offsets of ThreadArea
   Table comms;
   Table graphs;
   Table sites;

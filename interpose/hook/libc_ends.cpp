@@ -45,7 +45,10 @@ void find(Real<Function>&... real) {
 }
 
 [[noreturn]] void end(Real<void (*)(int)>& real, int status) {
-  if (tprof::session::to_be_closed()) tprof::session::leave();
+  if (tprof::session::to_be_closed()) {
+    tprof::session::note_exit_status(status);
+    tprof::session::leave();
+  }
   if (auto* const function = real.get()) function(status);
   for (;;) syscall(SYS_exit_group, status);
 }

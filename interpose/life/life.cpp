@@ -28,6 +28,7 @@
 
 // glibc's at_quick_exit, which is linked in, calls this. It is weak, since musl lacks it.
 extern "C" [[gnu::weak]] int __cxa_at_quick_exit(void (*)(void*), void* object);
+extern "C" [[gnu::weak]] int on_exit(void (*)(int, void*), void*) noexcept;  // likewise
 
 namespace tprof::session {
 
@@ -200,6 +201,7 @@ void begin_once() {
   static std::atomic<bool> handlers{false};
   if (!handlers.exchange(true)) {
     at_fork(nullptr, nullptr, leave_parents_session);
+    if (on_exit != nullptr) on_exit([](int status, void*) { note_exit_status(status); }, nullptr);
     if (__cxa_at_quick_exit != nullptr) __cxa_at_quick_exit(close_at_quick_exit, &__dso_handle);
     // MADV_WIPEONFORK exists since Linux 4.14; without it the handlers must do.
     g_wipes = madvise(&g_wiped_by_fork, sizeof g_wiped_by_fork, MADV_WIPEONFORK) == 0;
@@ -235,6 +237,11 @@ void note_loaded_objects() {
 
 bool to_be_closed() {
   return started() && !closed() && mapping().head().pid == syscall(SYS_getpid);
+}
+void note_exit_status(int status) {
+  if (!to_be_closed()) return;
+  mapping().head().exit_status.store(1 + (static_cast<unsigned>(status) & 0xff),
+                                     std::memory_order_relaxed);
 }
 void leave() {
   life::each(&life::Room::ends);

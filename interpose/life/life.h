@@ -13,6 +13,9 @@ namespace tprof::session {
 // and a process that is not traced have none.
 bool to_be_closed();
 
+// The program ends with this status. A signal handler may be the caller.
+void note_exit_status(int status);
+
 // Closes the file, on the writer's thread. The caller may be a signal handler on a small stack, of
 // a thread that holds our locks or is in the middle of a record. If that takes too long, the file
 // stays as a kill would leave it. Other threads go on: what they do from now on is lost with them

@@ -289,7 +289,11 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, Progress 
   notes_array(out, head, false, p.tables.streams > kMaxStreams);
   out << ",\"tools\":";
   notes_array(out, head, true);
-  out << "},\"complete\":" << (complete == Complete::yes ? "true" : "false")
+  out << '}';
+  if (const auto status = head.exit_status.load(std::memory_order_relaxed); status != 0) {
+    out << ",\"exit_status\":" << status - 1;
+  }
+  out << ",\"complete\":" << (complete == Complete::yes ? "true" : "false")
       << (complete == Complete::partial    ? ",\"partial\":true"
           : complete == Complete::snapshot ? ",\"snapshot\":true"
                                            : "")

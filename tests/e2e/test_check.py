@@ -78,7 +78,7 @@ def test_a_rank_that_stops_between_two_calls(diverge, what):
     (finding,) = worse
     assert (finding["kind"], finding["ranks"]) == ("stopped", [1])
     assert (finding["seq"], finding["function"]) == (told_by(script, what), "ncclAllGather")
-    assert ("closed in order" in finding["text"]) == (what == "leave")
+    assert ("exited with status 1 before it" in finding["text"]) == (what == "leave")
 
 
 def test_a_script_that_crashes_on_all_ranks_names_who_failed_first(diverge):
@@ -88,7 +88,15 @@ def test_a_script_that_crashes_on_all_ranks_names_who_failed_first(diverge):
     (finding,) = worse
     assert finding["kind"] == "stopped"
     assert finding["text"].startswith(("ranks 0,1 ", "rank 0 ", "rank 1 "))
-    assert "closed in order" in finding["text"]
+    assert "exited with status 1 at" in finding["text"]
+
+
+def test_a_script_that_crashes_on_all_ranks_alike_exited_with_its_status(diverge):
+    """Nothing that they did differs, and each ended by itself."""
+    _, (found, worse) = diverge(2, "crash")
+    (finding,) = worse
+    assert (finding["kind"], finding["ranks"]) == ("exited", [0, 1])
+    assert finding["text"] == "ranks 0,1 exited with status 1" and found["healthy"] is False
 
 
 def test_a_rank_that_hangs_inside_a_call(diverge):

@@ -35,7 +35,7 @@ def test_every_exit_but_a_signal_closes_the_file(ended):
         assert beside == ring or beside.suffix == ".snapshot"
         return
     file = traced.only_rank()
-    assert file.footer["complete"] is True
+    assert (file.footer["complete"], file.footer["exit_status"]) == (True, ENDS[end])
     tally = traced.only_tally()
     assert figures.difference(figures.of_ledger(file), figures.of_tally(tally)) == ""
     copies = collections.Counter(event["cat"] for event in file.events)

@@ -68,7 +68,10 @@ def test_end(how, tmp_path):
     assert traced.outcome() == plain.outcome() == (ENDS[how].code, "")
     assert traced.stderr == plain.stderr
     lines = check(traced, ENDS[how].closes)
-    assert runs.footer(lines)["dropped"] == {}
+    footer = runs.footer(lines)
+    assert footer["dropped"] == {}
+    given = ENDS[how].closes and not how.startswith("exec") and "quick_exit" not in how and how != "fexecve"
+    assert footer.get("exit_status") == (ENDS[how].code if given else None)
 
 
 # "return" with "late": static destructors, and an atexit handler that was registered before all

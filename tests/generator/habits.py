@@ -86,8 +86,8 @@ class _Program:
             yield Collective("ncclAllGather", "world", 1, "float32", "compute")
         if not loop.mark_within:
             yield StepMark(step)
-        if step == 0 and loop.compile_ns:
-            yield self.host(loop.compile_ns)
+        if step < loop.compile_steps and loop.compile_ns:
+            yield self.host(loop.compile_ns + step % 2 * loop.compile_more.get(rank, 0))
         if step == 0:
             yield Host(loop.late.get(rank, 0))
         yield from self.load()

@@ -53,7 +53,9 @@ class Loop:
     checkpoint_every: int = 0
     checkpoint: str = "all"  # all, first (rank 0 alone, the others go on), barrier (they wait for it)
     checkpoint_ns: int = 300 * MS
-    compile_ns: int = 0  # of the first step
+    compile_ns: int = 0  # of each of the first `compile_steps`
+    compile_steps: int = 1
+    compile_more: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns more, in every second of them
     uneven: float = 0  # batches of unlike length: each rank's and step's work is 1 ± this
     even: bool = False  # the same work, alike on all ranks
     head: float = 0  # the last stage of a pipeline has so much more to compute

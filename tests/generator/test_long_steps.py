@@ -78,3 +78,19 @@ def test_where_many_ranks_pause_three_are_told_at_most_with_what_is_theirs(seed,
         numbers = [int(number) for number in re.findall(r"\d+", steps)]
         drawn = [random.Random(f"{seed} {rank} {step}").random() < loop.pauses for step in numbers]
         assert numbers and "-" not in steps and all(drawn), (rank, steps)
+
+
+@pytest.mark.parametrize("compile_ms", [120, 3000])
+def test_steps_in_which_all_ranks_compile_cost_something_where_they_are_most_of_the_time(compile_ms, tmp_path):
+    """Eight of 40 steps of 37 ms compile, and one rank takes a bit longer for half of them."""
+    loop = STEPS.but(compile_ns=compile_ms * MS, compile_steps=8, compile_more={0: compile_ms // 4 * MS})
+    found = long_steps(loop, tmp_path / "job")
+    assert (found["in_steps"], held_up(found)) == ("1-7", [])
+    report = told("report", tmp_path / "job")[1]
+    assert [f for f in report["findings"] if f["kind"].startswith("slow_")] == []
+    if compile_ms == 120:
+        assert found.get("cost") is None  # a longer run has no more of them
+        return
+    # Each takes 3 s more, and every second one 0.75 s beside that: 7 and 4 of 39.
+    assert found["cost"]["ns_per_step"] == pytest.approx((7 * 3000 + 4 * 750) / 39 * MS, rel=0.1)
+    assert report["verdict"]["finding"] == report["findings"].index(found)

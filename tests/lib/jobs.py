@@ -96,6 +96,7 @@ class Rank:
     until: int | None = None  # where its time ends, as a place in the program
     clock_ns: int = 0  # how far its host's wall clock is ahead
     host: int | None = None  # None: one host for every eight ranks
+    exit_status: int | None = None  # what the file says of it
     shuffle: random.Random | None = None  # several threads: lines are not in the order of issue
 
 
@@ -326,6 +327,7 @@ class _RankFile:
         return self._line("tprof_footer", {
             "dropped": dropped, "self_cost_ns": 0, "base_time_ns": self.base,
             "coverage": {"functions": [], "unseen": [], "tools": []},
+            **({} if self.plan.exit_status is None else {"exit_status": self.plan.exit_status}),
             "complete": self.plan.end == "closed",
         })  # fmt: skip
 

@@ -1,0 +1,52 @@
+"""Ranks that ended by themselves with a status other than 0 are told, and those that ended well are not."""
+
+import pytest
+from lib import jobs
+from lib.tool import told, tprof
+
+
+def ended(folder, statuses, end="closed", until=None):
+    """Returns the folder of a job whose ranks all did the same and then exited so; None: it is not known."""
+    job = jobs.healthy(len(statuses), 40, 3, [list(range(len(statuses)))], point_to_point=False)
+    for rank, status in zip(job.ranks, statuses):
+        rank.exit_status = status
+    if until:
+        job.ranks[-1].end, job.ranks[-1].until = end, until
+    return job.write(folder)
+
+
+@pytest.mark.parametrize("statuses", [[0, 0, 0], [None, None, None], [0, None, 0]])
+def test_ranks_that_ended_well_have_no_finding(statuses, tmp_path):
+    code, found = told("check", ended(tmp_path / "job", statuses))
+    assert (code, found["findings"], found["healthy"]) == (0, [], True)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"),
+    [
+        ([1, 1], [([0, 1], "ranks 0,1 exited with status 1")]),
+        ([0, 1, 0], [([1], "rank 1 exited with status 1")]),
+        ([3, 0, 255], [([0], "rank 0 exited with status 3"), ([2], "rank 2 exited with status 255")]),
+    ],
+)
+def test_other_statuses_are_told_with_their_ranks(statuses, expected, tmp_path):
+    code, found = told("check", ended(tmp_path / "job", statuses))
+    assert code == 1 and found["healthy"] is False
+    assert [(f["ranks"], f["text"]) for f in found["findings"]] == expected
+    assert {(f["kind"], f["severity"]) for f in found["findings"]} == {("exited", "warning")}
+
+
+def test_it_is_the_first_thing_that_is_said(tmp_path):
+    folder = ended(tmp_path / "job", [1, 1])
+    for command in ("summary", "report"):
+        said = tprof(command, folder).stdout
+        assert "anks 0,1 exited with status 1" in said.split("\n\n")[0]
+        assert "Nothing is wrong" not in said
+
+
+def test_who_ended_first_is_said_with_its_status_and_once(tmp_path):
+    """Rank 0 raised, and the launcher ended rank 1 later."""
+    code, found = told("check", ended(tmp_path / "job", [1, None], "recovered", 90_000))
+    (finding,) = [f for f in found["findings"] if f["severity"] != "note"]
+    assert (finding["kind"], finding["ranks"]) == ("stopped", [0])
+    assert finding["text"].startswith("rank 0 ended first: exited with status 1 at 2025-11-21 ")
