@@ -295,10 +295,12 @@ Examples:
   tprof diff A B --no-lines --fail-on calls,versions       # thousands of ranks: counts only
 --fail-on takes calls, elements, bytes (in either direction), time (of a
 step, with what long ones add to it), long_steps, exposed, host, device,
-algbw, busbw (worse, beyond the noise), each with a share of A's that is let pass, and settings, versions,
-hosts, size (ranks, steps, number of hosts).
+algbw, busbw (worse, beyond the noise), each with a share of A's that is let pass, slow_ranks (one
+holds up the others in B alone; with a share of its step), and settings, versions, hosts, size (ranks,
+steps, number of hosts).
 Exit code: 0 nothing that --fail-on names changed, 1 it did, 2 unreadable
-input, or it can't be said.)",
+input, or it can't be said: of time and long_steps, if they are longer by more than the share, and
+more than that, and than a tenth of a step, may be chance.)",
        diff_runs,
        {{"A", &o.run_a, "folder of rank files, or a merged trace", nullptr, true},
         {"B", &o.run_b, "the same, of another run", nullptr, true},

@@ -66,6 +66,9 @@ struct TimeChange {
   bool lost() const { return of < Of::device; }  // it holds up the step: of others a part may
 };
 
+// The change of a step's length of which more may be chance than this share is not known.
+inline constexpr double kMuchNoise = 0.1;
+
 // The steps of a run that stand out: longer than its usual ones by more than these vary.
 struct LongSteps {
   std::size_t steps = 0;  // that stand out from the usual ones

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 #include <variant>
 
@@ -16,16 +17,18 @@ namespace {
 using Of = TimeChange::Of;
 using About = Setting::About;
 
+struct SlowRanks {};
+
 struct Name {
   const char* name;
-  std::variant<long double Count::*, Of, About> of;
+  std::variant<long double Count::*, Of, SlowRanks, About> of;
 };
 const Name kNames[] = {
-    {"calls", &Count::calls}, {"elements", &Count::elements}, {"bytes", &Count::bytes},
-    {"time", Of::step},       {"long_steps", Of::long_steps}, {"exposed", Of::exposed},
-    {"host", Of::host},       {"device", Of::device},         {"algbw", Of::algbw},
-    {"busbw", Of::busbw},     {"settings", About::setting},   {"versions", About::version},
-    {"hosts", About::host},   {"size", About::size},
+    {"calls", &Count::calls},     {"elements", &Count::elements}, {"bytes", &Count::bytes},
+    {"time", Of::step},           {"long_steps", Of::long_steps}, {"exposed", Of::exposed},
+    {"host", Of::host},           {"device", Of::device},         {"algbw", Of::algbw},
+    {"busbw", Of::busbw},         {"slow_ranks", SlowRanks()},    {"settings", About::setting},
+    {"versions", About::version}, {"hosts", About::host},         {"size", About::size},
 };
 
 [[noreturn]] void refuse(std::string_view item, const std::string& expected) {
@@ -56,16 +59,38 @@ Rule rule_of(std::string_view item) {
   return rule;
 }
 
-// By what share of the usual step a step takes longer on average, as far as that is no chance.
-// Nullopt: not known.
-std::optional<double> longer_steps(const Diff& diff) {
-  double usual = 0;
-  double more = 0;
+bool of_step(Of of) {
+  return of == Of::step || of == Of::long_steps;
+}
+
+// A figure of how long steps take, in shares of A's usual step.
+struct Longer {
+  double surely = 0;  // B's is longer by so much, as far as that is no chance
+  double seen = 0;    // and by so much with what may be chance
+  double chance = 0;  // as much may be
+};
+
+// `with`: which rows of times make up the figure. Nullopt: not known.
+std::optional<Longer> longer_steps(const Diff& diff, std::initializer_list<Of> with) {
+  std::optional<Longer> longer;
   for (const TimeChange& t : diff.times) {
-    if (t.of == Of::step) usual = t.a;
-    if ((t.of == Of::step || t.of == Of::long_steps) && t.changed()) more += t.b - t.a;
+    if (std::ranges::find(with, t.of) == with.end()) continue;
+    const double usual = diff.times[0].a;
+    if (!longer) longer.emplace();
+    longer->seen += (t.b - t.a) / usual;
+    if (t.changed()) {
+      longer->surely += (t.b - t.a) / usual;
+    } else {
+      longer->chance = std::max(longer->chance, t.noise / usual);
+    }
   }
-  return usual == 0 ? std::nullopt : std::optional(more / usual);
+  return longer;
+}
+
+// True if it is longer by more than the share, and much of that may be chance.
+bool can_not_be_said(const Longer& longer, double share) {
+  constexpr double kLeastSeen = 0.01;
+  return longer.seen > std::max(share, kLeastSeen) && longer.chance > std::max(share, kMuchNoise);
 }
 
 }  // namespace
@@ -96,12 +121,21 @@ Judgement judge(const std::vector<Rule>& rules, const Diff& diff) {
         return std::abs(c.b.**count - a) > std::max<long double>(rule.share, 1e-15L) * a;
       });
       if (!failed && !diff.no_counts.empty()) unknown(name.name, diff.no_counts);
-    } else if (const auto* of = std::get_if<Of>(&name.of); of != nullptr && *of == Of::step) {
-      if (const auto longer = longer_steps(diff)) {
-        failed = *longer > rule.share;
-      } else {
+    } else if (const auto* of = std::get_if<Of>(&name.of); of != nullptr && of_step(*of)) {
+      const auto longer = *of == Of::step ? longer_steps(diff, {Of::step, Of::long_steps})
+                                          : longer_steps(diff, {Of::long_steps});
+      failed = longer && longer->surely > rule.share;
+      if (!longer) {
         unknown(name.name, diff.no_times);
+      } else if (!failed && can_not_be_said(*longer, rule.share)) {
+        unknown(name.name, fmt::format("{:.0f}% of a step may be chance: compare longer runs",
+                                       100 * longer->chance));
       }
+    } else if (std::holds_alternative<SlowRanks>(name.of)) {
+      if (!diff.slow_ranks) unknown(name.name, diff.no_times);
+      failed = diff.slow_ranks && std::ranges::any_of(*diff.slow_ranks, [&](const OfOneRun& one) {
+                 return one.in_b && one.finding.cost->share > rule.share;
+               });
     } else if (of != nullptr) {
       bool known = false;
       for (const TimeChange& t : diff.times) {

@@ -4,8 +4,9 @@
 //
 // calls, elements, bytes: a count that differs, in either direction, by more than that share of
 // A's. time (of a step, with what long ones add to it on average), long_steps, exposed, host,
-// device, algbw, busbw: one that is worse, beyond its noise, by more than the share. settings,
-// versions, hosts, size (ranks, steps, number of hosts): they differ; no share.
+// device, algbw, busbw: one that is worse, beyond its noise, by more than the share. slow_ranks:
+// one holds up the others in B alone, for more than the share of a step. settings, versions, hosts,
+// size (ranks, steps, number of hosts): they differ; no share.
 #pragma once
 
 #include <set>

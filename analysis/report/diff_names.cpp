@@ -13,7 +13,6 @@ namespace {
 
 using Of = diff::TimeChange::Of;
 
-constexpr double kMuch = 0.1;  // of a step, of which so little can be told
 constexpr double kPart = 0.2;  // of a longer step, that is worth a word
 
 constexpr OfText kOf[] = {
@@ -120,7 +119,7 @@ std::string of_lengths(const diff::Diff& d) {
 
 std::string of_usual_step(const diff::Diff& d) {
   const diff::TimeChange& step = d.times[0];
-  if (!step.changed() && step.noise > kMuch * step.a) {
+  if (!step.changed() && step.noise > diff::kMuchNoise * step.a) {
     return fmt::format(
                "Whether the usual step changed can't be told: it takes {} and {}, and {} may be "
                "chance.",
@@ -291,7 +290,7 @@ bool may_be_longer(const diff::Diff& d) {
   if (d.slow_ranks && std::ranges::any_of(*d.slow_ranks, &diff::OfOneRun::in_b)) return true;
   return std::ranges::any_of(d.times, [](const diff::TimeChange& t) {
     if (t.of > Of::long_steps || !t.worse()) return false;
-    return t.changed() || (t.of == Of::step && t.noise > kMuch * t.a);
+    return t.changed() || (t.of == Of::step && t.noise > diff::kMuchNoise * t.a);
   });
 }
 
@@ -309,7 +308,7 @@ std::string verdict(const diff::Diff& d) {
   const bool step = !d.times.empty() && d.times[0].of == Of::step;
   const double noise = step ? d.times[0].noise / d.times[0].a : 0;
   if (same(d) && d.same_traces) return "A and B are the same traces: nothing can differ.";
-  if (same(d) && noise <= kMuch && !d.unlike) {
+  if (same(d) && noise <= diff::kMuchNoise && !d.unlike) {
     return "Nothing changed: counts are the same, " +
            (d.times.empty() ? d.no_times.empty()
                                   ? "and there are no times to compare."

@@ -12,7 +12,7 @@ from lib.tally import read_all, returned
 from lib.tool import tprof
 
 EVERYTHING = (
-    "calls,elements,bytes,time,long_steps,exposed,host,device,busbw,settings,versions,hosts,size"
+    "calls,elements,bytes,time,long_steps,exposed,host,device,busbw,slow_ranks,settings,versions,hosts,size"
 )
 
 

@@ -261,6 +261,7 @@ def test_long_steps_that_are_alike_in_both_runs_are_no_change(tmp_path):
     b, _ = habit(tmp_path / "b", checkpoint_ns=2500 * MS, **pause)
     found = diff(a, b, "--fail-on", "time:5%,long_steps")
     assert (found["failed"], found["same"], found["far_longer"]["b"]["steps"]) == ([], True, [])
+    assert found["not_known"] == ["time", "long_steps"]  # once in a run may be chance
 
 
 def test_the_part_of_the_step_that_grew_is_told_with_its_rank(tmp_path):
@@ -277,3 +278,22 @@ def test_the_part_of_the_step_that_grew_is_told_with_its_rank(tmp_path):
     assert ": waiting for other ranks grew by " in found["verdict"]
     assert " Rank 2 computes at least " in found["verdict"]
     assert diff(a, a)["grown_on_one_rank"] == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_gate_never_lets_a_slowdown_pass_without_a_word(seed, tmp_path):
+    """Both runs pause at random, and in B one rank sleeps in every 5th step."""
+    noisy = {"steps": 40, "pauses_ns": 60 * MS, "pauses": 0.15, "layers": 6}
+    a, took_a = habit(tmp_path / "a", seed=seed, **noisy)
+    b, took_b = habit(tmp_path / "b", seed=seed + 100, stalls={1: 90 * MS}, stalls_every=5, **noisy)
+    mean_a, mean_b = (sum(took["0"][1:]) / 39 for took in (took_a, took_b))
+    assert mean_b > 1.1 * mean_a
+    found = diff(a, b, "--fail-on", "time:5%")
+    assert "time" in found["failed"] + found["not_known"]
+
+
+def test_a_gate_on_slow_ranks_fails_on_those_of_b_alone(tmp_path):
+    a, _ = habit(tmp_path / "a", steps=40)
+    b, _ = habit(tmp_path / "b", steps=40, stalls={1: 30 * MS}, stalls_every=5)
+    for one, other, share, failed in ((a, b, "", True), (a, b, ":90%", False), (b, a, "", False), (b, b, "", False)):
+        assert diff(one, other, "--fail-on", "slow_ranks" + share)["failed"] == ["slow_ranks"] * failed
