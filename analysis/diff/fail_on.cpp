@@ -73,9 +73,10 @@ struct Longer {
 // `with`: which rows of times make up the figure. Nullopt: not known.
 std::optional<Longer> longer_steps(const Diff& diff, std::initializer_list<Of> with) {
   std::optional<Longer> longer;
+  if (diff.times.empty()) return longer;
+  const double usual = diff.times[0].a;
   for (const TimeChange& t : diff.times) {
-    if (std::ranges::find(with, t.of) == with.end()) continue;
-    const double usual = diff.times[0].a;
+    if (std::ranges::find(with, t.of) == with.end() || usual == 0) continue;
     if (!longer) longer.emplace();
     longer->seen += (t.b - t.a) / usual;
     if (t.changed()) {
