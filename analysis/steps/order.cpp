@@ -1,6 +1,7 @@
 #include "steps/order.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "interpose/base/hash.h"
@@ -101,20 +102,63 @@ void Order::make_batches_alike() {
   }
 }
 
-// Batches of data are among the largest copies that come again and again during training.
-void Order::find_batches() {
-  std::map<std::uint32_t, std::size_t> times;
-  std::uint64_t largest = 0;
+// Returns which copies during training may be batches, and after how many gradients each came in.
+std::map<std::uint32_t, std::vector<std::size_t>> Order::copied_in() const {
+  std::map<std::uint32_t, std::vector<std::size_t>> copies;
+  std::size_t reduced = 0;
   for (std::size_t i = first_gradient(); i < text_.size(); ++i) {
-    if (may_be_data(text_[i]) && ++times[text_[i]] == kFewest - 1) {
-      largest = std::max(largest, symbol(i).bytes);
+    if (gradient(i)) ++reduced;
+    if (!may_be_data(text_[i]) || symbol(i).bytes < kScalarBytes) continue;
+    std::vector<std::size_t>& after = copies[text_[i]];
+    if (after.empty() || after.back() != reduced) after.push_back(reduced);
+  }
+  return copies;
+}
+
+// Returns between how many gradients batches come in at least, if there are steps at all. Each step
+// reduces the rarest gradient of a communicator, and at least half of the steps bring in a batch.
+// Where all gradients come equally often, each may be one of many layers: then nothing tells how
+// many steps there are, and only as many as make steps are asked for, without the first batch.
+std::size_t Order::fewest_batches() const {
+  std::map<std::int64_t, std::map<std::uint32_t, std::size_t>> times;  // by communicator
+  for (std::size_t i = 0; i < text_.size(); ++i) {
+    if (gradient(i)) ++times[symbol(i).comm][text_[i]];
+  }
+  std::size_t steps = gradients_;
+  bool told = false;
+  for (auto& [comm, gradients] : times) {
+    std::erase_if(gradients, [](const auto& entry) { return entry.second < kFewest; });
+    if (gradients.empty()) continue;
+    const auto n = [](const auto& entry) { return entry.second; };
+    const auto [rarest, most] = std::ranges::minmax_element(gradients, {}, n);
+    if (rarest->second == most->second) continue;
+    steps = std::min(steps, rarest->second);
+    told = true;
+  }
+  return told ? (steps + 1) / 2 : kFewestSteps - 1;
+}
+
+// Batches of data are among the largest copies that come again and again during training. Larger
+// ones may come in a few steps only: batches of an evaluation, or the parameters that FSDP1 copies
+// back on a rank that saved them. If all copies together come less often, the largest tells.
+void Order::find_batches() {
+  const std::map<std::uint32_t, std::vector<std::size_t>> copies = copied_in();
+  batch_sizes_ = copies.size();
+  std::map<std::size_t, std::uint64_t> largest;  // by how many gradients came before
+  for (const auto& [symbol, after] : copies) {
+    if (after.size() < kFewest - 1) continue;
+    for (const std::size_t n : after) {
+      largest[n] = std::max(largest[n], sequence_.symbols[symbol].bytes);
     }
   }
-  any_data_ = largest >= kScalarBytes;
-  batch_bytes_ = std::max(kScalarBytes, largest / kSmallCopy);
-  batch_sizes_ = static_cast<std::size_t>(std::ranges::count_if(times, [&](const auto& entry) {
-    return sequence_.symbols[entry.first].bytes >= kScalarBytes;
-  }));
+  any_data_ = !largest.empty();
+  if (!any_data_) return;
+  std::vector<std::uint64_t> sizes;
+  for (const auto& [after, bytes] : largest) sizes.push_back(bytes);
+  std::ranges::sort(sizes, std::greater());
+  const std::size_t fewest = fewest_batches();
+  const std::uint64_t usual = sizes[fewest <= sizes.size() ? fewest - 1 : 0];
+  batch_bytes_ = std::max(kScalarBytes, usual / kSmallCopy);
 }
 
 void Order::hash() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -58,6 +59,8 @@ class Order {
   std::size_t first_gradient() const;
   std::set<std::uint32_t> goes_with_calls(std::size_t first) const;
   void make_batches_alike();
+  std::map<std::uint32_t, std::vector<std::size_t>> copied_in() const;
+  std::size_t fewest_batches() const;
   void find_batches();
   void hash();
 
