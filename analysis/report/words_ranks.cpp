@@ -55,7 +55,7 @@ std::span<const Words> words_of_ranks() {
        "{ask?the launcher's output tells how each rank ended: its exit code, or the signal|}[; "
        "look at the output of the ranks from {since} on]"},
       {Say::exited, "{who} exited with status {status}",
-       "their own output tells why: Python prints an exception there"},
+       "{who?its|their} own output tells why: Python prints an exception there"},
       {Say::partial,
        "{who} did not close, and not all counts fitted into the ring file (disk full, less than 1 "
        "GiB left in /dev/shm, or a file size limit): the counts are lower bounds",
