@@ -38,9 +38,6 @@ constexpr Relation kRelations[] = {
     {Kind::stopped, Kind::unfinished},
     {Kind::mismatch, Kind::hang, true},
     {Kind::mismatch, Kind::stopped, true},
-    {Kind::mismatch, Kind::exited},
-    {Kind::group_order, Kind::exited},
-    {Kind::hang, Kind::exited},
 };
 
 void apply(const Relation& relation, Findings& findings) {

@@ -67,7 +67,10 @@ class Counter {
   }
 
   void see(const Meeting& m) {
-    if (m.parts[0].rooted) return;
+    if (m.parts[0].rooted) {
+      ++found_.rooted;
+      return;
+    }
     ++found_.collectives;
     bool whole = true;
     bool any = false;

@@ -52,7 +52,8 @@ struct Lateness {
   bool on_device = false;  // arrivals are the devices' times; else the times of the hosts' calls
   // Ranks of different hosts were compared; else only the ranks of one host with each other.
   bool across_hosts = true;
-  std::uint64_t collectives = 0;     // in which several ranks met and all wait for each other
+  std::uint64_t rooted = 0;          // broadcasts and reduces, in which ranks don't all wait
+  std::uint64_t collectives = 0;     // others, in which several ranks met
   std::uint64_t compared = 0;        // of these, with all of their ranks that have lines
   std::uint64_t untimed = 0;         // calls without a device time, if `on_device`
   std::uint64_t stride = 1;          // one in this many collectives was looked at

@@ -241,6 +241,7 @@ Json late_of(const Gathered& g) {
   Json j = {{"from", l.on_device ? "device" : "host"},
             {"across_hosts", l.across_hosts},
             {"collectives", l.collectives},
+            {"rooted", l.rooted},
             {"compared", l.compared},
             {"one_in", l.stride},
             {"span_ns", l.span_ns},

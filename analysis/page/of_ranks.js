@@ -193,7 +193,7 @@ function showLate() {
     [["rank", "rank"], ["host", "host"], ["communicator", "communicator"], ["role", "role"], ["step", "step", words, true],
       ["times", "times", count, true], ["behind", "ns", duration, true]], late.where, 10));
   note("late", `How far the rank was behind the last but one. That costs less where the others computed meanwhile: the findings tell it. By ${late.from === "device" ? "the devices' times" : "the hosts' calls"}; ` +
-    `${count(late.compared)} of ${count(late.collectives)} collectives were compared. The step is the one in which the rank came. Behind values that it read (.item()) and most others did not, its host may have waited for its device.`);
+    `${count(late.compared)} of ${count(late.collectives)} collectives were compared${late.rooted ? `, and ${count(late.rooted)} broadcasts and reduces were not, in which not all ranks wait for each other` : ""}. The step is the one in which the rank came. Behind values that it read (.item()) and most others did not, its host may have waited for its device.`);
 }
 
 function showTimeline() {

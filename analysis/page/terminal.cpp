@@ -171,7 +171,12 @@ std::string late_lines(const Json& late) {
     return "Who came late: not known, no collective has lines of several ranks to compare\n";
   }
   if (late["ranks"].empty()) return "Who came late: nobody, beyond what the clocks prove\n";
-  std::string out = "Who came last\n";
+  std::string out = "Who came last";
+  if (late["rooted"] != 0) {
+    out += fmt::format(", not counting {} broadcasts and reduces",
+                       text::thousands(late["rooted"].get<std::uint64_t>()));
+  }
+  out += "\n";
   for (std::size_t i = 0; i < std::min(late["ranks"].size(), kMostLateShown); ++i) {
     const Json& r = late["ranks"][i];
     out += fmt::format(

@@ -110,6 +110,11 @@ std::string notes(const Lateness& l) {
         "  {} of {} collectives were compared: in the others some ranks have no line.\n",
         thousands(l.compared), thousands(l.collectives));
   }
+  if (l.rooted != 0) {
+    out += fmt::format(
+        "  {} are not among these: of broadcasts and reduces not all ranks wait for the others.\n",
+        diagnose::counted(l.rooted, "collective"));
+  }
   if (l.untimed > 0) {
     out += fmt::format("  {} no device time: {} not among these.\n",
                        diagnose::counted(l.untimed, "call") + (l.untimed == 1 ? " has" : " have"),
@@ -129,6 +134,7 @@ std::vector<Section> sections_of(const Lateness& l, const steps::Found& found, F
                    .facts = {{"from", l.on_device ? "device" : "host"},
                              {"across_hosts", l.across_hosts},
                              {"collectives", l.collectives},
+                             {"rooted", l.rooted},
                              {"compared", l.compared},
                              {"untimed", l.untimed},
                              {"one_in", l.stride},

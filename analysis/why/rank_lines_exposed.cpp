@@ -55,6 +55,10 @@ void RankLines::count_gathers() {
   std::map<std::int64_t, std::vector<const Collective*>> of_comms;
   for (const Collective& c : collectives_) of_comms[c.comm].push_back(&c);
   for (const auto& [comm, calls] : of_comms) {
+    // Weights can be gathered early, and who shards them scatters gradients over the same ranks.
+    // Statistics of a layer, as of SyncBatchNorm, can't.
+    const auto scatters = [](const Collective* c) { return c->bucket == Bucket::RESHARDING; };
+    if (std::ranges::none_of(calls, scatters)) continue;
     std::vector<std::int64_t> lengths;
     Spans taken;
     for (const Collective* c : calls) {

@@ -93,7 +93,7 @@ def test_a_script_that_crashes_on_all_ranks_names_who_failed_first(diverge):
 
 def test_a_script_that_crashes_on_all_ranks_alike_exited_with_its_status(diverge):
     """Nothing that they did differs, and each ended by itself."""
-    _, (found, worse) = diverge(2, "crash")
+    _, (found, worse) = diverge(2, "crash", launcher=without_agent)
     (finding,) = worse
     assert (finding["kind"], finding["ranks"]) == ("exited", [0, 1])
     assert finding["text"] == "ranks 0,1 exited with status 1" and found["healthy"] is False

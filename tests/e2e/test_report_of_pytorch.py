@@ -197,3 +197,14 @@ def test_steps_of_a_rank_whose_batches_always_come_late(torch, tmp_path):
     for ns, own_s in list(zip(report["step"]["longest_ns"], map(float, took.split())))[2:-1]:
         assert ns == pytest.approx(own_s * 1e9, abs=40e6)
     assert "long_steps" not in {f["kind"] for f in report["findings"]}
+
+
+def test_statistics_of_layers_are_no_weights_that_could_be_gathered_early(torch, tmp_path):
+    """Four layers gather what they have just computed, as SyncBatchNorm does."""
+    run = launch.start(launch.without_agent("layer_statistics.py", 2), tmp_path, TPROF_TIMING="events", **CLOCKS)
+    assert run.code == 0, run.stderr
+    report = told("report", run.traces)[1]
+    [gathers] = [b for b in report["buckets"] if b["bucket"] == "ALLGATHER"]
+    assert gathers["calls"] >= 2 * 20 * 4
+    assert report["step"]["parts"] is not None
+    assert {f["kind"] for f in report["findings"]} & {"late_prefetch", "gathers_behind"} == set()
