@@ -140,7 +140,9 @@ def test_a_hang_is_told_where_only_the_snapshots_are_in_sight(hanging, tmp_path)
 
 def ended(traces):
     """Returns the findings once no rank runs any more, else None: a killed process may not be gone yet."""
-    found = json.loads(tprof("check", traces, "--json").stdout)["findings"]
+    done = tprof("check", traces, "--json")
+    assert done.stdout, done.stderr
+    found = json.loads(done.stdout)["findings"]
     return None if "running" in {f["kind"] for f in found} else found
 
 
