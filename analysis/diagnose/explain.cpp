@@ -275,6 +275,7 @@ void explain(const Case& c, Findings& findings) {
   leave_out_what_it_may_do(findings);
   // A summary says how each trace ends, and no more.
   if (c.options.asked == kCheck) lead_with_who_ended_first(c, findings);
+  // Who ended first is told with its status, and others may have failed because of it.
   apply({Kind::stopped, Kind::exited}, findings);
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <initializer_list>
 #include <optional>
 #include <variant>
 
@@ -59,10 +58,6 @@ Rule rule_of(std::string_view item) {
   return rule;
 }
 
-bool of_step(Of of) {
-  return of == Of::step || of == Of::long_steps;
-}
-
 // A figure of how long steps take, in shares of A's usual step.
 struct Longer {
   double surely = 0;  // B's is longer by so much, as far as that is no chance
@@ -70,13 +65,14 @@ struct Longer {
   double chance = 0;  // as much may be
 };
 
-// `with`: which rows of times make up the figure. Nullopt: not known.
-std::optional<Longer> longer_steps(const Diff& diff, std::initializer_list<Of> with) {
+// `of`: the step, with what long ones add to it, or these alone. Nullopt: not known.
+std::optional<Longer> longer_steps(const Diff& diff, Of of) {
   std::optional<Longer> longer;
   if (diff.times.empty()) return longer;
   const double usual = diff.times[0].a;
   for (const TimeChange& t : diff.times) {
-    if (std::ranges::find(with, t.of) == with.end() || usual == 0) continue;
+    const bool counts = t.of == Of::long_steps || (t.of == of && of == Of::step);
+    if (!counts || usual == 0) continue;
     if (!longer) longer.emplace();
     longer->seen += (t.b - t.a) / usual;
     if (t.changed()) {
@@ -122,9 +118,8 @@ Judgement judge(const std::vector<Rule>& rules, const Diff& diff) {
         return std::abs(c.b.**count - a) > std::max<long double>(rule.share, 1e-15L) * a;
       });
       if (!failed && !diff.no_counts.empty()) unknown(name.name, diff.no_counts);
-    } else if (const auto* of = std::get_if<Of>(&name.of); of != nullptr && of_step(*of)) {
-      const auto longer = *of == Of::step ? longer_steps(diff, {Of::step, Of::long_steps})
-                                          : longer_steps(diff, {Of::long_steps});
+    } else if (const auto* of = std::get_if<Of>(&name.of); of != nullptr && *of <= Of::long_steps) {
+      const auto longer = longer_steps(diff, *of);
       failed = longer && longer->surely > rule.share;
       if (!longer) {
         unknown(name.name, diff.no_times);

@@ -117,8 +117,8 @@ std::map<std::uint32_t, std::vector<std::size_t>> Order::copied_in() const {
 
 // Returns between how many gradients batches come in at least, if there are steps at all. Each step
 // reduces the rarest gradient of a communicator, and at least half of the steps bring in a batch.
-// Where all gradients come equally often, each may be one of many layers: then nothing tells how
-// many steps there are, and only as many as make steps are asked for, without the first batch.
+// If all gradients come equally often, each may be one of many layers: then nothing tells how many
+// steps there are, and only as many as make steps are asked for, without the first batch.
 std::size_t Order::fewest_batches() const {
   std::map<std::int64_t, std::map<std::uint32_t, std::size_t>> times;  // by communicator
   for (std::size_t i = 0; i < text_.size(); ++i) {
