@@ -22,9 +22,7 @@ namespace {
 // follow() marks the end of what was launched so far, at most every kFollowNs. launched() makes a
 // mark if none was made for kPassNs, because calls can be judged only up to the latest mark.
 constexpr std::uint64_t kFollowNs = 20'000;
-constexpr std::uint64_t kPassNs = 10'000'000;
-// A stream that ran dry is marked again at most this often.
-constexpr std::uint64_t kAgainNs = 200'000;
+constexpr std::uint64_t kPassNs = 1'000'000;
 constexpr std::uint64_t kComputesNs = 10'000'000'000;
 
 struct Stream {
@@ -115,13 +113,15 @@ void refresh(Stream& s, CUstream handle) {
 }
 
 // False: the stream is capturing, and nothing may be recorded in it.
-bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty, bool sample = false) {
+bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty = false,
+              bool sample = false) {
   Mark mark;
   mark.stream = s.id.load(std::memory_order_relaxed);
   mark.kind = kind;
   mark.unseen_before = s.missed.exchange(false, std::memory_order_relaxed) || s.unseen;
   mark.why = s.why;
-  s.feed.put_into(mark, sample);
+  s.feed.put_into(mark);
+  mark.sample = sample;
   mark.empty = empty;
   mark.enqueued_ns = now;
   const Marked marked = g_put.load(std::memory_order_relaxed)(s.handle, mark);
@@ -134,13 +134,6 @@ bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty, bool sa
   return true;
 }
 
-bool is_empty(Stream& s, std::uint64_t now, bool launches = false) {
-  if (!s.feed.should_ask(now, launches)) return false;
-  const bool empty = event_driver::is_empty(s.handle);
-  s.feed.answered(empty, now);
-  return empty;
-}
-
 // Marks the end of the work that was put into the stream so far.
 void follow(Stream& s) {
   const Taken taken(s);
@@ -149,16 +142,21 @@ void follow(Stream& s) {
   const std::uint64_t now = now_ns();
   if (now - s.passed_ns < kFollowNs) return;
   s.passed_ns = now;
-  const bool empty = is_empty(s, now);
-  put_mark(s, Mark::Kind::passes, now, empty);
+  put_mark(s, Mark::Kind::passes, now);
 }
 
 void close(Stream& s) {
   const Taken taken(s);
   if (!taken || !s.open || !is_current(s) || s.launching.load() != 0) return;
-  const std::uint64_t now = now_ns();
-  const bool empty = is_empty(s, now);
-  put_mark(s, Mark::Kind::closes, now, empty);
+  put_mark(s, Mark::Kind::closes, now_ns());
+}
+
+void close_all() {
+  for (std::size_t word = 0; word < std::size(g_open); ++word) {
+    for (std::uint64_t open = g_open[word].load(); open != 0; open &= open - 1) {
+      close(g_stream[word * 64 + static_cast<std::size_t>(std::countr_zero(open))]);
+    }
+  }
 }
 
 }  // namespace
@@ -190,18 +188,20 @@ void launches(cudaStream_t stream, Work work) {
   const Taken taken(*s);
   if (!taken) return;
   refresh(*s, stream);
-  const std::uint64_t now = now_ns();
-  const std::uint32_t waits = g_waits.load(std::memory_order_relaxed);
-  s->feed.begins(now, std::exchange(s->waits, waits) != waits);
-  if (work == Work::kernel) s->kernel_ns = now;
-  const bool empty = s->open && is_empty(*s, now, true);
-  s->feed.launches(empty);
-  // If the host is late now and then, the end of what is there is marked, too.
-  const bool late = s->open && (empty || s->feed.busy_again(now));
-  if (!s->open || (late && now - s->marked_ns >= kAgainNs)) {
-    const auto kind = s->open && !empty ? Mark::Kind::passes : Mark::Kind::opens;
-    put_mark(*s, kind, now, empty);
+  std::uint64_t now = now_ns();
+  const bool late = s->open && s->feed.late(now);
+  bool empty = false;
+  if (s->open && s->feed.should_ask(now)) {
+    empty = event_driver::is_empty(s->handle);
+    s->feed.answered(empty, now);
   }
+  if (!s->open || late) {
+    put_mark(*s, !s->open || empty ? Mark::Kind::opens : Mark::Kind::passes, now, empty);
+    now = now_ns();  // the mark is no part of the launch
+  }
+  const std::uint32_t waits = g_waits.load(std::memory_order_relaxed);
+  s->feed.begins(now, std::exchange(s->waits, waits) != waits, late && empty);
+  if (work == Work::kernel) s->kernel_ns = now;
 }
 
 void launched(cudaStream_t stream) {
@@ -210,11 +210,13 @@ void launched(cudaStream_t stream) {
   {
     const Taken taken(*s);
     const std::uint64_t now = now_ns();
-    s->feed.launched(now, taken && s->open);
-    if (taken) timing::add_wait(s->feed.waited_ns());
-    const bool sample = s->feed.wants_sample(now);
-    if (taken && s->open && (sample || now - s->marked_ns >= kPassNs)) {
-      put_mark(*s, Mark::Kind::passes, now, false, sample);
+    if (taken) {
+      s->feed.launched(now);
+      timing::add_wait(s->feed.waited_ns());
+      const bool sample = s->feed.wants_sample();
+      if (s->open && (sample || s->feed.wants_mark(now) || now - s->marked_ns >= kPassNs)) {
+        put_mark(*s, Mark::Kind::passes, now, false, sample);
+      }
     }
   }
   s->launching.fetch_sub(1);
@@ -232,18 +234,14 @@ bool is_legacy(cudaStream_t stream) {
 }
 
 void waits(cudaStream_t stream) {
-  if (is_legacy(stream)) return host_waits();
+  if (is_legacy(stream)) return close_all();
   Stream* s = find(id_of(stream));
   if (s != nullptr) close(*s);
 }
 
 void host_waits() {
   g_waits.fetch_add(1, std::memory_order_relaxed);
-  for (std::size_t word = 0; word < std::size(g_open); ++word) {
-    for (std::uint64_t open = g_open[word].load(); open != 0; open &= open - 1) {
-      close(g_stream[word * 64 + static_cast<std::size_t>(std::countr_zero(open))]);
-    }
-  }
+  close_all();
 }
 
 void recorded(cudaStream_t stream) {

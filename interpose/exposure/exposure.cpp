@@ -62,7 +62,9 @@ Exposure::Stream* Exposure::find(std::uint64_t stream, std::uint32_t device) {
     no_room_ = true;
     return nullptr;
   }
-  stream_[streams_] = {stream, device, false, false, false, {}, 0, 0, 0, segments, 0, 0, 0, 0, 0};
+  stream_[streams_].stream = stream;
+  stream_[streams_].device = device;
+  stream_[streams_].segments = segments;
   return &stream_[streams_++];
 }
 
@@ -87,36 +89,94 @@ void Exposure::add(Stream& s, const Segment& next) {
   segments.push_back(next);
 }
 
-// Later samples count more: the program may have gone on to other kernels.
-void Exposure::count_sample(Stream& s) {
-  constexpr std::uint64_t kMost = 256;
-  if (s.samples == kMost) s.samples /= 2, s.sampled_ns /= 2;
-  ++s.samples;
-  s.sampled_ns += s.sample_ns;
+// Takes the mark before this one as a sample of how long the stream is idle before a launch.
+void Exposure::count_sample(Stream& s, const Mark& next) {
+  // Later ones count more: the program may have gone on to other kernels.
+  constexpr double kMost = 16;
+  if (!std::exchange(s.sampled, false) || next.begins_ns == UINT64_MAX) return;
+  // The launch would have come sooner without the mark.
+  const std::uint64_t host_ns = next.first_ns - std::min(next.first_ns, s.sample_cost_ns);
+  const std::uint64_t came_ns = next.begins_ns - std::min(next.begins_ns, s.sample_cost_ns);
+  const std::uint64_t idle_ns = came_ns - std::min(came_ns, s.sample_end_ns);
+  Gaps& of = s.gaps[Mark::gap_kind(host_ns)];
+  if (of.samples >= kMost) of.samples /= 2, of.idle_ns /= 2, of.busy_ns /= 2;
+  of.samples += 1;
+  of.idle_ns += static_cast<double>(std::min(idle_ns, host_ns));
+  of.busy_ns += static_cast<double>(host_ns - std::min(idle_ns, host_ns));
 }
 
-std::uint64_t Exposure::busy_of(const Stream& s, std::uint64_t launches, std::uint64_t most_ns) {
-  constexpr std::uint64_t kFew = 4;
-  // In a longer time a few launches may have been of any length, whatever samples say.
-  constexpr std::uint64_t kMost = 1'000'000;
-  if (s.samples < kFew || most_ns > kMost) return kUnknown;
-  return std::min(launches * s.sampled_ns / s.samples, most_ns);
+// Returns how long the stream was idle between the mark's launches, as samples of launches that
+// followed each other as quickly tell. Where there are none it was busy between two of them for as
+// long as in the next shorter kind, or else in the next longer.
+double Exposure::idle_between(const Stream& s, const Mark& m) {
+  double idle_ns = 0;
+  for (std::uint32_t kind = 0; kind < Mark::kGapKinds; ++kind) {
+    if (m.gaps[kind] == 0) continue;
+    std::uint32_t like = kind;
+    while (like > 0 && s.gaps[like].samples == 0) --like;
+    while (like < Mark::kGapKinds && s.gaps[like].samples == 0) ++like;
+    if (like == Mark::kGapKinds) return -1;
+    const Gaps& of = s.gaps[like];
+    const double usual_ns = 0.75 * 8192 * (1U << kind);  // the middle of the kind
+    idle_ns += m.gaps[kind] * (like == kind ? of.idle_ns / of.samples
+                                            : std::max(usual_ns - of.busy_ns / of.samples, 0.0));
+  }
+  return idle_ns;
 }
 
-void Exposure::count_queued(Stream& s, std::uint64_t launches, std::uint64_t ns) {
-  constexpr std::uint64_t kMost = 4096;
-  if (s.queued > kMost) s.queued /= 2, s.queued_ns /= 2;
-  s.queued += launches;
-  s.queued_ns += ns;
+void Exposure::count_busy(Stream& s, double launches, double ns) {
+  constexpr double kMost = 4096;
+  if (s.launches > kMost) s.launches /= 2, s.busy_ns /= 2;
+  s.launches += launches;
+  s.busy_ns += ns;
 }
 
-// Returns how long so many launches can have kept the stream busy, by what others took: eight times
-// as long as they usually do, since kernels differ.
-std::uint64_t Exposure::most_of(const Stream& s, std::uint64_t launches) {
-  constexpr std::uint64_t kFew = 16;
-  constexpr std::uint64_t kTimes = 8;
-  if (s.queued < kFew) return UINT64_MAX;
-  return std::min(kTimes * launches * s.queued_ns / s.queued, UINT64_MAX / 2);
+// The stream ran dry in this time, or was dry already. Its launches kept it busy for `busy_ns` of
+// it, if they took as long as others usually do. Kernels differ: one of them may take eight times
+// as long.
+void Exposure::ran_dry(Stream& s, std::uint64_t from_ns, std::uint64_t to_ns, double busy_ns) {
+  constexpr double kFew = 16;
+  constexpr double kTimes = 8;
+  if (to_ns <= from_ns) return;
+  if (s.launches < kFew) return add(s, {from_ns, to_ns, false, ExposureLost::host_late});
+  const double one = s.busy_ns / s.launches;
+  const auto length = static_cast<double>(to_ns - from_ns);
+  const double busy = std::clamp(busy_ns, std::min(one / 2, length), length);
+  const double most = std::min(busy + kTimes * one, length);
+  add(s, {from_ns, from_ns + static_cast<std::uint64_t>(most), busy >= most,
+          ExposureLost::host_late, static_cast<std::uint64_t>(busy)});
+}
+
+// Adds what is known of the stream since its last mark.
+void Exposure::fed(Stream& s, const Mark& m, std::uint64_t at) {
+  if (m.begins_ns == UINT64_MAX) return;
+  const std::uint64_t from = std::clamp(m.begins_ns, s.busy_from_ns, at);
+  const std::uint64_t made = std::clamp(m.enqueued_ns, from, at);
+  const std::uint64_t until = m.slow_from_ns == 0 ? made : std::clamp(m.slow_from_ns, from, made);
+  const std::uint64_t last = std::clamp(m.last_ns, from, until);
+  // From launch to launch, as far as the device had caught up with the host.
+  double idle = 0;
+  if (last > from) {
+    const auto length = static_cast<double>(last - from);
+    const double all = idle_between(s, m);
+    idle = std::min(all * length / static_cast<double>(m.last_ns - m.begins_ns), length);
+    const auto busy = all < 0 ? kUnknown : static_cast<std::uint64_t>(length - idle);
+    add(s, {from, last, busy >= last - from && all >= 0, ExposureLost::host_late, busy});
+    if (all < 0) idle = length / 2;
+  }
+  // From the last of them on. A mark that is reached at once has found the stream empty.
+  const bool empty = m.empty || at <= m.made_ns + kNoiseNs;
+  const auto so_far = static_cast<double>(last - from) - idle;
+  if (m.slow_from_ns == 0 && (!empty || until - last <= kNoiseNs)) {
+    add(s, {last, until, true, {}});
+    count_busy(s, m.launches, so_far + static_cast<double>((empty ? until : at) - last));
+  } else {
+    const double usual = s.launches == 0 ? 0 : m.launches * s.busy_ns / s.launches;
+    ran_dry(s, last, until, usual - so_far);
+  }
+  add(s, {until, made, false, ExposureLost::host_late});
+  const bool away = at <= m.made_ns && m.made_ns - m.enqueued_ns >= kAwayNs;
+  if (!empty || away) add(s, {made, at, !away, ExposureLost::host_late});
 }
 
 void Exposure::mark(const Mark& m) {
@@ -125,31 +185,16 @@ void Exposure::mark(const Mark& m) {
   const std::uint64_t at = std::max(m.at_ns, s->last_ns);
   if (m.unseen_before || s->missed) {
     add(*s, {s->last_ns, at, false, m.unseen_before ? m.why : s->why});
+    s->sampled = false;
   } else if (s->open) {
-    std::uint64_t from = std::clamp(m.begins_ns, s->busy_from_ns, at);
-    if (m.dry_to_ns != 0) {
-      const std::uint64_t until = std::clamp(m.dry_from_ns, from, at);
-      const std::uint64_t known = std::clamp(m.dry_to_ns, until, at);
-      const std::uint64_t fed = std::clamp(m.fed_from_ns, until, known);
-      add(*s, {from, until, true, {}});
-      const std::uint64_t unknown = std::min(fed - until, most_of(*s, m.launches - m.fed));
-      add(*s, {until, until + unknown, false, ExposureLost::host_late});
-      const std::uint64_t busy = busy_of(*s, m.fed, known - fed);
-      const std::uint64_t most = busy == kUnknown ? most_of(*s, m.fed) : UINT64_MAX;
-      add(*s, {fed, fed + std::min(known - fed, most), false, ExposureLost::host_late, busy});
-      from = m.empty ? at : std::clamp(m.idle_to_ns, known, at);
-    }
-    // A mark that is reached at once has found the stream empty, as a query does.
-    const bool at_once = m.dry_to_ns == 0 && at <= m.enqueued_ns + kNoiseNs;
-    const bool away = at <= m.made_ns && m.made_ns - m.enqueued_ns >= kAwayNs;
-    const std::uint64_t until = away ? std::clamp(m.enqueued_ns, from, at) : at;
-    const std::uint64_t busy = at_once ? busy_of(*s, m.launches, until - from) : kUnknown;
-    add(*s, {from, until, busy >= until - from, ExposureLost::host_late, busy});
-    add(*s, {until, at, false, ExposureLost::host_late});
-    if (m.dry_to_ns == 0 && !at_once && !away) count_queued(*s, m.launches, at - from);
+    count_sample(*s, m);
+    fed(*s, m, at);
   }
-  if (m.sampled) count_sample(*s);
-  if (m.sample) s->sample_ns = at - std::min(at, m.enqueued_ns);
+  // Where the device had fallen behind, it has no gaps.
+  s->sampled = m.sample && s->last_ns <= m.enqueued_ns;
+  // Reached at once: the launch was through at some time before.
+  s->sample_end_ns = at <= m.made_ns + kNoiseNs ? (m.last_ns + at) / 2 : at;
+  s->sample_cost_ns = m.made_ns - std::min(m.made_ns, m.enqueued_ns);
   s->open = m.kind != Mark::Kind::closes;
   s->missed = false;
   s->busy_from_ns = s->last_ns = at;

@@ -3,13 +3,16 @@
 // compute around what they were busy with, and from the times of calls. All times are on the host's
 // clock. This file knows nothing of CUDA.
 //
-// If a stream may have run dry unseen, the computation has a lower and an upper bound, and so has
-// the exposed time. Between them samples decide: how long a launch kept its empty stream busy, on
-// average. Without samples it is the middle, and if the bounds are farther apart than the error
-// that we promise, the call is not known, and counts by its reason.
+// From the moment at which the host puts a mark behind work until the device reaches it, the device
+// surely has something to do. Before that moment it may have been idle between any two launches,
+// and samples tell for how long: marks behind launches that are drawn at random. A sample tells how
+// long the stream was idle before the next launch, and others that follow each other as quickly
+// leave it idle for as long on average. Without samples it is the middle, and if the bounds are
+// farther apart than the error that we promise, the call is not known, and counts by its reason.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "interpose/base/pages.h"
@@ -34,24 +37,30 @@ struct Mark {
   // one.
   bool unseen_before = false;
   ExposureLost why = ExposureLost::no_pair;  // with unseen_before
-  // The stream got its first work since the last mark at begins_ns; UINT64_MAX: none. It got work
-  // until dry_from_ns, was found empty at dry_to_ns, and stayed empty until idle_to_ns. dry_to_ns
-  // is 0 if it was not found empty since. All on the host's clock.
+  // What the host did since the last mark. Its first launch was through at begins_ns (UINT64_MAX:
+  // there was none), first_ns behind the launch before the last mark; the last one at last_ns.
   std::uint64_t begins_ns = 0;
-  std::uint64_t dry_from_ns = 0;
-  std::uint64_t dry_to_ns = 0;
-  std::uint64_t idle_to_ns = 0;
-  std::uint32_t launches = 0;  // since the last mark
-  // From here to dry_to_ns work of `fed` launches ran, all of it.
-  std::uint64_t fed_from_ns = 0;
-  std::uint32_t fed = 0;
-  bool empty = false;    // the stream was empty when the mark was put into it
-  bool sample = false;   // right behind a launch on an empty stream
-  bool sampled = false;  // the last mark was one, and was through before the next launch
+  std::uint64_t first_ns = 0;
+  std::uint64_t last_ns = 0;
+  // The last launch took long, from here on: nobody knows when in it its kernel began, nor whether
+  // the stream ran dry meanwhile. 0: it did not.
+  std::uint64_t slow_from_ns = 0;
+  std::uint32_t launches = 0;
+  // Those but the first and a slow one, by how long each returned behind the one before.
+  static constexpr std::uint32_t kGapKinds = 8;
+  std::uint32_t gaps[kGapKinds] = {};
+  bool empty = false;   // the stream was empty when the mark was put into it
+  bool sample = false;  // right behind a launch that was drawn at random
   // The host put it into the stream between these two.
   std::uint64_t enqueued_ns = 0;
   std::uint64_t made_ns = 0;
   std::uint64_t at_ns = 0;  // when the device reached it
+
+  // 0: less than 8 us; each kind is twice as long as the one before.
+  static constexpr std::uint32_t gap_kind(std::uint64_t ns) {
+    return std::min<std::uint32_t>(static_cast<std::uint32_t>(std::bit_width(ns >> 13)),
+                                   kGapKinds - 1);
+  }
 };
 
 struct CallSpan {
@@ -80,7 +89,7 @@ class Exposure {
   // Two events in a row with nothing between them are at most this far apart.
   static constexpr std::uint64_t kNoiseNs = 10'000;
   // A host that takes longer to make a mark was away, and its stream may have run dry meanwhile.
-  static constexpr std::uint64_t kAwayNs = 20'000;
+  static constexpr std::uint64_t kAwayNs = 50'000;
   // A known call's error is at most a twentieth of its device time plus 0.2 ms. Half of the
   // distance between the bounds may be as much as this; the rest is for the clocks.
   static constexpr std::uint64_t tolerance_ns(std::uint64_t device_ns) {
@@ -129,26 +138,33 @@ class Exposure {
     std::uint64_t to_ns;
     bool certain;
     ExposureLost why;
-    std::uint64_t busy_ns = kUnknown;  // of an uncertain one, by samples
+    std::uint64_t busy_ns = kUnknown;  // of an uncertain one, as far as samples tell
     bool sampled() const { return busy_ns != kUnknown; }
   };
   static constexpr std::uint64_t kUnknown = UINT64_MAX;
+  // Samples of one kind of gaps.
+  struct Gaps {
+    double samples = 0;
+    double idle_ns = 0;  // of all of them
+    double busy_ns = 0;
+  };
   struct Stream {
-    std::uint64_t stream;
-    std::uint32_t device;
-    bool open;
-    bool standing;  // this look found a mark that the device has not reached
-    bool missed;    // a mark's time is not known
-    ExposureLost why;
-    std::uint64_t enqueued_ns;  // of the first standing mark
-    std::uint64_t busy_from_ns;
-    std::uint64_t last_ns;  // of the last mark
-    Pages<Segment>* segments;
-    std::uint64_t sample_ns;  // how long the last mark's launch kept the stream busy
-    std::uint64_t samples;
-    std::uint64_t sampled_ns;  // how long those launches kept the stream busy, together
-    std::uint64_t queued;      // launches behind which the device had not run dry
-    std::uint64_t queued_ns;   // how long they took it
+    std::uint64_t stream{};
+    std::uint32_t device{};
+    bool open{};
+    bool standing{};  // this look found a mark that the device has not reached
+    bool missed{};    // a mark's time is not known
+    ExposureLost why{};
+    std::uint64_t enqueued_ns{};  // of the first standing mark
+    std::uint64_t busy_from_ns{};
+    std::uint64_t last_ns{};  // of the last mark
+    Pages<Segment>* segments = nullptr;
+    bool sampled{};  // the last mark was a sample, and the device kept up with the host
+    std::uint64_t sample_end_ns{};   // when the launch before it was through
+    std::uint64_t sample_cost_ns{};  // how long the host took to make it
+    Gaps gaps[Mark::kGapKinds];
+    double launches{};  // the latest ones of which it is known how long they took the device
+    double busy_ns{};   // and how long that was
   };
   struct Piece {
     std::uint64_t from_ns;
@@ -160,10 +176,11 @@ class Exposure {
   Stream* known(std::uint64_t stream, std::uint32_t device);  // null: no mark of it was seen
   Stream* find(std::uint64_t stream, std::uint32_t device);   // or a new one; null: no room
   void add(Stream& s, const Segment& next);
-  static void count_sample(Stream& s);
-  static void count_queued(Stream& s, std::uint64_t launches, std::uint64_t ns);
-  static std::uint64_t most_of(const Stream& s, std::uint64_t launches);
-  static std::uint64_t busy_of(const Stream& s, std::uint64_t launches, std::uint64_t most_ns);
+  void fed(Stream& s, const Mark& mark, std::uint64_t at_ns);
+  void ran_dry(Stream& s, std::uint64_t from_ns, std::uint64_t to_ns, double busy_ns);
+  static void count_sample(Stream& s, const Mark& next);
+  static void count_busy(Stream& s, double launches, double ns);
+  static double idle_between(const Stream& s, const Mark& mark);  // < 0: unknown
   static constexpr std::uint32_t bit_of(std::uint32_t device) { return 1U << device; }
   static const Segment* segment_at(const Stream& s, std::uint64_t ns);
   Exposed judge(const CallSpan& call);

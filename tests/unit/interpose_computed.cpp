@@ -40,11 +40,11 @@ TEST_CASE("a device computes while any of its streams does") {
 TEST_CASE("what a stream may have computed is unsure where no other one certainly did") {
   Job job;
   job.mark(kCompute, Mark::Kind::opens, 0);
-  Mark& again = job.mark(kCompute, Mark::Kind::opens, 40);
-  again.dry_from_ns = 5 * kMs;
-  again.dry_to_ns = again.idle_to_ns = 30 * kMs;
+  Mark& again = job.mark(kCompute, Mark::Kind::opens, 30);
+  again.last_ns = 5 * kMs;
+  again.enqueued_ns = again.made_ns = again.at_ns;
   again.empty = true;
-  job.mark(kCompute, Mark::Kind::closes, 50);
+  job.mark(kCompute, Mark::Kind::closes, 50).begins_ns = 40 * kMs;
   CHECK(computed(job, 0, 60) == "0-5 5-30? 40-50");
   job.computes(kOther, 10, 20);
   CHECK(computed(job, 0, 60) == "0-5 5-10? 10-20 20-30? 40-50");

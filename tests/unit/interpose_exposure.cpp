@@ -7,6 +7,19 @@
 using namespace tprof;
 using namespace tprof::test;
 
+namespace {
+
+// The last of so many launches was through at `last`; the stream was found empty at `at`, in ms.
+void found_empty(Job& job, std::uint64_t last, std::uint64_t at, std::uint32_t launches = 1) {
+  Mark& mark = job.mark(kCompute, Mark::Kind::opens, at);
+  mark.last_ns = last * kMs;
+  mark.enqueued_ns = mark.made_ns = mark.at_ns;
+  mark.launches = launches;
+  mark.empty = true;
+}
+
+}  // namespace
+
 TEST_CASE("exposed is the part of a call in which no stream of its device computed") {
   Job job;
   job.computes(kCompute, 0, 22);
@@ -90,17 +103,13 @@ TEST_CASE("a mark that is still to come holds back what began after it was put t
 TEST_CASE("a stream that ran dry at an unknown time makes a call unknown by more than the error") {
   Job job;
   job.mark(kCompute, Mark::Kind::opens, 0);
-  Mark& again = job.mark(kCompute, Mark::Kind::opens, 40);
-  again.dry_from_ns = 5 * kMs;
-  again.dry_to_ns = again.idle_to_ns = 40 * kMs;
-  again.empty = true;
+  found_empty(job, 5, 40);
   job.mark(kCompute, Mark::Kind::closes, 50);
   job.call(10, 30);
   const auto found = job.end();
   CHECK(found.unknown == 1);
   CHECK(found.why == ExposureLost::host_late);
 }
-
 TEST_CASE("a stream may have run dry while the host was away in making a mark") {
   for (const std::uint64_t made_ms : {10, 16, 14}) {  // at once, and before and after `at`
     Job job;
@@ -118,17 +127,13 @@ TEST_CASE("a stream may have run dry while the host was away in making a mark") 
 TEST_CASE("half of a short doubt is taken for computation") {
   Job job;
   job.mark(kCompute, Mark::Kind::opens, 0);
-  Mark& again = job.mark(kCompute, Mark::Kind::opens, 12);
-  again.dry_from_ns = 11 * kMs;
-  again.dry_to_ns = again.idle_to_ns = 12 * kMs;
-  again.empty = true;
+  found_empty(job, 11, 12);
   job.mark(kCompute, Mark::Kind::closes, 20);
   job.call(10, 30);
   const auto found = job.end();
   CHECK(found.known == 1);
   CHECK(found.exposed_ns == 10 * kMs + kMs / 2);
 }
-
 TEST_CASE("a stream that was marked behind its last work was idle from there on") {
   Job job;
   job.mark(kCompute, Mark::Kind::opens, 0);
@@ -151,115 +156,125 @@ TEST_CASE("a stream is idle from a mark until the launch behind it is through") 
   CHECK(job.end().exposed_ns == 14 * kMs);
 }
 
-namespace {
-
-// Launches of 0.05 ms, one in each ms, on a stream that is empty before each.
-void sampled(Job& job, std::uint64_t from, std::uint64_t to) {
-  for (std::uint64_t ms = from; ms < to; ++ms) {
-    Mark& mark = job.mark(kCompute, Mark::Kind::passes, ms);
-    mark.enqueued_ns = mark.at_ns - kMs / 20;
-    mark.begins_ns = mark.enqueued_ns;
+// Launches of 0.05 ms, each of which is a sample, one in each 0.1 ms from one time to the other.
+static void samples(Job& job, std::uint64_t from, std::uint64_t to) {
+  constexpr std::uint64_t kEach = kMs / 10;
+  job.mark(kCompute, Mark::Kind::passes, from);
+  for (std::uint64_t at = from * kMs; at < to * kMs; at += kEach) {
+    Mark& mark = job.mark(kCompute, Mark::Kind::passes, 0);
+    mark.begins_ns = mark.last_ns = mark.enqueued_ns = mark.made_ns = at;
+    mark.at_ns = at + kEach / 2;
+    mark.first_ns = kEach;
+    mark.launches = 1;
     mark.sample = true;
-    mark.sampled = ms != from;
   }
 }
 
-// Samples up to 10; then `fed` launches from 19.2 to 20, where the stream was empty at both ends.
-void samples_then_launches(Job& job, std::uint32_t fed) {
-  job.mark(kCompute, Mark::Kind::opens, 0);
-  sampled(job, 1, 10);
-  Mark& found_empty = job.mark(kCompute, Mark::Kind::opens, 20);
-  found_empty.dry_from_ns = found_empty.fed_from_ns = 19 * kMs + kMs / 5;
-  found_empty.dry_to_ns = found_empty.idle_to_ns = 20 * kMs;
-  found_empty.fed = fed;
-  found_empty.empty = true;
-}
-
-}  // namespace
-
-TEST_CASE("where the host is late, samples tell how much of the time the stream computed") {
+TEST_CASE("samples tell for how long a stream is idle between launches") {
   Job job;
-  samples_then_launches(job, 4);
-  job.mark(kCompute, Mark::Kind::closes, 21).begins_ns = UINT64_MAX;
+  job.mark(kCompute, Mark::Kind::opens, 0);
+  samples(job, 1, 10);
+  // 100 launches, a tenth of a millisecond apart, without a mark between them.
+  Mark& mark = job.mark(kCompute, Mark::Kind::closes, 20);
+  mark.begins_ns = 10 * kMs;
+  mark.last_ns = mark.enqueued_ns = mark.made_ns = mark.at_ns;
+  mark.launches = 100;
+  mark.gaps[Mark::gap_kind(kMs / 10)] = 99;
   job.call(10, 30);
   const auto found = job.end();
   CHECK(found.known == 1);
-  // It computed from 10 to 19.2, and in 0.8 ms four times 0.05 ms.
-  CHECK(found.exposed_ns == 20 * kMs - (9 * kMs + kMs / 5) - kMs / 5);
+  CHECK(found.exposed_ns == 10 * kMs + 99 * kMs / 20);
 }
 
-TEST_CASE("a mark that the device reaches at once has found the stream empty") {
+TEST_CASE("where the device has fallen behind its host, it is not idle") {
   Job job;
   job.mark(kCompute, Mark::Kind::opens, 0);
-  sampled(job, 1, 10);
-  Mark& at_once = job.mark(kCompute, Mark::Kind::passes, 10);
-  at_once.launches = 3;
-  at_once.enqueued_ns = at_once.at_ns;
-  job.mark(kCompute, Mark::Kind::closes, 11).begins_ns = UINT64_MAX;
-  job.call(9, 12);
-  CHECK(job.end().exposed_ns == 3 * kMs - 3 * kMs / 20);
-}
-
-TEST_CASE("without samples a mark that is reached at once tells nothing of the time before") {
-  Job job;
-  job.mark(kCompute, Mark::Kind::opens, 0);
-  Mark& at_once = job.mark(kCompute, Mark::Kind::closes, 10);
-  at_once.launches = 3;
-  at_once.enqueued_ns = at_once.at_ns;
-  job.call(0, 20);
+  samples(job, 1, 10);
+  // The host made the same launches before 10, and the device reached the last mark then.
+  job.mark(kCompute, Mark::Kind::passes, 10);
+  Mark& mark = job.mark(kCompute, Mark::Kind::closes, 20);
+  mark.begins_ns = 5 * kMs;
+  mark.last_ns = mark.enqueued_ns = mark.made_ns = 9 * kMs;
+  mark.launches = 100;
+  mark.gaps[Mark::gap_kind(kMs / 10)] = 99;
+  job.call(10, 30);
   CHECK(job.end().exposed_ns == 10 * kMs);
 }
 
-TEST_CASE(
-    "where it ran dry unseen, launches are taken for eight times as long as they usually are") {
+TEST_CASE("a sample of a device that has fallen behind its host does not count") {
+  Job job;
+  job.mark(kCompute, Mark::Kind::opens, 1);
+  for (std::uint64_t i = 2; i < 100; ++i) {  // the host is done with them by 0.1 ms
+    Mark& behind = job.mark(kCompute, Mark::Kind::passes, i);
+    behind.begins_ns = behind.last_ns = behind.enqueued_ns = behind.made_ns = i * kMs / 1000;
+    behind.first_ns = kMs / 1000;
+    behind.launches = 1;
+    behind.sample = true;
+  }
+  Mark& mark = job.mark(kCompute, Mark::Kind::closes, 200);
+  mark.begins_ns = 100 * kMs;
+  mark.last_ns = mark.enqueued_ns = mark.made_ns = mark.at_ns;
+  mark.launches = 1000;
+  mark.gaps[0] = 999;
+  job.call(110, 190);
+  const auto found = job.end();
+  CHECK(found.unknown == 1);
+  CHECK(found.why == ExposureLost::host_late);
+}
+
+TEST_CASE("a mark that is reached at once has found the stream empty") {
+  for (const std::uint64_t tail : {0, 2}) {  // ms for which the host did nothing before the mark
+    Job job;
+    job.mark(kCompute, Mark::Kind::opens, 0);
+    for (std::uint64_t ms = 1; ms < 10; ++ms) {  // launches of a millisecond
+      Mark& mark = job.mark(kCompute, Mark::Kind::passes, ms);
+      mark.launches = 2;
+    }
+    Mark& at_once = job.mark(kCompute, Mark::Kind::closes, 11 + tail);
+    at_once.begins_ns = 9 * kMs;
+    at_once.last_ns = 11 * kMs;
+    at_once.enqueued_ns = at_once.made_ns = at_once.at_ns;
+    at_once.launches = 4;
+    job.call(9, 20);
+    const auto found = job.end();
+    CHECK(found.known == 1);
+    // Four launches take half a millisecond each, so that none of the last one is left at 11; it
+    // may be half of it, as nobody knows.
+    CHECK(found.exposed_ns == 9 * kMs - (tail == 0 ? 0 : kMs / 4));
+  }
+}
+
+TEST_CASE("without samples nobody knows how long a stream was idle between launches") {
+  Job job;
+  job.mark(kCompute, Mark::Kind::opens, 0);
+  Mark& mark = job.mark(kCompute, Mark::Kind::closes, 10);
+  mark.last_ns = mark.enqueued_ns = mark.made_ns = mark.at_ns;
+  mark.launches = 4;
+  mark.gaps[7] = 3;
+  job.call(0, 20);
+  CHECK(job.end().unknown == 1);
+}
+
+TEST_CASE("where it ran dry unseen, one launch may have taken eight times as long as usual") {
   Job job;
   for (std::uint64_t ms = 0; ms < 10; ++ms) {  // 10 launches each, of 0.1 ms
     Mark& mark = job.mark(kCompute, ms == 0 ? Mark::Kind::opens : Mark::Kind::passes, ms);
     mark.launches = 10;
   }
-  Mark& found_empty = job.mark(kCompute, Mark::Kind::opens, 60);
-  found_empty.launches = 2;
-  found_empty.dry_from_ns = 9 * kMs;
-  found_empty.dry_to_ns = found_empty.idle_to_ns = found_empty.fed_from_ns = 60 * kMs;
-  found_empty.empty = true;
+  found_empty(job, 9, 60, 2);
   job.mark(kCompute, Mark::Kind::closes, 61).begins_ns = UINT64_MAX;
   job.call(20, 30);
-  const auto found = job.end();
-  CHECK(found.known == 1);
-  CHECK(found.exposed_ns == 10 * kMs);
   Pages<Interval> computed;
   job.exposure().computed(1, 0, 60 * kMs, computed);
   REQUIRE(computed.size() == 2);
   CHECK(!computed.begin()->unsure);
   CHECK(computed.begin()->to_ns == 9 * kMs);
+  // Twice as much as two launches usually take is unsure: half of that counts.
   CHECK((computed.begin() + 1)->unsure);
-  CHECK((computed.begin() + 1)->to_ns == 9 * kMs + 8 * 2 * kMs / 10);
-}
-
-TEST_CASE("half of what is unsure is what samples say") {
-  for (const std::uint32_t fed : {4U, 12U}) {  // 0.2 and 0.6 ms of 0.8
-    Job job;
-    samples_then_launches(job, fed);
-    Pages<Interval> computed;
-    job.exposure().computed(1, 19 * kMs + kMs / 5, 20 * kMs, computed);
-    std::uint64_t twice = 0;
-    for (const Interval& i : computed) twice += (i.unsure ? 1 : 2) * (i.to_ns - i.from_ns);
-    CHECK(twice == 2 * fed * kMs / 20);
-  }
-}
-
-TEST_CASE("samples say nothing of long times") {
-  Job job;
-  job.mark(kCompute, Mark::Kind::opens, 0);
-  sampled(job, 1, 10);
-  Mark& found_empty = job.mark(kCompute, Mark::Kind::opens, 40);
-  found_empty.dry_from_ns = found_empty.fed_from_ns = 10 * kMs;
-  found_empty.dry_to_ns = found_empty.idle_to_ns = 40 * kMs;
-  found_empty.fed = 4;
-  found_empty.empty = true;
-  job.mark(kCompute, Mark::Kind::closes, 41).begins_ns = UINT64_MAX;
-  job.call(20, 30);
-  CHECK(job.end().unknown == 1);
+  CHECK((computed.begin() + 1)->to_ns == 9 * kMs + 2 * 2 * kMs / 10);
+  const auto found = job.end();
+  CHECK(found.known == 1);
+  CHECK(found.exposed_ns == 10 * kMs);
 }
 
 TEST_CASE("marks that could not be made leave doubt, and its reason") {

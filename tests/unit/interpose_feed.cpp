@@ -1,6 +1,8 @@
 // exposure/feed.h: what a stream's next mark says of how the host fed it.
 #include "interpose/exposure/feed.h"
 
+#include <numeric>
+
 #include "catch2.h"
 
 using tprof::timing::Mark;
@@ -15,19 +17,17 @@ struct Host {
   std::uint64_t now = 10'000'000'000;
 
   void marked() { feed.marked(now); }
-  // A launch, 60 us after the one before, which finds the stream so.
-  void launch(bool empty, std::uint64_t takes = 5 * kUs) {
-    now += 60 * kUs;
-    REQUIRE(feed.should_ask(now, true));
-    feed.begins(now, false);
-    feed.answered(empty, now);
-    feed.launches(empty);
+  // A launch that returns so long behind the last one.
+  void launch(std::uint64_t behind = 20 * kUs, std::uint64_t takes = 5 * kUs,
+              bool on_empty = false) {
+    now += behind - takes;
+    feed.begins(now, false, on_empty);
     now += takes;
-    feed.launched(now, true);
+    feed.launched(now);
   }
-  Mark mark(bool sample = false) {
+  Mark mark() {
     Mark mark;
-    feed.put_into(mark, sample);
+    feed.put_into(mark);
     feed.marked(now);
     return mark;
   }
@@ -37,88 +37,103 @@ struct Host {
 
 TEST_CASE("a stream's work begins when the first launch behind a mark is through") {
   Host host;
+  host.launch();
   host.marked();
-  host.launch(true);
+  host.launch(30 * kUs);
   const Mark mark = host.mark();
   CHECK(mark.begins_ns == host.now);
+  CHECK(mark.first_ns == 30 * kUs);
+  CHECK(mark.last_ns == host.now);
   CHECK(mark.launches == 1);
-  CHECK(mark.dry_to_ns == 0);
+  CHECK(std::accumulate(std::begin(mark.gaps), std::end(mark.gaps), 0U) == 0);
   CHECK(host.mark().begins_ns == UINT64_MAX);
+}
+
+TEST_CASE("launches but the first are counted by how long they came behind the one before") {
+  Host host;
+  host.marked();
+  host.launch();
+  for (int i = 0; i < 3; ++i) host.launch(10 * kUs);
+  host.launch(300 * kUs);
+  const Mark mark = host.mark();
+  CHECK(mark.launches == 5);
+  CHECK(mark.gaps[Mark::gap_kind(10 * kUs)] == 3);
+  CHECK(mark.gaps[Mark::gap_kind(300 * kUs)] == 1);
 }
 
 TEST_CASE("nobody knows when in a launch that took long its kernel began") {
   for (const bool first : {true, false}) {
     Host host;
     host.marked();
-    if (!first) host.launch(true);
+    if (!first) host.launch();
     const std::uint64_t before = host.now;
-    host.launch(true, 700 * kUs);
+    host.launch(710 * kUs, 700 * kUs);
+    CHECK(host.feed.wants_mark(host.now));
     const Mark mark = host.mark();
-    CHECK(mark.dry_from_ns == (first ? host.now - 700 * kUs : before - 5 * kUs));
-    CHECK((!first || mark.begins_ns == mark.dry_from_ns));
-    CHECK(mark.dry_to_ns == host.now);
-    CHECK(mark.idle_to_ns == host.now);
-    CHECK(mark.fed == 0);
+    CHECK(mark.slow_from_ns == host.now - 700 * kUs);
+    CHECK(mark.begins_ns == (first ? mark.slow_from_ns : before));
+    CHECK(mark.last_ns == (first ? 0 : before));
+    CHECK(host.mark().slow_from_ns == 0);
   }
 }
 
-TEST_CASE("between two moments at which the stream was empty all launches are counted") {
+TEST_CASE("a launch that comes late on an empty stream gets a mark, once in a while") {
   Host host;
+  host.launch();
   host.marked();
-  host.launch(true);
-  const std::uint64_t first = host.now;
-  host.launch(true);
-  host.launch(true);
-  const Mark mark = host.mark();
-  CHECK(mark.launches == 3);
-  CHECK(mark.fed == 2);
-  CHECK(mark.fed_from_ns == first - 5 * kUs);
-  CHECK(mark.dry_to_ns == host.now - 5 * kUs);
-  CHECK(mark.idle_to_ns == host.now);
+  host.launch(900 * kUs, 5 * kUs, true);
+  CHECK(!host.feed.wants_mark(host.now));
+  host.launch(900 * kUs, 5 * kUs, true);
+  CHECK(host.feed.wants_mark(host.now));
+  host.launch(900 * kUs, 5 * kUs, false);
+  CHECK(!host.feed.wants_mark(host.now));
 }
 
-TEST_CASE("behind a moment at which it was busy nobody knows when it ran dry") {
+TEST_CASE("one of 48 launches is a sample, at no regular distance, and one of 8 at first") {
   Host host;
-  host.marked();
-  host.launch(true);
-  host.launch(false);
-  const std::uint64_t busy = host.now;
-  host.launch(true);
-  const Mark mark = host.mark();
-  CHECK(mark.dry_from_ns == busy);
-  CHECK(mark.dry_to_ns == host.now - 5 * kUs);
-  CHECK(mark.fed_from_ns == mark.dry_to_ns);
-  CHECK(mark.fed == 0);
-}
-
-TEST_CASE("a sample counts if its launch was through before the next one") {
-  for (const bool through : {true, false}) {
-    Host host;
-    host.marked();
-    host.launch(true);
-    host.launch(true);
-    CHECK(host.feed.wants_sample(host.now));
-    CHECK(host.mark(true).sample);
-    host.launch(through);
-    CHECK(!host.feed.wants_sample(host.now));
-    const Mark mark = host.mark();
-    CHECK(mark.sampled == through);
-    CHECK(!mark.sample);
+  int launches = 0;
+  for (int samples = 0; samples < 64; ++launches) {
+    host.launch();
+    samples += host.feed.wants_sample() ? 1 : 0;
   }
+  CHECK(launches > 64 * 6);
+  CHECK(launches < 64 * 10);
+  std::vector<int> distances;
+  for (int i = 0, last = 0; i < 48'000; ++i) {
+    host.launch();
+    if (!host.feed.wants_sample()) continue;
+    distances.push_back(i - last);
+    last = i;
+  }
+  CHECK(distances.size() > 960);
+  CHECK(distances.size() < 1040);
+  const auto [least, most] = std::minmax_element(distances.begin() + 1, distances.end());
+  CHECK(*least == 24);
+  CHECK(*most == 71);
 }
 
 TEST_CASE("a launch behind a thousand others waits for room") {
-  Feed feed;
-  std::uint64_t now = 10'000'000'000;
-  const auto launch = [&](std::uint64_t takes) {
-    feed.begins(now, false);
-    feed.launches(false);
-    feed.launched(now += takes, true);
-    return feed.waited_ns();
-  };
-  feed.marked(now);
-  for (int i = 0; i < 1000; ++i) REQUIRE(launch(4 * kUs) == 0);
-  CHECK(launch(8 * kUs) == 8 * kUs);
-  feed.answered(true, now);
-  CHECK(launch(8 * kUs) == 0);
+  Host host;
+  host.marked();
+  for (int i = 0; i < 1000; ++i) {
+    host.launch();
+    REQUIRE(host.feed.waited_ns() == 0);
+  }
+  host.launch();
+  CHECK(host.feed.waited_ns() == 5 * kUs);
+  host.feed.answered(true, host.now);
+  host.launch();
+  CHECK(host.feed.waited_ns() == 0);
+}
+
+TEST_CASE("events and copies take room too, so that a long launch may wait behind fewer") {
+  Host host;
+  host.marked();
+  for (int i = 0; i < 300; ++i) host.launch();
+  host.launch(30'000 * kUs, 29'000 * kUs);
+  CHECK(host.feed.waited_ns() == 29'000 * kUs);
+  CHECK(!host.feed.wants_mark(host.now));
+  // It is full from here on.
+  host.launch();
+  CHECK(host.feed.waited_ns() == 5 * kUs);
 }
