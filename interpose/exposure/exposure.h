@@ -37,7 +37,7 @@ struct Mark {
   // one.
   bool unseen_before = false;
   ExposureLost why = ExposureLost::no_pair;  // with unseen_before
-  // What the host did since the last mark. Its first launch was through at begins_ns (UINT64_MAX:
+  // The host since the last mark: its first launch was through at begins_ns (UINT64_MAX:
   // there was none), first_ns behind the launch before the last mark; the last one at last_ns.
   std::uint64_t begins_ns = 0;
   std::uint64_t first_ns = 0;

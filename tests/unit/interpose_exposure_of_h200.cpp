@@ -28,7 +28,7 @@ struct Span {
   Ns from = 0, to = 0;
 };
 
-// What the host did, and when the device did that.
+// A call of the host, and when the device did it.
 struct Call {
   char what = 0;
   std::uint64_t stream = 0;
