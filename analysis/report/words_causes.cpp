@@ -24,8 +24,8 @@ std::span<const Words> words_of_causes() {
        "{one?it copies|they copy} {times} times as many bytes to the device in a step as the "
        "others: look at how batches are shared out among the ranks"},
       {Say::idle_at_end,
-       "{who?{who} stands|{one?it stands|they stand}} idle behind the last kernel of a step, "
-       "before the next step begins: there programs load data, write checkpoints and log"},
+       "{who?{who} stands|{one?it stands|they stand}} idle before a step begins, behind the last "
+       "kernel of the step before: there programs load data, write checkpoints and log"},
       {Say::idle_before_copies,
        "{once?in that step|}[in step {at}]{some?in most of these steps|}{all?in most steps|} most "
        "of that time lies before copies to the device: there programs load a batch, or make "

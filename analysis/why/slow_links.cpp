@@ -64,7 +64,10 @@ void slow_links(const Evidence& e, Findings& found) {
     const double usual = median(each);  // of two, the faster one
     const double least = usual * (all.size() == 2 ? kTimesTheOther : kTimesTheOthers);
     for (const Transfer* t : all) {
-      if (static_cast<double>(t->usual_ns) < least) continue;
+      // A slow link slows each of them. Where some are as quick as the others', something else
+      // does.
+      if (static_cast<double>(t->usual_ns) < least || static_cast<double>(t->quick_ns) < usual)
+        continue;
       Slow& slow = slow_comms[t->comm];
       const double cost = (static_cast<double>(t->usual_ns) - usual) *
                           static_cast<double>(t->calls) / static_cast<double>(e.times.steps_of_run);

@@ -37,6 +37,7 @@ struct Transfer {
   std::uint64_t calls = 0;        // of one rank, as its ledger has them
   std::uint64_t bytes = 0;        // likewise
   std::int64_t usual_ns = 0;      // the median transfer
+  std::int64_t quick_ns = 0;      // nine of ten take longer
   std::map<const read::Process*, CameLast> last{};
 };
 

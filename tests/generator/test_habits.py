@@ -99,7 +99,7 @@ def test_the_judgement_sees_what_is_not_so(kind, ranks, cost_ns, share):
             [
                 "it copies 23.80 MiB more from the device than the others, on the average of steps, "
                 "as for a checkpoint",
-                "it stands idle behind the last kernel of a step, before the next step begins: there programs "
+                "it stands idle before a step begins, behind the last kernel of the step before: there programs "
                 "load data, write checkpoints and log",
             ],
         ),
@@ -305,6 +305,30 @@ def test_a_slow_link_is_compared_with_those_that_are_not_slow(tmp_path):
     texts = [f["text"] for f in of_kind("slow_link", findings_of(loop, tmp_path / "job"))]
     assert len(texts) == 2
     assert all("on the 2 others that move as much" in text for text in texts), texts
+
+
+def lengthen_transfers(text, comm, times, of_ten):
+    """Gives so many of ten of a communicator's all-reduces so many times the device time."""
+    lines = []
+    for line in text.splitlines():
+        if line.startswith('{"cat":"DEVICE","name":"ncclAllReduce"'):
+            one = json.loads(line.rstrip(","))
+            if one["args"]["comm"] == comm and one["args"]["seq"] % 10 < of_ten:
+                one["dur"] *= times
+                line = json.dumps(one, separators=(",", ":")) + ","
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("of_ten, slow", [(10, 1), (6, 0)])
+def test_a_link_is_slow_if_all_that_passes_it_is(of_ten, slow, tmp_path):
+    """Where some transfers are as quick as elsewhere, the ranks have something else that is slow, such as cores."""
+    loop = JOBS["nic x0.3"].loop.but(links={})
+    write(run(loop), tmp_path / "job", loop.seed)
+    for rank in range(4):
+        file = tmp_path / "job" / f"rank-{rank:05}.json"
+        file.write_text(lengthen_transfers(file.read_text(), 2, 4, of_ten))
+    assert len(of_kind("slow_link", told("report", tmp_path / "job")[1]["findings"])) == slow
 
 
 def time_norms_together(text, stream, each=4):

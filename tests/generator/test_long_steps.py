@@ -44,7 +44,7 @@ def test_three_ranks_come_by_the_time_that_they_held_up(tmp_path):
 def test_the_place_and_the_advice_are_of_the_rank_that_is_told_first(tmp_path):
     found = long_steps(STEPS.but(checkpoint_every=25, loader={1: 200 * MS}, loader_every=30), tmp_path / "checkpoint")
     assert held_up(found) == [("0", "step 24"), ("1", "step 29")]
-    assert found["evidence"][0].startswith("rank 0 stands idle behind the last kernel of a step")
+    assert found["evidence"][0].startswith("rank 0 stands idle before a step begins, behind the last kernel of the step before")
     assert found["next"].startswith("look at the host of rank 0 there: ")
     found = long_steps(STEPS.but(checkpoint_every=25, stalls={1: 700 * MS}, stalls_every=30), tmp_path / "stall")
     assert held_up(found) == [("1", "step 29"), ("0", "step 24")]
