@@ -245,6 +245,35 @@ def times_beside_cuptis(machine: Machine) -> str:
     return "; ".join(texts) + " (reported, not judged)"
 
 
+# Widths of a model whose host launches about as fast as its kernels run on an H200, and of one whose host runs ahead.
+OFFLOADED = (1024, 4096)
+COPIED = 16 * 1024 * 1024 + 3
+
+
+def copies_beside_kernels(machine: Machine) -> str:
+    """Compares what was exposed of copies on streams of their own with Kineto's copies and kernels of the same run.
+    One process, since kernels of several on one GPU wait for each other."""
+    texts = []
+    for width in OFFLOADED[: 1 if machine.standin else None]:
+        name = f"offloaded-{width}"
+        out = machine.out / f"{name}.kineto.json"
+        size = () if machine.standin else ("--width", str(width), "--steps", "60", "--copy-bytes", str(COPIED))
+        client = launch.CLIENTS / "offloaded.py"
+        run = machine.run(name, [sys.executable, str(client), "--out", str(out), *size], True, {"TPROF_TIMING": "events"})
+        require(run.code == 0, f"exits {run.code}, see {run.stderr}")
+        (file,) = run.ranks()
+        ours = gpu_times.of_ledger(file.ledger_rows())
+        theirs = gpu_times.exposed_copies(gpu_times.of_kineto(out), 100_003 if machine.standin else COPIED)
+        require(set(theirs) == set(gpu_times.COPIES.values()), f"CUPTI has copies {theirs}")
+        for bucket, share in theirs.items():
+            known = ours[bucket].known_ns
+            require(known > 0, f"nothing is known of what was exposed of {bucket}")
+            text = f"{bucket} {ours[bucket].exposed_ns / known:.2f} exposed, by CUPTI {share:.2f}"
+            require(abs(ours[bucket].exposed_ns / known - share) < 0.2, f"width {width}: {text}")
+            texts.append(text)
+    return "; ".join(texts)
+
+
 def overlap(machine: Machine) -> str:
     """Measures whether timing events take communication out from under computation."""
     if machine.standin:
@@ -329,6 +358,7 @@ CHECKS = {
     "CUDA graph": cuda_graph,
     "calls beside CUPTI's": calls_beside_cuptis,
     "times beside CUPTI's": times_beside_cuptis,
+    "copies beside kernels": copies_beside_kernels,
     "overlap": overlap,
     "step time": step_time,
     "lanes of GPUs": lanes_of_gpus,

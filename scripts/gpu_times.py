@@ -62,6 +62,17 @@ def hidden_and_whole(work: list[Work]) -> tuple[int, int]:
     return sum(covered(w, compute) for w in nccl), sum(w.end - w.start for w in nccl)
 
 
+def exposed_copies(work: list[Work], size: int) -> dict[str, float]:
+    """Returns bucket -> the share of the time of all copies of so many bytes in which no kernel computed."""
+    compute = union([w for w in work if w.bucket == "COMPUTE"])
+    found = {}
+    for bucket in COPIES.values():
+        copies = [w for w in work if (w.bucket, w.bytes) == (bucket, size)]
+        if whole := sum(w.end - w.start for w in copies):
+            found[bucket] = 1 - sum(covered(w, compute) for w in copies) / whole
+    return found
+
+
 @dataclasses.dataclass
 class Sums:
     calls: int = 0

@@ -4,8 +4,8 @@
 //
 // The program's threads wait here only for another thread at the same stream, for a few
 // microseconds. A place that can't be marked counts as unseen and is reported. Budget of a launch
-// between two marks: 110 ns. A stream that the host feeds late is queried (cuStreamQuery) every 50
-// us at most.
+// between two marks: 110 ns. A stream gets a mark in each millisecond, and behind one launch of 48.
+// It is queried (cuStreamQuery) once in a millisecond, and where its host comes back late.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -9,7 +9,7 @@ from lib.thorough import ALL
 # One that needs a second; scripts/fresh-machine runs all checks. The others run PyTorch, several times.
 CHECKS = ("python with one CUDA call",)
 if ALL:
-    CHECKS += ("copies and collectives", "calls beside CUPTI's", "times beside CUPTI's", "step time")
+    CHECKS += ("copies and collectives", "calls beside CUPTI's", "times beside CUPTI's", "copies beside kernels", "step time")
 
 
 def test_it_passes_on_the_stand_in_and_says_where_it_ran():
