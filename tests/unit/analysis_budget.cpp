@@ -23,7 +23,7 @@ Compared compared(const Model& model, const Figures& figures) {
 }
 
 // The only sentence about figures that are not within.
-std::string why(const Model& model, const Figures& figures) {
+std::string reason(const Model& model, const Figures& figures) {
   const Compared c = compared(model, figures);
   REQUIRE_FALSE(c.within);
   std::string all;
@@ -103,7 +103,7 @@ TEST_CASE("a gather beyond the fewest has to bring the root's bytes", "[budget]"
 
   Figures stray = fsdp_figures();
   stray[key(Bucket::ALLGATHER)] = {6, (13280 + 100) * 4, 13280 + 100};
-  CHECK(why(toy(Way::fsdp), stray) ==
+  CHECK(reason(toy(Way::fsdp), stray) ==
         "ALLGATHER: 6 calls with 52.27 KiB a step, where 5 with 51.88 KiB or 6 with 53.50 KiB were "
         "expected, and no known mistake explains it");
 }
@@ -112,7 +112,7 @@ TEST_CASE("gathers of what is padded are told as the gradients of it", "[budget]
   // 100 elements of padding, 60 of them the root's: 2 x (6,848 + 100) less the root's 416 + 60.
   Figures padded = {{key(Bucket::ALLGATHER), {5, 13420 * 4, 13420}},
                     {key(Bucket::RESHARDING), {3, 6948 * 4, 6948}}};
-  CHECK(has(why(toy(Way::fsdp), padded), "FSDP2's shards are padded by rows"));
+  CHECK(has(reason(toy(Way::fsdp), padded), "FSDP2's shards are padded by rows"));
   padded[key(Bucket::ALLGATHER)] = {5, 13700 * 4, 13700};
   CHECK(compared(toy(Way::fsdp), padded).sentences.size() == 2);
 }
@@ -142,9 +142,9 @@ TEST_CASE("a difference from a range has both its ends", "[budget]") {
   model.root_params = -1;  // 6,848 to 13,696 elements, and what is padded
   Figures figures = fsdp_figures();
   figures[key(Bucket::ALLGATHER)] = {5, 4 * 5824, 5824};  // 4 KiB less than the least
-  CHECK(has(why(model, figures), "ALLGATHER: 4.00 KiB to 31.12 KiB a step less than expected"));
+  CHECK(has(reason(model, figures), "ALLGATHER: 4.00 KiB to 31.12 KiB a step less than expected"));
   figures[key(Bucket::ALLGATHER)] = {7, 4 * 13280, 13280};  // 4 without weights of the root
-  CHECK(has(why(model, figures), "ALLGATHER: 1 to 3 calls a step more than expected"));
+  CHECK(has(reason(model, figures), "ALLGATHER: 1 to 3 calls a step more than expected"));
 }
 
 TEST_CASE("micro-batches gather each, and reduce once or each", "[budget]") {
@@ -210,7 +210,7 @@ TEST_CASE("what a model should move is within, and a norm is apart", "[budget]")
   REQUIRE(c.small.size() == 1);
   CHECK(c.small[0].bucket == Bucket::ALLREDUCE);
   figures[key(Bucket::ALLTOALL)] = {1, 4096, 1024};
-  CHECK(has(why(toy(Way::fsdp), figures), "no known mistake explains it"));
+  CHECK(has(reason(toy(Way::fsdp), figures), "no known mistake explains it"));
 }
 
 TEST_CASE("setup in a ledger is no difference, and ncclReduce is as good for ZeRO-2", "[budget]") {
@@ -229,7 +229,7 @@ TEST_CASE("setup in a ledger is no difference, and ncclReduce is as good for ZeR
 TEST_CASE("ZeRO-2 that reduces after each micro-batch lacks no no_sync()", "[budget]") {
   const Figures twice = {{key(Bucket::REDUCE), {4, 2 * 6848 * 4, 2 * 6848}},
                          {key(Bucket::ALLGATHER), {1, 6848 * 4, 6848}}};
-  const std::string said = why(toy(Way::zero2), twice);
+  const std::string said = reason(toy(Way::zero2), twice);
   CHECK(has(said, "or there are 2 micro-batches (--micro-batches)"));
   CHECK_FALSE(has(said, "no_sync"));
 }
@@ -237,39 +237,40 @@ TEST_CASE("ZeRO-2 that reduces after each micro-batch lacks no no_sync()", "[bud
 TEST_CASE("known mistakes are named where they account for all of it", "[budget]") {
   Model model = toy(Way::fsdp);
   model.reshard = false;
-  CHECK(has(why(model, fsdp_figures()), "gathered twice"));
+  CHECK(has(reason(model, fsdp_figures()), "gathered twice"));
 
   Figures kept = fsdp_figures();
   kept[key(Bucket::ALLGATHER)] = {3, 6848 * 4, 6848};
-  CHECK(has(why(toy(Way::fsdp), kept), "gathered once"));
+  CHECK(has(reason(toy(Way::fsdp), kept), "gathered once"));
 
   Figures more = fsdp_figures();
   more[key(Bucket::ALLGATHER)] = {20, 4 * 13280 * 4, 4 * 13280};
   more[key(Bucket::RESHARDING)] = {12, 4 * 6848 * 4, 4 * 6848};
   model = toy(Way::fsdp);
   model.micro_batches = 4;
-  CHECK(has(why(model, more), "reduced 4 times in a step, in each micro-batch, instead of once"));
+  CHECK(
+      has(reason(model, more), "reduced 4 times in a step, in each micro-batch, instead of once"));
 
   model = toy(Way::fsdp);
   model.reduce_dtype = "bfloat16";
-  CHECK(why(model, fsdp_figures()) ==
+  CHECK(reason(model, fsdp_figures()) ==
         "RESHARDING moves float32 where bfloat16 was expected: 2 times the bytes");
 
   const Figures reduced = {{key(Bucket::ALLREDUCE), {3, 6848 * 4, 6848}}};
-  CHECK(has(why(toy(Way::fsdp), reduced), "NO_SHARD"));
+  CHECK(has(reason(toy(Way::fsdp), reduced), "NO_SHARD"));
 
   model = toy(Way::fsdp);
   model.params = 7000;
-  CHECK(
-      has(why(model, fsdp_figures()), "of 6,848 elements are reduced, where --params says 7,000"));
+  CHECK(has(reason(model, fsdp_figures()),
+            "of 6,848 elements are reduced, where --params says 7,000"));
 
   Figures buffers = fsdp_figures();
   buffers[key(Bucket::BROADCAST)] = {2, 4096, 1024};
-  CHECK(has(why(toy(Way::fsdp), buffers), "broadcast_buffers"));
+  CHECK(has(reason(toy(Way::fsdp), buffers), "broadcast_buffers"));
 
   Figures odd = fsdp_figures();
   odd[key(Bucket::RESHARDING)] = {4, 6848 * 4 + 4000, 7848};
-  CHECK(has(why(toy(Way::fsdp), odd),
+  CHECK(has(reason(toy(Way::fsdp), odd),
             "gradients of 7,848 elements are reduced, where --params says 6,848"));
 }
 

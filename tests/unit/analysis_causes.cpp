@@ -151,11 +151,15 @@ TEST_CASE("a slow link costs what its calls of a step do, also where but every t
                                  .collectives = 100,
                                  .calls = 240,
                                  .bytes = 240 << 20,
-                                 .usual_ns = std::llround((r == 3 ? 15 : 10) * kMs)});
+                                 .usual_ns = std::llround((r == 3 ? 15 : 10) * kMs),
+                                 .quick_ns = std::llround((r == 3 ? 14 : 9) * kMs)});
   }
   const Findings found = found_by(why::slow_links, job);
   REQUIRE(found.size() == 1);
   CHECK(found[0].cost->ns_per_step == std::llround(10 * kMs));
+  // Some of its transfers are as quick as the others' usually are: it is not the link.
+  job.transfers.all.back().quick_ns = std::llround(9.5 * kMs);
+  CHECK(found_by(why::slow_links, job).empty());
 }
 
 TEST_CASE("a rank that sent a few messages in a long run is no stage of a pipeline") {

@@ -7,16 +7,16 @@
 #include "stats/difference.h"
 
 using namespace tprof::stats;
-using Values = std::vector<double>;
+using Numbers = std::vector<double>;
 
 namespace {
 
 constexpr std::uint64_t kSeed = 4;  // of all series that are drawn
 
-Values normal(std::mt19937_64& random, std::size_t n, double mean, double deviation,
-              double alike = 0) {
+Numbers normal(std::mt19937_64& random, std::size_t n, double mean, double deviation,
+               double alike = 0) {
   std::normal_distribution<double> draw;
-  Values all;
+  Numbers all;
   double before = draw(random);
   for (std::size_t i = 0; i < n; ++i) {
     before = alike * before + std::sqrt(1 - alike * alike) * draw(random);
@@ -30,8 +30,8 @@ int covered(std::size_t n, double alike, std::size_t checkpoint_every) {
   std::mt19937_64 random(kSeed);
   int in = 0;
   for (int pair = 0; pair < 400; ++pair) {
-    Values a = normal(random, n, 100, 1, alike);
-    Values b = normal(random, n, 102, 1, alike);
+    Numbers a = normal(random, n, 100, 1, alike);
+    Numbers b = normal(random, n, 102, 1, alike);
     for (std::size_t i = 2; checkpoint_every != 0 && i < n; i += checkpoint_every) {
       a[i] += 40;
       b[i] += 40;
@@ -75,8 +75,8 @@ TEST_CASE("a run that varies less than both together is not believed to vary so 
 }
 
 TEST_CASE("steps in a row that are alike tell less") {
-  const Values apart = {99, 101, 99, 101, 99, 101, 99, 101};
-  const Values in_a_row = {99, 99, 99, 99, 101, 101, 101, 101};
+  const Numbers apart = {99, 101, 99, 101, 99, 101, 99, 101};
+  const Numbers in_a_row = {99, 99, 99, 99, 101, 101, 101, 101};
   // Five of seven neighbours together, on eight squares of 1: r = 5 / 8 + 2 / 16 = 3 / 4.
   CHECK(difference(in_a_row, in_a_row)->error ==
         Approx(difference(apart, apart)->error * std::sqrt(1.75 / 0.25)));

@@ -11,7 +11,7 @@ using namespace tprof::test;
 
 namespace {
 
-constexpr auto kGather = static_cast<std::size_t>(Bucket::ALLGATHER);
+constexpr auto kAllGather = static_cast<std::size_t>(Bucket::ALLGATHER);
 
 read::Process running(const char* file) {
   read::Process process;
@@ -23,7 +23,7 @@ read::Process running(const char* file) {
 // Returns a rank as of one look, with so many calls of 8 bytes each.
 live::Rank rank_of(const read::Process& process, std::int64_t as_of_ns, std::uint64_t calls) {
   live::Rank rank{.process = &process, .as_of_ns = as_of_ns};
-  rank.all = rank.buckets[kGather] = {.calls = calls, .bytes = 8 * calls};
+  rank.all = rank.buckets[kAllGather] = {.calls = calls, .bytes = 8 * calls};
   return rank;
 }
 
@@ -34,25 +34,25 @@ TEST_CASE("a rate is what came between two looks, by the process's own clock") {
   live::History history;
   const live::Rank first = rank_of(process, 1'000'000'000, 100);
   history.look({first});
-  CHECK(!history.rate(first, kGather));  // it was not there before
+  CHECK(!history.rate(first, kAllGather));  // it was not there before
   const live::Rank second = rank_of(process, 3'500'000'000, 350);
   history.look({second});
-  CHECK(history.rate(second, kGather)->calls == 100);
+  CHECK(history.rate(second, kAllGather)->calls == 100);
   CHECK(history.rate(second, live::kAllBuckets)->bytes == 800);
   CHECK(history.rate(second, 1)->calls == 0);
-  CHECK(history.total(second, kGather).calls == 350);
+  CHECK(history.total(second, kAllGather).calls == 350);
 
   history.reset();
   const live::Rank third = rank_of(process, 4'500'000'000, 360);
   history.look({third});
-  CHECK(history.rate(third, kGather)->calls == 10);
-  CHECK(history.total(third, kGather).calls == 10);
+  CHECK(history.rate(third, kAllGather)->calls == 10);
+  CHECK(history.total(third, kAllGather).calls == 10);
   // A process that comes after the reset is counted from its beginning.
   const read::Process restarted = running("r.r1.json");
   const live::Rank other = rank_of(restarted, 1, 7);
   history.look({third, other});
-  CHECK(history.total(other, kGather).calls == 7);
-  CHECK(!history.rate(third, kGather));  // no time has gone by
+  CHECK(history.total(other, kAllGather).calls == 7);
+  CHECK(!history.rate(third, kAllGather));  // no time has gone by
 }
 
 TEST_CASE("what does not run, and what only a snapshot tells of, has no rate") {
@@ -62,10 +62,10 @@ TEST_CASE("what does not run, and what only a snapshot tells of, has no rate") {
   history.look({rank_of(process, 1, 1)});
   const live::Rank later = rank_of(process, 10, 5);
   history.look({later});
-  CHECK(!history.rate(later, kGather));
+  CHECK(!history.rate(later, kAllGather));
   process.snapshot = false;
   process.end = read::End::closed;
-  CHECK(!history.rate(later, kGather));
+  CHECK(!history.rate(later, kAllGather));
 }
 
 TEST_CASE("lines of a file that grows come whole, once, and in their order") {

@@ -84,7 +84,7 @@ std::string line_of_call(std::string_view name, std::string_view bucket, int at,
          std::string(what) + "}},\n";
 }
 
-constexpr int kRanks = 9;
+constexpr int kTeam = 9;
 constexpr int kCalls = 40;
 constexpr int kStepUs = 4000;
 
@@ -134,7 +134,7 @@ std::string oddities(int rank) {
 }
 
 // A job whose rank 3 is late and whose rank 5 made fewer calls. `odd`: more is wrong with it.
-void write_job(const Folder& folder, bool odd, int ranks = kRanks) {
+void write_job(const Folder& folder, bool odd, int ranks = kTeam) {
   for (int rank = 0; rank < ranks; ++rank) {
     const int calls = rank == 5 ? kCalls - 3 : kCalls;
     std::string text = "[\n" + header({.pid = 100 + rank,
@@ -198,7 +198,7 @@ std::string summarised(read::Traces& traces, stats::SummaryOptions options,
   return all;
 }
 
-stats::SummaryOptions all_tables() {
+stats::SummaryOptions team_tables() {
   stats::SummaryOptions all;
   all.read_lines = all.phases = all.layers = all.steps = all.lateness = all.op_times = true;
   all.top = 7;
@@ -216,7 +216,7 @@ std::string reported(const read::Traces& traces) {
 std::vector<std::string> all_said(std::size_t n, const Folder& folder, bool whole) {
   return said_by(n, [&](const team::Shared& team) {
     read::Traces traces = loaded(folder, team);
-    stats::SummaryOptions options = all_tables();
+    stats::SummaryOptions options = team_tables();
     if (whole) {
       options.ranges = options.sites = true;
       options.histogram = stats::HistogramOptions{.name = "ncclAllGather"};

@@ -2,6 +2,7 @@
 #include "catch2.h"
 #include "text/text.h"
 
+using namespace tprof;
 using namespace tprof::text;
 
 TEST_CASE("control characters and broken UTF-8 from a trace never reach the terminal") {
@@ -39,7 +40,7 @@ TEST_CASE("ranks are written as ranges") {
 }
 
 TEST_CASE("a table is as wide as its text, counted in characters") {
-  Table table({{"name", Table::Align::left}, {"n", Table::Align::right}});
+  text::Table table({{"name", text::Table::Align::left}, {"n", text::Table::Align::right}});
   table.row({"é", "1"});
   table.row({"longer", "23"});
   CHECK(table.str() ==
@@ -49,10 +50,10 @@ TEST_CASE("a table is as wide as its text, counted in characters") {
 }
 
 TEST_CASE("a table on a narrow terminal leaves columns out, then breaks its text", "[text]") {
-  Table table({{"cost", Table::Align::right},
-               {"what", Table::Align::left},
-               {"noise", Table::Align::right},
-               {"change", Table::Align::right}});
+  text::Table table({{"cost", text::Table::Align::right},
+                     {"what", text::Table::Align::left},
+                     {"noise", text::Table::Align::right},
+                     {"change", text::Table::Align::right}});
   table.row({"-38.48 ms", "busbw of ncclReduceScatter >= 128.00 MiB", "2 ms", "-98.6%"});
   table.row({"7 ms", "step", "1 ms", "+1.0%"});
   CHECK(table.str(50, {2}, true) ==
@@ -61,13 +62,13 @@ TEST_CASE("a table on a narrow terminal leaves columns out, then breaks its text
         "             128.00 MiB\n"
         "       7 ms  step                            +1.0%\n");
   // A word that fits nowhere is cut; without leave to break, nothing is.
-  Table one({{"what", Table::Align::left}});
+  text::Table one({{"what", text::Table::Align::left}});
   one.row({std::string(30, 'x')});
   CHECK(one.str(20, {}, true) ==
         "  what\n  " + std::string(20, 'x') + "\n  " + std::string(10, 'x') + "\n");
   CHECK(one.str(20) == "  what\n  " + std::string(30, 'x') + "\n");
   // Where that is not enough, figures break between them, and none from its unit.
-  Table figures({{"what", Table::Align::left}, {"A", Table::Align::right}});
+  text::Table figures({{"what", text::Table::Align::left}, {"A", text::Table::Align::right}});
   figures.row({"ncclReduceScatter >= 128 MiB", "40 calls, 1.33 KiB"});
   CHECK(figures.str(36, {}, true) ==
         "  what                             A\n"

@@ -17,7 +17,7 @@ read::Event call(std::int64_t ts_ns, Bucket bucket, std::int64_t thread, std::ui
   return e;
 }
 
-struct Rank {
+struct OneRank {
   std::map<int, std::int64_t> waited{};  // by the collective's number
   Values::Since since{};
   Values values{[this](int number, std::int64_t ns) { waited[number] = ns; }};
@@ -35,7 +35,7 @@ struct Rank {
 }  // namespace
 
 TEST_CASE("a wait behind a value ends with the next call of its thread, or a collective") {
-  Rank r;
+  OneRank r;
   r.collective(10, 1, 0);
   r.copy(20);
   r.batch(50);
@@ -52,7 +52,7 @@ TEST_CASE("a wait behind a value ends with the next call of its thread, or a col
 }
 
 TEST_CASE("lines of threads that come in blocks are put in the order of time") {
-  Rank r;
+  OneRank r;
   r.copy(20);
   r.batch(50);
   r.copy(200);
@@ -64,7 +64,7 @@ TEST_CASE("lines of threads that come in blocks are put in the order of time") {
 }
 
 TEST_CASE("more than fits is handed on, and a checkpoint is no value") {
-  Rank r;
+  OneRank r;
   constexpr int kMany = 20'000;
   for (int n = 0; n < kMany; ++n) {
     r.copy(100 * n, 1, n % 2 == 0 ? 4 : 1U << 20);

@@ -16,8 +16,8 @@ diagnose::Finding finding(Kind kind, Severity severity, double share = 0) {
   return f;
 }
 
-struct Ranks {
-  explicit Ranks(std::vector<std::int64_t> late_ns) : processes(late_ns.size()) {
+struct LateRanks {
+  explicit LateRanks(std::vector<std::int64_t> late_ns) : processes(late_ns.size()) {
     for (std::size_t i = 0; i < late_ns.size(); ++i) {
       processes[i].header.rank = static_cast<std::int64_t>(i);
       lateness.ranks.push_back(
@@ -46,7 +46,7 @@ bool has(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("an error leads, then what costs most, then a rank that was late, then a warning") {
-  Ranks on_time({0, 0, 0, 0});
+  LateRanks on_time({0, 0, 0, 0});
   const auto warning = finding(Kind::failed, Severity::warning);
   const auto cheap = finding(Kind::late, Severity::note, 0.03);
   const auto costly = finding(Kind::late, Severity::note, 0.2);
@@ -64,7 +64,7 @@ TEST_CASE("an error leads, then what costs most, then a rank that was late, then
   CHECK(on_time.verdict({warning}).finding == 0U);
   CHECK(on_time.verdict({finding(Kind::late, Severity::note, 0.001)}).severity == "ok");
 
-  Ranks late({400, 90, 80, 0});
+  LateRanks late({400, 90, 80, 0});
   const report::JobVerdict waited = late.verdict({warning});
   CHECK(!waited.finding);
   CHECK(has(waited.text, "Rank 0 came last to"));
@@ -77,12 +77,12 @@ TEST_CASE("an error leads, then what costs most, then a rank that was late, then
   of_rank.ranks = text::Ranks({0});
   CHECK(late.verdict({warning, of_rank}).finding == 1U);
   // All come late alike: nobody is to blame.
-  CHECK(Ranks({400, 390, 380, 370}).verdict({warning}).finding == 0U);
-  CHECK(Ranks({40, 0, 0, 0}).verdict({warning}).finding == 0U);
+  CHECK(LateRanks({400, 390, 380, 370}).verdict({warning}).finding == 0U);
+  CHECK(LateRanks({40, 0, 0, 0}).verdict({warning}).finding == 0U);
 }
 
 TEST_CASE("why nobody went on leads, before what files lack and what only costs time") {
-  Ranks ranks({0, 0});
+  LateRanks ranks({0, 0});
   const auto missing = finding(Kind::missing_rank, Severity::error);
   const auto sizes = finding(Kind::p2p_sizes, Severity::warning);  // of a job that closed
   const auto costly = finding(Kind::late, Severity::note, 0.2);
@@ -97,7 +97,7 @@ TEST_CASE("why nobody went on leads, before what files lack and what only costs 
 }
 
 TEST_CASE("a rank whose host may only have waited for its device is not to blame") {
-  Ranks late({400, 90, 80, 0});
+  LateRanks late({400, 90, 80, 0});
   diagnose::LateRank& first = late.lateness.ranks[0];
   first.sum_read_ns = first.waited_read_ns = 250;
   const std::string text = late.verdict({}).text;
@@ -115,7 +115,7 @@ TEST_CASE("a rank whose host may only have waited for its device is not to blame
 }
 
 TEST_CASE("a healthy job's verdict says what is known, and no more") {
-  Ranks ranks({0, 0});
+  LateRanks ranks({0, 0});
   CHECK(ranks.verdict({}).text == "Nothing is wrong: 2 ranks made no collectives.");
   ranks.said.communicators.emplace_back().collectives = 1234;
   CHECK(ranks.verdict({}).text == "Nothing is wrong: 2 ranks did the same 1,234 collectives.");
@@ -148,7 +148,7 @@ TEST_CASE("a healthy job's verdict says what is known, and no more") {
 }
 
 TEST_CASE("a path at the beginning of the verdict keeps its letters") {
-  Ranks ranks({0, 0});
+  LateRanks ranks({0, 0});
   auto damaged = finding(Kind::unreadable, Severity::error);
   damaged.text = {diagnose::Say::unreadable,
                   {{"reason", "s/corr/rank-00001.json: byte 3: not JSON"}}};
@@ -156,7 +156,7 @@ TEST_CASE("a path at the beginning of the verdict keeps its letters") {
 }
 
 TEST_CASE("of a job that runs it is said how far its ranks are") {
-  Ranks ranks({0, 0, 0});
+  LateRanks ranks({0, 0, 0});
   std::vector<read::Collectives> done(3);
   done[0].count = done[2].count = 153;
   done[1].count = 92;
@@ -186,7 +186,7 @@ TEST_CASE("of a job that runs it is said how far its ranks are") {
 }
 
 TEST_CASE("a job that stood still until it was killed was not slow, where that took longer") {
-  Ranks ranks({0, 0, 0});
+  LateRanks ranks({0, 0, 0});
   for (read::Process& p : ranks.processes) {
     p.end = read::End::recovered;
     p.ledger.emplace().ts_ns = 50'000;

@@ -35,7 +35,7 @@ struct Call {
   Span host, kernel;
 };
 
-std::vector<Call> read(const std::string& name) {
+std::vector<Call> timeline(const std::string& name) {
   std::ifstream in(std::string(TPROF_UNIT_DATA) + "/h200/" + name);
   std::vector<Call> calls;
   Ns at = 1'000'000'000;
@@ -164,7 +164,7 @@ double exposed_share(const std::vector<Span>& calls, std::vector<Span> busy) {
 TEST_CASE("the exposed share of NCCL's kernels is that of what an H200 ran") {
   for (const char* job : {"fsdp2.txt", "ddp.txt"}) {
     INFO(job);
-    const auto calls = read(job);
+    const auto calls = timeline(job);
     REQUIRE(calls.size() > 2000);
     const auto device = std::make_unique<Device>();
     device->run(calls);
@@ -186,7 +186,7 @@ TEST_CASE(
   for (const char* job : {"fsdp2.txt", "ddp.txt"}) {
     INFO(job);
     const auto device = std::make_unique<Device>();
-    device->run(read(job));
+    device->run(timeline(job));
     const Ns from = device->busy.front().from, to = device->busy.back().to;
     Pages<Interval> found;
     device->exposure.computed(1, from, to, found);

@@ -13,15 +13,15 @@ using namespace tprof::test;
 
 namespace {
 
-constexpr std::uint64_t kKiB = 1024;
+constexpr std::uint64_t kPerKiB = 1024;
 
-HostMetrics read(const Root& root) {
+HostMetrics read_host(const Root& root) {
   HostMetrics m;
   std::make_unique<Host>(root.folder.c_str())->read(m);
   return m;
 }
 
-void plant_all(const Root& root) {
+void plant_host(const Root& root) {
   // The first two numbers already contain the guests' time (7 and 9).
   root.plant(
       "/proc/stat",
@@ -61,16 +61,16 @@ void plant_all(const Root& root) {
 
 TEST_CASE("a reading has the planted numbers, whole devices once each, and ports in bytes") {
   const Root root;
-  plant_all(root);
+  plant_host(root);
   for (const char* name : {"eth0", "ens1f1"}) {
     root.plant(std::string("/sys/class/net/") + name + "/device/vendor", "");
   }
-  const HostMetrics m = read(root);
+  const HostMetrics m = read_host(root);
   CHECK(m.all_ticks == 100 + 20 + 30 + 1000 + 50 + 1 + 2 + 3);
   CHECK(m.busy_ticks == 100 + 20 + 30 + 1 + 2 + 3);
-  CHECK(m.available == 22228508 * kKiB);
-  CHECK(m.cached == 5255192 * kKiB);
-  CHECK(m.dirty == 340 * kKiB);
+  CHECK(m.available == 22228508 * kPerKiB);
+  CHECK(m.cached == 5255192 * kPerKiB);
+  CHECK(m.dirty == 340 * kPerKiB);
   CHECK(m.disks_read == (1331 + 70) * 512);
   CHECK(m.disks_written == (3574 + 8) * 512);
   CHECK(m.network_received == 3000 + 40000);
@@ -81,15 +81,15 @@ TEST_CASE("a reading has the planted numbers, whole devices once each, and ports
 
 TEST_CASE("where no interface is a device, as in a container, all but lo count") {
   const Root root;
-  plant_all(root);
-  const HostMetrics m = read(root);
+  plant_host(root);
+  const HostMetrics m = read_host(root);
   CHECK(m.network_received == 3000 + 40000 + 43000);
   CHECK(m.network_sent == 200 + 7000 + 7200);
 }
 
 TEST_CASE("which interfaces count is what it was at the first reading") {
   const Root root;
-  plant_all(root);
+  plant_host(root);
   root.plant("/sys/class/net/eth0/device/vendor", "");
   const auto host = std::make_unique<Host>(root.folder.c_str());
   HostMetrics m;
@@ -102,7 +102,7 @@ TEST_CASE("which interfaces count is what it was at the first reading") {
 
 TEST_CASE("what a system does not tell of a host is not known") {
   const Root empty;
-  HostMetrics m = read(empty);
+  HostMetrics m = read_host(empty);
   const auto first = &HostMetrics::busy_ticks;
   for (const auto number :
        {first, &HostMetrics::available, &HostMetrics::cached, &HostMetrics::dirty,
@@ -110,12 +110,12 @@ TEST_CASE("what a system does not tell of a host is not known") {
     CHECK(m.*number == kNotRead);
   }
   const Root root;
-  plant_all(root);
+  plant_host(root);
   root.plant("/proc/meminfo", "MemTotal: 1 kB\nCached: many kB\nDirty: 99999999999999999999 kB\n");
   root.plant("/proc/stat", "cpu  100 20 30\n");
   root.plant("/sys/class/infiniband/mlx5_1/ports/1/counters/port_rcv_data", "");
   root.plant("/proc/diskstats", " 254 0 vda 259 21\n");
-  m = read(root);
+  m = read_host(root);
   for (const auto number : {&HostMetrics::available, &HostMetrics::cached, &HostMetrics::dirty,
                             &HostMetrics::busy_ticks, &HostMetrics::infiniband_received,
                             &HostMetrics::disks_read, &HostMetrics::disks_written}) {
