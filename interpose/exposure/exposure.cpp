@@ -151,8 +151,8 @@ void Exposure::ran_dry(Stream& s, std::uint64_t from_ns, std::uint64_t to_ns, do
 void Exposure::fed(Stream& s, const Mark& m, std::uint64_t at) {
   if (m.begins_ns == UINT64_MAX) return;
   const std::uint64_t from = std::clamp(m.begins_ns, s.busy_from_ns, at);
-  const std::uint64_t made = std::clamp(m.enqueued_ns, from, at);
-  const std::uint64_t until = m.slow_from_ns == 0 ? made : std::clamp(m.slow_from_ns, from, made);
+  const std::uint64_t put = std::clamp(m.enqueued_ns, from, at);
+  const std::uint64_t until = m.slow_from_ns == 0 ? put : std::clamp(m.slow_from_ns, from, put);
   const std::uint64_t last = std::clamp(m.last_ns, from, until);
   // From launch to launch, as far as the device had caught up with the host.
   double idle = 0;
@@ -174,9 +174,9 @@ void Exposure::fed(Stream& s, const Mark& m, std::uint64_t at) {
     const double usual = s.launches == 0 ? 0 : m.launches * s.busy_ns / s.launches;
     ran_dry(s, last, until, usual - so_far);
   }
-  add(s, {until, made, false, ExposureLost::host_late});
+  add(s, {until, put, false, ExposureLost::host_late});
   const bool away = at <= m.made_ns && m.made_ns - m.enqueued_ns >= kAwayNs;
-  if (!empty || away) add(s, {made, at, !away, ExposureLost::host_late});
+  if (!empty || away) add(s, {put, at, !away, ExposureLost::host_late});
 }
 
 void Exposure::mark(const Mark& m) {
@@ -190,8 +190,9 @@ void Exposure::mark(const Mark& m) {
     count_sample(*s, m);
     fed(*s, m, at);
   }
-  // Where the device had fallen behind, it has no gaps.
-  s->sampled = m.sample && s->last_ns <= m.enqueued_ns;
+  // Where the device had fallen behind, it has no gaps. When a slow launch's kernel ran is not
+  // known.
+  s->sampled = m.sample && m.slow_from_ns == 0 && s->last_ns <= m.enqueued_ns;
   // Reached at once: the launch was through at some time before.
   s->sample_end_ns = at <= m.made_ns + kNoiseNs ? (m.last_ns + at) / 2 : at;
   s->sample_cost_ns = m.made_ns - std::min(m.made_ns, m.enqueued_ns);

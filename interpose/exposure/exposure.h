@@ -47,7 +47,7 @@ struct Mark {
   std::uint64_t slow_from_ns = 0;
   std::uint32_t launches = 0;
   // Those but the first and a slow one, by how long each returned behind the one before.
-  static constexpr std::uint32_t kGapKinds = 8;
+  static constexpr std::uint32_t kGapKinds = 7;
   std::uint32_t gaps[kGapKinds] = {};
   bool empty = false;   // the stream was empty when the mark was put into it
   bool sample = false;  // right behind a launch that was drawn at random

@@ -222,6 +222,26 @@ TEST_CASE("a sample of a device that has fallen behind its host does not count")
   CHECK(found.why == ExposureLost::host_late);
 }
 
+TEST_CASE("nor does one behind a launch that took long, whose kernel ran nobody knows when") {
+  Job job;
+  job.mark(kCompute, Mark::Kind::opens, 0);
+  for (std::uint64_t ms = 1; ms < 100; ++ms) {
+    Mark& slow = job.mark(kCompute, Mark::Kind::passes, ms);
+    slow.begins_ns = slow.slow_from_ns = ms * kMs - kMs / 2;
+    slow.enqueued_ns = slow.made_ns = ms * kMs;
+    slow.first_ns = kMs;
+    slow.launches = 1;
+    slow.sample = true;
+  }
+  Mark& mark = job.mark(kCompute, Mark::Kind::closes, 200);
+  mark.begins_ns = 100 * kMs;
+  mark.last_ns = mark.enqueued_ns = mark.made_ns = mark.at_ns;
+  mark.launches = 1000;
+  mark.gaps[0] = 999;
+  job.call(110, 190);
+  CHECK(job.end().unknown == 1);
+}
+
 TEST_CASE("a mark that is reached at once has found the stream empty") {
   for (const std::uint64_t tail : {0, 2}) {  // ms for which the host did nothing before the mark
     Job job;
@@ -250,7 +270,7 @@ TEST_CASE("without samples nobody knows how long a stream was idle between launc
   Mark& mark = job.mark(kCompute, Mark::Kind::closes, 10);
   mark.last_ns = mark.enqueued_ns = mark.made_ns = mark.at_ns;
   mark.launches = 4;
-  mark.gaps[7] = 3;
+  mark.gaps[6] = 3;
   job.call(0, 20);
   CHECK(job.end().unknown == 1);
 }
