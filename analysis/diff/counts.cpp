@@ -17,15 +17,15 @@ Count per(std::uint64_t ranks, const Sums& s) {
           static_cast<long double>(s.bytes) / n};
 }
 
-// Per rank, and none where no count is usual: calls in every second micro-batch are those of the
-// whole run, of which times the number of steps would make twice as many.
-Count usual(const Run& run, const OpKind& kind) {
+// Per rank. Nullopt: no count is usual. Calls in every second micro-batch are those of the whole
+// run, of which times the number of steps would make twice as many.
+std::optional<Count> usual(const Run& run, const OpKind& kind) {
   std::vector<stats::CallSums> all;
   for (const stats::StepCalls& step : run.steps) {
     const auto found = step.kinds.find(kind);
     all.push_back(found == step.kinds.end() ? stats::CallSums{} : found->second);
   }
-  if (all.empty()) return {};
+  if (all.empty()) return std::nullopt;
   constexpr double kUsual = 0.6;  // of the steps have as many calls as the median one
   stats::CallSums median;
   for (const auto of :
@@ -35,14 +35,15 @@ Count usual(const Run& run, const OpKind& kind) {
     median.*of = (*middle).*of;
   }
   const auto alike = std::ranges::count(all, median.calls, &stats::CallSums::calls);
-  if (static_cast<double>(alike) < kUsual * static_cast<double>(all.size())) return {};
+  if (static_cast<double>(alike) < kUsual * static_cast<double>(all.size())) return std::nullopt;
   return per(run.steps[0].calling, median);
 }
 
 struct Counted {
   OpKind kind{};
-  Count step{};   // the usual one
-  Count total{};  // of the whole run
+  std::optional<Count> step = Count{};  // the usual one; nullopt: there is none
+  Count total{};                        // of the whole run
+  long double in_step() const { return step ? step->calls : 0; }
 };
 using Side = std::vector<Counted>;
 
@@ -90,8 +91,8 @@ std::vector<Pair> pairs_of(Side a, Side b) {
   std::vector<Pair> all;
   const auto any = [](const Counted&, const Counted&) { return true; };
   const auto as_often = [](const Counted& x, const Counted& y) {
-    return x.step.calls != 0 ? same(x.step.calls, y.step.calls)
-                             : same(x.total.calls, y.total.calls);
+    return x.in_step() != 0 && y.step ? same(x.in_step(), y.in_step())
+                                      : same(x.total.calls, y.total.calls);
   };
   const auto as_many_elements = [&](const Counted& x, const Counted& y) {
     return as_often(x, y) &&
@@ -128,8 +129,7 @@ std::vector<Often> often(const std::vector<Pair>& pairs) {
   std::vector<Often> all;
   for (const Pair& p : pairs) {
     if (!p.a || !p.b) continue;
-    all.push_back(
-        {p.b->kind, p.a->step.calls, p.b->step.calls, p.a->total.calls, p.b->total.calls});
+    all.push_back({p.b->kind, p.a->in_step(), p.b->in_step(), p.a->total.calls, p.b->total.calls});
   }
   return all;
 }
@@ -196,10 +196,11 @@ void compare_counts(const Run& a, const Run& b, Diff& to) {
   for (const Pair& p : pairs) {
     const Counted x = p.a.value_or(Counted{});
     const Counted y = p.b.value_or(Counted{});
-    CountChange c{.kind = p.b ? y.kind : x.kind, .per_step = to.per_step, .a = x.step, .b = y.step};
+    CountChange c{.kind = p.b ? y.kind : x.kind, .per_step = to.per_step && x.step && y.step};
+    if (c.per_step) c.a = *x.step, c.b = *y.step;
     if (!p.a || !p.b) c.only_in = p.a ? "A" : "B";
     if (p.a && p.b && x.kind != y.kind) c.was = x.kind;
-    const bool in_steps = c.per_step && (x.step.calls != 0 || y.step.calls != 0);
+    const bool in_steps = c.per_step && (x.in_step() != 0 || y.in_step() != 0);
     if (p.a && p.b) ++(in_steps || whole ? compared : not_compared);
     if (!c.differs()) c.per_step = false;
     if (!c.per_step) {

@@ -59,7 +59,7 @@ bool covers(const Finding& other, const Finding& f) {
   text::Ranks both = why::that_hold_up(other);
   both.add(why::that_hold_up(f));
   if (!alike(other, f) || both != why::that_hold_up(other)) return false;
-  if (when(f) == When::now_and_then || when(f) == when(other)) return true;
+  if (when(f) != When::now_and_then && when(f) == when(other)) return true;
   return ns_of(other, 1) >= ns_of(f, -1);
 }
 
@@ -68,23 +68,32 @@ std::uint64_t steps_of(const Finding& f) {
   return why::is_slow_rank(f.kind) ? f.in_steps.size() : 1;
 }
 
-// In which share of its steps a rank is slow by chance, as far as this run tells.
-double by_chance(const Run& run) {
-  std::uint64_t most = 0;
+// A rank that is slow by chance, as far as this run tells: in how many steps, and what for at most.
+struct ByChance {
+  std::uint64_t steps = 0;
+  double ns = 0;
+};
+ByChance by_chance(const Run& run) {
+  ByChance most;
   for (const Finding& f : *run.slow_ranks) {
-    if (when(f) == When::now_and_then) most = std::max(most, steps_of(f));
+    if (when(f) != When::now_and_then) continue;
+    most.steps = std::max(most.steps, steps_of(f));
+    if (f.cost) most.ns = std::max(most.ns, ns_of(f, 1));
   }
-  return static_cast<double>(most) / static_cast<double>(run.steps.size());
+  return most;
 }
 
-// Events that are rare vary by the root of their number.
+// Events that are rare vary by the root of their number. Fewer of them do where they also cost far
+// more.
 bool more_often(const Finding& f, const Run& in, const Run& other) {
-  constexpr double kDeviations = 3;
+  constexpr double kTimesAsMuch = 5;
+  const ByChance chance = by_chance(other);
+  const double deviations = ns_of(f, -1) > kTimesAsMuch * chance.ns ? 2.5 : 3;
   const auto steps = static_cast<double>(in.steps.size());
+  const auto others = static_cast<double>(other.steps.size());
   const double share = static_cast<double>(steps_of(f)) / steps;
-  const double least = by_chance(other);
-  return share - least >
-         kDeviations * std::sqrt(share / steps + least / static_cast<double>(other.steps.size()));
+  const double least = static_cast<double>(chance.steps) / others;
+  return share - least > deviations * std::sqrt(share / steps + least / others);
 }
 
 // True if most of its steps are far longer than any of the other run.

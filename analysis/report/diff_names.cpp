@@ -132,10 +132,14 @@ std::string of_usual_step(const diff::Diff& d) {
   }
   const auto percent = [&](double ns) { return std::abs(100 * ns / step.a); };
   const auto [from, to] = std::minmax({percent(step.low), percent(step.high)});
-  return fmt::format("B's step takes {}, {:.1f}% {} than A's ({:.1f} to {:.1f}%){}.",
-                     length_of(step.b), percent(step.b - step.a),
-                     step.b > step.a ? "longer" : "shorter", from, to, mostly(d)) +
-         of_one_rank(d);
+  // Steps that stand out may make up for it.
+  const bool longer = step.b > step.a;
+  const bool against = d.lengths_a.steps != 0 && d.lengths_b.steps != 0 &&
+                       longer != (d.lengths_b.mean_ns > d.lengths_a.mean_ns);
+  return fmt::format("B's {} takes {}, {:.1f}% {} than A's ({:.1f} to {:.1f}%){}.",
+                     against ? "usual step" : "step", length_of(step.b), percent(step.b - step.a),
+                     longer ? "longer" : "shorter", from, to, mostly(d)) +
+         (against ? of_lengths(d) : "") + of_one_rank(d);
 }
 
 // "1 of 39 steps of B, 20, takes 24.85 s, and none of A more than 186.31 ms: that adds 24.73 s, or

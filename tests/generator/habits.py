@@ -105,7 +105,8 @@ class _Program:
 
     def maybe_stall(self, at_update: bool) -> Iterator[Operation]:
         loop = self.loop
-        if loop.stalls_at_update == at_update and self.step % loop.stalls_every == loop.stalls_every - 1:
+        stalls = self.step + 1 in (loop.stalls_steps or (self.step + 1,))
+        if stalls and loop.stalls_at_update == at_update and self.step % loop.stalls_every == loop.stalls_every - 1:
             yield Host(loop.stalls.get(self.rank, 0))
 
     def end_step(self) -> Iterator[Operation]:

@@ -70,6 +70,7 @@ class Loop:
     stalls: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns in the middle of its forward pass
     stalls_at_update: bool = False  # before its optimizer instead
     stalls_every: int = 1  # steps
+    stalls_steps: tuple[int, ...] = ()  # only in these, counted from 1
     late: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns before its first step
     logs: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns behind its step
     pauses_ns: int = 0  # garbage collection, at random

@@ -87,6 +87,19 @@ def test_a_rank_that_is_slow_in_every_fifth_step_is_named_though_another_writes_
     assert only_in_one(a, again) == []
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_rank_that_is_slow_in_many_steps_is_named_though_one_is_now_and_then_in_the_other_run(rank, tmp_path):
+    """Each fifth forward pass where a step here is one of two micro-batches: 2,5,7,10,… has no regular distance.
+    In both runs rank 0 writes checkpoints, and the others go on."""
+    both = {"ranks": 2, "steps": 41, "jitter": 0.05, "pauses_ns": 20 * MS, "pauses": 0.03}
+    both |= {"checkpoint": "first", "checkpoint_every": 15, "checkpoint_ns": 50 * MS}
+    slow = {"stalls": {rank: 150 * MS}, "stalls_steps": tuple(step for five in range(0, 41, 5) for step in (five + 2, five + 5))}
+    a, again, b = (job(tmp_path / name, seed=i, **both, **how) for i, (name, how) in enumerate((("a", {}), ("again", {}), ("b", slow))))
+    assert "slow_cpu" in [f["kind"] for f in told("report", a)[1]["findings"]]
+    assert only_in_one(a, b) == [("B", "slow_cpu", [rank])]
+    assert only_in_one(a, again) == []
+
+
 def test_one_step_far_longer_than_any_other_is_told_with_the_rank_that_holds_it_up(tmp_path):
     pauses = {"pauses_ns": 60 * MS, "pauses": 0.03}
     a = job(tmp_path / "a", **pauses)

@@ -153,3 +153,50 @@ TEST_CASE("calls of some ranks are counted in all, and collectives that are new 
   CHECK(report::cell(d.counts[0].b) == "1 call in all, 32.00 KiB, on 1 of 2 ranks");
   CHECK(report::cell(d.counts[1].b) == "87 calls, 87.00 MiB");
 }
+
+TEST_CASE("calls of which no step has a usual count are compared in all") {
+  const OpKind gathers{.bucket = Bucket::ALLGATHER, .function = "ncclAllGather"};
+  // Of one rank; how many calls the steps have, again and again.
+  const auto run = [&](std::vector<std::uint64_t> calls) {
+    Run of{.ranks = 1, .steps_seen = 40};
+    for (std::size_t i = 0; i < 40; ++i) {
+      Step step;
+      step.number = static_cast<std::int64_t>(i) + 1;
+      step.ranks = step.calling = 1;
+      step.kinds[gathers].calls = calls[i % calls.size()];
+      of.totals[gathers].calls += calls[i % calls.size()];
+      of.steps.push_back(std::move(step));
+    }
+    return of;
+  };
+  const Run even = run({2});
+  for (const auto& [uneven, more] :
+       {std::pair(run({1, 2, 3, 2}), 0), std::pair(run({1, 2, 3, 4}), 20)}) {
+    Diff d;
+    compare_counts(even, uneven, d);
+    CHECK(d.counts.size() == (more == 0 ? 0 : 1));
+    if (d.counts.empty()) continue;
+    CHECK_FALSE(d.counts[0].per_step);
+    CHECK(d.counts[0].b.calls - d.counts[0].a.calls == more);
+  }
+  // A usual count of none is one.
+  Diff d;
+  compare_counts(even, run({0, 0, 0, 2}), d);
+  REQUIRE(d.counts.size() == 1);
+  CHECK(d.counts[0].per_step);
+}
+
+TEST_CASE("a shorter usual step is not told alone where steps that stand out make up for it") {
+  constexpr double kMs = 1e6;
+  Diff d;
+  d.times.push_back(
+      {.a = 80 * kMs, .b = 60 * kMs, .low = -25 * kMs, .high = -15 * kMs, .noise = 5 * kMs});
+  d.lengths_a = {.steps = 40, .mean_ns = 90 * kMs, .median_ns = 75 * kMs, .longest_ns = 340 * kMs};
+  d.lengths_b = {.steps = 40, .mean_ns = 130 * kMs, .median_ns = 65 * kMs, .longest_ns = 340 * kMs};
+  CHECK(
+      report::verdict(d).starts_with("B's usual step takes 60.00 ms, 25.0% shorter than A's "
+                                     "(18.8 to 31.2%). All steps take 90.00 ms "
+                                     "and 130.00 ms on average"));
+  d.lengths_b.mean_ns = 70 * kMs;
+  CHECK(report::verdict(d).starts_with("B's step takes 60.00 ms, 25.0% shorter"));
+}
