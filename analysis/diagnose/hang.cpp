@@ -5,6 +5,7 @@
 // and who never did, and which calls did not return. If every rank has called, the device or the
 // network is the place to look.
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "collect/collectors.h"
@@ -15,6 +16,7 @@
 #include "diagnose/mismatch.h"
 #include "diagnose/process_state.h"
 #include "diagnose/standing.h"
+#include "stats/totals.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -41,6 +43,25 @@ struct Place {
            call->function == other.call->function;
   }
 };
+
+// Tells if it is the first call of its function, type and size on its communicator, on all ranks.
+std::optional<Fact> only_such_call(const Missed& m) {
+  if (!m.called || m.called->event.bytes == 0) return std::nullopt;
+  const read::Event& call = m.called->event;
+  const auto size = static_cast<std::int64_t>(std::bit_width(call.bytes)) - 1;
+  for (const Member& member : m.communicator->members) {
+    std::uint64_t calls = 0;
+    stats::each_row(*member.process, [&](const read::Row& row) {
+      const bool such = row.comm == member.comm->comm && row.name == call.name &&
+                        row.dtype == call.dtype && row.bytes_class == size;
+      if (such) calls += row.amounts.calls;
+    });
+    if (calls != (member.did(m.seq) ? 1 : 0)) return std::nullopt;
+  }
+  return Fact{
+      Say::only_such_call,
+      {{"function", std::string(call.name)}, {"size", SizeClass{size}}, {"who", who_of(m.came)}}};
+}
 
 class HeldUp {
  public:
@@ -242,6 +263,8 @@ class HeldUp {
               {"then", then}}},
             m.communicator, m.seq, function);
     Facts evidence{callers(m)};
+    if (auto only = stood_still && m.seq != 0 ? only_such_call(m) : std::nullopt)
+      evidence.push_back(*std::move(only));
     if (stood != nullptr) evidence.push_back(inside(*stood));
     lead_with(evidence, f);
     if (!closed) f.evidence.push_back({Say::in_no_call, {{"who", who[0]}}});

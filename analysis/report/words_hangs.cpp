@@ -23,6 +23,8 @@ std::span<const Words> words_of_hangs() {
       {Say::never_came,
        "{who} {until?had not come by |never came to}[{until} to] collective {seq}[ ({function})] "
        "of communicator {communicator}, which {came} called: {then}"},
+      {Say::only_such_call,
+       "no rank has called another {function} of {size} there: it may be a call too many of {who}"},
       {Say::runs_unknown, "whether it runs is not known"},
       {Say::closed_before, CLOSED "before it" WHY_CLOSED},
       {Say::stood_still,

@@ -32,6 +32,20 @@ def test_a_host_that_reads_from_its_device_is_not_blamed_alone(tmp_path, last, r
     assert text.endswith("its host may wait for that, and the device for those of others") == reads
 
 
+@pytest.mark.parametrize("count, alone", [(64, False), (4096, True)])
+def test_a_call_that_no_rank_ever_made_may_be_one_too_many(tmp_path, count, alone):
+    """Where both ranks call it in each step, the one that did not is behind."""
+    job = jobs.Job([[0, 1]], [], 11)
+    ops = [jobs.Op("ncclAllReduce", at, 64, 0, "float32", "sum") for at in (1, 2, 3)]
+    job.ranks = [jobs.Rank(list(ops), [0], end="recovered", until=60 * SECOND) for _ in range(2)]
+    job.ranks[1].ops.append(jobs.Op("ncclAllReduce", 5, count, 0, "float32", "sum"))
+    (hang,) = worse_than_notes(job.write(tmp_path / "job"))
+    assert (hang["kind"], hang["ranks"], hang["seq"]) == ("hang", [0], 3)
+    said = "no rank has called another ncclAllReduce of >= 16.00 KiB there: it may be a call too many of rank 1"
+    assert (said in hang["evidence"]) == alone
+    assert any("may be a call too many" in line for line in hang["evidence"]) == alone
+
+
 def test_a_stopped_process_is_named(tmp_path):
     with commanded(tmp_path) as job:
         job.does("gather", 5)
