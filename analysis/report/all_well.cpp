@@ -120,7 +120,10 @@ JobVerdict all_well(const diagnose::Diagnosed& said, const Known& known) {
     const bool well = known.causes && !(known.step_ns && known.exposed_share > kMuchExposed);
     out = fmt::format("{}: {}", well ? kNothing : kNothingKnown, made(said, everybody(said)));
     if (!known.causes && !known.step_ns) {
-      out += "; no steps are known, so nothing is known of their speed";
+      out +=
+          "; no steps are known, so nothing is known of their speed (TPROF_STEP=call:FUNCTION "
+          "marks "
+          "them: the call that ends each)";
     }
   }
   if (known.step_ns) {

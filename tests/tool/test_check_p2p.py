@@ -116,7 +116,7 @@ def test_where_there_are_only_sends_and_receives_it_is_these_that_are_said_to_be
     text = told("report", folder)[1]["verdict"]["text"]
     assert text == (
         "Nothing is wrong with what the ranks did: 2 ranks made 20 sends and 20 receives, and no collectives; "
-        "no steps are known, so nothing is known of their speed."
+        "no steps are known, so nothing is known of their speed (TPROF_STEP=call:FUNCTION marks them: the call that ends each)."
     )
     job = pairs(20, [8])
     job.ranks[1].ops[-1] = dataclasses.replace(job.ranks[1].ops[-1], count=16)

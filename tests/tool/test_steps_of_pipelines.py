@@ -138,7 +138,7 @@ def test_the_last_stage_alone_does_not_tell(tmp_path):
     assert way.format("  ") in tprof("summary", tmp_path / "job", "--by", "step").stdout
     screen = tprof("report", tmp_path / "job").stdout
     assert way.format("") in screen
-    assert "no steps are known, so nothing is known of their speed." in " ".join(screen.split())
+    assert "no steps are known, so nothing is known of their speed (TPROF_STEP=call:FUNCTION marks them: the call that ends each)." in " ".join(screen.split())
 
 
 def test_ranks_without_lines_leave_the_others_their_steps(tmp_path):

@@ -134,7 +134,9 @@ TEST_CASE("a healthy job's verdict says what is known, and no more") {
   CHECK(
       ranks.verdict({}, {.causes = false}).text ==
       "Nothing is wrong with what the ranks did: 2 ranks did the same 1,234 collectives; no steps "
-      "are known, so nothing is known of their speed.");
+      "are known, so nothing is known of their speed (TPROF_STEP=call:FUNCTION marks them: the "
+      "call "
+      "that ends each).");
   CHECK(ranks.verdict({}, {.step_ns = 5'000'000, .causes = false}).text ==
         "Nothing is wrong with what the ranks did: 2 ranks did the same 1,234 collectives; a step "
         "takes 5.00 ms on average. The causes of slow steps are known where devices are followed "
