@@ -43,10 +43,18 @@ void Order::find_gradients() {
 }
 
 // Copies that are as large as what this rank gives to an all-gather are parameters that lie in the
-// host's memory.
+// host's memory, if they are gathered about as often. Predictions for a metric may happen to be
+// as large as a batch.
 void Order::find_shards() {
-  for (const Symbol& symbol : sequence_.symbols) {
-    if (symbol.given != 0) given_.insert(symbol.given);
+  std::map<std::uint64_t, std::size_t> copied;
+  std::map<std::uint64_t, std::size_t> given;
+  for (const Operation& of : sequence_.operations) {
+    const Symbol& symbol = sequence_.symbols[of.symbol];
+    if (symbol.kind == Kind::copy_in) ++copied[symbol.bytes];
+    if (symbol.given != 0) ++given[symbol.given];
+  }
+  for (const auto& [bytes, times] : given) {
+    if (2 * times >= copied[bytes]) given_.insert(bytes);
   }
 }
 

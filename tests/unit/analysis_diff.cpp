@@ -156,7 +156,7 @@ TEST_CASE("calls of some ranks are counted in all, and collectives that are new 
 
 TEST_CASE("calls of which no step has a usual count are compared in all") {
   const OpKind gathers{.bucket = Bucket::ALLGATHER, .function = "ncclAllGather"};
-  // Of one rank; how many calls the steps have, again and again.
+  // One rank; how many calls its steps have, again and again.
   const auto run = [&](std::vector<std::uint64_t> calls) {
     Run of{.ranks = 1, .steps_seen = 40};
     for (std::size_t i = 0; i < 40; ++i) {
