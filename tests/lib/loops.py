@@ -9,6 +9,7 @@ import dataclasses
 import random
 
 from lib import jobs
+from lib.tool import told
 
 BATCH = 1 << 16  # bytes
 
@@ -267,3 +268,13 @@ def two_models(shape: Shape, each: int) -> Loop:
                     loop.scatter(layer)
                 loop.scatter(root)
     return loop
+
+
+def has_its_steps(loop: Loop, folder):
+    """Each rank by itself has the loop's steps, and all of them together do."""
+    path = loop.job.write(folder)
+    for only in ([], ["--ranks", "0"], ["--ranks", "1"]):
+        report = told("summary", path, "--by", "step", *only)[1]
+        assert report["steps_unknown"] == []
+        steps = [round((step["ts"] - jobs.BASE_NS) / jobs.STEP_NS) for step in report["steps"]]
+        assert steps == loop.steps, only

@@ -4,9 +4,7 @@ FSDP1 does so on rank 0 alone where `rank0_only` is set. The truth is where the 
 """
 
 import pytest
-from lib import loops
-from lib.loops import Loop
-from lib.tool import told
+from lib.loops import Loop, has_its_steps
 
 LAYER, ROOT, LAYERS, ELEMENT = 16544, 4160, 4, 4
 
@@ -56,19 +54,6 @@ class Job(Loop):
         self.reduce(1)
 
 
-def steps_of(report):
-    return [round((step["ts"] - loops.jobs.BASE_NS) / loops.jobs.STEP_NS) for step in report["steps"]]
-
-
-def check(loop, folder):
-    """Each rank by itself has the loop's steps, and all of them together do."""
-    path = loop.job.write(folder)
-    for only in ([], ["--ranks", "0"], ["--ranks", "1"]):
-        report = told("summary", path, "--by", "step", *only)[1]
-        assert report["steps_unknown"] == []
-        assert steps_of(report) == loop.steps, only
-
-
 def run(micro_batches=2, batch=2048, evaluate=(20,), of=1, save=(25,), by=(0,), padding=0, steps=30):
     loop = Job(batch, micro_batches)
     loop.copy("cudaMemcpyAsync", 1 << 20)
@@ -87,17 +72,17 @@ def run(micro_batches=2, batch=2048, evaluate=(20,), of=1, save=(25,), by=(0,), 
 @pytest.mark.parametrize("batch", [256, 2048, 1 << 16])
 @pytest.mark.parametrize("evaluate", [(20,), (7, 14, 21, 28), ()])
 def test_an_evaluation_belongs_to_the_step_before(tmp_path, evaluate, batch, by, micro_batches):
-    check(run(micro_batches, batch, evaluate, by=by), tmp_path / "job")
+    has_its_steps(run(micro_batches, batch, evaluate, by=by), tmp_path / "job")
 
 
 @pytest.mark.parametrize("padding", [0, 4, 60])
 @pytest.mark.parametrize("every", [3, 5, 10])
 def test_saved_again_and_again(tmp_path, every, padding):
-    check(run(save=range(every, 30, every), padding=padding), tmp_path / "job")
+    has_its_steps(run(save=range(every, 30, every), padding=padding), tmp_path / "job")
 
 
 @pytest.mark.parametrize("of", [1, 4, 16, 64])
 @pytest.mark.parametrize("evaluate", [(20,), (10, 20), (7, 14, 21, 28)])
 @pytest.mark.parametrize("micro_batches", [1, 2, 4])
 def test_batches_of_an_evaluation_are_larger(tmp_path, micro_batches, evaluate, of):
-    check(run(micro_batches, evaluate=evaluate, of=of, save=()), tmp_path / "job")
+    has_its_steps(run(micro_batches, evaluate=evaluate, of=of, save=()), tmp_path / "job")

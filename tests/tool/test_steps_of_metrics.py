@@ -4,8 +4,7 @@ The truth is where the loop begins its steps: with a batch.
 """
 
 import pytest
-from lib.loops import Loop
-from tool.test_steps_of_checkpoints import check
+from lib.loops import Loop, has_its_steps
 
 BUCKETS = (277_736, 780_800)
 
@@ -49,4 +48,4 @@ def test_steps_begin_with_their_batch(tmp_path, batch, micro_batches, every, eva
         loop.train()
         if evaluate and step % evaluate == 0:
             loop.evaluate()
-    check(loop, tmp_path / "job")
+    has_its_steps(loop, tmp_path / "job")
