@@ -19,10 +19,8 @@
 namespace tprof::timing::busy {
 namespace {
 
-// follow() marks the end of what was launched so far, at most every kFollowNs. launched() makes a
-// mark if none was made for kPassNs, because calls can be judged only up to the latest mark.
+// follow() marks the end of what was launched so far, at most every kFollowNs.
 constexpr std::uint64_t kFollowNs = 20'000;
-constexpr std::uint64_t kPassNs = 1'000'000;
 constexpr std::uint64_t kComputesNs = 10'000'000'000;
 
 struct Stream {
@@ -37,7 +35,6 @@ struct Stream {
   ExposureLost why;  // the reason for `unseen`
   Feed feed;
   std::uint64_t kernel_ns;  // when the last launch of a kernel or graph began
-  std::uint64_t marked_ns;
   std::uint64_t passed_ns;  // when follow() last marked it
   std::uint32_t waits;      // g_waits at the last launch
 };
@@ -128,7 +125,6 @@ bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty = false,
   if (marked == Marked::captures) return false;
   s.unseen = marked == Marked::lost;
   s.why = ExposureLost::no_pair;
-  s.marked_ns = now;
   s.feed.marked(now);
   set_open(s, kind != Mark::Kind::closes);
   return true;
@@ -200,7 +196,7 @@ void launches(cudaStream_t stream, Work work) {
     now = now_ns();  // the mark is no part of the launch
   }
   const std::uint32_t waits = g_waits.load(std::memory_order_relaxed);
-  s->feed.begins(now, std::exchange(s->waits, waits) != waits, late && empty);
+  s->feed.begins(now, std::exchange(s->waits, waits) != waits);
   if (work == Work::kernel) s->kernel_ns = now;
 }
 
@@ -214,7 +210,7 @@ void launched(cudaStream_t stream) {
       s->feed.launched(now);
       timing::add_wait(s->feed.waited_ns());
       const bool sample = s->feed.wants_sample();
-      if (s->open && (sample || s->feed.wants_mark(now) || now - s->marked_ns >= kPassNs)) {
+      if (s->open && (sample || s->feed.wants_mark(now))) {
         put_mark(*s, Mark::Kind::passes, now, false, sample);
       }
     }

@@ -117,7 +117,7 @@ double Exposure::idle_between(const Stream& s, const Mark& m) {
     while (like < Mark::kGapKinds && s.gaps[like].samples == 0) ++like;
     if (like == Mark::kGapKinds) return -1;
     const Gaps& of = s.gaps[like];
-    const double usual_ns = 0.75 * 8192 * (1U << kind);  // the middle of the kind
+    const double usual_ns = 0.75 * Mark::kShortestGapNs * (1U << kind);  // the middle of the kind
     idle_ns += m.gaps[kind] * (like == kind ? of.idle_ns / of.samples
                                             : std::max(usual_ns - of.busy_ns / of.samples, 0.0));
   }
@@ -150,7 +150,7 @@ void Exposure::ran_dry(Stream& s, std::uint64_t from_ns, std::uint64_t to_ns, do
 // Adds what is known of the stream since its last mark.
 void Exposure::fed(Stream& s, const Mark& m, std::uint64_t at) {
   if (m.begins_ns == UINT64_MAX) return;
-  const std::uint64_t from = std::clamp(m.begins_ns, s.busy_from_ns, at);
+  const std::uint64_t from = std::clamp(m.begins_ns, s.last_ns, at);
   const std::uint64_t put = std::clamp(m.enqueued_ns, from, at);
   const std::uint64_t until = m.slow_from_ns == 0 ? put : std::clamp(m.slow_from_ns, from, put);
   const std::uint64_t last = std::clamp(m.last_ns, from, until);
@@ -190,15 +190,14 @@ void Exposure::mark(const Mark& m) {
     count_sample(*s, m);
     fed(*s, m, at);
   }
-  // Where the device had fallen behind, it has no gaps. When a slow launch's kernel ran is not
-  // known.
+  // A device that has fallen behind has no gaps. Nobody knows when a slow launch's kernel ran.
   s->sampled = m.sample && m.slow_from_ns == 0 && s->last_ns <= m.enqueued_ns;
   // Reached at once: the launch was through at some time before.
   s->sample_end_ns = at <= m.made_ns + kNoiseNs ? (m.last_ns + at) / 2 : at;
   s->sample_cost_ns = m.made_ns - std::min(m.made_ns, m.enqueued_ns);
   s->open = m.kind != Mark::Kind::closes;
   s->missed = false;
-  s->busy_from_ns = s->last_ns = at;
+  s->last_ns = at;
 }
 
 void Exposure::missed(const Mark& m, ExposureLost why) {

@@ -56,9 +56,10 @@ struct Mark {
   std::uint64_t made_ns = 0;
   std::uint64_t at_ns = 0;  // when the device reached it
 
-  // 0: less than 8 us; each kind is twice as long as the one before.
+  // 0: shorter than this; each kind is twice as long as the one before.
+  static constexpr std::uint64_t kShortestGapNs = 8192;
   static constexpr std::uint32_t gap_kind(std::uint64_t ns) {
-    return std::min<std::uint32_t>(static_cast<std::uint32_t>(std::bit_width(ns >> 13)),
+    return std::min<std::uint32_t>(static_cast<std::uint32_t>(std::bit_width(ns / kShortestGapNs)),
                                    kGapKinds - 1);
   }
 };
@@ -156,8 +157,7 @@ class Exposure {
     bool missed{};    // a mark's time is not known
     ExposureLost why{};
     std::uint64_t enqueued_ns{};  // of the first standing mark
-    std::uint64_t busy_from_ns{};
-    std::uint64_t last_ns{};  // of the last mark
+    std::uint64_t last_ns{};      // of the last mark
     Pages<Segment>* segments = nullptr;
     bool sampled{};  // the last mark was a sample, and the device kept up with the host
     std::uint64_t sample_end_ns{};   // when the launch before it was through

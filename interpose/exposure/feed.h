@@ -20,8 +20,8 @@ class Feed {
   static constexpr std::uint64_t kLateNs = 500'000;
   // It is queried this often anyway, to know whether launches can be waiting for room.
   static constexpr std::uint64_t kAskNs = 1'000'000;
-  // A mark behind each launch that found the stream empty: 2 us for the event, at most this often.
-  static constexpr std::uint64_t kAgainNs = 1'000'000;
+  // Calls can be judged only up to the latest mark, so there is one this often: 2 us for the event.
+  static constexpr std::uint64_t kPassNs = 1'000'000;
   // A launch takes less if its host has a core and waits for nothing. Under a profiler on an H200
   // it took up to 40 us.
   static constexpr std::uint64_t kSlowNs = 50'000;
@@ -42,11 +42,9 @@ class Feed {
     asked_ns_ = now;
   }
 
-  // A launch begins. `waited`: a thread has waited for a device since the last one. `on_empty`: it
-  // comes late, and has found the stream empty.
-  void begins(std::uint64_t now, bool waited, bool on_empty) {
+  // A launch begins. `waited`: a thread has waited for a device since the last one.
+  void begins(std::uint64_t now, bool waited) {
     begun_ns_ = now;
-    on_empty_ = on_empty;
     queued_ = waited ? 1 : queued_ + 1;
   }
 
@@ -82,11 +80,9 @@ class Feed {
     until_sample_ = of / 2 + random_ % of;
     return true;
   }
-  // True if it should get a mark anyway: nobody knows when its kernel began, or the stream may run
-  // dry behind it.
-  bool wants_mark(std::uint64_t now) const {
-    return slow_ || (on_empty_ && now - marked_ns_ >= kAgainNs);
-  }
+  // True if it should get a mark anyway: nobody knows when its kernel began, or the last mark is
+  // old.
+  bool wants_mark(std::uint64_t now) const { return slow_ || now - marked_ns_ >= kPassNs; }
 
   bool idle_since_mark() const { return idle_since_mark_; }
 
@@ -109,9 +105,8 @@ class Feed {
 
  private:
   bool idle_since_mark_ = false;  // nothing was put into it since the last mark
-  bool on_empty_ = false;
-  bool slow_ = false;         // the last launch took long, though it did not wait for room
-  std::uint32_t queued_ = 0;  // launches since it was empty, or a thread waited for a device
+  bool slow_ = false;             // the last launch took long, though it did not wait for room
+  std::uint32_t queued_ = 0;      // launches since it was empty, or a thread waited for a device
   std::uint32_t until_sample_ = 1;
   std::uint32_t samples_ = 0;
   std::uint32_t random_ = 2463534242;  // xorshift: Marsaglia, https://doi.org/10.18637/jss.v008.i14

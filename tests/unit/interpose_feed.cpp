@@ -18,10 +18,9 @@ struct Host {
 
   void marked() { feed.marked(now); }
   // A launch that returns so long behind the last one.
-  void launch(std::uint64_t behind = 20 * kUs, std::uint64_t takes = 5 * kUs,
-              bool on_empty = false) {
+  void launch(std::uint64_t behind = 20 * kUs, std::uint64_t takes = 5 * kUs) {
     now += behind - takes;
-    feed.begins(now, false, on_empty);
+    feed.begins(now, false);
     now += takes;
     feed.launched(now);
   }
@@ -77,15 +76,16 @@ TEST_CASE("nobody knows when in a launch that took long its kernel began") {
   }
 }
 
-TEST_CASE("a launch that comes late on an empty stream gets a mark, once in a while") {
+TEST_CASE("a stream that is launched on gets a mark in each millisecond") {
   Host host;
   host.launch();
   host.marked();
-  host.launch(900 * kUs, 5 * kUs, true);
+  host.launch(900 * kUs);
   CHECK(!host.feed.wants_mark(host.now));
-  host.launch(900 * kUs, 5 * kUs, true);
+  host.launch(900 * kUs);
   CHECK(host.feed.wants_mark(host.now));
-  host.launch(900 * kUs, 5 * kUs, false);
+  host.marked();
+  host.launch(900 * kUs);
   CHECK(!host.feed.wants_mark(host.now));
 }
 
@@ -132,6 +132,7 @@ TEST_CASE("events and copies take room too, so that a long launch may wait behin
   for (int i = 0; i < 300; ++i) host.launch();
   host.launch(30'000 * kUs, 29'000 * kUs);
   CHECK(host.feed.waited_ns() == 29'000 * kUs);
+  host.marked();
   CHECK(!host.feed.wants_mark(host.now));
   // It is full from here on.
   host.launch();
