@@ -5,7 +5,6 @@
 // and who never did, and which calls did not return. If every rank has called, the device or the
 // network is the place to look.
 #include <algorithm>
-#include <bit>
 #include <set>
 
 #include "collect/collectors.h"
@@ -47,20 +46,15 @@ struct Place {
 // Tells if it is the first call of its function, type and size on its communicator, on all ranks.
 std::optional<Fact> only_such_call(const Missed& m) {
   if (!m.called || m.called->event.bytes == 0) return std::nullopt;
-  const read::Event& call = m.called->event;
-  const auto size = static_cast<std::int64_t>(std::bit_width(call.bytes)) - 1;
+  const stats::OpKey such = stats::op_of(m.called->event, *m.called->by->process);
   for (const Member& member : m.communicator->members) {
-    std::uint64_t calls = 0;
-    stats::each_row(*member.process, [&](const read::Row& row) {
-      const bool such = row.comm == member.comm->comm && row.name == call.name &&
-                        row.dtype == call.dtype && row.bytes_class == size;
-      if (such) calls += row.amounts.calls;
-    });
-    if (calls != (member.did(m.seq) ? 1 : 0)) return std::nullopt;
+    stats::Ops ops;
+    stats::add_ops(ops, *member.process);
+    if (ops[such].calls != (member.did(m.seq) ? 1 : 0)) return std::nullopt;
   }
   return Fact{
       Say::only_such_call,
-      {{"function", std::string(call.name)}, {"size", SizeClass{size}}, {"who", who_of(m.came)}}};
+      {{"function", such.name}, {"size", SizeClass{such.bytes_class}}, {"who", who_of(m.came)}}};
 }
 
 class HeldUp {

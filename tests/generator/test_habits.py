@@ -322,7 +322,7 @@ def lengthen_transfers(text, comm, times, of_ten):
 
 @pytest.mark.parametrize("of_ten, slow", [(10, 1), (6, 0)])
 def test_a_link_is_slow_if_all_that_passes_it_is(of_ten, slow, tmp_path):
-    """Where some transfers are as quick as elsewhere, the ranks have something else that is slow, such as cores."""
+    """Ranks of which some transfers are as quick as elsewhere have something else that is slow, such as cores."""
     loop = JOBS["nic x0.3"].loop.but(links={})
     write(run(loop), tmp_path / "job", loop.seed)
     for rank in range(4):

@@ -34,7 +34,7 @@ def test_a_host_that_reads_from_its_device_is_not_blamed_alone(tmp_path, last, r
 
 @pytest.mark.parametrize("count, alone", [(64, False), (4096, True)])
 def test_a_call_that_no_rank_ever_made_may_be_one_too_many(tmp_path, count, alone):
-    """Where both ranks call it in each step, the one that did not is behind."""
+    """A rank that did not make a call of each step is behind."""
     job = jobs.Job([[0, 1]], [], 11)
     ops = [jobs.Op("ncclAllReduce", at, 64, 0, "float32", "sum") for at in (1, 2, 3)]
     job.ranks = [jobs.Rank(list(ops), [0], end="recovered", until=60 * SECOND) for _ in range(2)]
