@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import json
 import pathlib
+from collections.abc import Callable
 
 NAMES = {
     "AllGather": "ALLGATHER", "ReduceScatter": "RESHARDING", "AllReduce": "ALLREDUCE", "Broadcast": "BROADCAST",
@@ -20,6 +21,10 @@ class Work:
     end: int
     memory: str = ""  # the host's, of a copy: pageable or pinned
     bytes: int = 0  # of a copy
+
+
+def is_nccls(work: Work) -> bool:
+    return work.bucket in NAMES.values()
 
 
 def of_kineto(path: pathlib.Path) -> list[Work]:
@@ -55,22 +60,11 @@ def covered(work: Work, by: list[tuple[int, int]]) -> int:
     return sum(max(0, min(work.end, end) - max(work.start, start)) for start, end in by)
 
 
-def hidden_and_whole(work: list[Work]) -> tuple[int, int]:
-    """Returns the time of NCCL's kernels under kernels that compute, and all of it: ns, summed over kernels."""
+def hidden_and_whole(work: list[Work], which: Callable[[Work], bool] = is_nccls) -> tuple[int, int]:
+    """Returns the time of NCCL's kernels, or of `which`, under kernels that compute, and all of it: ns, summed."""
     compute = union([w for w in work if w.bucket == "COMPUTE"])
-    nccl = [w for w in work if w.bucket in NAMES.values()]
-    return sum(covered(w, compute) for w in nccl), sum(w.end - w.start for w in nccl)
-
-
-def exposed_copies(work: list[Work], size: int) -> dict[str, float]:
-    """Returns bucket -> the share of the time of all copies of so many bytes in which no kernel computed."""
-    compute = union([w for w in work if w.bucket == "COMPUTE"])
-    found = {}
-    for bucket in COPIES.values():
-        copies = [w for w in work if (w.bucket, w.bytes) == (bucket, size)]
-        if whole := sum(w.end - w.start for w in copies):
-            found[bucket] = 1 - sum(covered(w, compute) for w in copies) / whole
-    return found
+    chosen = [w for w in work if which(w)]
+    return sum(covered(w, compute) for w in chosen), sum(w.end - w.start for w in chosen)
 
 
 @dataclasses.dataclass

@@ -13,10 +13,10 @@ from torch.profiler import ProfilerActivity, profile
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--out", required=True)
-parser.add_argument("--width", type=int, default=64)
+parser.add_argument("--width", type=int, required=True)
 parser.add_argument("--depth", type=int, default=8)
-parser.add_argument("--steps", type=int, default=20)
-parser.add_argument("--copy-bytes", type=int, default=100_003)  # nothing else is copied in this size
+parser.add_argument("--steps", type=int, default=60)
+parser.add_argument("--copy-bytes", type=int, required=True)
 args = parser.parse_args()
 
 torch.cuda.set_device(0)
