@@ -1,5 +1,6 @@
 """tprof check and report on jobs that run: how far the ranks are, and for how long nobody has called."""
 
+import contextlib
 import pathlib
 import re
 
@@ -92,7 +93,10 @@ def main_thread_ended(pid):
 
 
 def every_thread_exits(pid):
-    threads = [stat.read_text().rpartition(")")[2].split() for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")]
+    threads = []
+    for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(ProcessLookupError, FileNotFoundError):  # the thread has gone since it was listed
+            threads.append(stat.read_text().rpartition(")")[2].split())
     return threads and all(int(fields[6]) & PF_EXITING for fields in threads)
 
 
