@@ -236,9 +236,9 @@ def writers_cores(process: subprocess.Popen) -> set[int]:
     """Returns the cores on which the library's thread may run, once it has settled: then it has its name."""
     until = time.monotonic() + runs.TIME_LIMIT_S
     while time.monotonic() < until:
-        for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
-            if (task / "comm").read_text() == "tprof\n":
-                return os.sched_getaffinity(int(task.name))
+        for thread, name in runs.threads(process.pid).items():
+            if name == "tprof":
+                return os.sched_getaffinity(thread)
     raise AssertionError("no thread of the library")
 
 

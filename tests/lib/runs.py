@@ -115,6 +115,15 @@ def until(what: Callable[[], object]):
     return result
 
 
+def threads(pid: int) -> dict[int, str]:
+    """The name of each thread of a process, without those that ended while they were looked at."""
+    names = {}
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            names[int(task.name)] = (task / "comm").read_text().strip()
+    return names
+
+
 def footer(lines: list[dict]) -> dict:
     (args,) = named(lines, "tprof_footer")
     return args

@@ -17,7 +17,7 @@ from lib import launch
 from lib.build import BUILD, LIBTPROF, TPROF
 from lib.contract import not_as_the_contract_says
 from lib.rankfile import lines_of, named, parsed, parsed_so_far
-from lib.runs import until
+from lib.runs import threads, until
 from lib.tool import merged, summary_of, tprof
 
 NVML = BUILD / "standin-nvml"
@@ -262,7 +262,7 @@ def test_the_training_process_opens_nothing_of_the_host_and_no_nvml(tmp_path):
         opened = {os.readlink(fd) for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
         assert not opened & {"/proc/stat", "/proc/meminfo", "/proc/diskstats", "/sys/block", "/sys/class/net"}
         assert "libnvidia-ml" not in pathlib.Path(f"/proc/{pid}/maps").read_text()
-        assert "tprof-gpus" not in [p.read_text().strip() for p in pathlib.Path(f"/proc/{pid}/task").glob("*/comm")]
+        assert "tprof-gpus" not in threads(pid).values()
         assert ends(tmp_path, process) == (0, "")
 
 
