@@ -51,7 +51,9 @@ class Steps {
       each_open_range(view_, [&](const OpenRange& r, bool) { add_range(r, StepInterval::kOpen); });
     }
     if (mark_.by != StepBy::period) {
-      view_.each_thread([&](const ThreadArea& t, std::uint32_t i) { scan(t, p.tail[i]); });
+      view_.each_thread([&](const ThreadArea& t, std::uint32_t i) {
+        limit_[i] = std::min(limit_[i], scan(t, p.tail[i]));
+      });
     }
     if (ranges) add_marked();
     if (finds_) find(p, last);
@@ -163,22 +165,24 @@ class Steps {
     });
   }
 
-  void scan(const ThreadArea& t, std::uint64_t from) {
+  // Returns the first record that was not looked at. It may be closed before the drain comes to it.
+  std::uint64_t scan(const ThreadArea& t, std::uint64_t from) {
     const Record* ring = view_.ring(t);
-    if (ring == nullptr) return;
+    if (ring == nullptr) return from;
     const std::uint64_t committed = t.committed.load(std::memory_order_acquire);
     const std::uint64_t head = t.head.load(std::memory_order_acquire);
     const std::uint64_t capacity = t.capacity.load(std::memory_order_acquire);
-    if (head - from > capacity) return;
+    if (head - from > capacity) return head;
     for (std::uint64_t n = from; n < head; ++n) {
       const auto r = copy_in_use(ring[n & (capacity - 1)]);
-      if (r.txn == 0 || r.txn > committed) return;
+      if (r.txn == 0 || r.txn > committed) return n;
       if (mark_.by == StepBy::call) {
         end_of_call(r);
       } else if (r.function == kMetaRange) {
         closed_range(r, ring, n, head, capacity);
       }
     }
+    return head;
   }
 
   void end_of_call(const Record& r) {

@@ -1,9 +1,15 @@
-// format/step_mark.h and steps/intervals.h: what marks a step, and which step a moment is in.
+// format/step_mark.h and steps/: what marks a step, and which step a moment is in.
+#include "interpose/steps/steps.h"
+
+#include <memory>
+
 #include "catch2.h"
 #include "interpose/format/step_mark.h"
 #include "interpose/steps/intervals.h"
+#include "interpose_world.h"
 
 using namespace tprof;
+using namespace tprof::test;
 
 TEST_CASE("TPROF_STEP says a range, a call, nothing, or is refused", "[steps]") {
   StepMark mark;
@@ -113,4 +119,28 @@ TEST_CASE("Each call that ends a step begins the next", "[steps]") {
   REQUIRE(steps.take(150, taken));
   steps.cut(-1, 100);  // looked at again
   CHECK(steps.at(150)->step == 2);
+}
+
+TEST_CASE("A call that returns while marks are looked for is drained when its mark was seen",
+          "[steps]") {
+  World world;
+  Thread& t = world.thread(1, 64);
+  copy_text(World::view().head().step_mark, "call:cudaMemcpyAsync@4");
+  const auto steps = std::make_unique<Steps>(World::view());
+  const auto progress = std::make_unique<Progress>();
+  copy_to_device(t, 8);
+  copy_call<Fn::cudaMemcpyAsync>(t,
+                                 {.dst = nullptr,
+                                  .src = &t,
+                                  .bytes = 4,
+                                  .kind = cudaMemcpyHostToDevice,
+                                  .stream = nullptr,
+                                  .sync = false},
+                                 [&] {
+                                   steps->begin(*progress, false);
+                                   return cudaSuccess;
+                                 });
+  CHECK(steps->limit(0) == 1);
+  steps->begin(*progress, false);
+  CHECK(steps->limit(0) == 2);
 }
