@@ -15,10 +15,11 @@ constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15;
 
 }  // namespace
 
-Order::Order(const Sequence& sequence, Copies copies) : sequence_(sequence) {
+Order::Order(const Sequence& sequence, Copies copies, Sends sends) : sequence_(sequence) {
   for (std::size_t i = 0; i < sequence.operations.size(); ++i) {
     const std::uint32_t symbol = sequence.operations[i].symbol;
     if (copies == Copies::none && copies_in(symbol)) continue;
+    if (sends == Sends::none && sequence.symbols[symbol].kind == Kind::p2p) continue;
     text_.push_back(symbol);
     place_.push_back(i);
   }

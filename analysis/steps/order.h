@@ -18,9 +18,13 @@ inline constexpr std::size_t kFewestSteps = 6;  // a period with fewer may be on
 // takes all that may be batches for the same.
 enum class Copies : std::uint8_t { none, as_they_are, alike };
 
+// Sends and receives in the text. Mixtures of experts send as many tokens as a router says, which
+// differs in each step.
+enum class Sends : std::uint8_t { none, as_they_are };
+
 class Order {
  public:
-  Order(const Sequence& sequence, Copies copies);
+  Order(const Sequence& sequence, Copies copies, Sends sends);
 
   std::size_t size() const { return text_.size(); }
   std::uint32_t operator[](std::size_t i) const { return text_[i]; }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "steps/anchor.h"
@@ -276,6 +278,27 @@ bool better(const Order& alike, const Period& by_alike, const Period& found) {
   return n != 0 && n == found.anchors.size() && with_batch(by_alike) > with_batch(found);
 }
 
+Period find_among(const Sequence& sequence, Sends sends, bool closed) {
+  const Order order(sequence, Copies::as_they_are, sends);
+  Period found = find(order, closed);
+  if (order.batches_differ()) {
+    const Order alike(sequence, Copies::alike, sends);
+    Period by_alike = find(alike, closed);
+    if (better(alike, by_alike, found)) found = std::move(by_alike);
+  }
+  if (!found.starts.empty() || found.few) return found;
+  // Copies of a thread that loads data ahead have no order relative to the rest.
+  return find(Order(sequence, Copies::none, sends), closed);
+}
+
+// True if some rank is sent to, or received from, with several sizes.
+bool sends_differ(const Sequence& sequence) {
+  std::set<std::tuple<std::string, std::int64_t, std::int64_t>> seen;
+  return std::ranges::any_of(sequence.symbols, [&](const Symbol& s) {
+    return s.kind == Kind::p2p && !seen.emplace(s.name, s.comm, s.peer).second;
+  });
+}
+
 }  // namespace
 
 std::string too_few_repeats(std::size_t n) {
@@ -285,16 +308,10 @@ std::string too_few_repeats(std::size_t n) {
 }
 
 Period find_period(const Sequence& sequence, bool closed) {
-  const Order order(sequence, Copies::as_they_are);
-  Period found = find(order, closed);
-  if (order.batches_differ()) {
-    const Order alike(sequence, Copies::alike);
-    Period by_alike = find(alike, closed);
-    if (better(alike, by_alike, found)) found = std::move(by_alike);
-  }
-  if (!found.starts.empty() || found.few) return found;
-  // Copies of a thread that loads data ahead have no order relative to the rest.
-  return find(Order(sequence, Copies::none), closed);
+  Period found = find_among(sequence, Sends::as_they_are, closed);
+  if (!found.starts.empty() || !sends_differ(sequence)) return found;
+  Period without_sends = find_among(sequence, Sends::none, closed);
+  return without_sends.starts.empty() ? found : without_sends;
 }
 
 }  // namespace tprof::steps
