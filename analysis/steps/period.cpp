@@ -291,6 +291,18 @@ Period find_among(const Sequence& sequence, Sends sends, bool closed) {
   return find(Order(sequence, Copies::none, sends), closed);
 }
 
+// Nothing but the batch tells steps from layers that reduce the same, where sends are left out.
+bool each_has_a_batch(const Order& order, const Period& p) {
+  std::size_t i = 0;
+  for (std::size_t k = 0; k + 1 < p.starts.size(); ++k) {
+    while (i < order.size() && order.operation(i) < p.starts[k]) ++i;
+    bool has = false;
+    for (; i < order.size() && order.operation(i) < p.starts[k + 1]; ++i) has |= order.data_in(i);
+    if (!has) return false;
+  }
+  return !p.starts.empty();
+}
+
 // True if some rank is sent to, or received from, with several sizes.
 bool sends_differ(const Sequence& sequence) {
   std::set<std::tuple<std::string, std::int64_t, std::int64_t>> seen;
@@ -311,7 +323,8 @@ Period find_period(const Sequence& sequence, bool closed) {
   Period found = find_among(sequence, Sends::as_they_are, closed);
   if (!found.starts.empty() || !sends_differ(sequence)) return found;
   Period without_sends = find_among(sequence, Sends::none, closed);
-  return without_sends.starts.empty() ? found : without_sends;
+  const Order order(sequence, Copies::as_they_are, Sends::none);
+  return each_has_a_batch(order, without_sends) ? without_sends : found;
 }
 
 }  // namespace tprof::steps

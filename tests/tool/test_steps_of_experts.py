@@ -8,6 +8,7 @@ import random
 
 import pytest
 from lib.loops import Loop, has_its_steps
+from lib.tool import told
 
 WIDTH, TOKENS = 128, 256
 
@@ -15,8 +16,9 @@ WIDTH, TOKENS = 128, 256
 class Job(Loop):
     """Dense gradients are all-reduced in two buckets, or sharded; experts keep theirs on their own rank."""
 
-    def __init__(self, ranks, micro_batches, layers, sharded, seed):
+    def __init__(self, ranks, micro_batches, layers, sharded, seed, copies=2):
         super().__init__([list(range(ranks))])
+        self.copies = copies  # of a batch; 0: data are made on the device
         self.ranks, self.micro_batches_of_a_step, self.layers, self.sharded = ranks, micro_batches, layers, sharded
         self.rng = random.Random(seed)
 
@@ -52,7 +54,7 @@ class Job(Loop):
     def train(self):
         self.step()
         for micro_batch in range(self.micro_batches_of_a_step):
-            self.micro_batch(2, 1 << 16)
+            self.micro_batch(self.copies, 1 << 16)
             for there, back in reversed(self.forward()):
                 if self.sharded:
                     self.gather(16_544)
@@ -61,8 +63,11 @@ class Job(Loop):
                 if self.sharded and micro_batch == self.micro_batches_of_a_step - 1:
                     self.scatter(16_544)
         if not self.sharded:
-            self.reduce(277_736)
-            self.reduce(780_800)
+            self.reduce_gradients()
+
+    def reduce_gradients(self):
+        self.reduce(277_736)
+        self.reduce(780_800)
 
     def evaluate(self):
         for _ in range(3):
@@ -83,3 +88,20 @@ def test_steps_begin_with_their_batch(tmp_path, ranks, layers, micro_batches, sh
         if evaluate and step % evaluate == 0:
             loop.evaluate()
     has_its_steps(loop, tmp_path / "job")
+
+
+class LayerByLayer(Job):
+    def reduce_gradients(self):
+        for _ in range(self.layers):
+            self.reduce(16_384)
+            self.reduce(128)
+
+
+@pytest.mark.parametrize("layers", [2, 6])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_layers_are_no_steps_where_no_batch_comes_in(tmp_path, ranks, layers):
+    loop = LayerByLayer(ranks, 1, layers, sharded=False, seed=layers, copies=0)
+    for _ in range(30):
+        loop.train()
+    report = told("summary", loop.job.write(tmp_path / "job"), "--by", "step")[1]
+    assert report["steps"] is None or len(report["steps"]) == len(loop.steps)
