@@ -26,6 +26,8 @@ class Finder {
       if (!chosen || chosen->from() == chosen->to() || !reduces_all(*chosen)) continue;
       if (text_.any_data()) {
         if (brings_data(*chosen)) return chosen;
+      } else if (4 * chosen->alike < 3 * (chosen->at.size() - 1)) {
+        return std::nullopt;  // layers, of steps that differ otherwise
       } else if (!first) {
         first = std::move(chosen);
       } else if (before <= kNear && 4 * chosen->at.size() <= 3 * first->at.size()) {
@@ -88,7 +90,7 @@ class Finder {
       const auto length = [&](std::size_t k) { return std::pair(at[k + 1] - at[k], k); };
       if (!unit || length(seen.last) < length(*unit)) unit = seen.last;
     }
-    return Anchor{std::move(at), *unit};
+    return Anchor{std::move(at), *unit, most};
   }
 
   std::optional<Anchor> choose(std::size_t before) const {

@@ -132,7 +132,7 @@ std::optional<Uneven> differ_in_micro_batches(const Order& text, const Places& e
   for (const auto& [counts, n] : times) most = std::max(most, n);
   const bool told = std::ranges::any_of(
       micro_batch, [&](const auto& entry) { return !text.copies_in(entry.first); });
-  return Uneven{{ends, ends.size() - 2},
+  return Uneven{{ends, ends.size() - 2, most},
                 first_start(text, comm, ends[0], micro_batch),
                 told,
                 2 * most >= steps.size()};
