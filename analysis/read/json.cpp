@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 
@@ -206,6 +207,16 @@ std::string_view trimmed(std::string_view token) {
     token.remove_suffix(1);
   }
   return token;
+}
+
+std::int64_t moment_ns(const object& o, std::string_view key) {
+  constexpr double kMostMicros = 4e15;
+  double micros = 0;
+  const auto e = find(o, key);
+  if (!e || e->get(micros) != simdjson::SUCCESS || !(std::abs(micros) < kMostMicros)) {
+    throw Malformed("expected a time in \"" + std::string(key) + "\"");
+  }
+  return std::llround(micros * 1000);
 }
 
 std::int64_t micros_to_ns(std::string_view token) {

@@ -39,8 +39,10 @@ std::int64_t integer_in(const object& o, std::string_view key, std::int64_t leas
 std::optional<std::int64_t> optional_integer_in(const object& o, std::string_view key,
                                                 std::int64_t least, std::int64_t most);
 std::uint64_t count(const object& o, std::string_view key);  // 64 bits, unsigned
-long double number(const object& o, std::string_view key);   // any; integers keep all their digits
-bool flag(const object& o, std::string_view key);            // absent: false
+// A time in microseconds, as nanoseconds.
+std::int64_t moment_ns(const object& o, std::string_view key);
+long double number(const object& o, std::string_view key);  // any; integers keep all their digits
+bool flag(const object& o, std::string_view key);           // absent: false
 std::string text(const object& o, std::string_view key);
 std::string text_or_empty(const object& o, std::string_view key);
 object object_of(const object& o, std::string_view key);

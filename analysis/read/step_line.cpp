@@ -3,23 +3,12 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "read/error.h"
 #include "read/json.h"
 
 namespace tprof::read {
 namespace {
-
-std::int64_t moment_ns(const object& o, std::string_view key) {
-  constexpr double kMostMicros = 4e15;
-  double micros = 0;
-  const auto e = find(o, key);
-  if (!e || e->get(micros) != simdjson::SUCCESS || !(std::abs(micros) < kMostMicros)) {
-    throw Malformed("expected a time in \"" + std::string(key) + "\"");
-  }
-  return std::llround(micros * 1000);
-}
 
 Row step_row(const object& o) {
   const std::string bucket = text(o, "bucket");

@@ -26,8 +26,8 @@ void exposed_gathers(const Evidence& e, diagnose::Findings& found) {
   std::uint64_t calls = 0;
   std::uint64_t bytes = 0;
   for (const RankFacts& f : e.times.facts) {
-    calls += f.gather_calls;
-    bytes += f.gather_bytes;
+    calls += f.sent[b].calls;
+    bytes += f.sent[b].bytes;
   }
   if (calls == 0) return;
   tell(e, diagnose::Kind::exposed_gathers, ns, {{"bytes", diagnose::Bytes{bytes / calls}}}, found);

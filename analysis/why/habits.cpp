@@ -104,30 +104,23 @@ void done_again(const Evidence& e, Findings& found) {
 }
 
 constexpr double kSmall = 1 << 20;  // bytes
+constexpr double kNearlyAll = 0.9;
 
 // Tensors that are sent as float32: as bfloat16 they were half.
 void wide_dtype(const Evidence& e, Findings& found) {
-  std::array<double, kBucketCount> wide{};
-  std::array<double, kBucketCount> all{};
-  std::array<double, kBucketCount> calls{};
-  for (const read::Row& row : read::rows_of(*e.times.ranks.front())) {
-    const auto b = static_cast<std::size_t>(row.bucket);
-    const auto bytes = static_cast<double>(row.amounts.bytes);
-    all[b] += bytes;
-    calls[b] += static_cast<double>(row.amounts.calls);
-    if (std::string_view(row.dtype) == "float32") wide[b] += bytes;
-  }
+  const std::array<Sent, kBucketCount>& sent = e.times.facts.front().sent;
   double saved = 0;
   double sharded = 0;
   std::array<double, kBucketCount> of_buckets{};
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     const auto bucket = static_cast<Bucket>(b);
     // How long a message waits for its receiver is not known.
-    if (is_copy(bucket) || bucket == Bucket::P2P || wide[b] == 0) continue;
     // The time of a small message is latency, which stays.
-    if (all[b] < kSmall * calls[b]) continue;
-    of_buckets[b] =
-        of_a_step(e, [&](const RankFacts& f) { return f.exposed[b].ns; }) * wide[b] / all[b] / 2;
+    const auto all = static_cast<double>(sent[b].bytes);
+    const bool large = all >= kSmall * static_cast<double>(sent[b].calls);
+    const double wide = all == 0 ? 0 : static_cast<double>(sent[b].wide_bytes) / all;
+    if (is_copy(bucket) || bucket == Bucket::P2P || !large || wide < kNearlyAll) continue;
+    of_buckets[b] = of_a_step(e, [&](const RankFacts& f) { return f.exposed[b].ns; }) * wide / 2;
     saved += of_buckets[b];
     if (bucket == Bucket::ALLGATHER || bucket == Bucket::RESHARDING) sharded += of_buckets[b];
   }
@@ -136,7 +129,7 @@ void wide_dtype(const Evidence& e, Findings& found) {
     if (of_buckets[b] * 10 > saved) which.push_back(bucket_name(static_cast<Bucket>(b)));
   }
   // Sharded training scatters gradients; who only gathers does so by hand.
-  const bool shards = all[static_cast<std::size_t>(Bucket::RESHARDING)] != 0;
+  const bool shards = sent[static_cast<std::size_t>(Bucket::RESHARDING)].calls != 0;
   tell_exposed(e, Kind::wide_dtype, saved,
                {{"which", fmt::format("{}", fmt::join(which, " and "))},
                 {"one", which.size() == 1},

@@ -1,9 +1,14 @@
 #include "why/rank_lines.h"
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
+#include "interpose/format/line_kinds.h"
 #include "interpose/format/thread_kind.h"
+#include "read/error.h"
+#include "read/json.h"
+#include "read/window_line.h"
 
 namespace tprof::why {
 namespace {
@@ -51,9 +56,11 @@ void RankLines::call(const read::Event& e) {
     if (e.comm) {
       c.sent += static_cast<float>(e.bytes);
       ++c.collectives;
-      if (e.bucket == Bucket::ALLGATHER && step->counts) {
-        ++facts_.gather_calls;
-        facts_.gather_bytes += e.bytes;
+      if (step->counts) {
+        Sent& sent = facts_.sent[static_cast<std::size_t>(e.bucket)];
+        ++sent.calls;
+        sent.bytes += e.bytes;
+        if (e.dtype == "float32") sent.wide_bytes += e.bytes;
       }
     }
   }
@@ -105,6 +112,28 @@ void RankLines::thread(const read::ThreadName& t) {
   if (thread_kind(t.name) == ThreadKind::autograd) backward_.insert(t.thread);
 }
 
+void RankLines::metadata(const read::Line& line, const read::Process& /*so_far*/) {
+  if (!is_line(line.text, LineKind::window)) return;
+  try {
+    const read::WindowLine window = read::parse_window_line(line.text);
+    windows_.push_back({window.from_ns, window.to_ns});
+  } catch (const read::Malformed& e) {
+    throw read::BadInput(rank_.file, line.offset, e.what());
+  }
+}
+
+// A device is followed in windows, as far as there are any. Not every one of them ends with a line
+// that says so, and in a file that was not closed the last has no line yet.
+void RankLines::follow_in_windows() {
+  join(followed_);
+  if (windows_.empty()) return;
+  if (rank_.end != read::End::closed) {
+    windows_.push_back({windows_.back().to_ns, std::numeric_limits<std::int64_t>::max()});
+  }
+  join(windows_);
+  followed_ = common(followed_, windows_);
+}
+
 void RankLines::end() {
   stage_messages_.end();
   facts_.too_many_lines = too_many_;
@@ -121,6 +150,7 @@ void RankLines::end() {
     }
     for (Spans* s : {&communicates, &waits, &computes_, &unsure_}) join(*s);
     if (!marked_) begin_behind_the_step_before(communicates);
+    follow_in_windows();
     fill_cells(communicates, waits);
     count_reads();
     for (Step& s : steps_) {
@@ -216,14 +246,17 @@ void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
   Cover waiting(waits);
   Cover hidden(both);
   Cover hidden_waits(both_waits);
-  join(followed_);
   Cover followed(followed_);
   const Spans surely_not_alone = either(computes_, communicates);
+  bool known_before = true;
   for (const Step& s : steps_) {
     const std::int64_t from = s.on_device.from_ns;
     const std::int64_t to = s.on_device.to_ns;
     const auto in = [&](Cover& cover) { return cover(from, to); };
-    if (s.untimed || to <= from || in(followed)*10 < (to - from) * 9) continue;
+    // When a window begins, the device may still do what was called before it.
+    const bool follows = to > from && in(followed)*10 >= (to - from) * 9;
+    const bool began = std::exchange(known_before, follows || windows_.empty());
+    if (s.untimed || !follows || !began) continue;
     // Not every window ends with a line. In a step between two of them nothing is seen to run.
     const std::int64_t unknown = in(unsure);
     const bool runs = in(computing) + in(communicating) > 0;

@@ -37,10 +37,12 @@ class RankLines : public collect::Collector {
 
   bool wants_times() const override { return true; }
   bool wants_busy() const override { return true; }
+  bool wants_metadata() const override { return true; }
   void call(const read::Event& e) override;
   void device_time(const read::DeviceTime& t) override;
   void busy(const read::Busy& b) override;
   void thread(const read::ThreadName& t) override;
+  void metadata(const read::Line& line, const read::Process& so_far) override;
   void end() override;
   void state(team::Archive& archive) override {
     for (const Step& s : steps_) archive(*s.cell);
@@ -93,6 +95,7 @@ class RankLines : public collect::Collector {
   bool room();
   Step* step_at(std::int64_t ns);  // in which the host was; null: in none
   bool takes_time(const read::Event& e) const;
+  void follow_in_windows();
   void put_in_steps();
   void begin_behind_the_step_before(const Spans& communicates);
   void leave_out_untimed();
@@ -136,6 +139,7 @@ class RankLines : public collect::Collector {
   Spans unsure_;
   Spans followed_;  // windows
   bool window_ended_ = false;
+  Spans windows_;                    // of the host's time; empty: there are none
   std::set<std::int64_t> backward_;  // autograd's threads
   bool too_many_ = false;
   StageMessages stage_messages_;

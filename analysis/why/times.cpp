@@ -182,12 +182,14 @@ void want_times(collect::Passes& passes, const steps::Found& found, const LastCa
         find_usual(times);
         if (times.counted().empty()) {
           const bool too_many = std::ranges::any_of(times.facts, &RankFacts::too_many_lines);
-          times.why = too_many ? fmt::format(
-                                     "a rank has more than the {} lines by which devices are "
-                                     "followed at most",
-                                     text::thousands(RankLines::kMostLines))
-                               : "there is no step in which the devices of all ranks were followed "
-                                 "(TPROF_TIMING=events for all calls, and lines of all ranks)";
+          times.why = too_many
+                          ? fmt::format(
+                                "a rank has more than the {} lines by which devices are "
+                                "followed at most",
+                                text::thousands(RankLines::kMostLines))
+                          : "there is no step in which the devices of all ranks were followed, "
+                            "and in the step before it (TPROF_TIMING=events for all calls, "
+                            "lines of all ranks, windows of two steps or more)";
         }
       });
 }

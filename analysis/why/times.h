@@ -72,6 +72,13 @@ struct Exposed {
   std::int64_t backward_transfer_ns = 0;  // their whole time, exposed or not
 };
 
+// The collectives that are called in steps.
+struct Sent {
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t wide_bytes = 0;  // of these, in float32
+};
+
 // All-gathers behind the backward pass of steps of sharded training, of those steps that make them
 // as most do: see rank_lines_behind.cpp.
 struct Behind {
@@ -113,12 +120,11 @@ struct RankFacts {
   std::uint64_t gathers = 0;
   std::uint64_t late_gathers = 0;
   std::int64_t late_gather_ns = 0;
-  std::int64_t host_late_gather_ns = 0;  // where the host had only just called: not in these two
-  std::uint64_t reducing_passes = 0;     // backward passes that reduce gradients
-  std::uint64_t messages = 0;            // to and from neighbours, from the first step on
-  std::uint64_t exchanged = 0;           // bytes of messages in all-to-alls, likewise
-  std::uint64_t gather_calls = 0;        // all-gathers in steps
-  std::uint64_t gather_bytes = 0;
+  std::int64_t host_late_gather_ns = 0;   // where the host had only just called: not in these two
+  std::uint64_t reducing_passes = 0;      // backward passes that reduce gradients
+  std::uint64_t messages = 0;             // to and from neighbours, from the first step on
+  std::uint64_t exchanged = 0;            // bytes of messages in all-to-alls, likewise
+  std::array<Sent, kBucketCount> sent{};  // by bucket
   Behind behind;
   LateReductions late_reductions;
   std::vector<Place> places;

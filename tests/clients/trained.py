@@ -19,6 +19,9 @@ parser.add_argument("end", choices=("nothing", "item", "synchronize", "clipped",
 parser.add_argument("--steps", type=int, default=6)
 parser.add_argument("--host-us", type=int, default=0, help="each operator takes the host so much longer")
 parser.add_argument("--sleep-ms", type=int, default=0, help="the host sleeps so long in each forward pass")
+parser.add_argument("--sleep-rank", type=int, help="only this rank does")
+parser.add_argument("--sleep-every", type=int, default=1, help="in each so many-th step only")
+parser.add_argument("--item-every", type=int, default=1, help="reads the loss in each so many-th step only")
 args = parser.parse_args()
 
 WIDTH = 64
@@ -52,12 +55,17 @@ class Experts(nn.Module):
         return x + shared + back
 
 
+def sleep(*_):
+    if step % args.sleep_every == 0:
+        time.sleep(args.sleep_ms / 1000)
+
+
 def made():
     if args.kind == "experts":
         return nn.Sequential(*(Experts() for _ in range(4))).to(device)
     model = Mlp(WIDTH).to(device)
-    if args.sleep_ms:
-        model.blocks[1].register_forward_hook(lambda *_: time.sleep(args.sleep_ms / 1000))
+    if args.sleep_ms and args.sleep_rank in (None, rank):
+        model.blocks[1].register_forward_hook(sleep)
     if args.kind in ("ddp", "accumulated"):
         return DistributedDataParallel(model, device_ids=[device.index], bucket_cap_mb=0.1)
     if args.kind == "fsdp2":
@@ -131,7 +139,7 @@ for step in range(1, args.steps + 1):
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad()
-    if args.end in ("item", "clipped"):
+    if args.end in ("item", "clipped") and step % args.item_every == 0:
         loss.item()
     if args.end == "synchronize":
         torch.cuda.synchronize()

@@ -113,6 +113,24 @@ def test_steps_of_a_schedules_windows_have_parts_and_those_between_have_not(torc
     assert parts["idle_ns"] < 0.5 * parts["length_ns"], step
 
 
+@pytest.mark.parametrize("skip_first", [14, 15])
+def test_a_window_begins_while_a_rank_still_waits_for_another(skip_first, torch, tmp_path):
+    """Rank 1 sleeps in each 4th step, also in those just before a window. Rank 0's host is ahead then, and its
+    device does until some time in the window's first step what was called before the window."""
+    arguments = ("fsdp2", "item", "--item-every", "10", "--steps", "80", "--sleep-ms", "60", "--sleep-rank", "1",
+                 "--sleep-every", "4")  # fmt: skip
+    run = launch.start(
+        launch.without_agent("trained.py", 2, arguments), tmp_path, TPROF_TIMING="events",
+        TPROF_SCHEDULE=f"skip_first={skip_first},wait=12,warmup=2,active=6",
+        **CLOCKS | {"STANDIN_KERNEL_US": "100", "STANDIN_LATENCY_US": "20"},
+    )  # fmt: skip
+    assert run.code == 0, run.stderr
+    report = told("report", run.traces)[1]
+    blaming = {(f["kind"], f["ranks"]) for f in report["findings"] if f["kind"].startswith(("slow_", "uneven"))}
+    assert blaming <= {("slow_cpu", "1")}, report["findings"]
+    assert "held up by rank 0" not in "".join(f["text"] for f in report["findings"])
+
+
 def experts(folder, ranks, *arguments, **env):
     """Returns the report of experts.py, whose tokens go by groups of sends and receives of several sizes."""
     run = launch.start(
