@@ -49,6 +49,25 @@ std::uint64_t volume(const Order& text, std::size_t from, std::size_t to) {
   return sum;
 }
 
+// Returns where the first step begins whose last gradient is at `to`: where all calls are that each
+// step makes before its first gradient. It may make others between them.
+std::size_t start_of_first(const Order& text, const Anchor& a, std::size_t lead, std::size_t to) {
+  std::size_t at = 0;
+  while (at < to && !text.gradient(at)) ++at;
+  const std::size_t first = a.to() - lead;
+  std::size_t usual = first;
+  while (usual < a.to() && !text.gradient(usual)) ++usual;
+  if (usual == first || !text.copies_in(text[first])) return start_within(text, 0, to, a);
+  for (std::size_t others = lead; usual > first && at > 0;) {
+    if (text[--at] == text[usual - 1]) {
+      --usual;
+    } else if (others-- == 0) {
+      break;
+    }
+  }
+  return usual == first ? at : start_within(text, 0, to, a);
+}
+
 // Places the first steps, which make and order their buckets anew (DDP) or fetch in another order
 // (ZeRO-3). Each is known by the gradients that it reduced: as many as every other.
 void first_steps(const Order& text, const Anchor& a, std::size_t lead, std::uint64_t of_lead,
@@ -64,7 +83,7 @@ void first_steps(const Order& text, const Anchor& a, std::size_t lead, std::uint
     if (!text.gradient(i)) continue;
     sum += text.symbol(i).count;
     if (sum != one) continue;
-    starts.push_back(start_within(text, from, i, a));
+    starts.push_back(from == 0 ? start_of_first(text, a, lead, i) : start_within(text, from, i, a));
     anchors.push_back(i);
     from = i + 1;
     sum = 0;
