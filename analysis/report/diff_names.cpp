@@ -37,10 +37,21 @@ std::string number(long double n) {
                                               : fmt::format("{:.4g}", static_cast<double>(n));
 }
 
-// "+50.0% calls", "from 0 to 2 calls": there is no share of nothing.
+// "+50.0% bytes", "from 0 to 2 calls": there is no share of nothing.
 std::string change(long double a, long double b, const std::string& what) {
   if (a != 0) return share(b - a, a) + " " + what + "s";
   return fmt::format("from 0 to {} {}{}", number(b), what, b == 1 ? "" : "s");
+}
+
+// "+8 calls, +50.0%"; "+8 calls in all, +50.0%" where only some ranks make them.
+std::string more_calls(const diff::Count& a, const diff::Count& b) {
+  if (a.calls == 0 || a.of_ranks != b.of_ranks) return change(a.calls, b.calls, "call");
+  const bool some = std::min(a.callers, b.callers) < a.of_ranks;
+  const long double n = some ? static_cast<long double>(a.of_ranks) : 1;
+  const long double more = std::abs(b.calls - a.calls) * n;
+  return fmt::format("{}{} call{}{}, {}", b.calls > a.calls ? "+" : "-", number(more),
+                     more == 1 ? "" : "s", some ? " in all" : "",
+                     share(b.calls - a.calls, a.calls));
 }
 
 // Names the parts of a step that changed as it did, the largest first. ": computation grew by 27.26
@@ -117,6 +128,16 @@ std::string of_lengths(const diff::Diff& d) {
                      length_of(b.median_ns), beyond);
 }
 
+// Returns how much the steps add that stand out from the usual ones, if that changed and far_ones()
+// does not tell most of it; else null.
+const diff::TimeChange* stand_out(const diff::Diff& d) {
+  const auto rare = std::ranges::find(d.times, Of::long_steps, &diff::TimeChange::of);
+  if (rare == d.times.end() || !rare->changed()) return nullptr;
+  const double by_far = std::max(d.long_a.far_ns, d.long_b.far_ns);
+  const double by_all = std::abs(rare->b - rare->a) * static_cast<double>(d.lengths_b.steps);
+  return by_far > by_all / 2 ? nullptr : &*rare;
+}
+
 std::string of_usual_step(const diff::Diff& d) {
   const diff::TimeChange& step = d.times[0];
   if (!step.changed() && step.noise > diff::kMuchNoise * step.a) {
@@ -127,7 +148,8 @@ std::string of_usual_step(const diff::Diff& d) {
            (d.long_a.far.empty() && d.long_b.far.empty() ? of_lengths(d) : "");
   }
   if (!step.changed()) {
-    return fmt::format("B's step takes as long as A's, {}, within {:.1f}%.", length_of(step.a),
+    return fmt::format("B's {} takes as long as A's, {}, within {:.1f}%.",
+                       stand_out(d) ? "usual step" : "step", length_of(step.a),
                        100 * step.noise / step.a);
   }
   const auto percent = [&](double ns) { return std::abs(100 * ns / step.a); };
@@ -194,26 +216,26 @@ std::string of_step(const diff::Diff& d) {
                ? "Times of these calls changed beyond their noise."
                : "Times of these calls are within their noise.";
   }
-  const auto rare = std::ranges::find(d.times, Of::long_steps, &diff::TimeChange::of);
-  const std::string said = far_ones(d) + of_usual_step(d);
-  if (rare == d.times.end() || !rare->changed()) return said;
-  const double by_far = std::max(d.long_a.far_ns, d.long_b.far_ns);
-  const double by_all = std::abs(rare->b - rare->a) * static_cast<double>(d.lengths_b.steps);
-  if (by_far > by_all / 2) return said;
-  return said + fmt::format(
-                    " Steps that stand out from the usual ones add {} {} to a step on average: {}.",
-                    length_of(rare->b - rare->a), rare->b > rare->a ? "more" : "less",
-                    long_ones(d, rare->b > rare->a));
+  const std::string usual = of_usual_step(d);
+  const diff::TimeChange* rare = stand_out(d);
+  if (rare == nullptr) return far_ones(d) + usual;
+  const std::string others =
+      fmt::format("Steps that stand out from the usual ones add {} {} to a step on average: {}.",
+                  length_of(rare->b - rare->a), rare->b > rare->a ? "more" : "less",
+                  long_ones(d, rare->b > rare->a));
+  // The part that changed comes first.
+  return far_ones(d) + (d.times[0].changed() ? usual + " " + others : others + " " + usual);
 }
 
 std::string of_counts(const diff::Diff& d) {
   std::string said;
   if (!d.counts.empty()) {
     const diff::CountChange& first = d.counts[0];
-    said = fmt::format(" {} of calls {}: {}{}, {}.", diagnose::counted(d.counts.size(), "kind"),
+    const bool whole_run = d.per_step && !first.per_step;
+    said = fmt::format(" {} of calls {}: {}{}{}, {}.", diagnose::counted(d.counts.size(), "kind"),
                        d.counts.size() == 1 ? "differs" : "differ",
                        d.counts.size() == 1 ? "" : "first of all ", name_of(first.kind),
-                       change_of(first));
+                       whole_run ? ", in the whole run" : "", change_of(first));
     if (!first.only_in.empty()) {
       const diff::Count& c = first.only_in == "A" ? first.a : first.b;
       said.pop_back();
@@ -285,7 +307,7 @@ std::string rate_of(double GBps) {
 
 std::string change_of(const diff::CountChange& c) {
   if (!c.only_in.empty()) return "only in " + c.only_in;
-  if (!diff::same(c.a.calls, c.b.calls)) return change(c.a.calls, c.b.calls, "call");
+  if (!diff::same(c.a.calls, c.b.calls)) return more_calls(c.a, c.b);
   if (!diff::same(c.a.bytes, c.b.bytes)) return change(c.a.bytes, c.b.bytes, "byte");
   return change(c.a.elements, c.b.elements, "element");
 }

@@ -26,7 +26,7 @@ class Finder {
       if (!chosen || chosen->from() == chosen->to() || !reduces_all(*chosen)) continue;
       if (text_.any_data()) {
         if (brings_data(*chosen)) return chosen;
-      } else if (4 * chosen->alike < 3 * (chosen->at.size() - 1)) {
+      } else if (3 * chosen->alike < 2 * (chosen->at.size() - 1)) {
         return std::nullopt;  // layers, of steps that differ otherwise
       } else if (!first) {
         first = std::move(chosen);

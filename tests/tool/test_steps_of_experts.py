@@ -97,7 +97,7 @@ class LayerByLayer(Job):
             self.reduce(128)
 
 
-@pytest.mark.parametrize("layers", [2, 6])
+@pytest.mark.parametrize("layers", [2, 3, 4, 6])
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_layers_are_no_steps_where_no_batch_comes_in(tmp_path, ranks, layers):
     loop = LayerByLayer(ranks, 1, layers, sharded=False, seed=layers, copies=0)
