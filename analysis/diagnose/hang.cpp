@@ -242,7 +242,10 @@ class HeldUp {
     const auto devices = ran_ahead ? devices_before(m, who) : std::nullopt;
     const bool waits = ran_ahead && (devices || may_wait_for_device(m, who));
     if (stood_still) {
-      then.values = {{"quiet", made_none_for(who)}, {"seq", devices}, {"reads", waits && !devices}};
+      then.values = {{"who", who},
+                     {"quiet", made_none_for(who)},
+                     {"seq", devices},
+                     {"reads", waits && !devices}};
       if (devices) then.what = Say::devices_not_through;
     }
     Finding& f =

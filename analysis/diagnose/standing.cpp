@@ -8,6 +8,8 @@
 namespace tprof::diagnose {
 namespace {
 
+constexpr std::int64_t kAtOnceNs = 1'000;
+
 using read::End;
 using read::Process;
 
@@ -77,13 +79,16 @@ void add_ranges(const Case& c, const Waits& waits, const Processes& who, Finding
 Fact last_call(const Process& p, const collect::Lines& lines) {
   const auto idle_since = idle_since_ns(p, lines);
   if (!idle_since) return {Say::last_call_unknown, {{"who", &p}}};
+  const Ns none_for = before_end(p, *idle_since);
+  const bool at_once = p.end != End::running && !p.snapshot && none_for.n < kAtOnceNs;
   return {Say::last_call,
           {{"who", &p},
            {"call", fact_of(*lines.of<collect::LastCalls>(&p)->last, p)},
            {"snapshot", p.snapshot},
            {"runs", !p.snapshot && p.end == End::running},
            {"ended", p.end != End::running},
-           {"none_for", before_end(p, *idle_since)}}};
+           {"none_for", at_once ? std::nullopt : std::optional(none_for)},
+           {"at_once", at_once}}};
 }
 
 // From when the first of them stands in its call, or made none, to where their traces end.
@@ -114,7 +119,6 @@ Fact fact_of(const OpenCall& call) {
 }
 
 void set_since(Fact& fact, const OpenCall& call) {
-  constexpr std::int64_t kAtOnceNs = 1'000;
   if (!call.since_ns) return;
   const Ns before = before_end(*call.process, *call.since_ns);
   set(fact, {"since", Time{*call.since_ns}});

@@ -28,7 +28,8 @@ std::span<const Words> words_of_hangs() {
       {Say::runs_unknown, "whether it runs is not known"},
       {Say::closed_before, CLOSED "before it" WHY_CLOSED},
       {Say::stood_still,
-       "stood still there[, for {quiet}]{reads?, behind a copy from its device: its host may wait "
+       "{who} stood still before it[, for {quiet}]{reads?, behind a copy from its device: its host "
+       "may wait "
        "for that, and the device for those of others|}"},
       {Say::devices_not_through,
        "made no call[ for {quiet}], but devices are not through with collective {seq} either, "
@@ -46,8 +47,9 @@ std::span<const Words> words_of_hangs() {
       {Say::called, "{who} called collective {seq} of communicator {communicator}[; {by}: {call}]"},
       {Say::waits_for, "{called}: it waits for {who}"},
       {Say::last_call,
-       "the last call of {who} that returned: {call}; {snapshot?until its snapshot it made none "
-       "for|}{runs?it runs, and made none for|}{ended?it ended after another|} {none_for}"},
+       "the last call of {who} that returned: {call}; {snapshot?until its snapshot it made none|}"
+       "{runs?it runs, and made none|}{ended?it ended|}[ {ended?after another|for} "
+       "{none_for}]{at_once? at once|}"},
       {Say::last_call_unknown, "which call of {who} was the last to return, its lines do not tell"},
       {Say::within_ranges,
        "{who} {who:is} within NVTX range{ranges?|s} {path:/}{ranges?| (innermost "

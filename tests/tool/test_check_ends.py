@@ -168,7 +168,7 @@ def test_a_rank_in_its_own_code_while_the_others_wait(healthy, place, tmp_path):
     job, folder, rank, at, op = planted(healthy, place, faults.plant_elsewhere, tmp_path)
     (finding,) = worse_than_notes(folder)
     assert_names(finding, job, "hang", [rank], at, op.function)
-    stood = re.search(r": stood still there(?:, for ([\d.]+) s)?$", finding["text"])[1]
+    stood = re.search(r" stood still before it(?:, for ([\d.]+) s)?$", finding["text"])[1]
     assert (stood is None) == (place == "first")  # no call tells since when
     if stood:
         told = next(line for line in finding["evidence"] if line.startswith("the last call of rank"))

@@ -28,7 +28,7 @@ def stood(folder, last):
 def test_a_host_that_reads_from_its_device_is_not_blamed_alone(tmp_path, last, reads):
     """cudaMemcpy is to the host in these jobs, cudaMemcpyAsync to the device."""
     text = stood(tmp_path / "job", last)
-    assert "never came to collective 3 (ncclAllReduce)" in text and ": stood still there, for " in text
+    assert "never came to collective 3 (ncclAllReduce)" in text and "stood still before it, for " in text
     assert text.endswith("its host may wait for that, and the device for those of others") == reads
 
 
