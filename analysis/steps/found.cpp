@@ -97,6 +97,11 @@ void number_marks(Found& found) {
                                                 ? " did not end all of these steps"
                                                 : " saw fewer of these steps"));
   }
+  if (found.how == How::period) {
+    found.unknown.push_back(
+        "each begins behind the last reduction of gradients before it: what the program does from "
+        "there to its next batch, as reading the loss, is in the next step");
+  }
   if (found.how == How::period && !found.steps.empty() && found.steps.front() > 1) {
     found.unknown.push_back(fmt::format(
         "steps before step {} went by until it was clear what repeats: they have no figures",

@@ -132,7 +132,8 @@ def test_steps_that_nobody_marks_are_found_while_the_program_runs(torch, tmp_pat
     assert len(numbers) == 1, "ranks that do the same find the same steps"
     report = told("summary", done.traces, "--by", "step")[1]
     assert (report["steps_found"], report["steps_exact"], report["steps_whole"]) == ("period", True, False)
-    (note,) = report["steps_unknown"]
+    where, note = report["steps_unknown"]
+    assert where.startswith("each begins behind the last reduction of gradients before it")
     assert note.startswith(f"steps before step {report['steps'][0]['step']} went by")
 
 
