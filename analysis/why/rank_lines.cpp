@@ -15,6 +15,8 @@ namespace {
 
 // A copy to the host seems to compute for less than this.
 constexpr std::int64_t kMomentNs = 50'000;
+// A pause behind the last step is longer than the step divided by this.
+constexpr std::int64_t kPartsOfStep = 50;
 
 // True for a copy that holds up the thread that makes it until it is done (CUDA, "API
 // synchronization behavior"). Those with no line of the host's memory are taken to go on behind it.
@@ -217,23 +219,31 @@ void RankLines::begin_behind_the_step_before(const Spans& communicates) {
     const auto copy = first_behind(copies_on_device_, s.from_ns);
     return s.ns() < kMomentNs && copy != copies_on_device_.end() && copy->from_ns < s.to_ns;
   };
-  const auto begin = [&](std::int64_t step_ns, std::int64_t least_ns) {
+  // Behind the last of several steps the program does something else, as an evaluation. The device
+  // works for that, too, before its first copy, where it was idle for far longer in front of it.
+  const auto of_the_rest = [&](Spans::const_iterator s, std::int64_t to_ns, std::int64_t step) {
+    if (s == works.begin()) return false;
+    const std::int64_t idle = s->from_ns - std::prev(s)->to_ns;
+    return idle > 10 * (to_ns - s->from_ns) && idle * kPartsOfStep > step;
+  };
+  const auto begin = [&](std::int64_t step_ns, std::int64_t least_ns, bool last) {
     std::int64_t from = step_ns;
     // The copy with which the step begins may have begun a moment before.
     auto s = first_behind(works, step_ns - 1);
-    if (s != works.end() && s->from_ns < step_ns - kMomentNs) return step_ns;
+    const bool busy = s != works.end() && s->from_ns < step_ns - kMomentNs;
+    const std::int64_t length = step_ns - least_ns;
+    if (busy && !(last && of_the_rest(s, step_ns, length))) return step_ns;
     while (s != works.begin() && (--s)->to_ns > least_ns) {
       from = s->to_ns;
-      if (!is_of_copy(*s)) break;
+      if (!is_of_copy(*s) && !(last && of_the_rest(s, s->to_ns, length))) break;
     }
     return from;
   };
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     Span& s = steps_[i].on_device;
-    s.to_ns = begin(s.to_ns, s.from_ns);
-    if (i + 1 != steps_.size() && steps_[i + 1].from_ns == steps_[i].to_ns) {
-      steps_[i + 1].on_device.from_ns = s.to_ns;
-    }
+    const bool last = i + 1 == steps_.size() || steps_[i + 1].from_ns != steps_[i].to_ns;
+    s.to_ns = begin(s.to_ns, s.from_ns, last);
+    if (!last) steps_[i + 1].on_device.from_ns = s.to_ns;
   }
 }
 

@@ -370,3 +370,12 @@ def test_metrics_replace_only_metrics(tmp_path):
     assert mine.read_text() == "my own\n"
     for _ in range(2):
         assert tprof("metrics", tmp_path / "job", "--textfile", tmp_path / "counters.prom").returncode == 0
+
+
+@pytest.mark.parametrize("timed", [1, 20, 96, 100])
+def test_the_time_of_a_few_calls_is_no_share_of_the_run(timed, tmp_path):
+    """As with windows or TPROF_TIMING=events:16, where only some calls are timed."""
+    replayed(tmp_path / "job", handmade.row(calls=100, device_timed=timed, device_ns=timed * 1000))
+    said = communication(tmp_path / "job")
+    assert ("% of the run" in said) == (timed >= 96), said
+    assert (f"; timed: {timed} of 100 calls" in said) == (timed != 100)
