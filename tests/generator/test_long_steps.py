@@ -1,5 +1,6 @@
 """Long steps name the ranks that held them up, each its own: the fields of the job are the truth."""
 
+import json
 import random
 import re
 
@@ -94,3 +95,32 @@ def test_steps_in_which_all_ranks_compile_cost_something_where_they_are_most_of_
     # Each takes 3 s more, and every second one 0.75 s beside that: 7 and 4 of 39.
     assert found["cost"]["ns_per_step"] == pytest.approx((7 * 3000 + 4 * 750) / 39 * MS, rel=0.1)
     assert report["verdict"]["finding"] == report["findings"].index(found)
+
+
+def evaluates(path, pause_us, kernels):
+    """Adds an evaluation to a rank file: kernels run before its batch is copied, each so long before it."""
+    *lines, clock, ledger, footer, end = path.read_text().splitlines(keepends=True)
+    last = json.loads(lines.pop().rstrip(",\n"))
+    batch = last["ts"] + pause_us
+    loaded = {"name": "cudaMemcpyAsync", "cat": "H2D", "ph": "X", "pid": last["pid"], "tid": 7, "ts": batch, "dur": 5.0,
+              "args": {"bytes": 2_000_000, "device": 0, "host_memory": "pinned", "stream": 1}}  # fmt: skip
+    ran = {key: last[key] for key in ("cat", "name", "ph", "pid", "tid")} | {"args": {"device": 0}}
+    busy = [ran | {"ts": batch - before, "dur": dur} for before, dur in kernels] + [ran | {"ts": batch + 10, "dur": 8000.0}]
+    over = last | {"ts": batch + 9000.0}
+    lines += [json.dumps(line, separators=(",", ":")) + ",\n" for line in (*busy[:-1], loaded, busy[-1], over)]
+    path.write_text("".join([*lines, clock, ledger, footer, end]))
+
+
+@pytest.mark.parametrize(
+    "kernels", [[], [(600.0, 600.0)], [(42_000.0, 200.0)], [(42_000.0, 200.0), (100.0, 100.0)]],
+    ids=["none", "until the copy", "long before it", "both"],
+)  # fmt: skip
+def test_the_last_step_ends_before_the_pause_behind_it(kernels, tmp_path):
+    """A loader starts, for 50 ms, and one rank launches a kernel before its first batch comes."""
+    loop = LONG.but(ranks=2, steps=12)
+    write(run(loop), tmp_path / "job", loop.seed, Settings(marks=False))
+    evaluates(tmp_path / "job/rank-00000.json", 50_000, kernels)
+    evaluates(tmp_path / "job/rank-00001.json", 49_000, [])
+    report = told("report", tmp_path / "job")[1]
+    assert [f for f in report["findings"] if f["kind"] == "long_steps"] == []
+    assert report["step"]["counted"] == 11 and report["step"]["most_ns"] < 1.1 * report["step"]["median_ns"]
