@@ -20,8 +20,8 @@ TEST_CASE("a change from nothing has no share, and is said in numbers") {
   CHECK(said({.calls = 0}, {.calls = 1, .bytes = 64}) == "from 0 to 1 call");
   CHECK(said({.calls = 0}, {.calls = 0.5L}) == "from 0 to 0.5 calls");
   CHECK(said({.calls = 2}, {.calls = 2, .bytes = 2048}) == "from 0 to 2,048 bytes");
-  CHECK(said({.calls = 2}, {.calls = 3}) == "+50.0% calls");
-  CHECK(said({.calls = 2}, {.calls = 0}) == "-100.0% calls");
+  CHECK(said({.calls = 2}, {.calls = 3}) == "+1 call, +50.0%");
+  CHECK(said({.calls = 2}, {.calls = 0}) == "-2 calls, -100.0%");
 }
 
 TEST_CASE("a rate has the unit in which its digits show") {
