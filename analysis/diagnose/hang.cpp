@@ -170,6 +170,16 @@ class HeldUp {
     f.evidence.insert(f.evidence.begin(), evidence.begin(), evidence.end());
   }
 
+  // True if the ranks stood in their calls for about as long as in this one.
+  bool stood_alike(const Processes& who, const OpenCall& call) const {
+    const std::int64_t ns = call.since_ns ? call.stood_ns() : 0;
+    return std::ranges::all_of(who, [&](const Process* p) {
+      const OpenCall* its = waits_.open_call(p);
+      const std::int64_t its_ns = its != nullptr && its->since_ns ? its->stood_ns() : 0;
+      return std::abs(its_ns - ns) * 20 <= ns;
+    });
+  }
+
   void add_inside(const Place& place) {
     const auto& [open, missed, who] = place;
     const OpenCall& call = *open;
@@ -190,6 +200,7 @@ class HeldUp {
                {"hung_or_killed", !running && !hang && !call.since_ns},
                {"killed", !running && !hang && !alone && call.since_ns.has_value()}}};
     set_since(text, call);
+    if (!stood_alike(who, call)) set(text, {"before_end", std::nullopt});
     Finding& f = add(hang, who, std::move(text), comm, call.seq, call.function);
     Facts evidence;
     if (collective && call.seq) {

@@ -80,15 +80,20 @@ Fact last_call(const Process& p, const collect::Lines& lines) {
   const auto idle_since = idle_since_ns(p, lines);
   if (!idle_since) return {Say::last_call_unknown, {{"who", &p}}};
   const Ns none_for = before_end(p, *idle_since);
-  const bool at_once = p.end != End::running && !p.snapshot && none_for.n < kAtOnceNs;
+  const bool lives = p.snapshot || p.end == End::running;
+  const bool at_once = !lives && none_for.n < kAtOnceNs;
+  const bool closed = p.end == End::closed;
   return {Say::last_call,
           {{"who", &p},
            {"call", fact_of(*lines.of<collect::LastCalls>(&p)->last, p)},
            {"snapshot", p.snapshot},
            {"runs", !p.snapshot && p.end == End::running},
-           {"ended", p.end != End::running},
+           {"lives", lives},
+           {"ended", !lives && closed},
+           {"heard", !lives && !closed && !at_once},
+           {"not_again", !closed && at_once},
            {"none_for", at_once ? std::nullopt : std::optional(none_for)},
-           {"at_once", at_once}}};
+           {"at_once", closed && at_once}}};
 }
 
 // From when the first of them stands in its call, or made none, to where their traces end.

@@ -71,10 +71,11 @@ std::vector<Column<BucketRow>> total_columns(const Amounts& all) {
           host_time_column<BucketRow>(all.device_timed == 0 ? Show::always : Show::if_room),
           device_time_column<BucketRow>("device time", nullptr)});
   if (all.exposure_known != 0) {
-    // The sum is of what is known, as the note says.
+    // The sum is of what is known, as the note says, and no share of the time beside it.
     columns.push_back({"exposed", nullptr, Unit::right_text, [](const BucketRow& r) {
-                         return r.label == kAll && r.amounts.exposure_known != 0
-                                    ? exposed(r.amounts)
+                         const bool sum = r.label == kAll && r.amounts.exposure_known != 0;
+                         return sum && !exposure_tells(r.amounts)
+                                    ? text::duration(r.amounts.exposed_ns)
                                     : exposed_if_it_tells(r.amounts);
                        }});
   }

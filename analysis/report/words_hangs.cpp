@@ -48,8 +48,9 @@ std::span<const Words> words_of_hangs() {
       {Say::waits_for, "{called}: it waits for {who}"},
       {Say::last_call,
        "the last call of {who} that returned: {call}; {snapshot?until its snapshot it made none|}"
-       "{runs?it runs, and made none|}{ended?it ended|}[ {ended?after another|for} "
-       "{none_for}]{at_once? at once|}"},
+       "{runs?it runs, and made none|}{ended?it ended|}{heard?it was last heard of|}[ "
+       "{lives?for|after "
+       "another} {none_for}]{at_once? at once|}{not_again?it was not heard of again|}"},
       {Say::last_call_unknown, "which call of {who} was the last to return, its lines do not tell"},
       {Say::within_ranges,
        "{who} {who:is} within NVTX range{ranges?|s} {path:/}{ranges?| (innermost "
