@@ -168,7 +168,9 @@ std::span<const Words> words_of_causes() {
        "takes "
        "{usual}[: without that a step would be {share} shorter on average]",
        "{host?the hosts may wait there for their devices, which they ran ahead of; "
-       "TPROF_TIMING=events tells how long the devices take|}[look at the host of {host_of} "
+       "TPROF_TIMING=events tells how long the devices take|}{by_nobody?look at what the program "
+       "does in "
+       "these steps and just before them: tprof merge draws them|}[look at the host of {host_of} "
        "there: its own code, loading of data, a checkpoint, Python's garbage collector]"},
       {Say::holds_up, "{who}[ in {steps?step|steps} {which}][ in {n:,} of them]"},
       {Say::periodic_steps,

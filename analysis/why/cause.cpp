@@ -29,6 +29,17 @@ std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places
   return steps_of(e, places).str();
 }
 
+std::string first_numbers_of(const Evidence& e, const std::vector<std::size_t>& places) {
+  constexpr std::ptrdiff_t kMost = 8;
+  std::string text = numbers_of(e, places);
+  std::size_t end = 0;
+  for (std::ptrdiff_t n = 0; n < kMost && end != std::string::npos; ++n) {
+    end = text.find(',', end + 1);
+  }
+  if (end != std::string::npos) text.replace(end + 1, std::string::npos, "…");
+  return text;
+}
+
 std::optional<std::string> numbers_if_few(const Evidence& e,
                                           const std::vector<std::size_t>& places) {
   constexpr std::ptrdiff_t kMost = 5;

@@ -35,7 +35,9 @@ diagnose::Cost cost_of(const Evidence& of, double ns, double doubt_ns);
 // The numbers of these steps, given by their places in `Evidence::steps`; "7,15,23-25".
 text::Ranks steps_of(const Evidence& e, const std::vector<std::size_t>& places);
 std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places);
-// If that is short.
+// The first of them, where they are many: "7,15,23-25,…".
+std::string first_numbers_of(const Evidence& e, const std::vector<std::size_t>& places);
+// All of them, if they are few.
 std::optional<std::string> numbers_if_few(const Evidence& e,
                                           const std::vector<std::size_t>& places);
 

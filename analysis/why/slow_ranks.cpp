@@ -76,18 +76,6 @@ Places slow_now_and_then_in_both(const Evidence& e, const Parts& parts) {
   return mixed;
 }
 
-// "7,15,23-25,…": the first of them.
-std::string which_of(const Evidence& e, const Places& steps) {
-  constexpr std::ptrdiff_t kMost = 8;
-  std::string text = numbers_of(e, steps);
-  std::size_t end = 0;
-  for (std::ptrdiff_t n = 0; n < kMost && end != std::string::npos; ++n) {
-    end = text.find(',', end + 1);
-  }
-  if (end != std::string::npos) text.replace(end + 1, std::string::npos, "…");
-  return text;
-}
-
 // The host whose ranks these are, all of them and nobody else; empty if there is none, or but one.
 std::string host_of(const Evidence& e, const SlowRanks& ranks) {
   const auto name = [&](std::size_t r) { return std::string(e.times.ranks[r]->header.host); };
@@ -185,7 +173,8 @@ void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
            {"to", range(most)},
            {"in_steps", ranks.steps.empty() ? std::optional<std::uint64_t>() : ranks.steps.size()},
            {"of_steps", e.steps.size()},
-           {"which", ranks.steps.empty() ? std::optional<std::string>() : which_of(e, ranks.steps)},
+           {"which",
+            ranks.steps.empty() ? std::optional<std::string>() : first_numbers_of(e, ranks.steps)},
            {"period", period == 0 ? std::optional<std::string>() : ordinal(period)},
            {"stage", ranks.stage},
            {"host", host.empty() ? std::optional<std::string>() : host}});
