@@ -172,11 +172,11 @@ class HeldUp {
 
   // True if the ranks stood in their calls for about as long as in this one.
   bool stood_alike(const Processes& who, const OpenCall& call) const {
-    const std::int64_t ns = call.since_ns ? call.stood_ns() : 0;
+    const auto stood = [](const OpenCall* its) {
+      return its != nullptr && its->since_ns ? its->stood_ns() : 0;
+    };
     return std::ranges::all_of(who, [&](const Process* p) {
-      const OpenCall* its = waits_.open_call(p);
-      const std::int64_t its_ns = its != nullptr && its->since_ns ? its->stood_ns() : 0;
-      return std::abs(its_ns - ns) * 20 <= ns;
+      return std::abs(stood(waits_.open_call(p)) - stood(&call)) * 20 <= stood(&call);
     });
   }
 

@@ -114,11 +114,11 @@ void wide_dtype(const Evidence& e, Findings& found) {
   std::array<double, kBucketCount> of_buckets{};
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     const auto bucket = static_cast<Bucket>(b);
-    // How long a message waits for its receiver is not known.
-    // The time of a small message is latency, which stays.
     const auto all = static_cast<double>(sent[b].bytes);
+    // The time of a small message is latency, which stays.
     const bool large = all >= kSmall * static_cast<double>(sent[b].calls);
     const double wide = all == 0 ? 0 : static_cast<double>(sent[b].wide_bytes) / all;
+    // How long a message waits for its receiver is not known.
     if (is_copy(bucket) || bucket == Bucket::P2P || !large || wide < kNearlyAll) continue;
     of_buckets[b] = of_a_step(e, [&](const RankFacts& f) { return f.exposed[b].ns; }) * wide / 2;
     saved += of_buckets[b];

@@ -270,6 +270,16 @@ def two_models(shape: Shape, each: int) -> Loop:
     return loop
 
 
+def trained(loop, steps: int, evaluate: int):
+    """Copies the model to the device, and trains; `evaluate`: every so many steps, 0: never."""
+    loop.copy("cudaMemcpyAsync", 1 << 20)
+    for step in range(1, steps + 1):
+        loop.train()
+        if evaluate and step % evaluate == 0:
+            loop.evaluate()
+    return loop
+
+
 def has_its_steps(loop: Loop, folder):
     """Each rank by itself has the loop's steps, and all of them together do."""
     path = loop.job.write(folder)

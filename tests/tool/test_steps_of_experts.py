@@ -7,7 +7,7 @@ where the loop begins its steps: with a batch.
 import random
 
 import pytest
-from lib.loops import Loop, has_its_steps
+from lib.loops import Loop, has_its_steps, trained
 from lib.tool import told
 
 WIDTH, TOKENS = 128, 256
@@ -82,12 +82,7 @@ class Job(Loop):
 @pytest.mark.parametrize("ranks, layers", [(2, 2), (4, 1), (3, 6)])
 def test_steps_begin_with_their_batch(tmp_path, ranks, layers, micro_batches, sharded, evaluate):
     loop = Job(ranks, micro_batches, layers, sharded, seed=ranks + 10 * layers)
-    loop.copy("cudaMemcpyAsync", 1 << 20)
-    for step in range(1, 31):
-        loop.train()
-        if evaluate and step % evaluate == 0:
-            loop.evaluate()
-    has_its_steps(loop, tmp_path / "job")
+    has_its_steps(trained(loop, 30, evaluate), tmp_path / "job")
 
 
 class LayerByLayer(Job):

@@ -4,7 +4,7 @@ The truth is where the loop begins its steps: with a batch.
 """
 
 import pytest
-from lib.loops import Loop, has_its_steps
+from lib.loops import Loop, has_its_steps, trained
 
 BUCKETS = (277_736, 780_800)
 
@@ -42,10 +42,4 @@ class Job(Loop):
 )
 @pytest.mark.parametrize("batch", [4096, 1 << 16])
 def test_steps_begin_with_their_batch(tmp_path, batch, micro_batches, every, evaluate):
-    loop = Job(batch, micro_batches, every)
-    loop.copy("cudaMemcpyAsync", 1 << 20)
-    for step in range(1, 41):
-        loop.train()
-        if evaluate and step % evaluate == 0:
-            loop.evaluate()
-    has_its_steps(loop, tmp_path / "job")
+    has_its_steps(trained(Job(batch, micro_batches, every), 40, evaluate), tmp_path / "job")
