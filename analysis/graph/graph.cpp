@@ -165,8 +165,8 @@ class Builder {
     calls_until(INT64_MAX);
   }
 
-  // What began here was launched by the host, which either went on by itself since its last call,
-  // or had waited until the device had nothing to do.
+  // The host launched what began here. It either went on by itself since its last call, or had
+  // waited until the device had nothing to do.
   void launched(std::uint32_t r, Node begin, std::optional<Node> done) {
     const run::Calls& c = run_.ranks[r].calls;
     const auto next = std::ranges::upper_bound(by_call_, at(begin), {},

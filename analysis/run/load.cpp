@@ -16,7 +16,7 @@
 namespace tprof::run {
 namespace {
 
-// What a call meets: a collective by its number, or a message by its two ends and its number.
+// Names a collective by its number, or a message by its two ends and its number.
 struct Meets {
   std::uint32_t comm = 0;
   std::int32_t from = -1;  // ranks on the communicator; -1: a collective

@@ -280,7 +280,7 @@ void tell_always_slow(const Evidence& e, const Parts& parts, std::vector<SlowRan
   }
 }
 
-// What the graph of a pipeline tells; returns the ranks.
+// Tells the ranks that the graph of a pipeline names, and returns them.
 Places tell_slow_stages(const Evidence& e, const std::vector<Places>& all_stages, Findings& found) {
   std::map<const read::Process*, std::size_t> here;
   for (std::size_t r = 0; r < e.times.ranks.size(); ++r) here[e.times.ranks[r]] = r;
