@@ -8,6 +8,7 @@
 
 #include "cli/manual.h"
 #include "read/error.h"
+#include "text/print.h"
 
 namespace tprof::cli {
 namespace {
@@ -18,7 +19,7 @@ int completion(const Options& o) {
   const auto script = o.command == "bash"  ? bash_completion(rows)
                       : o.command == "zsh" ? zsh_completion(rows)
                                            : fish_completion(rows);
-  fmt::print("{}", script);
+  text::put(script);
   return kOk;
 }
 

@@ -14,6 +14,7 @@
 #include "read/json.h"
 #include "read/node_files.h"
 #include "read/not_written.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -103,10 +104,10 @@ void make_folder(const fs::path& path) {
 void note_running(const read::Trace& trace) {
   for (const read::Process& p : trace.processes) {
     if (p.end != read::End::running || p.forced || p.lane != 0) continue;
-    fmt::print(stderr, "note: {} of {} is still running: its counts are as of now\n",
-               p.header.rank ? fmt::format("rank {}", *p.header.rank)
-                             : fmt::format("pid {}", p.header.pid),
-               text::printable(trace.source.file.string()));
+    text::say("note: {} of {} is still running: its counts are as of now\n",
+              p.header.rank ? fmt::format("rank {}", *p.header.rank)
+                            : fmt::format("pid {}", p.header.pid),
+              text::printable(trace.source.file.string()));
   }
 }
 
@@ -146,15 +147,14 @@ int anonymize(const Options& o) {
   }
   written.keep();
   for (const read::Skipped& skipped : traces.skipped) {
-    fmt::print(stderr, "tprof: {}\n", text::printable(skipped.reason));
+    text::say("tprof: {}\n", text::printable(skipped.reason));
   }
   for (const read::Trace& trace : traces.traces) note_running(trace);
   if (all.left_out != 0) {
-    fmt::print(stderr, "note: {} lines left out: they are not the contract's\n", all.left_out);
+    text::say("note: {} lines left out: they are not the contract's\n", all.left_out);
   }
-  fmt::print(stderr, "{}: {} {}, {}; look at it before you publish it\n",
-             text::printable(o.output.string()), used_names.size(),
-             used_names.size() == 1 ? "file" : "files", text::bytes(all.bytes));
+  text::say("{}: {} {}, {}; look at it before you publish it\n", text::printable(o.output.string()),
+            used_names.size(), used_names.size() == 1 ? "file" : "files", text::bytes(all.bytes));
   return kOk;
 }
 

@@ -5,11 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <exception>
-#include <iostream>
 #include <span>
 #include <sstream>
 #include <type_traits>
@@ -26,6 +23,7 @@
 #include "launch/command.h"
 #include "read/error.h"
 #include "team/mpi.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -169,11 +167,16 @@ struct Outcome {
   std::string error{};  // empty: none
 };
 
+// The code of a command that ended so, if all that it printed was written.
+Outcome ended(int code) {
+  const int error = text::unwritten();
+  if (error == 0) return {code};
+  return {.error = fmt::format("standard output: {}", std::strerror(error))};
+}
+
 Outcome run(const CommandRow& command, const Options& options) {
   try {
-    const int code = command.execute(options);
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {code};
-    throw read::BadInput("standard output", std::strerror(errno));
+    return ended(command.execute(options));
   } catch (const fs::filesystem_error& e) {
     return {.error = fmt::format("{}: {}", e.path1().string(), e.code().message())};
   } catch (const std::exception& e) {
@@ -181,9 +184,10 @@ Outcome run(const CommandRow& command, const Options& options) {
   }
 }
 
-void say(const std::string& error) {
-  if (!error.empty()) fmt::print(stderr, "tprof: {}\n", text::printable(error));
-  std::fflush(nullptr);
+int say(const Outcome& outcome) {
+  text::unwritten();
+  if (!outcome.error.empty()) text::say("tprof: {}\n", text::printable(outcome.error));
+  return outcome.code;
 }
 
 void be_silent() {
@@ -197,7 +201,7 @@ int run_together(const CommandRow& command, Options& options) {
     options.team = team::of_mpi();
   } catch (const std::exception& e) {
     const bool first = team::told_rank() == 0;
-    if (first) say(e.what());
+    if (first) say({.error = e.what()});
     // A launcher ends all processes once one has failed: leaves the first the time to say why.
     if (!first) sleep(1);
     return kBadUsage;
@@ -209,7 +213,7 @@ int run_together(const CommandRow& command, Options& options) {
     outcome.code = code;
     if (outcome.error.empty()) outcome.error = error;
   }
-  say(outcome.error);
+  say(outcome);
   options.team.reset();  // from here on the launcher may end this process
   return outcome.code;
 }
@@ -242,18 +246,17 @@ int execute(int argc, char** argv) {
         all, [&](const CommandRow& command) { return app.got_subcommand(command.name); });
     take_newest_run(*given, options);
     if (given->together) return run_together(*given, options);
-    const auto [code, error] = run(*given, options);
-    say(error);
-    return code;
+    return say(run(*given, options));
   } catch (const CLI::ParseError& e) {
-    std::ostringstream told;  // help
-    const int code = app.exit(e, told, std::cerr);
-    show(told.str());
-    return code == 0 ? kOk : kBadUsage;
+    std::ostringstream help;
+    std::ostringstream error;
+    const int code = app.exit(e, help, error);
+    show(help.str());
+    text::say("{}", error.str());
+    return say(ended(code == 0 ? kOk : kBadUsage));
   } catch (const std::exception& e) {
-    say(e.what());
+    return say({.error = e.what()});
   }
-  return kBadUsage;
 }
 
 }  // namespace tprof::cli

@@ -1,10 +1,9 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "cli/commands.h"
 #include "control/answers.h"
 #include "control/ask.h"
+#include "text/print.h"
 
 namespace tprof::cli {
 
@@ -20,15 +19,15 @@ int ctl(const Options& o) {
   }
   const bool apart = request.command == Command::window && !request.same_step && targets.size() > 1;
   if (o.json) {
-    fmt::print("{}\n", control::json_of(request, targets));
+    text::print("{}\n", control::json_of(request, targets));
   } else {
-    for (const control::Target& t : targets) fmt::print("{}\n", control::line_of(request, t));
+    for (const control::Target& t : targets) text::print("{}\n", control::line_of(request, t));
     if (apart) {
-      fmt::print("{}\n",
-                 together
-                     ? "Which steps these are may differ between ranks: the program marks none"
-                     : "Which steps these are may differ between ranks, as not all are in sight: "
-                       "say which one to begin with on each machine, as in window 3@120");
+      text::print("{}\n",
+                  together
+                      ? "Which steps these are may differ between ranks: the program marks none"
+                      : "Which steps these are may differ between ranks, as not all are in sight: "
+                        "say which one to begin with on each machine, as in window 3@120");
     }
   }
   return std::ranges::all_of(targets, control::is_well) ? kOk : kFinding;

@@ -17,6 +17,7 @@
 #include "export/time_axis.h"
 #include "read/error.h"
 #include "report/report.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -107,17 +108,17 @@ void write_ranks(const Options& o, const read::Traces& traces, const trace_expor
     return !p->header.rank || !std::ranges::binary_search(files.written, *p->header.rank);
   });
   if (!files.untimed.empty()) {
-    fmt::print(stderr, "note: {} without a file: no call has a time on the device\n",
-               diagnose::names_of(text::Ranks(files.untimed)));
+    text::say("note: {} without a file: no call has a time on the device\n",
+              diagnose::names_of(text::Ranks(files.untimed)));
   }
   if (files.without_rank != 0) {
-    fmt::print(stderr, "note: {} left out: of no known rank\n",
-               diagnose::counted(files.without_rank, "process"));
+    text::say("note: {} left out: of no known rank\n",
+              diagnose::counted(files.without_rank, "process"));
   }
   if (o.kineto) {
-    fmt::print(stderr,
-               "note: computation has no events here: what lies between calls and copies is "
-               "not idle time, whatever a tool calls it\n");
+    text::say(
+        "note: computation has no events here: what lies between calls and copies is "
+        "not idle time, whatever a tool calls it\n");
   }
 }
 
@@ -150,8 +151,8 @@ int export_traces(const Options& o) {
   asked.give_back();
   say_findings(job, traces);
   say_filter(asked);
-  if (!of.clocks.empty()) fmt::print(stderr, "note: {}\n", of.clocks);
-  fmt::print(stderr, "{}: {}\n", text::printable(output_of(o).string()), report::how_many(chosen));
+  if (!of.clocks.empty()) text::say("note: {}\n", of.clocks);
+  text::say("{}: {}\n", text::printable(output_of(o).string()), report::how_many(chosen));
   return std::ranges::any_of(traces.skipped, &read::Skipped::unreadable) ? kFinding : kOk;
 }
 

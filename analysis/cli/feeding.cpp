@@ -14,6 +14,7 @@
 #include "live/on_finding.h"
 #include "live/shell.h"
 #include "read/ring_file.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -47,7 +48,7 @@ void run_beside(const std::function<void(int told, const sigset_t& mask)>& work,
   dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is the command's
   work(told, before);
 } catch (const std::exception& e) {
-  fmt::print(stderr, "tprof: handlers: {}\n", text::printable(e.what()));
+  text::say("tprof: handlers: {}\n", text::printable(e.what()));
 }
 
 }  // namespace
@@ -103,7 +104,7 @@ void Feeding::end() {
       close(feeder.tells);
       const int status = feeder.process.wait();
       if (status == 0) continue;
-      fmt::print(stderr, "tprof: the process that feeds handlers {}\n", live::how_it_ended(status));
+      text::say("tprof: the process that feeds handlers {}\n", live::how_it_ended(status));
     }
     feeders->clear();
   }

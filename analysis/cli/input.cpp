@@ -8,6 +8,7 @@
 #include "diagnose/diagnose.h"
 #include "read/error.h"
 #include "report/findings.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -52,7 +53,7 @@ std::filesystem::path newest_run() {
   if (newest.empty()) {
     throw read::BadInput("expected a PATH: there is no run in ./tprof-traces to take for it");
   }
-  fmt::print(stderr, "tprof: {}, the newest run here\n", text::printable(newest.string()));
+  text::say("tprof: {}, the newest run here\n", text::printable(newest.string()));
   return newest;
 }
 
@@ -63,10 +64,10 @@ bool say_if_none_yet(const std::filesystem::path& folder) {
     return begins.merged || begins.header.has_value();
   };
   if (std::ranges::any_of(read::files_in(folder), is_trace)) return false;
-  fmt::print(stderr,
-             "tprof: {0}: no rank files yet; waiting for a job that writes there "
-             "(tprof run --out {0}, or TPROF_OUTPUT_DIR)\n",
-             text::printable(folder.string()));
+  text::say(
+      "tprof: {0}: no rank files yet; waiting for a job that writes there "
+      "(tprof run --out {0}, or TPROF_OUTPUT_DIR)\n",
+      text::printable(folder.string()));
   return true;
 }
 
@@ -74,15 +75,15 @@ void say_findings(const job::Job& job, const read::Traces& traces) {
   const auto said =
       diagnose::diagnose(job, traces, {.asked = diagnose::kWhole, .read_lines = false});
   for (const diagnose::Finding& f : said.findings) {
-    fmt::print(stderr, "{}", report::to_text(f, report::Detail::brief));
+    text::say("{}", report::to_text(f, report::Detail::brief));
   }
 }
 
 void say_filter(const filter::Selection& asked) {
   if (asked.words().empty()) return;
-  fmt::print(stderr, "note: {}\n", text::printable(asked.words().sentence()));
+  text::say("note: {}\n", text::printable(asked.words().sentence()));
   for (const std::string& note : asked.notes()) {
-    fmt::print(stderr, "note: {}\n", text::printable(note));
+    text::say("note: {}\n", text::printable(note));
   }
 }
 

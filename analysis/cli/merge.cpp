@@ -17,6 +17,7 @@
 #include "read/node_files.h"
 #include "report/report.h"
 #include "steps/found.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -160,18 +161,17 @@ int merge(const Options& o) {
   say_findings(job, traces);
   say_filter(asked);
   if (const std::string clocks = axis.sentence(); !clocks.empty()) {
-    fmt::print(stderr, "note: {}\n", clocks);
+    text::say("note: {}\n", clocks);
   }
   if (!arrows) {
-    fmt::print(stderr,
-               "note: no arrows between ranks, so that it does not become larger than {}: "
-               "merge less, or give --force\n",
-               text::bytes(most));
+    text::say(
+        "note: no arrows between ranks, so that it does not become larger than {}: "
+        "merge less, or give --force\n",
+        text::bytes(most));
   }
-  for (const std::string& note : trace_export::notes(others))
-    fmt::print(stderr, "note: {}\n", note);
-  fmt::print(
-      stderr, "{}: {}{}, {}; open it in https://ui.perfetto.dev\n",
+  for (const std::string& note : trace_export::notes(others)) text::say("note: {}\n", note);
+  text::say(
+      "{}: {}{}, {}; open it in https://ui.perfetto.dev\n",
       o.output == "-" ? "standard output" : text::printable(o.output.string()),
       report::how_many(chosen),
       others.empty() ? "" : " and " + diagnose::counted(others.size(), "trace") + " of others",

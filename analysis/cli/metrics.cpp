@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <cerrno>
 #include <chrono>
 #include <fstream>
@@ -10,6 +8,7 @@
 #include "live/look.h"
 #include "live/signals.h"
 #include "read/not_written.h"
+#include "text/print.h"
 
 namespace tprof::cli {
 
@@ -70,7 +69,7 @@ int write_again_and_again(const Options& o) {
 int serve(const Options& o) {
   live::Signals signals;
   live::Http http(o.listen);
-  fmt::print(stderr, "tprof: {}\n", http.url());
+  text::say("tprof: {}\n", http.url());
   for (;;) {
     const live::Woken woken = signals.wait(hours(24), http.fd());
     if (woken == live::Woken::end) return kOk;

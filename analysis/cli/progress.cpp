@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -23,7 +24,7 @@ std::string progress_text(const std::string& what, std::uint64_t done, std::uint
 }
 
 Progress::~Progress() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
+  if (shown_) text::say("\r\033[K");
 }
 
 void Progress::operator()(std::uint64_t done) {
@@ -33,8 +34,7 @@ void Progress::operator()(std::uint64_t done) {
   if (now < due_) return;
   due_ = now + std::chrono::milliseconds(200);
   shown_ = true;
-  fmt::print(stderr, "\r{}\033[K", progress_text(what_, done, total_, of_, now - begun_));
-  std::fflush(stderr);
+  text::say("\r{}\033[K", progress_text(what_, done, total_, of_, now - begun_));
 }
 
 }  // namespace tprof::cli

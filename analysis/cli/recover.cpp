@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <set>
 
@@ -7,6 +5,7 @@
 #include "read/error.h"
 #include "read/folder.h"
 #include "recover/recover.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -20,10 +19,10 @@ int recover_one(const fs::path& file, bool force) {
       throw read::BadInput(file, why);
     }
     const recover::Result result = recover::recover(file, force);
-    fmt::print("{}\n", text::printable(file.string() + ": " + result.text));
+    text::print("{}\n", text::printable(file.string() + ": " + result.text));
     return result.closed ? kOk : kFinding;
   } catch (const read::BadInput& e) {
-    fmt::print(stderr, "tprof: {}\n", text::printable(e.what()));
+    text::say("tprof: {}\n", text::printable(e.what()));
     return kBadUsage;
   }
 }

@@ -1,5 +1,4 @@
 // tprof report: a screen of text, or a page.
-#include <fmt/format.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -14,6 +13,7 @@
 #include "export/output.h"
 #include "page/page.h"
 #include "read/not_written.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -32,7 +32,7 @@ bool is_page(const fs::path& file) {
 
 void write_page(const std::string& page, const fs::path& to) {
   if (to == "-") {
-    std::fwrite(page.data(), 1, page.size(), stdout);
+    text::put(page);
     return;
   }
   std::error_code error;
@@ -78,12 +78,12 @@ int report_of(const Options& o) {
       const std::string page = page::to_html(g);
       write_page(page, o.output);
       if (o.output != "-") {
-        fmt::print(stderr, "{}: {}; open it in a browser\n", text::printable(o.output.string()),
-                   text::bytes(page.size()));
+        text::say("{}: {}; open it in a browser\n", text::printable(o.output.string()),
+                  text::bytes(page.size()));
       }
     }
   } else if (o.json) {
-    fmt::print("{}", page::to_json(g));
+    text::put(page::to_json(g));
   } else {
     const std::string next =
         "tprof report " + quoted(o.paths) + typed(o.choice) + " -o report.html";

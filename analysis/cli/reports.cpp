@@ -16,6 +16,7 @@
 #include "read/error.h"
 #include "report/report.h"
 #include "stats/epochs.h"
+#include "text/print.h"
 
 namespace tprof::cli {
 
@@ -102,7 +103,7 @@ int summary(const Options& o) {
     return stats::summarise(asked.job(), traces, options);
   }();
   if (o.json) {
-    fmt::print("{}", report::to_json(s));
+    text::put(report::to_json(s));
   } else {
     show(report::to_text(s, {.by = o.by,
                              .verbose = o.verbose,

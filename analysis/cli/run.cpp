@@ -24,6 +24,7 @@
 #include "report/report.h"
 #include "report/verdict.h"
 #include "report/words.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -92,7 +93,7 @@ void report_on(const job::Job& job, const read::Traces& traces, const fs::path& 
     write_page(page::to_html(g), page);
     options.next = {"open " + quoted({page}) + "  (why)"};
   } catch (const read::BadInput& e) {
-    fmt::print(stderr, "tprof: {}\n", e.what());
+    text::say("tprof: {}\n", e.what());
     options.next = {"tprof report " + quoted({folder}) + " -o FILE.html  (why)"};
   }
   const auto differ = [](const diagnose::Finding& f) { return f.kind == diagnose::Kind::mismatch; };
@@ -131,7 +132,7 @@ void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
   for (const job::Job& job : jobs) {
     const bool last = &job == &jobs.back();
     if (was_restarted(job, jobs.back())) {
-      fmt::print(stderr, "\n{}", why_it_ended(job, traces, is_short, which));
+      text::say("\n{}", why_it_ended(job, traces, is_short, which));
       continue;
     }
     stats::Summary s = stats::summarise(job, traces, {.whole_job = !files.others});
@@ -146,7 +147,7 @@ void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
     if (failed) options.next.push_back("tprof check " + which + "  (how its ranks ended)");
     options.next.push_back("tprof merge " + which + " -o trace.json.gz  (a timeline)");
     if (!last) options.next.clear();
-    fmt::print(stderr, "\n{}", report::to_text(s, options));
+    text::say("\n{}", report::to_text(s, options));
   }
 }
 
@@ -154,9 +155,9 @@ void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
 void say_what_was_seen(const fs::path& folder, const std::string& run_id, bool failed) {
   const launch::FilesOfRun files = launch::files_of_run(folder, run_id);
   if (files.ours.empty()) {
-    fmt::print(stderr,
-               "tprof: no NCCL or CUDA call was seen, so nothing was written; "
-               "tprof doctor -- CMD tells what of a command would be\n");
+    text::say(
+        "tprof: no NCCL or CUDA call was seen, so nothing was written; "
+        "tprof doctor -- CMD tells what of a command would be\n");
     return;
   }
   print_summary(files, folder, run_id, failed);
@@ -188,7 +189,7 @@ void try_to(F&& f) {
   try {
     f();
   } catch (const std::exception& e) {
-    fmt::print(stderr, "tprof: {}\n", text::printable(e.what()));
+    text::say("tprof: {}\n", text::printable(e.what()));
   }
 }
 
@@ -233,7 +234,7 @@ int run(const Options& o) {
   torch.reset();
   const bool speak = !o.quiet && launch.task.value_or(0) == 0;
   if (speak && status != 0) {
-    fmt::print(stderr, "tprof: the command {}\n", live::how_it_ended(status));
+    text::say("tprof: the command {}\n", live::how_it_ended(status));
   }
   if (speak) try_to([&] { say_what_was_seen(folder, run_id, status != 0); });
   if (wrote_lanes && !launch.task) try_to([&] { launch::drop_lanes_of_no_rank(folder, run_id); });

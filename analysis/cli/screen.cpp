@@ -1,6 +1,5 @@
 #include "cli/screen.h"
 
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -114,14 +114,14 @@ std::string dressed(std::string_view text, std::size_t columns, bool colours) {
 void show(std::string_view text, bool json) {
   const std::optional<std::size_t> columns = columns_of_terminal();
   if (json || !columns) {
-    fmt::print("{}", text);
+    text::put(text);
     return;
   }
   const char* none = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
   const bool colours = (none == nullptr || *none == '\0') &&
                        (terminal == nullptr || std::string_view(terminal) != "dumb");
-  fmt::print("{}", dressed(text, *columns, colours));
+  text::put(dressed(text, *columns, colours));
 }
 
 }  // namespace tprof::cli

@@ -1,8 +1,5 @@
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
-#include <cstring>
 
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -10,6 +7,7 @@
 #include "live/look.h"
 #include "live/signals.h"
 #include "read/error.h"
+#include "text/print.h"
 
 namespace tprof::cli {
 
@@ -23,7 +21,7 @@ constexpr std::chrono::nanoseconds kOverPause = std::chrono::milliseconds(600);
 constexpr int kOverShare = 10;
 
 void print(const live::RankLines&, const std::string& lines) {
-  std::fwrite(lines.data(), 1, lines.size(), stdout);
+  text::put(lines);
 }
 
 }  // namespace
@@ -43,7 +41,7 @@ int tail(const Options& o) {
       due = asked + std::max<std::chrono::nanoseconds>(kOverPause, kOverShare * (asked - now));
     }
     lines.look(o.format, print);
-    if (std::fflush(stdout) != 0) throw read::BadInput("standard output", std::strerror(errno));
+    if (text::unwritten() != 0) break;
     if (!over && signals.wait(kBetweenLooks) == live::Woken::end) break;
   }
   return kOk;

@@ -14,6 +14,7 @@
 #include "live/table.h"
 #include "live/terminal.h"
 #include "read/error.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -94,7 +95,7 @@ int once(Top& top, const Options& o) {
     there = top.look();
   }
   if (!there) throw read::BadInput(top.why());
-  fmt::print("{}", o.json ? live::to_json(top.shown()) : live::to_text(top.shown()));
+  text::put(o.json ? live::to_json(top.shown()) : live::to_text(top.shown()));
   return kOk;
 }
 

@@ -1,7 +1,3 @@
-#include <fmt/format.h>
-
-#include <cstdio>
-
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "launch/command.h"
@@ -9,6 +5,7 @@
 #include "live/watchdog.h"
 #include "report/findings.h"
 #include "report/report.h"
+#include "text/print.h"
 
 namespace tprof::cli {
 
@@ -21,13 +18,13 @@ int watch(const Options& o) {
                       .stuck_after = seconds(o.stuck_after_s),
                       .tell =
                           [](const diagnose::Finding& f) {
-                            fmt::print("{}", report::to_text(f, report::Detail::full));
-                            std::fflush(stdout);
+                            text::put(report::to_text(f, report::Detail::full));
+                            text::unwritten();
                           }},
                      signals.before());
   const auto interval = o.interval_s > 0 ? seconds(o.interval_s) : dog.often_enough();
   if (!dog.look_until_over(signals, interval)) launch::exit_like(signals.ended_by());
-  fmt::print("{}", report::to_text(*dog.said()));
+  text::put(report::to_text(*dog.said()));
   return diagnose::healthy(dog.said()->findings) ? kOk : kFinding;
 }
 

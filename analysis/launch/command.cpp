@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "children/child.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::launch {
@@ -41,7 +42,7 @@ int run_child(const std::vector<std::string>& command, const doctor::Settings& s
     sigprocmask(SIG_SETMASK, &before, nullptr);
     doctor::become(command, settings);
     const int error = errno;
-    fmt::print(stderr, "tprof: {}: {}\n", text::printable(command[0]), std::strerror(error));
+    text::say("tprof: {}: {}\n", text::printable(command[0]), std::strerror(error));
     return error == ENOENT ? kNotFound : kNotExecutable;
   });
   if (child.pid() < 0) throw std::runtime_error(fmt::format("fork: {}", std::strerror(errno)));

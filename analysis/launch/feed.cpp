@@ -12,6 +12,7 @@
 #include "read/error.h"
 #include "read/lines.h"
 #include "read/window_files.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::launch {
@@ -119,8 +120,8 @@ class FedHandler {
       read::each_line(block, [&](const read::Line& line) { (given += line.text) += '\n'; });
     }
   } catch (const read::BadInput& e) {
-    fmt::print(stderr, "tprof: a handler does not get the lines of a window: {}\n",
-               text::printable(e.what()));
+    text::say("tprof: a handler does not get the lines of a window: {}\n",
+              text::printable(e.what()));
   }
 
   live::Handler handler_;
@@ -139,7 +140,7 @@ void feed_handler(const RunFiles& run, const std::string& command, std::chrono::
   });
   const std::string said = handler.end();
   if (said.empty()) return;
-  fmt::print(stderr, "tprof: --handler {}: {}\n", text::printable(command), said);
+  text::say("tprof: --handler {}: {}\n", text::printable(command), said);
 }
 
 void feed_window_commands(const RunFiles& run, const std::string& command,
@@ -157,14 +158,13 @@ void feed_window_commands(const RunFiles& run, const std::string& command,
     return any_line = true;
   });
   if (windows.files() == 0 && any_line) {
-    fmt::print(
-        stderr,
+    text::say(
         "tprof: no window had a file: TPROF_WINDOW_FILES=1 and TPROF_SCHEDULE ask for them\n");
   }
   if (windows.deleted() != 0 && !quiet) {
-    fmt::print(stderr, "tprof: --keep-windows: {} of windows {} deleted\n",
-               diagnose::counted(windows.deleted(), "older file"),
-               windows.deleted() == 1 ? "was" : "were");
+    text::say("tprof: --keep-windows: {} of windows {} deleted\n",
+              diagnose::counted(windows.deleted(), "older file"),
+              windows.deleted() == 1 ? "was" : "were");
   }
 }
 

@@ -1,7 +1,6 @@
 #include "launch/node_lanes.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -19,6 +18,7 @@
 #include "launch/files_of_run.h"
 #include "read/node_files.h"
 #include "read/ring_file.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::launch {
@@ -54,8 +54,8 @@ int become_node(const std::vector<std::string>& command, int told) {
   syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
 #endif
   doctor::become(command, {{"LD_PRELOAD", ""}});
-  fmt::print(stderr, "tprof: TPROF_METRICS: no lanes of the host: {}: {}\n", command[0],
-             std::strerror(errno));
+  text::say("tprof: TPROF_METRICS: no lanes of the host: {}: {}\n", command[0],
+            std::strerror(errno));
   return 1;
 }
 
@@ -106,8 +106,7 @@ bool NodeLanes::end() {
   told_ = -1;
   for (std::size_t at = 0; at < said.size();) {
     const std::size_t end = std::min(said.find('\n', at), said.size());
-    const std::string line = text::printable(said.substr(at, end - at)) + "\n";
-    std::fwrite(line.data(), 1, line.size(), stderr);
+    text::say("{}\n", text::printable(said.substr(at, end - at)));
     at = end + 1;
   }
   return true;

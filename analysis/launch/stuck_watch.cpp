@@ -1,6 +1,5 @@
 #include "launch/stuck_watch.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -9,6 +8,7 @@
 #include "live/signals.h"
 #include "live/watchdog.h"
 #include "report/findings.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::launch {
@@ -25,7 +25,7 @@ void watch(const std::string& command, std::chrono::nanoseconds stuck_after,
        .stuck_after = stuck_after,
        .tell =
            [](const diagnose::Finding& f) {
-             fmt::print(stderr, "{}", report::to_text(f, report::Detail::full));
+             text::say("{}", report::to_text(f, report::Detail::full));
            },
        .wanted =
            [](const diagnose::Finding& f) {
@@ -37,7 +37,7 @@ void watch(const std::string& command, std::chrono::nanoseconds stuck_after,
          signals.wait(dog.often_enough()) != live::Woken::end) {
   }
 } catch (const std::exception& e) {
-  fmt::print(stderr, "tprof: --on-stuck: {}\n", text::printable(e.what()));
+  text::say("tprof: --on-stuck: {}\n", text::printable(e.what()));
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 #include "launch/the_dead.h"
 
-#include <fmt/format.h>
-
 #include "read/error.h"
 #include "read/load.h"
 #include "read/ring_file.h"
 #include "recover/recover.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::launch {
@@ -21,7 +20,7 @@ void recover_dead(const fs::path& rank_file, const std::string& run_id) {
     if (header && header->run_id == run_id) recover::recover(rank_file, false);
   } catch (const read::NotATrace&) {  // the summary says so
   } catch (const read::BadInput& e) {
-    fmt::print(stderr, "tprof: {}\n", text::printable(e.what()));
+    text::say("tprof: {}\n", text::printable(e.what()));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "launch/environment.h"
 #include "live/kineto.h"
 #include "read/load.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::launch {
@@ -27,7 +28,7 @@ constexpr const char* kAsked = "asked";
 constexpr const char* kSystemConfig = "/etc/libkineto.conf";
 
 void say(std::string_view what) {
-  fmt::print(stderr, "tprof: {}: {}\n", kOption, text::printable(what));
+  text::say("tprof: {}: {}\n", kOption, text::printable(what));
 }
 
 std::string trace_of(std::int32_t pid) {

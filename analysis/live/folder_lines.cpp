@@ -1,9 +1,8 @@
 #include "live/folder_lines.h"
 
-#include <fmt/format.h>
-
 #include "read/error.h"
 #include "read/folder.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::live {
@@ -34,7 +33,7 @@ void FolderLines::look(Format format, const Take& take) {
     try {
       for (std::string lines; file->next(format, lines); lines.clear()) take(*file, lines);
     } catch (const read::BadInput& e) {
-      fmt::print(stderr, "tprof: {}; left out from here on\n", text::printable(e.what()));
+      text::say("tprof: {}; left out from here on\n", text::printable(e.what()));
       file.reset();
     }
   }

@@ -14,6 +14,7 @@
 #include "read/proc_stat.h"
 #include "read/ring_file.h"
 #include "report/findings.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::live {
@@ -50,7 +51,7 @@ void run(const std::string& command, const std::string& input, const sigset_t& m
   const int status = run_in_shell(command, fd, mask, Group::ours);
   close(fd);
   if (status == 0) return;
-  fmt::print(stderr, "tprof: {}: {}\n", text::printable(command), how_it_ended(status));
+  text::say("tprof: {}: {}\n", text::printable(command), how_it_ended(status));
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 #include "live/watchdog.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <ctime>
 
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::live {
@@ -123,8 +122,8 @@ void Watchdog::tell(diagnose::Kind kind, const std::vector<ToTell>& findings) {
   for (const ToTell& f : findings) watched_.tell(*f.finding);
   if (watched_.command.empty()) return;
   if (!run_for(watched_.command, findings, mask_)) {
-    fmt::print(stderr, "tprof: no process of it runs here, so this was not run: {}\n",
-               text::printable(watched_.command));
+    text::say("tprof: no process of it runs here, so this was not run: {}\n",
+              text::printable(watched_.command));
   }
 }
 

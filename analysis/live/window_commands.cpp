@@ -1,10 +1,10 @@
 #include "live/window_commands.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include "live/shell.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::live {
@@ -16,8 +16,7 @@ bool WindowCommands::run(const std::filesystem::path& file) const {
   const int status = run_in_shell(command, nothing, mask_, Group::own);
   if (nothing >= 0) close(nothing);
   if (status != 0) {
-    fmt::print(stderr, "tprof: --on-window {}: {}\n", text::printable(command),
-               how_it_ended(status));
+    text::say("tprof: --on-window {}: {}\n", text::printable(command), how_it_ended(status));
   }
   return status == 0;
 }
@@ -30,8 +29,8 @@ void WindowCommands::take(const std::string& rank, const std::filesystem::path& 
     std::error_code error;
     if (std::filesystem::remove(files.front(), error)) ++deleted_;
     if (error) {
-      fmt::print(stderr, "tprof: --keep-windows: {}: {}\n", text::printable(files.front().string()),
-                 error.message());
+      text::say("tprof: --keep-windows: {}: {}\n", text::printable(files.front().string()),
+                error.message());
     }
   }
 }

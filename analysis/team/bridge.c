@@ -255,12 +255,12 @@ static int number(const char* digits) {
 }
 
 int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);
   tool = argc == 2 ? number(argv[1]) : -1;
   if (tool <= 2) {
     fputs("tprof-mpi: only tprof knows how to start it\n", stderr);
     return 2;
   }
-  signal(SIGPIPE, SIG_IGN);
   load();
   init(NULL, NULL);
   int rank = 0;

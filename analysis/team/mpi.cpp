@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "children/child.h"
+#include "text/print.h"
 
 namespace tprof::team {
 namespace {
@@ -95,8 +96,7 @@ class OfMpi : public Team {
   // Waits until MPI has begun in all processes. If one of them never runs tprof, it never does.
   void meet() {
     if (!readable(kSayAfterMs)) {
-      fmt::print(
-          stderr,
+      text::say(
           "tprof: waits for the other processes of MPI to run the same command (TPROF_MPI=off: "
           "it works alone)\n");
       if (!readable(kGiveUpAfterMs - kSayAfterMs)) {

@@ -91,24 +91,6 @@ def to(stdout, traces, *arguments, **options):
     )
 
 
-COMMANDS = (
-    ["summary"], ["summary", "--json"], ["check"], ["check", "--json"], ["report"], ["doctor"], ["recover"],
-    ["merge", "-o", "-"],
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_standard_output_that_is_full_or_closed_is_an_error(traces, command):
-    with open("/dev/full", "w") as full:
-        result = to(full, traces, *command, traces)
-    assert (result.returncode, result.stderr.count("\n")) == (2, 1), result.stderr
-    assert "No space left on device" in result.stderr
-    before = content(traces)
-    result = to(None, traces, *command, traces, preexec_fn=lambda: os.close(1))
-    assert result.returncode == 2 and "Bad file descriptor" in result.stderr
-    assert content(traces) == before
-
-
 def small_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
