@@ -5,18 +5,27 @@
 #include <map>
 #include <set>
 
+#include "stats/totals.h"
+
 namespace tprof::diagnose {
 namespace {
 
 using read::End;
 using read::Process;
 
-// A lost process counts too: its last ledger is exact, though it may not reach the end.
-const read::Collectives* collectives_of(const Process& p, std::int64_t comm) {
-  if (!p.ledger || p.end == End::partial) return nullptr;
-  const auto& all = p.ledger->collectives;
-  const auto found = std::ranges::find(all, comm, &read::Collectives::comm);
-  return found == all.end() ? nullptr : &*found;
+// Returns what a process did on each of its communicators. A lost process counts too: its last
+// ledger is exact, though it may not reach the end.
+std::map<std::int64_t, Member> members_of(const Process& p) {
+  std::map<std::int64_t, Member> members;
+  for (const auto& [number, comm] : p.comms) members[number] = {.process = &p, .comm = &comm};
+  if (p.end != End::partial) {
+    for (const read::Collectives& c : read::collectives_of(p)) members[c.comm].done = &c;
+  }
+  stats::each_row(p, [&](const read::Row& row) {
+    if (row.name == "ncclSend") members[row.comm.value_or(0)].sends += row.amounts.calls;
+    if (row.name == "ncclRecv") members[row.comm.value_or(0)].receives += row.amounts.calls;
+  });
+  return members;
 }
 
 // Groups the members by a value. The largest group comes first; among equal ones, that with the
@@ -153,13 +162,14 @@ std::optional<HowFar> how_far(const Communicator& c) {
 std::vector<Communicator> communicators(const job::Job& job) {
   std::map<std::string, Communicator> found;
   for (const Process* p : job.processes) {
-    for (const auto& [number, comm] : p->comms) {
-      if (!comm.known()) continue;
+    for (const auto& [number, member] : members_of(*p)) {
+      if (member.comm == nullptr || !member.comm->known()) continue;
+      const read::Comm& comm = *member.comm;
       Communicator& c = found[comm.id];
       c.id = comm.id;
       c.nranks = std::max(c.nranks, comm.nranks);
       if (comm.name) c.name = *comm.name;
-      c.members.push_back({p, &comm, collectives_of(*p, number)});
+      c.members.push_back(member);
     }
   }
   std::vector<Communicator> all;

@@ -17,6 +17,8 @@ struct Member {
   const read::Process* process = nullptr;
   const read::Comm* comm = nullptr;
   const read::Collectives* done = nullptr;  // null if no ledger gives exact counts
+  std::uint64_t sends = 0;                  // executed calls of ncclSend
+  std::uint64_t receives = 0;
 
   std::uint64_t count() const { return done->count; }
   bool did(std::uint64_t seq) const { return done != nullptr && done->count > seq; }

@@ -47,27 +47,20 @@ void compare(Case& c) {
   }
 }
 
-Verdict verdict_of(const Communicator& c, const Agreement& a, const Findings& findings) {
-  return differ(findings, c)   ? Verdict::different
+Verdict verdict_of(bool differs, const Agreement& a) {
+  return differs               ? Verdict::different
          : !a.partings.empty() ? Verdict::not_as_far
          : a.all_there         ? Verdict::same
                                : Verdict::same_of_those_seen;
 }
 
-bool pairs_differ(const Communicator& c, const Findings& findings) {
-  return std::ranges::any_of(findings, [&](const Finding& f) {
-    return (f.kind == Kind::p2p_sizes || f.kind == Kind::unmatched_p2p) && f.communicator == c.id;
-  });
-}
-
 // Before effects are folded into their causes: a cause that is not asked about must not take with
 // it what is.
 void leave_out_others(const Case& c, Findings& findings) {
+  std::set<std::string_view> asked{""};
+  for (const Communicator& comm : c.communicators) asked.insert(comm.id);
   std::erase_if(findings, [&](const Finding& f) {
-    if (f.kind == Kind::late) return true;  // to collectives of any
-    return !f.communicator.empty() && std::ranges::none_of(c.communicators, [&](const auto& comm) {
-      return comm.id == f.communicator;
-    });
+    return f.kind == Kind::late || !asked.contains(f.communicator);  // late: to those of any
   });
 }
 
@@ -76,12 +69,19 @@ Diagnosed said_of(Case& c, const std::vector<const Diagnosis*>& made) {
   Diagnosed said{.job = &c.job, .communicators = {}, .findings = {}};
   for (const Diagnosis* d : made) d->reduce(c, said.findings);
   if (c.options.comms != nullptr) leave_out_others(c, said.findings);
+  const std::set<std::string> differ = different(said.findings);
+  std::set<std::string> pairs_differ;
+  for (const Finding& f : said.findings) {
+    if (f.kind == Kind::p2p_sizes || f.kind == Kind::unmatched_p2p) {
+      pairs_differ.insert(f.communicator);
+    }
+  }
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
     const auto& [comm, agreement] = std::tie(c.communicators[i], c.agreements[i]);
     const auto [sends, receives] = sends_and_receives(comm);
     said.communicators.push_back({comm, agreement.collectives, agreement.fewest, agreement.most,
-                                  verdict_of(comm, agreement, said.findings), sends, receives,
-                                  pairs_differ(comm, said.findings)});
+                                  verdict_of(differ.contains(comm.id), agreement), sends, receives,
+                                  pairs_differ.contains(comm.id)});
   }
   explain(c, said.findings);
   order_and_cap(said.findings);

@@ -105,19 +105,16 @@ void running(const Case& c, Findings& found) {
 // True if nothing shows that a rank was interrupted: no call was open, and the members of each
 // communicator issued equally many collectives and ended alike. Jobs whose launcher kills idle
 // ranks look like this.
-bool all_were_idle(const job::Job& job) {
-  std::map<std::string_view, std::pair<End, std::uint64_t>> seen;  // end and number of collectives
-  for (const Process* p : job.processes) {
-    if (has_unfinished(*p)) return false;
-    for (const auto& [number, comm] : p->comms) {
-      std::pair<End, std::uint64_t> mine(p->end, 0);
-      for (const read::Collectives& c : read::collectives_of(*p)) {
-        if (c.comm == number) mine.second += c.count;
-      }
-      if (seen.try_emplace(comm.id, mine).first->second != mine) return false;
-    }
-  }
-  return true;
+bool all_were_idle(const Case& c) {
+  const auto ended = [](const Member& m) {
+    return std::pair(m.process->end, m.done == nullptr ? 0 : m.count());
+  };
+  const auto alike = [&](const Communicator& comm) {
+    return std::ranges::all_of(
+        comm.members, [&](const Member& m) { return ended(m) == ended(comm.members.front()); });
+  };
+  return std::ranges::none_of(c.job.processes, [](auto* p) { return has_unfinished(*p); }) &&
+         std::ranges::all_of(c.communicators, alike);
 }
 
 void not_closed(const Case& c, Findings& found) {
@@ -144,7 +141,7 @@ void not_closed(const Case& c, Findings& found) {
         {{"until", Time{oldest_ns(seen)}}, {"ask", !may_live}, {"forced", false}});
   }
   running(c, found);
-  const bool idle = all_were_idle(c.job);
+  const bool idle = all_were_idle(c);
   Processes well;
   Processes killed;
   for (const Process* p : ended(End::recovered)) {

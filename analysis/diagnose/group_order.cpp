@@ -81,7 +81,10 @@ class Orders {
   // things, numbers are not those of the same calls.
   std::vector<Queue> queues(bool streams, const Findings& found) const {
     std::vector<bool> differs;
-    for (const Communicator& comm : case_.communicators) differs.push_back(differ(found, comm));
+    const std::set<std::string> different = diagnose::different(found);
+    for (const Communicator& comm : case_.communicators) {
+      differs.push_back(different.contains(comm.id));
+    }
     std::vector<Queue> all;
     for (const auto& [p, calls] : known_) {
       std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::size_t> place;

@@ -207,7 +207,7 @@ class HeldUp {
       const Members returned = who_did(*comm, *call.seq);
       if (!returned.empty()) evidence.push_back({Say::returned_to, {{"who", who_of(returned)}}});
     }
-    if (everybody && !differ(found_, *comm)) {
+    if (everybody && !different(found_).contains(comm->id)) {
       evidence.push_back({Say::nobody_missing, {{"hang", hang}}});
       if (hang) f.next = Fact{Say::look_at_network};
     }

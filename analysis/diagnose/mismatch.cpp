@@ -37,16 +37,33 @@ Fact number_of_collectives(const Parting& p) {
            {"theirs", theirs}}};
 }
 
+// The ledger's rows by communicator, of the processes that were asked about: one may have rows of
+// thousands of communicators, and part from others on each.
+using RowsByComm = std::map<std::int64_t, std::vector<read::Row>>;
+class LedgerRows {
+ public:
+  const std::vector<read::Row>& of(const Member& m) {
+    const auto [known, fresh] = known_.try_emplace(m.process);
+    if (fresh) {
+      for (const read::Row& row : read::rows_of(*m.process)) {
+        if (row.comm) known->second[*row.comm].push_back(row);
+      }
+    }
+    return known->second[m.comm->comm];
+  }
+
+ private:
+  std::map<const read::Process*, RowsByComm> known_;
+};
+
 // Evidence from the ledger's rows: "rank 3: 41 ncclAllGather of float32 ..., the others 42".
-Facts row_evidence(const Parting& p) {
+Facts row_evidence(const Parting& p, LedgerRows& rows) {
   using Calls = std::pair<std::uint64_t, std::uint64_t>;  // calls, and the sum of their counts
   std::map<std::tuple<std::string, std::string, std::int64_t>, std::pair<Calls, Calls>> both;
   // Takes what the signature covers: collectives that were called, into a graph or not.
   const auto add_rows = [&](const Member& m, auto side) {
-    for (const read::Row& row : m.process->ledger->rows) {
-      if (row.comm != m.comm->comm || row.bucket == Bucket::P2P || row.mode == Mode::replayed) {
-        continue;
-      }
+    for (const read::Row& row : rows.of(m)) {
+      if (row.bucket == Bucket::P2P || row.mode == Mode::replayed) continue;
       Calls& calls = both[{row.name, row.dtype, row.bytes_class}].*side;
       calls.first += row.amounts.calls;
       calls.second += row.amounts.count;
@@ -75,8 +92,8 @@ Facts row_evidence(const Parting& p) {
   return evidence;
 }
 
-Finding& add_parting(Findings& found, const Communicator& c, const Parting& p) {
-  Facts evidence = row_evidence(p);
+Finding& add_parting(Findings& found, const Communicator& c, const Parting& p, LedgerRows& rows) {
+  Facts evidence = row_evidence(p, rows);
   if (p.groups.size() > 1) {
     evidence.push_back(
         {Say::differ_too, {{"ways", p.groups.size()}, {"who", who_of(p.groups[0])}}});
@@ -106,7 +123,7 @@ void add_operation(const Parting& p, const FirstDifference& d, Finding& f) {
 // Adds a finding for each place at which groups diverge; groups that are not compared join the
 // first. `left` is the number that may still be compared.
 void add_partings(const Communicator& c, const Parting& parting, const Case& of, std::size_t& left,
-                  Findings& found) {
+                  LedgerRows& rows, Findings& found) {
   // Members that got less far are compared after the last mark that they share with the others, up
   // to where both got.
   const bool stopped = parting.how == How::stopped;
@@ -133,23 +150,27 @@ void add_partings(const Communicator& c, const Parting& parting, const Case& of,
     }
   }
   if (places.empty() && !stopped) places.emplace_back(parting, FirstDifference{});
-  for (const auto& [one, d] : places) add_operation(one, d, add_parting(found, c, one));
+  for (const auto& [one, d] : places) add_operation(one, d, add_parting(found, c, one, rows));
 }
 
 void mismatches(const Case& c, Findings& found) {
   std::size_t left = c.options.read_lines ? kMaxCompared : 0;
+  LedgerRows rows;
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
     for (const Parting& parting : c.agreements[i].partings) {
-      add_partings(c.communicators[i], parting, c, left, found);
+      add_partings(c.communicators[i], parting, c, left, rows, found);
     }
   }
 }
 
 }  // namespace
 
-bool differ(const Findings& found, const Communicator& c) {
-  return std::ranges::any_of(
-      found, [&](const Finding& f) { return f.kind == Kind::mismatch && f.communicator == c.id; });
+std::set<std::string> different(const Findings& found) {
+  std::set<std::string> ids;
+  for (const Finding& f : found) {
+    if (f.kind == Kind::mismatch) ids.insert(f.communicator);
+  }
+  return ids;
 }
 
 Finding& add_mismatch(Findings& found, const Communicator& c, const Parting& p, Fact what,

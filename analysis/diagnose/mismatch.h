@@ -2,14 +2,15 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "diagnose/diagnosis.h"
 
 namespace tprof::diagnose {
 
-// True if a mismatch was found on this communicator.
-bool differ(const Findings& found, const Communicator& communicator);
+// Returns the ids of the communicators on which a mismatch was found.
+std::set<std::string> different(const Findings& found);
 
 // `what` follows the name of the communicator.
 Finding& add_mismatch(Findings& found, const Communicator& communicator, const Parting& parting,

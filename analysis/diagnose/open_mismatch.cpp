@@ -96,8 +96,9 @@ void first_open_mismatch(const Communicator& comm, const Case& c, CallFinder& fi
 // Looks at communicators whose ranks did the same so far.
 void open_mismatches(const Case& c, Findings& found) {
   CallFinder finder(c);
+  const std::set<std::string> known = different(found);
   for (const Communicator& comm : c.communicators) {
-    if (!differ(found, comm)) first_open_mismatch(comm, c, finder, found);
+    if (!known.contains(comm.id)) first_open_mismatch(comm, c, finder, found);
   }
 }
 

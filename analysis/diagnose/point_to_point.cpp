@@ -7,7 +7,6 @@
 
 #include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
-#include "stats/totals.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -107,22 +106,31 @@ void add_pair(const Communicator& c, const Member& from, const Member& to,
   set(f.text, {"seq", *f.seq});
 }
 
+// Calls f(key, channel) for each channel of a member on the communicator.
+template <typename F>
+void each_channel(const Member& m, const Case& c, F&& f) {
+  const auto& all = c.lines.of<collect::ReturnedCalls>(m.process)->channels;
+  const std::int64_t comm = m.comm->comm;
+  for (auto of = all.lower_bound({comm, 0, false}); of != all.end() && of->first.comm == comm; ++of)
+    f(of->first, of->second);
+}
+
 // Checks every pair of ranks that exchanged data.
 void add_pairs(const Communicator& comm, const Members& by_rank, const Case& c, Findings& found) {
   for (const Member* me : by_rank) {
-    for (const auto& [key, mine] : c.lines.of<collect::ReturnedCalls>(me->process)->channels) {
+    each_channel(*me, c, [&](const collect::ChannelKey& key, const collect::Channel& mine) {
       const auto peer = static_cast<std::size_t>(key.peer);
-      if (key.comm != me->comm->comm || key.peer < 0 || peer >= by_rank.size()) continue;
+      if (peer >= by_rank.size()) return;
       const Member* other = by_rank[peer];
       const collect::Channel theirs = c.lines.of<collect::ReturnedCalls>(other->process)
                                           ->channel({other->comm->comm, me->comm->rank, !key.send});
-      if (mine.alike(theirs)) continue;
+      if (mine.alike(theirs)) return;
       if (key.send) {
         add_pair(comm, *me, *other, mine, theirs, found);
       } else if (theirs.calls == 0) {  // else the sender's channel reports it
         add_pair(comm, *other, *me, theirs, mine, found);
       }
-    }
+    });
   }
 }
 
@@ -132,16 +140,14 @@ void add_sizes_of_open_pairs(const Communicator& comm, const Members& by_rank, c
                              Findings& found) {
   for (const Member* from : by_rank) {
     if (!all_lines(*from, c)) continue;
-    for (const auto& [key, returned] :
-         c.lines.of<collect::ReturnedCalls>(from->process)->channels) {
+    each_channel(*from, c, [&](const collect::ChannelKey& key, const collect::Channel&) {
       const auto peer = static_cast<std::size_t>(key.peer);
-      if (!key.send || key.comm != from->comm->comm || key.peer < 0 || peer >= by_rank.size())
-        continue;
+      if (!key.send || peer >= by_rank.size()) return;
       const Member& to = *by_rank[peer];
-      if (!all_lines(to, c)) continue;
+      if (!all_lines(to, c)) return;
       add_sizes_of_open_pair(comm, *from, to, channel_of(*from, key, c),
                              channel_of(to, {to.comm->comm, from->comm->rank, false}, c), found);
-    }
+    });
   }
 }
 
@@ -180,11 +186,8 @@ void unmatched_point_to_point(const Case& c, Findings& found) {
 std::pair<std::uint64_t, std::uint64_t> sends_and_receives(const Communicator& c) {
   std::pair<std::uint64_t, std::uint64_t> calls(0, 0);
   for (const Member& m : c.members) {
-    stats::each_row(*m.process, [&](const read::Row& row) {
-      if (row.comm != m.comm->comm) return;
-      if (row.name == "ncclSend") calls.first += row.amounts.calls;
-      if (row.name == "ncclRecv") calls.second += row.amounts.calls;
-    });
+    calls.first += m.sends;
+    calls.second += m.receives;
   }
   return calls;
 }

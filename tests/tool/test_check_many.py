@@ -1,10 +1,11 @@
 """tprof check where there is much of one kind: it always says the same, briefly, and soon."""
 
 import dataclasses
+import os
 import random
 
 import pytest
-from lib import faults, jobs
+from lib import faults, handmade, jobs
 from lib.tool import tprof, worse_than_notes
 
 
@@ -103,3 +104,39 @@ def test_what_many_files_say_is_said_of_some_and_counted(tmp_path):
     assert {f["kind"] for f in findings} == {"seq_gap"}
     assert findings[-1]["text"] == "and 23 more findings of kind seq_gap: ranks 17-39"
     assert findings[-1]["ranks"] == list(range(17, 40))
+
+
+def one_call_on_each(comms, rank, how):
+    """The file of a rank that called one collective on each of many communicators, where rank 1 differs or
+    was killed."""
+    numbers = range(1, comms + 1)
+    made = [handmade.comm(comm=n, id=f"{n:016x}", rank=rank) for n in numbers]
+    calls = [handmade.event(ts=n, args={**handmade.event()["args"], "comm": n}) for n in numbers]
+    mark = f"{7 if how == 'differs' and rank == 1 else 5:016x}"
+    done = [{"comm": n, "collectives": 1, "signature": mark, "marks": [mark]} for n in numbers]
+    if how == "fewer" and rank == 1:
+        done = [{"comm": n, "collectives": 0, "signature": "0" * 16, "marks": []} for n in numbers]
+    rows = [handmade.row(comm=n) for n in numbers]
+    end = [] if how == "killed" else [*made, handmade.footer()]
+    lines = [handmade.header(rank=rank, pid=rank + 1), *made, *calls, handmade.ledger(*rows, comms=done), *end]
+    text = handmade.array(*lines)
+    return text.removesuffix("\n]\n") + ",\n" if how == "killed" else text
+
+
+CODES = {"alike": 0, "differs": 1, "fewer": 1, "killed": 1}
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("lines", [[], ["--no-lines"]], ids=["lines", "ledgers"])
+@pytest.mark.parametrize("how", CODES)
+def test_time_grows_with_the_number_of_communicators_and_not_with_its_square(tmp_path, how, lines):
+    took = {}
+    for comms in (2_000, 8_000):
+        for rank in (0, 1):
+            (tmp_path / f"{comms}").mkdir(exist_ok=True)
+            (tmp_path / f"{comms}/rank-{rank}.json").write_text(one_call_on_each(comms, rank, how))
+        before = os.times()
+        assert tprof("check", *lines, tmp_path / f"{comms}").returncode == CODES[how]
+        after = os.times()
+        took[comms] = after.children_user + after.children_system - before.children_user - before.children_system
+    assert took[8_000] <= 6 * took[2_000] + 0.1
