@@ -38,7 +38,8 @@ namespace tprof {
   X(frame_rules)  /* calls: a return address's first */                                            \
   X(cupti)        /* ours, and threads that ask for CUPTI, 1 s at most. Over questions to CUPTI */ \
   X(books)        /* calls that allocate and free, with TPROF_MEMORY */                            \
-  X(host_memory)  /* calls that allocate and free host memory */
+  X(host_memory)  /* calls that allocate and free host memory */                                   \
+  X(memory)       /* whoever needs memory of our own: mprotect, seldom */
 
 enum class LockOrder : std::uint8_t {
 #define X(name) name,

@@ -1,10 +1,9 @@
 #include "interpose/comms/communicators.h"
 
-#include <sys/mman.h>
-
 #include <cstring>
 
 #include "interpose/base/handle_map.h"
+#include "interpose/base/own_memory.h"
 #include "interpose/session/coverage.h"
 #include "interpose/thread/tables.h"
 
@@ -102,13 +101,12 @@ Counter* peer_counter(State& comm, std::int32_t peer, bool receive) {
   auto* counters = comm.peers.load(std::memory_order_acquire);
   if (counters == nullptr) {
     const std::size_t bytes = 2 * static_cast<std::size_t>(comm.nranks) * sizeof(Counter);
-    void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) return nullptr;
-    auto* made = static_cast<Counter*>(pages);
+    auto* made = static_cast<Counter*>(take_memory(bytes));
+    if (made == nullptr) return nullptr;
     if (comm.peers.compare_exchange_strong(counters, made, std::memory_order_acq_rel)) {
       counters = made;
     } else {
-      munmap(pages, bytes);
+      give_back_memory(made, bytes);
     }
   }
   return &counters[2 * peer + (receive ? 1 : 0)];

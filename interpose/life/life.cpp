@@ -8,6 +8,7 @@
 
 #include <climits>
 
+#include "interpose/base/at_fork.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/disk_space.h"
@@ -137,8 +138,9 @@ bool start_in_files(const Process& process, std::string_view libraries) {
   Progress begin{};
   begin.offset = header.size();
   commit_progress(mapping().head(), begin);
-  if (header.failed() || pwrite(g_file.lines.fd, header.data(), header.size(), 0) !=
-                             static_cast<ssize_t>(header.size())) {
+  if (header.failed()) return not_tracing("no memory for the header");
+  if (pwrite(g_file.lines.fd, header.data(), header.size(), 0) !=
+      static_cast<ssize_t>(header.size())) {
     return not_tracing("cannot write to ", g_file.directory);
   }
   left_rings::begin(g_file, process);

@@ -18,6 +18,9 @@ struct Sums {
   Pages<Total> all;         // every row, replays included, per graph
   Pages<Total> rows;        // calls only, added up over graphs: the ledger's rows
   Pages<Total> signatures;  // by communicator and bin
+
+  // True if memory was short: then they are not all there, and must not be told.
+  bool failed() const { return all.failed() || rows.failed() || signatures.failed(); }
 };
 
 inline void collect(const View& view, Sums& sums, bool count_open_calls) {
@@ -86,6 +89,7 @@ inline void graph_line(Text& out, const View& view, Sums& sums, std::uint32_t in
     });
     merge_totals(sums.all);
   }
+  if (sums.all.failed()) out.fail();
   open_line(out, view, LineKind::graph, 0) << ",\"args\":{\"graph\":" << index << ",\"ts\":";
   timestamp(out, view, g->made_ns) << ",\"source\":";
   out.number_or_null(g->kind == GraphKind::executable && g->source != 0, g->source)
@@ -143,6 +147,7 @@ inline void memory_array(Text& out, const Head& head) {
 inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t now_ns,
                         std::uint32_t epoch, std::string_view reason, bool count_open_calls) {
   collect(view, sums, count_open_calls);
+  if (sums.failed()) out.fail();
   open_line(out, view, LineKind::ledger, 0)
       << ",\"args\":{\"epoch\":" << epoch << ",\"reason\":\"" << reason << "\",\"ts\":";
   timestamp(out, view, now_ns) << ",\"rows\":[";

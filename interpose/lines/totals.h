@@ -69,7 +69,7 @@ inline void add_replays(const View& view, Pages<Total>& totals) {
   if (graphs == 1) return;
   Pages<std::uint64_t> launches;  // by content
   for (std::uint32_t i = 0; i < graphs; ++i) launches.push_back(0);
-  if (launches.failed()) return;
+  if (launches.failed()) return totals.fail();
   for (const Total& t : totals) {
     if (t.key.function != kMetaLaunch) continue;
     const Graph* launched = view.graph(t.key.graph);

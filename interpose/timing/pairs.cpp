@@ -1,9 +1,8 @@
 #include "interpose/timing/pairs.h"
 
-#include <sys/mman.h>
-
 #include <new>
 
+#include "interpose/base/own_memory.h"
 #include "interpose/driver/events.h"
 
 namespace tprof::timing {
@@ -24,11 +23,7 @@ bool Pool::wants_more() const {
 bool Pool::make_more(std::uint32_t number) {
   if (making_.exchange(true, std::memory_order_acquire)) return true;
   bool well = true;
-  if (pair_ == nullptr) {
-    void* pages = mmap(nullptr, kMost * sizeof(Pair), PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages != MAP_FAILED) pair_ = static_cast<Pair*>(pages);
-  }
+  if (pair_ == nullptr) pair_ = static_cast<Pair*>(take_memory(kMost * sizeof(Pair)));
   const std::uint32_t from = made();
   for (std::uint32_t i = from; well && pair_ != nullptr && i < from + kStep && i < kMost; ++i) {
     Pair& p = *new (&pair_[i]) Pair;
@@ -55,7 +50,7 @@ void Pool::give_back(Pair& pair) {
 }
 
 void Pool::forget() {
-  if (pair_ != nullptr) munmap(pair_, kMost * sizeof(Pair));
+  if (pair_ != nullptr) give_back_memory(pair_, kMost * sizeof(Pair));
   new (this) Pool;
 }
 

@@ -1,10 +1,7 @@
 #include "interpose/timing/reader.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
-#include <new>
 #include <utility>
 
 #include "interpose/base/clock.h"
@@ -168,12 +165,6 @@ struct Reader {
   bool first = true;
 };
 
-// This memory is never freed: exit() would destroy a static object before we are through.
-Reader* make_reader() {
-  void* room =
-      mmap(nullptr, sizeof(Reader), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return room == MAP_FAILED ? nullptr : new (room) Reader;
-}
 Reader* g_reader = nullptr;
 
 // A mark that is being made now is not seen yet, and may belong to a moment ago. Then streams are
@@ -188,7 +179,7 @@ void begin_look(Exposure& exposure, std::uint64_t now) {
 std::uint32_t look(bool ending) {
   constexpr std::uint32_t kSoonMs = 10;
   constexpr std::uint32_t kLaterMs = 200;
-  if (g_reader == nullptr) g_reader = make_reader();
+  if (g_reader == nullptr) g_reader = make_in_own_memory<Reader>();
   if (g_reader == nullptr) return kLaterMs;
   std::size_t left = 0;
   const std::uint64_t now = now_ns();
