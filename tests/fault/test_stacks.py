@@ -1,0 +1,26 @@
+"""Stacks: those of our threads, of which the process's thread-local memory takes its part, and small ones of the
+program's, on which our wrappers run."""
+
+import re
+
+import pytest
+from lib import runs
+from lib.build import BUILD, LIBTPROF, STANDIN
+
+CALLS = runs.client("calls", 400, 2)
+
+
+@pytest.mark.parametrize("by", ["a library", "GLIBC_TUNABLES"])
+@pytest.mark.parametrize("kib", [0, 200, 208, 216, 232, 300, 1024])
+def test_our_threads_have_the_same_room_whatever_thread_local_memory_the_process_has(kib, by, tmp_path):
+    own = kib if by == "a library" else 0
+    env = {"LD_PRELOAD": f"{LIBTPROF}:{BUILD}/libfault_thread_local_{own}.so"}
+    env |= {"TPROF_TIMING": "events", "TPROF_METRICS": "100ms"}
+    if own != kib:
+        env["GLIBC_TUNABLES"] = f"glibc.rtld.optional_static_tls={kib * 1024}"
+    traced = runs.run(tmp_path, CALLS, libraries=STANDIN, **env)
+    assert (traced.code, traced.stderr) == (7, "")
+    threads, room = map(int, re.search(r"^(\d+) threads with (-?\d+) KiB", traced.stdout, re.MULTILINE).groups())
+    assert threads == 2 and room >= 240
+    (counts,) = traced.counted()
+    assert runs.ledger(traced.only_rank_file()) == runs.expected_ledger(counts)
