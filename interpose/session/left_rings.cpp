@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "interpose/base/background_thread.h"
@@ -229,10 +229,14 @@ bool leave_the_programs_descriptors() {
   constexpr unsigned kUnshare = 2;   // CLOSE_RANGE_UNSHARE
   if (syscall(kCloseRange, 0U, ~0U, kUnshare) == 0) return true;
   if (unshare(CLONE_FILES) != 0) return false;
-  rlimit open{};
-  getrlimit(RLIMIT_NOFILE, &open);
-  for (rlim_t fd = 0; fd < open.rlim_cur; ++fd) close(static_cast<int>(fd));
-  return true;
+  // The list's own descriptor is in it, so that a list ends early until nothing else is open.
+  int closed = 0;
+  do {
+    closed = 0;
+    each_entry("/proc/thread-self/fd",
+               [&](std::string_view fd) { closed += close(std::atoi(fd.data())) == 0 ? 1 : 0; });
+  } while (closed > 1);
+  return closed == 1;
 }
 
 bool is_ring(std::string_view name) {
