@@ -29,8 +29,8 @@ class PageMap {
   Value* find(std::uint64_t key) {
     if (capacity_ == 0) return nullptr;
     for (std::size_t i = place(key);; i = next(i)) {
-      if (slots_[i].key == key) return &slots_[i].value;
       if (slots_[i].key == 0) return nullptr;
+      if (slots_[i].key == key) return &slots_[i].value;
     }
   }
 

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "interpose/base/handle_map.h"
 #include "interpose/base/own_memory.h"
+#include "interpose/base/shared_map.h"
 #include "interpose/session/coverage.h"
 #include "interpose/thread/tables.h"
 
@@ -16,7 +16,7 @@ std::atomic<std::uint64_t> g_epoch{1};
 
 namespace {
 
-HandleMap<32768> g_index;
+constinit SharedMap<std::uint32_t> g_index{LockOrder::handles};
 Lock g_shared_lock{LockOrder::shared_comms};  // for the entries that stand for many
 
 std::uint32_t append(const Communicator& entry, ncclComm_t handle, std::uint32_t limit) {

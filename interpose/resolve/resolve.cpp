@@ -11,6 +11,7 @@
 #include "interpose/base/held_signals.h"
 #include "interpose/base/loaded_objects.h"
 #include "interpose/base/lock.h"
+#include "interpose/base/shared_map.h"
 #include "interpose/base/text.h"
 #include "interpose/resolve/binding.h"
 #include "interpose/resolve/mapped_symbols.h"
@@ -30,9 +31,10 @@ Span g_span[kMaxLibraries];  // where they lie
 std::uint8_t g_serves[kFunctionCount];
 Head* g_head;  // where they are published
 
+// What was found for which wrapper and page of code.
+constinit SharedMap<void*> g_found{LockOrder::callers};
 std::atomic<void*> g_latest[kFunctionCount];  // for callers that come when nothing may be opened
 std::atomic<bool> g_may_open{true};
-constinit Lock g_busy{LockOrder::callers};  // for the caches
 
 // Held while we ask the loader: our misses are not the program's errors.
 class [[nodiscard]] AskingLoader {
@@ -171,19 +173,6 @@ void note_library_of(Fn fn, void* real, bool keep) {
   if (handle != nullptr) dlclose(handle);
 }
 
-// Enters a caller, with the real function for it. Two threads of one caller may come at once.
-void remember(Cache& cache, const AddressRange& caller, void* real) {
-  const LockGuard guard(g_busy);
-  const std::uint32_t used = cache.used.load(std::memory_order_relaxed);
-  for (std::uint32_t i = 0; i < used; ++i) {
-    const Cache::Entry& e = cache.entry[i];
-    if (e.begin == caller.begin && e.end == caller.end) return;
-  }
-  if (used == Cache::kCallers) return;
-  cache.entry[used] = {caller.begin, caller.end, real};
-  cache.used.store(used + 1, std::memory_order_release);
-}
-
 void* search(Fn fn, const void* return_address) {
   const char* name = info(fn).name.data();
   if (void* found = behind_us(name)) return found;
@@ -197,23 +186,30 @@ void* search(Fn fn, const void* return_address) {
   return lookup(info(fn).library, name);
 }
 
-}  // namespace
-
-void* find(Fn fn, Cache& cache, const void* return_address) {
+// The slow way.
+[[gnu::cold]] void* find_anew(Fn fn, First& first, const void* return_address, std::uint64_t key) {
   const AskingLoader asking;
   void* found = search(fn, return_address);
   if (found == nullptr) return nullptr;
   g_latest[static_cast<std::size_t>(fn)].store(found, std::memory_order_release);
   note_library_of(fn, found, true);
-  const AddressRange range = range_of(return_address);
-  if (range.end != 0) remember(cache, range, found);
+  g_found.insert(key, found);
+  void* none = nullptr;
+  if (first.real.compare_exchange_strong(none, found)) {
+    first.page.store(page_of(return_address), std::memory_order_release);
+  }
   return found;
 }
 
-void* bound_or_found(Fn fn, Cache& cache, const void* return_address) {
+}  // namespace
+
+void* find(Fn fn, First& first, const void* return_address) {
+  const std::uint64_t key = page_of(return_address) | (static_cast<std::uint64_t>(fn) + 2);
+  void* found = nullptr;
+  if (g_found.find(key, found)) return found;
   Binding* const binding = t_binding;
   if (binding == nullptr || binding->fn != fn || !is_ours(return_address)) {
-    return find(fn, cache, return_address);
+    return find_anew(fn, first, return_address, key);
   }
   t_binding = nullptr;
   void* real = binding->real.load(std::memory_order_acquire);
