@@ -131,6 +131,11 @@ constexpr bool is_followed(Fn fn) {
 #undef X
 }
 
+// Functions of the driver by which a stream begins to capture: no event of ours may get in there.
+constexpr bool begins_capture(Fn fn) {
+  return info(fn).library == Library::cuda && info(fn).name.starts_with("cuStreamBegin");
+}
+
 constexpr std::size_t data_functions() {
   std::size_t n = 1;
   while (n < kFunctionCount && kFunctions[n].data) ++n;

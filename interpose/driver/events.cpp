@@ -1,6 +1,7 @@
 #include "interpose/driver/events.h"
 
 #include "interpose/driver/function.h"
+#include "interpose/driver/stream_gates.h"
 
 namespace tprof::event_driver {
 namespace {
@@ -70,6 +71,8 @@ void stay_out_of_captures() {
 }
 
 bool is_empty(CUstream stream) {
+  const stream_gates::Use use(stream);
+  if (!use) return false;
   int status = CU_STREAM_CAPTURE_STATUS_NONE;
   if (ask(g_is_capturing, stream, &status) != 0 || status != CU_STREAM_CAPTURE_STATUS_NONE) {
     return false;

@@ -53,7 +53,7 @@ bool is_legacy(cudaStream_t stream);
 // may not return to that one for long.
 [[gnu::cold]] void turns_away();
 
-// Call this before the stream's handle becomes invalid.
+// Call this before the stream's handle becomes invalid, and close its gate then.
 [[gnu::cold]] void destroying(cudaStream_t stream);
 
 // Times are taken in open windows only. Work that is already there when a window opens, or when

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "interpose/driver/stream_gates.h"
 #include "interpose/exposure/busy.h"
 #include "interpose/exposure/waits.h"
 #include "interpose/graphs/graphs.h"
@@ -44,6 +45,8 @@ struct StreamWaits {
   template <typename F>
   auto around(F&& real) const {
     if (is_now(stream)) busy::waits(stream);
+    if (!graphs::g_any_capture.load(std::memory_order_relaxed)) return real();
+    const stream_gates::Closed closed(stream);  // it may join a capture
     return real();
   }
 };
@@ -63,6 +66,7 @@ struct StreamGoes {
   template <typename F>
   auto around(F&& real) const {
     busy::destroying(stream);
+    const stream_gates::Closed closed(stream);
     return real();
   }
 };

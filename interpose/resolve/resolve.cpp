@@ -31,7 +31,7 @@ Span g_span[kMaxLibraries];  // where they lie
 std::uint8_t g_serves[kFunctionCount];
 Head* g_head;  // where they are published
 
-// What was found for which wrapper and page of code.
+// The real function, for each wrapper and page of code that calls it.
 constinit SharedMap<void*> g_found{LockOrder::callers};
 std::atomic<void*> g_latest[kFunctionCount];  // for callers that come when nothing may be opened
 std::atomic<bool> g_may_open{true};

@@ -23,6 +23,7 @@ struct Pair {
   CUevent begin = nullptr;
   CUevent end = nullptr;
   CUstream stream = nullptr;
+  std::uint32_t closings = 0;  // of the stream's gate when the pair was taken
   Kind kind = Kind::call;
   bool computes = false;          // a graph, or a copy in a stream that computes
   std::uint64_t number = 0;       // a later call or mark of its stream has a larger one
