@@ -11,10 +11,10 @@
 #include "interpose/base/held_signals.h"
 #include "interpose/base/loaded_objects.h"
 #include "interpose/base/lock.h"
+#include "interpose/base/mapped_symbols.h"
 #include "interpose/base/shared_map.h"
 #include "interpose/base/text.h"
 #include "interpose/resolve/binding.h"
-#include "interpose/resolve/mapped_symbols.h"
 
 namespace tprof::resolve {
 namespace {
@@ -69,9 +69,9 @@ bool may_open() {
 // Calls dlsym on an object that is mapped already, without keeping it mapped.
 void* lookup(const char* object, const char* name) {
   if (!may_open()) return symbol_in(object, name);
-  void* handle = dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
+  void* handle = loader::dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;
-  void* found = dlsym(handle, name);
+  void* found = loader::dlsym(handle, name);
   dlclose(handle);
   return found != nullptr && !is_ours(found) ? found : nullptr;
 }
@@ -84,14 +84,15 @@ void* lookup(Library library, const char* name) {
   return found;
 }
 
+// What comes before us (the program, a preload that passes on a call of its own function) means
+// what is behind us.
 void* through_object_of(const void* address, const char* name) {
+  if (is_before_us(address)) return nullptr;
   if (!may_open()) return symbol_near(address, name);
   Dl_info info;
   link_map* map = nullptr;
   if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0) return nullptr;
-  if (map == nullptr) return nullptr;
-  // The program itself has an empty name: its handle is the global scope, which finds us first.
-  return map->l_name[0] == '\0' ? nullptr : lookup(map->l_name, name);
+  return map == nullptr ? nullptr : lookup(map->l_name, name);
 }
 
 // Returns the number in the soname of a CUDA runtime, or 0 if the mapped object has another name.
@@ -110,7 +111,7 @@ int version_of_only_runtime() {
   if (!may_open()) return 0;
   int only = 0;
   for (const char* soname : names(Library::cudart).soname) {
-    void* handle = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
+    void* handle = loader::dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == nullptr) continue;
     link_map* map = nullptr;
     const bool found = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0;
@@ -126,7 +127,7 @@ int version_of_only_runtime() {
 // out NCCL and CUDA themselves: two versions of these may be mapped, and which one is meant depends
 // on the caller.
 void* behind_us(const char* name) {
-  void* found = dlsym(RTLD_NEXT, name);
+  void* found = loader::dlsym(RTLD_NEXT, name);
   Dl_info where;
   if (found == nullptr || is_ours(found) || dladdr(found, &where) == 0) return nullptr;
   for (const LibraryNames& vendor : kLibraries) {
@@ -169,7 +170,7 @@ void note_library_of(Fn fn, void* real, bool keep) {
   Dl_info where;
   if (dladdr(real, &where) == 0 || !note_library(fn, where.dli_fname, real)) return;
   if (!keep || !may_open()) return;
-  void* handle = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  void* handle = loader::dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   if (handle != nullptr) dlclose(handle);
 }
 
@@ -177,7 +178,7 @@ void* search(Fn fn, const void* return_address) {
   const char* name = info(fn).name.data();
   if (void* found = behind_us(name)) return found;
   if (void* found = through_object_of(return_address, name)) return found;
-  if (void* found = dlsym(RTLD_NEXT, name)) {
+  if (void* found = loader::dlsym(RTLD_NEXT, name)) {
     if (!is_ours(found)) return found;
   }
   if (void* found = g_latest[static_cast<std::size_t>(fn)].load(std::memory_order_acquire)) {
