@@ -133,7 +133,10 @@ constexpr bool is_followed(Fn fn) {
 
 // Functions of the driver by which a stream begins to capture: no event of ours may get in there.
 constexpr bool begins_capture(Fn fn) {
-  return info(fn).library == Library::cuda && info(fn).name.starts_with("cuStreamBegin");
+#define X(name) fn == Fn::name || fn == Fn::name##_ptsz ||
+  return X(cuStreamBeginCapture) X(cuStreamBeginCapture_v2) X(cuStreamBeginCaptureToGraph)
+      X(cuStreamBeginRecaptureToGraph) false;
+#undef X
 }
 
 constexpr std::size_t data_functions() {

@@ -22,7 +22,7 @@ class alignas(64) Gate {
  public:
   // False: the program's call is being made, and does not end soon.
   bool enter() {
-    constexpr int kTries = 100;
+    constexpr int kTries = 1000;  // tens of microseconds
     for (int i = 0; i < kTries; ++i) {
       inside_.fetch_add(1);
       const std::uint32_t closings = closings_.load();
@@ -37,11 +37,15 @@ class alignas(64) Gate {
   std::uint32_t closings() const { return closings_.load(); }
   bool closed() const { return openings_.load() != closings_.load(); }
 
-  // The wait is bounded, since whoever is inside may be in a driver that hangs, and sleeps.
   // False: somebody is still inside.
   bool close() {
-    constexpr std::uint64_t kLongestNs = 100'000'000;
     closings_.fetch_add(1);
+    return wait_until_empty();
+  }
+  void open() { openings_.fetch_add(1); }
+  // The wait is bounded, since whoever is inside may be in a driver that hangs, and sleeps.
+  bool wait_until_empty() const {
+    constexpr std::uint64_t kLongestNs = 100'000'000;
     if (inside_.load() == 0) return true;
     const KeepErrno keep_errno;
     const std::uint64_t until = now_ns() + kLongestNs;
@@ -49,7 +53,6 @@ class alignas(64) Gate {
     while (inside_.load() != 0 && now_ns() < until) syscall(SYS_nanosleep, &pause, nullptr);
     return inside_.load() == 0;
   }
-  void open() { openings_.fetch_add(1); }
 
  private:
   std::atomic<std::uint32_t> inside_{0};

@@ -16,7 +16,7 @@ Gate& gate_of(CUstream stream) {
 }
 
 void let_all_leave() {
-  for (Gate& gate : g_gates) gate.close(), gate.open();
+  for (const Gate& gate : g_gates) gate.wait_until_empty();
 }
 
 void after_fork() {

@@ -41,18 +41,11 @@ class [[nodiscard]] Use {
   bool inside_;
 };
 
-// Held around the program's call. A stream that begins to capture closes the legacy stream's gate
-// too: during a capture, an event there would be a forbidden dependency, which ends the capture.
+// Held around the program's call.
 class [[nodiscard]] Closed {
  public:
-  explicit Closed(CUstream stream) : gate_(gate_of(stream)) {
-    g_gates[0].close();
-    if (&gate_ != g_gates) gate_.close();
-  }
-  ~Closed() {
-    if (&gate_ != g_gates) gate_.open();
-    g_gates[0].open();
-  }
+  explicit Closed(CUstream stream) : gate_(gate_of(stream)) { gate_.close(); }
+  ~Closed() { gate_.open(); }
   Closed(const Closed&) = delete;
   Closed& operator=(const Closed&) = delete;
 

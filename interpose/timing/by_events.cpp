@@ -33,8 +33,8 @@ Free free_pair(CUstream stream, const Use& use) {
   CUcontext context = event_driver::context_to_time_in(stream);
   Pool* pool = context == nullptr ? nullptr : pool_of(context);
   if (pool == nullptr) return {nullptr, TimingLost::no_context};
-  const bool first = pool->made() == 0 && event_driver::is_in(context);
-  if (first && !pool->make_more(number_of(*pool))) give_up();
+  const bool first = pool->events() == 0 && event_driver::is_in(context);
+  if (first && !pool->make_more()) give_up();
   Pair* pair = pool->take();
   if (pool->wants_more()) own_thread::wake();
   if (pair == nullptr) return {nullptr, TimingLost::no_pair};
@@ -76,12 +76,15 @@ bool may_end(const Pair& pair, const Use& use) {
 
 void end_pair(Pair& pair) {
   const Use use(pair.stream);
-  const bool may = may_end(pair, use);
+  const bool there = pair.end != nullptr;  // else it went with its context
+  const bool may = there && may_end(pair, use);
   if (may && event_driver::record(pair.end, pair.stream)) {
     pair.to_read.store(true, std::memory_order_release);
     return;
   }
-  if (pair.kind == Kind::call) lose(may ? TimingLost::device : TimingLost::no_context, pair.of);
+  if (pair.kind == Kind::call) {
+    lose(there && !may ? TimingLost::no_context : TimingLost::device, pair.of);
+  }
   g_pools[pair.pool].give_back(pair);
   if (may) give_up();
 }

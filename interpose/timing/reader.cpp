@@ -40,13 +40,14 @@ class Reading {
     std::sort(waiting_.begin(), waiting_.end(),
               [](const Pair* a, const Pair* b) { return a->number < b->number; });
     clock_ = &g_clock[number_of(pool)];
+    if (std::exchange(renewals_[number_of(pool)], pool.renewals()) != pool.renewals()) *clock_ = {};
     if (clock_->due(now_ns()) && clock_->anchor()) {
       const DeviceClock& c = *clock_;
       results::add_clock(c.device(), c.anchored_ns(), c.error_ns(), c.drift_ppb());
     }
     std::size_t left = 0;
     for (Pair* pair : waiting_) {
-      if (read(*pair)) {
+      if (!pool.gate().closed() && read(*pair)) {
         pair->to_read.store(false, std::memory_order_relaxed);
         pool.give_back(*pair);
       } else {
@@ -151,6 +152,7 @@ class Reading {
 
   Exposure& exposure_;
   DeviceClock* clock_ = nullptr;
+  std::uint32_t renewals_[kPools] = {};
   Pages<Pair*> waiting_;
   Pages<CUstream> standing_;
   Pages<std::uint32_t> standing_comms_;
@@ -174,6 +176,14 @@ void begin_look(Exposure& exposure, std::uint64_t now) {
   exposure.begin_look(busy::at_rest() ? now : 0);
 }
 
+std::size_t look_at(Pool& pool, bool ending) {
+  if (std::exchange(g_reader->first, false)) event_driver::stay_out_of_captures();
+  if (on() && pool.wants_more() && !pool.make_more()) give_up();
+  const std::size_t left = g_reader->reading.read(pool);
+  if (ending) g_reader->reading.lose_rest(pool);
+  return left;
+}
+
 }  // namespace
 
 std::uint32_t look(bool ending) {
@@ -185,11 +195,9 @@ std::uint32_t look(bool ending) {
   const std::uint64_t now = now_ns();
   begin_look(g_reader->exposure, now);
   for (Pool& pool : g_pools) {
-    if (pool.context() == nullptr || !event_driver::enter(pool.context())) continue;
-    if (std::exchange(g_reader->first, false)) event_driver::stay_out_of_captures();
-    if (on() && pool.wants_more() && !pool.make_more(number_of(pool))) give_up();
-    left += g_reader->reading.read(pool);
-    if (ending) g_reader->reading.lose_rest(pool);
+    if (pool.context() == nullptr || !pool.gate().enter()) continue;
+    if (event_driver::enter(pool.context())) left += look_at(pool, ending);
+    pool.gate().leave();
   }
   g_reader->computed.tell(g_reader->exposure, g_clock, now, ending);
   g_reader->exposure.settle(ending, [](const Exposed& found) {

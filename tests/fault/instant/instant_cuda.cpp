@@ -156,11 +156,12 @@ CUresult cuStreamCreate(CUstream* stream, unsigned) {
   return CUDA_SUCCESS;
 }
 CUresult cuEventRecord(CUevent event, CUstream stream) {
+  used(stream);
+  const CUresult result = used(event);
   place("cuEventRecord");
   if (stream != nullptr && stream->captures) ++g_captured;
-  used(stream);
   event->recorded_ns = now();
-  return used(event);
+  return result;
 }
 CUresult cuStreamQuery(CUstream stream) {
   return used(stream);
