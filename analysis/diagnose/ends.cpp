@@ -183,6 +183,21 @@ std::int64_t known_until_ns(const Process& p) {
   return p.header.base_time_ns + (p.ledger ? p.ledger->ts_ns : 0);
 }
 
+std::int64_t began_ns(const Process& p) {
+  const read::Header& h = p.header;
+  return h.base_time_ns + (h.clock.empty() ? 0 : h.clock.front().ts_ns);
+}
+
+std::pair<std::int64_t, std::int64_t> span_of(const Processes& processes) {
+  std::int64_t first = INT64_MAX;
+  std::int64_t last = INT64_MIN;
+  for (const Process* p : processes) {
+    first = std::min(first, began_ns(*p));
+    last = std::max(last, known_until_ns(*p));
+  }
+  return {first, last};
+}
+
 std::int64_t oldest_ns(const Processes& processes) {
   std::int64_t oldest = INT64_MAX;
   for (const Process* p : processes) oldest = std::min(oldest, known_until_ns(*p));

@@ -62,14 +62,11 @@ std::string role_of(const stats::CommSummary& c) {
 
 Json run_of(const Gathered& g) {
   const job::Job& job = *g.summary.job;
-  std::int64_t first = INT64_MAX;
-  std::int64_t last = INT64_MIN;
+  const auto [first, last] = diagnose::span_of(job.processes);
   std::set<std::string> commands;
   std::map<std::string, diagnose::Processes> hosts;
   std::map<std::string, std::set<std::string>> settings;
   for (const read::Process* p : job.processes) {
-    first = std::min(first, p->header.base_time_ns);
-    last = std::max(last, diagnose::known_until_ns(*p));
     commands.insert(p->header.command);
     hosts[p->header.host].push_back(p);
     for (const auto& [name, value] : *p->header.config) settings[name].insert(value);

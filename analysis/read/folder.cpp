@@ -22,20 +22,23 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// Returns "rank-00003" for "rank-00003.json.gz"; nothing for what is not called like a trace.
+std::string stem_of(const fs::path& file) {
+  std::string name = file.filename().string();
+  for (const std::string_view ending : kPackedEndings) {
+    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+  }
+  constexpr std::string_view kEnding = ".json";
+  return name.ends_with(kEnding) ? name.substr(0, name.size() - kEnding.size()) : "";
+}
+
 bool is_called_like_a_trace(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return !is_node_file(path) && (name.ends_with(".json") || name.ends_with(".json.gz"));
+  return !is_node_file(path) && !stem_of(path).empty();
 }
 
 bool looks_like_trace(const fs::directory_entry& entry) {
   std::error_code ignored;  // such as links that lead to each other: a folder's other files count
   return is_called_like_a_trace(entry.path()) && entry.is_regular_file(ignored);
-}
-
-// Returns "rank-00003" for "rank-00003.json.gz".
-std::string stem_of(const fs::path& file) {
-  const std::string name = file.filename().string();
-  return name.substr(0, name.size() - (name.ends_with(".gz") ? 8 : 5));
 }
 
 // Says that there are no rank files. Names the subfolders that have some, since the folder of all

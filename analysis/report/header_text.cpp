@@ -102,17 +102,6 @@ void hosts(std::string& out, const job::Job& job) {
   }
 }
 
-// From the first call to the end of tracing.
-std::pair<std::int64_t, std::int64_t> span_of(const job::Job& job) {
-  std::int64_t first = INT64_MAX;
-  std::int64_t last = INT64_MIN;
-  for (const Process* p : job.processes) {
-    first = std::min(first, p->header.base_time_ns);
-    last = std::max(last, diagnose::known_until_ns(*p));
-  }
-  return {first, last};
-}
-
 // This is the cost beside the calls. The time that wrapped calls add is in the
 // program's own threads.
 void self_cost(std::string& out, const stats::Summary& s) {
@@ -148,7 +137,7 @@ std::string ranks_or_processes(const job::Job& job) {
 
 std::string heading(const stats::Summary& s) {
   const job::Job& job = *s.job;
-  const auto [first, last] = span_of(job);
+  const auto [first, last] = diagnose::span_of(job.processes);
   std::set<std::string> hosts;
   for (const Process* p : job.processes) hosts.insert(p->header.host);
   std::string out = fmt::format(

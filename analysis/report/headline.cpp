@@ -34,18 +34,15 @@ struct Ranks {
 
 // A rank may have started others, which have its number. A process may hold several.
 Ranks ranks_of(const job::Job& job) {
-  std::int64_t first = INT64_MAX;
-  std::int64_t last = INT64_MIN;
   std::set<std::pair<std::int64_t, std::size_t>> all;
   std::set<std::pair<std::int64_t, std::size_t>> known;
   std::int64_t none = 0;
   for (const read::Process* p : job.processes) {
-    first = std::min(first, p->header.base_time_ns);
-    last = std::max(last, diagnose::known_until_ns(*p));
     const std::pair rank(p->header.rank.value_or(--none), p->lane);
     all.insert(rank);
     if (p->ledger) known.insert(rank);
   }
+  const auto [first, last] = diagnose::span_of(job.processes);
   return {known.size(), all.size(),
           static_cast<std::uint64_t>(std::max<std::int64_t>(last - first, 0))};
 }
