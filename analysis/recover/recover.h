@@ -11,10 +11,12 @@ struct Result {
   std::string text;  // one line, without the file's name
 };
 
+// `file` is a rank file, or the ring file of a process that could not make one: then it is made.
+//
 // Cuts the rank file at what was committed, appends what the ring file holds, and then removes the
 // ring file. The ring file is not changed before that. So an interrupted recovery may be tried
 // again, and ends the same. `force`: take a process of another host for dead. Throws BadInput for
 // what can't be read or written, and for a ring file of another version.
-Result recover(const std::filesystem::path& rank_file, bool force);
+Result recover(const std::filesystem::path& file, bool force);
 
 }  // namespace tprof::recover

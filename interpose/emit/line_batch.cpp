@@ -8,12 +8,15 @@
 
 namespace tprof {
 
-LineBatch::LineBatch(const View& of, int fd, std::uint64_t offset)
-    : view(of), file(view, fd), drain(view), windows(view, fd) {
+LineBatch::LineBatch(const View& of) : view(of), file(view), drain(view), windows(view) {
   Progress start{};
-  start.offset = offset;
+  start.offset = view.head().header_bytes;
   commit(start);
-  file.reserve(offset, offset + closing_bytes_);
+}
+
+void LineBatch::open(int fd) {
+  file.open(fd);
+  file.reserve(committed_.offset, committed_.offset + closing_bytes_);
 }
 
 void LineBatch::begin() {

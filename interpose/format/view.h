@@ -27,6 +27,12 @@ class View {
     return reinterpret_cast<T*>(base_ + offset);
   }
 
+  // The first lines of the rank file.
+  std::string_view header() const {
+    const char* text = at<const char>(head().header, head().header_bytes);
+    return text == nullptr ? std::string_view() : std::string_view(text, head().header_bytes);
+  }
+
   std::uint32_t threads() const {
     const std::uint32_t n = head().threads.load(std::memory_order_acquire);
     return n < kMaxThreads ? n : kMaxThreads;

@@ -7,8 +7,8 @@
 
 #include "interpose/base/complain.h"
 #include "interpose/base/disk_space.h"
-#include "interpose/base/file_systems.h"
 #include "interpose/base/held_signals.h"
+#include "interpose/base/in_time.h"
 #include "interpose/base/largest_page.h"
 
 namespace tprof {
@@ -20,18 +20,38 @@ constexpr std::uint64_t round_up(std::uint64_t n) {
   return (n + kPage - 1) & ~(kPage - 1);
 }
 
+// Gives the file room: behind its end, which is at `size` then, or in a hole (size 0). If it can't
+// be, the file is no longer than before.
+struct Room {
+  OwnFile file;
+  const char* path;
+  bool keeps_room;
+  std::uint64_t offset, bytes, size;
+
+  bool run() {
+    struct statfs fs;
+    if (!file.still_ours() && !file.open_again(path)) return false;
+    if (keeps_room && (fstatfs(file.fd, &fs) != 0 || !has_spare_room(fs))) return false;
+    if (size == 0) return fill_hole(file.fd, offset, bytes);
+    return size_allowed(size) && grow_file(file.fd, offset, bytes) &&
+           (size == offset + bytes || ftruncate(file.fd, static_cast<off_t>(size)) == 0);
+  }
+  void undo() {}
+};
+
 }  // namespace
 
-bool Mapping::open(int fd, bool keeps_room) {
+bool Mapping::open(int fd, const char* path, const RingFolder& in) {
   constexpr std::uint64_t kMost = std::uint64_t{4} << 30;
   constexpr std::uint64_t kLeast = std::uint64_t{32} << 20;
   base_ = reserve_addresses(kMost, kLeast, 8, size_);
   if (base_ == nullptr) return false;
   file_ = own_file(fd);
-  keeps_room_ = keeps_room;
+  path_ = path;
+  in_ = in;
   const std::uint64_t bytes = round_up(sizeof(Head));
   file_part_ = round_up(size_ / 4 * 3);
-  if (!file_.still_ours() || !room_to_take() || !grow_file(fd, 0, bytes) || !map_file()) {
+  if (!give_room(0, bytes, bytes) || !map_file()) {
     file_.fd = -1;
     file_part_ = 0;
   }
@@ -48,9 +68,11 @@ bool Mapping::open(int fd, bool keeps_room) {
   return true;
 }
 
-bool Mapping::room_to_take() const {
-  struct statfs fs;
-  return !keeps_room_ || (fstatfs(file_.fd, &fs) == 0 && has_spare_room(fs));
+bool Mapping::give_room(std::uint64_t offset, std::uint64_t bytes, std::uint64_t size) {
+  Room room{file_, path_, in_.keeps_room, offset, bytes, size};
+  if (file_.fd < 0 || !(in_.in_memory ? room.run() : done_in_time(room))) return false;
+  if (room.file.fd != file_.fd) file_ = room.file;
+  return true;
 }
 
 bool Mapping::map_file() {
@@ -73,7 +95,8 @@ std::uint64_t Mapping::allocate(std::uint64_t bytes) {
   const std::byte* at = memory_.take(round_up(bytes));
   if (at == nullptr) return 0;
   if (in_file()) {
-    complain(Trouble::room, "no room for the ring file: a kill would lose counts");
+    complain(Trouble::room, "no room for the ring file", in_.in_memory ? "" : ", or not in time",
+             ": a kill would lose counts");
     head().volatile_segments.fetch_add(1, std::memory_order_relaxed);
   } else {
     head().used.store(static_cast<std::uint64_t>(memory_.next - base_), std::memory_order_relaxed);
@@ -88,11 +111,7 @@ std::uint64_t Mapping::allocate_in_file(std::uint64_t bytes, std::uint64_t most)
   most = round_up(most);
   const LockGuard guard(growing_);
   const std::uint64_t offset = head().used.load(std::memory_order_relaxed);
-  if (offset + most > file_part_ || !size_allowed(offset + most) || !file_.still_ours() ||
-      !room_to_take() || !grow_file(file_.fd, offset, bytes)) {
-    return 0;
-  }
-  if (most != bytes && ftruncate(file_.fd, static_cast<off_t>(offset + most)) != 0) return 0;
+  if (offset + most > file_part_ || !give_room(offset, bytes, offset + most)) return 0;
   touch(offset, bytes);
   head().used.store(offset + most, std::memory_order_relaxed);
   return offset;
@@ -105,7 +124,7 @@ bool Mapping::back(std::uint64_t from, std::uint64_t to) {
   to = round_up(to);
   if (from == to) return true;
   const NoCancel no_cancel;
-  if (!file_.still_ours() || !room_to_take() || !fill_hole(file_.fd, from, to - from)) return false;
+  if (!give_room(from, to - from, 0)) return false;
   touch(from, to - from);
   return true;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "interpose/base/disk_space.h"
+#include "interpose/base/file_systems.h"
 #include "interpose/base/lock.h"
 #include "interpose/base/own_memory.h"
 #include "interpose/format/view.h"
@@ -16,9 +17,10 @@ namespace tprof {
 // process may have used up those that it is allowed. Allocating is slow (fallocate) and rare.
 class Mapping {
  public:
-  // Reserves addresses and creates the head. `fd` may be -1: then everything is anonymous.
-  // `keeps_room`: the file may take memory only while kSpareRoom of it stays free.
-  bool open(int fd, bool keeps_room);
+  // Reserves addresses and creates the head in the file, which is in this folder. `fd` may be -1:
+  // then everything is anonymous. Where the file is not in memory, it is given room in time or not
+  // at all (base/in_time.h).
+  bool open(int fd, const char* path = "", const RingFolder& in = {});
   // Returns the offset of `bytes` zeroed bytes, page-aligned; 0 when the address range is used up.
   std::uint64_t allocate(std::uint64_t bytes);
   // The same, or 0 if the bytes would not be in the file, since a kill would lose them. Takes
@@ -38,7 +40,7 @@ class Mapping {
   bool in_file() const { return file_.fd >= 0; }
 
  private:
-  bool room_to_take() const;
+  bool give_room(std::uint64_t offset, std::uint64_t bytes, std::uint64_t size);
   bool map_file();
   void touch(std::uint64_t from, std::uint64_t bytes);
 
@@ -47,7 +49,8 @@ class Mapping {
   std::uint64_t file_part_ = 0;  // bytes of it, the first ones
   Reserve memory_;               // the rest
   OwnFile file_;
-  bool keeps_room_ = false;
+  const char* path_ = "";
+  RingFolder in_{};
   Lock growing_{LockOrder::growing};  // segments join the file in the order of their offsets
 };
 

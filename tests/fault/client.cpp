@@ -190,6 +190,8 @@ void refuse(std::uint32_t call) {
 
 int main(int argc, char** argv) {
   fault::open_counts();
+  const char* folder = std::getenv("FAULT_CHDIR");  // as programs do before their first call
+  if (folder != nullptr && chdir(folder) != 0) fail("chdir");
   int at = 1;
   for (; at + 1 < argc && std::strncmp(argv[at], "--", 2) == 0; at += 2) {
     apply(argv[at], std::strtoull(argv[at + 1], nullptr, 10));

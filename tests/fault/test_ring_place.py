@@ -29,8 +29,8 @@ def traced(tmp_path, places: str, **env: str) -> tuple[pathlib.Path | None, str]
 @pytest.mark.parametrize(("output", "shm", "tmpdir", "tmp", "expected"), [
     ("ext4", "tmpfs", "ext4", "ext4", SHM),
     ("nfs", "tmpfs", "ext4", "ext4", SHM),
-    ("tmpfs", "tmpfs", "ext4", "ext4", "beside"),
-    ("small", "tmpfs", "ext4", "ext4", "beside"),  # the user's choice
+    ("tmpfs", "tmpfs", "ext4", "ext4", SHM),
+    ("small", "small", "ext4", "ext4", "beside"),  # the user's choice
     ("ext4", "small", "ext4", "ext4", "beside"),
     ("ext4", "nfs", "ext4", "ext4", "beside"),
     ("nfs", "small", "ext4", "ext4", "TMPDIR"),
@@ -57,8 +57,8 @@ def test_the_users_choice_comes_before_all_else(tmp_path):
 
 @pytest.mark.parametrize(("chosen", "said"), [
     ("not/absolute", "TPROF_RING_DIR=not/absolute: expected auto, or an absolute folder"),
-    ("/proc/self", "no ring file can be in /proc/self (TPROF_RING_DIR): choosing another folder"),
-    ("/not/there", "no ring file can be in /not/there (TPROF_RING_DIR): choosing another folder"),
+    ("/proc/self", "no ring file could be made at once in /proc/self (TPROF_RING_DIR): choosing another folder"),
+    ("/not/there", "no ring file could be made at once in /not/there (TPROF_RING_DIR): choosing another folder"),
 ])
 def test_a_choice_that_cannot_be_is_said_once(chosen, said, tmp_path):
     folder, line = traced(tmp_path, "output=ext4 shm=tmpfs", TPROF_RING_DIR=chosen)

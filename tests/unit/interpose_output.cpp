@@ -22,7 +22,7 @@ namespace {
 
 // The writer's part, with a file of its own.
 struct Closing {
-  explicit Closing(const View& view) : output(view, fd, 0) {}
+  explicit Closing(const View& view) : output(view) { output.begin(fd); }
   ~Closing() {
     close(fd);
     unlink(path.c_str());

@@ -1,0 +1,90 @@
+#include "interpose/base/in_time.h"
+
+#include "interpose/base/background_thread.h"
+
+namespace tprof::in_time {
+namespace {
+
+constexpr std::uint64_t kPatienceNs = 1'000'000;
+constexpr std::uint64_t kSchedulersNs = 50'000'000;  // until a new thread has a core
+
+// given_up: nobody waits any more.
+enum : std::uint32_t { free_place, taken, begun, done, given_up };
+std::atomic<std::uint32_t> g_state{free_place};  // futex
+std::atomic<std::uint64_t> g_began_ns{0};
+alignas(std::max_align_t) unsigned char g_place[kRoom];
+bool (*g_run)(void*);
+void (*g_undo)(void*);
+bool g_succeeded;
+
+// Waits as background_thread.h does, for callers that may hold the lock of the mapping: the thread
+// takes none.
+void sleep(std::uint32_t seen, std::uint64_t ns) {
+  const timespec timeout{0, static_cast<long>(ns)};
+  syscall(SYS_futex, &g_state, FUTEX_WAIT_PRIVATE, seen, &timeout, nullptr, 0);
+}
+
+void* work(void*) {
+  prctl(PR_SET_NAME, "tprof-ring");
+  g_began_ns.store(now_ns(), std::memory_order_relaxed);
+  std::uint32_t expected = taken;
+  bool wanted = g_state.compare_exchange_strong(expected, begun);
+  if (wanted) {
+    g_succeeded = g_run(g_place);
+    expected = begun;
+    wanted = g_state.compare_exchange_strong(expected, done);
+    if (!wanted && g_succeeded) g_undo(g_place);
+  }
+  if (!wanted) give_place_back();
+  futex_wake(g_state);
+  return nullptr;
+}
+
+}  // namespace
+
+void* take_place() {
+  const std::uint64_t until = now_ns() + kPatienceNs;
+  std::uint32_t seen = free_place;
+  while (!g_state.compare_exchange_strong(seen, taken)) {
+    const std::uint64_t now = now_ns();
+    if (seen == given_up || now >= until) return nullptr;
+    if (seen != free_place) sleep(seen, until - now);
+    seen = free_place;
+  }
+  return g_place;
+}
+
+void give_place_back() {
+  g_state.store(free_place, std::memory_order_release);
+  futex_wake(g_state);
+}
+
+bool run(bool (*f)(void*), void (*undo)(void*)) {
+  g_run = f;
+  g_undo = undo;
+  const std::uint64_t asked_ns = now_ns();
+  if (!start_background_thread(work)) {
+    give_place_back();
+    return false;
+  }
+  std::uint32_t seen = taken;
+  while ((seen = g_state.load(std::memory_order_acquire)) != done) {
+    const std::uint64_t until = seen == begun
+                                    ? g_began_ns.load(std::memory_order_relaxed) + kPatienceNs
+                                    : asked_ns + kSchedulersNs;
+    const std::uint64_t now = now_ns();
+    if (now < until) {
+      sleep(seen, until - now);
+    } else if (g_state.compare_exchange_strong(seen, given_up)) {
+      return false;
+    }
+  }
+  if (!g_succeeded) give_place_back();
+  return g_succeeded;
+}
+
+void after_fork() {
+  g_state.store(free_place, std::memory_order_relaxed);
+}
+
+}  // namespace tprof::in_time
