@@ -11,6 +11,7 @@ using read::Event;
 using read::Process;
 
 constexpr std::size_t kMaxOpen = 4096;  // of a group; a damaged file may hold any number
+constexpr std::size_t kMaxFailed = 64;
 constexpr std::size_t kMaxDecreased = 8;
 constexpr std::size_t kMaxRuns = 8;  // of a channel: sizes repeat, or alternate between a few
 
@@ -84,6 +85,21 @@ void LastCalls::call(const Event& e) {
 void LastCalls::last_call(const Event& e) {
   remember(e);
   from_ring_ = true;
+}
+
+void LastCalls::life(const read::LifeCall& c) {
+  if (c.unfinished) {
+    if (open_life.size() < kMaxOpen) open_life.push_back(c);
+    return;
+  }
+  if (c.failed() && failed_life.size() < kMaxFailed) failed_life.push_back(c);
+  Event e;
+  e.name = c.name;
+  e.launch = true;  // it has no bucket either
+  e.ts_ns = c.ts_ns;
+  e.dur_ns = c.dur_ns;
+  e.thread = c.thread;
+  remember(e);
 }
 
 void LastCalls::remember(const Event& e) {

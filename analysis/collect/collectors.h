@@ -62,14 +62,18 @@ struct LastCalls : Collector {
   void call(const read::Event& e) override;
   void launch(const read::Event& e) override { remember(e); }
   void last_call(const read::Event& e) override;
+  void life(const read::LifeCall& c) override;
   void state(team::Archive& archive) override {
-    archive(open, last, begun, last_collective, sent_or_received, from_ring_);
+    archive(open, open_life, failed_life, last, begun, last_collective, sent_or_received,
+            from_ring_);
   }
 
   bool knows_last() const;  // the ring tells, or all that was called has a line
 
   std::vector<read::Event> open;               // calls that never returned
-  std::optional<read::Event> last;             // the call or launch that began last
+  std::vector<read::LifeCall> open_life;       // those of a communicator's life
+  std::vector<read::LifeCall> failed_life;     // those that were refused, the first few
+  std::optional<read::Event> last;             // the call, launch or such a call that began last
   std::map<std::int64_t, std::int64_t> begun;  // by communicator: when its first was called
   // These are known of a process that did not close: the last collective of each communicator, and
   // how many sends and receives there were.

@@ -33,8 +33,10 @@ bool fresh(const Processes& snapshots) {
 }
 
 bool has_unfinished(const Process& p) {
+  const auto open = [](const read::LifeCalls& calls) { return calls.unfinished != 0; };
   return std::ranges::any_of(read::rows_of(p),
-                             [](const read::Row& row) { return row.amounts.unfinished != 0; });
+                             [](const read::Row& row) { return row.amounts.unfinished != 0; }) ||
+         (p.ledger && std::ranges::any_of(p.ledger->life, open));
 }
 
 // Returns the last collective that one of these called; nullopt if no line tells. Where all got

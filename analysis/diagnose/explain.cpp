@@ -32,6 +32,8 @@ constexpr Relation kRelations[] = {
     {Kind::group_order, Kind::stopped, true},
     {Kind::group_order, Kind::not_closed},
     {Kind::group_order, Kind::unfinished},
+    {Kind::refused, Kind::hang, true},
+    {Kind::refused, Kind::stopped, true},
     {Kind::hang, Kind::not_closed},
     {Kind::hang, Kind::unfinished},
     {Kind::stopped, Kind::not_closed},

@@ -39,8 +39,9 @@ struct Place {
       return call == other.call && missed == other.missed;
     }
     return call->communicator == other.call->communicator && call->seq == other.call->seq &&
-           call->function == other.call->function;
+           call->function == other.call->function && made() == other.made();
   }
+  std::string made() const { return call->life == nullptr ? "" : call->life->id.str(); }
 };
 
 // Tells if it is the first call of its function, type and size on its communicator, on all ranks.
@@ -104,6 +105,7 @@ class HeldUp {
     if (all == missed_.end()) return nullptr;
     return *std::ranges::min_element(all->second, {}, [](const Missed* m) {
       if (m->open != nullptr) return m->open->since_ns.value_or(INT64_MAX);
+      if (m->life != nullptr) return m->life->since_ns.value_or(INT64_MAX);
       return m->called ? m->called->by->process->header.base_time_ns + m->called->event.ts_ns
                        : INT64_MAX;
     });
@@ -185,11 +187,14 @@ class HeldUp {
     const OpenCall& call = *open;
     const Communicator* comm = call.communicator;
     const bool running = call.process->end == End::running;
-    const bool alone = comm == nullptr && left_alone(who);
+    const bool alone = comm == nullptr && call.life == nullptr && left_alone(who);
     const bool hang = long_open(longest(who)) && !alone;
     const bool collective = comm != nullptr && call.collective;
-    const bool everybody = collective && who.size() == comm->members.size() &&
-                           who.size() == static_cast<std::size_t>(comm->nranks);
+    const LifeMeeting* meeting = call.meeting ? &*call.meeting : nullptr;
+    const bool everybody = meeting != nullptr
+                               ? who.size() == meeting->ranks
+                               : collective && who.size() == comm->members.size() &&
+                                     who.size() == static_cast<std::size_t>(comm->nranks);
     Fact text{Say::stand_inside,
               {{"who", who},
                {"everybody", everybody && who.size() > 1},
@@ -207,7 +212,15 @@ class HeldUp {
       const Members returned = who_did(*comm, *call.seq);
       if (!returned.empty()) evidence.push_back({Say::returned_to, {{"who", who_of(returned)}}});
     }
-    if (everybody && !different(found_).contains(comm->id)) {
+    if (call.life != nullptr) f.communicator = communicator_of(*call.process, *call.life);
+    if (meeting != nullptr && !meeting->returned.empty()) {
+      evidence.push_back({Say::returned_to, {{"who", meeting->returned}}});
+    }
+    if (meeting != nullptr && meeting->missing != 0 && missed == nullptr) {
+      evidence.push_back(
+          {Say::not_all_came, {{"missing", meeting->missing}, {"ranks", meeting->ranks}}});
+    }
+    if (everybody && (comm == nullptr || !different(found_).contains(comm->id))) {
       evidence.push_back({Say::nobody_missing, {{"hang", hang}}});
       if (hang) f.next = Fact{Say::look_at_network};
     }
@@ -245,6 +258,16 @@ class HeldUp {
                             : Say::stopped_there};
     if (then.what == Say::closed_before) then.values = {{"status", exit_status_of(who)}};
     const bool stood_still = then.what == Say::stood_still;
+    if (m.life != nullptr) {
+      if (stood_still) {
+        then.values = {{"who", who}, {"quiet", made_none_for(who)}, {"reads", false}};
+      }
+      Finding& f = add(hang, who, not_come(m, who, then), m.communicator, {}, m.life->function);
+      f.communicator = communicator_of(*m.life->process, *m.life->life);
+      lead_with({callers(m)}, f);
+      if (!closed) f.evidence.push_back({Say::in_no_call, {{"who", who[0]}}});
+      return;
+    }
     // Hosts run ahead: who is behind in calls may wait for what another's device does not do.
     // Not so where those that came stand in the very call.
     const bool in_it =

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/who.h"
 
@@ -35,7 +36,17 @@ void missing_members(const Case& c, Findings& found) {
   for (const Process* p : c.job.processes) {
     if (p->end == read::End::lost) return;  // its communicators may not all have been written
   }
+  // Where ranks stand in the call that makes it, or were refused, that is told.
+  std::set<std::string> not_made;
+  for (const Process* p : c.job.processes) {
+    const auto* calls = c.lines.of<collect::LastCalls>(p);
+    if (calls == nullptr) continue;
+    for (const auto* some : {&calls->open_life, &calls->failed_life}) {
+      for (const read::LifeCall& call : *some) not_made.insert(call.id);
+    }
+  }
   for (const Communicator& comm : c.communicators) {
+    if (not_made.contains(comm.id)) continue;
     std::set<std::int64_t> members;
     for (const Member& m : comm.members) members.insert(m.comm->rank);
     if (comm.nranks <= static_cast<std::int64_t>(members.size())) continue;

@@ -13,7 +13,7 @@ namespace tprof::diagnose {
   X(open_call) X(collective_of) X(call) X(launch) X(inside) X(called) X(range_named)              \
   X(within_ranges) X(last_call) X(last_call_unknown) X(look_at_stack) X(look_at_output)           \
   /* hangs, and ranks that ended before the others */                                             \
-  X(stand_inside) X(never_made_other_end) X(never_came) X(only_such_call) X(runs_unknown) X(closed_before)          \
+  X(stand_inside) X(never_made_other_end) X(never_came) X(not_come) X(some_not_come) X(got_back) X(not_all_came) X(only_such_call) X(runs_unknown) X(closed_before)          \
   X(stood_still) X(stopped_there) X(wait_for_each_other) X(waits_in) X(waits_for) X(same_order)   \
   X(returned_to) X(nobody_missing) X(look_at_network) X(lines_tell_how_long) X(in_no_call)        \
   X(did_not_close) X(end_unknown) X(unknown_after) X(nothing_known) X(hosts_view)                 \

@@ -18,6 +18,10 @@ void set_since(Fact& fact, const OpenCall& call);
 // Says who made the call that somebody missed.
 Fact callers(const Missed& missed);
 
+// Says that these have not come to a call of a communicator's life that others are inside, or were
+// refused there.
+Fact not_come(const Missed& missed, const Processes& who, Fact then);
+
 // Adds evidence of where in the program these are and what the first of them did last, and says
 // since when they stand there and what to do next.
 void add_standing(const Case& c, const Waits& waits, const Processes& who, Finding& f);

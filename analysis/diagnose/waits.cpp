@@ -53,6 +53,8 @@ class Finder {
     }
     for (const Communicator& c : case_.communicators) wait_for_absent(c);
     for (const OpenCall& call : waits_.open) wait_for_other_end(call);
+    add_life_waits(
+        case_, [this](const Process& p) { return on_its_way(p); }, waits_);
     return std::move(waits_);
   }
 
@@ -87,6 +89,16 @@ class Finder {
         call.since_ns = since;
         call.thread = e.thread;
         if (!p.snapshot || !may_have_returned(call)) waits_.open.push_back(std::move(call));
+      }
+      for (const read::LifeCall& c : calls->open_life) {
+        const std::int64_t since = p.header.base_time_ns + c.ts_ns;
+        if (p.end == End::running && end_ns(p) - since < stuck_after_ns_) continue;
+        if (!c.group_ends) continue;  // it is not inside: the work is done when the group ends
+        OpenCall call = open_call(p, c.comm, c.name);
+        call.since_ns = since;
+        call.thread = c.thread;
+        call.life = &c;
+        waits_.open.push_back(std::move(call));
       }
       return;
     }

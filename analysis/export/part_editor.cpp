@@ -48,7 +48,8 @@ bool is_function(std::string_view name) {
 // Lines that are no event of a rank's own: they have no name to replace and no arrow.
 bool is_no_event(std::string_view text) {
   return read::is_metadata(text) || read::is_named_by_program(text) || read::is_of_merge(text) ||
-         read::is_other(text) || read::is_busy(text) || text.starts_with(kThreadName);
+         read::is_other(text) || read::is_busy(text) || read::is_life(text) ||
+         text.starts_with(kThreadName);
 }
 
 // Returns which ranks of a process that holds several a line goes to. A call goes to its own rank,
@@ -62,7 +63,8 @@ std::vector<const Member*> lanes_for(const Member& last, const read::Line& line,
     return all;
   }
   const bool range = read::is_range(line.text);
-  if (is_no_event(line.text) && !range && !read::is_busy(line.text)) return {first};
+  const bool of_lane = range || read::is_busy(line.text) || read::is_life(line.text);
+  if (is_no_event(line.text) && !of_lane) return {first};
   const read::object args = read::object_of(parsed(line, parser), "args");
   auto device = read::optional_integer(args, "device");
   if (range && !device) device = 0;

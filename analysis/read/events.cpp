@@ -146,6 +146,25 @@ Busy busy_of(const object& line) {
   return b;
 }
 
+LifeCall life_of(const object& line) {
+  const object args = object_of(line, "args");
+  LifeCall c;
+  c.name = function_of(line, args);
+  c.unfinished = flag(args, "unfinished");
+  c.grouped = find(args, "group").has_value();
+  c.group_ends = !c.grouped || flag(args, "group_ends");
+  c.ts_ns = time_ns(line, "ts");
+  if (!c.unfinished) c.dur_ns = time_ns(line, "dur");
+  c.thread = integer_or(line, "tid", 0);
+  c.comm = optional_integer(args, "comm");
+  c.id = text_or_empty(args, "id");
+  c.seq = count(args, "seq");
+  c.nranks = integer_or(args, "nranks", 0);
+  c.rank = optional_integer(args, "rank");
+  c.result = count_or_0(args, "result");
+  return c;
+}
+
 bool any_lane(const Process& last, const std::function<bool(const Process&)>& wanted) {
   return std::any_of(&last - last.lane, &last + 1, std::ref(wanted));
 }
@@ -273,13 +292,15 @@ void read_lines(const Trace& trace, const LineReader& reader) {
       const bool range = of_category && is_range(line.text);
       const bool timed = of_category && is_device_time(line.text);
       const bool busy = of_category && is_busy(line.text);
+      const bool life = of_category && is_life(line.text);
       if (of_category && (is_of_merge(line.text) || is_other(line.text) || is_counter(line.text)))
         return;
       if (timed && !reader.device_time) return;
       if (busy && !reader.busy) return;
+      if (life && !reader.life) return;
       const bool wanted_range = reader.range || (reader.open_range && !is_closed_range(line.text));
       if (range && !wanted_range) return;
-      const bool event = !range && !timed && !busy;
+      const bool event = !range && !timed && !busy && !life;
       if (event && (!reader.event || !line.text.starts_with(reader.event_start))) return;
       find_owner(line.offset);
       if (!owner.wanted) return;
@@ -313,6 +334,12 @@ void read_lines(const Trace& trace, const LineReader& reader) {
         }
         if (busy) {
           return show_busy(busy_of(o));
+        }
+        if (life) {
+          const LifeCall c = life_of(o);
+          const Process* lane = lane_of(c.comm, std::optional<std::int64_t>());
+          if (lane != nullptr) reader.life(*lane, c);
+          return;
         }
         auto e = event_of(o, last);
         if (!e) return;

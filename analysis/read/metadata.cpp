@@ -128,6 +128,10 @@ Comm comm(const object& args) {
   c.parent = optional_integer(args, "parent");
   c.birth = text_or_empty(args, "birth");
   c.alias = text_or_empty(args, "alias");
+  c.splits = count_or_0(args, "splits");
+  c.shrinks = count_or_0(args, "shrinks");
+  c.grows = count_or_0(args, "grows");
+  c.ended = text_or_empty(args, "ended");
   return c;
 }
 
@@ -222,6 +226,12 @@ Ledger ledger(const object& args) {
       c.marks.push_back(signature(m));
     }
     l.collectives.push_back(std::move(c));
+  }
+  if (find(args, "life")) {
+    for (const object& o : objects_of(args, "life")) {
+      l.life.push_back({text(o, "name"), count(o, "calls"), count(o, "failed"),
+                        count(o, "unfinished"), count(o, "host_ns"), count(o, "host_ns_max")});
+    }
   }
   if (find(args, "memory")) {
     l.memory.emplace();

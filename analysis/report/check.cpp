@@ -129,9 +129,11 @@ std::string to_text(const diagnose::Diagnosed& said, const filter::Words& only) 
       return std::ranges::any_of(read::rows_of(*p),
                                  [](const read::Row& row) { return row.amounts.calls != 0; });
     });
-    out +=
-        fmt::format("no communicator: {} made {}\n", diagnose::counted(processes.size(), "process"),
-                    copies ? "copies only" : "no call that counts");
+    const bool tried = std::ranges::any_of(
+        processes, [](const auto* p) { return p->ledger && !p->ledger->life.empty(); });
+    out += fmt::format("no communicator{}: {} made {}\n", tried ? " was made" : "",
+                       diagnose::counted(processes.size(), "process"),
+                       copies ? "copies only" : "no call that counts");
   }
   bool numbers = false;
   for (const diagnose::Finding& f : said.findings) {

@@ -84,13 +84,34 @@ std::string replays(std::uint64_t calls) {
                      calls == 1 ? "its" : "their");
 }
 
+// How long the rank with the most was in calls that make and end communicators, of its life.
+std::string life(const job::Job& job) {
+  const read::Process* most = nullptr;
+  std::uint64_t most_ns = 0;
+  for (const read::Process* p : job.processes) {
+    std::uint64_t ns = 0;
+    for (const read::LifeCalls& calls :
+         p->ledger ? p->ledger->life : std::vector<read::LifeCalls>())
+      ns = read::saturated_sum(ns, calls.host_ns);
+    if (ns > most_ns) most = p, most_ns = ns;
+  }
+  if (most == nullptr) return "";
+  const auto& longest =
+      *std::ranges::max_element(most->ledger->life, {}, &read::LifeCalls::host_ns);
+  return fmt::format(
+      "Communicators: {} of {} of {} went into making and ending them ({}: {})\n",
+      text::duration(most_ns),
+      diagnose::duration(diagnose::known_until_ns(*most) - most->header.base_time_ns),
+      diagnose::name_of_rank(*most), longest.name, text::duration(longest.host_ns));
+}
+
 }  // namespace
 
 std::string headline(const stats::Summary& s) {
   const Amounts all = stats::sum(s.buckets);
-  if (all.calls == 0) return "No NCCL call and no CUDA copy was counted.\n";
-  std::string out =
-      fmt::format("{} moved {}\n", diagnose::counted(all.calls, "call"), text::bytes(all.bytes));
+  if (all.calls == 0) return "No NCCL call and no CUDA copy was counted.\n" + life(*s.job);
+  std::string out = fmt::format("{} moved {}\n{}", diagnose::counted(all.calls, "call"),
+                                text::bytes(all.bytes), life(*s.job));
   const Amounts nccl = communication(s);
   if (nccl.calls == 0) return out;
   if (nccl.device_timed == 0 && nccl.replayed == nccl.calls) {

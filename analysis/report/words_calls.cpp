@@ -36,6 +36,8 @@ std::span<const Words> words_of_calls() {
        "which ranks it is, event lines of all of them tell (TPROF_EVENTS, TPROF_RANKS)"},
       {Say::failed,
        "{who}: calls were refused or only simulated, alone or with their group ({calls})"},
+      {Say::refused, "{who}: {function}[ of communicator {communicator}] returned {error}, at {at}",
+       "look at NCCL's own log of that rank (NCCL_DEBUG=INFO)"},
       {Say::unfinished, "{who}: calls never returned ({calls})"},
       {Say::counted_names, "{n:,} {name}"},
       {Say::call,

@@ -23,6 +23,17 @@ std::span<const Words> words_of_hangs() {
       {Say::never_came,
        "{who} {until?had not come by |never came to}[{until} to] collective {seq}[ ({function})] "
        "of communicator {communicator}, which {came} called: {then}"},
+      {Say::not_come,
+       "{who} {until?had not come by |never came to}[{until} to] {call}, which {came} {came:is} "
+       "inside[ since {since}]: {then}"},
+      {Say::some_not_come,
+       "{missing} of {who} never came to {call}, which {came} {came:is} inside[ since {since}]; "
+       "which of them have to come is not known"},
+      {Say::got_back,
+       "{who} came to {call} and got {error} back, and {came} {came:is} inside it[ since {since}]"},
+      {Say::not_all_came,
+       "{missing:,} of its {ranks:,} ranks {missing?has|have} not come to it: who that is, the "
+       "traces do not tell"},
       {Say::only_such_call,
        "no rank has called another {function} of {size} there: it may be a call too many of {who}"},
       {Say::runs_unknown, "whether it runs is not known"},

@@ -152,7 +152,10 @@ constexpr bool data_functions_come_first() {
 }
 static_assert(data_functions() <= kMaxDataFunctions && data_functions_come_first());
 
-// Returns the number of a data mover, in records and in the ledger's keys.
+static_assert(static_cast<std::size_t>(Fn::ncclCommGetAsyncError) < 256);
+
+// Returns the number of a data mover, or of a function of a communicator's life, in records and in
+// the ledger's keys.
 constexpr std::uint8_t number(Fn fn) {
   return static_cast<std::uint8_t>(fn);
 }

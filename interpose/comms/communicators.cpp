@@ -51,7 +51,26 @@ std::uint32_t share(std::int32_t nranks) {
   return append(entry, nullptr, kMax);
 }
 
+// Returns the entry of a communicator that is one alone, else null.
+Communicator* own_entry(std::uint32_t index) {
+  if (!is_own_comm(index)) return nullptr;
+  return const_cast<Communicator*>(session::mapping().view().comm(index));
+}
+
 }  // namespace
+
+void take_ordinal(std::uint32_t parent, ChildKind kind) {
+  state(parent).children[static_cast<std::size_t>(kind)].fetch_add(1);
+  if (Communicator* c = own_entry(parent)) {
+    std::atomic_ref(c->children[static_cast<std::size_t>(kind) - 1]).fetch_add(1);
+  }
+}
+
+void note_end(std::uint32_t index, Fn fn) {
+  if (Communicator* c = own_entry(index)) {
+    std::atomic_ref(c->ended).store(static_cast<std::uint32_t>(fn), std::memory_order_relaxed);
+  }
+}
 
 std::uint64_t id_of(const ncclUniqueId& unique_id) {
   return mix64(fnv1a({unique_id.internal, sizeof unique_id.internal}));

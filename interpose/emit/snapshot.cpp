@@ -69,9 +69,11 @@ void Snapshot::tick(LineBatch& lines, const ClockAnchor& now) {
 bool Snapshot::due(const View& view, std::uint64_t now_ns) {
   if (file_.fd < 0 || now_ns - written_ns_ < kStoodNs) return false;
   std::uint64_t stood = stood_ns_;
-  each_open_call(view, [&](const Record& r, const ThreadArea&) {
+  const auto look = [&](const Record& r, const auto&) {
     if (r.start_ns + kStoodNs <= now_ns && r.start_ns > stood) stood = r.start_ns;
-  });
+  };
+  each_open_call(view, look);
+  each_phase(view, look);
   const std::uint64_t changes = changes_in(view);
   const std::uint64_t every = changes == changes_ ? every_ns_ : kEveryNs;
   if (stood == stood_ns_ && now_ns - written_ns_ < every) return false;

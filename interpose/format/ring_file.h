@@ -74,10 +74,12 @@ struct Communicator {
   std::int32_t nranks;
   std::int32_t rank;
   std::int32_t device;
+  std::uint32_t children[3];  // splits, shrinks and grows that this rank came to
+  std::uint32_t ended;        // function that returned and ended it last, 0: none
   bool has_name;
   char name[87];
 };
-static_assert(sizeof(Communicator) == 128);
+static_assert(sizeof(Communicator) == 144);
 
 // An object in the process, or a variable of its environment, that affects what is seen.
 struct NotedObject {
@@ -169,6 +171,17 @@ enum class ExposureLost : std::uint8_t { no_launch, host_late, no_pair, unread, 
 inline constexpr const char* kExposureLostNames[] = {"no_launch", "host_late", "no_pair",
                                                      "unread",    "no_room",   "no_clock"};
 inline constexpr std::size_t kExposureLostCount = 6;
+
+// A call of a communicator's life that lasts: it has been made, and has not returned, or its group
+// has not ended, or the state of its non-blocking communicator is not known yet.
+inline constexpr std::uint32_t kPhases = 64;
+struct alignas(64) Phase {
+  Record record;
+  // When it began: the rest is valid. 0: free. It also ends when its transaction is committed.
+  std::atomic<std::uint64_t> began_ns;
+  std::atomic<std::uint64_t> closer;  // offset of the area whose thread closes it, 0: none
+  std::uint32_t tid;
+};
 
 // The entries of the tables that already have their line in a file.
 struct TableLines {
@@ -291,6 +304,7 @@ struct Head {
   OpenRange started_range[kMaxStartedRanges];  // by nvtxRangeStart, on any thread
   std::atomic<std::uint32_t> memory_booked;    // 1: the values below are valid (TPROF_MEMORY)
   MemoryUse memory[kMemoryPlaces];
+  Phase phase[kPhases];
   CommitBlock commit[2];
 };
 

@@ -82,6 +82,10 @@ class View {
     const Function* f = function(number);
     return f == nullptr ? "?" : bounded_text(f->name);
   }
+  // Returns the name of any function of the API tables.
+  std::string_view any_function_name(std::uint32_t number) const {
+    return number < functions() ? bounded_text(head().function[number].name) : "?";
+  }
   std::uint32_t functions() const {
     return head().functions < kMaxFunctions ? head().functions : kMaxFunctions;
   }

@@ -35,6 +35,12 @@ inline void collect(const View& view, Sums& sums, bool count_open_calls) {
       key.thread = thread.kind;
       sums.all.push_back({key, {}, 1});
     });
+    each_phase(view, [&](const Record& r, std::uint32_t) {
+      LedgerKey key{};
+      key.function = kMetaLife;
+      key.dtype = r.dtype;
+      sums.all.push_back({key, {}, 1});
+    });
   }
   sums.rows.clear();
   sums.signatures.clear();
@@ -143,6 +149,34 @@ inline void memory_array(Text& out, const Head& head) {
   out << ']';
 }
 
+// Writes what the calls of communicators' lives took, if there were any.
+inline void life_array(Text& out, const View& view, const Pages<Total>& all) {
+  constexpr std::size_t kMost = 16;  // there are fewer functions
+  Total of[kMost]{};
+  std::size_t functions = 0;
+  for (const Total& t : all) {
+    if (t.key.function != kMetaLife) continue;
+    std::size_t i = 0;
+    while (i < functions && of[i].key.dtype != t.key.dtype) ++i;
+    if (i == kMost) continue;
+    functions = std::max(functions, i + 1);
+    of[i].key.dtype = t.key.dtype;
+    add(of[i].values, t.values);
+    of[i].unfinished += t.unfinished;
+  }
+  if (functions == 0) return;
+  out << ",\"life\":[";
+  Comma comma;
+  for (std::size_t i = 0; i < functions; ++i) {
+    const LedgerValues& v = of[i].values;
+    out << comma.next() << "{\"name\":\"" << view.any_function_name(of[i].key.dtype)
+        << "\",\"calls\":" << v.calls << ",\"failed\":" << v.failed
+        << ",\"unfinished\":" << of[i].unfinished << ",\"host_ns\":" << v.host_ns
+        << ",\"host_ns_max\":" << v.host_ns_max << '}';
+  }
+  out << ']';
+}
+
 // Writes the ledger of the whole run up to now. `epoch`: how many epochs a reset has ended before.
 inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t now_ns,
                         std::uint32_t epoch, std::string_view reason, bool count_open_calls) {
@@ -180,6 +214,7 @@ inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t n
     comm_signature(out << comm.next(), bin, sums.signatures.end(), i);
   }
   out << ']';
+  life_array(out, view, sums.all);
   scopes_array(out, view, sums.all);
   memory_array(out, view.head());
   out << "}},\n";

@@ -147,4 +147,20 @@ void each_open_call(const View& view, F&& f) {
   });
 }
 
+// Calls f(record, tid) for every call of a communicator's life that lasts.
+template <typename F>
+void each_phase(const View& view, F&& f) {
+  for (const Phase& phase : view.head().phase) {
+    const std::uint64_t began_ns = phase.began_ns.load(std::memory_order_acquire);
+    if (began_ns == 0) continue;
+    const auto* closer = view.at<ThreadArea>(phase.closer.load(std::memory_order_acquire));
+    const std::uint64_t committed = closer == nullptr ? 0 : closer->committed.load();
+    const auto r = copy_in_use(phase.record);
+    const std::uint32_t tid = phase.tid;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (phase.began_ns.load(std::memory_order_relaxed) != began_ns) continue;
+    if (r.txn == 0 || r.txn > committed) f(r, tid);
+  }
+}
+
 }  // namespace tprof
