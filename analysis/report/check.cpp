@@ -129,8 +129,10 @@ std::string to_text(const diagnose::Diagnosed& said, const filter::Words& only) 
       return std::ranges::any_of(read::rows_of(*p),
                                  [](const read::Row& row) { return row.amounts.calls != 0; });
     });
-    const bool tried = std::ranges::any_of(
-        processes, [](const auto* p) { return p->ledger && !p->ledger->life.empty(); });
+    const bool tried = std::ranges::any_of(said.findings, [](const diagnose::Finding& f) {
+      return f.kind == diagnose::Kind::hang || f.kind == diagnose::Kind::stopped ||
+             f.kind == diagnose::Kind::refused;
+    });
     out += fmt::format("no communicator{}: {} made {}\n", tried ? " was made" : "",
                        diagnose::counted(processes.size(), "process"),
                        copies ? "copies only" : "no call that counts");
