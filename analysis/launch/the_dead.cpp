@@ -16,9 +16,9 @@ namespace {
 // Completes rank files whose processes were killed, before this host's temporary folder goes.
 void recover_dead(const fs::path& file, const std::string& run_id) {
   try {
-    const std::optional<read::Header> header =
-        file.extension() == ".ring" ? read::load(file).processes.front().header
-                                    : read::beginning_of(file).header;
+    const std::optional<read::Header> header = file.extension() == ".ring"
+                                                   ? read::load(file).processes.front().header
+                                                   : read::beginning_of(file).header;
     if (header && header->run_id == run_id) recover::recover(file, false);
   } catch (const read::NotATrace&) {  // the summary says so
   } catch (const read::BadInput& e) {
@@ -30,8 +30,8 @@ void recover_dead(const fs::path& file, const std::string& run_id) {
 // said.
 void give_back(const read::LeftRing& left) {
   try {
-    if (left.has_rank_file()) {
-      recover::recover(left.rank_file, false);
+    if (left.alone || left.has_rank_file()) {
+      recover::recover(left.alone ? left.ring : left.rank_file, false);
     } else {
       fs::remove(left.ring);
     }

@@ -115,7 +115,8 @@ fs::path made_for(const fs::path& path) {
     fs::create_directories(file.parent_path(), error);
     const std::string stem = file.stem().string();
     int fd = -1;
-    for (int attempt = 0; (fd = open(file.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666)) < 0;) {
+    for (int attempt = 0;
+         (fd = open(file.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666)) < 0;) {
       if (errno != EEXIST) throw read::BadInput(file, std::strerror(errno));
       file.replace_filename(fmt::format("{}.r{}.json", stem, ++attempt));
     }

@@ -8,7 +8,9 @@ using diagnose::Say;
 namespace {
 
 constexpr std::string_view kMoreRoom =
-    "{write_error?free space in TPROF_OUTPUT_DIR|}{ring?raise TPROF_RING (NVTX ranges leave half "
+    "{write_error?what a process says on standard error tells why: TPROF_OUTPUT_DIR is full, or "
+    "the "
+    "program closed our file|}{ring?raise TPROF_RING (NVTX ranges leave half "
     "of "
     "it to calls)|}{quota?raise TPROF_QUOTA (NVTX ranges have a quarter of it on top), or write "
     "lines of fewer ranks with TPROF_RANKS|}";

@@ -1,17 +1,23 @@
 #include "interpose/base/in_time.h"
 
+#include <fcntl.h>
+
+#include <string_view>
+
 #include "interpose/base/background_thread.h"
+#include "interpose/base/text.h"
 
 namespace tprof::in_time {
 namespace {
 
 constexpr std::uint64_t kPatienceNs = 1'000'000;
-constexpr std::uint64_t kSchedulersNs = 50'000'000;  // until a new thread has a core
+constexpr std::uint64_t kSchedulersNs = 50'000'000;  // for a thread that waits for a core only
 
 // given_up: nobody waits any more.
 enum : std::uint32_t { free_place, taken, begun, done, given_up };
 std::atomic<std::uint32_t> g_state{free_place};  // futex
 std::atomic<std::uint64_t> g_began_ns{0};
+std::atomic<std::int64_t> g_thread{0};
 alignas(std::max_align_t) unsigned char g_place[kRoom];
 bool (*g_run)(void*);
 void (*g_undo)(void*);
@@ -24,8 +30,21 @@ void sleep(std::uint32_t seen, std::uint64_t ns) {
   syscall(SYS_futex, &g_state, FUTEX_WAIT_PRIVATE, seen, &timeout, nullptr, 0);
 }
 
+// True if the thread waits for nothing but a core.
+bool wants_a_core() {
+  char text[128];
+  (FixedText(text) << "/proc/self/task/").number(g_thread.load(std::memory_order_relaxed))
+      << "/stat";
+  const int fd = open(text, O_RDONLY | O_CLOEXEC);
+  const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text);
+  if (fd >= 0) ::close(fd);
+  const std::string_view stat(text, n > 0 ? static_cast<std::size_t>(n) : 0);
+  return stat.find(") R ") != std::string_view::npos;
+}
+
 void* work(void*) {
   prctl(PR_SET_NAME, "tprof-ring");
+  g_thread.store(syscall(SYS_gettid), std::memory_order_relaxed);
   g_began_ns.store(now_ns(), std::memory_order_relaxed);
   std::uint32_t expected = taken;
   bool wanted = g_state.compare_exchange_strong(expected, begun);
@@ -62,19 +81,20 @@ void give_place_back() {
 bool run(bool (*f)(void*), void (*undo)(void*)) {
   g_run = f;
   g_undo = undo;
-  const std::uint64_t asked_ns = now_ns();
   if (!start_background_thread(work)) {
     give_place_back();
     return false;
   }
+  const std::uint64_t last_ns = now_ns() + kSchedulersNs;
   std::uint32_t seen = taken;
   while ((seen = g_state.load(std::memory_order_acquire)) != done) {
-    const std::uint64_t until = seen == begun
-                                    ? g_began_ns.load(std::memory_order_relaxed) + kPatienceNs
-                                    : asked_ns + kSchedulersNs;
+    const std::uint64_t began_ns = g_began_ns.load(std::memory_order_relaxed);
     const std::uint64_t now = now_ns();
+    const std::uint64_t until = seen == begun ? began_ns + kPatienceNs : last_ns;
     if (now < until) {
       sleep(seen, until - now);
+    } else if (seen == begun && now < last_ns && wants_a_core()) {
+      sleep(seen, kPatienceNs);
     } else if (g_state.compare_exchange_strong(seen, given_up)) {
       return false;
     }

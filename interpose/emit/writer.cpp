@@ -31,8 +31,9 @@ std::atomic<std::uint32_t> g_wake{0};  // futex: counts calls of wake()
 // The number of leaving threads that want the file to stay closed. One that goes on after all no
 // longer counts.
 std::atomic<std::uint32_t> g_leaving{0};
-std::atomic<std::uint32_t> g_asked{0};     // how often somebody asked us to close it
-std::atomic<std::uint32_t> g_answered{0};  // futex: how many of those are done
+std::atomic<std::uint32_t> g_asked{0};       // how often somebody asked us to close it
+std::atomic<std::uint32_t> g_answered{0};    // futex: how many of those are done
+std::atomic<std::uint32_t> g_files_made{0};  // futex
 std::atomic<std::uint32_t> g_flushes_asked{0};
 std::atomic<std::uint32_t> g_flushes_done{0};  // futex: how many of those
 
@@ -111,7 +112,6 @@ std::uint32_t write() {
 }
 
 void* run(void*) {
-  step_back();
   const std::uint64_t until = now_ns() + std::uint64_t{g_delay_ms} * 1'000'000;
   while (g_wake.load(std::memory_order_acquire) == 0 && now_ns() < until) {
     futex_wait(g_wake, 0, static_cast<std::uint32_t>((until - now_ns()) / 1'000'000));
@@ -122,6 +122,8 @@ void* run(void*) {
     answer(g_flushes_done, kNobodyLeft);
     return nullptr;
   }
+  answer(g_files_made, 1);
+  step_back();
   g_output->begin(files.lines, files.snapshot, g_wanted);
   for (;;) {
     const std::uint32_t seen = g_wake.load(std::memory_order_acquire);
@@ -147,6 +149,11 @@ bool start(const View& view, const Duties& duties, const MetricsWanted& wanted,
   g_delay_ms = delay_ms;
   g_output = new (g_storage) Output(view);
   return start_background_thread(run);
+}
+
+void wait_for_files() {
+  constexpr std::uint32_t kPatienceMs = 1;
+  futex_wait(g_files_made, 0, kPatienceMs);
 }
 
 void wake() {
@@ -182,7 +189,8 @@ void go_on() {
 void after_fork() {
   if (g_output != nullptr) g_output->leave();
   g_output = nullptr;
-  for (auto* word : {&g_wake, &g_leaving, &g_asked, &g_answered, &g_flushes_asked, &g_flushes_done}) {
+  for (auto* word : {&g_wake, &g_files_made, &g_leaving, &g_asked, &g_answered, &g_flushes_asked,
+                     &g_flushes_done}) {
     word->store(0, std::memory_order_relaxed);
   }
 }

@@ -34,6 +34,9 @@ struct Duties {
 bool start(const View& view, const Duties& duties, const MetricsWanted& wanted,
            std::uint32_t delay_ms);
 
+// Waits for them for 1 ms: where nothing is slow, they are there when the first call returns.
+void wait_for_files();
+
 void wake();
 
 // Waits until all that was recorded before is in the file, as far as the disk takes it. False: not

@@ -256,10 +256,11 @@ struct Head {
   std::uint64_t start_ticks;    // /proc/<pid>/stat, field 22: tells a reused pid
   char directory[1024];         // of the rank file, absolute
   char rank_file[256];          // its name, or the one that it was to have
-  // 0: it was not made yet. Its directory may not answer for long, and the process counts meanwhile.
+  // 0: it was not made yet. Its directory may not answer for long, and the process counts
+  // meanwhile.
   std::atomic<std::uint64_t> rank_file_inode;
   // Needed to write lines.
-  std::uint64_t header;        // offset of the header with which the rank file begins
+  std::uint64_t header;  // offset of the header with which the rank file begins
   std::uint64_t header_bytes;
   std::uint64_t base_mono_ns;  // CLOCK_MONOTONIC at ts 0
   std::uint64_t base_real_ns;  // CLOCK_REALTIME at ts 0

@@ -288,6 +288,7 @@ bool start() {
     g_state.started.store(true);
     if (number() == kOff) g_state.started.store(false);  // the writer could make no files meanwhile
   }
+  writer::wait_for_files();
   // Calls that other threads make now have the host's times.
   life::each(&life::Room::settle_in);
   return true;

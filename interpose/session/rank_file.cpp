@@ -85,7 +85,8 @@ struct RingSearch {
       const bool beside = place.path != nullptr && std::strcmp(place.path, output) == 0;
       copy_text(ring.path, output);
       if (beside) make_directory(ring.path);
-      return take_ring_folder(place, [this](const RingFolder& folder) { return create_in(folder); });
+      return take_ring_folder(place,
+                              [this](const RingFolder& folder) { return create_in(folder); });
     });
   }
   void undo() { drop_file(ring); }
@@ -137,7 +138,8 @@ void create_ring(const char* chosen, const Process& process, RankFile& file) {
     return in_memory ? search.run() : done_in_time(search);
   };
   file.ring = {};
-  if ((chosen == nullptr || !found(0, 1, false)) && !found(1, 2, true) && !found(2, 5, false)) return;
+  if ((chosen == nullptr || !found(0, 1, false)) && !found(1, 2, true) && !found(2, 5, false))
+    return;
   file.ring = search.ring;
   file.ring_in = search.in;
   file.ring_elsewhere = std::strcmp(search.in.path, file.directory) != 0;

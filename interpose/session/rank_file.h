@@ -32,12 +32,12 @@ void name_rank_file(const Config& config, const Process& process, RankFile& file
 // Creates the ring file: in memory, or where it can be in time (base/in_time.h).
 void create_ring(const char* chosen, const Process& process, RankFile& file);
 
-// Creates a file of that name, or of the next that nobody has (rank-00003.r1.json), in a folder that
-// is made if need be. False: errno says why.
+// Creates a file of that name, or of the next that nobody has (rank-00003.r1.json), in a folder
+// that is made if need be. False: errno says why.
 bool create_lines(const char* directory, char (&name)[256], NamedFile& file);
 
-// Creates the rank file with its first lines, and the snapshot if there is to be one, on a thread of
-// ours. False: there is no rank file, and one line says so.
+// Creates the rank file with its first lines, and the snapshot if there is to be one, on a thread
+// of ours. False: there is no rank file, and one line says so.
 bool create_rank_file(RankFile& file, Head& head, std::string_view header);
 
 // In a forked child: forgets them. Closes the ring file only, whose memory the child would keep:

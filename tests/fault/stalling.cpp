@@ -43,11 +43,11 @@ void stand_at(std::string_view function, int fd) {
 
 }  // namespace
 
-#define STALLING(result, name, parameters, arguments, file, qualifier)                   \
-  extern "C" result name parameters qualifier {                                          \
+#define STALLING(result, name, parameters, arguments, file, qualifier)                        \
+  extern "C" result name parameters qualifier {                                               \
     static const auto real = reinterpret_cast<result(*) parameters>(dlsym(RTLD_NEXT, #name)); \
-    stand_at(#name, file);                                                               \
-    return real arguments;                                                               \
+    stand_at(#name, file);                                                                    \
+    return real arguments;                                                                    \
   }
 
 STALLING(int, mkdir, (const char* path, mode_t mode), (path, mode), path, noexcept)
