@@ -21,6 +21,12 @@ std::optional<Processes> some(const Processes& of, const job::Job& job) {
   return of.size() == job.processes.size() ? std::nullopt : std::optional(of);
 }
 
+// True if NCCL's own ranges prove that no call of it was made through pointers that were taken.
+bool proved_seen(const Process& p, const read::Noted& n) {
+  return n.kind == note_name(Note::dlsym) && file_name(n.path).starts_with("libnccl.so") &&
+         p.footer->missed && p.footer->missed->empty();
+}
+
 // Adds one finding per kind of library or tool. `only` restricts the kinds; empty: all of them.
 void noted(const Case& c, const std::set<std::string_view>& only, Findings& found) {
   std::map<std::string, std::pair<std::set<std::string>, Processes>> kinds;  // paths, holders
@@ -28,7 +34,7 @@ void noted(const Case& c, const std::set<std::string_view>& only, Findings& foun
     if (!p->footer) continue;
     for (const auto* entries : {&p->footer->unseen, &p->footer->tools}) {
       for (const read::Noted& n : *entries) {
-        if (!only.empty() && !only.contains(n.kind)) continue;
+        if ((!only.empty() && !only.contains(n.kind)) || proved_seen(*p, n)) continue;
         auto& [paths, processes] = kinds[n.kind];
         paths.insert(n.path);
         if (processes.empty() || processes.back() != p) processes.push_back(p);

@@ -171,6 +171,16 @@ void* symbol_near(const void* address, const char* name) {
   return found;
 }
 
+void* symbol_beside(const void* address, const char* name) {
+  void* found = nullptr;
+  each_object([&](const Object& object) {
+    if (!object.holds(address)) return false;
+    found = object.find(name);
+    return true;
+  });
+  return found;
+}
+
 void* symbol_behind_us(const char* name) {
   if (dladdr1 == nullptr) return symbol_elsewhere(name);
   const link_map* map = map_of(&g_here);

@@ -24,6 +24,9 @@ void* symbol_near(const void* address, const char* name);
 // intercepts: the sanitizer's own first call of dlsym comes before its interceptors work.
 void* symbol_behind_us(const char* name);
 
+// Returns the function `name` of the object that the address lies in, or null.
+void* symbol_beside(const void* address, const char* name);
+
 // True if the address lies in an object that comes before this library: the program, or a preload.
 bool is_before_us(const void* address);
 

@@ -50,7 +50,13 @@ Fn asked_for(const void* handle, const char* name, const void* caller) {
   return fn == Fn::none || resolve::is_ours(caller) ? Fn::none : fn;
 }
 
-void* to_give(Fn fn, void* found) {
+// A shim behind us takes the function that it stands in front of: its calls are within ours.
+bool is_shim_behind_us(const void* caller, const char* name) {
+  const void* const own = tprof::symbol_beside(caller, name);
+  return own != nullptr && own == tprof::symbol_behind_us(name);
+}
+
+void* to_give(Fn fn, void* found, const void* caller) {
   if (found == nullptr || resolve::is_ours(found)) return found;
   if (tprof::is_allocation(fn) && !tprof::opt_in::memory()) return found;
   const Library library = tprof::info(fn).library;
@@ -59,7 +65,9 @@ void* to_give(Fn fn, void* found) {
                                                 : tprof::opt_in::dlsym();
   void* const result = wrap ? resolve::bind(fn, found) : found;
   const bool counts = library == Library::nccl || library == Library::cudart;
-  if (result == found && counts) tprof::coverage::taken_by_address(fn, found);
+  if (result == found && counts && !is_shim_behind_us(caller, tprof::info(fn).name.data())) {
+    tprof::coverage::taken_by_address(fn, found);
+  }
   return result;
 }
 
@@ -67,7 +75,7 @@ TprofAnswer answer(void* (*dlsym)(void*, const char*), void* handle, const char*
                    const void* caller) {
   const Fn fn = asked_for(handle, name, caller);
   if (fn == Fn::none) return {reinterpret_cast<void*>(dlsym), nullptr};
-  return {nullptr, to_give(fn, dlsym(handle, name))};
+  return {nullptr, to_give(fn, dlsym(handle, name), caller)};
 }
 
 }  // namespace
@@ -88,7 +96,7 @@ TprofAnswer tprof_dlvsym(void* handle, const char* name, const char* version, co
   }
   const Fn fn = asked_for(handle, name, caller);
   if (fn == Fn::none) return {reinterpret_cast<void*>(dlvsym), nullptr};
-  return {nullptr, to_give(fn, dlvsym(handle, name, version))};
+  return {nullptr, to_give(fn, dlvsym(handle, name, version), caller)};
 }
 
 // Each saves its arguments, asks, and jumps or returns.

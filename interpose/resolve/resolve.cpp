@@ -84,8 +84,8 @@ void* lookup(Library library, const char* name) {
   return found;
 }
 
-// What comes before us (the program, a preload that passes on a call of its own function) means
-// what is behind us.
+// The program, or a preload before us that passes on a call of its own function, means what is
+// behind us.
 void* through_object_of(const void* address, const char* name) {
   if (is_before_us(address)) return nullptr;
   if (!may_open()) return symbol_near(address, name);

@@ -128,6 +128,33 @@ def test_another_hook_of_dlsym_is_called_in_each_order(tmp_path, order):
     assert [(row["name"], row["calls"]) for row in ledger["rows"]] == [("cudaMemcpy", 3)]
 
 
+SHIM = """
+#include <dlfcn.h>
+static int (*copy)(void*, const void*, unsigned long, int);
+static void take(void) { copy = dlsym(dlopen("libcudart.so.13", RTLD_NOW), "cudaMemcpy"); }
+#ifdef EARLY
+__attribute__((constructor))
+#endif
+static void early(void) { take(); }
+int cudaMemcpy(void* to, const void* from, unsigned long n, int kind) {
+  if (!copy) take();
+  const int result = copy(to, from, n, kind);
+  return result == 0 ? 0 : -1;
+}
+"""
+
+
+@pytest.mark.parametrize("early", [[], ["-DEARLY"]])
+def test_what_a_shim_behind_us_takes_is_counted_where_it_is_called(tmp_path, early):
+    shim = library(tmp_path / "libshim.so", SHIM, *early)
+    program = compiled(tmp_path / "program", BOTH.split("  int (*copy)")[0] + "}", f"-L{INSTANT}", "-l:libcudart.so.13")
+    assert run(tmp_path, program, preload=(LIBTPROF, shim)).code == 0
+    (ledger,) = lines(tmp_path, "tprof_ledger")
+    assert [(row["name"], row["calls"]) for row in ledger["rows"]] == [("cudaMemcpy", 1)]
+    (footer,) = lines(tmp_path, "tprof_footer")
+    assert footer["coverage"]["unseen"] == []
+
+
 ANSWERS = "int ncclAllGather(void) { return ANSWER; }"
 ASKS_ALL = """
 #include <dlfcn.h>
