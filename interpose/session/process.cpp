@@ -172,7 +172,8 @@ bool process_runs(std::int32_t pid, std::uint64_t started) {
 
 Process describe_process(bool redact) {
   Process p{};
-  if (gethostname(p.host, sizeof p.host - 1) != 0) p.host[0] = '\0';
+  // A name that is too long for it is cut off.
+  if (gethostname(p.host, sizeof p.host) != 0) p.host[sizeof p.host - 1] = '\0';
   const std::size_t n = read_file("/proc/sys/kernel/random/boot_id", p.boot_id, sizeof p.boot_id);
   if (n != 0 && p.boot_id[n - 1] == '\n') p.boot_id[n - 1] = '\0';
   p.pid = getpid();
