@@ -26,6 +26,7 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
   X(overflow, error) X(dropped, warning) X(dropped_ranges, note) X(window_alone, note)            \
   X(missing_windows, note) X(seq_gap, warning) X(ledger_decreased, error)                         \
   X(ledger_lines, warning) X(clock_step, warning) X(untimed, note) X(exposure_unknown, note)      \
+  X(one_queue, note)                                                                             \
   /* what they could not see */                                                                   \
   X(missed, warning) X(misspelt_setting, warning) X(bad_setting, warning)                         \
   X(versions_differ, warning) X(no_nccl, note)                                                    \

@@ -61,6 +61,14 @@ bool may_be_timed(const job::Job& job) {
   });
 }
 
+// With one queue for all streams timing events would change what the program does.
+bool has_one_queue(const job::Job& job) {
+  return std::ranges::any_of(job.processes, [](const read::Process* p) {
+    const auto queues = p->header.env->find("CUDA_DEVICE_MAX_CONNECTIONS");
+    return queues != p->header.env->end() && queues->second == "1";
+  });
+}
+
 // "41.72 ms per rank on the device (73.5% exposed), 5.5% of the run". `most`: these are nearly all
 // calls; the time of a few is no share of the run.
 std::string cost(const stats::Summary& s, std::uint64_t ns, const std::string& where, bool most) {
@@ -120,7 +128,9 @@ std::string headline(const stats::Summary& s) {
   if (nccl.device_timed == 0) {
     out += cost(s, nccl.host_ns, "on the host", true) + "\n";
     if (nccl.replayed != 0) out += fmt::format("(not in it: {})\n", replays(nccl.replayed));
-    return out + (may_be_timed(*s.job) ? "(on the device: with TPROF_TIMING=events)\n" : "");
+    if (!may_be_timed(*s.job)) return out;
+    return out + fmt::format("(on the device: with TPROF_TIMING={})\n",
+                             has_one_queue(*s.job) ? "cupti" : "events");
   }
   std::string exposed;
   std::string of_few;

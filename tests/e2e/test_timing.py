@@ -10,7 +10,7 @@ from lib.build import BUILD
 from lib.contract import SCHEMA
 from lib.launch import ALL_RANKS, start
 from lib.rankfile import parsed, untimed
-from lib.tool import tprof
+from lib.tool import told, tprof
 
 pytestmark = pytest.mark.timed
 
@@ -67,6 +67,10 @@ def test_with_one_queue_to_the_device_nothing_is_timed_and_that_is_said_once(tmp
     assert "CUDA_DEVICE_MAX_CONNECTIONS=1" in run.words_of_ours()[0]
     for file in run.ranks():
         assert sum(row["device_timed"] for row in file.ledger_rows()) == 0
+    for command in ("doctor", "check", "report"):
+        (found,) = [f for f in told(command, run.traces)[1]["findings"] if f["kind"] == "one_queue"]
+        assert "TPROF_TIMING=events is not obeyed" in found["text"] and "TPROF_TIMING=cupti" in found["next"]
+        assert "those of FSDP lose their overlap" in found["text"]
 
 
 @pytest.mark.parametrize("timing, seed", [("events", n) for n in range(1, 13)] + [("cupti", n) for n in range(1, 5)])
