@@ -10,6 +10,7 @@
 #include "cli/input.h"
 #include "cli/report_page.h"
 #include "diagnose/diagnose.h"
+#include "doctor/examine.h"
 #include "interpose/format/settings.h"
 #include "launch/command.h"
 #include "launch/environment.h"
@@ -33,8 +34,7 @@ namespace {
 
 doctor::Settings settings(const Options& o, const fs::path& library, const fs::path& folder,
                           const std::string& run_id) {
-  const std::string others = launch::process_env("LD_PRELOAD");
-  doctor::Settings all = {{"LD_PRELOAD", library.string() + (others.empty() ? "" : ":" + others)},
+  doctor::Settings all = {{"LD_PRELOAD", doctor::preload_list(library)},
                           {"TPROF_OUTPUT_DIR", fs::absolute(folder).string()},
                           {"TPROF_RUN_ID", run_id}};
   // Never replaces a user's tool: NVTX has only one place for one.

@@ -63,8 +63,9 @@ std::span<const Words> words_of_coverage() {
                 "does so past the linker",
        "[set {set}, or ]link with the shared CUDA runtime"},
       {Say::static_cudart,
-       IN_PATHS "the CUDA driver is loaded, but no libcudart.so: copies go through a "
-                "CUDA runtime that is linked in, or through the driver, and are not counted",
+       IN_PATHS "the CUDA driver is loaded, but no libcudart.so: copies, if there were any, went "
+                "through a CUDA runtime that is linked in, or through the driver, and are not "
+                "counted",
        "[set {set}, or ]link with nvcc -cudart shared"},
       {Say::dlsym,
        IN_PATHS "its functions were taken with dlsym (ctypes, cffi, CuPy, JAX): calls "
@@ -127,7 +128,8 @@ std::span<const Words> words_of_coverage() {
       {Say::interposer,
        IN_PATHS "its functions come before those of libtprof.so: only what it passes on "
                 "is counted",
-       "put libtprof.so first in LD_PRELOAD; link programs with the shared NCCL and CUDA runtime"},
+       "put libtprof.so first in LD_PRELOAD, or set TPROF_DLSYM=1 if it takes the real functions "
+       "with dlopen and dlsym; link programs with the shared NCCL and CUDA runtime"},
   };
   return kWords;
 }
