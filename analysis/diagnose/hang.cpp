@@ -103,12 +103,7 @@ class HeldUp {
   const Missed* first_missed(const Process* p) const {
     const auto all = missed_.find(p);
     if (all == missed_.end()) return nullptr;
-    return *std::ranges::min_element(all->second, {}, [](const Missed* m) {
-      if (m->open != nullptr) return m->open->since_ns.value_or(INT64_MAX);
-      if (m->life != nullptr) return m->life->since_ns.value_or(INT64_MAX);
-      return m->called ? m->called->by->process->header.base_time_ns + m->called->event.ts_ns
-                       : INT64_MAX;
-    });
+    return *std::ranges::min_element(all->second, {}, &Missed::called_ns);
   }
 
   // Returns the open call that has been open longest among these, preferring processes on this
@@ -225,7 +220,7 @@ class HeldUp {
       if (hang) f.next = Fact{Say::look_at_network};
     }
     if (!running && !call.since_ns) evidence.push_back({Say::lines_tell_how_long});
-    if (missed != nullptr) evidence.push_back(callers(*missed));
+    if (missed != nullptr) evidence.push_back(callers(*missed, case_));
     if (missed != nullptr && comm == nullptr && running) {
       evidence.push_back({Say::may_wait_for_device});
       look_at_both(*missed, f);
@@ -241,14 +236,6 @@ class HeldUp {
     const bool hang =
         std::ranges::any_of(who, [](const Process* p) { return p->end == End::running; }) ||
         std::ranges::all_of(who, [&](const Process* p) { return stood_still(*p, stood); });
-    if (m.open != nullptr) {
-      const std::string never = m.open->send() ? "ncclRecv" : "ncclSend";
-      add(hang, who,
-          {Say::never_made_other_end,
-           {{"who", who}, {"function", never}, {"inside", inside(*m.open)}}},
-          m.communicator, m.seq, never);
-      return;
-    }
     const bool closed = select(who, [](const Process& p) { return p.end != End::closed; }).empty();
     const Processes seen = select(who, [](const Process& p) { return p.snapshot; });
     const std::string function = m.called ? m.called->event.name : "";
@@ -264,14 +251,14 @@ class HeldUp {
       }
       Finding& f = add(hang, who, not_come(m, who, then), m.communicator, {}, m.life->function);
       f.communicator = communicator_of(*m.life->process, *m.life->life);
-      lead_with({callers(m)}, f);
+      lead_with({callers(m, case_)}, f);
       if (!closed) f.evidence.push_back({Say::in_no_call, {{"who", who[0]}}});
       return;
     }
     // Hosts run ahead: who is behind in calls may wait for what another's device does not do.
     // Not so where those that came stand in the very call.
-    const bool in_it =
-        stood != nullptr && stood->communicator == m.communicator && stood->seq == m.seq;
+    const bool in_it = m.message || (stood != nullptr && stood->communicator == m.communicator &&
+                                     stood->seq == m.seq);
     const bool ran_ahead = stood_still && !in_it;
     const auto devices = ran_ahead ? devices_before(m, who) : std::nullopt;
     const bool waits = ran_ahead && (devices || may_wait_for_device(m, who));
@@ -282,6 +269,7 @@ class HeldUp {
                      {"reads", waits && !devices}};
       if (devices) then.what = Say::devices_not_through;
     }
+    if (m.message) return add_end_of_message(m, who, hang, std::move(then));
     Finding& f =
         add(hang, who,
             {Say::never_came,
@@ -293,7 +281,7 @@ class HeldUp {
               {"came", who_of(m.came)},
               {"then", then}}},
             m.communicator, m.seq, function);
-    Facts evidence{callers(m)};
+    Facts evidence{callers(m, case_)};
     if (auto only = stood_still && m.seq != 0 ? only_such_call(m) : std::nullopt)
       evidence.push_back(*std::move(only));
     if (stood != nullptr) evidence.push_back(inside(*stood));
@@ -301,6 +289,36 @@ class HeldUp {
     if (!closed) f.evidence.push_back({Say::in_no_call, {{"who", who[0]}}});
     if (devices) f.ranks = ranks_of(processes_of(m.communicator->members));
     if (waits) look_at_both(m, f);
+  }
+
+  void add_end_of_message(const Missed& m, const Processes& who, bool hang, Fact then) {
+    const bool sent = m.operation != nullptr ? m.operation->send : m.open->send();
+    const std::string never = sent ? "ncclRecv" : "ncclSend";
+    Finding& f =
+        add(hang, who,
+            {Say::never_made_other_end,
+             {{"who", who},
+              {"function", never},
+              {"called", callers(m, case_)},
+              {"then", m.open != nullptr ? std::nullopt : std::optional(std::move(then))}}},
+            m.communicator, m.seq, never);
+    Processes others;
+    for (const Missed* missed : missed_.at(who[0])) {
+      const Process* p = missed->came[0]->process;
+      if (missed->message && std::ranges::find(others, p) == others.end()) others.push_back(p);
+    }
+    if (others.size() > 1)
+      lead_with({{Say::have_messages_for, {{"who", others}, {"other", who}}}}, f);
+    const Process& other = *m.came[0]->process;
+    const auto* operations = case_.lines.of<Operations>(&other);
+    const ChannelKey key{m.came[0]->comm->comm, m.absent[0]->comm->rank, sent};
+    lead_with({{Say::ends_of_messages,
+                {{"who", &other},
+                 {"sent", sent},
+                 {"calls", operations->channels.at(key).calls},
+                 {"other", who},
+                 {"theirs", m.seq}}}},
+              f);
   }
 
   // Returns the first collective that devices are not through with though all came to it; nullopt
@@ -364,18 +382,24 @@ class HeldUp {
       const Fact where =
           call != nullptr
               ? fact_of(*call)
-              : Fact{Say::collective_of, {{"seq", m.seq}, {"communicator", m.communicator->id}}};
+              : Fact{m.message ? Say::message_of : Say::collective_of,
+                     {{"seq", m.seq},
+                      {"communicator", m.communicator->id},
+                      {"sent", m.message && m.operation != nullptr && m.operation->send},
+                      {"who", p},
+                      {"other", m.absent[0]->process}}};
       each.push_back({Say::waits_in, {{"who", p}, {"call", where}}});
       evidence.push_back({Say::waits_for,
-                          {{"called", call != nullptr ? inside(*call) : callers(m)},
+                          {{"called", call != nullptr ? inside(*call) : callers(m, case_)},
                            {"who", m.absent[0]->process}}});
     }
     Finding& f =
         add(all_stand(path), path, {Say::wait_for_each_other, {{"who", path}, {"each", each}}},
             first.communicator, first.seq,
-            first.open != nullptr ? first.open->function
-            : first.called        ? first.called->event.name.str()
-                                  : "");
+            first.open != nullptr        ? first.open->function
+            : first.operation != nullptr ? first.operation->function.str()
+            : first.called               ? first.called->event.name.str()
+                                         : "");
     lead_with(evidence, f);
     f.next = Fact{Say::same_order};
   }
@@ -412,7 +436,6 @@ void hangs(const Case& c, Findings& found) {
 }  // namespace
 
 extern const Diagnosis kHang{
-    kCheck, hangs,
-    collect::want<collect::LastCalls, collect::ReturnedCalls, collect::OpenRanges, DevicesThrough>};
+    kCheck, hangs, collect::want<collect::LastCalls, collect::ReturnedCalls, collect::OpenRanges>};
 
 }  // namespace tprof::diagnose

@@ -145,12 +145,16 @@ Fact inside(const OpenCall& call) {
   return fact;
 }
 
-Fact callers(const Missed& m) {
+Fact callers(const Missed& m, const Case& c) {
   if (m.open != nullptr) return inside(*m.open);
   if (m.life != nullptr) {
     Fact all = inside(*m.life);
     set(all, {"who", who_of(m.came)});
     return all;
+  }
+  const Process& first = *m.came[0]->process;
+  if (m.operation != nullptr) {
+    return fact_of(*m.operation, *c.lines.of<Operations>(&first), first, *m.absent[0]->process);
   }
   Fact fact{Say::called,
             {{"who", who_of(m.came)},

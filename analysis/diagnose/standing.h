@@ -16,7 +16,7 @@ Fact inside(const OpenCall& call);
 void set_since(Fact& fact, const OpenCall& call);
 
 // Says who made the call that somebody missed.
-Fact callers(const Missed& missed);
+Fact callers(const Missed& missed, const Case& c);
 
 // Says that these have not come to a call of a communicator's life that others are inside, or were
 // refused there.

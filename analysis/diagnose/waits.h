@@ -11,6 +11,7 @@
 
 #include "diagnose/calls.h"
 #include "diagnose/diagnosis.h"
+#include "diagnose/operations.h"
 
 namespace tprof::diagnose {
 
@@ -40,17 +41,21 @@ struct OpenCall {
 };
 
 // Something that is waited for: a collective that not all members of a communicator called, the
-// other end of an open send or receive, or a call of a communicator's life.
+// other end of a message, or a call of a communicator's life.
 struct Missed {
   const Communicator* communicator = nullptr;
   std::uint64_t seq = 0;
   Members came{};
   Members absent{};
-  const OpenCall* open = nullptr;  // the send or receive
+  const OpenCall* open = nullptr;  // the send or receive, if it did not return
   const OpenCall* life = nullptr;  // the call of a communicator's life that others are inside
   std::uint64_t missing = 0;       // of `life`: fewer than `absent` if it is not known which
   std::uint64_t refused = 0;       // of `life`: `absent` came, and got this back; 0: they did not
   std::optional<KnownCall> called{};  // the collective's call, from a member that has a line of it
+  bool message = false;
+  const Operation* operation = nullptr;  // the message's, of which more is known
+
+  std::int64_t called_ns() const;  // CLOCK_REALTIME; INT64_MAX if not known
 };
 
 struct Waits {

@@ -5,6 +5,10 @@ namespace tprof::report {
 
 using diagnose::Say;
 
+#define ALIKE_ENDS                                                                              \
+  "every ncclSend needs an ncclRecv of the same count and type on the other rank, in the same " \
+  "order"
+
 std::span<const Words> words_of_calls() {
   static constexpr Words kWords[] = {
       {Say::late,
@@ -17,19 +21,20 @@ std::span<const Words> words_of_calls() {
        "this is when {on_device?the devices came to it|the hosts called it: what the devices did "
        "then is not known}"},
       {Say::unmatched_p2p,
-       "communicator {communicator} ({nranks} ranks): {from} sent {sent} to {to} in {sends:,} "
-       "{sends?call|calls} of ncclSend, which called ncclRecv from it {receives:,} "
-       "{receives?time|times} for {received}: "
+       "communicator {communicator} ({nranks} ranks): {from} called ncclSend to {to} {sends:,} "
+       "{sends?time|times}, which called ncclRecv from it {receives:,} {receives?time|times}: "
        "{function} {seq} has no other end",
-       "every ncclSend needs an ncclRecv of the same count and type on the other rank, in the same "
-       "order"},
+       ALIKE_ENDS},
       {Say::p2p_sizes,
-       "communicator {communicator} ({nranks} ranks): {from} sent {sent} to {to} in {sends:,} "
-       "{sends?call|calls} of ncclSend, which called ncclRecv from it {receives:,} "
-       "{receives?time|times} for {received}[; number {number}: {one_sent} sent, {one_received} to "
-       "be received]",
-       "every ncclSend needs an ncclRecv of the same count and type on the other rank, in the same "
-       "order"},
+       "communicator {communicator} ({nranks} ranks): message {seq} from {from} to {to} does not "
+       "fit: {sent} sent, {received} to be received[; {pairs:,} pairs of ranks have one such][, "
+       "{odd} in each]",
+       ALIKE_ENDS},
+      {Say::sizes_differ_too,
+       "message {seq} from {from} to {to}: {sent} sent, {received} to be received"},
+      {Say::end_of_message,
+       "{who} called {function} {seq} {send?to|from} {other} of {bytes} at {at}[, in a group of "
+       "{group:,}][; the one before: {before}][; the next: {then}]"},
       {Say::totals_unmatched,
        "communicator {communicator} ({nranks} ranks): {sends:,} ncclSend and {receives:,} "
        "ncclRecv: not all have an other end",
