@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
@@ -73,12 +74,19 @@ struct Circle {
 
   // True if the two ranks had another order before, and went on.
   bool was_so_before() const {
-    std::vector<Queues::Meeting> here = queues.before(all[0]);
-    const std::vector<Queues::Meeting> there = queues.before(all[1]);
-    std::unordered_map<Queues::Meeting, std::size_t> place;
-    for (std::size_t i = 0; i < there.size(); ++i) place.try_emplace(there[i], i);
-    std::erase_if(here, [&](Queues::Meeting what) { return !place.contains(what); });
-    return !std::ranges::is_sorted(here, {}, [&](Queues::Meeting what) { return place.at(what); });
+    std::unordered_map<Queues::Meeting, std::size_t> there;
+    for (const auto& [what, place] : queues.before(all[1])) there.try_emplace(what, place);
+    std::size_t here = 0;
+    std::size_t furthest = 0;  // there, of what came before this place here, and with it
+    std::size_t with = 0;
+    for (const auto& [what, place] : queues.before(all[0])) {
+      const auto other = there.find(what);
+      if (other == there.end()) continue;
+      if (std::exchange(here, place) != place) furthest = with;
+      if (other->second < furthest) return true;
+      with = std::max(with, other->second);
+    }
+    return false;
   }
 
   // Who has a part in both, in this order.

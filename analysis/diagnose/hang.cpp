@@ -257,8 +257,9 @@ class HeldUp {
     }
     // Hosts run ahead: who is behind in calls may wait for what another's device does not do.
     // Not so where those that came stand in the very call.
-    const bool in_it = m.message || (stood != nullptr && stood->communicator == m.communicator &&
-                                     stood->seq == m.seq);
+    const bool in_it =
+        m.message.has_value() ||
+        (stood != nullptr && stood->communicator == m.communicator && stood->seq == m.seq);
     const bool ran_ahead = stood_still && !in_it;
     const auto devices = ran_ahead ? devices_before(m, who) : std::nullopt;
     const bool waits = ran_ahead && (devices || may_wait_for_device(m, who));
@@ -292,7 +293,7 @@ class HeldUp {
   }
 
   void add_end_of_message(const Missed& m, const Processes& who, bool hang, Fact then) {
-    const bool sent = m.operation != nullptr ? m.operation->send : m.open->send();
+    const bool sent = m.message->send;
     const std::string never = sent ? "ncclRecv" : "ncclSend";
     Finding& f =
         add(hang, who,
@@ -311,11 +312,10 @@ class HeldUp {
       lead_with({{Say::have_messages_for, {{"who", others}, {"other", who}}}}, f);
     const Process& other = *m.came[0]->process;
     const auto* operations = case_.lines.of<Operations>(&other);
-    const ChannelKey key{m.came[0]->comm->comm, m.absent[0]->comm->rank, sent};
     lead_with({{Say::ends_of_messages,
                 {{"who", &other},
                  {"sent", sent},
-                 {"calls", operations->channels.at(key).calls},
+                 {"calls", operations->channels.at(*m.message).calls},
                  {"other", who},
                  {"theirs", m.seq}}}},
               f);
@@ -379,15 +379,13 @@ class HeldUp {
     for (const Process* p : path) {
       const Missed& m = waits_.missed[waits_.on.at(p)];
       const OpenCall* call = waits_.open_call(p);
-      const Fact where =
-          call != nullptr
-              ? fact_of(*call)
-              : Fact{m.message ? Say::message_of : Say::collective_of,
-                     {{"seq", m.seq},
-                      {"communicator", m.communicator->id},
-                      {"sent", m.message && m.operation != nullptr && m.operation->send},
-                      {"who", p},
-                      {"other", m.absent[0]->process}}};
+      const Fact where = call != nullptr ? fact_of(*call)
+                                         : Fact{m.message ? Say::message_of : Say::collective_of,
+                                                {{"seq", m.seq},
+                                                 {"communicator", m.communicator->id},
+                                                 {"sent", m.message && m.message->send},
+                                                 {"who", p},
+                                                 {"other", m.absent[0]->process}}};
       each.push_back({Say::waits_in, {{"who", p}, {"call", where}}});
       evidence.push_back({Say::waits_for,
                           {{"called", call != nullptr ? inside(*call) : callers(m, case_)},

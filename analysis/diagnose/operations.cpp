@@ -75,6 +75,10 @@ void Operations::end() {
     if (fresh || last->second != mine.seq) channels[mine.channel()].first = mine.seq;
     last->second = mine.seq + 1;
   }
+  for (const auto& [key, end] : behind) {
+    Channel& channel = channels[key];
+    if (end != channel.calls) channel.first = channel.calls;  // in no order
+  }
   std::ranges::stable_sort(all, {}, &Operation::thread);
   const bool one_alone = std::ranges::all_of(channels, [&](const auto& of) {
     return of.first.comm == channels.begin()->first.comm && of.first.peer == ChannelKey::kEverybody;

@@ -218,15 +218,12 @@ void add_unmatched(const Communicator& c, const Pair& p, Findings& found) {
                           {"sends", *from.calls},
                           {"receives", *to.calls}},
                          found);
-  const bool more_sent = *from.calls > *to.calls;
-  if (differs) {
-    add_ends(p, true, f);
-  } else {
-    f.seq = std::min(*from.calls, *to.calls);
-  }
-  f.function = more_sent ? "ncclSend" : "ncclRecv";
+  f.seq = std::min(*from.calls, *to.calls);
+  if (differs) add_ends(p, true, f);
+  f.function = *from.calls > *to.calls ? "ncclSend" : "ncclRecv";
   set(f.text, {"function", f.function});
-  set(f.text, {"seq", std::min(*from.calls, *to.calls)});
+  set(f.text, {"alone", differs ? std::nullopt : f.seq});
+  set(f.text, {"differs", differs});
 }
 
 // True if nobody goes on, or can: then a message that has one end only will have no other.

@@ -46,8 +46,6 @@ void Queues::number_meetings(const std::vector<bool>& left_out) {
   }
   std::uint64_t meetings = 0;
   for (auto& [channel, numbers] : channels) {
-    // Files may be damaged, and say anything.
-    numbers.behind = std::min(numbers.behind, numbers.first + operations);
     numbers.base = meetings;
     meetings += std::max(numbers.behind, numbers.first) - numbers.first;
   }
@@ -99,6 +97,10 @@ void Queues::make_turns(std::size_t rank) {
     const Operation& o = known->all[i];
     Item& item = items_[items_of_[rank] + i];
     if (item.meeting == kFree || !wanted[i]) continue;
+    const std::uint32_t other = first_[item.meeting];
+    const bool twice = other != kNone && other >= items_of_[rank] &&
+                       known->all[other - items_of_[rank]].send == o.send;
+    if (twice) continue;  // in a damaged file
     const bool joins =
         before != nullptr && o.group != 0 && before->group == o.group && before->thread == o.thread;
     if (!joins) turns_.push_back({.rank = rank, .begin = i});
@@ -233,14 +235,16 @@ bool Queues::in_order(const Turn& first, const Turn& then) const {
   });
 }
 
-std::vector<Queues::Meeting> Queues::before(const Behind& b) const {
-  std::vector<Meeting> all;
+std::vector<std::pair<Queues::Meeting, std::size_t>> Queues::before(const Behind& b) const {
+  std::vector<std::pair<Meeting, std::size_t>> all;
+  std::size_t place = 0;
   const std::vector<Operation>& operations = ranks_[b.at->rank].operations->all;
   for (std::uint32_t i = 0; i < b.then_at->begin; ++i) {
     const Operation& o = operations[i];
     const bool counts = o.comm == b.then->comm || (o.comm == b.first->comm && i < b.at->begin);
     const Meeting meeting = items_[items_of_[b.at->rank] + i].meeting;
-    if (counts && o.thread == b.first->thread && meeting != kFree) all.push_back(meeting);
+    if (i == 0 || o.group == 0 || o.group != operations[i - 1].group) ++place;
+    if (counts && o.thread == b.first->thread && meeting != kFree) all.emplace_back(meeting, place);
   }
   return all;
 }

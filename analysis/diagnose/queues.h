@@ -63,8 +63,9 @@ class Queues {
   std::vector<const Turn*> together_with(const Turn& turn) const;
   // True if the one has to wait for the other.
   bool in_order(const Turn& first, const Turn& then) const;
-  // What the thread called on the two communicators before.
-  std::vector<Meeting> before(const Behind& behind) const;
+  // What the thread called on the two communicators before, and in which place: those of a group
+  // have one.
+  std::vector<std::pair<Meeting, std::size_t>> before(const Behind& behind) const;
 
  private:
   static constexpr std::uint32_t kNone = Turn::kNone;

@@ -241,13 +241,15 @@ class Finder {
       if (!theirs || channel.calls <= *theirs || on_its_way(*other->process)) continue;
       const OpenCall* open = entered(me.process, key);
       if (open == nullptr && !will_not_come(*other->process)) continue;
+      if (open != nullptr && open->seq != theirs) open = nullptr;
       const Operation* message = operations->find(key, *theirs);
+      if (open == nullptr && message == nullptr) continue;
       Missed missed{.communicator = &c,
                     .seq = *theirs,
                     .came = {&me},
                     .absent = {other},
                     .open = open,
-                    .message = true,
+                    .message = key,
                     .operation = message};
       const std::int64_t since = missed.called_ns();
       if (may_have_gone_on(*other->process, *me.process,

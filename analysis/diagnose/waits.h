@@ -52,8 +52,8 @@ struct Missed {
   std::uint64_t missing = 0;       // of `life`: fewer than `absent` if it is not known which
   std::uint64_t refused = 0;       // of `life`: `absent` came, and got this back; 0: they did not
   std::optional<KnownCall> called{};  // the collective's call, from a member that has a line of it
-  bool message = false;
-  const Operation* operation = nullptr;  // the message's, of which more is known
+  std::optional<ChannelKey> message{};   // of who came
+  const Operation* operation = nullptr;  // the message's, if it is known
 
   std::int64_t called_ns() const;  // CLOCK_REALTIME; INT64_MAX if not known
 };

@@ -22,8 +22,8 @@ std::span<const Words> words_of_calls() {
        "then is not known}"},
       {Say::unmatched_p2p,
        "communicator {communicator} ({nranks} ranks): {from} called ncclSend to {to} {sends:,} "
-       "{sends?time|times}, which called ncclRecv from it {receives:,} {receives?time|times}: "
-       "{function} {seq} has no other end",
+       "{sends?time|times}, which called ncclRecv from it {receives:,} {receives?time|times}[: "
+       "{function} {alone} has no other end][: message {differs} is the first that does not fit]",
        ALIKE_ENDS},
       {Say::p2p_sizes,
        "communicator {communicator} ({nranks} ranks): message {seq} from {from} to {to} does not "
