@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <optional>
 
 #include "doctor/ask.h"
 #include "doctor/examine.h"
 #include "interpose/format/coverage.h"
 #include "read/error.h"
+#include "read/ring_file.h"
 #include "text/text.h"
 
 namespace tprof::doctor {
@@ -87,6 +89,37 @@ void tool_variables(const diagnose::Variables& env, Report& report) {
   }
 }
 
+// Tells what killed processes have left in the memory of this machine.
+void left_rings(const fs::path& output, Report& report) {
+  struct Left {
+    std::size_t rings = 0;
+    std::uint64_t bytes = 0;
+  };
+  constexpr std::size_t kMostFolders = 8;
+  std::map<std::pair<fs::path, bool>, Left> folders;
+  Left all;
+  for (const read::LeftRing& left : read::left_rings(output)) {
+    for (Left* of : {&all, &folders[{left.folder, left.removed}]}) {
+      ++of->rings;
+      of->bytes += left.bytes;
+    }
+  }
+  std::size_t told = 0;
+  for (const auto& [folder, left] : folders) {
+    if (told++ == kMostFolders) {
+      report.fact("left ring files",
+                  fmt::format("{} of killed processes in all, {}, of {} folders", all.rings,
+                              text::bytes(all.bytes), folders.size()));
+      break;
+    }
+    report.fact("left ring files",
+                fmt::format("{} of killed processes that wrote to {}, {}: {}", left.rings,
+                            folder.first.string(), text::bytes(left.bytes),
+                            folder.second ? "the folder was removed, tprof recover frees them"
+                                          : "tprof recover " + folder.first.string()));
+  }
+}
+
 void settings(const diagnose::Variables& env, Report& report) {
   std::ranges::copy_if(env, std::inserter(report.settings, report.settings.end()),
                        [](const auto& set) { return set.first.starts_with("TPROF_"); });
@@ -152,6 +185,7 @@ void examine_machine(const Library& library, Report& report) {
   parse_bytes(value(Setting::quota), quota);
   const std::string ring_dir = value(Setting::ring_dir);
   examine_output(value(Setting::output_dir), ring_dir == "auto" ? "" : ring_dir, quota, report);
+  left_rings(value(Setting::output_dir), report);
   file_size_limit(quota, report);
   preloads(library, env, report);
   tool_variables(env, report);

@@ -28,6 +28,8 @@ std::set<fs::path> ring_folders(const fs::path& folder) {
   return folders;
 }
 
+constexpr std::uint64_t kDeadNs = 3'600'000'000'000;  // as in interpose/session/left_rings.cpp
+
 // Another user could truncate a file while we have it mapped, and root would write to that user's
 // files.
 bool is_ours(const fs::path& path) {
@@ -82,9 +84,19 @@ std::vector<LeftRing> left_rings(const fs::path& folder) {
   std::vector<LeftRing> found;
   each_ring(folder, [&](const RingFile& ring) {
     const fs::path rank_file = ring.rank_file();
-    if (ring.running()) return;
-    found.push_back({ring.path(), rank_file.parent_path(), rank_file, ring.is_alone(),
-                     silent_ns(ring.view().head())});
+    struct stat file {};
+    if (ring.running() || stat(ring.path().c_str(), &file) != 0) return;
+    const Head& head = ring.view().head();
+    LeftRing left{.ring = ring.path(),
+                  .folder = rank_file.parent_path(),
+                  .rank_file = rank_file,
+                  .alone = ring.is_alone(),
+                  .silent_ns = silent_ns(head),
+                  .bytes = static_cast<std::uint64_t>(file.st_blocks) * 512};
+    // From another pid namespace only its silence tells that the process is dead.
+    const bool dead = head.pid_namespace == own_pid_namespace() || left.silent_ns >= kDeadNs;
+    left.removed = !left.alone && dead && was_removed(bounded_text(head.directory), head.folder);
+    found.push_back(std::move(left));
   });
   std::ranges::sort(found, {}, &LeftRing::rank_file);
   return found;
@@ -94,7 +106,7 @@ std::vector<fs::path> rings_alone(const fs::path& folder) {
   std::vector<fs::path> found;
   each_ring(folder, [&](const RingFile& ring) {
     const fs::path of = ring.rank_file().parent_path();
-    if (ring.is_alone() && LeftRing{{}, of, {}, true, 0}.is_of(folder))
+    if (ring.is_alone() && LeftRing{.folder = of}.is_of(folder))
       found.push_back(ring.path());
   });
   std::ranges::sort(found);

@@ -108,6 +108,11 @@ std::string boot_id() {
   return id;
 }
 
+std::uint32_t own_pid_namespace() {
+  struct stat ns {};
+  return stat("/proc/self/ns/pid", &ns) == 0 ? static_cast<std::uint32_t>(ns.st_ino) : 0;
+}
+
 bool process_lives(std::int64_t pid, std::uint64_t start_ticks) {
   const auto stat = proc_stat(pid);
   return stat && stat->start_ticks == start_ticks && !exits(pid, start_ticks);

@@ -19,6 +19,9 @@ namespace tprof::read {
 // Returns the boot id of this machine, which changes with every start.
 std::string boot_id();
 
+// The inode of this process's pid namespace; 0: not known.
+std::uint32_t own_pid_namespace();
+
 // True if the process with this pid on this machine is the one that started at `start_ticks` (of
 // /proc), and has not ended. The pid may have been given to another process since.
 bool process_lives(std::int64_t pid, std::uint64_t start_ticks);
@@ -88,11 +91,13 @@ Replay replay(const RingFile& ring, const std::filesystem::path& rank_file,
 
 // The ring file of a dead process of this user, from this boot of this machine.
 struct LeftRing {
-  std::filesystem::path ring;
-  std::filesystem::path folder;     // as the process saw it, perhaps in another container
-  std::filesystem::path rank_file;  // in that folder
-  bool alone;                       // there is no rank file yet
-  std::uint64_t silent_ns;          // since the process was last awake
+  std::filesystem::path ring{};
+  std::filesystem::path folder{};     // as the process saw it, perhaps in another container
+  std::filesystem::path rank_file{};  // in that folder
+  bool alone = false;                 // there is no rank file yet
+  std::uint64_t silent_ns = 0;        // since the process was last awake
+  std::uint64_t bytes = 0;            // of memory or disk
+  bool removed = false;               // so was the folder, and nobody can use the ring any more
 
   bool has_rank_file() const;
   bool is_of(const std::filesystem::path& folder) const;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <string_view>
 
 #include "interpose/lines/window_lines.h"
@@ -15,6 +16,7 @@
 #include "read/load.h"
 #include "read/ring_file.h"
 #include "read/window_files.h"
+#include "text/text.h"
 
 namespace tprof::recover {
 namespace fs = std::filesystem;
@@ -196,6 +198,31 @@ Result recover(const fs::path& path, bool force) {
   return {!partial,
           fmt::format("recovered: {} {} from the ring file{}", lines, lines == 1 ? "line" : "lines",
                       partial ? ", but not all counts had room in it: they are lower bounds" : "")};
+}
+
+std::vector<std::string> free_removed(const fs::path& folder) {
+  struct Freed {
+    std::size_t rings = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::map<fs::path, Freed> freed;
+  for (const read::LeftRing& left : read::left_rings(folder)) {
+    if (!left.removed) continue;
+    auto ring = read::RingFile::open(left.ring);
+    std::error_code error;
+    if (!ring || !ring->lock() || ring->running() || !fs::remove(left.ring, error)) continue;
+    ++freed[left.folder].rings;
+    freed[left.folder].bytes += left.bytes;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [from, what] : freed) {
+    lines.push_back(
+        fmt::format("{}: the folder was removed: {} of {} killed {} freed, {}; their "
+                    "counts are gone with it",
+                    from.string(), what.rings == 1 ? "the ring file" : "ring files", what.rings,
+                    what.rings == 1 ? "process is" : "processes are", text::bytes(what.bytes)));
+  }
+  return lines;
 }
 
 }  // namespace tprof::recover

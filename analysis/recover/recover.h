@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace tprof::recover {
 
@@ -18,5 +19,9 @@ struct Result {
 // again, and ends the same. `force`: take a process of another host for dead. Throws BadInput for
 // what can't be read or written, and for a ring file of another version.
 Result recover(const std::filesystem::path& file, bool force);
+
+// Frees the ring files of dead processes whose folder was removed, in the places where processes
+// that write to `folder` keep theirs. Returns a line for each such folder: what is freed is gone.
+std::vector<std::string> free_removed(const std::filesystem::path& folder);
 
 }  // namespace tprof::recover

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "interpose/base/folder_id.h"
 #include "interpose/format/control.h"
 #include "interpose/format/ledger.h"
 #include "interpose/format/memory.h"
@@ -268,6 +269,7 @@ struct Head {
   std::int64_t line_pid;       // Chrome pid: rank, or the OS pid while the rank is unknown
   std::uint64_t quota;         // bytes of event lines, 0: no limit
   std::uint32_t events;        // EventLines
+  FolderId folder;              // which one that is
   std::uint32_t copy_element_size;
   char step_mark[kMaxStepMark + 1];  // TPROF_STEP
   Windows windows;

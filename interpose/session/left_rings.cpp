@@ -67,6 +67,7 @@ struct Left {
   std::int32_t pid;
   std::uint64_t start_ticks;
   char rank_file[256], directory[1024];
+  FolderId folder;
   std::uint64_t rank_file_inode, header, header_bytes, base_mono_ns, base_real_ns, alive_ns;
   bool window_files;
 };
@@ -88,6 +89,7 @@ bool read_head(int fd, Left& left) {
          field(left.rank_file, offsetof(Head, rank_file)) &&
          field(left.directory, offsetof(Head, directory)) &&
          field(left.rank_file_inode, offsetof(Head, rank_file_inode)) &&
+         field(left.folder, offsetof(Head, folder)) &&
          field(left.header, offsetof(Head, header)) &&
          field(left.header_bytes, offsetof(Head, header_bytes)) &&
          field(left.base_mono_ns, offsetof(Head, base_mono_ns)) &&
@@ -249,7 +251,9 @@ bool is_done_with(int ring, Left& left, std::uint64_t size) {
   make_rank_file(ring, left);
   put_path(path, left, "", ".json");
   const Opened rank_file(open_to_read(path.text));
-  if (rank_file.fd() < 0) return forgotten && errno == ENOENT;
+  if (rank_file.fd() < 0 && errno != ENOENT) return false;
+  if (rank_file.fd() < 0)
+    return forgotten || was_removed(bounded_text(left.directory), left.folder);
   if (!belongs(rank_file.fd(), left)) return forgotten;
   if (!is_whole(rank_file.fd())) return copy_beside(ring, left, size);
   if (left.window_files && !forgotten) return false;  // window files may still need their names

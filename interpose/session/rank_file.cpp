@@ -13,6 +13,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/environment.h"
+#include "interpose/base/folder_id.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/in_time.h"
 #include "interpose/base/text.h"
@@ -175,6 +176,7 @@ bool create_rank_file(RankFile& file, Head& head, std::string_view header) {
     return false;
   }
   copy_text(head.rank_file, file.name);
+  head.folder = folder_id(file.directory);
   head.rank_file_inode.store(file.lines.id.inode, std::memory_order_release);
   if (!write_all(file.lines.fd, header, 0)) {
     complain(Trouble::start, "not tracing: cannot write to ", file.directory);

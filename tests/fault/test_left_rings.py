@@ -95,9 +95,11 @@ def test_only_descriptors_that_are_open_are_closed_before_a_look(opened, limit, 
 @pytest.mark.parametrize("rank_file", ["gone", "another's"])
 def test_one_without_its_rank_file_is_kept_for_a_day(rank_file, hours, tmp_path, node):
     old, ring = killed(tmp_path, node, hours, RANK="0", WORLD_SIZE="1")
-    shutil.rmtree(old.traces)
+    for file in old.traces.iterdir():
+        file.unlink()
     if rank_file == "another's":
-        shutil.copytree(killed(tmp_path, node, name="younger", RANK="0", WORLD_SIZE="1")[0].traces, old.traces)
+        younger = killed(tmp_path, node, name="younger", RANK="0", WORLD_SIZE="1")[0].traces
+        shutil.copytree(younger, old.traces, dirs_exist_ok=True)
     there = {file: file.read_bytes() for file in old.traces.glob("*")}
     look(tmp_path, node)
     assert ring.exists() == (hours < 24)
