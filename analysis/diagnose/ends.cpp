@@ -7,6 +7,7 @@
 
 #include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
+#include "diagnose/process_state.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -100,7 +101,7 @@ void running(const Case& c, Findings& found) {
   if (const auto last = last_collective(who, c)) {
     set(f.text, {"last", *last});
     set(f.text, {"pid", who[0]->header.pid});
-    set(f.text, {"host", who[0]->header.host});
+    set(f.text, {"host", place_of_pid(who[0]->header)});
   }
 }
 
@@ -293,7 +294,7 @@ Fact where_to_look(const Process& p, std::optional<std::int64_t> quiet_since_ns)
     return {Say::look_at_stack,
             {{"snapshot", p.snapshot},
              {"pid", p.header.pid},
-             {"host", p.header.host},
+             {"host", place_of_pid(p.header)},
              {"other", std::nullopt},
              {"other_pid", std::nullopt},
              {"other_host", std::nullopt}}};

@@ -343,7 +343,7 @@ class HeldUp {
     if (other == nullptr || !f.next || f.next->what != Say::look_at_stack) return;
     set(*f.next, {"other", other});
     set(*f.next, {"other_pid", other->header.pid});
-    set(*f.next, {"other_host", other->header.host});
+    set(*f.next, {"other_host", place_of_pid(other->header)});
   }
 
   // Returns a cycle of waits. There is one, since everybody who waits waits for somebody who waits.

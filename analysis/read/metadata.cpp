@@ -81,6 +81,7 @@ Header header(const object& args) {
   h.restart = optional_integer_in(args, "restart", 0, kMaxNumber).value_or(0);
   h.host = text_or_empty(args, "host");
   h.boot_id = text_or_empty(args, "boot_id");
+  h.pid_namespace = count_or_0(args, "pid_namespace");
   h.pid = integer(args, "pid");
   h.start_ns = integer_in(args, "start_ns", 0, kMaxNumber);
   if (find(args, "forked_from")) {

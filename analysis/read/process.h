@@ -64,6 +64,7 @@ struct Header {
   std::int64_t restart = 0;
   text::Kept host;
   text::Kept boot_id;
+  std::uint64_t pid_namespace = 0;  // 0: not known
   std::int64_t pid = 0;
   std::int64_t start_ns = 0;
   std::optional<ProcessId> forked_from;  // a traced process
