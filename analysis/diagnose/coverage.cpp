@@ -29,20 +29,26 @@ bool proved_seen(const Process& p, const read::Noted& n) {
 
 // Adds one finding per kind of library or tool. `only` restricts the kinds; empty: all of them.
 void noted(const Case& c, const std::set<std::string_view>& only, Findings& found) {
-  std::map<std::string, std::pair<std::set<std::string>, Processes>> kinds;  // paths, holders
+  struct Holders {
+    std::set<std::string> paths;
+    Processes processes;
+    std::uint64_t calls = 0;
+  };
+  std::map<std::string, Holders> kinds;
   for (const Process* p : c.job.processes) {
     if (!p->footer) continue;
     for (const auto* entries : {&p->footer->unseen, &p->footer->tools}) {
       for (const read::Noted& n : *entries) {
         if ((!only.empty() && !only.contains(n.kind)) || proved_seen(*p, n)) continue;
-        auto& [paths, processes] = kinds[n.kind];
+        auto& [paths, processes, calls] = kinds[n.kind];
         paths.insert(n.path);
+        if (p->lane == 0) calls += n.calls;  // counted once per process
         if (processes.empty() || processes.back() != p) processes.push_back(p);
       }
     }
   }
   for (const auto& [kind, holders] : kinds) {
-    const auto& [paths, processes] = holders;
+    const auto& [paths, processes, calls] = holders;
     std::vector<const Variables*> set;
     for (const Process* p : processes) set.push_back(&*p->header.config);
     const auto limit = limit_of(kind, set);
@@ -51,7 +57,8 @@ void noted(const Case& c, const std::set<std::string_view>& only, Findings& foun
     add(found, limit->kind, processes,
         {{"paths", fmt::format("{}", fmt::join(paths, ", "))},
          {"some", some(processes, c.job)},
-         {"set", limit->set}});
+         {"set", limit->set},
+         {"calls", calls == 0 ? std::nullopt : std::optional(calls)}});
   }
 }
 
@@ -132,10 +139,11 @@ void coverage(const Case& c, Findings& found) {
   no_collectives(c, found);
 }
 
-// The part of coverage() for `tprof check`: calls on communicators that can't be compared with
-// those of other ranks.
+// The part of coverage() for `tprof check`: calls that can't be compared with those of other ranks.
 void not_compared(const Case& c, Findings& found) {
-  noted(c, {note_name(Note::comm_unknown), note_name(Note::comm_shared)}, found);
+  noted(c,
+        {note_name(Note::comm_unknown), note_name(Note::comm_shared), note_name(Note::ledger_full)},
+        found);
 }
 
 }  // namespace

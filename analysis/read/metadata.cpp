@@ -245,7 +245,7 @@ std::vector<Noted> noted(const object& coverage, std::string_view key) {
   std::vector<Noted> all;
   if (!find(coverage, key)) return all;
   for (const object& o : objects_of(coverage, key)) {
-    all.push_back({text(o, "kind"), text_or_empty(o, "path")});
+    all.push_back({text(o, "kind"), text_or_empty(o, "path"), count_or_0(o, "calls")});
   }
   return all;
 }

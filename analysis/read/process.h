@@ -155,6 +155,7 @@ struct BoundFunction {
 struct Noted {
   text::Kept kind;
   text::Kept path;
+  std::uint64_t calls = 0;  // that it is known of; 0: no number
 
   auto operator<=>(const Noted&) const = default;
 };

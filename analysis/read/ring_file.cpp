@@ -72,7 +72,7 @@ std::uint64_t bytes_of_parts(const View& view) {
     const std::uint64_t capacity = t->capacity.load(std::memory_order_acquire);
     add(view.at<Record>(t->ring, capacity), capacity);
     for (std::uint32_t level = 0; level < kLedgerLevels; ++level) {
-      const std::uint32_t rows = ledger_level_rows(level);
+      const std::uint32_t rows = ledger_rows_in(level);
       add(view.at<LedgerRow>(t->level[level], rows), rows);
     }
   }

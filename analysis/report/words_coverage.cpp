@@ -76,12 +76,16 @@ std::span<const Words> words_of_coverage() {
                 "early): calls on them are counted, but not compared with other ranks'",
        "[set {set}, or ]make them with wrapped functions: tprof coverage lists these"},
       {Say::comm_shared, IN_PATHS
-       "more communicators were made than there is room for (16,320 in the "
+       "more communicators were made than there is room for (65,216 in the "
        "life of a process): calls on the others are counted by the communicator's size, and not "
        "compared"},
       {Say::streams,
        IN_PATHS "more than 128 streams were used: lines of calls on the others name no "
                 "stream"},
+      {Say::ledger_full,
+       IN_PATHS "a thread made more kinds of calls than its ledger has rows: {calls:,} calls are "
+                "counted as `other` of their bucket and data type, without function, size and "
+                "communicator; the sums of buckets are exact"},
       {Say::unsized_array,
        IN_PATHS "copies of boxes of it count as calls of 0 bytes: the size of an "
                 "element is not known",
@@ -94,7 +98,7 @@ std::span<const Words> words_of_coverage() {
        IN_PATHS
        "CUDA graphs were launched that may hold kernels of NCCL whose capture "
        "was not seen (clones, child graphs), or nodes of unknown kinds, or too many different "
-       "ones: those are not counted",
+       "ones: those are not counted[ ({calls:,} launches of which nothing is)]",
        "launch the graphs that the calls were captured into"},
       {Say::graph_edited,
        IN_PATHS "copies or kernels of NCCL in CUDA graphs were changed, enabled or "

@@ -28,7 +28,7 @@ namespace tprof {
 inline constexpr std::uint32_t kMaxThreads = 1024;
 inline constexpr std::uint32_t kSmallestRing = 64;  // records
 inline constexpr std::uint32_t kFirstRing = 1024;   // records that a new ring has room for
-inline constexpr std::uint32_t kTableChunks = 64;
+inline constexpr std::uint32_t kTableChunks = 255;  // numbers of entries fit into 16 bits
 inline constexpr std::uint32_t kChunkEntries = 256;
 inline constexpr std::uint32_t kLedgerLevels = 6;
 inline constexpr std::uint32_t kMaxFunctions = 512;
@@ -52,6 +52,14 @@ constexpr std::uint32_t ledger_level_rows(std::uint32_t level) {
   return 128U << (2 * level);
 }
 inline constexpr std::uint32_t kLedgerProbe = 8;
+// A level that could not be had. It is not tried again: a key has one row for good.
+inline constexpr std::uint64_t kNoLevel = 1;
+// Rows behind those of level 0, for what finds no row of its own (find_row). There are enough for
+// each bucket, data type and kind of row.
+inline constexpr std::uint32_t kOtherRows = 144;
+constexpr std::uint32_t ledger_rows_in(std::uint32_t level) {
+  return ledger_level_rows(level) + (level == 0 ? kOtherRows : 0);
+}
 
 // How an API function's `count` relates to what the contract calls elements.
 enum class Elements : std::uint8_t { count, count_times_ranks };
@@ -117,7 +125,7 @@ struct ThreadArea {
   std::uint64_t most;
   // Records that may be touched: more than `capacity` if the writer made the next room ready.
   std::atomic<std::uint64_t> backed;
-  // Offsets of ledger levels, 0: none. A level is zero when it appears.
+  // Offsets of ledger levels, 0: none yet, or kNoLevel. A level is zero when it appears.
   std::atomic<std::uint64_t> level[kLedgerLevels];
   std::atomic<std::uint32_t> tid;    // owner, 0: free for another thread of its kind
   ThreadKind kind;                   // the kind of every owner
@@ -256,6 +264,7 @@ struct Head {
   std::uint32_t pid_namespace;  // inode of its /proc/self/ns/pid, 0: not known
   std::uint64_t start_ticks;    // /proc/<pid>/stat, field 22: tells a reused pid
   char directory[1024];         // of the rank file, absolute
+  FolderId folder;              // which one that is
   char rank_file[256];          // its name, or the one that it was to have
   // 0: it was not made yet. Its directory may not answer for long, and the process counts
   // meanwhile.
@@ -269,7 +278,6 @@ struct Head {
   std::int64_t line_pid;       // Chrome pid: rank, or the OS pid while the rank is unknown
   std::uint64_t quota;         // bytes of event lines, 0: no limit
   std::uint32_t events;        // EventLines
-  FolderId folder;              // which one that is
   std::uint32_t copy_element_size;
   char step_mark[kMaxStepMark + 1];  // TPROF_STEP
   Windows windows;

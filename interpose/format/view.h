@@ -76,9 +76,12 @@ class View {
 
   // Returns the function that a record or a row of the ledger names, or null.
   const Function* function(std::uint8_t number) const {
-    return number < functions() && number < kMaxDataFunctions ? &head().function[number] : nullptr;
+    return number != kOtherFunctions && number < functions() && number < kMaxDataFunctions
+               ? &head().function[number]
+               : nullptr;
   }
   std::string_view function_name(std::uint8_t number) const {
+    if (number == kOtherFunctions) return kOtherFunctionsName;
     const Function* f = function(number);
     return f == nullptr ? "?" : bounded_text(f->name);
   }
@@ -94,7 +97,7 @@ class View {
   template <typename F>
   void each_row_of(const ThreadArea& t, F&& f) const {
     for (std::uint32_t level = 0; level < kLedgerLevels; ++level) {
-      const std::uint32_t n = ledger_level_rows(level);
+      const std::uint32_t n = ledger_rows_in(level);
       const LedgerRow* rows = at<const LedgerRow>(t.level[level], n);
       if (rows == nullptr) continue;
       for (std::uint32_t r = 0; r < n; ++r) {

@@ -110,6 +110,7 @@ inline void collect_totals(const View& view, Pages<Total>& totals) {
     LedgerKey key = key_of(row);
     const RowKind kind = std::exchange(key.kind, RowKind::counted);
     if (kind != RowKind::timed && kind != RowKind::exposed) key.thread = kind_of_calls(key, thread);
+    if (key.function == kOtherFunctions) key.thread = ThreadKind::mixed;
     if (kind == RowKind::counted) totals.push_back({key, values, 0});
     if (kind == RowKind::waiting) totals.push_back({key, {}, values.calls});
     if (kind == RowKind::timed) totals.push_back({key, {}, 0, values});

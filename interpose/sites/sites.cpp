@@ -19,6 +19,8 @@
 namespace tprof::sites {
 namespace {
 
+constexpr std::uint32_t kMostSites = 64 * kChunkEntries;  // 1 MiB for each 256
+
 bool g_native = false;
 bool g_python = false;
 
@@ -81,8 +83,8 @@ std::uint16_t add(std::uint64_t key, const Seen& seen) {
   const LockGuard guard(g_sites_lock);
   std::uint16_t before = 0;
   if (g_sites.find(key, before)) return before;  // another thread was faster
-  const auto number = static_cast<std::uint16_t>(
-      tables::append(session::mapping().head().sites, site, [](std::uint32_t) {}));
+  const auto number = static_cast<std::uint16_t>(tables::append(
+      session::mapping().head().sites, site, [](std::uint32_t) {}, kMostSites));
   if (number == 0) return 0;  // the table is full, so the site is tried again at each call
   g_sites.insert(key, number);
   return number;
@@ -90,7 +92,7 @@ std::uint16_t add(std::uint64_t key, const Seen& seen) {
 
 // If stacks differ all the time (a recursion), they would leave no room for other places. Beyond
 // this many sites, stacks are left out.
-constexpr std::uint32_t kPlacesWithStacks = 3 * (kTableChunks * kChunkEntries / 4);
+constexpr std::uint32_t kPlacesWithStacks = 3 * (kMostSites / 4);
 
 [[gnu::noinline]] std::uint16_t new_site(Seen& seen) {
   if (g_native && native::forget_unloaded()) {

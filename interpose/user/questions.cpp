@@ -50,8 +50,7 @@ struct Moment {
 void add_row(Moment& to, const View& view, const Total& t) {
   const LedgerKey& key = t.key;
   const auto bucket = static_cast<std::size_t>(key.bucket);
-  if (key.function >= kMaxDataFunctions || view.function(key.function) == nullptr ||
-      bucket >= kBucketCount || (key.mode != Mode::direct && key.mode != Mode::replayed)) {
+  if (key.function >= kMaxDataFunctions || bucket >= kBucketCount || (key.mode != Mode::direct && key.mode != Mode::replayed)) {
     return;
   }
   const Amount moved = amount(view, key.function, key.bucket, key.dtype, key.comm, t.values.count);

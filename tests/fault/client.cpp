@@ -18,6 +18,7 @@
 //          end HOW [WHERE]       calls, then an end: see ends.cpp
 //          threads N             N threads one after the other, three rounds each
 //          room BYTES            takes that much memory between its calls
+//          keys COMMS            calls of which no two are alike: see keys.cpp
 //          starve WHAT WHEN HOW  can map, open or start no more from a moment on: see starved.cpp
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -211,6 +212,7 @@ int main(int argc, char** argv) {
   if (mode == "end") return fault::end(argument(1), argument(2));
   if (mode == "threads") return short_threads(static_cast<int>(number(1)));
   if (mode == "room") return room(number(1));
+  if (mode == "keys") return fault::keys(static_cast<int>(number(1)));
   if (mode == "starve") return fault::starved(argument(1), argument(2), argument(3));
   fail("reading the arguments");
 }

@@ -31,7 +31,7 @@ void take(std::string_view what) {
 }  // namespace
 
 int starved(std::string_view what, std::string_view when, std::string_view how) {
-  // What the program itself takes is there before.
+  // The program itself has taken before what it needs.
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_MMAP_THRESHOLD, 16 << 20);
   mallopt(M_TRIM_THRESHOLD, 16 << 20);
