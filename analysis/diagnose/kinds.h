@@ -17,6 +17,7 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
 #define TPROF_KINDS(X)                                                                            \
   /* which processes there are, and how they ended */                                             \
   X(missing_rank, error) X(missing_member, warning) X(duplicate_rank, error) X(other_run, note)   \
+  X(rank_groups, note)                                                                            \
   X(world_sizes_differ, warning) X(assumed_job, warning) X(skipped, note) X(unreadable, error) X(running, note)                  \
   X(snapshot, warning) X(not_closed, warning) X(exited, warning) X(partial, error) X(lost, error)                    \
   /* what they did */                                                                             \
@@ -56,7 +57,7 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
 // X(name of its `Diagnosis`, which a file of its own defines). If two findings have the same
 // severity, the one from the upper row is shown first.
 #define TPROF_DIAGNOSES(X)                                                                       \
-  X(kMissingRanks) X(kMissingMembers) X(kDuplicateRanks) X(kWorldSizes) X(kNotClosed) X(kExited) X(kOverflow)              \
+  X(kMissingRanks) X(kMissingMembers) X(kDuplicateRanks) X(kRankGroups) X(kWorldSizes) X(kNotClosed) X(kExited) X(kOverflow)              \
   X(kWithoutEffect) X(kMismatch) X(kOpenMismatch) X(kPointToPoint) X(kGroupOrder) X(kRefusedLife) X(kHang) X(kLedgerLines)      \
   X(kLedgerDecreased) X(kClockStep) X(kLateRanks) X(kCoverage) X(kDropped) X(kUntimedCalls)      \
   X(kMissingWindows) X(kOtherRuns) X(kAssumedJob) X(kNotCompared) X(kSkippedFiles)

@@ -1,5 +1,5 @@
-// Checks which ranks there are: missing ones, ones that two processes claim, and other jobs beside
-// this one.
+// Checks which ranks there are: missing ones, ones that two processes claim, groups with ranks of
+// their own, and other jobs beside this one.
 #include <map>
 #include <set>
 
@@ -56,24 +56,40 @@ void missing_members(const Case& c, Findings& found) {
   }
 }
 
+// A communicator has each of its ranks once.
 void duplicate_ranks(const Case& c, Findings& found) {
-  std::map<std::int64_t, Processes> holders;
-  for (const Process* p : c.job.processes) {
-    if (p->header.rank && !p->comms.empty()) holders[*p->header.rank].push_back(p);
+  std::set<const Process*> said;
+  for (const Communicator& comm : c.communicators) {
+    const Member* before = nullptr;
+    for (const Member& m : comm.members) {
+      const bool again = before != nullptr && before->comm->rank == m.comm->rank;
+      if (again && before->process != m.process && said.insert(m.process).second) {
+        add(found, Kind::duplicate_rank, {before->process, m.process},
+            {{"rank", m.rank()}, {"file", before->process->file}, {"other", m.process->file}});
+      }
+      before = &m;
+    }
   }
-  for (const auto& [rank, processes] : holders) {
-    if (processes.size() < 2) continue;
-    add(found, Kind::duplicate_rank, processes,
-        {{"rank", rank},
-         {"processes", processes.size()},
-         {"file", processes[0]->file},
-         {"other", processes[1]->file}});
+}
+
+void rank_groups(const Case& c, Findings& found) {
+  if (c.job.groups.empty()) return;
+  constexpr std::size_t kShown = 4;
+  Facts list;
+  for (const Processes& group : c.job.groups) {
+    list.push_back({Say::rank_group,
+                    {{"who", group},
+                     {"command", group.front()->header.command},
+                     {"host", group.front()->header.host}}});
   }
+  shorten(list, kShown);
+  add(found, Kind::rank_groups, {}, {{"groups", c.job.groups.size()}, {"list", list}});
 }
 
 // The largest size counts, so that more ranks are missing than people would think. Ranks that grew
 // into one communicator (ncclCommGrow) were started with different sizes, and nothing is wrong.
 void world_sizes(const Case& c, Findings& found) {
+  if (!c.job.groups.empty()) return;  // each has a size of its own
   std::map<std::int64_t, Processes> told;
   for (const Process* p : c.job.processes) {
     if (p->lanes > 1) return;  // a launcher may have counted processes
@@ -117,6 +133,7 @@ void skipped_files(const Case& c, Findings& found) {
 extern const Diagnosis kMissingRanks{kCheck | kSummary | kWhole, missing_ranks};
 extern const Diagnosis kMissingMembers{kCheck, missing_members};
 extern const Diagnosis kDuplicateRanks{kCheck | kSummary | kWhole, duplicate_ranks};
+extern const Diagnosis kRankGroups{kCheck | kSummary | kWhole, rank_groups};
 extern const Diagnosis kWorldSizes{kCheck | kSummary | kWhole, world_sizes};
 extern const Diagnosis kOtherRuns{kCheck | kSummary | kWhole | kDoctor, other_runs};
 extern const Diagnosis kAssumedJob{kCheck | kSummary | kWhole, assumed_job};

@@ -48,7 +48,7 @@ def test_one_run_of_several_is_chosen(tmp_path):
         text = file.read_text().replace('"boot_id":"boot', '"boot_id":"other')
         (good / f"bad-{file.name}").write_text(text)
     result = tprof("check", good)
-    assert result.returncode == 1 and "2 runs are here" in result.stdout
+    assert result.returncode == 1 and "2 jobs of the same time are here" in result.stdout
     assert tprof("check", good, "--run", "job-3").returncode == 0
     assert tprof("check", good, "--run", "job-4").returncode == 1
 
