@@ -104,21 +104,6 @@ void misspelt(const Case& c, Findings& found) {
   }
 }
 
-// Reports versions of one library that differ between the ranks of one job.
-void versions(const Case& c, std::optional<std::int64_t> read::Header::*version,
-              std::string_view what, Findings& found) {
-  std::map<std::int64_t, Processes> served;
-  for (const Process* p : c.job.processes) {
-    if (p->header.*version) served[*(p->header.*version)].push_back(p);
-  }
-  if (served.size() < 2) return;
-  Facts list;
-  for (const auto& [v, processes] : served) {
-    list.push_back({Say::version_on, {{"version", v}, {"who", processes}}});
-  }
-  add(found, Kind::versions_differ, {}, {{"what", std::string(what)}, {"versions", list}});
-}
-
 // Reports a job that has loaded NCCL while no call of it was seen: its calls may bypass the
 // wrappers.
 void no_collectives(const Case& c, Findings& found) {
@@ -134,8 +119,6 @@ void coverage(const Case& c, Findings& found) {
   noted(c, {}, found);
   missed(c, found);
   misspelt(c, found);
-  versions(c, &read::Header::nccl_version, "NCCL", found);
-  versions(c, &read::Header::cudart_version, "the CUDA runtime", found);
   no_collectives(c, found);
 }
 

@@ -107,7 +107,7 @@ void world_sizes(const Case& c, Findings& found) {
   }
   Facts list;
   for (const auto& [size, processes] : told) {
-    list.push_back({Say::world_size_on, {{"size", size}, {"who", processes}}});
+    list.push_back({Say::value_on, {{"value", std::to_string(size)}, {"who", processes}}});
   }
   add(found, Kind::world_sizes_differ, {}, {{"sizes", list}, {"taken", c.job.world_size}});
 }

@@ -78,6 +78,7 @@ Header header(const object& args) {
   if (told && told->get(version) == simdjson::SUCCESS) h.version = version;
   h.run_id = text_or_empty(args, "run_id");
   identity(args, h);
+  h.local_rank = optional_integer(args, "local_rank");
   h.restart = optional_integer_in(args, "restart", 0, kMaxNumber).value_or(0);
   h.host = text_or_empty(args, "host");
   h.boot_id = text_or_empty(args, "boot_id");

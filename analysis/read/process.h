@@ -60,7 +60,8 @@ struct Header {
   text::Kept run_id;     // empty: none
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
-  bool identified = false;  // rank and world size come from a tprof_identity line
+  std::optional<std::int64_t> local_rank{};  // by the launcher
+  bool identified = false;                   // rank and world size come from a tprof_identity line
   std::int64_t restart = 0;
   text::Kept host;
   text::Kept boot_id;

@@ -10,6 +10,7 @@
 
 #include "diagnose/ends.h"
 #include "diagnose/names.h"
+#include "diagnose/started.h"
 #include "interpose/format/schema.h"
 #include "report/report.h"
 #include "text/text.h"
@@ -19,6 +20,7 @@ namespace {
 
 using text::printable;
 
+using diagnose::Started;
 using read::Process;
 
 constexpr std::size_t kHostsShown = 16;
@@ -51,11 +53,11 @@ void libraries(std::string& out, const job::Job& job, std::string_view key, cons
   }
 }
 
-void settings(std::string& out, const job::Job& job, std::string_view key,
-              read::KeptVariables read::Header::*values) {
-  std::set<std::string> seen;
-  for (const Process* p : job.processes) {
-    for (const auto& [name, value] : *(p->header.*values)) seen.insert(name + "=" + value);
+void settings(std::string& out, std::string_view key, const std::vector<Started>& started,
+              Started::About about) {
+  std::vector<std::string> seen;
+  for (const Started& s : started) {
+    if (s.about == about) seen.push_back(s.name + "=" + s.whose());
   }
   if (!seen.empty()) field(out, key, fmt::format("{}", fmt::join(seen, " ")));
 }
@@ -166,8 +168,9 @@ std::string details(const stats::Summary& s) {
   libraries(out, job, "NCCL", &read::Header::nccl_version, &read::Header::nccl_path, nccl_version);
   libraries(out, job, "CUDA", &read::Header::cudart_version, &read::Header::cudart_path,
             cuda_version);
-  settings(out, job, "settings", &read::Header::config);
-  settings(out, job, "env", &read::Header::env);
+  const auto started = diagnose::started_with(job.processes);
+  settings(out, "settings", started, Started::About::config);
+  settings(out, "env", started, Started::About::env);
   self_cost(out, s);
   return out;
 }

@@ -20,9 +20,11 @@ std::span<const Words> words_of_coverage() {
        "{nearest?did you mean |the settings are in the README}[{nearest}?]"},
       {Say::bad_setting, "{name}={value} is not understood; in force is {fallback}",
        "expected {values}"},
-      {Say::versions_differ, "the ranks have different versions of {what}: {versions}",
+      {Say::versions_differ, "the ranks have different versions of {what}: {values}",
        "give all ranks the same libraries"},
-      {Say::version_on, "{version} on {who}"},
+      {Say::settings_differ, "{what}: {values}",
+       "give all ranks the same, unless they are meant to differ"},
+      {Say::value_on, "{value|not set} on {who}"},
       {Say::no_nccl, "a job of {world_size} ranks has loaded NCCL, and no call of it was seen",
        "if it does use NCCL, that is linked in, or its functions are taken with dlsym "
        "(ctypes.CDLL)"},

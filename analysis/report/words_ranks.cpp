@@ -31,7 +31,6 @@ std::span<const Words> words_of_ranks() {
       {Say::world_sizes_differ,
        "ranks were told different world sizes: {sizes}; here it is {taken}",
        "check the WORLD_SIZE variable of the launcher; TPROF_RUN_ID keeps two jobs apart"},
-      {Say::world_size_on, "{size} on {who}"},
       {Say::other_run, "{beside}", "--run NAME and --attempt N show another"},
       {Say::assumed_job,
        "nothing but the folder connects these processes: no run id, no shared communicator",

@@ -126,3 +126,59 @@ def test_replica_groups(tmp_path):
     assert found["findings"][0]["text"].startswith("8 jobs, some of the same time, are here")
     for group in range(1, 9):
         assert told("summary", folder, "--run", f"x#{group}")[1]["ranks"] == [0, 1, 2, 3]
+
+
+def differing(folder, value_of, ranks=8):
+    """Makes a job whose ranks have these variables, or these fields in their headers."""
+
+    def change(of_line, args):
+        if of_line != "tprof_header":
+            return args
+        given = value_of(args["rank"])
+        return args | {key: args[key] | value if key == "env" else value for key, value in given.items()}
+
+    communicating(ranks, 1).write(folder)
+    for file in folder.iterdir():
+        rewrite(file, change)
+    return folder
+
+
+DIFFER = {
+    "one rank": (lambda r: {"env": {"NCCL_ALGO": "Tree" if r == 7 else "Ring"}}, "NCCL_ALGO: Ring on ranks 0-6, Tree on rank 7"),
+    "one rank has it": (lambda r: {"env": {"NCCL_PROTO": "LL"} if r == 3 else {}}, "NCCL_PROTO: not set on ranks 0-2,4-7, LL on rank 3"),
+    "one host": (lambda r: {"host": f"h{r // 4}", "env": {"NCCL_BUFFSIZE": str(r // 4)}}, "NCCL_BUFFSIZE: 0 on ranks 0-3, 1 on ranks 4-7"),
+    "NCCL": (lambda r: {"nccl_version": 22703 if r == 1 else 22809}, "different versions of NCCL: 22703 on rank 1, 22809 on ranks 0,2-7"),
+    "tprof": (lambda r: {"tprof_version": "0.2" if r == 1 else "0.1"}, "different versions of tprof: 0.1 on ranks 0,2-7, 0.2 on rank 1"),
+}  # fmt: skip
+ONES_OWN = {
+    "devices": lambda r: {"env": {"CUDA_VISIBLE_DEVICES": str(r % 2)}},
+    "each rank's": lambda r: {"env": {"NCCL_DEBUG_FILE": f"log{r}"}},
+    "each local rank's": lambda r: {"host": f"h{r // 4}", "local_rank": r % 4, "env": {"NCCL_IB_HCA": f"mlx{r % 4}"}},
+    "each host's": lambda r: {"host": f"h{r // 2}", "env": {"GLOO_SOCKET_IFNAME": f"eth{r // 2}"}},
+}
+
+
+@pytest.mark.parametrize("kind", DIFFER)
+def test_what_differs_between_ranks_is_told_with_whose_it_is(kind, tmp_path):
+    value_of, said = DIFFER[kind]
+    folder = differing(tmp_path / "job", value_of)
+    for command in ("summary", "doctor"):
+        found = told(command, folder)[1]["findings"]
+        assert any(said in f["text"] for f in found), (command, found)
+    assert said in " ".join(tprof("report", folder).stdout.split())
+
+
+@pytest.mark.parametrize("kind", ONES_OWN)
+def test_what_is_each_ones_own_is_no_finding(kind, tmp_path):
+    folder = differing(tmp_path / "job", ONES_OWN[kind])
+    assert told("summary", folder)[1]["findings"] == []
+    ((name, _),) = ONES_OWN[kind](0)["env"].items()
+    (env,) = re.findall(r"  env .*", tprof("summary", folder).stdout)
+    assert f" {name}=" in env and "(rank" in env
+
+
+def test_a_setting_of_one_rank_is_not_printed_as_the_jobs(tmp_path):
+    given = lambda r: {"config": {"TPROF_QUOTA": "1MiB" if r == 0 else "2MiB"}}  # noqa: E731
+    folder = differing(tmp_path / "job", given)
+    for command in ("summary", "doctor"):
+        assert "TPROF_QUOTA=1MiB (rank 0), 2MiB (ranks 1-7)" in tprof(command, folder).stdout
