@@ -164,7 +164,8 @@ std::uint32_t delay_ms(const Process& process) {
 bool start_locked(std::string_view libraries) {
   if (g_forked) life::each(&life::Room::begin_anew);
   g_state.config = read_config();
-  g_process = describe_process(config().redact);
+  g_process = {};
+  describe_process(config().redact, g_process);
   g_process.forked_from = g_forked_from;
   g_self = {g_process.pid, g_process.start_ns};
   if (!size_allowed(kClosingBytes)) {

@@ -70,16 +70,7 @@ void describe_native(const Seen& seen, Site& site) {
     copy_text(site.symbol, where.dli_sname);
 }
 
-std::uint16_t add(std::uint64_t key, const Seen& seen) {
-  const HeldSignals held_signals;
-  const KeepErrno keep_errno;
-  Site site{};
-  site.key = key;
-  if (g_native) describe_native(seen, site);
-  FixedText text(site.python);
-  for (std::size_t i = 0; i < seen.python_frames; ++i) {
-    if (!python::describe(seen.python[i], text, sizeof site.python - 1)) break;
-  }
+std::uint16_t insert(std::uint64_t key, const Site& site) {
   const LockGuard guard(g_sites_lock);
   std::uint16_t before = 0;
   if (g_sites.find(key, before)) return before;  // another thread was faster
@@ -87,6 +78,22 @@ std::uint16_t add(std::uint64_t key, const Seen& seen) {
       session::mapping().head().sites, site, [](std::uint32_t) {}, kMostSites));
   if (number == 0) return 0;  // the table is full, so the site is tried again at each call
   g_sites.insert(key, number);
+  return number;
+}
+
+std::uint16_t add(std::uint64_t key, const Seen& seen) {
+  const HeldSignals held_signals;
+  const KeepErrno keep_errno;
+  auto* site = make_in_own_memory<Site>();  // the stack of the thread may be small
+  if (site == nullptr) return 0;
+  site->key = key;
+  if (g_native) describe_native(seen, *site);
+  FixedText text(site->python);
+  for (std::size_t i = 0; i < seen.python_frames; ++i) {
+    if (!python::describe(seen.python[i], text, sizeof site->python - 1)) break;
+  }
+  const std::uint16_t number = insert(key, *site);
+  give_back_memory(site, sizeof *site);
   return number;
 }
 

@@ -50,7 +50,8 @@ struct Moment {
 void add_row(Moment& to, const View& view, const Total& t) {
   const LedgerKey& key = t.key;
   const auto bucket = static_cast<std::size_t>(key.bucket);
-  if (key.function >= kMaxDataFunctions || bucket >= kBucketCount || (key.mode != Mode::direct && key.mode != Mode::replayed)) {
+  if (key.function >= kMaxDataFunctions || bucket >= kBucketCount ||
+      (key.mode != Mode::direct && key.mode != Mode::replayed)) {
     return;
   }
   const Amount moved = amount(view, key.function, key.bucket, key.dtype, key.comm, t.values.count);
@@ -210,7 +211,11 @@ int enabled() {
 }
 
 int rank() {
-  if (!session::started()) return static_cast<int>(describe_process(true).rank);
+  if (!session::started()) {
+    Process process{};
+    describe_process(true, process);
+    return static_cast<int>(process.rank);
+  }
   const View view = session::mapping().view();
   return view.head().rank_known ? static_cast<int>(view.head().line_pid)
                                 : rank_by_communicators(view);

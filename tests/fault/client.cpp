@@ -17,6 +17,7 @@
 //          child HOW             a child calls too: see children.cpp
 //          end HOW [WHERE]       calls, then an end: see ends.cpp
 //          threads N             N threads one after the other, three rounds each
+//          small N               N threads with the smallest stacks, the first call in one of them too
 //          room BYTES            takes that much memory between its calls
 //          keys COMMS            calls of which no two are alike: see keys.cpp
 //          starve WHAT WHEN HOW  can map, open or start no more from a moment on: see starved.cpp
@@ -211,6 +212,7 @@ int main(int argc, char** argv) {
   if (mode == "child") return fault::with_child(argument(1));
   if (mode == "end") return fault::end(argument(1), argument(2));
   if (mode == "threads") return short_threads(static_cast<int>(number(1)));
+  if (mode == "small") return fault::small_stacks(static_cast<int>(number(1)));
   if (mode == "room") return room(number(1));
   if (mode == "keys") return fault::keys(static_cast<int>(number(1)));
   if (mode == "starve") return fault::starved(argument(1), argument(2), argument(3));

@@ -8,8 +8,9 @@
 
 namespace fault {
 
-int with_child(std::string_view how);                                             // children.cpp
-int end(std::string_view how, std::string_view where);                            // ends.cpp
+int with_child(std::string_view how);                   // children.cpp
+int small_stacks(int n);                                // small_stacks.cpp
+int end(std::string_view how, std::string_view where);  // ends.cpp
 int keys(int comms);                                    // keys.cpp
 int starved(std::string_view what, std::string_view when, std::string_view how);  // starved.cpp
 

@@ -24,3 +24,15 @@ def test_our_threads_have_the_same_room_whatever_thread_local_memory_the_process
     assert threads == 2 and room >= 240
     (counts,) = traced.counted()
     assert runs.ledger(traced.only_rank_file()) == runs.expected_ledger(counts)
+
+
+@pytest.mark.parametrize("sites", ["off", "native", "python", "both"])
+@pytest.mark.parametrize("timing", ["host", "events"])
+def test_a_thread_of_the_smallest_stack_calls_as_others_do(timing, sites, tmp_path):
+    command = runs.client("small", 4)
+    plain = runs.run(tmp_path / "plain", command, preload=False, libraries=STANDIN)
+    env = {"TPROF_CALLSITE": sites, "TPROF_TIMING": timing, "TPROF_MEMORY": "1"}
+    traced = runs.run(tmp_path / "traced", command, libraries=STANDIN, **env)
+    assert traced.outcome() == plain.outcome() == (7, "all threads are gone\n")
+    (counts,) = traced.counted()
+    assert runs.ledger(traced.only_rank_file()) == runs.expected_ledger(counts)
