@@ -107,7 +107,7 @@ Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
   run.by_devices = times->known();
   if (run.by_devices) put_lengths(*times, by_number);
   if (run.by_devices && run.only.empty()) {
-    run.slow_ranks = why::ranks_that_hold_up(job, *times, transfers);
+    run.slow_ranks = why::ranks_that_hold_up(passes, found, *times, transfers);
   }
   if (const auto& only = asked.filter().steps) {
     std::erase_if(by_number, [&](const auto& step) { return !only->holds(step.first); });

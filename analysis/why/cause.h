@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "diagnose/finding.h"
+#include "graph/model.h"
 #include "job/jobs.h"
 #include "why/times.h"
 #include "why/transfers.h"
@@ -23,6 +24,8 @@ struct Evidence {
   const Transfers& transfers;
   const WaitTable& waits;
   const std::map<std::string, std::string, std::less<>>& roles;  // of communicators, where sure
+  const graph::Model* model =
+      nullptr;         // of a pipeline; null: it is none, or its steps are not known
   double step_ns = 0;  // how long a step takes: the mean, as costs are means over steps
 };
 

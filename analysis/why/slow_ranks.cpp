@@ -150,7 +150,7 @@ void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
   const std::size_t period = period_of(e, ranks.steps);
   const auto step = [&](std::size_t place) { return e.times.steps[e.steps[place]]; };
   // In a pipeline the middle says nothing.
-  const bool is_range = sends(e, ranks.slow[0]);
+  const bool is_range = sends(e, ranks.slow[0]) && !ranks.replayed;
   const auto percent = [&](double ns) { return Percent{100 * ns / e.step_ns}; };
   const auto middle = [&](double ns) {
     return is_range ? std::nullopt : std::optional(percent(ns));
@@ -280,6 +280,43 @@ void tell_always_slow(const Evidence& e, const Parts& parts, std::vector<SlowRan
   }
 }
 
+// What the graph of a pipeline tells; returns the ranks.
+Places tell_slow_stages(const Evidence& e, const std::vector<Places>& all_stages, Findings& found) {
+  std::map<const read::Process*, std::size_t> here;
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) here[e.times.ranks[r]] = r;
+  Places to_model(here.size());
+  Places of_model;
+  for (const run::Rank& rank : e.model->run().ranks) {
+    const auto place = here.find(rank.process);
+    if (place != here.end()) to_model[place->second] = of_model.size();
+    of_model.push_back(place == here.end() ? SIZE_MAX : place->second);
+  }
+  std::vector<Mended> sets;
+  for (const Places& stage : all_stages) sets.push_back({stage, true, 0});
+  std::map<std::string, Places> hosts;
+  for (std::size_t r = 0; r < to_model.size(); ++r) {
+    hosts[e.times.ranks[r]->header.host].push_back(r);
+  }
+  for (auto& [name, ranks] : hosts) sets.push_back({std::move(ranks), false, 0});
+  for (Mended& set : sets) {
+    for (std::size_t& r : set.ranks) r = to_model[r];
+  }
+  const double share = e.step_ns / e.model->replayed_ns();
+  Places told;
+  for (const Mended& m : slow_stages(*e.model, sets, kUsualShare * e.model->replayed_ns())) {
+    SlowRanks ranks{
+        .slow = {}, .part = Part::compute, .mended = told, .stage = m.stage, .replayed = true};
+    for (const std::size_t r : m.ranks) {
+      if (of_model[r] != SIZE_MAX) ranks.slow.push_back(of_model[r]);
+    }
+    std::ranges::sort(ranks.slow);
+    tell(e, ranks, {m.ns * share, 0}, found);
+    told.insert(told.end(), ranks.slow.begin(), ranks.slow.end());
+    std::ranges::sort(told);
+  }
+  return told;
+}
+
 }  // namespace
 
 void slow_ranks(const Evidence& e, Findings& found) {
@@ -294,7 +331,12 @@ void slow_ranks(const Evidence& e, Findings& found) {
   const std::vector<Places> all_stages = stages(e);
   const Places mixed = slow_now_and_then_in_both(e, parts);
   Places slow_devices;
+  if (e.model != nullptr) {
+    slow_devices = tell_slow_stages(e, all_stages, found);
+    always.insert(slow_devices.begin(), slow_devices.end());
+  }
   for (const Part part : kPartsOfOwn) {
+    if (part == Part::compute && e.model != nullptr) continue;
     Places slow = always_slow(e, of(parts, part));
     if (part == Part::compute) slow_devices = slow;
     if (part != Part::compute) {

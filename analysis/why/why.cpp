@@ -1,6 +1,8 @@
 #include "why/why.h"
 
 #include <algorithm>
+#include <cmath>
+#include <memory>
 #include <variant>
 
 #include "stats/roles.h"
@@ -8,6 +10,9 @@
 
 namespace tprof::why {
 namespace {
+
+constexpr double kMostApart = 0.05;                           // beyond it a graph tells nothing
+constexpr std::uint64_t kMostCalls = std::uint64_t{1} << 21;  // of all ranks: 0.6 GB
 
 // The mean over ranks and steps.
 double unmet_ns(std::span<const RankFacts> ranks) {
@@ -20,19 +25,38 @@ double unmet_ns(std::span<const RankFacts> ranks) {
   return steps == 0 ? 0 : sum / static_cast<double>(steps);
 }
 
-void find_causes(const job::Job& job, Why& why) {
+// The graph of a pipeline, whose stages wait for each other anyway. Null: the job is none, or the
+// graph does not give the steps that were measured.
+std::unique_ptr<const graph::Model> model_of(const collect::Passes& passes,
+                                             const steps::Found& found, const Evidence& e) {
+  std::uint64_t calls = 0;
+  for (const read::Process* p : passes.job().processes) {
+    for (const read::Row& row : read::rows_of(*p)) {
+      if (row.comm) calls = read::saturated_sum(calls, row.amounts.calls);
+    }
+  }
+  if (!sends(e, 0) || calls > kMostCalls) return nullptr;
+  auto model = std::make_unique<const graph::Model>(passes.job(), passes.traces(), found);
+  const double apart = std::abs(model->replayed_ns() - model->measured_ns());
+  return apart < kMostApart * model->measured_ns() ? std::move(model) : nullptr;
+}
+
+void find_causes(const collect::Passes& passes, const steps::Found& found, Why& why) {
+  const job::Job& job = passes.job();
   const std::vector<std::size_t> steps = why.times->counted();
   if (steps.empty()) return;
   why.mean = mean_of(*why.times);
   why.unmet_ns = unmet_ns(why.times->facts);
   const auto roles = stats::sure_roles(job);
-  const Evidence e{.job = job,
-                   .times = *why.times,
-                   .steps = steps,
-                   .transfers = why.transfers,
-                   .waits = why.waits,
-                   .roles = roles,
-                   .step_ns = why.mean.length};
+  Evidence e{.job = job,
+             .times = *why.times,
+             .steps = steps,
+             .transfers = why.transfers,
+             .waits = why.waits,
+             .roles = roles,
+             .step_ns = why.mean.length};
+  const auto model = model_of(passes, found, e);
+  e.model = model.get();
   constexpr Cause kAll[] = {
 #define X(name) name,
       TPROF_CAUSES(X)
@@ -45,20 +69,22 @@ void find_causes(const job::Job& job, Why& why) {
 
 }  // namespace
 
-diagnose::Findings ranks_that_hold_up(const job::Job& job, const Times& times,
-                                      const Transfers& transfers) {
+diagnose::Findings ranks_that_hold_up(const collect::Passes& passes, const steps::Found& by_steps,
+                                      const Times& times, const Transfers& transfers) {
   diagnose::Findings found;
   const std::vector<std::size_t> steps = times.counted();
   if (steps.empty()) return found;
   const WaitTable no_waits;
   const std::map<std::string, std::string, std::less<>> no_roles;
-  const Evidence e{.job = job,
-                   .times = times,
-                   .steps = steps,
-                   .transfers = transfers,
-                   .waits = no_waits,
-                   .roles = no_roles,
-                   .step_ns = mean_of(times).length};
+  Evidence e{.job = passes.job(),
+             .times = times,
+             .steps = steps,
+             .transfers = transfers,
+             .waits = no_waits,
+             .roles = no_roles,
+             .step_ns = mean_of(times).length};
+  const auto model = model_of(passes, by_steps, e);
+  e.model = model.get();
   slow_ranks(e, found);
   step_series(e, found);
   std::erase_if(found, [](const auto& f) { return that_hold_up(f).empty(); });
@@ -85,7 +111,7 @@ void want(collect::Passes& passes, const steps::Found& found, Why& to) {
     want_times(passes, found, to.transfers.last_came.get(), to.times);
     want_wait_table(passes, found, to.transfers, to.peak, to.waits);
     passes.want([](const read::Process&, collect::Collectors&) {}, [](const collect::Lines&) {});
-    passes.then([&] { find_causes(passes.job(), to); });
+    passes.then([&] { find_causes(passes, found, to); });
   });
 }
 

@@ -28,8 +28,8 @@ struct Why {
 
 // Finds of the causes only the ranks that hold up the others: always, in some steps (is_slow_rank),
 // or in one that takes far longer. `times` have to be known.
-diagnose::Findings ranks_that_hold_up(const job::Job& job, const Times& times,
-                                      const Transfers& transfers);
+diagnose::Findings ranks_that_hold_up(const collect::Passes& passes, const steps::Found& found,
+                                      const Times& times, const Transfers& transfers);
 
 // The ranks of such a finding; empty: it names none.
 text::Ranks that_hold_up(const diagnose::Finding& finding);

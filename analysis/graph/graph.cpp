@@ -1,0 +1,313 @@
+#include "graph/graph.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace tprof::graph {
+namespace {
+
+constexpr std::int64_t kGrainNs = 10'000;  // the ends of work are known so well (timing/README.md)
+
+struct Edge {
+  Node from;
+  Node to;
+  double lag_ns;
+  Wait wait;
+};
+
+class Builder {
+ public:
+  explicit Builder(const run::Run& run) : run_(run) {}
+
+  Graph build() {
+    for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) add_calls(r);
+    find_last_to_come();
+    for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) {
+      add_queues(r);
+      add_work(r);
+      add_host(r);
+    }
+    for (std::size_t m = 0; m < run_.meetings(); ++m) add_meeting(run_.meeting(m));
+    finish();
+    return std::move(graph_);
+  }
+
+ private:
+  Node node(std::int64_t at_ns, std::uint32_t rank, Kind kind) {
+    graph_.at_ns.push_back(at_ns);
+    graph_.rank.push_back(rank);
+    graph_.kind.push_back(kind);
+    return static_cast<Node>(graph_.size() - 1);
+  }
+  std::int64_t at(Node n) const { return graph_.at_ns[n]; }
+  void in_order(Node to, Node from, Wait why) {
+    // Measured times may contradict the order a little. Then the later node came as much too early.
+    edges_.push_back(
+        {from, to, static_cast<double>(std::min<std::int64_t>(0, at(to) - at(from))), why});
+  }
+  void behind(Node to, Node from, Wait why) {
+    edges_.push_back({from, to, static_cast<double>(at(to) - at(from)), why});
+  }
+
+  void add_calls(std::uint32_t r) {
+    const run::Calls& c = run_.ranks[r].calls;
+    came_.emplace_back();
+    graph_.called.emplace_back();
+    graph_.ended.emplace_back();
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      graph_.called[r].push_back(node(c.called_ns[i], r, Kind::called));
+      came_[r].push_back(node(c.came_ns[i], r, Kind::came));
+      in_order(came_[r][i], graph_.called[r][i], Wait::turn);
+      graph_.ended[r].push_back(node(c.ended_ns[i], r, Kind::ended));
+      behind_own(r, i);
+    }
+  }
+  // A call that meets nobody takes as long as it took.
+  void behind_own(std::uint32_t r, std::size_t i) {
+    if (run_.ranks[r].calls.comm[i] == run::Calls::kNoComm) {
+      behind(graph_.ended[r][i], came_[r][i], Wait::copies);
+    } else {
+      in_order(graph_.ended[r][i], came_[r][i], Wait::turn);
+    }
+  }
+
+  // Measured times of a stream's calls overlap a little where their ends were measured late.
+  static bool overlap(const run::Calls& c, std::size_t before, std::size_t after) {
+    const std::int64_t both = c.ended_ns[before] - c.came_ns[after];
+    return 2 * both >= c.ended_ns[before] - c.came_ns[before];
+  }
+
+  // NCCL runs the collectives of a communicator one after the other, whatever their streams.
+  // Messages of one communicator may run beside each other: one waits for another where nothing
+  // else explains when it came.
+  static bool in_turn(const run::Calls& c, std::size_t before, std::size_t after) {
+    const std::int64_t apart = c.came_ns[after] - c.ended_ns[before];
+    return apart > -kGrainNs && (!c.messages[after] || apart < kGrainNs);
+  }
+
+  // The calls of a stream, and of a communicator, run one after the other.
+  void add_queues(std::uint32_t r) {
+    const run::Calls& c = run_.ranks[r].calls;
+    could_come_ns_ = c.called_ns;
+    std::map<std::pair<bool, std::uint32_t>, std::size_t> last;
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      for (const auto& key :
+           {std::pair(false, std::uint32_t{c.stream[i]}), std::pair(true, c.comm[i])}) {
+        if (key.first && key.second == run::Calls::kNoComm) continue;
+        const auto [place, fresh] = last.try_emplace(key, i);
+        const std::size_t before = std::exchange(place->second, i);
+        if (!fresh && (key.first ? in_turn(c, before, i) : !overlap(c, before, i))) {
+          in_order(came_[r][i], graph_.ended[r][before], Wait::turn);
+          could_come_ns_[i] = std::max(could_come_ns_[i], c.ended_ns[before]);
+        }
+      }
+    }
+  }
+
+  // The call for whose end the work stood still that goes on at `to_ns`, after it had stopped at
+  // `from_ns`: the one that ended nearest to that. A group ends with the last of its calls, so work
+  // may have waited for another one of them, but not before all had come.
+  std::optional<std::size_t> barrier(std::uint32_t r, std::int64_t from_ns, std::int64_t to_ns) {
+    const run::Calls& c = run_.ranks[r].calls;
+    std::optional<std::size_t> best;
+    const auto apart = [&](std::size_t i) { return std::abs(c.ended_ns[i] - to_ns); };
+    auto i = std::ranges::lower_bound(by_end_, from_ns + 1, {},
+                                      [&](std::size_t n) { return c.ended_ns[n]; });
+    for (; i != by_end_.end() && (!best || c.ended_ns[*i] - to_ns < apart(*best)); ++i) {
+      if (all_came_ns_[r][*i] < to_ns && (!best || apart(*i) < apart(*best))) best = *i;
+    }
+    return best;
+  }
+
+  // True if neither the host nor the calls before it explain when it came.
+  bool waits_for_work(const run::Calls& c, std::size_t i) const {
+    return c.came_ns[i] - could_come_ns_[i] > kGrainNs;
+  }
+
+  void add_work(std::uint32_t r) {
+    const run::Rank& rank = run_.ranks[r];
+    const run::Calls& c = rank.calls;
+    by_end_.clear();
+    by_call_.clear();
+    for (std::size_t i = 0; i < c.size(); ++i) by_end_.push_back(i);
+    by_call_ = by_end_;
+    std::ranges::sort(by_end_, {}, [&](std::size_t i) { return c.ended_ns[i]; });
+    std::ranges::stable_sort(by_call_, {}, [&](std::size_t i) { return c.called_ns[i]; });
+    std::size_t next = 0;  // row
+    const std::int64_t first_ns = c.size() == 0 ? INT64_MAX : c.came_ns[0];
+    std::optional<Node> done;
+    const auto calls_until = [&](std::int64_t ns) {
+      for (; next < c.size() && c.came_ns[next] < ns; ++next) {
+        if (done && waits_for_work(c, next)) in_order(came_[r][next], *done, Wait::place);
+      }
+    };
+    for (const run::Interval& w : rank.work) {
+      calls_until(w.from_ns + 1);
+      const Node begin = node(w.from_ns, r, Kind::work);
+      const auto until = barrier(r, done ? at(*done) : first_ns, w.from_ns);
+      if (until) behind(begin, graph_.ended[r][*until], Wait::barrier);
+      if (done) in_order(begin, *done, Wait::turn);
+      if (!until) launched(r, begin, done);
+      done = begin;
+      for (; next < c.size() && c.came_ns[next] < w.to_ns; ++next) {
+        const Node here = node(c.came_ns[next], r, Kind::work);
+        behind(here, *done, Wait::computes);
+        done = here;
+        if (waits_for_work(c, next)) in_order(came_[r][next], here, Wait::place);
+      }
+      const Node end = node(w.to_ns, r, Kind::work);
+      behind(end, *done, Wait::computes);
+      done = end;
+    }
+    calls_until(INT64_MAX);
+  }
+
+  // What began here was launched by the host, which either went on by itself since its last call,
+  // or had waited until the device had nothing to do.
+  void launched(std::uint32_t r, Node begin, std::optional<Node> done) {
+    const run::Calls& c = run_.ranks[r].calls;
+    const auto next = std::ranges::upper_bound(by_call_, at(begin), {},
+                                               [&](std::size_t i) { return c.called_ns[i]; });
+    const bool waited = next != by_call_.end() && c.waited_ns[*next] > 0;
+    if (done && (waited || next == by_call_.begin())) return behind(begin, *done, Wait::waited);
+    if (next != by_call_.begin()) behind(begin, graph_.called[r][*std::prev(next)], Wait::launch);
+  }
+
+  void add_host(std::uint32_t r) {
+    const run::Calls& c = run_.ranks[r].calls;
+    std::vector<Node> device = graph_.ended[r];
+    for (Node n = 0; n < graph_.size(); ++n) {
+      if (graph_.rank[n] == r && graph_.kind[n] == Kind::work) device.push_back(n);
+    }
+    std::ranges::sort(device, {}, [&](Node n) { return at(n); });
+    for (std::size_t k = 1; k < by_call_.size(); ++k) {
+      const std::size_t i = by_call_[k];
+      const Node here = graph_.called[r][i];
+      const Node before = graph_.called[r][by_call_[k - 1]];
+      edges_.push_back(
+          {before, here,
+           static_cast<double>(std::max<std::int64_t>(0, at(here) - at(before) - c.waited_ns[i])),
+           Wait::host});
+      if (c.waited_ns[i] == 0) continue;
+      const auto last =
+          std::ranges::upper_bound(device, at(here), {}, [&](Node n) { return at(n); });
+      if (last != device.begin()) behind(here, *std::prev(last), Wait::waited);
+    }
+  }
+
+  // One that came when a row had ended was not waited for: a small message may be on its way.
+  bool waits_for(const run::Row& mine, const run::Row& other) const {
+    return run_.ranks[other.rank].calls.came_ns[other.row] <
+           run_.ranks[mine.rank].calls.ended_ns[mine.row];
+  }
+
+  void find_last_to_come() {
+    for (const run::Rank& rank : run_.ranks) all_came_ns_.push_back(rank.calls.came_ns);
+    for (std::size_t m = 0; m < run_.meetings(); ++m) {
+      for (const run::Row& mine : run_.meeting(m)) {
+        std::int64_t& last = all_came_ns_[mine.rank][mine.row];
+        for (const run::Row& other : run_.meeting(m)) {
+          if (waits_for(mine, other))
+            last = std::max(last, run_.ranks[other.rank].calls.came_ns[other.row]);
+        }
+      }
+    }
+  }
+
+  void add_meeting(std::span<const run::Row> rows) {
+    for (const run::Row& mine : rows) {
+      const Node ended = graph_.ended[mine.rank][mine.row];
+      for (const run::Row& other : rows) {
+        if (waits_for(mine, other)) in_order(ended, came_[other.rank][other.row], Wait::meeting);
+      }
+    }
+  }
+
+  // Puts the edges behind their nodes, and gives each node as lag what nothing explains.
+  void finish() {
+    const std::size_t n = graph_.size();
+    graph_.first.assign(n + 1, 0);
+    for (const Edge& e : edges_) ++graph_.first[e.to + 1];
+    for (std::size_t i = 0; i < n; ++i) graph_.first[i + 1] += graph_.first[i];
+    std::vector<std::uint32_t> place(graph_.first.begin(), graph_.first.end() - 1);
+    graph_.from.resize(edges_.size());
+    graph_.lag_ns.resize(edges_.size());
+    graph_.wait.resize(edges_.size());
+    for (const Edge& e : edges_) {
+      const std::uint32_t i = place[e.to]++;
+      graph_.from[i] = e.from;
+      graph_.lag_ns[i] = e.lag_ns;
+      graph_.wait[i] = e.wait;
+    }
+    for (Node to = 0; to < n; ++to) {
+      double explained = -1e300;
+      for (std::uint32_t i = graph_.first[to]; i < graph_.first[to + 1]; ++i) {
+        explained = std::max(explained, static_cast<double>(at(graph_.from[i])) + graph_.lag_ns[i]);
+      }
+      const double rest = static_cast<double>(at(to)) - explained;
+      for (std::uint32_t i = graph_.first[to]; i < graph_.first[to + 1]; ++i) {
+        if (graph_.wait[i] != Wait::computes) graph_.lag_ns[i] += std::max(rest, 0.0);
+      }
+    }
+    sort();
+  }
+
+  void sort() {
+    const std::size_t n = graph_.size();
+    std::vector<std::uint32_t> out(n + 1);
+    for (const Node from : graph_.from) ++out[from + 1];
+    for (std::size_t i = 0; i < n; ++i) out[i + 1] += out[i];
+    std::vector<Node> to(graph_.from.size());
+    std::vector<std::uint32_t> place(out.begin(), out.end() - 1);
+    std::vector<std::uint32_t> missing(n);
+    for (Node v = 0; v < n; ++v) {
+      for (std::uint32_t i = graph_.first[v]; i < graph_.first[v + 1]; ++i)
+        to[place[graph_.from[i]]++] = v;
+      missing[v] = graph_.first[v + 1] - graph_.first[v];
+      if (missing[v] == 0) graph_.order.push_back(v);
+    }
+    for (std::size_t i = 0; i < graph_.order.size(); ++i) {
+      const Node v = graph_.order[i];
+      for (std::uint32_t k = out[v]; k < out[v + 1]; ++k) {
+        if (--missing[to[k]] == 0) graph_.order.push_back(to[k]);
+      }
+    }
+  }
+
+  const run::Run& run_;
+  Graph graph_;
+  std::vector<Edge> edges_;
+  std::vector<std::vector<Node>> came_;
+  std::vector<std::size_t> by_call_;  // the rows of a rank, by when they were called
+  std::vector<std::vector<std::int64_t>>
+      all_came_ns_;  // by rank and row: all whom it meets had come
+  std::vector<std::size_t> by_end_;
+  std::vector<std::int64_t> could_come_ns_;  // by row: the host had called it, its queues were free
+};
+
+}  // namespace
+
+Graph graph_of(const run::Run& run) {
+  return Builder(run).build();
+}
+
+std::vector<double> replay(const Graph& graph, std::span<const double> lags_ns) {
+  std::vector<double> at(graph.size());
+  for (std::size_t n = 0; n < graph.size(); ++n) at[n] = static_cast<double>(graph.at_ns[n]);
+  for (const Node n : graph.order) {
+    const std::uint32_t begin = graph.first[n];
+    const std::uint32_t end = graph.first[n + 1];
+    if (begin == end) continue;
+    double latest = at[graph.from[begin]] + lags_ns[begin];
+    for (std::uint32_t i = begin + 1; i < end; ++i) {
+      latest = std::max(latest, at[graph.from[i]] + lags_ns[i]);
+    }
+    at[n] = latest;
+  }
+  return at;
+}
+
+}  // namespace tprof::graph

@@ -1,0 +1,63 @@
+// The steps of all ranks as one graph, and its replay: the times that the same work would take if
+// something were otherwise.
+//
+// The rules are CUDA's and NCCL's, those of tests/generator/simulate.py:
+// - A call comes to the device when the device's work has come to where it was when the call came,
+//   the call before it on its stream and on its communicator has ended, and the host has called it.
+// - A meeting ends on each of its ranks a transfer after the last of them came.
+// - Where work stood still until a call had ended, it waits for that call: a barrier. Idle time
+// that
+//   no call explains is the host's, and stays as long as it was.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "run/run.h"
+
+namespace tprof::graph {
+
+using Node = std::uint32_t;
+
+// Why a node waits for another one.
+enum class Wait : std::uint8_t {
+  turn,      // a stream's or communicator's calls run one after the other; a call's own begin
+  place,     // the device's work has to have come so far
+  meeting,   // all have to have come, and then the transfer
+  computes,  // kernels run
+  copies,    // a copy runs
+  barrier,   // work goes on when a call has ended
+  host,      // the host went on by itself
+  launch,    // what the host launched begins
+  waited     // the host had waited for the device
+};
+
+// The host called; a call came to the device; it ended there; the device computed up to here.
+enum class Kind : std::uint8_t { called, came, ended, work };
+
+// A node happens when each node that it waits for has happened, by at least the edge's lag.
+struct Graph {
+  std::vector<std::int64_t> at_ns{};  // as measured
+  std::vector<std::uint32_t> rank{};  // of run::Run::ranks
+  std::vector<Kind> kind{};
+  // The edges into node n are first[n] to first[n + 1] - 1.
+  std::vector<std::uint32_t> first{};
+  std::vector<Node> from{};
+  std::vector<double> lag_ns{};
+  std::vector<Wait> wait{};
+  std::vector<Node> order{};  // each behind those that it waits for
+  // By rank and row: when it was called, and when it ended.
+  std::vector<std::vector<Node>> called{};
+  std::vector<std::vector<Node>> ended{};
+
+  std::size_t size() const { return at_ns.size(); }
+};
+
+Graph graph_of(const run::Run& run);
+
+// Returns when each node happens where the edges have these lags. With the graph's own it gives the
+// times that were measured, but for where these contradict the rules.
+std::vector<double> replay(const Graph& graph, std::span<const double> lags_ns);
+
+}  // namespace tprof::graph

@@ -1,0 +1,62 @@
+#include "graph/model.h"
+
+#include <algorithm>
+
+#include "job/hosts.h"
+
+namespace tprof::graph {
+
+Model::Model(const job::Job& job, const read::Traces& traces, const steps::Found& found)
+    : run_(run::load(job, traces)), graph_(graph_of(run_)) {
+  for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
+    const run::Rank& rank = run_.ranks[r];
+    Ends& ends = ends_.emplace_back();
+    const auto steps = found.ranks.find(rank.process);
+    if (steps == found.ranks.end()) continue;
+    std::vector<Node> last(steps->second.size(), UINT32_MAX);
+    for (std::size_t i = 0; i < rank.calls.size(); ++i) {
+      const steps::Interval* in =
+          steps::interval_at(steps->second, rank.calls.called_ns[i] - rank.zero_ns);
+      if (in == nullptr) continue;
+      Node& end = last[static_cast<std::size_t>(in - steps->second.data())];
+      const Node here = graph_.ended[r][i];
+      if (end == UINT32_MAX || graph_.at_ns[here] > graph_.at_ns[end]) end = here;
+    }
+    for (std::size_t s = 0, first = SIZE_MAX; s < last.size(); ++s) {
+      if (last[s] == UINT32_MAX) continue;
+      if (first == SIZE_MAX) {
+        first = s;
+        ends.first = last[s];
+      }
+      ends.last = last[s];
+      ends.steps = s - first;
+    }
+  }
+  measured_ns_ = step_ns(std::vector<double>(graph_.at_ns.begin(), graph_.at_ns.end()));
+  replayed_ns_ = step_ns(replay(graph_, graph_.lag_ns));
+}
+
+double Model::step_ns(std::span<const double> at_ns) const {
+  double sum = 0;
+  std::size_t ranks = 0;
+  for (const Ends& e : ends_) {
+    if (e.steps == 0) continue;
+    sum += (at_ns[e.last] - at_ns[e.first]) / static_cast<double>(e.steps);
+    ++ranks;
+  }
+  return ranks == 0 ? 0 : sum / static_cast<double>(ranks);
+}
+
+double Model::work_ns(std::size_t rank) const {
+  const Ends& e = ends_[rank];
+  if (e.steps == 0) return 0;
+  double ns = 0;
+  for (const run::Interval& w : run_.ranks[rank].work) {
+    const std::int64_t from = std::max(w.from_ns, graph_.at_ns[e.first]);
+    const std::int64_t to = std::min(w.to_ns, graph_.at_ns[e.last]);
+    ns += static_cast<double>(std::max<std::int64_t>(0, to - from));
+  }
+  return ns / static_cast<double>(e.steps);
+}
+
+}  // namespace tprof::graph

@@ -1,0 +1,65 @@
+// A run of a job, as columns: what each rank's device did, on one clock.
+//
+// A row is what was timed on the device as one: a call of NCCL, a group's calls on one stream, or a
+// copy. Rows of several ranks are connected by meetings: a collective, or a message of two ranks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "job/jobs.h"
+#include "read/folder.h"
+
+namespace tprof::run {
+
+// The rows of one rank, by when they came to the device. Times are nanoseconds on the run's clock.
+struct Calls {
+  std::vector<std::int64_t> came_ns{};    // the row came to the device
+  std::vector<std::int64_t> ended_ns{};   // it ended there
+  std::vector<std::int64_t> called_ns{};  // the host called it
+  std::vector<std::int64_t>
+      waited_ns{};                      // by the host for a device, since the row called before it
+  std::vector<std::uint32_t> comm{};    // the process's number of the communicator; kNoComm: a copy
+  std::vector<std::uint16_t> stream{};  // the rank's streams are numbered as they come
+  std::vector<bool> messages{};         // sends and receives
+
+  static constexpr std::uint32_t kNoComm = UINT32_MAX;
+  std::size_t size() const { return came_ns.size(); }
+};
+
+struct Interval {
+  std::int64_t from_ns = 0;
+  std::int64_t to_ns = 0;
+};
+
+struct Rank {
+  const read::Process* process = nullptr;
+  std::int64_t zero_ns = 0;  // the run's clock where the rank's own is 0
+  Calls calls{};
+  std::vector<Interval> work{};  // when its device computed: ascending, apart from each other
+};
+
+struct Row {
+  std::uint32_t rank = 0;  // of Run::ranks
+  std::uint32_t row = 0;   // of its calls
+};
+
+struct Run {
+  std::vector<Rank> ranks{};
+  // The rows that meet: those of meeting m are members[first[m]] to members[first[m + 1] - 1].
+  std::vector<std::uint32_t> first{0};
+  std::vector<Row> members{};
+
+  std::size_t meetings() const { return first.size() - 1; }
+  std::span<const Row> meeting(std::size_t m) const {
+    return std::span(members).subspan(first[m], first[m + 1] - first[m]);
+  }
+};
+
+// Reads the lines of a job's ranks, several files at a time. A file that can't be read gives no
+// rows. Clocks of hosts that nothing connects stay as the hosts had them.
+Run load(const job::Job& job, const read::Traces& traces);
+
+}  // namespace tprof::run

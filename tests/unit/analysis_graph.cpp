@@ -1,0 +1,108 @@
+// graph/: jobs of a few calls whose times without a cause are known by hand.
+#include "graph/graph.h"
+
+#include "catch2.h"
+
+using namespace tprof;
+using graph::Graph;
+using graph::Wait;
+
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+// Adds a call that its host had made long before. Returns its row.
+std::uint32_t call(run::Rank& rank, double came_ms, double ended_ms, std::uint16_t stream,
+                   bool message = false) {
+  run::Calls& c = rank.calls;
+  c.came_ns.push_back(std::int64_t(came_ms * kMs));
+  c.ended_ns.push_back(std::int64_t(ended_ms * kMs));
+  c.called_ns.push_back(std::int64_t(c.size()));
+  c.waited_ns.push_back(0);
+  c.comm.push_back(1);
+  c.stream.push_back(stream);
+  c.messages.push_back(message);
+  return static_cast<std::uint32_t>(c.size() - 1);
+}
+void work(run::Rank& rank, double from_ms, double to_ms) {
+  rank.work.push_back({std::int64_t(from_ms * kMs), std::int64_t(to_ms * kMs)});
+}
+void meet(run::Run& run, std::vector<run::Row> rows) {
+  run.members.insert(run.members.end(), rows.begin(), rows.end());
+  run.first.push_back(static_cast<std::uint32_t>(run.members.size()));
+}
+
+// The last moment, in ms, where the kernels of a rank take so many times as long.
+double end_ms(const Graph& g, std::uint32_t rank = 0, double times = 1) {
+  std::vector<double> lags = g.lag_ns;
+  for (graph::Node n = 0; n < g.size(); ++n) {
+    for (std::uint32_t i = g.first[n]; i < g.first[n + 1]; ++i) {
+      if (g.wait[i] == Wait::computes && g.rank[n] == rank) lags[i] *= times;
+    }
+  }
+  const std::vector<double> at = replay(g, lags);
+  return *std::max_element(at.begin(), at.end()) / kMs;
+}
+
+// Two ranks compute, all-reduce for 1 ms, and compute again. The second takes 10 ms for what the
+// first does in 4.
+run::Run all_reduce_between() {
+  run::Run run;
+  run.ranks.resize(2);
+  work(run.ranks[0], 1, 5);
+  work(run.ranks[1], 1, 11);
+  const std::uint32_t a = call(run.ranks[0], 5, 12, 0);
+  const std::uint32_t b = call(run.ranks[1], 11, 12, 0);
+  meet(run, {{0, a}, {1, b}});
+  work(run.ranks[0], 12, 14);
+  work(run.ranks[1], 12, 14);
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("a replay without a change gives what was measured", "[graph]") {
+  const Graph g = graph::graph_of(all_reduce_between());
+  CHECK(g.order.size() == g.size());
+  const std::vector<double> at = replay(g, g.lag_ns);
+  for (graph::Node n = 0; n < g.size(); ++n) CHECK(at[n] == Approx(double(g.at_ns[n])));
+}
+
+TEST_CASE("who waits at a collective gains nothing, and who is waited for all of it", "[graph]") {
+  const Graph g = graph::graph_of(all_reduce_between());
+  CHECK(end_ms(g) == Approx(14));
+  CHECK(end_ms(g, 0, 0.5) == Approx(14));
+  // Its work before it takes 4 ms and behind it 0.8.
+  CHECK(end_ms(g, 1, 0.4) == Approx(1 + 4 + 1 + 2));
+}
+
+TEST_CASE("a call that nothing but its queue explains does not wait for work beside it",
+          "[graph]") {
+  run::Run run;
+  run.ranks.resize(1);
+  work(run.ranks[0], 0, 20);  // beside two gathers of a prefetch
+  call(run.ranks[0], 0, 9, 1);
+  call(run.ranks[0], 9, 17, 1);
+  CHECK(end_ms(graph::graph_of(run), 0, 0.1) == Approx(17));
+}
+
+TEST_CASE("idle time that no call explains is the host's, and stays", "[graph]") {
+  run::Run run;
+  run.ranks.resize(1);
+  call(run.ranks[0], 0, 0.5, 1);
+  work(run.ranks[0], 1, 5);
+  work(run.ranks[0], 8, 10);  // its host had launched nothing until then
+  CHECK(end_ms(graph::graph_of(run), 0, 0.5) == Approx(8 + 1));
+}
+
+TEST_CASE("a message that came when another had ended was not waited for", "[graph]") {
+  run::Run run;
+  run.ranks.resize(2);
+  work(run.ranks[1], 0, 6);
+  const std::uint32_t sent = call(run.ranks[0], 1, 2, 0, true);  // into a buffer
+  const std::uint32_t received = call(run.ranks[1], 6, 7, 0, true);
+  meet(run, {{0, sent}, {1, received}});
+  const Graph g = graph::graph_of(run);
+  CHECK(g.order.size() == g.size());
+  CHECK(end_ms(g, 1, 0.5) == Approx(3 + 1));
+}
