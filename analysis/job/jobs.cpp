@@ -299,6 +299,10 @@ std::vector<Processes> rank_groups(const Processes& processes) {
     return i;
   };
   for (const auto& [link, members] : links) {
+    // What holds a rank twice joins groups, and makes none.
+    std::set<std::int64_t> here;
+    for (const std::size_t member : members) here.insert(*processes[member]->header.rank);
+    if (here.size() < members.size()) continue;
     for (const std::size_t member : members) {
       std::size_t a = root(members.front());
       std::size_t b = root(member);
