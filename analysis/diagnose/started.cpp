@@ -93,8 +93,8 @@ namespace {
 // Reports variables and versions that are not the same on all ranks. A process that is no rank may
 // be another program.
 void differences(const Case& c, Findings& found) {
-  const Processes ranks = select(
-      c.job.processes, [](const Process& p) { return p.header.rank && !read::is_child(p); });
+  const Processes ranks =
+      select(c.job.processes, [](const Process& p) { return p.header.rank && !read::is_child(p); });
   for (const Started& s : started_with(ranks)) {
     const bool is_version = s.about == About::version;
     const bool is_variable = s.about == About::env && !s.is_ones_own();

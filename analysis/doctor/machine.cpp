@@ -127,8 +127,7 @@ void settings(const diagnose::Variables& env, Report& report) {
   const auto queues = env.find("CUDA_DEVICE_MAX_CONNECTIONS");
   if (queues != env.end() && queues->second == "1" &&
       report.in_force(info(Setting::timing)).starts_with("events")) {
-    report.find(Kind::one_queue,
-                {{"who", std::nullopt}, {"events", true}, {"gathers", false}});
+    report.find(Kind::one_queue, {{"who", std::nullopt}, {"events", true}, {"gathers", false}});
   }
   const auto off = report.settings.find(std::string(info(Setting::disable).name));
   if (off == report.settings.end() || is_off(off->second)) return;

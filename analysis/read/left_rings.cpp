@@ -106,8 +106,7 @@ std::vector<fs::path> rings_alone(const fs::path& folder) {
   std::vector<fs::path> found;
   each_ring(folder, [&](const RingFile& ring) {
     const fs::path of = ring.rank_file().parent_path();
-    if (ring.is_alone() && LeftRing{.folder = of}.is_of(folder))
-      found.push_back(ring.path());
+    if (ring.is_alone() && LeftRing{.folder = of}.is_of(folder)) found.push_back(ring.path());
   });
   std::ranges::sort(found);
   return found;

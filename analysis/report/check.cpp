@@ -143,7 +143,8 @@ std::string to_text(const diagnose::Diagnosed& said, const filter::Words& only) 
     numbers = numbers || f.seq || f.between;
   }
   if (numbers) {
-    out += "Collectives and messages are counted from 0 on each communicator, as seq in the lines.\n";
+    out +=
+        "Collectives and messages are counted from 0 on each communicator, as seq in the lines.\n";
   }
   return out;
 }

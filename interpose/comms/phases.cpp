@@ -136,15 +136,16 @@ void phases_end(const Thread& t) {
 void phases_ended(Thread& t, ncclResult_t result) {
   if (g_going_on.load(std::memory_order_relaxed) == 0) return;
   bool first = true;  // those of a group end together, and take one time
-  each_that_goes_on([&](const Held& held) { return held.group == t.group; },
-                    [&](std::uint32_t slot) {
-                      Held& held = g_held[slot];
-                      if (result == ncclInProgress && (held.handle != nullptr || held.place != nullptr)) {
-                        held.group = 0;
-                        return go_on(slot);
-                      }
-                      finish(t, phase(slot).record, slot, result, std::exchange(first, false));
-                    });
+  each_that_goes_on(
+      [&](const Held& held) { return held.group == t.group; },
+      [&](std::uint32_t slot) {
+        Held& held = g_held[slot];
+        if (result == ncclInProgress && (held.handle != nullptr || held.place != nullptr)) {
+          held.group = 0;
+          return go_on(slot);
+        }
+        finish(t, phase(slot).record, slot, result, std::exchange(first, false));
+      });
 }
 
 void settle_slow(Thread& t, ncclComm_t handle, ncclResult_t state) {

@@ -89,7 +89,7 @@ inline constexpr Room kRooms[] = {
          [] {
            comms::forget_all();
            comms::forget_children();
-         comms::forget_phases();
+           comms::forget_phases();
          }},
     {.forked = memory::after_fork},
     {.forked = ranges::after_fork},

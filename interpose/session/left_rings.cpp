@@ -89,8 +89,7 @@ bool read_head(int fd, Left& left) {
          field(left.rank_file, offsetof(Head, rank_file)) &&
          field(left.directory, offsetof(Head, directory)) &&
          field(left.rank_file_inode, offsetof(Head, rank_file_inode)) &&
-         field(left.folder, offsetof(Head, folder)) &&
-         field(left.header, offsetof(Head, header)) &&
+         field(left.folder, offsetof(Head, folder)) && field(left.header, offsetof(Head, header)) &&
          field(left.header_bytes, offsetof(Head, header_bytes)) &&
          field(left.base_mono_ns, offsetof(Head, base_mono_ns)) &&
          field(left.base_real_ns, offsetof(Head, base_real_ns)) &&

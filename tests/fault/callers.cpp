@@ -1,7 +1,7 @@
 // Many libraries call NCCL, as the extensions of a framework do, and so does code that was made
 // while the program runs. There is a thread for each plugin, at most 16, and all threads call
-// through all plugins, twice. Prints how often libtprof.so opened a library the first and the second
-// time, and how many of its handles are open.
+// through all plugins, twice. Prints how often libtprof.so opened a library the first and the
+// second time, and how many of its handles are open.
 //
 //   callers PLUGIN...
 #include <dlfcn.h>

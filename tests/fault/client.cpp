@@ -17,10 +17,10 @@
 //          child HOW             a child calls too: see children.cpp
 //          end HOW [WHERE]       calls, then an end: see ends.cpp
 //          threads N             N threads one after the other, three rounds each
-//          small N               N threads with the smallest stacks, the first call in one of them too
-//          room BYTES            takes that much memory between its calls
-//          keys COMMS            calls of which no two are alike: see keys.cpp
-//          starve WHAT WHEN HOW  can map, open or start no more from a moment on: see starved.cpp
+//          small N               N threads with the smallest stacks, the first call in one of them
+//          too room BYTES            takes that much memory between its calls keys COMMS calls of
+//          which no two are alike: see keys.cpp starve WHAT WHEN HOW  can map, open or start no
+//          more from a moment on: see starved.cpp
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
