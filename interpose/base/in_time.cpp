@@ -10,7 +10,7 @@
 namespace tprof::in_time {
 namespace {
 
-constexpr std::uint64_t kPatienceNs = 1'000'000;
+constexpr std::uint64_t kPatienceNs = 10'000'000;    // a disk may take some ms to give room
 constexpr std::uint64_t kSchedulersNs = 50'000'000;  // for a thread that waits for a core only
 
 // given_up: nobody waits any more.
@@ -82,8 +82,10 @@ bool run(bool (*f)(void*), void (*undo)(void*)) {
   g_run = f;
   g_undo = undo;
   if (!start_background_thread(work)) {
-    give_place_back();
-    return false;
+    // A process that can have no thread any more shall lose no count by it.
+    const bool succeeded = f(g_place);
+    if (!succeeded) give_place_back();
+    return succeeded;
   }
   const std::uint64_t last_ns = now_ns() + kSchedulersNs;
   std::uint32_t seen = taken;

@@ -9,9 +9,8 @@
 namespace tprof {
 
 LineBatch::LineBatch(const View& of) : view(of), file(view), drain(view), windows(view) {
-  Progress start{};
-  start.offset = view.head().header_bytes;
-  commit(start);
+  next.offset = view.head().header_bytes;
+  commit(next);
 }
 
 void LineBatch::open(int fd) {

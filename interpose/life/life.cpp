@@ -58,6 +58,7 @@ void remember_process() {
 }
 
 bool not_tracing(std::string_view why, std::string_view detail = {}) {
+  drop_held();
   complain(Trouble::start, "not tracing: ", why, detail);
   return false;
 }
@@ -110,6 +111,7 @@ void close_file() {
   const std::uint64_t first = now_ns() + kPatienceNs;
   if (g_waits_until.compare_exchange_strong(until, first)) until = first;
   writer::close(until);
+  say_held();  // the writer never got so far
 }
 
 // Metrics are in lines only. `tprof run` takes the wish for GPUs upon itself and off the setting.
@@ -139,8 +141,10 @@ bool make_files(writer::Files& files) {
   if (create_rank_file(g_file, view.head(), view.header())) {
     left_rings::begin(g_file, g_process);
     files = {g_file.lines.fd, g_file.snapshot.fd};
+    say_held();
     return true;
   }
+  drop_held();
   turn_off();
   g_state.started.store(false);
   for (NamedFile* f : {&g_file.ring, &g_file.snapshot, &g_file.lines}) drop_file(*f);
@@ -171,6 +175,7 @@ bool start_locked(std::string_view libraries) {
   if (!size_allowed(kClosingBytes)) {
     return not_tracing("the file size limit (ulimit -f) is under 64 KiB");
   }
+  hold_complaints();
   name_rank_file(config(), g_process, g_file);
   create_ring(config().ring_dir[0] != '\0' ? config().ring_dir : nullptr, g_process, g_file);
   if (!mapping().open(g_file.ring.fd, g_file.ring.path, g_file.ring_in)) {

@@ -128,7 +128,8 @@ void create_ring(const char* chosen, const Process& process, RankFile& file) {
   const char* of_variable = environment_value("TMPDIR");
   copy_text(temporary, of_variable == nullptr ? "" : of_variable);
   places = ring_places(file.directory, chosen, temporary);
-  RingSearch search{};
+  static constinit RingSearch search{};  // a small stack has no room
+  search = {};
   search.output = file.directory;
   FixedText name(search.name);
   (name << ".tprof-" << process.host << "-").number(process.pid) << "-";
@@ -145,8 +146,8 @@ void create_ring(const char* chosen, const Process& process, RankFile& file) {
   file.ring_in = search.in;
   file.ring_elsewhere = std::strcmp(search.in.path, file.directory) != 0;
   if (chosen != nullptr && search.in.path != chosen) {
-    say("no ring file could be made at once in ", chosen,
-        " (TPROF_RING_DIR): choosing another folder");
+    complain(Trouble::room, "no ring file could be made at once in ", chosen,
+             " (TPROF_RING_DIR): choosing another folder");
   }
 }
 

@@ -70,9 +70,8 @@ int main(int argc, char** argv) {
     made.push_back(made_at_run_time(reinterpret_cast<Reduce>(dlsym(RTLD_DEFAULT, name))));
   }
   call_through_all(reduce, made);
-  const long opened = ask("count_loader_opened");
+  const long opened = ask("count_loader_closed");
   call_through_all(reduce, made);
   std::printf("opened %ld\n", opened);
-  std::printf("reopened %ld\n", ask("count_loader_opened") - opened);
-  std::printf("open %ld\n", ask("count_loader_opened") - ask("count_loader_closed"));
+  std::printf("reopened %ld\n", ask("count_loader_closed") - opened);
 }

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <cstdio>
+#include <memory>
 
 #include "caller.h"
 #include "modes.h"
@@ -11,7 +12,7 @@ namespace fault {
 namespace {
 
 void* call(void* comm) {
-  Caller(static_cast<ncclComm_t>(comm), 1).rounds(3);
+  std::make_unique<Caller>(static_cast<ncclComm_t>(comm), 1)->rounds(3);
   return nullptr;
 }
 // Makes the process's first call.

@@ -15,13 +15,13 @@ CALLS = runs.client("calls", 400, 2)
 def test_our_threads_have_the_same_room_whatever_thread_local_memory_the_process_has(kib, by, tmp_path):
     own = kib if by == "a library" else 0
     env = {"LD_PRELOAD": f"{LIBTPROF}:{BUILD}/libfault_thread_local_{own}.so"}
-    env |= {"TPROF_TIMING": "events", "TPROF_METRICS": "100ms"}
+    env |= {"TPROF_TIMING": "events", "TPROF_METRICS": "100ms", "TPROF_RING_DIR": "/dev/shm"}
     if own != kib:
         env["GLIBC_TUNABLES"] = f"glibc.rtld.optional_static_tls={kib * 1024}"
     traced = runs.run(tmp_path, CALLS, libraries=STANDIN, **env)
     assert (traced.code, traced.stderr) == (7, "")
     threads, room = map(int, re.search(r"^(\d+) threads with (-?\d+) KiB", traced.stdout, re.MULTILINE).groups())
-    assert threads == 2 and room >= 240
+    assert threads >= 2 and room >= 240
     (counts,) = traced.counted()
     assert runs.ledger(traced.only_rank_file()) == runs.expected_ledger(counts)
 
