@@ -87,7 +87,7 @@ def test_jobs_are_told_apart(kind, tmp_path):
     for label in (shown, left) if called != "attempts of one run" else ():
         status, one = told("summary", folder, "--run", label)
         assert status == 0 and one["findings"] == []
-        command = re.findall(r"  command   (.*)", tprof("summary", folder, "--run", label).stdout)
+        command = re.findall(r"  command   (.*)", tprof("summary", folder, "--run", label, "--verbose").stdout)
         seen.append((command, one["ranks"]))
     expected = [([f"python {job['name']}.py"], list(range(job.get("ranks", 2)))) for job in given]
     assert sorted(seen) == sorted(expected) or called == "attempts of one run"
@@ -162,10 +162,9 @@ ONES_OWN = {
 def test_what_differs_between_ranks_is_told_with_whose_it_is(kind, tmp_path):
     value_of, said = DIFFER[kind]
     folder = differing(tmp_path / "job", value_of)
-    for command in ("summary", "doctor"):
-        found = told(command, folder)[1]["findings"]
-        assert any(said in f["text"] for f in found), (command, found)
-    assert said in " ".join(tprof("report", folder).stdout.split())
+    found = told("summary", folder)[1]["findings"]
+    assert any(said in f["text"] for f in found), found
+    assert said in " ".join(tprof("doctor", folder).stdout.split())
 
 
 @pytest.mark.parametrize("kind", ONES_OWN)
@@ -173,12 +172,12 @@ def test_what_is_each_ones_own_is_no_finding(kind, tmp_path):
     folder = differing(tmp_path / "job", ONES_OWN[kind])
     assert told("summary", folder)[1]["findings"] == []
     ((name, _),) = ONES_OWN[kind](0)["env"].items()
-    (env,) = re.findall(r"  env .*", tprof("summary", folder).stdout)
+    (env,) = re.findall(r"  env .*", tprof("summary", folder, "--verbose").stdout)
     assert f" {name}=" in env and "(rank" in env
 
 
 def test_a_setting_of_one_rank_is_not_printed_as_the_jobs(tmp_path):
     given = lambda r: {"config": {"TPROF_QUOTA": "1MiB" if r == 0 else "2MiB"}}  # noqa: E731
     folder = differing(tmp_path / "job", given)
-    for command in ("summary", "doctor"):
-        assert "TPROF_QUOTA=1MiB (rank 0), 2MiB (ranks 1-7)" in tprof(command, folder).stdout
+    for command in (["summary", folder, "--verbose"], ["doctor", folder]):
+        assert "TPROF_QUOTA=1MiB (rank 0), 2MiB (ranks 1-7)" in tprof(*command).stdout
