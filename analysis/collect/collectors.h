@@ -41,7 +41,7 @@ struct LastCalls : Collector {
   std::vector<read::LifeCall> failed_life;     // those that were refused, the first few
   std::optional<read::Event> last;             // the call, launch or such a call that began last
   std::map<std::int64_t, std::int64_t> begun;  // by communicator: when its first was called
-  // Of a process that did not close, by communicator.
+  // They are of a process that did not close, by communicator.
   std::map<std::int64_t, read::Event> last_collective;
 
  private:

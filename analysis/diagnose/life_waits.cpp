@@ -132,7 +132,7 @@ class LifeWaits {
     if (!missed.absent.empty()) add(std::move(missed));
   }
 
-  // Of more ranks than are missing, those that wait for others are not looked for first.
+  // If they are more ranks than are missing, those that wait for others are not looked for first.
   Members who_it_may_be(Members absent, std::uint64_t missing) const {
     std::erase_if(absent, [&](const Member* m) { return on_its_way_(*m->process); });
     if (absent.size() <= missing) return absent;

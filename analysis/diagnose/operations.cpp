@@ -67,7 +67,7 @@ void Operations::end() {
   }
   of_ring_ = {};
   std::ranges::stable_sort(all, {}, &Operation::ts_ns);
-  // What comes behind a number that is missing is known, and no more.
+  // All that comes behind a number that is missing is known, and no more.
   std::map<ChannelKey, std::uint64_t> behind;
   for (auto& [key, channel] : channels) channel.first = channel.calls;
   for (const Operation& mine : all) {

@@ -299,7 +299,7 @@ std::vector<Processes> rank_groups(const Processes& processes) {
     return i;
   };
   for (const auto& [link, members] : links) {
-    // What holds a rank twice joins groups, and makes none.
+    // A link that holds a rank twice joins groups, and makes none.
     std::set<std::int64_t> here;
     for (const std::size_t member : members) here.insert(*processes[member]->header.rank);
     if (here.size() < members.size()) continue;

@@ -29,7 +29,7 @@ class Replays {
   bool longer(std::size_t rank) const { return work_[rank] > usual_; }
   double work(std::size_t rank) const { return work_[rank]; }
 
-  // What a step is shorter by, if the kernels of these ranks are as long as the usual rank's.
+  // By this a step is shorter, if the kernels of these ranks are as long as the usual rank's.
   double saves(const Places& ranks) const {
     return step_ns_ - model_.step_ns(replay(model_.graph(), changed(ranks)));
   }
