@@ -116,7 +116,7 @@ int merge(const Options& o) {
                                  .left_out = true});
   std::vector<const read::Process*> chosen = asked.job().processes;
   const std::vector<trace_export::OtherFile> others =
-      trace_export::other_files(o.with, chosen, traces);
+      trace_export::other_files(o.with, chosen, traces, traces.skipped);
   std::vector<read::Trace> nodes = read::node_files_beside(traces, traces.skipped);
   filter::Words told = only.words;
   if (!told.comms.empty()) told.comms = "some";

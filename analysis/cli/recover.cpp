@@ -31,6 +31,11 @@ int recover_one(const fs::path& file, bool force) {
 
 int recover(const Options& o) {
   int worst = kOk;
+  for (const fs::path& path : o.paths) {
+    for (const std::string& line : recover::free_removed(path)) {
+      text::print("{}\n", text::printable(line));
+    }
+  }
   for (const read::TraceFile& file : read::trace_files(o.paths)) {
     if (!file.named && !read::why_no_file(file.path).empty()) continue;
     worst = std::max(worst, recover_one(file.path, o.force));

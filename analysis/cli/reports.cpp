@@ -1,6 +1,7 @@
 // The commands that print one report: summary, check, doctor and coverage.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -148,7 +149,10 @@ namespace {
 bool is_trace(const fs::path& path) {
   std::error_code error;
   const std::string name = path.filename().string();
-  return fs::is_directory(path, error) || name.ends_with(".json") || name.ends_with(".json.gz");
+  return fs::is_directory(path, error) || name.ends_with(".json") ||
+         std::ranges::any_of(read::kPackedEndings, [&](std::string_view ending) {
+           return name.ends_with(".json" + std::string(ending));
+         });
 }
 
 doctor::Report look_at_traces(const Options& o) {

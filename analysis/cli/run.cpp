@@ -10,6 +10,7 @@
 #include "cli/input.h"
 #include "cli/report_page.h"
 #include "diagnose/diagnose.h"
+#include "doctor/examine.h"
 #include "interpose/format/settings.h"
 #include "launch/command.h"
 #include "launch/environment.h"
@@ -33,8 +34,7 @@ namespace {
 
 doctor::Settings settings(const Options& o, const fs::path& library, const fs::path& folder,
                           const std::string& run_id) {
-  const std::string others = launch::process_env("LD_PRELOAD");
-  doctor::Settings all = {{"LD_PRELOAD", library.string() + (others.empty() ? "" : ":" + others)},
+  doctor::Settings all = {{"LD_PRELOAD", doctor::preload_list(library)},
                           {"TPROF_OUTPUT_DIR", fs::absolute(folder).string()},
                           {"TPROF_RUN_ID", run_id}};
   // Never replaces a user's tool: NVTX has only one place for one.
@@ -103,16 +103,6 @@ void report_on(const job::Job& job, const read::Traces& traces, const fs::path& 
   }
 }
 
-// True if the launcher started the ranks again after this job.
-bool was_restarted(const job::Job& job, const job::Job& last) {
-  const auto restarts = [](const job::Job& of) {
-    std::int64_t most = 0;
-    for (const read::Process* p : of.processes) most = std::max(most, p->header.restart);
-    return most;
-  };
-  return restarts(job) < restarts(last);
-}
-
 // Why an attempt ended, after which there was another: what `tprof check` says of it first.
 std::string why_it_ended(const job::Job& job, const read::Traces& traces, bool read_lines,
                          const std::string& which) {
@@ -127,11 +117,12 @@ void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
                    const std::string& run_id, bool failed) {
   const read::Traces traces = load(files.ours);
   const std::vector<job::Job> jobs = job::jobs_of(job::processes_of(traces));
-  const std::string which = quoted({folder}) + typed({files.other_runs ? run_id : "", 0});
   const bool is_short = bytes_of(files) <= kMostBytes;
   for (const job::Job& job : jobs) {
     const bool last = &job == &jobs.back();
-    if (was_restarted(job, jobs.back())) {
+    const std::string run = !last && !job.restarted ? job.label : files.other_runs ? run_id : "";
+    const std::string which = quoted({folder}) + typed({run, 0});
+    if (job.restarted) {
       text::say("\n{}", why_it_ended(job, traces, is_short, which));
       continue;
     }
@@ -146,7 +137,6 @@ void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
     }
     if (failed) options.next.push_back("tprof check " + which + "  (how its ranks ended)");
     options.next.push_back("tprof merge " + which + " -o trace.json.gz  (a timeline)");
-    if (!last) options.next.clear();
     text::say("\n{}", report::to_text(s, options));
   }
 }

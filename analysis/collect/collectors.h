@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -14,46 +13,14 @@
 
 namespace tprof::collect {
 
-// Sends or receives of one rank with one other.
-struct ChannelKey {
-  std::int64_t comm = 0;
-  std::int64_t peer = 0;
-  bool send = false;
-
-  auto operator<=>(const ChannelKey&) const = default;  // NOLINT(modernize-use-nullptr)
-};
-
-struct Channel {
-  // Calls of one size, one after the other.
-  struct Run {
-    std::uint64_t bytes = 0;  // of each
-    std::uint64_t calls = 0;
-  };
-
-  void add(std::uint64_t seq, std::uint64_t of_bytes);
-  // Returns the bytes of the first n calls, or of call n; nullopt if it is not known, since too
-  // many calls of other sizes came after them.
-  std::optional<std::uint64_t> bytes_until(std::uint64_t n) const;
-  std::optional<std::uint64_t> bytes_of(std::uint64_t n) const;
-  bool alike(const Channel& other) const { return calls == other.calls && bytes == other.bytes; }
-  void state(team::Archive& archive) { archive(calls, bytes, lately); }
-
-  std::uint64_t calls = 0;  // the number behind the last
-  std::uint64_t bytes = 0;
-  std::vector<Run> lately{};  // the last calls, whose lines are in the order of their numbers
-};
-
 // The calls that returned, by communicator.
 struct ReturnedCalls : Collector {
   using Collector::Collector;
   void call(const read::Event& e) override;
   const Intervals& collectives(std::int64_t comm) const;  // empty where there is no line
-  Channel channel(const ChannelKey& key) const;
-  void state(team::Archive& archive) override { archive(numbers, channels, refused); }
+  void state(team::Archive& archive) override { archive(numbers); }
 
   std::map<std::int64_t, Intervals> numbers;  // of collectives that have a line
-  std::map<ChannelKey, Channel> channels;     // of sends and receives
-  std::set<std::int64_t> refused;             // where calls were, of any kind
 };
 
 // Where a rank stood when its trace ended.
@@ -62,19 +29,20 @@ struct LastCalls : Collector {
   void call(const read::Event& e) override;
   void launch(const read::Event& e) override { remember(e); }
   void last_call(const read::Event& e) override;
+  void life(const read::LifeCall& c) override;
   void state(team::Archive& archive) override {
-    archive(open, last, begun, last_collective, sent_or_received, from_ring_);
+    archive(open, open_life, failed_life, last, begun, last_collective, from_ring_);
   }
 
   bool knows_last() const;  // the ring tells, or all that was called has a line
 
   std::vector<read::Event> open;               // calls that never returned
-  std::optional<read::Event> last;             // the call or launch that began last
+  std::vector<read::LifeCall> open_life;       // those of a communicator's life
+  std::vector<read::LifeCall> failed_life;     // those that were refused, the first few
+  std::optional<read::Event> last;             // the call, launch or such a call that began last
   std::map<std::int64_t, std::int64_t> begun;  // by communicator: when its first was called
-  // These are known of a process that did not close: the last collective of each communicator, and
-  // how many sends and receives there were.
+  // They are of a process that did not close, by communicator.
   std::map<std::int64_t, read::Event> last_collective;
-  std::map<ChannelKey, std::uint64_t> sent_or_received;
 
  private:
   void remember(const read::Event& e);

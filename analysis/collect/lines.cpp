@@ -103,6 +103,7 @@ void read_file(const read::Trace& trace, const Shown& ranks, const read::Chosen&
                            .open_range = shown_to(&Collector::open_range),
                            .device_time = device_time,
                            .busy = busy,
+                           .life = shown_to(&Collector::life),
                            .thread = shown_to(&Collector::thread),
                            .metadata = show_metadata,
                            .end =

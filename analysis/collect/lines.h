@@ -40,6 +40,7 @@ class Collector {
   // When the rank's devices computed, in the order of time for each; as with ranges.
   virtual void busy(const read::Busy&) {}
   virtual bool wants_busy() const { return false; }
+  virtual void life(const read::LifeCall&) {}      // of communicators
   virtual void thread(const read::ThreadName&) {}  // before or behind its calls
   // Any other line; as with ranges. And what these have said so far, for a collector that wants
   // that.

@@ -135,6 +135,12 @@ Parting Parting::of_group(const Members& group) const {
   return how == How::differs ? one : with_range(std::move(one));
 }
 
+const Member* member_of(const Communicator& c, std::int64_t rank) {
+  const auto of = [](const Member& m) { return m.comm->rank; };
+  const auto member = std::ranges::lower_bound(c.members, rank, {}, of);
+  return member != c.members.end() && of(*member) == rank ? &*member : nullptr;
+}
+
 Members who_did(const Communicator& c, std::uint64_t seq) {
   Members all;
   for (const Member& m : c.members) {

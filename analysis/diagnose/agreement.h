@@ -50,6 +50,9 @@ struct Communicator {
   std::vector<Member> members;  // in the order of their ranks
 };
 
+// Returns the member that has this rank in the communicator; null: it is not known.
+const Member* member_of(const Communicator& communicator, std::int64_t rank);
+
 // Returns the members that issued this collective.
 Members who_did(const Communicator& communicator, std::uint64_t seq);
 

@@ -21,22 +21,34 @@ std::optional<Processes> some(const Processes& of, const job::Job& job) {
   return of.size() == job.processes.size() ? std::nullopt : std::optional(of);
 }
 
+// True if NCCL's own ranges prove that no call of it was made through pointers that were taken.
+bool proved_seen(const Process& p, const read::Noted& n) {
+  return n.kind == note_name(Note::dlsym) && file_name(n.path).starts_with("libnccl.so") &&
+         p.footer->missed && p.footer->missed->empty();
+}
+
 // Adds one finding per kind of library or tool. `only` restricts the kinds; empty: all of them.
 void noted(const Case& c, const std::set<std::string_view>& only, Findings& found) {
-  std::map<std::string, std::pair<std::set<std::string>, Processes>> kinds;  // paths, holders
+  struct Holders {
+    std::set<std::string> paths;
+    Processes processes;
+    std::uint64_t calls = 0;
+  };
+  std::map<std::string, Holders> kinds;
   for (const Process* p : c.job.processes) {
     if (!p->footer) continue;
     for (const auto* entries : {&p->footer->unseen, &p->footer->tools}) {
       for (const read::Noted& n : *entries) {
-        if (!only.empty() && !only.contains(n.kind)) continue;
-        auto& [paths, processes] = kinds[n.kind];
+        if ((!only.empty() && !only.contains(n.kind)) || proved_seen(*p, n)) continue;
+        auto& [paths, processes, calls] = kinds[n.kind];
         paths.insert(n.path);
+        if (p->lane == 0) calls += n.calls;  // counted once per process
         if (processes.empty() || processes.back() != p) processes.push_back(p);
       }
     }
   }
   for (const auto& [kind, holders] : kinds) {
-    const auto& [paths, processes] = holders;
+    const auto& [paths, processes, calls] = holders;
     std::vector<const Variables*> set;
     for (const Process* p : processes) set.push_back(&*p->header.config);
     const auto limit = limit_of(kind, set);
@@ -45,7 +57,8 @@ void noted(const Case& c, const std::set<std::string_view>& only, Findings& foun
     add(found, limit->kind, processes,
         {{"paths", fmt::format("{}", fmt::join(paths, ", "))},
          {"some", some(processes, c.job)},
-         {"set", limit->set}});
+         {"set", limit->set},
+         {"calls", calls == 0 ? std::nullopt : std::optional(calls)}});
   }
 }
 
@@ -91,21 +104,6 @@ void misspelt(const Case& c, Findings& found) {
   }
 }
 
-// Reports versions of one library that differ between the ranks of one job.
-void versions(const Case& c, std::optional<std::int64_t> read::Header::*version,
-              std::string_view what, Findings& found) {
-  std::map<std::int64_t, Processes> served;
-  for (const Process* p : c.job.processes) {
-    if (p->header.*version) served[*(p->header.*version)].push_back(p);
-  }
-  if (served.size() < 2) return;
-  Facts list;
-  for (const auto& [v, processes] : served) {
-    list.push_back({Say::version_on, {{"version", v}, {"who", processes}}});
-  }
-  add(found, Kind::versions_differ, {}, {{"what", std::string(what)}, {"versions", list}});
-}
-
 // Reports a job that has loaded NCCL while no call of it was seen: its calls may bypass the
 // wrappers.
 void no_collectives(const Case& c, Findings& found) {
@@ -121,15 +119,14 @@ void coverage(const Case& c, Findings& found) {
   noted(c, {}, found);
   missed(c, found);
   misspelt(c, found);
-  versions(c, &read::Header::nccl_version, "NCCL", found);
-  versions(c, &read::Header::cudart_version, "the CUDA runtime", found);
   no_collectives(c, found);
 }
 
-// The part of coverage() for `tprof check`: calls on communicators that can't be compared with
-// those of other ranks.
+// The part of coverage() for `tprof check`: calls that can't be compared with those of other ranks.
 void not_compared(const Case& c, Findings& found) {
-  noted(c, {note_name(Note::comm_unknown), note_name(Note::comm_shared)}, found);
+  noted(c,
+        {note_name(Note::comm_unknown), note_name(Note::comm_shared), note_name(Note::ledger_full)},
+        found);
 }
 
 }  // namespace

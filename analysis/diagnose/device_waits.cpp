@@ -4,6 +4,7 @@
 
 #include "collect/collectors.h"
 #include "diagnose/ends.h"
+#include "diagnose/operations.h"
 #include "diagnose/process_state.h"
 
 namespace tprof::diagnose {
@@ -29,16 +30,10 @@ bool has_all_times(const Process& p, const Case& c) {
 
 }  // namespace
 
-void DevicesThrough::device_time(const read::DeviceTime& t) {
-  if (!t.comm || !t.seq || t.name == "ncclSend" || t.name == "ncclRecv") return;
-  std::uint64_t& behind = through[*t.comm];
-  behind = std::max(behind, *t.seq + t.calls);
-}
-
 std::optional<std::uint64_t> devices_at(const Communicator& communicator, const Case& c) {
   std::optional<std::uint64_t> at;
   for (const Member& m : communicator.members) {
-    const auto* device = c.lines.of<DevicesThrough>(m.process);
+    const auto* device = c.lines.of<Operations>(m.process);
     if (device == nullptr || !has_all_times(*m.process, c)) continue;
     const auto through = device->through.find(m.comm->comm);
     if (through != device->through.end()) at = std::max(at.value_or(0), through->second);

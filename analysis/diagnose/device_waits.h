@@ -2,22 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 
 #include "diagnose/waits.h"
 
 namespace tprof::diagnose {
-
-// By communicator, the number behind the last collective that the device is through with.
-struct DevicesThrough : collect::Collector {
-  using Collector::Collector;
-  void device_time(const read::DeviceTime& t) override;
-  bool wants_times() const override { return true; }
-  void state(team::Archive& archive) override { archive(through); }
-
-  std::map<std::int64_t, std::uint64_t> through;
-};
 
 // Returns the first collective of the communicator that no device is through with. nullopt: not
 // known, as calls have no times, or times of the last of them may come yet.

@@ -5,6 +5,7 @@
 
 #include "collect/collectors.h"
 #include "diagnose/mismatch.h"
+#include "diagnose/operations.h"
 #include "diagnose/point_to_point.h"
 
 namespace tprof::diagnose {
@@ -14,6 +15,11 @@ TPROF_DIAGNOSES(X)
 #undef X
 
 namespace {
+
+// How many operations are kept of all ranks, and of each at least. More than the newest is never
+// looked for: hosts run ahead of a device that stands still by a thousand calls or so.
+constexpr std::size_t kMostOperations = 1 << 22;
+constexpr std::size_t kFewestOperations = 64;
 
 std::vector<const Diagnosis*> rows_for(const Options& options) {
 #define X(name) &name,
@@ -70,18 +76,13 @@ Diagnosed said_of(Case& c, const std::vector<const Diagnosis*>& made) {
   for (const Diagnosis* d : made) d->reduce(c, said.findings);
   if (c.options.comms != nullptr) leave_out_others(c, said.findings);
   const std::set<std::string> differ = different(said.findings);
-  std::set<std::string> pairs_differ;
-  for (const Finding& f : said.findings) {
-    if (f.kind == Kind::p2p_sizes || f.kind == Kind::unmatched_p2p) {
-      pairs_differ.insert(f.communicator);
-    }
-  }
+  const std::set<std::string> unfit = unfit_messages(said.findings);
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
     const auto& [comm, agreement] = std::tie(c.communicators[i], c.agreements[i]);
     const auto [sends, receives] = sends_and_receives(comm);
     said.communicators.push_back({comm, agreement.collectives, agreement.fewest, agreement.most,
                                   verdict_of(differ.contains(comm.id), agreement), sends, receives,
-                                  pairs_differ.contains(comm.id)});
+                                  unfit.contains(comm.id)});
   }
   explain(c, said.findings);
   order_and_cap(said.findings);
@@ -107,9 +108,13 @@ Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Option
 
 void want(collect::Passes& passes, const Options& options, Diagnosed& to) {
   const std::vector<const Diagnosis*> made = rows_for(options);
-  const auto make = [made](const read::Process& rank, collect::Collectors& all) {
+  const std::size_t most =
+      kMostOperations / std::max<std::size_t>(passes.job().processes.size(), 1);
+  const bool check = (options.asked & kCheck) != 0;
+  const auto make = [made, most, check](const read::Process& rank, collect::Collectors& all) {
     collect::want<collect::DecreasedLedgers, collect::LastCalls>(
         rank, all);  // used by this file and by explain()
+    if (check) collect::want<Operations>(rank, all, std::max(most, kFewestOperations));
     for (const Diagnosis* d : made) {
       if (d->collect != nullptr) d->collect(rank, all);
     }

@@ -7,6 +7,7 @@
 
 #include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
+#include "diagnose/process_state.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -33,8 +34,10 @@ bool fresh(const Processes& snapshots) {
 }
 
 bool has_unfinished(const Process& p) {
+  const auto open = [](const read::LifeCalls& calls) { return calls.unfinished != 0; };
   return std::ranges::any_of(read::rows_of(p),
-                             [](const read::Row& row) { return row.amounts.unfinished != 0; });
+                             [](const read::Row& row) { return row.amounts.unfinished != 0; }) ||
+         (p.ledger && std::ranges::any_of(p.ledger->life, open));
 }
 
 // Returns the last collective that one of these called; nullopt if no line tells. Where all got
@@ -98,7 +101,7 @@ void running(const Case& c, Findings& found) {
   if (const auto last = last_collective(who, c)) {
     set(f.text, {"last", *last});
     set(f.text, {"pid", who[0]->header.pid});
-    set(f.text, {"host", who[0]->header.host});
+    set(f.text, {"host", place_of_pid(who[0]->header)});
   }
 }
 
@@ -181,6 +184,21 @@ void not_closed(const Case& c, Findings& found) {
 
 std::int64_t known_until_ns(const Process& p) {
   return p.header.base_time_ns + (p.ledger ? p.ledger->ts_ns : 0);
+}
+
+std::int64_t began_ns(const Process& p) {
+  const read::Header& h = p.header;
+  return h.base_time_ns + (h.clock.empty() ? 0 : h.clock.front().ts_ns);
+}
+
+std::pair<std::int64_t, std::int64_t> span_of(const Processes& processes) {
+  std::int64_t first = INT64_MAX;
+  std::int64_t last = INT64_MIN;
+  for (const Process* p : processes) {
+    first = std::min(first, began_ns(*p));
+    last = std::max(last, known_until_ns(*p));
+  }
+  return {first, last};
 }
 
 std::int64_t oldest_ns(const Processes& processes) {
@@ -276,7 +294,7 @@ Fact where_to_look(const Process& p, std::optional<std::int64_t> quiet_since_ns)
     return {Say::look_at_stack,
             {{"snapshot", p.snapshot},
              {"pid", p.header.pid},
-             {"host", p.header.host},
+             {"host", place_of_pid(p.header)},
              {"other", std::nullopt},
              {"other_pid", std::nullopt},
              {"other_host", std::nullopt}}};

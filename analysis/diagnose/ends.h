@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "collect/lines.h"
 #include "diagnose/facts.h"
@@ -11,6 +12,10 @@ namespace tprof::diagnose {
 
 // CLOCK_REALTIME until which the counts of a process without a footer are known.
 std::int64_t known_until_ns(const read::Process& process);
+// CLOCK_REALTIME at which a process's trace began. In a merged trace ts 0 may be earlier.
+std::int64_t began_ns(const read::Process& process);
+// From the first of these to the last of those.
+std::pair<std::int64_t, std::int64_t> span_of(const Processes& processes);
 std::int64_t oldest_ns(const Processes& processes);  // the smallest known_until_ns()
 
 // CLOCK_REALTIME, on its host, of the last sign of life in the trace of a process. It is clamped so

@@ -18,42 +18,51 @@ using read::Process;
 struct Relation {
   Kind cause;
   Kind effect;
-  // If set, the effect becomes evidence of the first cause on the same communicator. Otherwise it
-  // is dropped, since the cause covers it.
-  bool with_cause = false;
+  // Otherwise the cause covers the effect, which is dropped.
+  enum Becomes { nothing, evidence, evidence_of_same_communicator } becomes = nothing;
 };
 
 // Applied in this order. A hang or a stop explains the calls and processes that ended with it, and
-// a mismatch explains a hang or a stop. Where the order of calls is wrong, that is why nobody goes
-// on.
+// a mismatch explains a hang or a stop. Where the order of calls or the sizes of messages are
+// wrong, that is why nobody goes on.
 constexpr Relation kRelations[] = {
     {Kind::missing_rank, Kind::missing_member},  // the world size already told which
-    {Kind::group_order, Kind::hang, true},
-    {Kind::group_order, Kind::stopped, true},
+    {Kind::p2p_sizes, Kind::hang, Relation::evidence},
+    {Kind::p2p_sizes, Kind::stopped, Relation::evidence},
+    {Kind::p2p_sizes, Kind::not_closed},
+    {Kind::p2p_sizes, Kind::unfinished},
+    {Kind::group_order, Kind::hang, Relation::evidence_of_same_communicator},
+    {Kind::group_order, Kind::stopped, Relation::evidence_of_same_communicator},
     {Kind::group_order, Kind::not_closed},
     {Kind::group_order, Kind::unfinished},
+    {Kind::refused, Kind::hang, Relation::evidence_of_same_communicator},
+    {Kind::refused, Kind::stopped, Relation::evidence_of_same_communicator},
     {Kind::hang, Kind::not_closed},
     {Kind::hang, Kind::unfinished},
     {Kind::stopped, Kind::not_closed},
     {Kind::stopped, Kind::unfinished},
-    {Kind::mismatch, Kind::hang, true},
-    {Kind::mismatch, Kind::stopped, true},
+    {Kind::mismatch, Kind::hang, Relation::evidence_of_same_communicator},
+    {Kind::mismatch, Kind::stopped, Relation::evidence_of_same_communicator},
 };
 
 void apply(const Relation& relation, Findings& findings) {
+  const auto place = [&](const Finding& f) {
+    return relation.becomes == Relation::evidence_of_same_communicator
+               ? std::string_view(f.communicator)
+               : "";
+  };
   std::map<std::string_view, Finding*> causes;  // the first per communicator, or the first of all
   for (Finding& f : findings) {
-    if (f.kind == relation.cause) {
-      causes.try_emplace(relation.with_cause ? std::string_view(f.communicator) : "", &f);
-    }
+    const bool closed = f.kind == Kind::p2p_sizes && f.severity != Severity::error;
+    if (f.kind == relation.cause && !closed) causes.try_emplace(place(f), &f);
   }
   std::vector<const Finding*> said;  // effects that have a cause, in their order
   for (const Finding& f : findings) {
     if (causes.empty() || f.kind != relation.effect) continue;
-    const auto cause = causes.find(relation.with_cause ? std::string_view(f.communicator) : "");
+    const auto cause = causes.find(place(f));
     if (cause == causes.end()) continue;
     said.push_back(&f);
-    if (!relation.with_cause) continue;
+    if (relation.becomes == Relation::nothing) continue;
     auto& evidence = cause->second->evidence;
     evidence.push_back({Say::then, {{"what", f.text}}});
     evidence.insert(evidence.end(), f.evidence.begin(), f.evidence.end());

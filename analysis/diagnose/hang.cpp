@@ -39,8 +39,9 @@ struct Place {
       return call == other.call && missed == other.missed;
     }
     return call->communicator == other.call->communicator && call->seq == other.call->seq &&
-           call->function == other.call->function;
+           call->function == other.call->function && made() == other.made();
   }
+  std::string made() const { return call->life == nullptr ? "" : call->life->id.str(); }
 };
 
 // Tells if it is the first call of its function, type and size on its communicator, on all ranks.
@@ -102,11 +103,7 @@ class HeldUp {
   const Missed* first_missed(const Process* p) const {
     const auto all = missed_.find(p);
     if (all == missed_.end()) return nullptr;
-    return *std::ranges::min_element(all->second, {}, [](const Missed* m) {
-      if (m->open != nullptr) return m->open->since_ns.value_or(INT64_MAX);
-      return m->called ? m->called->by->process->header.base_time_ns + m->called->event.ts_ns
-                       : INT64_MAX;
-    });
+    return *std::ranges::min_element(all->second, {}, &Missed::called_ns);
   }
 
   // Returns the open call that has been open longest among these, preferring processes on this
@@ -185,11 +182,14 @@ class HeldUp {
     const OpenCall& call = *open;
     const Communicator* comm = call.communicator;
     const bool running = call.process->end == End::running;
-    const bool alone = comm == nullptr && left_alone(who);
+    const bool alone = comm == nullptr && call.life == nullptr && left_alone(who);
     const bool hang = long_open(longest(who)) && !alone;
     const bool collective = comm != nullptr && call.collective;
-    const bool everybody = collective && who.size() == comm->members.size() &&
-                           who.size() == static_cast<std::size_t>(comm->nranks);
+    const LifeMeeting* meeting = call.meeting ? &*call.meeting : nullptr;
+    const bool everybody = meeting != nullptr
+                               ? who.size() == meeting->ranks
+                               : collective && who.size() == comm->members.size() &&
+                                     who.size() == static_cast<std::size_t>(comm->nranks);
     Fact text{Say::stand_inside,
               {{"who", who},
                {"everybody", everybody && who.size() > 1},
@@ -207,12 +207,20 @@ class HeldUp {
       const Members returned = who_did(*comm, *call.seq);
       if (!returned.empty()) evidence.push_back({Say::returned_to, {{"who", who_of(returned)}}});
     }
-    if (everybody && !different(found_).contains(comm->id)) {
+    if (call.life != nullptr) f.communicator = communicator_of(*call.process, *call.life);
+    if (meeting != nullptr && !meeting->returned.empty()) {
+      evidence.push_back({Say::returned_to, {{"who", meeting->returned}}});
+    }
+    if (meeting != nullptr && meeting->missing != 0 && missed == nullptr) {
+      evidence.push_back(
+          {Say::not_all_came, {{"missing", meeting->missing}, {"ranks", meeting->ranks}}});
+    }
+    if (everybody && (comm == nullptr || !different(found_).contains(comm->id))) {
       evidence.push_back({Say::nobody_missing, {{"hang", hang}}});
       if (hang) f.next = Fact{Say::look_at_network};
     }
     if (!running && !call.since_ns) evidence.push_back({Say::lines_tell_how_long});
-    if (missed != nullptr) evidence.push_back(callers(*missed));
+    if (missed != nullptr) evidence.push_back(callers(*missed, case_));
     if (missed != nullptr && comm == nullptr && running) {
       evidence.push_back({Say::may_wait_for_device});
       look_at_both(*missed, f);
@@ -228,14 +236,6 @@ class HeldUp {
     const bool hang =
         std::ranges::any_of(who, [](const Process* p) { return p->end == End::running; }) ||
         std::ranges::all_of(who, [&](const Process* p) { return stood_still(*p, stood); });
-    if (m.open != nullptr) {
-      const std::string never = m.open->send() ? "ncclRecv" : "ncclSend";
-      add(hang, who,
-          {Say::never_made_other_end,
-           {{"who", who}, {"function", never}, {"inside", inside(*m.open)}}},
-          m.communicator, m.seq, never);
-      return;
-    }
     const bool closed = select(who, [](const Process& p) { return p.end != End::closed; }).empty();
     const Processes seen = select(who, [](const Process& p) { return p.snapshot; });
     const std::string function = m.called ? m.called->event.name : "";
@@ -245,10 +245,21 @@ class HeldUp {
                             : Say::stopped_there};
     if (then.what == Say::closed_before) then.values = {{"status", exit_status_of(who)}};
     const bool stood_still = then.what == Say::stood_still;
+    if (m.life != nullptr) {
+      if (stood_still) {
+        then.values = {{"who", who}, {"quiet", made_none_for(who)}, {"reads", false}};
+      }
+      Finding& f = add(hang, who, not_come(m, who, then), m.communicator, {}, m.life->function);
+      f.communicator = communicator_of(*m.life->process, *m.life->life);
+      lead_with({callers(m, case_)}, f);
+      if (!closed) f.evidence.push_back({Say::in_no_call, {{"who", who[0]}}});
+      return;
+    }
     // Hosts run ahead: who is behind in calls may wait for what another's device does not do.
     // Not so where those that came stand in the very call.
     const bool in_it =
-        stood != nullptr && stood->communicator == m.communicator && stood->seq == m.seq;
+        m.message.has_value() ||
+        (stood != nullptr && stood->communicator == m.communicator && stood->seq == m.seq);
     const bool ran_ahead = stood_still && !in_it;
     const auto devices = ran_ahead ? devices_before(m, who) : std::nullopt;
     const bool waits = ran_ahead && (devices || may_wait_for_device(m, who));
@@ -259,6 +270,7 @@ class HeldUp {
                      {"reads", waits && !devices}};
       if (devices) then.what = Say::devices_not_through;
     }
+    if (m.message) return add_end_of_message(m, who, hang, std::move(then));
     Finding& f =
         add(hang, who,
             {Say::never_came,
@@ -270,7 +282,7 @@ class HeldUp {
               {"came", who_of(m.came)},
               {"then", then}}},
             m.communicator, m.seq, function);
-    Facts evidence{callers(m)};
+    Facts evidence{callers(m, case_)};
     if (auto only = stood_still && m.seq != 0 ? only_such_call(m) : std::nullopt)
       evidence.push_back(*std::move(only));
     if (stood != nullptr) evidence.push_back(inside(*stood));
@@ -278,6 +290,35 @@ class HeldUp {
     if (!closed) f.evidence.push_back({Say::in_no_call, {{"who", who[0]}}});
     if (devices) f.ranks = ranks_of(processes_of(m.communicator->members));
     if (waits) look_at_both(m, f);
+  }
+
+  void add_end_of_message(const Missed& m, const Processes& who, bool hang, Fact then) {
+    const bool sent = m.message->send;
+    const std::string never = sent ? "ncclRecv" : "ncclSend";
+    Finding& f =
+        add(hang, who,
+            {Say::never_made_other_end,
+             {{"who", who},
+              {"function", never},
+              {"called", callers(m, case_)},
+              {"then", m.open != nullptr ? std::nullopt : std::optional(std::move(then))}}},
+            m.communicator, m.seq, never);
+    Processes others;
+    for (const Missed* missed : missed_.at(who[0])) {
+      const Process* p = missed->came[0]->process;
+      if (missed->message && std::ranges::find(others, p) == others.end()) others.push_back(p);
+    }
+    if (others.size() > 1)
+      lead_with({{Say::have_messages_for, {{"who", others}, {"other", who}}}}, f);
+    const Process& other = *m.came[0]->process;
+    const auto* operations = case_.lines.of<Operations>(&other);
+    lead_with({{Say::ends_of_messages,
+                {{"who", &other},
+                 {"sent", sent},
+                 {"calls", operations->channels.at(*m.message).calls},
+                 {"other", who},
+                 {"theirs", m.seq}}}},
+              f);
   }
 
   // Returns the first collective that devices are not through with though all came to it; nullopt
@@ -302,7 +343,7 @@ class HeldUp {
     if (other == nullptr || !f.next || f.next->what != Say::look_at_stack) return;
     set(*f.next, {"other", other});
     set(*f.next, {"other_pid", other->header.pid});
-    set(*f.next, {"other_host", other->header.host});
+    set(*f.next, {"other_host", place_of_pid(other->header)});
   }
 
   // Returns a cycle of waits. There is one, since everybody who waits waits for somebody who waits.
@@ -338,21 +379,25 @@ class HeldUp {
     for (const Process* p : path) {
       const Missed& m = waits_.missed[waits_.on.at(p)];
       const OpenCall* call = waits_.open_call(p);
-      const Fact where =
-          call != nullptr
-              ? fact_of(*call)
-              : Fact{Say::collective_of, {{"seq", m.seq}, {"communicator", m.communicator->id}}};
+      const Fact where = call != nullptr ? fact_of(*call)
+                                         : Fact{m.message ? Say::message_of : Say::collective_of,
+                                                {{"seq", m.seq},
+                                                 {"communicator", m.communicator->id},
+                                                 {"sent", m.message && m.message->send},
+                                                 {"who", p},
+                                                 {"other", m.absent[0]->process}}};
       each.push_back({Say::waits_in, {{"who", p}, {"call", where}}});
       evidence.push_back({Say::waits_for,
-                          {{"called", call != nullptr ? inside(*call) : callers(m)},
+                          {{"called", call != nullptr ? inside(*call) : callers(m, case_)},
                            {"who", m.absent[0]->process}}});
     }
     Finding& f =
         add(all_stand(path), path, {Say::wait_for_each_other, {{"who", path}, {"each", each}}},
             first.communicator, first.seq,
-            first.open != nullptr ? first.open->function
-            : first.called        ? first.called->event.name.str()
-                                  : "");
+            first.open != nullptr        ? first.open->function
+            : first.operation != nullptr ? first.operation->function.str()
+            : first.called               ? first.called->event.name.str()
+                                         : "");
     lead_with(evidence, f);
     f.next = Fact{Say::same_order};
   }
@@ -389,7 +434,6 @@ void hangs(const Case& c, Findings& found) {
 }  // namespace
 
 extern const Diagnosis kHang{
-    kCheck, hangs,
-    collect::want<collect::LastCalls, collect::ReturnedCalls, collect::OpenRanges, DevicesThrough>};
+    kCheck, hangs, collect::want<collect::LastCalls, collect::ReturnedCalls, collect::OpenRanges>};
 
 }  // namespace tprof::diagnose

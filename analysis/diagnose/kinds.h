@@ -17,23 +17,25 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
 #define TPROF_KINDS(X)                                                                            \
   /* which processes there are, and how they ended */                                             \
   X(missing_rank, error) X(missing_member, warning) X(duplicate_rank, error) X(other_run, note)   \
+  X(rank_groups, note)                                                                            \
   X(world_sizes_differ, warning) X(assumed_job, warning) X(skipped, note) X(unreadable, error) X(running, note)                  \
   X(snapshot, warning) X(not_closed, warning) X(exited, warning) X(partial, error) X(lost, error)                    \
   /* what they did */                                                                             \
-  X(mismatch, error) X(group_order, error) X(hang, error) X(stopped, warning)                     \
+  X(mismatch, error) X(group_order, error) X(refused, error) X(hang, error) X(stopped, warning)                     \
   X(unmatched_p2p, warning) X(p2p_sizes, warning) X(failed, warning) X(unfinished, warning) X(late, note)                   \
   /* what their files hold */                                                                     \
   X(overflow, error) X(dropped, warning) X(dropped_ranges, note) X(window_alone, note)            \
   X(missing_windows, note) X(seq_gap, warning) X(ledger_decreased, error)                         \
   X(ledger_lines, warning) X(clock_step, warning) X(untimed, note) X(exposure_unknown, note)      \
+  X(one_queue, note)                                                                             \
   /* what they could not see */                                                                   \
   X(missed, warning) X(misspelt_setting, warning) X(bad_setting, warning)                         \
-  X(versions_differ, warning) X(no_nccl, note)                                                    \
+  X(versions_differ, warning) X(settings_differ, note) X(no_nccl, note)                                                    \
   /* ... because of a library or tool: interpose/format/coverage.h has the same names */          \
   X(nvshmem, note) X(cufile, note) X(mscclpp, note) X(ucx, note) X(mpi, note) X(gdrcopy, note)    \
   X(dali, note) X(jax, warning) X(tensorflow, warning) X(cupy, note) X(second_nccl, warning)      \
   X(second_cudart, note) X(uncalled_cudart, note) X(static_cudart, warning) X(dlsym, warning)     \
-  X(comm_unknown, note) X(comm_shared, note) X(streams, note) X(unsized_array, note)              \
+  X(comm_unknown, note) X(comm_shared, note) X(streams, note) X(ledger_full, note) X(unsized_array, note)              \
   X(unknown_cudart, warning) X(graph_unknown, warning) X(graph_edited, warning)                   \
   X(graph_conditional, warning) X(graph_device_launch, warning) X(nested, note) X(nsys, note)     \
   X(ncu, warning) X(sanitizer, warning) X(cuda_injection, note) X(nccl_profiler, note)            \
@@ -55,9 +57,9 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
 // X(name of its `Diagnosis`, which a file of its own defines). If two findings have the same
 // severity, the one from the upper row is shown first.
 #define TPROF_DIAGNOSES(X)                                                                       \
-  X(kMissingRanks) X(kMissingMembers) X(kDuplicateRanks) X(kWorldSizes) X(kNotClosed) X(kExited) X(kOverflow)              \
-  X(kWithoutEffect) X(kMismatch) X(kOpenMismatch) X(kPointToPoint) X(kGroupOrder) X(kHang) X(kLedgerLines)      \
-  X(kLedgerDecreased) X(kClockStep) X(kLateRanks) X(kCoverage) X(kDropped) X(kUntimedCalls)      \
+  X(kMissingRanks) X(kMissingMembers) X(kDuplicateRanks) X(kRankGroups) X(kWorldSizes) X(kNotClosed) X(kExited) X(kOverflow)              \
+  X(kWithoutEffect) X(kMismatch) X(kOpenMismatch) X(kPointToPoint) X(kGroupOrder) X(kRefusedLife) X(kHang) X(kLedgerLines)      \
+  X(kLedgerDecreased) X(kClockStep) X(kLateRanks) X(kCoverage) X(kDifferences) X(kDropped) X(kUntimedCalls)      \
   X(kMissingWindows) X(kOtherRuns) X(kAssumedJob) X(kNotCompared) X(kSkippedFiles)
 // clang-format on
 

@@ -9,6 +9,7 @@
 #include "collect/collectors.h"
 #include "collect/known.h"
 #include "diagnose/diagnosis.h"
+#include "diagnose/operations.h"
 #include "diagnose/who.h"
 
 namespace tprof::diagnose {
@@ -98,11 +99,12 @@ std::string id_of(const Process& p, std::int64_t comm) {
 
 // Reports communicators with a missing or repeated sequence number, and returns them. Skips those
 // on which a call was refused, since it may have taken its number with it.
-std::set<std::int64_t> add_gaps(const Process& p, const collect::ReturnedCalls& lines,
-                                Findings& found) {
+std::set<std::int64_t> add_gaps(const Process& p, const Case& c, Findings& found) {
+  const auto& lines = *c.lines.of<collect::ReturnedCalls>(&p);
+  const auto& refused = c.lines.of<Operations>(&p)->refused;
   std::set<std::int64_t> comms;
   for (const auto& [comm, numbers] : lines.numbers) {
-    if (lines.refused.contains(comm) || numbers.left_out()) continue;
+    if (refused.contains(comm) || numbers.left_out()) continue;
     std::uint64_t known = 0;
     for (const auto& [begin, end] : numbers.parts()) known += end - begin;
     const std::uint64_t missing = numbers.end() - known;
@@ -156,7 +158,7 @@ void lines_against_ledger(const Case& c, Findings& found) {
     const auto* lines = c.lines.of<SumsOfLines>(p);
     if (lines == nullptr || !comparable(*p)) continue;
     if (!c.lines.of<collect::DecreasedLedgers>(p)->places.empty()) continue;
-    disagreement(*p, *lines, add_gaps(*p, *c.lines.of<collect::ReturnedCalls>(p), found), found);
+    disagreement(*p, *lines, add_gaps(*p, c, found), found);
   }
 }
 

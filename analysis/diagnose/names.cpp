@@ -67,4 +67,12 @@ std::string duration(std::int64_t ns) {
   return text::duration(static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0)));
 }
 
+std::string nccl_error(std::uint64_t result) {
+  constexpr const char* kNames[] = {
+      "ncclSuccess",         "ncclUnhandledCudaError", "ncclSystemError", "ncclInternalError",
+      "ncclInvalidArgument", "ncclInvalidUsage",       "ncclRemoteError", "ncclInProgress"};
+  const char* name = result < std::size(kNames) ? kNames[result] : "result";
+  return fmt::format("{} ({})", name, result);
+}
+
 }  // namespace tprof::diagnose

@@ -34,6 +34,8 @@ std::string counted_to(std::uint64_t fewest, std::uint64_t most, const std::stri
 // "0 B", ">= 4.00 KiB": the calls of [2^class, 2^(class+1)) bytes.
 std::string size_class(std::int64_t bytes_class);
 
+std::string nccl_error(std::uint64_t result);  // "ncclSystemError (2)"
+
 std::string duration(std::int64_t ns);  // "6.000 s"; values below 0 count as 0
 
 using text::utc;

@@ -1,25 +1,177 @@
-// Finds sends that nobody received and receives that nobody sent to, among ranks that closed. In a
-// process that was killed or still runs, a call may simply lack its other end; but a send and its
-// receive have one size in any process, and wait for each other for ever if they do not.
+// Finds messages of different sizes at their two ends, which wait for each other for ever, and
+// those that have one end only, among ranks that closed. In a process that was killed or still
+// runs, the other end may come yet: whether it is waited for, hang.cpp tells.
 #include "diagnose/point_to_point.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
+#include "diagnose/ends.h"
+#include "diagnose/operations.h"
 
 namespace tprof::diagnose {
 namespace {
 
-bool all_lines(const Member& m, const Case& c) {
-  const auto& footer = m.process->footer;
-  const auto* lines = c.lines.of<collect::ReturnedCalls>(m.process);
-  return footer && footer->dropped.empty() && lines != nullptr &&
-         !lines->refused.contains(m.comm->comm);
+// One end of the messages from a rank of a communicator to another, by their numbers.
+struct OneEnd {
+  const Member* member = nullptr;
+  const Operations* operations = nullptr;
+  std::optional<std::uint64_t> calls{};  // nullopt: not known
+  std::vector<const Operation*> all{};
+
+  const Operation* number(std::uint64_t n) const {  // null: not known
+    const auto found = std::ranges::lower_bound(all, n, {}, &Operation::seq);
+    return found != all.end() && (*found)->seq == n ? *found : nullptr;
+  }
+  bool is(std::uint64_t n, const Operation* other) const {
+    const Operation* mine = number(n);
+    return mine != nullptr && other != nullptr && mine->bytes == other->bytes;
+  }
+};
+
+struct Pair {
+  OneEnd from{};
+  OneEnd to{};
+  std::optional<std::uint64_t> differs{};  // the first message that does
+
+  bool closed() const { return from.member->closed() && to.member->closed(); }
+  bool both_known() const { return from.calls && to.calls; }
+  bool unmatched() const { return both_known() && *from.calls != *to.calls; }
+};
+using Pairs = std::vector<Pair>;
+
+OneEnd end_of(const Member& m, const ChannelKey& key, const Case& c) {
+  const auto* operations = c.lines.of<Operations>(m.process);
+  return {&m, operations, operations->calls(key)};
 }
 
-Finding& add_unmatched(Findings& found, const Communicator& c, Kind kind, const Processes& who,
-                       Values values) {
+// Both ends have messages that are in no order where threads share a communicator.
+std::optional<std::uint64_t> first_that_differs(OneEnd& from, OneEnd& to) {
+  for (OneEnd* end : {&from, &to}) std::ranges::stable_sort(end->all, {}, &Operation::seq);
+  auto received = to.all.begin();
+  for (const Operation* sent : from.all) {
+    while (received != to.all.end() && (*received)->seq < sent->seq) ++received;
+    if (received == to.all.end()) break;
+    if ((*received)->seq == sent->seq && (*received)->bytes != sent->bytes) return sent->seq;
+  }
+  return std::nullopt;
+}
+
+// Returns, by communicator, the pairs of ranks that exchanged messages, of which both are known.
+std::vector<Pairs> pairs_of(const Case& c) {
+  std::map<std::pair<const read::Process*, std::int64_t>, std::pair<std::size_t, const Member*>>
+      places;
+  for (std::size_t i = 0; i < c.communicators.size(); ++i) {
+    for (const Member& m : c.communicators[i].members) places[{m.process, m.comm->comm}] = {i, &m};
+  }
+  std::map<ChannelOfJob, Pair> pairs;
+  for (const read::Process* p : c.job.processes) {
+    const auto* operations = c.lines.of<Operations>(p);
+    if (operations == nullptr) continue;
+    std::map<ChannelKey, OneEnd*> ends;
+    for (const auto& [key, channel] : operations->channels) {
+      const auto place = places.find({p, key.comm});
+      if (place == places.end()) continue;
+      const auto& [communicator, me] = place->second;
+      const Member* other = member_of(c.communicators[communicator], key.peer);
+      if (other == nullptr || c.lines.of<Operations>(other->process) == nullptr) continue;
+      const auto [pair, fresh] = pairs.try_emplace(channel_of_job(communicator, *me, key));
+      auto& [from, to, differs] = pair->second;
+      if (fresh) {
+        const Member& sender = key.send ? *me : *other;
+        const Member& receiver = key.send ? *other : *me;
+        from = end_of(sender, {sender.comm->comm, receiver.comm->rank, true}, c);
+        to = end_of(receiver, {receiver.comm->comm, sender.comm->rank, false}, c);
+      }
+      ends[key] = key.send ? &from : &to;
+    }
+    if (ends.empty()) continue;
+    for (const Operation& o : operations->all) {
+      const auto end = ends.find(o.channel());
+      if (end != ends.end()) end->second->all.push_back(&o);
+    }
+  }
+  std::vector<Pairs> all(c.communicators.size());
+  for (auto& [channel, pair] : pairs) {
+    pair.differs = first_that_differs(pair.from, pair.to);
+    all[std::get<0>(channel)].push_back(std::move(pair));
+  }
+  return all;
+}
+
+// Returns the fewest ranks of which one is in each pair; nullopt if others would do as well.
+std::optional<std::set<const Member*>> odd_ones(std::vector<const Pair*> left) {
+  std::set<const Member*> odd;
+  while (!left.empty()) {
+    std::map<const Member*, std::set<const Member*>> with;
+    for (const Pair* p : left) {
+      with[p->from.member].insert(p->to.member);
+      with[p->to.member].insert(p->from.member);
+    }
+    const auto most =
+        std::ranges::max_element(with, {}, [](const auto& of) { return of.second.size(); });
+    const Member* it = most->first;
+    if (std::ranges::any_of(most->second, [&](const Member* m) {
+          return m != it && with[m].size() == most->second.size();
+        })) {
+      return std::nullopt;
+    }
+    odd.insert(it);
+    std::erase_if(left, [&](const Pair* p) { return p->from.member == it || p->to.member == it; });
+  }
+  return odd;
+}
+
+std::int64_t called_ns(const OneEnd& end, std::uint64_t n) {
+  return end.member->process->header.base_time_ns + end.number(n)->ts_ns;
+}
+
+Fact call_of(const OneEnd& end, std::uint64_t n, const OneEnd& other) {
+  return fact_of(*end.number(n), *end.operations, *end.member->process, *other.member->process);
+}
+
+Values sizes_of(const Pair& p) {
+  const std::uint64_t n = *p.differs;
+  return {{"seq", n},
+          {"from", p.from.member->process},
+          {"to", p.to.member->process},
+          {"sent", Bytes{p.from.number(n)->bytes}},
+          {"received", Bytes{p.to.number(n)->bytes}}};
+}
+
+// Tells how the sizes from this message on fit those of the next ones.
+std::optional<Fact> how(const Pair& p, bool receiver_is_odd) {
+  const std::uint64_t n = *p.differs;
+  const bool skips_one = p.to.is(n, p.from.number(n + 1));
+  const bool has_one_more = p.from.is(n, p.to.number(n + 1));
+  const auto say = [&](Say what, const OneEnd& who, const OneEnd& other) {
+    return Fact{what, {{"who", who.member->process}, {"other", other.member->process}}};
+  };
+  if (skips_one && has_one_more) {
+    return receiver_is_odd ? say(Say::swapped, p.to, p.from) : say(Say::swapped, p.from, p.to);
+  }
+  if (!p.unmatched()) return std::nullopt;
+  if (skips_one && *p.to.calls < *p.from.calls) return say(Say::left_out, p.to, p.from);
+  if (has_one_more && *p.from.calls < *p.to.calls) return say(Say::left_out, p.from, p.to);
+  return std::nullopt;
+}
+
+// Completes a finding whose first pair is known to differ at a message.
+void add_ends(const Pair& p, bool receiver_is_odd, Finding& f) {
+  const std::uint64_t n = *p.differs;
+  f.seq = n;
+  f.function = "ncclSend";
+  f.evidence = {call_of(p.from, n, p.to), call_of(p.to, n, p.from)};
+  if (auto fact = how(p, receiver_is_odd)) f.evidence.push_back(*std::move(fact));
+  const auto [from, to] = std::minmax({called_ns(p.from, n), called_ns(p.to, n)});
+  f.time = TimeRange{from, to};
+}
+
+Finding& add_found(const Communicator& c, Kind kind, const Processes& who, Values values,
+                   Findings& found) {
   values.emplace_back("communicator", c.id);
   values.emplace_back("nranks", c.nranks);
   Finding& f = add(found, kind, who, std::move(values));
@@ -27,157 +179,91 @@ Finding& add_unmatched(Findings& found, const Communicator& c, Kind kind, const 
   return f;
 }
 
-// Returns what one rank called for another, its open calls too.
-collect::Channel channel_of(const Member& m, const collect::ChannelKey& key, const Case& c) {
-  collect::Channel channel = c.lines.of<collect::ReturnedCalls>(m.process)->channel(key);
-  const auto* calls = c.lines.of<collect::LastCalls>(m.process);
-  if (calls == nullptr) return channel;
-  const std::string_view function = key.send ? "ncclSend" : "ncclRecv";
-  for (const read::Event& e : calls->open) {
-    if (!e.numbered || e.comm != key.comm || e.peer != key.peer || e.name != function) continue;
-    if (e.seq == channel.calls) channel.add(e.seq, e.bytes);
+// Messages of one communicator that do not fit are one finding, of which the first is shown.
+void add_sizes(const Communicator& c, std::vector<const Pair*> pairs, Findings& found) {
+  if (pairs.empty()) return;
+  std::ranges::stable_sort(pairs, {}, [](const Pair* p) {
+    return std::max(called_ns(p->from, *p->differs), called_ns(p->to, *p->differs));
+  });
+  const auto odd = odd_ones(pairs);
+  Members who;
+  for (const Member& m : c.members) {
+    const bool in = std::ranges::any_of(
+        pairs, [&](const Pair* p) { return p->from.member == &m || p->to.member == &m; });
+    if (odd ? odd->contains(&m) : in) who.push_back(&m);
   }
-  return channel;
-}
-
-// Returns the last call whose ends have different sizes; nullopt if it is not known which it is.
-std::optional<std::uint64_t> last_that_differs(const collect::Channel& sent,
-                                               const collect::Channel& received) {
-  for (std::uint64_t n = std::min(sent.calls, received.calls); n-- != 0;) {
-    const auto from = sent.bytes_of(n);
-    const auto to = received.bytes_of(n);
-    if (!from || !to) return std::nullopt;
-    if (*from != *to) return n;
+  const Pair& first = *pairs[0];
+  Finding& f = add_found(c, Kind::p2p_sizes, processes_of(who), sizes_of(first), found);
+  const bool several = pairs.size() > 1;
+  set(f.text, {"pairs", several ? std::optional(pairs.size()) : std::nullopt});
+  set(f.text, {"odd", several && odd ? std::optional(who_of(who)) : std::nullopt});
+  if (std::ranges::any_of(pairs, [](const Pair* p) { return !p->closed(); })) {
+    f.severity = Severity::error;  // they hang
   }
-  return std::nullopt;
-}
-
-Finding& add_sizes(const Communicator& c, const Member& from, const Member& to,
-                   const collect::Channel& sent, const collect::Channel& received,
-                   Findings& found) {
-  const std::uint64_t both = std::min(sent.calls, received.calls);
-  Finding& f = add_unmatched(found, c, Kind::p2p_sizes, {from.process, to.process},
-                             {{"from", from.process},
-                              {"to", to.process},
-                              {"sent", Bytes{sent.bytes_until(both).value_or(0)}},
-                              {"sends", both},
-                              {"received", Bytes{received.bytes_until(both).value_or(0)}},
-                              {"receives", both},
-                              {"number", std::nullopt},
-                              {"one_sent", std::nullopt},
-                              {"one_received", std::nullopt}});
-  f.seq = last_that_differs(sent, received);
-  if (!f.seq) return f;
-  f.function = "ncclSend";
-  set(f.text, {"number", *f.seq});
-  set(f.text, {"one_sent", Bytes{*sent.bytes_of(*f.seq)}});
-  set(f.text, {"one_received", Bytes{*received.bytes_of(*f.seq)}});
-  return f;
-}
-
-// Compares the calls of which both ends were made.
-void add_sizes_of_open_pair(const Communicator& c, const Member& from, const Member& to,
-                            const collect::Channel& sent, const collect::Channel& received,
-                            Findings& found) {
-  const std::uint64_t both = std::min(sent.calls, received.calls);
-  const auto bytes_sent = sent.bytes_until(both);
-  const auto bytes_received = received.bytes_until(both);
-  if (!bytes_sent || !bytes_received || *bytes_sent == *bytes_received) return;
-  add_sizes(c, from, to, sent, received, found).severity = Severity::error;  // they hang
-}
-
-void add_pair(const Communicator& c, const Member& from, const Member& to,
-              const collect::Channel& sent, const collect::Channel& received, Findings& found) {
-  const bool unmatched = sent.calls != received.calls;
-  if (!unmatched) {
-    add_sizes(c, from, to, sent, received, found);
-    return;
+  add_ends(first, !odd || odd->contains(first.to.member), f);
+  Facts others;
+  for (const Pair* p : pairs) {
+    if (p != &first) others.push_back({Say::sizes_differ_too, sizes_of(*p)});
   }
-  Finding& f = add_unmatched(found, c, Kind::unmatched_p2p, {from.process, to.process},
-                             {{"from", from.process},
-                              {"to", to.process},
-                              {"sent", Bytes{sent.bytes}},
-                              {"sends", sent.calls},
-                              {"received", Bytes{received.bytes}},
-                              {"receives", received.calls}});
-  f.seq = std::min(sent.calls, received.calls);
-  f.function = sent.calls > received.calls ? "ncclSend" : "ncclRecv";
+  shorten(others, 6);
+  f.evidence.insert(f.evidence.end(), others.begin(), others.end());
+  if (!odd) f.evidence.push_back({Say::no_majority});
+}
+
+void add_unmatched(const Communicator& c, const Pair& p, Findings& found) {
+  const auto& [from, to, differs] = p;
+  Finding& f = add_found(c, Kind::unmatched_p2p, {from.member->process, to.member->process},
+                         {{"from", from.member->process},
+                          {"to", to.member->process},
+                          {"sends", *from.calls},
+                          {"receives", *to.calls}},
+                         found);
+  f.seq = std::min(*from.calls, *to.calls);
+  if (differs) add_ends(p, true, f);
+  f.function = *from.calls > *to.calls ? "ncclSend" : "ncclRecv";
   set(f.text, {"function", f.function});
-  set(f.text, {"seq", *f.seq});
+  set(f.text, {"alone", differs ? std::nullopt : f.seq});
+  set(f.text, {"differs", differs});
 }
 
-// Calls f(key, channel) for each channel of a member on the communicator.
-template <typename F>
-void each_channel(const Member& m, const Case& c, F&& f) {
-  const auto& all = c.lines.of<collect::ReturnedCalls>(m.process)->channels;
-  const std::int64_t comm = m.comm->comm;
-  for (auto of = all.lower_bound({comm, 0, false}); of != all.end() && of->first.comm == comm; ++of)
-    f(of->first, of->second);
-}
-
-// Checks every pair of ranks that exchanged data.
-void add_pairs(const Communicator& comm, const Members& by_rank, const Case& c, Findings& found) {
-  for (const Member* me : by_rank) {
-    each_channel(*me, c, [&](const collect::ChannelKey& key, const collect::Channel& mine) {
-      const auto peer = static_cast<std::size_t>(key.peer);
-      if (peer >= by_rank.size()) return;
-      const Member* other = by_rank[peer];
-      const collect::Channel theirs = c.lines.of<collect::ReturnedCalls>(other->process)
-                                          ->channel({other->comm->comm, me->comm->rank, !key.send});
-      if (mine.alike(theirs)) return;
-      if (key.send) {
-        add_pair(comm, *me, *other, mine, theirs, found);
-      } else if (theirs.calls == 0) {  // else the sender's channel reports it
-        add_pair(comm, *other, *me, theirs, mine, found);
-      }
-    });
-  }
-}
-
-// Compares sizes between ranks of which some did not close. A sender has a channel here as soon as
-// its first send returned, and until then there is nothing to compare.
-void add_sizes_of_open_pairs(const Communicator& comm, const Members& by_rank, const Case& c,
-                             Findings& found) {
-  for (const Member* from : by_rank) {
-    if (!all_lines(*from, c)) continue;
-    each_channel(*from, c, [&](const collect::ChannelKey& key, const collect::Channel&) {
-      const auto peer = static_cast<std::size_t>(key.peer);
-      if (!key.send || peer >= by_rank.size()) return;
-      const Member& to = *by_rank[peer];
-      if (!all_lines(to, c)) return;
-      add_sizes_of_open_pair(comm, *from, to, channel_of(*from, key, c),
-                             channel_of(to, {to.comm->comm, from->comm->rank, false}, c), found);
-    });
-  }
+// True if nobody goes on, or can: then a message that has one end only will have no other.
+bool stands(const Communicator& comm, const Case& c) {
+  if (std::ranges::all_of(comm.members, &Member::closed)) return true;
+  const auto quiet = quiet_ns(processes_of(comm.members), c.lines);
+  const bool runs = std::ranges::any_of(
+      comm.members, [](const Member& m) { return m.process->end == read::End::running; });
+  return quiet && *quiet > (runs ? c.options.stuck_after_ns : kStandsNs);
 }
 
 // Compares the sums of the ledgers, where lines are missing.
-void add_totals(const Communicator& c, Findings& found) {
-  const auto [sent, received] = sends_and_receives(c);
-  if (sent == received) return;
-  Finding& f = add_unmatched(found, c, Kind::unmatched_p2p, processes_of(c.members),
-                             {{"sends", sent}, {"receives", received}});
+void add_totals(const Communicator& comm, const Case& c, Findings& found) {
+  const auto known = [](const Member& m) { return m.done != nullptr; };
+  if (!std::ranges::all_of(comm.members, known)) return;
+  const auto [sent, received] = sends_and_receives(comm);
+  if (sent == received || !stands(comm, c)) return;
+  Finding& f = add_found(comm, Kind::unmatched_p2p, processes_of(comm.members),
+                         {{"sends", sent}, {"receives", received}}, found);
   f.text.what = Say::totals_unmatched;
   f.function = sent > received ? "ncclSend" : "ncclRecv";
 }
 
-void unmatched_point_to_point(const Case& c, Findings& found) {
-  for (const Communicator& comm : c.communicators) {
-    if (comm.members.size() != static_cast<std::size_t>(comm.nranks)) continue;
-    const bool closed = std::ranges::all_of(comm.members, &Member::closed);
-    Members by_rank(comm.members.size());
-    for (const Member& m : comm.members) {
-      const auto rank = static_cast<std::size_t>(m.comm->rank);
-      if (m.comm->rank >= 0 && rank < by_rank.size()) by_rank[rank] = &m;
+void point_to_point(const Case& c, Findings& found) {
+  const std::vector<Pairs> of = pairs_of(c);
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const Communicator& comm = c.communicators[i];
+    const std::size_t before = found.size();
+    std::vector<const Pair*> differ;
+    for (const Pair& p : of[i]) {
+      if (p.closed() && p.unmatched()) {
+        add_unmatched(comm, p, found);
+      } else if (p.differs) {
+        differ.push_back(&p);
+      }
     }
-    if (std::ranges::find(by_rank, nullptr) != by_rank.end()) continue;
-    if (!closed) {
-      add_sizes_of_open_pairs(comm, by_rank, c, found);
-    } else if (std::ranges::all_of(by_rank, [&](const Member* m) { return all_lines(*m, c); })) {
-      add_pairs(comm, by_rank, c, found);
-    } else {
-      add_totals(comm, found);
-    }
+    add_sizes(comm, std::move(differ), found);
+    const bool all_seen = comm.members.size() == static_cast<std::size_t>(comm.nranks);
+    const bool known = !of[i].empty() && std::ranges::all_of(of[i], &Pair::both_known);
+    if (all_seen && !known && found.size() == before) add_totals(comm, c, found);
   }
 }
 
@@ -192,7 +278,14 @@ std::pair<std::uint64_t, std::uint64_t> sends_and_receives(const Communicator& c
   return calls;
 }
 
-extern const Diagnosis kPointToPoint{kCheck, unmatched_point_to_point,
-                                     collect::want<collect::ReturnedCalls, collect::LastCalls>};
+std::set<std::string> unfit_messages(const Findings& found) {
+  std::set<std::string> ids;
+  for (const Finding& f : found) {
+    if (f.kind == Kind::p2p_sizes || f.kind == Kind::unmatched_p2p) ids.insert(f.communicator);
+  }
+  return ids;
+}
+
+extern const Diagnosis kPointToPoint{kCheck, point_to_point, collect::want<collect::LastCalls>};
 
 }  // namespace tprof::diagnose

@@ -8,6 +8,7 @@
 
 #include "diagnose/ends.h"
 #include "read/proc_stat.h"
+#include "read/ring_file.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -28,6 +29,15 @@ bool quiet_for_long(const Process& p, const Case& c) {
 }
 
 }  // namespace
+
+std::string place_of_pid(const read::Header& h) {
+  constexpr std::uint64_t kHosts = 4026531836;  // Linux: PROC_PID_INIT_INO
+  const bool ours = h.pid_namespace == read::own_pid_namespace() && h.boot_id == read::boot_id();
+  if (h.pid_namespace == kHosts || (h.pid_namespace != 0 && ours)) return h.host.str();
+  return h.host + (h.pid_namespace == 0
+                       ? " (inside its container, if it is in one: that is not known)"
+                       : " (inside its container: it is not the host's pid)");
+}
 
 std::optional<char> state_here(const Process& p, const std::filesystem::path& proc) {
   if (p.end != End::running || !p.header.monotonic_ns) return std::nullopt;

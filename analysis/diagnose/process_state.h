@@ -3,10 +3,15 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "diagnose/diagnosis.h"
 
 namespace tprof::diagnose {
+
+// Returns where a process's id is valid: its host or, if it is of another pid namespace than the
+// host's and this one, its container there.
+std::string place_of_pid(const read::Header& h);
 
 // Returns a letter of proc(5); nullopt where it is not known, or the pid is another process's now.
 std::optional<char> state_here(const read::Process& p, const std::filesystem::path& proc = "/proc");

@@ -1,45 +1,106 @@
-// Collectives that stand behind each other, on each rank in an order of its own. A collective runs
-// where all ranks that called it have come to it; what is left then waits in a circle.
+// The operations of all ranks that stand behind each other: a stream runs one after the other, and
+// so does a communicator. A collective runs where all ranks that called it have come to it, and a
+// message where both of its ends have. A group goes on when all that is in it has run. What is left
+// then waits in a circle.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
 
-#include "diagnose/last_collectives.h"
-#include "diagnose/who.h"
+#include "diagnose/agreement.h"
+#include "diagnose/operations.h"
 
 namespace tprof::diagnose {
 
-// A communicator's number in the job, and a collective of it.
-using CollectiveOf = std::pair<std::size_t, std::uint64_t>;
-
-struct Queued {
-  CollectiveOf what{};
-  const Called* call = nullptr;
+struct RankQueue {
+  const read::Process* process = nullptr;
+  const Operations* operations = nullptr;
 };
 
-// The calls of one rank, one after the other. Those of one place have no order among them.
-struct Queue {
-  const read::Process* process = nullptr;
-  std::vector<std::vector<Queued>> places{};
+// A call, or the calls of a group.
+struct Turn {
+  static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  // Behind the last place, or in it if both are of a group.
-  void add(const Queued& call);
-  // The place at which it is; nullptr: nowhere.
-  const Queued* find(const CollectiveOf& what, std::size_t* place = nullptr) const;
+  std::size_t rank = 0;     // its RankQueue
+  std::uint32_t begin = 0;  // [begin, end) of its operations
+  std::uint32_t end = 0;
+  std::uint32_t before = 0;  // how many turns it stands behind
+  std::uint32_t left = 0;    // how many of its operations have not run
+  std::uint32_t edges_in = kNone;
+  std::uint32_t edges_out = kNone;
 };
 
 // A rank in which `then` stands behind `first`.
 struct Behind {
-  const Queue* queue = nullptr;
-  Queued first{};
-  Queued then{};
+  const Turn* at = nullptr;
+  const Operation* first = nullptr;
+  const Turn* then_at = nullptr;
+  const Operation* then = nullptr;
 };
 
-// Returns the first circle in which each waits for the next; empty: all of them can run. Refers to
-// the queues.
-std::vector<Behind> circle_of(const std::vector<Queue>& queues);
+class Queues {
+ public:
+  // The same collective or message has the same number on all ranks.
+  using Meeting = std::uint32_t;
+
+  // `left_out`: communicators whose numbers are not those of the same calls. `streams`: what a
+  // thread called on one stream or one communicator runs one after the other. Else all that it
+  // called does, of which only the last of each communicator is looked at. Threads have no order
+  // among them.
+  Queues(const std::vector<Communicator>& communicators, std::vector<RankQueue> ranks,
+         const std::vector<bool>& left_out, bool streams);
+
+  // Returns the first circle in which each waits for the next; empty: all of them can run. Refers
+  // to this.
+  std::vector<Behind> circle() const;
+
+  const RankQueue& rank_of(const Turn& turn) const { return ranks_[turn.rank]; }
+  std::size_t communicator_of(const Turn& at, const Operation& operation) const;
+  // The turns that have a part in what is in this one, and itself.
+  std::vector<const Turn*> together_with(const Turn& turn) const;
+  // True if the one has to wait for the other.
+  bool in_order(const Turn& first, const Turn& then) const;
+  // What the thread called on the two communicators before, and in which place: those of a group
+  // have one.
+  std::vector<std::pair<Meeting, std::size_t>> before(const Behind& behind) const;
+
+ private:
+  static constexpr std::uint32_t kNone = Turn::kNone;
+  static constexpr Meeting kFree = UINT32_MAX;  // nothing is known that waits for it
+
+  struct Item {  // of an operation
+    Meeting meeting = kFree;
+    std::uint32_t next = kNone;  // item of this meeting
+    std::uint32_t turn = kNone;
+  };
+  struct Edge {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    std::uint32_t next_in = kNone;
+    std::uint32_t next_out = kNone;
+  };
+
+  void number_meetings(const std::vector<bool>& left_out);
+  std::vector<bool> looked_at(const Operations& known) const;
+  void make_turns(std::size_t rank);
+  void put_behind(std::uint32_t before, std::uint32_t turn);
+  void run();
+  std::uint32_t behind_what(std::uint32_t turn) const;
+  std::int64_t device_of(std::size_t rank, const Operation& operation) const;
+
+  bool streams_;
+  std::map<std::pair<const read::Process*, std::int64_t>, std::pair<std::size_t, const Member*>>
+      places_;
+  std::vector<RankQueue> ranks_;
+  std::vector<std::uint32_t> items_of_;  // of each rank, where its items begin
+  std::vector<Item> items_;
+  std::vector<Turn> turns_;
+  std::vector<Edge> edges_;
+  std::vector<std::uint32_t> first_;  // item of each meeting
+  std::vector<std::uint32_t> away_;   // of each meeting, how many have not come to it
+};
 
 }  // namespace tprof::diagnose

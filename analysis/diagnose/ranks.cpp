@@ -1,8 +1,9 @@
-// Checks which ranks there are: missing ones, ones that two processes claim, and other jobs beside
-// this one.
+// Checks which ranks there are: missing ones, ones that two processes claim, groups with ranks of
+// their own, and other jobs beside this one.
 #include <map>
 #include <set>
 
+#include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/who.h"
 
@@ -35,7 +36,17 @@ void missing_members(const Case& c, Findings& found) {
   for (const Process* p : c.job.processes) {
     if (p->end == read::End::lost) return;  // its communicators may not all have been written
   }
+  // Where ranks stand in the call that makes it, or were refused, that is told.
+  std::set<std::string> not_made;
+  for (const Process* p : c.job.processes) {
+    const auto* calls = c.lines.of<collect::LastCalls>(p);
+    if (calls == nullptr) continue;
+    for (const auto* some : {&calls->open_life, &calls->failed_life}) {
+      for (const read::LifeCall& call : *some) not_made.insert(call.id);
+    }
+  }
   for (const Communicator& comm : c.communicators) {
+    if (not_made.contains(comm.id)) continue;
     std::set<std::int64_t> members;
     for (const Member& m : comm.members) members.insert(m.comm->rank);
     if (comm.nranks <= static_cast<std::int64_t>(members.size())) continue;
@@ -45,24 +56,40 @@ void missing_members(const Case& c, Findings& found) {
   }
 }
 
+// A communicator has each of its ranks once.
 void duplicate_ranks(const Case& c, Findings& found) {
-  std::map<std::int64_t, Processes> holders;
-  for (const Process* p : c.job.processes) {
-    if (p->header.rank && !p->comms.empty()) holders[*p->header.rank].push_back(p);
+  std::set<const Process*> said;
+  for (const Communicator& comm : c.communicators) {
+    const Member* before = nullptr;
+    for (const Member& m : comm.members) {
+      const bool again = before != nullptr && before->comm->rank == m.comm->rank;
+      if (again && before->process != m.process && said.insert(m.process).second) {
+        add(found, Kind::duplicate_rank, {before->process, m.process},
+            {{"rank", m.rank()}, {"file", before->process->file}, {"other", m.process->file}});
+      }
+      before = &m;
+    }
   }
-  for (const auto& [rank, processes] : holders) {
-    if (processes.size() < 2) continue;
-    add(found, Kind::duplicate_rank, processes,
-        {{"rank", rank},
-         {"processes", processes.size()},
-         {"file", processes[0]->file},
-         {"other", processes[1]->file}});
+}
+
+void rank_groups(const Case& c, Findings& found) {
+  if (c.job.groups.empty()) return;
+  constexpr std::size_t kShown = 4;
+  Facts list;
+  for (const Processes& group : c.job.groups) {
+    list.push_back({Say::rank_group,
+                    {{"who", group},
+                     {"command", group.front()->header.command},
+                     {"host", group.front()->header.host}}});
   }
+  shorten(list, kShown);
+  add(found, Kind::rank_groups, {}, {{"groups", c.job.groups.size()}, {"list", list}});
 }
 
 // The largest size counts, so that more ranks are missing than people would think. Ranks that grew
 // into one communicator (ncclCommGrow) were started with different sizes, and nothing is wrong.
 void world_sizes(const Case& c, Findings& found) {
+  if (!c.job.groups.empty()) return;  // each has a size of its own
   std::map<std::int64_t, Processes> told;
   for (const Process* p : c.job.processes) {
     if (p->lanes > 1) return;  // a launcher may have counted processes
@@ -80,7 +107,7 @@ void world_sizes(const Case& c, Findings& found) {
   }
   Facts list;
   for (const auto& [size, processes] : told) {
-    list.push_back({Say::world_size_on, {{"size", size}, {"who", processes}}});
+    list.push_back({Say::value_on, {{"value", std::to_string(size)}, {"who", processes}}});
   }
   add(found, Kind::world_sizes_differ, {}, {{"sizes", list}, {"taken", c.job.world_size}});
 }
@@ -106,6 +133,7 @@ void skipped_files(const Case& c, Findings& found) {
 extern const Diagnosis kMissingRanks{kCheck | kSummary | kWhole, missing_ranks};
 extern const Diagnosis kMissingMembers{kCheck, missing_members};
 extern const Diagnosis kDuplicateRanks{kCheck | kSummary | kWhole, duplicate_ranks};
+extern const Diagnosis kRankGroups{kCheck | kSummary | kWhole, rank_groups};
 extern const Diagnosis kWorldSizes{kCheck | kSummary | kWhole, world_sizes};
 extern const Diagnosis kOtherRuns{kCheck | kSummary | kWhole | kDoctor, other_runs};
 extern const Diagnosis kAssumedJob{kCheck | kSummary | kWhole, assumed_job};

@@ -115,12 +115,16 @@ std::optional<TimeRange> time_of(const Case& c, const Waits& waits, const Proces
 Fact fact_of(const OpenCall& call) {
   const bool known = call.communicator != nullptr;
   const auto number = [&](bool shown) { return known && shown ? call.seq : std::nullopt; };
+  const bool ended = call.life != nullptr && call.life->grouped;
+  const std::string made = call.life != nullptr ? call.life->id.str() : "";
   return {Say::open_call,
-          {{"function", call.function},
+          {{"function", ended ? "ncclGroupEnd with " + call.function : call.function},
            {"collective", number(call.collective)},
            {"peer", known && !call.collective ? call.peer : std::nullopt},
            {"number", number(!call.collective)},
-           {"communicator", known ? std::optional(call.communicator->id) : std::nullopt}}};
+           {"communicator", known          ? std::optional(call.communicator->id)
+                            : made.empty() ? std::nullopt
+                                           : std::optional(made)}}};
 }
 
 void set_since(Fact& fact, const OpenCall& call) {
@@ -141,8 +145,17 @@ Fact inside(const OpenCall& call) {
   return fact;
 }
 
-Fact callers(const Missed& m) {
+Fact callers(const Missed& m, const Case& c) {
   if (m.open != nullptr) return inside(*m.open);
+  if (m.life != nullptr) {
+    Fact all = inside(*m.life);
+    set(all, {"who", who_of(m.came)});
+    return all;
+  }
+  const Process& first = *m.came[0]->process;
+  if (m.operation != nullptr) {
+    return fact_of(*m.operation, *c.lines.of<Operations>(&first), first, *m.absent[0]->process);
+  }
   Fact fact{Say::called,
             {{"who", who_of(m.came)},
              {"seq", m.seq},

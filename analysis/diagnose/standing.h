@@ -16,7 +16,11 @@ Fact inside(const OpenCall& call);
 void set_since(Fact& fact, const OpenCall& call);
 
 // Says who made the call that somebody missed.
-Fact callers(const Missed& missed);
+Fact callers(const Missed& missed, const Case& c);
+
+// Says that these have not come to a call of a communicator's life that others are inside, or were
+// refused there.
+Fact not_come(const Missed& missed, const Processes& who, Fact then);
 
 // Adds evidence of where in the program these are and what the first of them did last, and says
 // since when they stand there and what to do next.

@@ -8,6 +8,7 @@
 #include "diagnose/diagnosis.h"
 #include "diagnose/who.h"
 #include "interpose/format/ring_file.h"
+#include "interpose/format/settings.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -49,8 +50,36 @@ void untimed(const Case& c, Findings& found) {
        Say::exposure_no_launch);
 }
 
+// Reports processes whose streams share one queue of the device, and what that costs them.
+void one_queue(const Case& c, Findings& found) {
+  Processes alike;
+  bool events = false;
+  bool gathers = false;
+  for (const Process* p : c.job.processes) {
+    const auto queues = p->header.env->find("CUDA_DEVICE_MAX_CONNECTIONS");
+    if (queues == p->header.env->end() || queues->second != "1") continue;
+    alike.push_back(p);
+    const auto timing = p->header.config->find(std::string(info(Setting::timing).name));
+    events = events || (timing != p->header.config->end() && timing->second.starts_with("events"));
+    const auto called = [&](std::string_view name) {
+      return p->footer && std::ranges::any_of(p->footer->functions, [&](const auto& f) {
+               return f.name == name && f.calls != 0;
+             });
+    };
+    gathers = gathers || (called("ncclAllGather") && called("ncclReduceScatter"));
+  }
+  if (events || gathers) {
+    add(found, Kind::one_queue, alike, {{"events", events}, {"gathers", gathers}});
+  }
+}
+
+void without_times(const Case& c, Findings& found) {
+  untimed(c, found);
+  one_queue(c, found);
+}
+
 }  // namespace
 
-extern const Diagnosis kUntimedCalls{kCheck | kSummary | kDoctor, untimed};
+extern const Diagnosis kUntimedCalls{kCheck | kSummary | kDoctor, without_times};
 
 }  // namespace tprof::diagnose

@@ -12,26 +12,20 @@ using read::End;
 using read::Process;
 
 // Returns the channel in which the call is numbered; nullopt if it has no number.
-std::optional<collect::ChannelKey> key_of(const OpenCall& call) {
+std::optional<ChannelKey> key_of(const OpenCall& call) {
   if (call.member == nullptr || !call.seq || (!call.collective && !call.peer)) return std::nullopt;
-  constexpr std::int64_t kEverybody = -1;
-  return collect::ChannelKey{call.member->comm->comm, call.collective ? kEverybody : *call.peer,
-                             call.send()};
+  return ChannelKey{call.member->comm->comm, call.collective ? ChannelKey::kEverybody : *call.peer,
+                    call.send()};
 }
 
-// Returns the member that has to make the other end of an open send or receive; null if not known.
-const Member* other_end(const OpenCall& call) {
-  const bool two_sided = call.send() || call.function == "ncclRecv";
-  if (!two_sided || !key_of(call)) return nullptr;
-  const auto& members = call.communicator->members;
-  const auto rank = [](const Member& m) { return m.comm->rank; };
-  const auto other = std::ranges::lower_bound(members, *call.peer, {}, rank);
-  if (other == members.end() || rank(*other) != *call.peer) return nullptr;
-  return other->process == call.process ? nullptr : &*other;
+// Returns the member that has to make the other end of a send or receive; null if not known.
+const Member* other_end(const Communicator& c, const Member& me, const ChannelKey& key) {
+  const Member* other = member_of(c, key.peer);
+  return other == &me ? nullptr : other;
 }
 
-collect::ChannelKey key_of_other_end(const OpenCall& call, const Member& other) {
-  return {other.comm->comm, call.member->comm->rank, !call.send()};
+ChannelKey key_of_other_end(const Member& me, const ChannelKey& key, const Member& other) {
+  return {other.comm->comm, me.comm->rank, !key.send};
 }
 
 class Finder {
@@ -48,11 +42,15 @@ class Finder {
       waits_.stands_in.try_emplace(call.process, &call);
       const auto key = key_of(call);
       if (!key) continue;
-      std::uint64_t& entered = entered_[{call.process, *key}];
-      entered = std::max(entered, *call.seq + 1);
+      const OpenCall*& entered = entered_[{call.process, *key}];
+      if (entered == nullptr || *entered->seq < *call.seq) entered = &call;
     }
-    for (const Communicator& c : case_.communicators) wait_for_absent(c);
-    for (const OpenCall& call : waits_.open) wait_for_other_end(call);
+    for (const Communicator& c : case_.communicators) {
+      wait_for_absent(c);
+      for (const Member& m : c.members) wait_for_other_ends(c, m);
+    }
+    add_life_waits(
+        case_, [this](const Process& p) { return on_its_way(p); }, waits_);
     return std::move(waits_);
   }
 
@@ -88,6 +86,16 @@ class Finder {
         call.thread = e.thread;
         if (!p.snapshot || !may_have_returned(call)) waits_.open.push_back(std::move(call));
       }
+      for (const read::LifeCall& c : calls->open_life) {
+        const std::int64_t since = p.header.base_time_ns + c.ts_ns;
+        if (p.end == End::running && end_ns(p) - since < stuck_after_ns_) continue;
+        if (!c.group_ends) continue;  // it is not inside: the work is done when the group ends
+        OpenCall call = open_call(p, c.comm, c.name);
+        call.since_ns = since;
+        call.thread = c.thread;
+        call.life = &c;
+        waits_.open.push_back(std::move(call));
+      }
       return;
     }
     if (p.end == End::running || !p.ledger) return;
@@ -101,14 +109,15 @@ class Finder {
     }
   }
 
-  std::uint64_t entered(const Process* p, const collect::ChannelKey& key) const {
+  const OpenCall* entered(const Process* p, const ChannelKey& key) const {
     const auto open = entered_.find({p, key});
-    return open == entered_.end() ? 0 : open->second;
+    return open == entered_.end() ? nullptr : open->second;
   }
 
   // Returns how many collectives it came to.
   std::uint64_t came_to(const Member& m) const {
-    return std::max(m.done == nullptr ? 0 : m.count(), entered(m.process, {m.comm->comm, -1}));
+    const OpenCall* open = entered(m.process, {m.comm->comm});
+    return std::max(m.done == nullptr ? 0 : m.count(), open == nullptr ? 0 : *open->seq + 1);
   }
 
   // True for a running process that made a call lately, or whose last call is not known: it may be
@@ -164,8 +173,11 @@ class Finder {
   bool may_have_returned(const OpenCall& call) {
     if (call.communicator == nullptr || !call.seq) return false;
     if (!call.collective) {
-      const Member* other = other_end(call);
-      if (other == nullptr || calls_returned(*other, call).value_or(0) <= *call.seq) return false;
+      const auto key = key_of(call);
+      const Member* other = key ? other_end(*call.communicator, *call.member, *key) : nullptr;
+      if (other == nullptr ||
+          calls_of(*other, key_of_other_end(*call.member, *key, *other)).value_or(0) <= *call.seq)
+        return false;
       const Process& p = *other->process;
       return may_have_gone_on(*call.process, p, idle_since_ns(p, case_.lines).value_or(end_ns(p)));
     }
@@ -202,28 +214,50 @@ class Finder {
     add(std::move(missed));
   }
 
-  // Returns how many calls of the other end returned; nullopt if not known.
-  std::optional<std::uint64_t> calls_returned(const Member& other, const OpenCall& call) const {
-    const auto& footer = other.process->footer;
-    const collect::LastCalls* calls = calls_of(*other.process);
-    if (calls == nullptr || !footer || footer->dropped.contains("ring")) return std::nullopt;
-    const collect::ChannelKey key = key_of_other_end(call, other);
-    const std::uint64_t n =
-        case_.lines.of<collect::ReturnedCalls>(other.process)->channel(key).calls;
-    const auto last = calls->sent_or_received.find(key);
-    if (last != calls->sent_or_received.end()) return std::max(n, last->second);
-    return footer->dropped.empty() ? std::optional(n) : std::nullopt;
+  // Returns how many messages a member came to; nullopt if not known.
+  std::optional<std::uint64_t> calls_of(const Member& m, const ChannelKey& key) const {
+    const auto* operations = case_.lines.of<Operations>(m.process);
+    return operations == nullptr ? std::nullopt : operations->calls(key);
   }
 
-  void wait_for_other_end(const OpenCall& call) {
-    const Member* other = other_end(call);
-    if (other == nullptr || on_its_way(*other->process)) return;
-    const std::int64_t since = call.since_ns.value_or(end_ns(*call.process));
-    if (may_have_gone_on(*other->process, *call.process, since)) return;
-    const auto returned = calls_returned(*other, call);
-    if (!returned || *returned > *call.seq) return;
-    if (entered(other->process, key_of_other_end(call, *other)) > *call.seq) return;
-    add({call.communicator, *call.seq, {call.member}, {other}, &call});
+  // True if what the process did not call it will not: it closed, or stands still as all do.
+  // Messages are in flight whenever a job is killed.
+  bool will_not_come(const Process& p) {
+    if (!quiet_) quiet_ = quiet_ns(case_.job.processes, case_.lines).value_or(0);
+    return p.end == End::closed || p.end == End::running || *quiet_ > kStandsNs;
+  }
+
+  // Finds the first message to or from each other member of which only this one has called its end.
+  void wait_for_other_ends(const Communicator& c, const Member& me) {
+    const auto* operations = case_.lines.of<Operations>(me.process);
+    if (operations == nullptr || me.closed()) return;
+    const std::int64_t number = me.comm->comm;
+    for (auto of = operations->channels.lower_bound({number, 0, false});
+         of != operations->channels.end() && of->first.comm == number; ++of) {
+      const auto& [key, channel] = *of;
+      const Member* other = other_end(c, me, key);
+      if (other == nullptr || channel.captured) continue;
+      const auto theirs = calls_of(*other, key_of_other_end(me, key, *other));
+      if (!theirs || channel.calls <= *theirs || on_its_way(*other->process)) continue;
+      const OpenCall* open = entered(me.process, key);
+      if (open == nullptr && !will_not_come(*other->process)) continue;
+      if (open != nullptr && open->seq != theirs) open = nullptr;
+      const Operation* message = operations->find(key, *theirs);
+      if (open == nullptr && message == nullptr) continue;
+      Missed missed{.communicator = &c,
+                    .seq = *theirs,
+                    .came = {&me},
+                    .absent = {other},
+                    .open = open,
+                    .message = key,
+                    .operation = message};
+      const std::int64_t since = missed.called_ns();
+      if (may_have_gone_on(*other->process, *me.process,
+                           since == INT64_MAX ? end_ns(*me.process) : since)) {
+        continue;
+      }
+      add(std::move(missed));
+    }
   }
 
   void add(Missed missed) {
@@ -239,8 +273,9 @@ class Finder {
   // Keyed by process and its own number of a communicator.
   std::map<std::pair<const Process*, std::int64_t>, std::pair<const Communicator*, const Member*>>
       places_;
-  // For open calls, the number after the last.
-  std::map<std::pair<const Process*, collect::ChannelKey>, std::uint64_t> entered_;
+  // The last of the open calls.
+  std::map<std::pair<const Process*, ChannelKey>, const OpenCall*> entered_;
+  std::optional<std::int64_t> quiet_;  // for how long nobody made a call
   // For each collective of a communicator, the last to call it among those that returned.
   std::map<std::pair<const Communicator*, std::uint64_t>, LastToCall> further_;
   Waits waits_;
@@ -250,6 +285,17 @@ class Finder {
 
 std::int64_t OpenCall::stood_ns() const {
   return since_ns ? std::max<std::int64_t>(end_ns(*process) - *since_ns, 0) : 0;
+}
+
+std::int64_t Missed::called_ns() const {
+  for (const OpenCall* call : {open, life}) {
+    if (call != nullptr) return call->since_ns.value_or(INT64_MAX);
+  }
+  const auto since = [](const Member& m, std::int64_t ts_ns) {
+    return m.process->header.base_time_ns + ts_ns;
+  };
+  if (operation != nullptr) return since(*came[0], operation->ts_ns);
+  return called ? since(*called->by, called->event.ts_ns) : INT64_MAX;
 }
 
 Waits waits_of(const Case& c) {

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "diagnose/started.h"
 #include "diff/compare.h"
 
 namespace tprof::diff {
@@ -18,22 +19,18 @@ Values values_of(const Run& run) {
   const auto add = [&](About about, const char* what, const std::string& value) {
     if (!value.empty()) all[{about, what}].insert(value);
   };
-  const auto number = [](const auto& n) { return n ? std::to_string(*n) : std::string(); };
-  for (const read::Process* p : run.job->processes) {
-    const read::Header& h = p->header;
-    for (const auto* variables : {&*h.config, &*h.env}) {
-      for (const auto& [name, value] : *variables) {
-        const bool the_runs_own = name == "TPROF_OUTPUT_DIR" || name == "TPROF_RUN_ID";
-        if (!the_runs_own) add(About::setting, name.c_str(), value);
-      }
+  for (const diagnose::Started& s : diagnose::started_with(run.job->processes)) {
+    using From = diagnose::Started::About;
+    const bool variable = s.about == From::config || s.about == From::env;
+    const bool the_runs_own = s.name == "TPROF_OUTPUT_DIR" || s.name == "TPROF_RUN_ID";
+    if (the_runs_own) continue;
+    for (const auto& [value, processes] : s.values) {
+      add(variable ? About::setting : About::version, s.name.c_str(), value);
     }
-    add(About::setting, "command", h.command);
-    add(About::version, "tprof", h.version);
-    add(About::version, "NCCL", number(h.nccl_version));
-    add(About::version, "NCCL's file", h.nccl_path);
-    add(About::version, "CUDA runtime", number(h.cudart_version));
-    add(About::version, "CUDA runtime's file", h.cudart_path);
-    add(About::host, "hosts", h.host);
+  }
+  for (const read::Process* p : run.job->processes) {
+    add(About::setting, "command", p->header.command);
+    add(About::host, "hosts", p->header.host);
   }
   const auto hosts = all[{About::host, "hosts"}].size();
   add(About::size, "number of hosts", std::to_string(hosts));

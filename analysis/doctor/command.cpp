@@ -109,7 +109,7 @@ class Examination {
 
   Closure libraries(const fs::path& path, const std::string& loader) {
     loader_ = loader;
-    Closure closure = libraries_of(path, loader_, preload_list(library_));
+    Closure closure = libraries_of(path, loader_, preload_list(library_.path));
     for (const std::string& line : closure.complaints) {
       const bool version = line.find("version `GLIBC") != std::string::npos;
       report_.find(version ? Kind::old_glibc : Kind::loader,

@@ -125,6 +125,7 @@ class Reader {
     for (std::uint64_t i = 0; i < s.sh_size / sizeof(Elf64_Sym); ++i) {
       const auto symbol = image_.entry<Elf64_Sym>(s.sh_offset, i);
       const std::string_view name = text_at(names, symbol.st_name);
+      elf_.dlsym = elf_.dlsym || (name == "dlsym" && symbol.st_shndx != SHN_UNDEF);
       if (!name.starts_with("nccl") && !name.starts_with("cuda") && !name.starts_with("__cuda")) {
         continue;
       }

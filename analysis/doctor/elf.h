@@ -17,6 +17,7 @@ struct Elf {
   std::string interpreter;    // path of its dynamic loader, empty: none
   std::set<std::string> needed;
   std::set<std::string> defines;  // nccl* and cuda* functions in its dynamic symbols
+  bool dlsym = false;             // it has a dlsym of its own
   std::set<std::string> wants;    // undefined nccl*, cuda* and __cuda* names in them
   std::set<std::string> hidden;   // defined, but in .symtab only
   bool kernels = false;           // it has CUDA kernels

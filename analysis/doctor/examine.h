@@ -24,8 +24,10 @@ diagnose::Variables environment();
 // The oldest glibc that the library is built for (interpose/oldest_glibc.h).
 inline constexpr const char* kOldestGlibc = "2.28";
 
-// Returns LD_PRELOAD as `tprof run` sets it: ours first, unless it is in the list already.
-std::string preload_list(const Library& library);
+// Returns LD_PRELOAD as `tprof run` sets it. Ours is last, as others may have to be first (a
+// sanitizer's runtime), but before NCCL or CUDA itself, which pass on nothing. It stays where it is
+// in the list already; another copy of it is left out.
+std::string preload_list(const std::filesystem::path& library);
 
 // The place where a program runs the command that it is given.
 enum class Runs { nothing, here, on_other_hosts, in_container };

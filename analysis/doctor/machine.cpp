@@ -1,15 +1,21 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gnu/libc-version.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <fstream>
+#include <map>
+#include <optional>
 
 #include "doctor/ask.h"
 #include "doctor/examine.h"
 #include "interpose/format/coverage.h"
 #include "read/error.h"
+#include "read/ring_file.h"
 #include "text/text.h"
 
 namespace tprof::doctor {
@@ -43,26 +49,34 @@ void file_size_limit(std::uint64_t quota, Report& report) {
 }
 
 void preloads(const Library& library, const diagnose::Variables& env, Report& report) {
-  const auto set = env.find("LD_PRELOAD");
-  const std::string list = set == env.end() ? "" : set->second;
-  const auto ours = library.path.filename();
-  bool before = list.find(ours.string()) != std::string::npos;
-  each_preload(list, [&](std::string_view entry) {
+  bool before = true;
+  std::vector<std::string> order;
+  const auto look_at = [&](std::string_view entry) {
+    order.emplace_back(entry);
     const fs::path path(entry);
-    if (path.filename() == ours) {
+    if (path.filename() == library.path.filename()) {
       before = false;
       return;
     }
     report.tools.push_back({before ? "preload_before" : "preload", std::string(entry)});
     std::error_code ignored;
-    if (!before || !path.has_parent_path() || !fs::is_regular_file(path, ignored)) return;
+    if (!path.has_parent_path() || !fs::is_regular_file(path, ignored)) return;
     const auto elf = read_elf(path);
     if (!elf) return;
     const auto wraps = std::ranges::count_if(
         library.elf.defines, [&](const std::string& f) { return elf->defines.contains(f); });
-    if (wraps == 0) return;
+    if (elf->dlsym || wraps != 0) {
+      order.back() += fmt::format(" (has{}{}{})", elf->dlsym ? " a dlsym of its own" : "",
+                                  elf->dlsym && wraps != 0 ? " and" : "",
+                                  wraps == 0 ? "" : fmt::format(" {} of our functions", wraps));
+    }
+    if (!before || wraps == 0) return;
     report.find_meaning("interposer", fmt::format("{} ({} functions)", entry, wraps), env);
-  });
+  };
+  each_preload(preload_list(library.path), look_at);
+  std::ifstream system("/etc/ld.so.preload");  // behind those of LD_PRELOAD
+  for (std::string entry; system >> entry;) each_preload(entry, look_at);
+  if (order.size() > 1) report.fact("preloads", fmt::format("{}", fmt::join(order, ", then ")));
 }
 
 void tool_variables(const diagnose::Variables& env, Report& report) {
@@ -75,10 +89,46 @@ void tool_variables(const diagnose::Variables& env, Report& report) {
   }
 }
 
+// Tells what killed processes have left in the memory of this machine.
+void left_rings(const fs::path& output, Report& report) {
+  struct Left {
+    std::size_t rings = 0;
+    std::uint64_t bytes = 0;
+  };
+  constexpr std::size_t kMostFolders = 8;
+  std::map<std::pair<fs::path, bool>, Left> folders;
+  Left all;
+  for (const read::LeftRing& left : read::left_rings(output)) {
+    for (Left* of : {&all, &folders[{left.folder, left.removed}]}) {
+      ++of->rings;
+      of->bytes += left.bytes;
+    }
+  }
+  std::size_t told = 0;
+  for (const auto& [folder, left] : folders) {
+    if (told++ == kMostFolders) {
+      report.fact("left ring files",
+                  fmt::format("{} of killed processes in all, {}, of {} folders", all.rings,
+                              text::bytes(all.bytes), folders.size()));
+      break;
+    }
+    report.fact("left ring files",
+                fmt::format("{} of killed processes that wrote to {}, {}: {}", left.rings,
+                            folder.first.string(), text::bytes(left.bytes),
+                            folder.second ? "the folder was removed, tprof recover frees them"
+                                          : "tprof recover " + folder.first.string()));
+  }
+}
+
 void settings(const diagnose::Variables& env, Report& report) {
   std::ranges::copy_if(env, std::inserter(report.settings, report.settings.end()),
                        [](const auto& set) { return set.first.starts_with("TPROF_"); });
   diagnose::settings(report.settings, {}, report.findings);
+  const auto queues = env.find("CUDA_DEVICE_MAX_CONNECTIONS");
+  if (queues != env.end() && queues->second == "1" &&
+      report.in_force(info(Setting::timing)).starts_with("events")) {
+    report.find(Kind::one_queue, {{"who", std::nullopt}, {"events", true}, {"gathers", false}});
+  }
   const auto off = report.settings.find(std::string(info(Setting::disable).name));
   if (off == report.settings.end() || is_off(off->second)) return;
   report.find(Kind::disabled, {{"value", off->second}});
@@ -103,11 +153,26 @@ diagnose::Variables environment() {
   return env;
 }
 
-std::string preload_list(const Library& library) {
+std::string preload_list(const fs::path& library) {
   const char* set = std::getenv("LD_PRELOAD");
-  std::string others = set == nullptr ? "" : set;
-  if (others.find(library.path.filename().string()) != std::string::npos) return others;
-  return library.path.string() + (others.empty() ? "" : ":" + others);
+  std::vector<std::string> list;
+  std::size_t place = SIZE_MAX;
+  bool there = false;
+  each_preload(set == nullptr ? "" : set, [&](std::string_view entry) {
+    std::error_code ignored;
+    const bool same = fs::equivalent(entry, library, ignored);
+    if (!same && fs::path(entry).filename() == library.filename()) return;
+    there = there || same;
+    const KnownObject* known = known_object(entry);
+    const bool passes_on_nothing =
+        known != nullptr &&
+        (known->note == Note::nccl || known->note == Note::cudart || known->note == Note::driver);
+    if (passes_on_nothing) place = std::min(place, list.size());
+    list.emplace_back(entry);
+  });
+  place = std::min(place, list.size());
+  if (!there) list.insert(list.begin() + static_cast<std::ptrdiff_t>(place), library.string());
+  return fmt::format("{}", fmt::join(list, ":"));
 }
 
 void examine_machine(const Library& library, Report& report) {
@@ -119,6 +184,7 @@ void examine_machine(const Library& library, Report& report) {
   parse_bytes(value(Setting::quota), quota);
   const std::string ring_dir = value(Setting::ring_dir);
   examine_output(value(Setting::output_dir), ring_dir == "auto" ? "" : ring_dir, quota, report);
+  left_rings(value(Setting::output_dir), report);
   file_size_limit(quota, report);
   preloads(library, env, report);
   tool_variables(env, report);

@@ -79,12 +79,14 @@ bool try_folder(const fs::path& folder, std::string_view variable, Report& repor
 bool examine_rings(const fs::path& folder, const FileSystem& fs_of, const std::string& ring_dir,
                    Report& report) {
   std::string rings;
-  each_ring_folder(folder.c_str(), ring_dir.c_str(), std::getenv("TMPDIR"),
-                   [&](const RingFolder& place) {
-                     if (access(place.path, W_OK | X_OK) != 0) return false;
-                     rings = place.path;
-                     return true;
-                   });
+  for (const RingPlace& place :
+       ring_places(folder.c_str(), ring_dir.c_str(), std::getenv("TMPDIR"))) {
+    const bool taken = take_ring_folder(
+        place, [](const RingFolder& f) { return access(f.path, W_OK | X_OK) == 0; });
+    if (!taken) continue;
+    rings = place.path;
+    break;
+  }
   if (!ring_dir.empty() && rings != ring_dir) {
     report.find(Kind::ring_dir_unusable, {{"ring_dir", ring_dir}, {"rings", rings}});
   }

@@ -25,7 +25,8 @@ void settings_text(std::string& out, const Report& r) {
   out += "\nSettings in force\n";
   std::string line;
   for (const SettingInfo& s : kSettings) {
-    const bool set = r.settings.contains(std::string(s.name));
+    const bool set =
+        r.settings.contains(std::string(s.name)) || r.differ.contains(std::string(s.name));
     const std::string item = fmt::format("{}={}{}", printable(s.name), printable(r.in_force(s)),
                                          set ? "" : " (default)");
     if (line.size() + item.size() > kWidth) {
@@ -82,6 +83,9 @@ void Report::find_meaning(const std::string& kind, std::string_view path,
 }
 
 std::string Report::in_force(const SettingInfo& setting) const {
+  if (const auto of_ranks = differ.find(std::string(setting.name)); of_ranks != differ.end()) {
+    return of_ranks->second;
+  }
   const auto set = settings.find(std::string(setting.name));
   const bool accepted =
       set != settings.end() && !set->second.empty() && setting.accepts(set->second);

@@ -36,6 +36,7 @@ struct Report {
   std::vector<Function> functions{};
   bool counted = false;                           // the calls of functions are known
   std::map<std::string, std::string> settings{};  // as they are set
+  std::map<std::string, std::string> differ{};    // those of ranks that differ, with whose they are
   std::vector<Tool> tools{};
   diagnose::Findings findings{};
 

@@ -7,6 +7,7 @@
 
 #include "diagnose/diagnose.h"
 #include "diagnose/names.h"
+#include "diagnose/started.h"
 #include "text/text.h"
 
 namespace tprof::doctor {
@@ -77,11 +78,14 @@ Report report_of_traces(const job::Job& job, const read::Traces& traces) {
   r.functions = functions(job);
   std::set<std::pair<std::string, std::string>> tools;
   for (const Process* p : job.processes) {
-    r.settings.insert(p->header.config->begin(), p->header.config->end());
     if (!p->footer) continue;
     for (const read::Noted& n : p->footer->tools) tools.emplace(n.kind, n.path);
   }
   for (const auto& [kind, path] : tools) r.tools.push_back({kind, path});
+  for (const diagnose::Started& s : diagnose::started_with(job.processes)) {
+    if (s.about == diagnose::Started::About::config)
+      (s.differs() ? r.differ : r.settings)[s.name] = s.whose();
+  }
   r.findings =
       diagnose::diagnose(job, traces, {.asked = diagnose::kDoctor, .read_lines = false}).findings;
   return r;

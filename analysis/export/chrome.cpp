@@ -6,8 +6,6 @@
 #include <optional>
 #include <thread>
 
-#include "export/other_chrome.h"
-#include "export/other_lines.h"
 #include "export/part_editor.h"
 #include "export/timeline.h"
 #include "interpose/format/line_kinds.h"
@@ -151,6 +149,7 @@ std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vec
   };
   put(opening(parts, clocks, only));
   std::uint64_t done = 0;
+  std::int64_t next_id = timeline.meets_count();  // of an arrow
   const auto put_all = [&](const Part& part) {
     std::optional<read::BlockReader> reader;
     const auto next = [&](read::Block& block) {
@@ -165,11 +164,13 @@ std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vec
     for (;;) {
       Slot& slot = pipeline.next_slot();
       if (pipeline.leaves_out(part) || !next(slot.block)) return;
+      const std::int64_t first_id = next_id;
+      next_id += PartEditor::most_arrows(slot.block);
       done += slot.block.text.size();
       slot.part = &part;
-      slot.work = std::async(std::launch::async, [&part, &slot, &timeline, gzip] {
+      slot.work = std::async(std::launch::async, [&part, &slot, &timeline, first_id, gzip] {
         slot.text.clear();
-        slot.editor.edit(part, slot.block, timeline, slot.text);
+        slot.editor.edit(part, slot.block, timeline, first_id, slot.text);
         pack(slot.text, gzip, slot.piece);
       });
       progress(done);
@@ -183,7 +184,7 @@ std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vec
   for (const Part& part : parts) put_all(part);
   for (std::size_t i = 0; i < beside.size(); ++i) {
     std::string text = opening(beside[i], i);
-    open_chrome(beside[i].file)->put(beside[i].to, i, text, [&](std::string& full) {
+    beside[i].trace->put(beside[i].to, i, next_id, text, [&](std::string& full) {
       put(std::move(full));
       full.clear();
     });

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,6 +50,7 @@ struct HostClock {
 // A trace of another tool (other_trace.h), where it goes, and by which clock.
 struct Beside {
   std::filesystem::path file;
+  std::shared_ptr<OtherTrace> trace;
   Placement to;
   OtherClock clock;
 };

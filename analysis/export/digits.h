@@ -1,4 +1,4 @@
-// Numbers as traces have them.
+// Times as traces have them.
 #pragma once
 
 #include <charconv>
@@ -6,13 +6,6 @@
 #include <string>
 
 namespace tprof::trace_export {
-
-template <typename Integer>
-void append_digits(std::string& out, Integer v) {
-  char digits[20];
-  const auto end = std::to_chars(digits, digits + sizeof digits, v).ptr;
-  out.append(digits, end);
-}
 
 // Writes "1042.117" for 1042117 and returns the end. It takes at most 24 bytes.
 inline char* put_micros(char* at, std::int64_t ns) {
@@ -28,9 +21,9 @@ inline char* put_micros(char* at, std::int64_t ns) {
   return at;
 }
 
-inline void append_micros(std::string& out, std::int64_t ns) {
+inline std::string micros(std::int64_t ns) {
   char text[24];
-  out.append(text, put_micros(text, ns));
+  return {text, put_micros(text, ns)};
 }
 
 }  // namespace tprof::trace_export

@@ -1,5 +1,6 @@
 // Draws arrows for viewers of a merged trace: from a call on the host to its time on the device,
-// and between the ranks of a collective or the two ends of a message.
+// and between the ranks of a collective or the two ends of a message. An arrow's id is a number
+// that no other arrow of the trace has: viewers take no other, and no larger one than 2^53.
 #pragma once
 
 #include <cstdint>
@@ -7,27 +8,21 @@
 #include "export/line_editor.h"
 #include "export/pen.h"
 #include "export/rank_timeline.h"
-#include "read/events.h"
 
 namespace tprof::trace_export {
 
-// When a call and its time on the device began, on the axis of the merged trace.
-struct Began {
-  std::int64_t call_ns = 0;
-  std::int64_t device_ns = 0;
+// A place on a lane, on the axis of the merged trace.
+struct Touch {
+  std::int64_t lane = 0;
+  std::int64_t ts_ns = 0;
 };
 
 // Writes the two events of the arrow to a device time, each with a line break before it.
-void append_flow(const read::DeviceTime& time, const Began& began, std::int64_t pid, Pen& out);
+void append_flow(std::int64_t id, std::int64_t pid, const Touch& call, const Touch& time, Pen& out);
 
-// A place on a lane at which a rank's turn comes.
-struct Touch {
-  std::int64_t lane = 0;
-  std::int64_t ts_ns = 0;  // on the rank's clock
-};
-
-// Writes this rank's event of the arrow between ranks, if it is one of several.
-void append_turn(const Meets& meets, std::uint32_t channel, std::uint32_t rank, std::uint64_t seq,
-                 const Touch& touch, const Placement& to, Pen& out);
+// Writes this rank's event of the arrow between ranks, if it is one of several. `came` may be
+// behind `touch`, which is within what is left of a slice.
+void append_turn(const Meets& meets, std::uint32_t channel, std::uint32_t rank, const Arrival& came,
+                 std::int64_t pid, const Touch& touch, Pen& out);
 
 }  // namespace tprof::trace_export

@@ -72,7 +72,22 @@ void KinetoTrace::begin(std::string& out) {
   }
   for (const std::int64_t device : devices)
     process_name(device, fmt::format("GPU {}", device), out);
-  for (const Process* p : processes_) steps(*p, out);
+}
+
+// A viewer shows no slice that overlaps another: each is seen before any is written.
+bool KinetoTrace::look(const std::vector<const Process*>& of_file) {
+  slices_ = {};
+  looks_ = true;
+  here_ = of_file;
+  std::string nothing;
+  for (const Process* p : here_) steps(*p, nothing);
+  return true;
+}
+
+void KinetoTrace::looked(std::string& out) {
+  looks_ = false;
+  slices_.finish();
+  for (const Process* p : here_) steps(*p, out);
 }
 
 void KinetoTrace::end(std::string& out) {
@@ -88,14 +103,17 @@ void KinetoTrace::process_name(std::int64_t pid, const std::string& name, std::s
 }
 
 void KinetoTrace::event(std::string_view category, std::string_view name, const Place& at,
-                        std::string& out) {
-  fmt::format_to(std::back_inserter(out),
-                 ",\n"
-                 R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":)",
-                 category, name, at.pid, at.tid);
-  append_micros(out, at.from_ns);
-  out += ",\"dur\":";
-  append_micros(out, std::max<std::int64_t>(at.dur_ns, 0));
+                        std::string arguments, std::string& out) {
+  // No thread and no device has a number of more than 32 bits.
+  const auto lane = static_cast<std::int64_t>(static_cast<std::uint64_t>(at.pid) << 32) + at.tid;
+  if (looks_) return slices_.add(lane, at.from_ns, at.dur_ns);
+  const std::int64_t cut = slices_.cut_ns(lane, at.from_ns, at.dur_ns);
+  if (cut != 0) arguments += fmt::format("{}\"cut\":{}", arguments.empty() ? "" : ",", micros(cut));
+  fmt::format_to(
+      std::back_inserter(out),
+      ",\n"
+      R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})",
+      category, name, at.pid, at.tid, micros(at.from_ns), micros(at.dur_ns - cut), arguments);
 }
 
 // Marks steps as torch.profiler does, on the main thread.
@@ -106,27 +124,23 @@ void KinetoTrace::steps(const Process& p, std::string& out) {
   for (const steps::Interval& step : found->second) {
     const std::int64_t from = rank.at.moved(step.from_ns);
     event("user_annotation", fmt::format("\"ProfilerStep#{}\"", step.step),
-          {p.header.pid, p.header.pid, from, rank.at.moved(step.to_ns) - from}, out);
-    out += ",\"args\":{}}";
+          {p.header.pid, p.header.pid, from, rank.at.moved(step.to_ns) - from}, {}, out);
   }
 }
 
 void KinetoTrace::call(const Process& p, const read::Event& e, const read::DeviceTime* t,
                        std::string& out) {
   if (e.unfinished || e.captured || e.failed) return;
-  ++calls_;
-  const Place at{p.header.pid, e.thread, of_.ranks.at(&p).at.moved(e.ts_ns), e.dur_ns};
+  if (!looks_) ++calls_;
+  const Placement& axis = of_.ranks.at(&p).at;
+  const Place at{p.header.pid, e.thread, axis.moved(e.ts_ns), axis.length(e.ts_ns, e.dur_ns)};
   const read::Comm* comm = read::comm_of(p, e.comm);
   if (t != nullptr && comm != nullptr) operation(e, *comm, at, out);
-  event("cuda_runtime", json_text(e.name), at, out);
-  if (t == nullptr) {
-    out += ",\"args\":{}}";
-    return;
-  }
-  fmt::format_to(std::back_inserter(out), R"(,"args":{{"External id":{0},"correlation":{0}}}}})",
-                 calls_);
+  if (t == nullptr) return event("cuda_runtime", json_text(e.name), at, {}, out);
+  event("cuda_runtime", json_text(e.name), at,
+        fmt::format(R"("External id":{0},"correlation":{0})", calls_), out);
   on_device(p, e, *t, out);
-  ++timed_;
+  if (!looks_) ++timed_;
 }
 
 // Appends the operation that c10d would show around the call.
@@ -134,16 +148,15 @@ void KinetoTrace::operation(const read::Event& e, const read::Comm& comm, const 
                             std::string& out) {
   const std::string_view name = kineto_operation(e.name);
   if (name.empty()) return;
-  event("cpu_op", fmt::format("\"{}\"", name), at, out);
-  fmt::format_to(std::back_inserter(out), R"(,"args":{{"External id":{})", calls_);
+  std::string arguments = fmt::format(R"("External id":{})", calls_);
   // The size of the input, if each rank gives as much.
   if (e.bucket != Bucket::OTHER_COLL && e.bucket != Bucket::P2P) {
     const bool of_all = e.bucket == Bucket::RESHARDING || e.bucket == Bucket::ALLTOALL;
     const std::uint64_t sent = e.count * (of_all ? static_cast<std::uint64_t>(comm.nranks) : 1);
-    fmt::format_to(std::back_inserter(out), R"(,"Input Dims":[[{}]],"Input type":[{}])", sent,
-                   json_text(kineto_type(e.dtype)));
+    arguments += fmt::format(R"(,"Input Dims":[[{}]],"Input type":[{}])", sent,
+                             json_text(kineto_type(e.dtype)));
   }
-  out += "}}";
+  event("cpu_op", fmt::format("\"{}\"", name), at, std::move(arguments), out);
 }
 
 void KinetoTrace::on_device(const Process& p, const read::Event& e, const read::DeviceTime& t,
@@ -152,28 +165,27 @@ void KinetoTrace::on_device(const Process& p, const read::Event& e, const read::
   const std::int64_t device = comm != nullptr ? comm->device : e.device.value_or(0);
   const std::int64_t stream =
       std::max<std::int64_t>(t.lane - std::int64_t{kDeviceLane}, 0) + kDefaultStream;
-  const Place at{device, stream, of_.ranks.at(&p).at.moved(t.ts_ns), t.dur_ns};
-  event(is_copy(e.bucket) ? "gpu_memcpy" : "kernel", json_text(kineto_kernel(e)), at, out);
-  fmt::format_to(
-      std::back_inserter(out),
-      R"(,"args":{{"External id":{0},"correlation":{0},"device":{1},"stream":{2},"bytes":{3})",
-      calls_, device, stream, e.bytes);
+  const Placement& axis = of_.ranks.at(&p).at;
+  const Place at{device, stream, axis.moved(t.ts_ns), axis.length(t.ts_ns, t.dur_ns)};
+  std::string arguments =
+      fmt::format(R"("External id":{0},"correlation":{0},"device":{1},"stream":{2},"bytes":{3})",
+                  calls_, device, stream, e.bytes);
   if (comm != nullptr) {
-    fmt::format_to(std::back_inserter(out), R"(,"Group size":{},"dtype":{})", comm->nranks,
-                   json_text(e.dtype));
+    arguments += fmt::format(R"(,"Group size":{},"dtype":{})", comm->nranks, json_text(e.dtype));
   } else if (t.dur_ns > 0) {
-    fmt::format_to(std::back_inserter(out), R"~(,"memory bandwidth (GB/s)":{})~",
-                   static_cast<double>(e.bytes) / static_cast<double>(t.dur_ns));
+    arguments += fmt::format(R"~(,"memory bandwidth (GB/s)":{})~",
+                             static_cast<double>(e.bytes) / static_cast<double>(t.dur_ns));
   }
-  if (t.calls > 1) fmt::format_to(std::back_inserter(out), R"(,"calls":{})", t.calls);
-  out += "}}";
+  if (t.calls > 1) arguments += fmt::format(R"(,"calls":{})", t.calls);
+  event(is_copy(e.bucket) ? "gpu_memcpy" : "kernel", json_text(kineto_kernel(e)), at,
+        std::move(arguments), out);
 }
 
 void KinetoTrace::range(const Process& p, const read::Range& r, std::string& out) {
   if (r.phase != read::Range::Phase::closed || r.name.starts_with("ProfilerStep")) return;
-  const Place at{p.header.pid, r.thread, of_.ranks.at(&p).at.moved(r.ts_ns), r.dur_ns};
-  event("user_annotation", json_text(r.name), at, out);
-  out += ",\"args\":{}}";
+  const Placement& axis = of_.ranks.at(&p).at;
+  const Place at{p.header.pid, r.thread, axis.moved(r.ts_ns), axis.length(r.ts_ns, r.dur_ns)};
+  event("user_annotation", json_text(r.name), at, {}, out);
 }
 
 }  // namespace tprof::trace_export

@@ -28,10 +28,9 @@ void name_lane(std::string_view name, std::int64_t lane, int index, const Placem
 void append_slice(std::string_view name, std::string_view color, std::int64_t lane,
                   std::int64_t ts_ns, std::int64_t dur_ns, const Placement& to, Pen& pen,
                   std::string& out) {
-  pen << ",\n{\"cat\":\"LANE\",\"name\":\"" << name << "\",\"ph\":\"X\",\"pid\":" << to.pid
-      << ",\"tid\":" << lane << ",\"ts\":";
-  pen.micros(to.moved(ts_ns)) << ",\"dur\":";
-  pen.micros(dur_ns) << ",\"cname\":\"" << color << "\"}";
+  pen << ",\n{\"cat\":\"LANE\",\"name\":\"" << name << "\",";
+  pen.slice(to.pid, lane, to.moved(ts_ns), to.length(ts_ns, dur_ns))
+      << ",\"cname\":\"" << color << "\"}";
   pen.move_to(out);
 }
 static_assert(kLaneCategory == "LANE");

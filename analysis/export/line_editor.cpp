@@ -1,7 +1,10 @@
 #include "export/line_editor.h"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "export/digits.h"
 #include "interpose/format/line_kinds.h"
@@ -12,11 +15,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool is_integer(std::string_view token) {
+std::optional<std::int64_t> integer_of(std::string_view token) {
   std::int64_t v = 0;
   const char* end = token.data() + token.size();
   const auto [at, error] = std::from_chars(token.data(), end, v);
-  return !token.empty() && error == std::errc() && at == end;
+  return !token.empty() && error == std::errc() && at == end ? std::optional(v) : std::nullopt;
 }
 
 // Deeper than any line of ours. A deeper one would be walked by recursion.
@@ -87,15 +90,12 @@ void LineEditor::add_position(const read::Line& line, const Places& at, const Pl
       !read::is_metadata(line.text) && !read::is_counter(line.text) && !read::is_busy(line.text);
   if (!event || at.ts.empty()) return;
   if (line.text.find("\"step\":") != std::string_view::npos) return;
-  std::int64_t ts = read::micros_to_ns(at.ts);
-  if (!at.queued.empty()) ts -= read::micros_to_ns(at.queued);  // when the program called
-  append_position(to, ts, out);
+  append_position(to, read::micros_to_ns(at.ts), out);
 }
 
 LineEditor::Places LineEditor::find(const read::Line& line) {
   Places places;
   const bool named = read::is_named_by_program(line.text);
-  const bool device = read::is_device_time(line.text);
   simdjson::ondemand::document document;
   const simdjson::padded_string_view padded(line.text.data(), line.text.size(),
                                             line.text.size() + simdjson::SIMDJSON_PADDING);
@@ -115,30 +115,50 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
       once(places.name, key, named ? "\"\"" : token(value));
     } else if (key == "pid") {
       once(places.pid, key, token(value));
+    } else if (key == "tid") {
+      once(places.tid, key, token(value));
     } else if (key == "ts") {
       once(places.ts, key, token(value));
+    } else if (key == "dur") {
+      once(places.dur, key, token(value));
     } else if (key == "args") {
       once(places.args, key, token(value));
-      if (!device && !places.name.starts_with("\"tprof_")) continue;
+      const bool metadata = places.name.starts_with("\"tprof_");
+      if (!metadata && places.dur.empty()) continue;
       for (auto arg : value_of(value.get_object())) {
         const std::string_view inner = value_of(arg.unescaped_key());
         const auto found = value_of(arg.value());
-        if (inner == (device ? "queued" : "ts")) {
-          once(device ? places.queued : places.ts, inner, token(found));
+        if (inner == (metadata ? "ts" : "cut")) {
+          once(metadata ? places.ts : places.cut, inner, token(found));
         }
       }
     }
   }
   const char* more = nullptr;
   if (document.current_location().get(more) == simdjson::SUCCESS) throw not_an_object();
-  if (places.name.empty() || !is_integer(places.pid)) {
+  if (places.name.empty() || !integer_of(places.pid)) {
     throw read::Malformed("expected a name and an integer in \"pid\"");
   }
   return places;
 }
 
+void LineEditor::arguments(const read::Line& line, std::string& out) {
+  const simdjson::padded_string_view padded(line.text.data(), line.text.size(),
+                                            line.text.size() + simdjson::SIMDJSON_PADDING);
+  simdjson::ondemand::document document;
+  if (parser_.iterate(padded).get(document) != simdjson::SUCCESS) throw not_an_object();
+  for (auto arg : value_of(document["args"].get_object())) {
+    const std::string_view key = value_of(arg.escaped_key());
+    auto value = value_of(arg.value());
+    if (key == "op" || key == "cut") continue;
+    if (!out.empty()) out += ',';
+    (((out += '"') += key) += "\":") += read::trimmed(value_of(simdjson::to_json_string(value)));
+  }
+  out += "}}";
+}
+
 bool LineEditor::edit(const read::Line& line, const Placement& to, std::string& out,
-                      const Shown* shown) {
+                      const Nesting* slices) {
   if (read::is_of_merge(line.text) || read::is_other(line.text)) return false;
   const Places at = find(line);
   switch (line_kind(at.name.substr(1, at.name.size() - 2)).value_or(LineKind::thread_name)) {
@@ -158,39 +178,34 @@ bool LineEditor::edit(const read::Line& line, const Placement& to, std::string& 
     default:
       break;
   }
-  if (to.from_zero && !at.ts.empty() && to.moved(read::micros_to_ns(at.ts)) < 0) return false;
+  const std::int64_t ts = at.ts.empty() ? 0 : read::micros_to_ns(at.ts);
+  if (to.from_zero && !at.ts.empty() && to.moved(ts) < 0) return false;
+  std::vector<std::pair<std::string_view, std::string>> changed;
+  const auto put = [&](std::string_view place, std::string text) {
+    if (!place.empty()) changed.emplace_back(place, std::move(text));
+  };
+  put(at.pid, std::to_string(to.pid));
+  put(at.ts, micros(to.moved(ts)));
+  if (!at.dur.empty() && !at.ts.empty()) {
+    const std::int64_t before = at.cut.empty() ? 0 : read::micros_to_ns(at.cut);
+    const std::int64_t dur = read::micros_to_ns(at.dur) + before;
+    const auto lane = integer_of(at.tid);
+    const std::int64_t cut = slices == nullptr || !lane ? 0 : slices->cut_ns(*lane, ts, dur);
+    put(at.dur, micros(to.length(ts, dur - cut)));
+    if (!at.cut.empty()) {
+      put(at.cut, micros(cut));
+    } else if (cut != 0 && at.args.starts_with('{')) {
+      const std::string_view all =
+          line.text.substr(static_cast<std::size_t>(at.args.data() - line.text.data()));
+      const bool none = all.find_first_not_of(" \t", 1) == all.find('}');
+      put(all.substr(0, 1), "{\"cut\":" + micros(cut) + (none ? "" : ","));
+    }
+  }
+  std::ranges::sort(changed, {}, [](const auto& change) { return change.first.data(); });
   const char* copied = line.text.data();
-  const auto skip_to = [&](std::string_view place) {
-    out.append(copied, place.data());
+  for (const auto& [place, text] : changed) {
+    out.append(copied, place.data()) += text;
     copied = place.data() + place.size();
-  };
-  const auto put_ts = [&] {
-    skip_to(at.ts);
-    append_micros(out, to.moved(read::micros_to_ns(at.ts)));
-  };
-  if (shown != nullptr && (at.args.empty() || at.pid.data() < at.name.data() ||
-                           at.args.data() < at.pid.data() || at.args.data() < at.ts.data())) {
-    shown = nullptr;  // no writer of ours has this order
-  }
-  if (shown != nullptr) {
-    skip_to(at.name);
-    ((((out += '"') += shown->name) += "\",\"cname\":\"") += shown->color) += '"';
-  }
-  const bool ts_first = !at.ts.empty() && at.ts.data() < at.pid.data();
-  if (ts_first) put_ts();
-  skip_to(at.pid);
-  append_digits(out, to.pid);
-  if (!at.ts.empty() && !ts_first) put_ts();
-  if (shown != nullptr) {
-    const char* behind = at.args.data() + 1;
-    out.append(copied, behind);
-    copied = behind;
-    ((out += "\"op\":\"") += shown->function) += "\",";
-  }
-  if (!at.queued.empty() && at.queued.data() > copied) {
-    const std::int64_t ts = read::micros_to_ns(at.ts);
-    skip_to(at.queued);
-    append_micros(out, to.moved(ts) - to.moved(ts - read::micros_to_ns(at.queued)));
   }
   out.append(copied, line.text.data() + line.text.size());
   if (to.position) add_position(line, at, to, out);

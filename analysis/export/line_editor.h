@@ -1,4 +1,5 @@
-// Moves one line of a process to another pid and another time axis.
+// Moves one line of a process to another pid and another time axis: any but those of calls and
+// their times on the device, of which viewers get more (part_editor.h).
 #pragma once
 
 #include <simdjson.h>
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "export/nesting.h"
 #include "read/json.h"
 #include "read/lines.h"
 
@@ -32,13 +34,11 @@ struct Placement {
   std::int64_t moved(std::int64_t ts_ns) const {
     return ts_ns + shift_ns + (drift_ns ? drift_ns(ts_ns) : 0);
   }
-};
-
-// How viewers show a call; its function is then an argument.
-struct Shown {
-  std::string name;
-  std::string_view color;
-  std::string function;
+  // How long a slice is on the axis: its end drifts as its begin does, so that two slices that
+  // follow each other still do.
+  std::int64_t length(std::int64_t ts_ns, std::int64_t dur_ns) const {
+    return drift_ns ? moved(ts_ns + dur_ns) - moved(ts_ns) : dur_ns;
+  }
 };
 
 inline read::Malformed not_an_object() {
@@ -58,17 +58,21 @@ class LineEditor {
   // Appends the edited line to `out`, without a line break. Every other byte of it stays as it is.
   // Returns false if the line is not for the merged trace: lines of other tools, names of processes
   // and arrows, of which merge writes its own, and the header of a node's file. Throws
-  // read::Malformed.
+  // read::Malformed. `slices`: those of the process; null: they are not known.
   bool edit(const read::Line& line, const Placement& to, std::string& out,
-            const Shown* shown = nullptr);
+            const Nesting* slices = nullptr);
+  // Appends the arguments of a line but those that merge adds, and what ends the line.
+  void arguments(const read::Line& line, std::string& out);
 
  private:
   struct Places {
     std::string_view name;
     std::string_view pid;
-    std::string_view ts;      // an event's own; of metadata the one in its arguments
-    std::string_view args;    // from their beginning on
-    std::string_view queued;  // of a DEVICE line: how long the call began before ts
+    std::string_view tid;
+    std::string_view ts;    // an event's own; of metadata the one in its arguments
+    std::string_view dur;   // of a slice
+    std::string_view args;  // from their beginning on
+    std::string_view cut;   // by how much the slice is shorter than it was
   };
   Places find(const read::Line& line);
   static void add_position(const read::Line& line, const Places& at, const Placement& to,

@@ -70,18 +70,36 @@ void Meets::add(std::uint32_t channel, std::uint32_t rank, const std::vector<Arr
                              &Meet::seq);
 }
 
+std::int64_t Meets::number_meets() {
+  std::int64_t next = 0;
+  for (Table& table : tables_) {
+    table.first = next;
+    next += static_cast<std::int64_t>(table.meets.size());
+  }
+  return next;
+}
+
+std::int64_t Meets::number_of_meet(std::uint32_t channel, std::uint64_t seq) const {
+  const Table& of = tables_[channel];
+  return of.first + (find_meet(channel, seq) - of.meets.begin());
+}
+
+Meets::Found Meets::find_meet(std::uint32_t channel, std::uint64_t seq) const {
+  const std::vector<Meet>& meets = tables_[channel].meets;
+  if (meets.empty() || seq < meets.front().seq) return meets.end();
+  // Mostly every collective has a line.
+  const std::uint64_t guess = seq - meets.front().seq;
+  if (guess < meets.size() && meets[guess].seq == seq) {
+    return meets.begin() + static_cast<std::ptrdiff_t>(guess);
+  }
+  const Found meet = std::ranges::lower_bound(meets, seq, {}, &Meet::seq);
+  return meet != meets.end() && meet->seq == seq ? meet : meets.end();
+}
+
 Meets::Turn Meets::turn(std::uint32_t channel, std::uint32_t rank, const Arrival& arrival) const {
   if (channel == kNoChannel) return Turn::none;
-  const std::vector<Meet>& meets = tables_[channel].meets;
-  if (meets.empty() || arrival.seq < meets.front().seq) return Turn::none;
-  // Mostly every collective has a line.
-  const std::uint64_t guess = arrival.seq - meets.front().seq;
-  auto meet = guess < meets.size() && meets[guess].seq == arrival.seq
-                  ? meets.begin() + static_cast<std::ptrdiff_t>(guess)
-                  : std::ranges::lower_bound(meets, arrival.seq, {}, &Meet::seq);
-  if (meet == meets.end() || meet->seq != arrival.seq || meet->first == meet->last) {
-    return Turn::none;
-  }
+  const Found meet = find_meet(channel, arrival.seq);
+  if (meet == tables_[channel].meets.end() || meet->first == meet->last) return Turn::none;
   const auto mine = std::tie(arrival.at_ns, rank);
   const auto first = std::tie(meet->first_ns, meet->first);
   const auto last = std::tie(meet->last_ns, meet->last);

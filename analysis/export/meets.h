@@ -65,6 +65,11 @@ class Meets {
   // Adds the arrivals of a rank, ascending by seq, each once. Ranks may come in any order.
   void add(std::uint32_t channel, std::uint32_t rank, const std::vector<Arrival>& arrivals);
 
+  // Has to be called when all were added: numbers what they came to, from 0 on. Returns how many
+  // there are.
+  std::int64_t number_meets();
+  std::int64_t number_of_meet(std::uint32_t channel, std::uint64_t seq) const;
+
   // Tells when a rank's turn was. `none`: nobody else came, or it is not one of those.
   Turn turn(std::uint32_t channel, std::uint32_t rank, const Arrival& arrival) const;
 
@@ -79,7 +84,10 @@ class Meets {
   struct Table {
     Channel channel;
     std::vector<Meet> meets{};  // ascending by seq
+    std::int64_t first = 0;     // number of the first of these
   };
+  using Found = std::vector<Meet>::const_iterator;
+  Found find_meet(std::uint32_t channel, std::uint64_t seq) const;  // end(): there is none
   static void join(Meet& meet, std::uint32_t rank, std::int64_t at_ns);
 
   std::map<std::pair<std::string, std::int64_t>, std::uint32_t> comms_;  // by id and size

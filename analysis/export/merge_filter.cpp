@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 
+#include "read/input.h"
 #include "read/json.h"
 #include "read/metadata.h"
 #include "read/window_files.h"
@@ -56,13 +58,19 @@ bool keeps(const filter::Selection& asked, const Process& p, const read::Line& l
   return e->launch ? asked.calls().launch(p, *e) : asked.calls().call(p, *e);
 }
 
-// The last bytes of a compressed file say its size modulo 2^32, and its own size how often that
+// The last bytes of a file that gzip made say its size modulo 2^32, and its own size how often that
 // went round.
 std::uint64_t text_bytes(const std::filesystem::path& file) {
   std::error_code error;
   const std::uint64_t size = std::filesystem::file_size(file, error);
   if (error) return 0;
-  if (file.extension() != ".gz") return size;
+  if (std::ranges::find(read::kPackedEndings, file.extension().string()) ==
+      std::end(read::kPackedEndings)) {
+    return size;
+  }
+  if (file.extension() != ".gz") {
+    return static_cast<std::uint64_t>(static_cast<double>(size) * kTypicalRatio);
+  }
   std::ifstream in(file, std::ios::binary);
   unsigned char last[4] = {};
   in.seekg(-4, std::ios::end);

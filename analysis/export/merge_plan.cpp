@@ -155,7 +155,7 @@ std::vector<Beside> placed(const std::vector<OtherFile>& others, const Members& 
         return drift_ns(ns - zero_ns);
       };
     }
-    all.push_back({other.file, std::move(to), other.clock});
+    all.push_back({other.file, other.trace, std::move(to), other.clock});
   }
   return all;
 }

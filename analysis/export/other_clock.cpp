@@ -9,10 +9,8 @@ namespace tprof::trace_export {
 
 std::string OtherClock::sentence() const {
   if (!shift) return "the wall clock: " + why;
-  std::string micros;
-  append_micros(micros, shift->ns);
   return fmt::format("refined by {} collective{}, shifted {} us", shift->pairs,
-                     shift->pairs == 1 ? "" : "s", micros);
+                     shift->pairs == 1 ? "" : "s", micros(shift->ns));
 }
 
 }  // namespace tprof::trace_export

@@ -8,10 +8,12 @@
 #include <charconv>
 #include <cstdlib>
 #include <map>
+#include <new>
 #include <optional>
 #include <string_view>
 
-#include "export/other_chrome.h"
+#include "diagnose/ends.h"
+#include "diagnose/names.h"
 #include "export/other_clocks.h"
 #include "read/error.h"
 #include "read/folder.h"
@@ -60,8 +62,16 @@ std::vector<fs::path> files_of(const std::string& pattern) {
   return files;
 }
 
-// Returns the process of the trace's rank, or null if that rank is left out. `given` comes from
-// RANK=.
+class OfNoRank : public read::BadInput {
+ public:
+  OfNoRank(const fs::path& file, std::int64_t of, const std::vector<const read::Process*>& chosen)
+      : BadInput(file, fmt::format("it is of rank {}, which is not merged: that is {}", of,
+                                   diagnose::ranks_of(chosen).str())),
+        rank(of) {}
+  std::int64_t rank;
+};
+
+// Returns the process of the trace's rank. `given` comes from RANK=.
 const read::Process* owner_of(const fs::path& file, const OtherTrace& trace,
                               std::optional<std::int64_t> given,
                               const std::vector<const read::Process*>& chosen) {
@@ -73,16 +83,51 @@ const read::Process* owner_of(const fs::path& file, const OtherTrace& trace,
   }
   const auto process =
       std::ranges::find_if(chosen, [&](const read::Process* p) { return p->header.rank == rank; });
-  return process == chosen.end() ? nullptr : *process;
+  if (process == chosen.end()) throw OfNoRank(file, *rank, chosen);
+  return *process;
+}
+
+// From when on, and until when, the job may have been seen by others.
+std::pair<std::int64_t, std::int64_t> life_of(const std::vector<const read::Process*>& job) {
+  std::pair<std::int64_t, std::int64_t> life = diagnose::span_of(job);
+  for (const read::Process* p : job) {
+    life.first = std::min(life.first, p->header.start_ns);
+    if (p->end == read::End::running || !p->ledger) life.second = INT64_MAX;
+  }
+  return life;
+}
+
+// A recording of another run would be put hours or years away from the calls.
+void require_same_time(const fs::path& file, const OtherTrace& trace,
+                       const std::vector<const read::Process*>& job) {
+  const auto [from, to] = life_of(job);
+  if (trace.end_ns() >= from && trace.begin_ns() <= to) return;
+  const auto [first, last] = diagnose::span_of(job);
+  throw read::BadInput(
+      file, fmt::format("it is of another time than this job: {} to {}, not {} to {}",
+                        text::utc(trace.begin_ns()), text::utc(trace.end_ns()), text::utc(first),
+                        text::utc(last)));
 }
 
 }  // namespace
 
 std::vector<OtherFile> other_files(const std::vector<std::string>& with,
                                    const std::vector<const read::Process*>& chosen,
-                                   const read::Traces& traces) {
+                                   const read::Traces& traces,
+                                   std::vector<read::Skipped>& skipped) {
   std::vector<OtherFile> found;
   std::vector<Marked> marked;  // one for each of `found`
+  std::optional<read::BadInput> first_error;
+  const auto leave_out = [&](const read::BadInput& e, bool unreadable) {
+    skipped.push_back({std::string(e.what()) + "; left out", unreadable});
+    if (!first_error) first_error = e;
+  };
+  const auto is_here = [&](std::int64_t rank) {
+    return std::ranges::any_of(traces.traces, [&](const read::Trace& trace) {
+      return std::ranges::any_of(trace.processes,
+                                 [&](const read::Process& p) { return p.header.rank == rank; });
+    });
+  };
   for (const std::string& word : with) {
     std::size_t digits = 0;
     auto given = number_at(word, &digits);
@@ -91,13 +136,22 @@ std::vector<OtherFile> other_files(const std::vector<std::string>& with,
     const std::vector<fs::path> files = files_of(pattern);
     if (files.empty()) throw read::BadInput(fs::path(pattern), "no such file, for --with");
     for (const fs::path& file : files) {
-      const auto trace = open_chrome(file);
-      const read::Process* process = owner_of(file, *trace, given, chosen);
-      if (process == nullptr) continue;
-      found.push_back({file, process, trace->begin_ns() - process->header.base_time_ns});
-      marked.push_back({process, trace->collectives()});
+      try {
+        const auto trace = std::make_shared<OtherTrace>(file);
+        const read::Process* process = owner_of(file, *trace, given, chosen);
+        require_same_time(file, *trace, chosen);
+        found.push_back({file, trace, process, trace->begin_ns() - process->header.base_time_ns});
+        marked.push_back({process, trace->collectives()});
+      } catch (const OfNoRank& e) {
+        leave_out(e, !is_here(e.rank));  // else nobody asked for that rank
+      } catch (const read::BadInput& e) {
+        leave_out(e, true);
+      } catch (const std::bad_alloc&) {
+        leave_out(read::BadInput(file, "too large for memory"), true);
+      }
     }
   }
+  if (found.empty() && first_error) throw *first_error;
   const std::vector<OtherClock> clocks = other_clocks(marked, traces);
   for (std::size_t i = 0; i < found.size(); ++i) {
     found[i].clock = clocks[i];
@@ -123,6 +177,22 @@ std::vector<std::string> notes(const std::vector<OtherFile>& others) {
                                  : fmt::format("; {} more {}", files.size() - 1,
                                                clock.empty() ? "by no more than that" : "too");
     said.push_back(name(one) + ": " + one.clock.sentence() + more);
+  }
+  std::uint64_t theirs = 0;
+  std::uint64_t ours = 0;
+  for (const OtherFile& other : others) {
+    if (other.clock.shift) theirs += other.clock.shift->pairs;
+    for (const read::Collectives& c : read::collectives_of(*other.process)) ours += c.count;
+    if (const std::uint64_t n = other.trace->left_out(); n != 0) {
+      said.push_back(fmt::format("{}: {} {} left out, as their ts is 0 or their length negative",
+                                 name(other), text::thousands(n),
+                                 n == 1 ? "event is" : "events are"));
+    }
+  }
+  if (theirs != 0) {
+    said.push_back(fmt::format("PyTorch's {} {} of our {} collectives",
+                               others.size() == 1 ? "trace has" : "traces have",
+                               text::thousands(theirs), text::thousands(ours)));
   }
   return said;
 }

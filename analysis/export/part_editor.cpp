@@ -48,7 +48,8 @@ bool is_function(std::string_view name) {
 // Lines that are no event of a rank's own: they have no name to replace and no arrow.
 bool is_no_event(std::string_view text) {
   return read::is_metadata(text) || read::is_named_by_program(text) || read::is_of_merge(text) ||
-         read::is_other(text) || read::is_busy(text) || text.starts_with(kThreadName);
+         read::is_other(text) || read::is_busy(text) || read::is_life(text) ||
+         text.starts_with(kThreadName);
 }
 
 // Returns which ranks of a process that holds several a line goes to. A call goes to its own rank,
@@ -62,7 +63,8 @@ std::vector<const Member*> lanes_for(const Member& last, const read::Line& line,
     return all;
   }
   const bool range = read::is_range(line.text);
-  if (is_no_event(line.text) && !range && !read::is_busy(line.text)) return {first};
+  const bool of_lane = range || read::is_busy(line.text) || read::is_life(line.text);
+  if (is_no_event(line.text) && !of_lane) return {first};
   const read::object args = read::object_of(parsed(line, parser), "args");
   auto device = read::optional_integer(args, "device");
   if (range && !device) device = 0;
@@ -82,14 +84,25 @@ bool PartEditor::wants(const read::Line& line, const Member& member) {
   return member.to && (!member.to->keeps || member.to->keeps(line, parser_));
 }
 
+std::int64_t PartEditor::most_arrows(const read::Block& block) {
+  std::int64_t all = 0;
+  const std::string_view text = block.text;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+    all += read::is_device_time(text.substr(at)) ? 1 : 0;
+  }
+  return all;
+}
+
 void PartEditor::edit(const Part& part, const read::Block& block, const Timeline& timeline,
-                      std::string& out) {
+                      std::int64_t first_id, std::string& out) {
   timeline_ = &timeline;
   out_ = &out;
   process_ = nullptr;
   moved_.clear();
+  next_id_ = first_id - 1;
   read::each_line(block, [&](const read::Line& line) {
     const Member& member = member_at(part, line.offset);
+    if (read::is_device_time(line.text)) ++next_id_;
     try {
       if (own_line(line, member)) return;
       if (member.process->lanes == 1) {
@@ -116,7 +129,7 @@ bool PartEditor::own_line(const read::Line& line, const Member& last) {
   if (read::is_device_time(line.text)) {
     if (!own_.device_time(line.text, time_, &own)) return false;
     const Member& member = lane_of(last, time_.comm, time_.device);
-    if (wants(line, member)) put_time(member, own);
+    if (wants(line, member)) put_time(member, own.all);
     return true;
   }
   if (!read::is_busy(line.text) || !read::OwnLines::busy(line.text, busy_)) return false;
@@ -129,48 +142,24 @@ bool PartEditor::own_line(const read::Line& line, const Member& last) {
 void PartEditor::put(const read::Line& line, const Member& member) {
   if (!wants(line, member)) return;
   go_to(member);
-  bool shown = false;
-  bool call = false;
   const bool time = read::is_device_time(line.text);
-  if (time || !is_no_event(line.text)) {
+  if (line.text.size() <= Pen::kLongest && (time || !is_no_event(line.text))) {
     const read::object event = parsed(line, parser_);
-    const auto args = read::find(event, "args");
-    const bool before =
-        args && args->is_object() && args->at_key("op").error() == simdjson::SUCCESS;
-    if (time) {
-      time_ = read::device_time_of(event);
-      const TimedCall* of = before || time_.launch ? nullptr : timed(time_);
-      const std::optional<Bucket> bucket = before ? std::nullopt : bucket_of(time_, of);
-      shown = bucket && is_function(time_.name);
-      if (shown) show(time_.name, *bucket, of ? of->size() : std::nullopt);
-    } else if (auto e = read::call_of(event); e && !e->launch) {
-      call = true;
-      call_ = *std::move(e);
-      shown = !before && is_function(call_.name);
-      if (shown) show(call_.name, call_.bucket, call_.bytes);
+    auto call = time ? std::nullopt : read::call_of(event);
+    if (time) time_ = read::device_time_of(event);
+    if (time ? is_function(time_.name) : call && !call->launch && is_function(call->name)) {
+      arguments_.clear();
+      editor_.arguments(line, arguments_);
+      if (time) return put_time(member, arguments_);
+      call_ = *std::move(call);
+      return put_call(member, arguments_);
     }
   }
   const std::size_t size = out_->size();
   *out_ += ",\n";
-  if (!editor_.edit(line, *member.to, *out_, shown ? &shown_ : nullptr)) return out_->resize(size);
-  if (time) {
-    const Placement& to = *member.to;
-    put_arrows_of_time(member, time_, time_.launch ? nullptr : timed(time_),
-                       {to.moved(time_.ts_ns - time_.queued_ns), to.moved(time_.ts_ns)});
+  if (!editor_.edit(line, *member.to, *out_, rank_ == nullptr ? nullptr : &rank_->slices)) {
+    out_->resize(size);
   }
-  if (call) {
-    count(member, call_);
-    put_turn_of_call(member, call_);
-  }
-  pen_.move_to(*out_);
-}
-
-void PartEditor::show(std::string_view function, Bucket bucket,
-                      std::optional<std::uint64_t> bytes) {
-  const CallNames::Name name = names_.of(function, bucket, bytes);
-  (shown_.name = name.what) += name.size;
-  shown_.color = color_of(bucket);
-  shown_.function = function;
 }
 
 }  // namespace tprof::trace_export

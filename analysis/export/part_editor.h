@@ -1,5 +1,5 @@
-// Edits the lines of a file for the merged trace: most as the library writes them, at once, and any
-// other by its JSON.
+// Edits the lines of a file for the merged trace: calls and their times on the device, however they
+// are written, with what viewers get of them, and any other line by its JSON.
 #pragma once
 
 #include <simdjson.h>
@@ -21,26 +21,40 @@ namespace tprof::trace_export {
 
 class PartEditor {
  public:
-  // Appends the block's lines to `out`, each with a line break before it. Throws BadInput.
-  void edit(const Part& part, const read::Block& block, const Timeline& timeline, std::string& out);
+  // The number of times on the device, each of which may have an arrow.
+  static std::int64_t most_arrows(const read::Block& block);
+  // Appends the block's lines to `out`, each with a line break before it. Arrows to times on the
+  // device have ids from `first_id` on. Throws BadInput.
+  void edit(const Part& part, const read::Block& block, const Timeline& timeline,
+            std::int64_t first_id, std::string& out);
   const std::vector<InWindow>& moved() const { return moved_; }  // by the calls of that block
 
  private:
+  // A slice as it is written: what was measured, less what overlaps.
+  struct Written {
+    std::int64_t lane;
+    std::int64_t ts_ns;  // on the rank's clock
+    std::int64_t dur_ns;
+    std::int64_t cut_ns;
+  };
+  Written written(std::int64_t lane, std::int64_t ts_ns, std::int64_t dur_ns) const;
+  void put_slice(const Written& slice, const Placement& to);
+  // Ends a line with its arguments and what was cut.
+  void put_arguments(std::string_view arguments, const Written& slice);
   bool own_line(const read::Line& line, const Member& last);
   void put(const read::Line& line, const Member& member);
   void put_call(const Member& member, std::string_view arguments);
-  void put_time(const Member& member, const read::OwnArguments& own);
+  void put_time(const Member& member, std::string_view arguments);
   void put_busy(const Member& member);
   void count(const Member& member, const read::Event& e);
   void put_position(const Member& member, std::int64_t ts_ns);
-  void put_turn_of_call(const Member& member, const read::Event& e);
-  void put_arrows_of_time(const Member& member, const read::DeviceTime& t, const TimedCall* call,
-                          const Began& began);
+  void put_turn_of_call(const Member& member, const read::Event& e, const Written& slice);
+  void put_turn(const Member& member, std::uint32_t channel, std::uint64_t seq, bool receives,
+                std::int64_t dur_ns, const Written& slice);
   bool wants(const read::Line& line, const Member& member);
   void go_to(const Member& member);
   const TimedCall* timed(const read::DeviceTime& t);
   std::optional<Bucket> bucket_of(const read::DeviceTime& t, const TimedCall* call);
-  void show(std::string_view function, Bucket bucket, std::optional<std::uint64_t> bytes);
 
   const Timeline* timeline_ = nullptr;
   std::string* out_ = nullptr;
@@ -48,7 +62,8 @@ class PartEditor {
   simdjson::dom::parser parser_;
   CallNames names_;
   Pen pen_;
-  Shown shown_;
+  std::string arguments_;
+  std::int64_t next_id_ = 0;
   std::vector<InWindow> moved_;
   // Lines use the room of these again.
   read::OwnLines own_;

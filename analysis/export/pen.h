@@ -40,6 +40,11 @@ class Pen {
     at_ = put_micros(at_, ns);
     return *this;
   }
+  // The fields of a slice of ours that say where and when it is.
+  Pen& slice(std::int64_t pid, std::int64_t lane, std::int64_t ts_ns, std::int64_t dur_ns) {
+    *this << "\"ph\":\"X\",\"pid\":" << pid << ",\"tid\":" << lane << ",\"ts\":";
+    return (micros(ts_ns) << ",\"dur\":").micros(dur_ns);
+  }
 
   // Appends what was written, and begins again.
   void move_to(std::string& out) {

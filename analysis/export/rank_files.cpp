@@ -98,7 +98,9 @@ using OfProcess = std::map<const Process*, RankFile*>;
 void read_trace(const read::Trace& trace, const Exported& of, const OfProcess& files,
                 Writer& writer) {
   std::map<const Process*, stats::TimedCalls> calls;
+  bool looks = false;
   const auto full = [&](RankFile& r) {
+    if (looks) r.text.clear();
     if (r.text.size() >= kFull) writer.write(r);
   };
   for (const Process& p : trace.processes) {
@@ -106,7 +108,7 @@ void read_trace(const read::Trace& trace, const Exported& of, const OfProcess& f
     if (found == files.end()) continue;
     RankFile& r = *found->second;
     writer.open(r);
-    calls.try_emplace(&p, [&r, &p, full](const read::Event& e, const read::DeviceTime* t) {
+    calls.try_emplace(&p, [&r, &p, &full](const read::Event& e, const read::DeviceTime* t) {
       if (!e.chosen) return;
       r.format->call(p, e, t, r.text);
       full(r);
@@ -124,6 +126,17 @@ void read_trace(const read::Trace& trace, const Exported& of, const OfProcess& f
     full(r);
   };
   reader.end = [&](const Process& p) { calls.at(&p).finish(); };
+  std::map<RankFile*, std::vector<const Process*>> ranks;
+  for (const Process& p : trace.processes) {
+    if (const auto found = files.find(&p); found != files.end()) ranks[found->second].push_back(&p);
+  }
+  for (const auto& [r, processes] : ranks) {
+    writer.write(*r);
+    looks = r->format->look(processes) || looks;
+  }
+  if (looks) read::read_lines(trace, reader);
+  looks = false;
+  for (const auto& [r, processes] : ranks) r->format->looked(r->text);
   read::read_lines(trace, reader);
 }
 

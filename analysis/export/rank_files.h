@@ -26,6 +26,10 @@ class RankFormat {
   virtual void range(const read::Process& /*process*/, const read::Range& /*r*/,
                      std::string& /*out*/) {}
   virtual void end(std::string& /*out*/) {}
+  // True if it has to see the lines of a file before it writes them. They are then shown to it
+  // twice, and what it writes the first time is not kept.
+  virtual bool look(const std::vector<const read::Process*>& /*of the file*/) { return false; }
+  virtual void looked(std::string& /*out*/) {}
   // Returns the number of calls that were timed on the device. A rank without any has no file.
   virtual std::uint64_t timed() const = 0;
 };
@@ -40,8 +44,8 @@ struct RankFiles {
   std::size_t without_rank = 0;       // processes whose rank is not known
 };
 
-// Reads the lines of each file once. Leaves out damaged files, and names them in `skipped`. Throws
-// CantWrite.
+// Reads the lines of each file once, or twice. Leaves out damaged files, and names them in
+// `skipped`. Throws CantWrite.
 RankFiles write_ranks(const Exported& of, const read::Traces& traces, const MakeRankFormat& make,
                       NewOutput& to, std::vector<read::Skipped>& skipped,
                       const std::function<void(std::size_t)>& progress);

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "interpose/format/ranges.h"
+
 namespace tprof::trace_export {
 namespace {
 
@@ -93,6 +95,7 @@ std::uint32_t TimelineLines::channel_of(const read::Event& e) {
 
 void TimelineLines::call(const read::Event& e) {
   all_chosen_ = all_chosen_ && e.chosen;
+  if (!e.unfinished && e.chosen) mine_.slices.add(e.thread, e.ts_ns, e.dur_ns);
   if (e.launch || e.unfinished || e.failed || e.captured || !e.chosen) return;
   if (calls_.size() >= kMostKept) match();
   mine_.last_ns = std::max(mine_.last_ns, e.ts_ns);
@@ -102,6 +105,7 @@ void TimelineLines::call(const read::Event& e) {
 
 void TimelineLines::device_time(const read::DeviceTime& t) {
   const why::Span span{t.ts_ns, t.ts_ns + t.dur_ns};
+  if (t.chosen) mine_.slices.add(t.lane, t.ts_ns, t.dur_ns);
   // A graph has its kernels in it.
   if (t.launch) return hides_.push_back(span);
   if (!t.chosen) return;
@@ -111,7 +115,13 @@ void TimelineLines::device_time(const read::DeviceTime& t) {
       {t.ts_ns - t.queued_ns, static_cast<std::uint32_t>(t.thread), t.calls == 1, span});
 }
 
+void TimelineLines::range(const read::Range& r) {
+  if (r.phase != read::Range::Phase::closed) return;
+  mine_.slices.add(r.thread + std::int64_t{kRangeLane}, r.ts_ns, r.dur_ns);
+}
+
 void TimelineLines::busy(const read::Busy& b) {
+  mine_.slices.add(b.lane, b.ts_ns, b.dur_ns);
   followed_.from_ns = std::min(followed_.from_ns, b.ts_ns);
   followed_.to_ns = std::max(followed_.to_ns, b.ts_ns + b.dur_ns);
   computes_ = computes_ || !b.unsure;
@@ -174,6 +184,7 @@ void TimelineLines::find_without_line() {
 
 void TimelineLines::end() {
   match();
+  mine_.slices.finish();
   find_without_line();
   calls_ = {};
   times_ = {};

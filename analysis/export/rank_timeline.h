@@ -2,6 +2,7 @@
 // written.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "collect/lines.h"
 #include "export/line_editor.h"
 #include "export/meets.h"
+#include "export/nesting.h"
 #include "why/spans.h"
 
 namespace tprof::trace_export {
@@ -56,6 +58,7 @@ struct RankTimeline {
   bool more_timed = false;                      // than `timed` holds
   std::map<text::Kept, Bucket> without_line{};  // by function
   std::optional<why::Spans> exposed{};          // on the rank's clock; nullopt: not known
+  Nesting slices{};                             // all that its lines have
 
   struct Arrivals {
     Channel channel;
@@ -65,11 +68,12 @@ struct RankTimeline {
   std::int64_t last_ns = 0;          // its last call that is shown
 };
 
-// The moment of a call or of its device time at which the arrow between ranks touches it. A
-// message arrives at the end of the receive, anything else when the rank came.
+// The moment of a call or of its device time at which the arrow between ranks touches it: not on
+// the edge between two, if it is long enough. A message arrives at the end of the receive, anything
+// else when the rank came.
 inline std::int64_t touched_ns(std::int64_t ts_ns, std::int64_t dur_ns, bool receives) {
-  const std::int64_t inside = dur_ns > 0 ? 1 : 0;
-  return receives ? ts_ns + dur_ns - inside : ts_ns + inside;
+  const std::int64_t inside = dur_ns > 1 ? 1 : 0;
+  return receives ? ts_ns + std::max<std::int64_t>(dur_ns - 1, 0) : ts_ns + inside;
 }
 
 struct Reading {
@@ -85,6 +89,9 @@ class TimelineLines : public collect::Collector {
 
   bool wants_times() const override { return true; }
   bool wants_busy() const override { return true; }
+  bool wants_ranges() const override { return true; }
+  void launch(const read::Event& e) override { mine_.slices.add(e.thread, e.ts_ns, e.dur_ns); }
+  void range(const read::Range& r) override;
   void call(const read::Event& e) override;
   void device_time(const read::DeviceTime& t) override;
   void busy(const read::Busy& b) override;

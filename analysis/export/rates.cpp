@@ -57,10 +57,8 @@ std::string Rates::lines(std::int64_t pid) const {
     if (rates == before) continue;
     fmt::format_to(std::back_inserter(out),
                    ",\n{{\"cat\":\"{}\",\"name\":\"bytes/s\",\"ph\":\"C\",\"pid\":{},\"tid\":0,"
-                   "\"ts\":",
-                   kLaneCategory, pid);
-    append_micros(out, static_cast<std::int64_t>(i) * window_ns_);
-    fmt::format_to(std::back_inserter(out), ",\"args\":{{{}}}}}", rates);
+                   "\"ts\":{},\"args\":{{{}}}}}",
+                   kLaneCategory, pid, micros(static_cast<std::int64_t>(i) * window_ns_), rates);
     before = std::move(rates);
   }
   return out;

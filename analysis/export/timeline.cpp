@@ -91,6 +91,7 @@ void Timeline::place(const Members& members) {
       if (of != kNoChannel) rank.comms.push_back({number, of, meets_.number_of({of}), comm.rank});
     }
   }
+  meets_count_ = meets_.number_meets();
 }
 
 const RankTimeline* Timeline::of(const read::Process& process) const {

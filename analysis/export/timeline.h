@@ -25,6 +25,7 @@ class Timeline {
   void place(const Members& members);
 
   const Meets& meets() const { return meets_; }
+  std::int64_t meets_count() const { return meets_count_; }
   const steps::Found& found() const { return found_; }
   const RankTimeline* of(const read::Process& process) const;  // null: none
   std::int64_t window_ns() const { return window_ns_; }        // of rates
@@ -34,6 +35,7 @@ class Timeline {
 
  private:
   Meets meets_;
+  std::int64_t meets_count_ = 0;
   Reading reading_;
   std::int64_t window_ns_ = 1;
   const filter::Filter& only_;

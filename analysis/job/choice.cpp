@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "read/error.h"
 #include "text/text.h"
@@ -20,10 +21,30 @@ std::vector<const read::Process*> processes_of(const read::Traces& traces) {
 namespace {
 
 std::string describe(const Job& job) {
-  return fmt::format("{} ({}, started {}, {})", text::printable(job.label),
-                     job.ranks.empty() ? "no rank" : "ranks " + text::ranges(job.ranks),
-                     text::utc(job.processes.front()->header.start_ns),
-                     text::printable(job.processes.front()->header.command));
+  std::set<std::string_view> hosts;
+  for (const read::Process* p : job.processes) hosts.insert(p->header.host);
+  return fmt::format(
+      "{} ({} on {}, {} to {}, {})", text::printable(job.label),
+      job.ranks.empty() ? "no rank" : "ranks " + text::ranges(job.ranks),
+      hosts.size() == 1 ? text::printable(*hosts.begin()) : fmt::format("{} hosts", hosts.size()),
+      text::utc(job.from_ns), job.until_ns == INT64_MAX ? "now" : text::utc(job.until_ns),
+      text::printable(job.processes.front()->header.command));
+}
+
+// Says what jobs in the order of their start are to each other, as far as their traces tell.
+std::string_view kind_of(const std::vector<Job>& jobs) {
+  bool attempts = !jobs.front().run_id.empty();
+  bool together = false;
+  std::int64_t until_ns = 0;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    attempts = attempts && jobs[i].run_id == jobs.front().run_id &&
+               jobs[i].attempt == static_cast<int>(i) + 1;
+    together = together || jobs[i].from_ns < until_ns;
+    until_ns = std::max(until_ns, jobs[i].until_ns);
+  }
+  if (attempts) return "attempts of one run";
+  if (!together) return "runs";
+  return jobs.size() == 2 ? "jobs of the same time" : "jobs, some of the same time,";
 }
 
 // Describes the jobs other than `but`, as few of them as can be read.
@@ -58,11 +79,9 @@ Job one_job(const read::Traces& traces, const Choice& choice) {
     throw read::BadInput(fmt::format("no {}{} here, but: {}", attempt, run, list(jobs)));
   }
   if (jobs.size() > 1 && choice.run.empty() && choice.attempt == 0) {
-    const bool attempts =
-        std::ranges::all_of(jobs, [&](const Job& job) { return job.run_id == chosen->run_id; });
-    chosen->beside = fmt::format("{} {} are here and this is the last to start, {}; not shown: {}",
-                                 jobs.size(), attempts ? "attempts of one run" : "runs",
-                                 text::printable(chosen->label), list(jobs, chosen));
+    chosen->beside =
+        fmt::format("{} {} are here and this is the last to start, {}; not shown: {}", jobs.size(),
+                    kind_of(jobs), text::printable(chosen->label), list(jobs, chosen));
   }
   return std::move(*chosen);
 }

@@ -1,7 +1,8 @@
 #include "job/jobs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -28,88 +29,122 @@ bool lived_together(const read::Process& a, const read::Process& b) {
   return end_ns(a) >= b.header.start_ns && end_ns(b) >= a.header.start_ns;
 }
 
-bool launched_apart(const read::Process& a, const read::Process& b) {
-  return a.header.launcher && b.header.launcher &&
-         (a.header.launcher != b.header.launcher || a.header.boot_id != b.header.boot_id);
+// True if ranks meet at different addresses; false if it isn't known of both.
+bool meet_apart(const read::Header& a, const read::Header& b) {
+  return !a.rendezvous.empty() && !b.rendezvous.empty() && a.rendezvous != b.rendezvous;
 }
 
-// The processes that one launch started, put together one group after the other.
-class Launch {
+bool launched_apart(const read::Header& a, const read::Header& b) {
+  return a.launcher && b.launcher && (a.launcher != b.launcher || a.boot_id != b.boot_id);
+}
+
+// A rank is one process with communicators, and others without any that lived beside it and were
+// launched with it: a data loader that copies. Where nothing tells where ranks meet, a run id
+// vouches for a loader that a server of processes started.
+bool may_share_a_rank(const read::Process& a, const read::Process& b) {
+  const bool loads = a.comms.empty() != b.comms.empty();
+  if (!lived_together(a, b) || meet_apart(a.header, b.header)) return false;
+  const bool met = !a.header.rendezvous.empty() && !b.header.rendezvous.empty();
+  const bool vouched = met || (loads && !a.header.run_id.empty());
+  return vouched || !launched_apart(a.header, b.header);
+}
+
+// Equal for processes that one launch started, as far as they can know.
+struct LaunchKey {
+  std::string_view run_id;
+  std::int64_t restart;
+  std::string_view folder;  // only where there is no run id
+
+  // clang-tidy 14 takes the 0 of a rewritten comparison for a pointer.
+  auto operator<=>(const LaunchKey&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+LaunchKey launch_key(const read::Process& p) {
+  const std::string_view file = p.file;
+  const std::string_view run_id = p.header.run_id;
+  return {run_id, p.header.restart,
+          run_id.empty() ? file.substr(0, file.rfind('/') + 1) : std::string_view()};
+}
+
+// Processes that are known to be of one job.
+class Part {
  public:
-  // True if the group can't belong to this launch: one of its ranks is another process here. A
-  // process without a communicator (a data loader that copies) counts towards its rank. It clashes
-  // if it lived before or after that one, or if nothing but its rank says that it belongs to it.
-  bool clashes(const Processes& group) const;
-  // True if both have a launcher, a parent or a place to meet in common.
-  bool connected(const Processes& group) const;
-  void add(const Processes& group);
+  void add(const read::Process& p, bool belongs_to_its_parent);
+  void add(Part&& other);
+  // True if both may be of one job for all that is known of ranks and times. `by_folder`: nothing
+  // but a run id or a folder says that they are.
+  bool fits(const Part& other, bool by_folder) const;
 
   const Processes& processes() const { return processes_; }
   std::int64_t start_ns() const { return start_ns_; }
-  // True if nothing connects some of its processes to the others.
-  bool assumed() const { return assumed_; }
+  bool communicates() const { return communicates_; }
+
+  bool assumed = false;  // nothing but the folder connects some of its processes
 
  private:
-  using Pid = std::pair<std::string, std::int64_t>;  // of a boot
+  using Holders = std::multimap<std::int64_t, const read::Process*>;
 
-  // True if a process of this launch started it, so that it is a part of that one's rank.
-  bool started(const read::Process& p) const;
-  bool clashes_with(const read::Process& p, const read::Process& other) const;
+  bool ranks_clash(const Holders& others) const;
 
   Processes processes_;
-  std::multimap<std::optional<std::int64_t>, const read::Process*> by_rank_;
-  std::set<Pid> pids_;
-  std::set<Pid> parents_;
-  std::set<std::pair<std::string, read::Launcher>> launchers_;
-  std::set<std::pair<std::string, std::int64_t>> rendezvous_;  // with the world size
-  std::int64_t start_ns_ = 0;
-  bool assumed_ = false;
+  Holders by_rank_;  // without those that belong to their parent's rank
+  std::set<std::pair<std::string_view, std::string_view>> meets_;  // boot and rendezvous
+  std::int64_t start_ns_ = std::numeric_limits<std::int64_t>::max();
+  std::int64_t end_ns_ = 0;
+  bool communicates_ = false;
+  bool has_run_id_ = false;
+  bool has_rankless_ = false;
 };
 
-bool Launch::started(const read::Process& p) const {
-  return p.comms.empty() && p.header.launcher &&
-         pids_.contains({p.header.boot_id, p.header.launcher->pid});
+void Part::add(const read::Process& p, bool belongs_to_its_parent) {
+  const read::Header& h = p.header;
+  processes_.push_back(&p);
+  if (h.rank && !belongs_to_its_parent) by_rank_.emplace(*h.rank, &p);
+  if (!h.rendezvous.empty()) meets_.emplace(h.boot_id, h.rendezvous);
+  start_ns_ = std::min(start_ns_, h.start_ns);
+  end_ns_ = std::max(end_ns_, tprof::job::end_ns(p));
+  communicates_ = communicates_ || !p.comms.empty();
+  has_run_id_ = has_run_id_ || !h.run_id.empty();
+  has_rankless_ = has_rankless_ || !h.rank;
 }
 
-bool Launch::clashes_with(const read::Process& p, const read::Process& other) const {
-  if (!p.comms.empty() && !other.comms.empty()) return p.header.rank.has_value();
-  if (!p.header.rank) return p.header.run_id.empty() && !lived_together(p, other);
-  if (!lived_together(p, other)) return true;
-  return p.comms.empty() && other.comms.empty() && launched_apart(p, other);
+void Part::add(Part&& other) {
+  processes_.insert(processes_.end(), other.processes_.begin(), other.processes_.end());
+  by_rank_.merge(other.by_rank_);
+  meets_.merge(other.meets_);
+  start_ns_ = std::min(start_ns_, other.start_ns_);
+  end_ns_ = std::max(end_ns_, other.end_ns_);
+  communicates_ = communicates_ || other.communicates_;
+  has_run_id_ = has_run_id_ || other.has_run_id_;
+  has_rankless_ = has_rankless_ || other.has_rankless_;
+  assumed = assumed || other.assumed;
 }
 
-bool Launch::clashes(const Processes& group) const {
-  return std::ranges::any_of(group, [&](const read::Process* p) {
-    if (started(*p)) return false;
-    const auto [first, last] = by_rank_.equal_range(p->header.rank);
-    return std::any_of(first, last,
-                       [&](const auto& other) { return clashes_with(*p, *other.second); });
+bool Part::ranks_clash(const Holders& others) const {
+  return std::ranges::any_of(others, [&](const auto& held) {
+    const auto [first, last] = by_rank_.equal_range(held.first);
+    const read::Process& theirs = *held.second;
+    const auto shares = [&](const auto& mine) { return may_share_a_rank(*mine.second, theirs); };
+    const auto communicates = [](const read::Process& p) { return !p.comms.empty(); };
+    const auto both = [&](const auto& mine) {
+      return communicates(*mine.second) && communicates(theirs);
+    };
+    return first != last && (std::any_of(first, last, both) || std::none_of(first, last, shares));
   });
 }
 
-bool Launch::connected(const Processes& group) const {
-  return std::ranges::any_of(group, [&](const read::Process* p) {
-    const read::Header& h = p->header;
-    if (parents_.contains({h.boot_id, h.pid})) return true;
-    if (rendezvous_.contains({h.rendezvous, h.world_size.value_or(0)})) return true;
-    return h.launcher && (launchers_.contains({h.boot_id, *h.launcher}) ||
-                          pids_.contains({h.boot_id, h.launcher->pid}));
-  });
-}
-
-void Launch::add(const Processes& group) {
-  assumed_ = assumed_ || (!processes_.empty() && !connected(group));
-  for (const read::Process* p : group) {
-    const read::Header& h = p->header;
-    if (processes_.empty() || h.start_ns < start_ns_) start_ns_ = h.start_ns;
-    processes_.push_back(p);
-    if (!started(*p)) by_rank_.emplace(h.rank, p);
-    pids_.emplace(h.boot_id, h.pid);
-    if (!h.rendezvous.empty()) rendezvous_.emplace(h.rendezvous, h.world_size.value_or(0));
-    if (!h.launcher) continue;
-    launchers_.emplace(h.boot_id, *h.launcher);
-    parents_.emplace(h.boot_id, h.launcher->pid);
+bool Part::fits(const Part& other, bool by_folder) const {
+  const bool named = has_run_id_ || other.has_run_id_;
+  if (!named && (by_folder || has_rankless_ || other.has_rankless_)) {
+    if (end_ns_ < other.start_ns_ || other.end_ns_ < start_ns_) return false;
   }
+  // Ranks of one host that meet have been put together before.
+  const auto met_there = [&](const auto& place) {
+    const auto found = other.meets_.lower_bound({place.first, {}});
+    return found != other.meets_.end() && found->first == place.first;
+  };
+  if (by_folder && std::ranges::any_of(meets_, met_there)) return false;
+  return by_rank_.size() < other.by_rank_.size() ? !other.ranks_clash(by_rank_)
+                                                 : !ranks_clash(other.by_rank_);
 }
 
 void refuse_copies(const Processes& processes) {
@@ -129,71 +164,160 @@ void refuse_copies(const Processes& processes) {
   }
 }
 
-// Returns groups of processes that communicator ids or a fork connect, each in the order of the
-// input.
-std::vector<Processes> connected(const Processes& processes) {
-  std::vector<std::size_t> parent(processes.size());
-  std::iota(parent.begin(), parent.end(), std::size_t{0});
+// Returns the process that started this one as a part of its own rank, such as a data loader: the
+// child has no communicator and, in its environment, its parent's rank.
+const read::Process* parent_of(
+    const read::Process& p,
+    const std::multimap<std::pair<std::string_view, std::int64_t>, const read::Process*>& by_pid) {
+  const read::Header& h = p.header;
+  if (!p.comms.empty() || (!h.forked_from && !h.launcher)) return nullptr;
+  const std::int64_t pid = h.forked_from ? h.forked_from->pid : h.launcher->pid;
+  const auto [first, last] = by_pid.equal_range({h.boot_id, pid});
+  const auto found = std::find_if(first, last, [&](const auto& entry) {
+    const read::Process& parent = *entry.second;
+    const read::Header& of = parent.header;
+    if (h.rank && h.rank != of.rank) return false;
+    if (h.forked_from) return h.forked_from->start_ns == of.start_ns;
+    return launch_key(p) == launch_key(parent) && !meet_apart(h, of) && of.start_ns <= h.start_ns &&
+           lived_together(p, parent);
+  });
+  return found == last ? nullptr : found->second;
+}
+
+// Puts processes together that share a communicator, and children with their parents.
+std::vector<Part> connected(const Processes& processes) {
+  std::vector<std::size_t> above(processes.size());
+  std::iota(above.begin(), above.end(), std::size_t{0});
   const auto root = [&](std::size_t i) {
-    while (parent[i] != i) i = parent[i] = parent[parent[i]];
+    while (above[i] != i) i = above[i] = above[above[i]];
     return i;
   };
   std::map<std::string_view, std::size_t> holder;
+  std::map<const read::Process*, std::size_t> place;
+  std::multimap<std::pair<std::string_view, std::int64_t>, const read::Process*> by_pid;
   for (std::size_t i = 0; i < processes.size(); ++i) {
-    for (const auto& [number, comm] : processes[i]->comms) {
+    const read::Process& p = *processes[i];
+    place.emplace(&p, i);
+    by_pid.emplace(std::pair(std::string_view(p.header.boot_id), p.header.pid), &p);
+    for (const auto& [number, comm] : p.comms) {
       if (!comm.known()) continue;
       const auto [first, fresh] = holder.try_emplace(comm.id, i);
-      if (!fresh) parent[root(i)] = root(first->second);
+      if (!fresh) above[root(i)] = root(first->second);
     }
   }
-  std::map<std::tuple<std::string_view, std::int64_t, std::int64_t>, std::size_t> known;
+  std::vector<bool> belongs(processes.size());
   for (std::size_t i = 0; i < processes.size(); ++i) {
-    const read::Header& h = processes[i]->header;
-    known.try_emplace({h.boot_id, h.pid, h.start_ns}, i);
+    const read::Process* parent = parent_of(*processes[i], by_pid);
+    if (parent == nullptr || parent == processes[i]) continue;
+    belongs[i] = true;
+    above[root(i)] = root(place.at(parent));
   }
+  std::map<std::size_t, Part> parts;
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    parts[root(i)].add(*processes[i], belongs[i]);
+  }
+  std::vector<Part> all;
+  for (auto& [first, part] : parts) all.push_back(std::move(part));
+  return all;
+}
+
+// A mark is in common to processes of one launch. The strongest evidence is where ranks meet, then
+// who started whom, then the name of the run or the folder.
+using Mark = std::tuple<LaunchKey, std::string_view, std::int64_t>;
+using Marks = std::set<Mark>;
+
+void where_they_meet(const read::Process& p, Marks& to) {
+  const read::Header& h = p.header;
+  if (!h.rendezvous.empty()) to.emplace(launch_key(p), h.rendezvous, 0);
+}
+void who_started_whom(const read::Process& p, Marks& to) {
+  const read::Header& h = p.header;
+  to.emplace(launch_key(p), h.boot_id, h.pid);
+  if (h.launcher) to.emplace(launch_key(p), h.boot_id, h.launcher->pid);
+}
+void run_or_folder(const read::Process& p, Marks& to) {
+  to.emplace(launch_key(p), std::string_view(), 0);
+}
+
+// Puts parts together that have a mark in common and fit. One that fits to several launches is of
+// the last that had begun.
+std::vector<Part> joined_by(void (*marks_of)(const read::Process&, Marks&),
+                            std::vector<Part> parts) {
+  // A process without communicators joins those that have some.
+  std::ranges::stable_sort(
+      parts, {}, [](const Part& part) { return std::pair(!part.communicates(), part.start_ns()); });
+  const bool by_folder = marks_of == run_or_folder;
+  std::vector<Part> jobs;
+  std::map<Mark, std::set<std::size_t>> marked;
+  for (Part& part : parts) {
+    Marks marks;
+    for (const read::Process* p : part.processes()) marks_of(*p, marks);
+    std::optional<std::size_t> home;
+    for (const Mark& mark : marks) {
+      for (const std::size_t job : marked[mark]) {
+        if (!jobs[job].fits(part, by_folder)) continue;
+        if (!home || jobs[job].start_ns() <= part.start_ns()) home = job;
+      }
+    }
+    if (!home) {
+      home = jobs.size();
+      jobs.emplace_back();
+    } else if (by_folder) {
+      part.assumed = part.processes().front()->header.run_id.empty();
+    }
+    jobs[*home].add(std::move(part));
+    for (const Mark& mark : marks) marked[mark].insert(*home);
+  }
+  return jobs;
+}
+
+std::int64_t last_heard_ns(const read::Process& p) {
+  if (p.end == read::End::running && !p.forced) return std::numeric_limits<std::int64_t>::max();
+  return p.header.base_time_ns + (p.ledger ? p.ledger->ts_ns : 0);
+}
+
+// Returns the processes in groups that hold each rank once, as far as each process of a rank is one
+// with communicators: those that meet, then those of a launcher, then those of a communicator, the
+// largest first.
+std::vector<Processes> rank_groups(const Processes& processes) {
+  using Link = std::tuple<int, std::int64_t, std::string_view, std::int64_t>;
+  std::map<Link, std::vector<std::size_t>> links;
+  std::vector<std::size_t> above(processes.size());
+  std::vector<std::set<std::int64_t>> ranks(processes.size());
   for (std::size_t i = 0; i < processes.size(); ++i) {
     const read::Header& h = processes[i]->header;
-    if (!h.forked_from) continue;
-    const auto from = known.find({h.boot_id, h.forked_from->pid, h.forked_from->start_ns});
-    if (from != known.end()) parent[root(i)] = root(from->second);
+    above[i] = i;
+    ranks[i] = {*h.rank};
+    if (!h.rendezvous.empty()) links[{0, 0, h.rendezvous, 0}].push_back(i);
+    if (h.launcher) links[{1, h.launcher->start_ticks, h.boot_id, h.launcher->pid}].push_back(i);
+    for (const auto& [number, comm] : processes[i]->comms) {
+      if (comm.known()) links[{2, -comm.nranks, comm.id, 0}].push_back(i);
+    }
+  }
+  const auto root = [&](std::size_t i) {
+    while (above[i] != i) i = above[i] = above[above[i]];
+    return i;
+  };
+  for (const auto& [link, members] : links) {
+    // A link that holds a rank twice joins groups, and makes none.
+    std::set<std::int64_t> here;
+    for (const std::size_t member : members) here.insert(*processes[member]->header.rank);
+    if (here.size() < members.size()) continue;
+    for (const std::size_t member : members) {
+      std::size_t a = root(members.front());
+      std::size_t b = root(member);
+      if (ranks[a].size() < ranks[b].size()) std::swap(a, b);
+      const auto held = [&](std::int64_t rank) { return ranks[a].contains(rank); };
+      if (std::ranges::any_of(ranks[b], held)) continue;
+      ranks[a].merge(ranks[b]);
+      above[b] = a;
+    }
   }
   std::map<std::size_t, Processes> groups;
   for (std::size_t i = 0; i < processes.size(); ++i) groups[root(i)].push_back(processes[i]);
-  std::vector<Processes> result;
-  result.reserve(groups.size());
-  for (auto& [first, group] : groups) result.push_back(std::move(group));
-  return result;
-}
-
-std::int64_t earliest(const Processes& group, std::int64_t read::Header::*when) {
-  const auto of = [&](const read::Process* p) { return p->header.*when; };
-  return of(*std::ranges::min_element(group, {}, of));
-}
-
-std::int64_t start(const Processes& group) {
-  return earliest(group, &read::Header::start_ns);
-}
-
-// Not when it was started: that is known only to a tick of the clock, 10 ms. An attempt may begin
-// in the same tick in which the one before it ended.
-std::int64_t traced_from(const Processes& group) {
-  return earliest(group, &read::Header::base_time_ns);
-}
-
-// Equal for processes that one launch started, as far as they can know.
-struct LaunchKey {
-  std::string run_id;
-  std::int64_t restart;
-  std::string folder;  // only where there is no run id
-
-  // clang-tidy 14 takes the 0 of a rewritten comparison for a pointer.
-  auto operator<=>(const LaunchKey&) const = default;  // NOLINT(modernize-use-nullptr)
-};
-LaunchKey launch_key(const read::Process& p) {
-  const read::Header& h = p.header;
-  const bool none = h.run_id.empty();
-  return {h.run_id, h.restart,
-          none ? std::filesystem::path(p.file).parent_path().string() : std::string()};
+  std::vector<Processes> all;
+  for (auto& [first, group] : groups) all.push_back(std::move(group));
+  return all;
 }
 
 Job job_of(Processes processes) {
@@ -210,10 +334,20 @@ Job job_of(Processes processes) {
     if (h.world_size) job.world_size = std::max(job.world_size.value_or(0), *h.world_size);
     if (h.rank && (job.ranks.empty() || job.ranks.back() != *h.rank)) job.ranks.push_back(*h.rank);
     if (h.rank) held.insert(*h.rank);
+    job.from_ns = std::min(job.from_ns, h.base_time_ns);
+    job.until_ns = std::max(job.until_ns, last_heard_ns(*p));
   }
   for (std::int64_t rank = 0; rank < job.world_size.value_or(0); ++rank) {
     if (!held.contains(rank)) job.missing.push_back(rank);
   }
+  Processes holders;
+  bool several = false;
+  for (const read::Process* p : processes) {  // in the order of their ranks
+    if (!p->header.rank || p->comms.empty()) continue;
+    several = several || (!holders.empty() && holders.back()->header.rank == p->header.rank);
+    holders.push_back(p);
+  }
+  if (several) job.groups = rank_groups(holders);
   const std::int64_t restart = processes.front()->header.restart;
   job.label = job.run_id.empty() ? kUnnamed : job.run_id;
   if (restart != 0) job.label += ".r" + std::to_string(restart);
@@ -221,45 +355,58 @@ Job job_of(Processes processes) {
   return job;
 }
 
+std::int64_t restarts(const Job& job) {
+  return job.processes.front()->header.restart;
+}
+
+bool launched_alike(const Job& a, const Job& b) {
+  std::set<std::pair<std::string_view, read::Launcher>> launchers;
+  for (const read::Process* p : a.processes) {
+    if (p->header.launcher) launchers.emplace(p->header.boot_id, *p->header.launcher);
+  }
+  return std::ranges::any_of(b.processes, [&](const read::Process* p) {
+    return p->header.launcher && launchers.contains({p->header.boot_id, *p->header.launcher});
+  });
+}
+
+// True if `later` may be an attempt after `earlier`: the same ranks, when it had ended. Processes
+// that were killed late may still be heard of beside those that their launcher started anew.
+bool follows(const Job& earlier, const Job& later) {
+  const bool over = earlier.until_ns <= later.from_ns;
+  const bool anew = restarts(earlier) < restarts(later) && launched_alike(earlier, later);
+  if (!over && !anew) return false;
+  const auto held = [&](std::int64_t rank) {
+    return std::ranges::binary_search(earlier.ranks, rank);
+  };
+  return (earlier.ranks.empty() && later.ranks.empty()) || std::ranges::any_of(later.ranks, held);
+}
+
 }  // namespace
 
 std::vector<Job> jobs_of(const Processes& processes) {
   refuse_copies(processes);
-  std::vector<Processes> groups = connected(processes);
-  // Groups with communicators come first, by their start. One without them then joins the last
-  // launch that had begun.
-  std::ranges::stable_sort(groups, {}, [](const Processes& group) {
-    return std::pair(group.front()->comms.empty(), start(group));
-  });
-
-  std::map<LaunchKey, std::vector<Launch>> launches;
-  for (const Processes& group : groups) {
-    std::vector<Launch>& candidates = launches[launch_key(*group.front())];
-    Launch* home = nullptr;
-    for (Launch& launch : candidates) {
-      if (launch.clashes(group)) continue;
-      const bool connected = launch.connected(group);
-      if (home == nullptr || connected || launch.start_ns() <= start(group)) home = &launch;
-      if (connected) break;
-    }
-    if (home == nullptr) home = &candidates.emplace_back();
-    home->add(group);
+  std::vector<Part> parts = connected(processes);
+  for (const auto marks_of : {where_they_meet, who_started_whom, run_or_folder}) {
+    if (parts.size() > 1) parts = joined_by(marks_of, std::move(parts));
   }
-
   std::vector<Job> jobs;
-  for (auto& [key, found] : launches) {
-    for (const Launch& launch : found) {
-      jobs.push_back(job_of(launch.processes()));
-      jobs.back().assumed = launch.assumed() && key.run_id.empty();
-    }
+  for (const Part& part : parts) {
+    jobs.push_back(job_of(part.processes()));
+    jobs.back().assumed = part.assumed;
   }
-  std::ranges::stable_sort(jobs, {}, [](const Job& job) { return traced_from(job.processes); });
-  std::map<std::string, int> used;
-  std::map<std::string, int> attempts;
+  std::ranges::stable_sort(jobs, {}, &Job::from_ns);
+  std::map<std::string, std::size_t> named;
+  for (Job& job : jobs) ++named[job.label];
+  std::map<std::string, std::size_t> used;
   for (Job& job : jobs) {
-    job.attempt = ++attempts[job.run_id];
-    const int n = ++used[job.label];
-    if (n > 1) job.label += "#" + std::to_string(n);
+    for (Job& earlier : jobs) {
+      if (&earlier == &job) break;
+      if (earlier.run_id != job.run_id || !follows(earlier, job)) continue;
+      job.attempt = std::max(job.attempt, earlier.attempt + 1);
+      earlier.restarted = earlier.restarted || restarts(earlier) < restarts(job);
+    }
+    const std::size_t number = ++used[job.label];
+    if (named.at(job.label) > 1) job.label += fmt::format("#{}", number);
   }
   return jobs;
 }

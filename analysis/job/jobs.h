@@ -20,15 +20,22 @@ struct Job {
   std::vector<std::int64_t> ranks;              // of its processes, ascending, each once
   std::vector<std::int64_t> missing;            // ranks of the world size that no process holds
   std::optional<std::int64_t> world_size;
-  bool assumed = false;  // nothing but the folder connects its processes
-  int attempt = 1;       // among the jobs of its run id that were read together, by their start
-  std::string beside;    // what else was found and is left aside, in a sentence; empty: nothing
+  // Where several processes with communicators have one rank: groups with ranks of their own, which
+  // a communicator joins (a trainer and its rollout engine). Else empty.
+  std::vector<std::vector<const read::Process*>> groups;
+  std::int64_t from_ns = INT64_MAX;  // CLOCK_REALTIME of the first call
+  std::int64_t until_ns = 0;         // and when it was last heard of; INT64_MAX: it runs
+  bool assumed = false;              // nothing but the folder connects its processes
+  int attempt = 1;         // 1 + those of its run before it, each of which had ended by then
+  bool restarted = false;  // its launcher started it again
+  std::string beside;      // what else was found and is left aside, in a sentence; empty: nothing
 };
 
-// Shared communicator ids connect the processes of a job. Without them a run id (and restart count)
-// does; without that, the folder. Processes that clash in rank are never put into one job by run id
-// or folder alone: a script may train twice, and so may its user. Returns jobs in the order of
-// their start. Throws BadInput if two files hold the same process.
+// Divides processes into jobs. Shared communicator ids connect those of one job, and so does a
+// parent that started another process for its own rank. What is not connected so is put together by
+// where ranks meet, by who started whom, and by run id or folder, in this order, as long as ranks
+// and times allow it: a script may train twice, or beside another. Returns jobs in the order of
+// their first call. Throws BadInput if two files hold the same process.
 std::vector<Job> jobs_of(const std::vector<const read::Process*>& processes);
 
 // Gives one id to a communicator that its ranks know by two. After ncclCommGrow, ranks of the

@@ -39,7 +39,8 @@ T value_of(const doctor::Settings& settings, Setting setting, Parse&& parse) {
 
 std::string host_name() {
   char name[65] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+  if (gethostname(name, sizeof name) != 0) name[sizeof name - 1] = '\0';  // too long: cut off
+  return name;
 }
 
 // Becomes the program; returns an exit code if that failed. A session of its own keeps it from the

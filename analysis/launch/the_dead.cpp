@@ -14,10 +14,12 @@ namespace fs = std::filesystem;
 namespace {
 
 // Completes rank files whose processes were killed, before this host's temporary folder goes.
-void recover_dead(const fs::path& rank_file, const std::string& run_id) {
+void recover_dead(const fs::path& file, const std::string& run_id) {
   try {
-    const auto header = read::beginning_of(rank_file).header;
-    if (header && header->run_id == run_id) recover::recover(rank_file, false);
+    const std::optional<read::Header> header = file.extension() == ".ring"
+                                                   ? read::load(file).processes.front().header
+                                                   : read::beginning_of(file).header;
+    if (header && header->run_id == run_id) recover::recover(file, false);
   } catch (const read::NotATrace&) {  // the summary says so
   } catch (const read::BadInput& e) {
     text::say("tprof: {}\n", text::printable(e.what()));
@@ -28,8 +30,8 @@ void recover_dead(const fs::path& rank_file, const std::string& run_id) {
 // said.
 void give_back(const read::LeftRing& left) {
   try {
-    if (left.has_rank_file()) {
-      recover::recover(left.rank_file, false);
+    if (left.alone || left.has_rank_file()) {
+      recover::recover(left.alone ? left.ring : left.rank_file, false);
     } else {
       fs::remove(left.ring);
     }
@@ -42,11 +44,10 @@ void give_back(const read::LeftRing& left) {
 void finish_the_dead(const fs::path& folder, const std::string& run_id) {
   constexpr std::uint64_t kForgottenNs = 24 * 3'600'000'000'000;
   for (const read::LeftRing& left : read::left_rings(folder)) {
-    std::error_code error;
-    if (left.silent_ns > kForgottenNs) {
+    if (left.removed || left.silent_ns > kForgottenNs) {
       give_back(left);
-    } else if (left.has_rank_file() && fs::equivalent(left.folder, folder, error)) {
-      recover_dead(left.rank_file, run_id);
+    } else if ((left.alone || left.has_rank_file()) && left.is_of(folder)) {
+      recover_dead(left.alone ? left.ring : left.rank_file, run_id);
     }
   }
 }

@@ -59,9 +59,12 @@ void run(const std::string& command, const std::string& input, const sigset_t& m
 std::vector<Target> targets_of(const diagnose::Finding& finding, const job::Job& job) {
   std::vector<Target> targets;
   const std::string here = read::boot_id();
+  const std::uint64_t pids = read::own_pid_namespace();
   for (const read::Process* p : job.processes) {
     const read::Header& h = p->header;
     const bool runs = p->end == read::End::running && !p->snapshot && h.boot_id == here;
+    // A command could not use the pid of another container.
+    if (h.pid_namespace != 0 && h.pid_namespace != pids) continue;
     if (!runs || !h.rank || !finding.ranks.contains(*h.rank)) continue;
     if (std::ranges::count(targets, h.pid, &Target::pid) != 0) continue;  // of several ranks
     if (targets.size() < kMostTargets) targets.push_back({*h.rank, h.pid});

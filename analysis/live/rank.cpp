@@ -44,7 +44,18 @@ void add_open_calls(const Trace& trace, const std::map<const Process*, Rank*>& r
              if (e.collective()) call.seq = e.seq;
              rank->open.push_back(std::move(call));
            },
-       .last = [&](const Process& owner, const read::Event& e) { see_last(rank_of(owner), e); }});
+       .last = [&](const Process& owner, const read::Event& e) { see_last(rank_of(owner), e); },
+       .life =
+           [&](const Process& owner, const read::LifeCall& c) {
+             Rank* rank = rank_of(owner);
+             if (rank == nullptr || !c.unfinished || !c.group_ends) return;
+             OpenCall call{c.name, std::nullopt, c.id, std::nullopt, rank->as_of_ns - c.ts_ns};
+             const auto* comm = read::comm_of(owner, c.comm);
+             if (comm != nullptr) call.communicator = comm->id;
+             const std::int64_t at = owner.header.base_time_ns + c.ts_ns;
+             rank->last_call_ns = std::max(rank->last_call_ns.value_or(at), at);
+             rank->open.push_back(std::move(call));
+           }});
 }
 
 // The time at which each rank's last process began.

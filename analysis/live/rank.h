@@ -16,7 +16,7 @@ namespace tprof::live {
 // A call that has not returned.
 struct OpenCall {
   std::string function;
-  Bucket bucket = Bucket::ALLGATHER;
+  std::optional<Bucket> bucket;      // nullopt: it makes or ends a communicator
   std::string communicator;          // id; empty: a copy
   std::optional<std::uint64_t> seq;  // only for collectives
   std::int64_t age_ns = 0;           // as of the look

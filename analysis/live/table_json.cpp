@@ -19,7 +19,7 @@ Json bucket(const Shown& v, const Rank& rank, std::size_t b) {
 
 Json open_call(const OpenCall& call) {
   return {{"function", call.function},
-          {"bucket", bucket_name(call.bucket)},
+          {"bucket", call.bucket ? Json(bucket_name(*call.bucket)) : Json()},
           {"communicator", call.communicator.empty() ? Json() : Json(call.communicator)},
           {"seq", call.seq ? Json(*call.seq) : Json()},
           {"age_ns", call.age_ns}};

@@ -5,6 +5,7 @@
 
 #include "diagnose/ends.h"
 #include "diagnose/names.h"
+#include "diagnose/started.h"
 #include "interpose/format/schema.h"
 #include "job/hosts.h"
 #include "page/grid.h"
@@ -62,17 +63,12 @@ std::string role_of(const stats::CommSummary& c) {
 
 Json run_of(const Gathered& g) {
   const job::Job& job = *g.summary.job;
-  std::int64_t first = INT64_MAX;
-  std::int64_t last = INT64_MIN;
+  const auto [first, last] = diagnose::span_of(job.processes);
   std::set<std::string> commands;
   std::map<std::string, diagnose::Processes> hosts;
-  std::map<std::string, std::set<std::string>> settings;
   for (const read::Process* p : job.processes) {
-    first = std::min(first, p->header.base_time_ns);
-    last = std::max(last, diagnose::known_until_ns(*p));
     commands.insert(p->header.command);
     hosts[p->header.host].push_back(p);
-    for (const auto& [name, value] : *p->header.config) settings[name].insert(value);
   }
   Json of_hosts = Json::array();
   for (const auto& [name, processes] : hosts) {
@@ -80,7 +76,9 @@ Json run_of(const Gathered& g) {
     of_hosts.push_back({{"name", name}, {"ranks", diagnose::ranks_of(processes).str()}});
   }
   Json of_settings = Json::object();
-  for (const auto& [name, values] : settings) of_settings[name] = values;
+  for (const diagnose::Started& s : diagnose::started_with(job.processes)) {
+    if (s.about == diagnose::Started::About::config) of_settings[s.name] = s.whose();
+  }
   return {{"label", job.label},
           {"run_id", report::or_null(job.run_id)},
           {"command", commands.empty() ? "" : *commands.begin()},

@@ -1,25 +1,20 @@
 #include "read/load.h"
 
-#include <simdjson.h>
-#include <zlib.h>
-
 #include "read/error.h"
 #include "read/metadata.h"
 
 namespace tprof::read {
 namespace {
 
-// Returns the whole lines among the first `size` bytes of a file, plain or gzipped.
-Block first_lines(const std::filesystem::path& file, unsigned size) {
+// Returns the whole lines among the first `size` bytes of a file, and more if the first is longer.
+Block first_lines(const std::filesystem::path& file, std::size_t size) {
   Block block;
-  const gzFile opened = gzopen(file.c_str(), "rbe");
-  if (opened == nullptr) return block;
-  block.text.reserve(size + simdjson::SIMDJSON_PADDING);
-  block.text.resize(size);
-  const int got = gzread(opened, block.text.data(), size);
-  gzclose(opened);
-  block.text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
-  block.text.resize(block.text.rfind('\n') + 1);
+  const Source source{file, Source{}.cut, {}};
+  try {
+    BlockReader(source, size).next(block);
+  } catch (const BadInput&) {
+    block.text.clear();
+  }
   return block;
 }
 
@@ -46,7 +41,7 @@ Beginning beginning_of(const Block& first_lines) {
 }
 
 Beginning beginning_of(const std::filesystem::path& file) {
-  constexpr unsigned kHeader = 8U << 10;  // enough for any ordinary header
+  constexpr std::size_t kHeader = 8U << 10;  // enough for any ordinary header
   Beginning found = beginning_of(first_lines(file, kHeader));
   if (!found.merged && !found.header) found = beginning_of(first_lines(file, 8 * kHeader));
   return found;

@@ -29,6 +29,11 @@ std::int64_t time_ns(const object& o, std::string_view key) {
   return std::llround(micros * 1000);
 }
 
+// How long a slice was: in a merged trace it may be written shorter.
+std::int64_t length_ns(const object& o, const object& args) {
+  return time_ns(o, "dur") + (find(args, "cut") ? time_ns(args, "cut") : 0);
+}
+
 // Returns the event of a call or a graph launch, and nullopt for anything else. `top` holds its
 // category and times.
 std::optional<Event> event_of(const object& top, const object& args, std::string name,
@@ -43,7 +48,7 @@ std::optional<Event> event_of(const object& top, const object& args, std::string
   e.launch = launch;
   e.unfinished = unfinished;
   e.ts_ns = time_ns(top, "ts");
-  e.dur_ns = unfinished ? 0 : time_ns(top, "dur");
+  e.dur_ns = unfinished ? 0 : length_ns(top, args);
   e.site = integer_or(args, "site", 0);
   if (args.at_key("stream").error() == simdjson::SUCCESS) {
     e.stream = optional_integer(args, "stream");
@@ -115,7 +120,7 @@ Range range_of(const object& line, const object& args, Range::Phase phase) {
   if (find(args, "domain")) r.domain = short_text(text(args, "domain"));
   r.thread = integer_in(line, "tid", 0, kLatestNs) - std::int64_t{kRangeLane};
   r.ts_ns = time_ns(line, "ts");
-  if (r.phase == Range::Phase::closed) r.dur_ns = time_ns(line, "dur");
+  if (r.phase == Range::Phase::closed) r.dur_ns = length_ns(line, args);
   if (const auto category = find(args, "category"); category && category->is_string()) {
     r.category_name = short_text(text(args, "category"));
   } else if (category) {
@@ -135,10 +140,29 @@ Busy busy_of(const object& line) {
   Busy b;
   b.device = integer(args, "device");
   b.ts_ns = time_ns(line, "ts");
-  b.dur_ns = time_ns(line, "dur");
+  b.dur_ns = length_ns(line, args);
   b.unsure = flag(args, "unsure");
   b.lane = integer_or(line, "tid", 0);
   return b;
+}
+
+LifeCall life_of(const object& line) {
+  const object args = object_of(line, "args");
+  LifeCall c;
+  c.name = function_of(line, args);
+  c.unfinished = flag(args, "unfinished");
+  c.grouped = find(args, "group").has_value();
+  c.group_ends = !c.grouped || flag(args, "group_ends");
+  c.ts_ns = time_ns(line, "ts");
+  if (!c.unfinished) c.dur_ns = time_ns(line, "dur");
+  c.thread = integer_or(line, "tid", 0);
+  c.comm = optional_integer(args, "comm");
+  c.id = text_or_empty(args, "id");
+  c.seq = count(args, "seq");
+  c.nranks = integer_or(args, "nranks", 0);
+  c.rank = optional_integer(args, "rank");
+  c.result = count_or_0(args, "result");
+  return c;
 }
 
 bool any_lane(const Process& last, const std::function<bool(const Process&)>& wanted) {
@@ -160,7 +184,7 @@ DeviceTime device_time_of(const object& line) {
   t.device = optional_integer(args, "device");
   t.launch = find(args, "graph").has_value();
   t.ts_ns = time_ns(line, "ts");
-  t.dur_ns = time_ns(line, "dur");
+  t.dur_ns = length_ns(line, args);
   t.queued_ns = time_ns(args, "queued");
   if (find(args, "waited")) t.waited_ns = time_ns(args, "waited");
   t.calls = static_cast<std::uint64_t>(integer_or(args, "calls", 1));
@@ -268,13 +292,15 @@ void read_lines(const Trace& trace, const LineReader& reader) {
       const bool range = of_category && is_range(line.text);
       const bool timed = of_category && is_device_time(line.text);
       const bool busy = of_category && is_busy(line.text);
+      const bool life = of_category && is_life(line.text);
       if (of_category && (is_of_merge(line.text) || is_other(line.text) || is_counter(line.text)))
         return;
       if (timed && !reader.device_time) return;
       if (busy && !reader.busy) return;
+      if (life && !reader.life) return;
       const bool wanted_range = reader.range || (reader.open_range && !is_closed_range(line.text));
       if (range && !wanted_range) return;
-      const bool event = !range && !timed && !busy;
+      const bool event = !range && !timed && !busy && !life;
       if (event && (!reader.event || !line.text.starts_with(reader.event_start))) return;
       find_owner(line.offset);
       if (!owner.wanted) return;
@@ -308,6 +334,12 @@ void read_lines(const Trace& trace, const LineReader& reader) {
         }
         if (busy) {
           return show_busy(busy_of(o));
+        }
+        if (life) {
+          const LifeCall c = life_of(o);
+          const Process* lane = lane_of(c.comm, std::optional<std::int64_t>());
+          if (lane != nullptr) reader.life(*lane, c);
+          return;
         }
         auto e = event_of(o, last);
         if (!e) return;

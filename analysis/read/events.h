@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "interpose/format/record.h"
 #include "read/json.h"
 #include "read/load.h"
 #include "text/kept.h"
@@ -41,6 +42,26 @@ struct Event {
 
   bool collective() const { return numbered && bucket != Bucket::P2P; }
   bool operator==(const Event&) const = default;
+};
+
+// A call that makes or ends a communicator, or makes another of it.
+struct LifeCall {
+  text::Kept name{};
+  bool unfinished = false;
+  bool grouped = false;
+  bool group_ends = true;  // its group's End was called, or it is in no group
+  std::int64_t ts_ns = 0;
+  std::int64_t dur_ns = 0;
+  std::int64_t thread = 0;
+  std::optional<std::int64_t> comm;  // that it was given, or that it made
+  text::Kept id{};                   // of the one that it makes; empty: none, or not known
+  std::uint64_t seq = 0;             // the child's ordinal
+  std::int64_t nranks = 0;           // that have to come, 0: not known
+  std::optional<std::int64_t> rank;  // in the one that it makes
+  std::uint64_t result = 0;
+
+  bool failed() const { return !unfinished && !nccl_accepted(result); }
+  bool operator==(const LifeCall&) const = default;
 };
 
 // Returns the process that the line at `offset` belongs to: the last one whose header precedes it.
@@ -127,6 +148,7 @@ struct LineReader {
   std::function<void(const Process&, const Range&)> open_range{};  // pushed, and not popped
   std::function<void(const Process&, const DeviceTime&)> device_time{};
   std::function<void(const Process&, const Busy&)> busy{};
+  std::function<void(const Process&, const LifeCall&)> life{};
   std::function<void(const Process&, const ThreadName&)> thread{};  // called for each of its lanes
   std::function<void(const Line&)> metadata{};
   std::function<void(const Process&)> end{};  // after its last line

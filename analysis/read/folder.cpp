@@ -14,6 +14,7 @@
 #include "read/error.h"
 #include "read/node_files.h"
 #include "read/parallel.h"
+#include "read/ring_file.h"
 #include "read/window_files.h"
 #include "team/archive.h"
 
@@ -22,20 +23,23 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// Returns "rank-00003" for "rank-00003.json.gz"; nothing for what is not called like a trace.
+std::string stem_of(const fs::path& file) {
+  std::string name = file.filename().string();
+  for (const std::string_view ending : kPackedEndings) {
+    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+  }
+  constexpr std::string_view kEnding = ".json";
+  return name.ends_with(kEnding) ? name.substr(0, name.size() - kEnding.size()) : "";
+}
+
 bool is_called_like_a_trace(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return !is_node_file(path) && (name.ends_with(".json") || name.ends_with(".json.gz"));
+  return !is_node_file(path) && !stem_of(path).empty();
 }
 
 bool looks_like_trace(const fs::directory_entry& entry) {
   std::error_code ignored;  // such as links that lead to each other: a folder's other files count
   return is_called_like_a_trace(entry.path()) && entry.is_regular_file(ignored);
-}
-
-// Returns "rank-00003" for "rank-00003.json.gz".
-std::string stem_of(const fs::path& file) {
-  const std::string name = file.filename().string();
-  return name.substr(0, name.size() - (name.ends_with(".gz") ? 8 : 5));
 }
 
 // Says that there are no rank files. Names the subfolders that have some, since the folder of all
@@ -178,8 +182,11 @@ std::string why_no_file(const fs::path& path) {
 
 std::vector<TraceFile> files_in(const fs::path& folder) {
   std::vector<TraceFile> files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (looks_like_trace(entry)) files.push_back({entry.path(), false});
+  std::error_code none;
+  if (fs::exists(folder, none)) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (looks_like_trace(entry)) files.push_back({entry.path(), false});
+    }
   }
   // Windows' files are read with their rank file. Without it they are traces of their own.
   std::set<std::string> stems;
@@ -187,6 +194,16 @@ std::vector<TraceFile> files_in(const fs::path& folder) {
   std::erase_if(files, [&](const TraceFile& file) {
     return stems.contains(stem_of_rank_file(stem_of(file.path) + ".json"));
   });
+  // A process that could not write its rank file so far is read from its ring file alone.
+  for (const fs::path& alone : rings_alone(folder)) {
+    const auto ring = RingFile::open(alone);
+    if (!ring) continue;
+    std::erase_if(files, [&](const TraceFile& file) {
+      return file.path.filename() == ring->rank_file().filename() && ring->is_alone() &&
+             fs::file_size(file.path, none) < ring->view().header().size();
+    });
+    files.push_back({alone, false});
+  }
   std::ranges::sort(files, {}, &TraceFile::path);
   return files;
 }
@@ -195,9 +212,10 @@ std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths) {
   std::vector<TraceFile> files;
   std::error_code error;
   for (const fs::path& path : paths) {
-    if (!fs::is_directory(path, error)) {
-      const auto type = fs::symlink_status(path, error).type();
-      if (type == fs::file_type::not_found) throw BadInput(path, "no such file or folder");
+    const auto type = fs::symlink_status(path, error).type();
+    const bool missing = type == fs::file_type::not_found;
+    if (!fs::is_directory(path, error) && !(missing && !files_in(path).empty())) {
+      if (missing) throw BadInput(path, "no such file or folder");
       if (type == fs::file_type::none) throw BadInput(path, error.message());
       if (!is_node_file(path)) files.push_back({path, true});  // it comes with its rank files
       continue;
@@ -205,7 +223,7 @@ std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths) {
     const std::vector<TraceFile> found = files_in(path);
     if (found.empty()) throw BadInput(path, no_traces(path));
     files.insert(files.end(), found.begin(), found.end());
-    for (const auto& entry : fs::directory_iterator(path)) {
+    for (const auto& entry : fs::directory_iterator(path, error)) {
       if (is_called_like_a_trace(entry.path()) && !why_no_file(entry.path()).empty()) {
         files.push_back({entry.path(), false});
       }

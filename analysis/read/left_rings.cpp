@@ -28,6 +28,8 @@ std::set<fs::path> ring_folders(const fs::path& folder) {
   return folders;
 }
 
+constexpr std::uint64_t kDeadNs = 3'600'000'000'000;  // as in interpose/session/left_rings.cpp
+
 // Another user could truncate a file while we have it mapped, and root would write to that user's
 // files.
 bool is_ours(const fs::path& path) {
@@ -35,46 +37,78 @@ bool is_ours(const fs::path& path) {
   return lstat(path.c_str(), &file) == 0 && file.st_uid == geteuid();
 }
 
-// Returns nullopt if the file is not ours, from another boot, or in use. Also if it is damaged or
-// no ring file of this version, which is reported when its rank file is read.
-std::optional<LeftRing> left_ring(const fs::path& path, std::string_view here) try {
-  if (!is_ours(path)) return std::nullopt;
-  const auto ring = RingFile::open(path);
-  if (!ring) return std::nullopt;
-  const Head& head = ring->view().head();
-  if (bounded_text(head.boot_id) != here || ring->running()) return std::nullopt;
+// Calls f(ring) for each ring file of this user, from this boot, where a process that writes to
+// `folder` may keep one. Leaves out what is damaged or of another version, which is reported when
+// its rank file is read.
+template <typename F>
+void each_ring(const fs::path& folder, F&& f) {
+  const std::string here = boot_id();
+  for (const fs::path& place : ring_folders(folder)) {
+    std::error_code error;
+    for (auto entry = fs::directory_iterator(place, error);
+         !error && entry != fs::directory_iterator(); entry.increment(error)) {
+      const std::string name = entry->path().filename().string();
+      if (!name.starts_with('.') || !name.ends_with(".ring") || !is_ours(entry->path())) continue;
+      try {
+        const auto ring = RingFile::open(entry->path());
+        if (ring && bounded_text(ring->view().head().boot_id) == here) f(*ring);
+      } catch (const BadInput&) {
+      }
+    }
+  }
+}
+
+std::uint64_t silent_ns(const Head& head) {
   const std::uint64_t alive_ns = head.alive_ns.load(std::memory_order_relaxed);
   const std::uint64_t awake_ns =
       head.base_real_ns + (alive_ns == 0 ? 0 : alive_ns - head.base_mono_ns);
   const auto now_ns = static_cast<std::uint64_t>(
       std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count());
-  const fs::path folder = bounded_text(head.directory);
-  return LeftRing{path, folder, folder / fs::path(bounded_text(head.rank_file)).filename(),
-                  now_ns - std::min(now_ns, awake_ns)};
-} catch (const BadInput&) {
-  return std::nullopt;
+  return now_ns - std::min(now_ns, awake_ns);
 }
 
 }  // namespace
 
 bool LeftRing::has_rank_file() const {
   std::error_code error;
-  return fs::exists(rank_file, error);
+  return !alone && fs::exists(rank_file, error);
+}
+
+bool LeftRing::is_of(const fs::path& of) const {
+  std::error_code error;
+  return fs::equivalent(folder, of, error) ||
+         fs::weakly_canonical(folder, error) == fs::weakly_canonical(of, error);
 }
 
 std::vector<LeftRing> left_rings(const fs::path& folder) {
-  const std::string here = boot_id();
   std::vector<LeftRing> found;
-  for (const fs::path& place : ring_folders(folder)) {
-    std::error_code error;
-    for (auto entry = fs::directory_iterator(place, error);
-         !error && entry != fs::directory_iterator(); entry.increment(error)) {
-      const std::string name = entry->path().filename().string();
-      if (!name.starts_with('.') || !name.ends_with(".ring")) continue;
-      if (auto left = left_ring(entry->path(), here)) found.push_back(std::move(*left));
-    }
-  }
+  each_ring(folder, [&](const RingFile& ring) {
+    const fs::path rank_file = ring.rank_file();
+    struct stat file {};
+    if (ring.running() || stat(ring.path().c_str(), &file) != 0) return;
+    const Head& head = ring.view().head();
+    LeftRing left{.ring = ring.path(),
+                  .folder = rank_file.parent_path(),
+                  .rank_file = rank_file,
+                  .alone = ring.is_alone(),
+                  .silent_ns = silent_ns(head),
+                  .bytes = static_cast<std::uint64_t>(file.st_blocks) * 512};
+    // From another pid namespace only its silence tells that the process is dead.
+    const bool dead = head.pid_namespace == own_pid_namespace() || left.silent_ns >= kDeadNs;
+    left.removed = !left.alone && dead && was_removed(bounded_text(head.directory), head.folder);
+    found.push_back(std::move(left));
+  });
   std::ranges::sort(found, {}, &LeftRing::rank_file);
+  return found;
+}
+
+std::vector<fs::path> rings_alone(const fs::path& folder) {
+  std::vector<fs::path> found;
+  each_ring(folder, [&](const RingFile& ring) {
+    const fs::path of = ring.rank_file().parent_path();
+    if (ring.is_alone() && LeftRing{.folder = of}.is_of(folder)) found.push_back(ring.path());
+  });
+  std::ranges::sort(found);
   return found;
 }
 

@@ -3,11 +3,12 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
+#include "read/json_pieces.h"
 #include "read/window_files.h"
 
 namespace tprof::read {
@@ -24,6 +25,18 @@ std::size_t longest_line(std::uint64_t file_size) {
   return std::max(kMaxLineOfSmallFile, static_cast<std::size_t>(file_size) * kMaxExpansion);
 }
 
+// True for a trace of ours that does not have a line for each event, by its beginning.
+bool is_printed_anew(std::string_view text) {
+  constexpr std::size_t kHeader = std::size_t{1} << 16;
+  if (text.substr(0, kHeader).find("\"tprof_") == std::string_view::npos) return false;
+  if (!text.starts_with("[\n{") && !text.starts_with("[\r\n{") && !text.starts_with('{'))
+    return true;
+  text.remove_prefix(text.find('{'));
+  std::string_view line = text.substr(0, text.find('\n'));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line.size() < text.size() && !line.ends_with("},");
+}
+
 }  // namespace
 
 struct BlockReader::Window {
@@ -34,51 +47,70 @@ struct BlockReader::Window {
       : source(std::move(from)), reader(source, block_bytes) {}
 };
 
+// Such a file has the same events, one after the other, with line breaks anywhere.
+struct BlockReader::Printed {
+  JsonPieces pieces;
+  std::string lines{"["};  // those that nobody took
+  std::string raw{};
+  bool ended = false;
+
+  explicit Printed(const std::filesystem::path& file)
+      : pieces(file, "", [this, first = true](const JsonPieces::Piece& piece) mutable {
+          (lines += std::exchange(first, false) ? "\n" : ",\n") += piece.text;
+        }) {}
+};
+
 BlockReader::~BlockReader() = default;
 
-// gzread passes an uncompressed file through, with one copy less when it reads in big pieces.
+// Takes no more room than the file has bytes, and one more so that the end shows at once.
 BlockReader::BlockReader(const Source& source, std::size_t block_bytes)
     : source_(source), block_bytes_(block_bytes) {
   if (source.cut == 0) {  // there may be no such file yet
     longest_line_ = longest_line(source.rest.size());
     return;
   }
-  errno = 0;
-  file_.reset(gzopen(source.file.c_str(), "rbe"));
-  if (!file_) throw BadInput(source.file, std::strerror(errno == 0 ? ENOMEM : errno));
+  file_ = std::make_unique<Input>(source.file);
   std::error_code not_a_file;
   std::uint64_t size = std::filesystem::file_size(source.file, not_a_file);
   if (not_a_file) size = kMaxLine;  // a pipe
-  // There may be 100,000 short files, each with three times as much room.
-  gzbuffer(file_.get(), size < 1U << 17 ? 1U << 14 : 1U << 17);
   size = std::min(size, source.cut) + source.rest.size();
   longest_line_ = longest_line(size);
-  // Takes no more room than the file has bytes, and one more so that the end shows at once.
-  if (gzdirect(file_.get()) == 1) {
+  if (!file_->packed()) {
     block_bytes_ = static_cast<std::size_t>(std::min<std::uint64_t>(block_bytes, size + 1));
   }
 }
 
 std::size_t BlockReader::read(char* to, std::size_t n) {
-  const std::uint64_t left = source_.cut - file_read_;
-  if (left > 0) {
-    const auto want = static_cast<unsigned>(std::min<std::uint64_t>({n, left, 1U << 30}));
-    const int got = gzread(file_.get(), to, want);
-    if (got < 0) {
-      int code = 0;
-      const char* what = gzerror(file_.get(), &code);
-      throw BadInput(source_.file, file_read_,
-                     code == Z_ERRNO ? std::strerror(errno) : std::string("gzip: ") + what);
+  if (printed_) return read_as_lines(to, n);
+  const bool first = file_read_ == 0;
+  if (const std::uint64_t left = source_.cut - file_read_; left > 0) {
+    std::size_t got = file_->read(to, static_cast<std::size_t>(std::min<std::uint64_t>(n, left)));
+    file_read_ += got;
+    if (first && is_printed_anew({to, got})) {
+      printed_ = std::make_unique<Printed>(source_.file);
+      printed_->pieces.take({to, got});
+      return read_as_lines(to, n);
     }
-    file_read_ += static_cast<std::uint64_t>(got);
-    if (got > 0) return static_cast<std::size_t>(got);
-    int end = Z_OK;
-    gzerror(file_.get(), &end);
-    cut_short_ = end == Z_BUF_ERROR;
+    if (got > 0) return got;
   }
   const std::size_t size = std::min(n, source_.rest.size() - rest_read_);
   std::memcpy(to, source_.rest.data() + rest_read_, size);
   rest_read_ += size;
+  return size;
+}
+
+std::size_t BlockReader::read_as_lines(char* to, std::size_t n) {
+  auto& [pieces, lines, raw, ended] = *printed_;
+  while (lines.empty() && !ended) {
+    raw.resize(kBlockBytes);
+    raw.resize(file_->read(raw.data(), raw.size()));
+    pieces.take(raw);
+    ended = raw.empty();
+    if (ended && pieces.whole()) lines += "\n]\n";
+  }
+  const std::size_t size = std::min(n, lines.size());
+  std::memcpy(to, lines.data(), size);
+  lines.erase(0, size);
   return size;
 }
 

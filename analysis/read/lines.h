@@ -2,8 +2,6 @@
 // continues in its ring file.
 #pragma once
 
-#include <zlib.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -13,6 +11,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "read/input.h"
 
 namespace tprof::read {
 
@@ -58,7 +58,7 @@ class BlockReader {
   // false.
   const std::string& remainder() const { return carry_; }
   // True if the file is compressed, and ends before its compressed data do.
-  bool cut_short() const { return cut_short_; }
+  bool cut_short() const { return file_ != nullptr && file_->cut_short(); }
 
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 
@@ -66,13 +66,13 @@ class BlockReader {
   bool next_of_file(Block& block);
   void stop_at_window(Block& block);
   std::size_t read(char* to, std::size_t n);
+  std::size_t read_as_lines(char* to, std::size_t n);
   void look_for_the_end(std::string_view block);
 
-  struct Close {
-    void operator()(gzFile f) const { gzclose(f); }
-  };
   const Source& source_;
-  std::unique_ptr<gzFile_s, Close> file_;
+  std::unique_ptr<Input> file_;
+  struct Printed;
+  std::unique_ptr<Printed> printed_;  // if another program printed it, in lines of its own
   std::size_t block_bytes_;
   std::size_t longest_line_ = 0;
   std::uint64_t file_read_ = 0;
@@ -80,7 +80,6 @@ class BlockReader {
   std::uint64_t offset_ = 0;  // offset of carry_
   bool array_ = false;        // it begins with `[`; callers judge anything else
   bool ended_ = false;        // `]` was read
-  bool cut_short_ = false;
   std::string carry_;
   // The rest of a block after a window's line. The events of that window come first.
   Block later_;

@@ -279,7 +279,21 @@ std::optional<Trace> unclosed(File& file, const Block& head, const Header& heade
   return whole;
 }
 
+// Loads a ring file as the rank file that its process could not write yet.
+Trace of_ring_alone(const RingFile& ring, Wanted wanted) {
+  Replay rest = replay(ring, ring.rank_file(), wanted);
+  Trace whole = scan({ring.path(), 0, std::string(ring.view().header()) + rest.lines});
+  whole.source.unfinished = std::move(rest.windows);
+  if (rest.running) whole.processes[0].end = End::running;
+  return whole;
+}
+
 Trace load_file(const std::filesystem::path& path, Merged merged, Wanted wanted) {
+  if (path.extension() == ".ring") {
+    const auto ring = RingFile::open(path);
+    if (ring && ring->is_alone()) return of_ring_alone(*ring, wanted);
+    if (ring) return load_file(ring->rank_file(), merged, wanted);  // it is made by now
+  }
   const auto all = [&] { return scan({path, Source{}.cut, {}}, merged); };
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return all();  // a pipe can be read only once

@@ -78,9 +78,11 @@ Header header(const object& args) {
   if (told && told->get(version) == simdjson::SUCCESS) h.version = version;
   h.run_id = text_or_empty(args, "run_id");
   identity(args, h);
+  h.local_rank = optional_integer(args, "local_rank");
   h.restart = optional_integer_in(args, "restart", 0, kMaxNumber).value_or(0);
   h.host = text_or_empty(args, "host");
   h.boot_id = text_or_empty(args, "boot_id");
+  h.pid_namespace = count_or_0(args, "pid_namespace");
   h.pid = integer(args, "pid");
   h.start_ns = integer_in(args, "start_ns", 0, kMaxNumber);
   if (find(args, "forked_from")) {
@@ -128,6 +130,10 @@ Comm comm(const object& args) {
   c.parent = optional_integer(args, "parent");
   c.birth = text_or_empty(args, "birth");
   c.alias = text_or_empty(args, "alias");
+  c.splits = count_or_0(args, "splits");
+  c.shrinks = count_or_0(args, "shrinks");
+  c.grows = count_or_0(args, "grows");
+  c.ended = text_or_empty(args, "ended");
   return c;
 }
 
@@ -223,6 +229,12 @@ Ledger ledger(const object& args) {
     }
     l.collectives.push_back(std::move(c));
   }
+  if (find(args, "life")) {
+    for (const object& o : objects_of(args, "life")) {
+      l.life.push_back({text(o, "name"), count(o, "calls"), count(o, "failed"),
+                        count(o, "unfinished"), count(o, "host_ns"), count(o, "host_ns_max")});
+    }
+  }
   if (find(args, "memory")) {
     l.memory.emplace();
     for (const object& o : objects_of(args, "memory")) l.memory->push_back(memory_use(o));
@@ -234,7 +246,7 @@ std::vector<Noted> noted(const object& coverage, std::string_view key) {
   std::vector<Noted> all;
   if (!find(coverage, key)) return all;
   for (const object& o : objects_of(coverage, key)) {
-    all.push_back({text(o, "kind"), text_or_empty(o, "path")});
+    all.push_back({text(o, "kind"), text_or_empty(o, "path"), count_or_0(o, "calls")});
   }
   return all;
 }

@@ -43,6 +43,10 @@ inline bool is_device_time(std::string_view line) {
 inline bool is_busy(std::string_view line) {
   return begins(line, "{\"cat\":\"BUSY\",");
 }
+// True for a call of a communicator's life, which moves no data.
+inline bool is_life(std::string_view line) {
+  return begins(line, "{\"cat\":\"COMM\",");
+}
 // True for what merge adds for viewers: arrows, lanes of steps and exposed time, rates. Nobody else
 // reads them, and another merge writes its own.
 inline bool is_of_merge(std::string_view line) {
@@ -54,7 +58,7 @@ inline bool is_other(std::string_view line) {
 }
 inline bool begins_as_a_line(std::string_view line) {
   return begins(line, "{\"name\":\"") || is_named_by_program(line) || is_device_time(line) ||
-         is_busy(line) || is_of_merge(line) || is_other(line);
+         is_busy(line) || is_life(line) || is_of_merge(line) || is_other(line);
 }
 
 // Takes the metadata lines of one file in their order. A merged trace holds many processes: each

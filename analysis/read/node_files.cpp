@@ -8,6 +8,7 @@
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/schema.h"
 #include "read/error.h"
+#include "read/input.h"
 #include "read/json.h"
 
 namespace tprof::read {
@@ -67,7 +68,7 @@ bool is_node_file(const fs::path& file) {
     if (there) name.resize(name.size() - end.size());
     return there;
   };
-  take(".gz");
+  for (const std::string_view ending : kPackedEndings) take(ending);
   if (!take(".json")) return false;
   const std::size_t digits = name.find_last_not_of("0123456789") + 1;
   if (digits != name.size() && name.substr(0, digits).ends_with(".r")) name.resize(digits - 2);

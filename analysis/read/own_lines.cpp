@@ -293,9 +293,8 @@ bool OwnLines::device_time(std::string_view text, DeviceTime& t, OwnArguments* o
   line.take(R"(,"call_tid":)");
   t.thread = line.number();
   line.take(R"(,"queued":)");
-  const std::string_view queued = line.left();
   t.queued_ns = line.time_ns();
-  if (own != nullptr) *own = {args, queued.substr(0, queued.size() - line.left().size())};
+  if (own != nullptr) own->all = args;
   t.calls = line.next_is(R"(,"calls":)") ? line.count() : 1;
   line.take("}}");
   return line.at_end();

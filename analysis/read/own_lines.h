@@ -14,8 +14,7 @@ namespace tprof::read {
 
 // Says where a line's arguments stand, for who writes them again.
 struct OwnArguments {
-  std::string_view all;     // from the first behind "op" on, with all that ends the line
-  std::string_view queued;  // of a device time, its value
+  std::string_view all;  // from the first behind "op" on, with all that ends the line
 };
 
 // Lines of one file, most of which begin and end like one before: such a part is compared, and its

@@ -60,10 +60,12 @@ struct Header {
   text::Kept run_id;     // empty: none
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
-  bool identified = false;  // rank and world size come from a tprof_identity line
+  std::optional<std::int64_t> local_rank{};  // by the launcher
+  bool identified = false;                   // rank and world size come from a tprof_identity line
   std::int64_t restart = 0;
   text::Kept host;
   text::Kept boot_id;
+  std::uint64_t pid_namespace = 0;  // 0: not known
   std::int64_t pid = 0;
   std::int64_t start_ns = 0;
   std::optional<ProcessId> forked_from;  // a traced process
@@ -96,6 +98,11 @@ struct Comm {
   std::int64_t rank = 0;  // -1: it stands for many communicators
   std::int64_t device = 0;
   std::optional<std::int64_t> parent;  // local to the process
+  // The splits, shrinks and grows that this rank came to.
+  std::uint64_t splits = 0;
+  std::uint64_t shrinks = 0;
+  std::uint64_t grows = 0;
+  std::string ended{};  // the last function of those that end it that returned; empty: none
 
   bool known() const { return id != kUnknown; }
 };
@@ -118,6 +125,16 @@ struct MemoryUse {
   std::uint64_t peak = 0;
 };
 
+// Calls of one function that makes or ends communicators.
+struct LifeCalls {
+  std::string name;
+  std::uint64_t calls = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t unfinished = 0;
+  std::uint64_t host_ns = 0;
+  std::uint64_t host_ns_max = 0;
+};
+
 // The counts of the whole run up to `ts_ns`.
 struct Ledger {
   std::int64_t epoch = 0;  // the epoch of `ts_ns`
@@ -125,6 +142,7 @@ struct Ledger {
   std::int64_t ts_ns = 0;
   Rows rows;
   std::vector<Collectives> collectives;
+  std::vector<LifeCalls> life{};
   std::optional<std::vector<MemoryUse>> memory;  // nullopt: nobody asked for it
 };
 
@@ -138,6 +156,7 @@ struct BoundFunction {
 struct Noted {
   text::Kept kind;
   text::Kept path;
+  std::uint64_t calls = 0;  // that it is known of; 0: no number
 
   auto operator<=>(const Noted&) const = default;
 };

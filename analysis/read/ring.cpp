@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <memory>
 
 #include "interpose/format/commit.h"
@@ -119,7 +118,7 @@ class Windows {
     Text text;
     if (file.offset == 0) {
       while (file.attempt < 1000 && std::filesystem::exists(path(file, ""))) ++file.attempt;
-      window_file_header(text, view_, header(), file);
+      window_file_header(text, view_, view_.header(), file);
     }
     std::string rest(text.view());
     text.clear();
@@ -128,15 +127,6 @@ class Windows {
     files_[name_of(file)] = {file.offset, std::move(rest)};
     lines.clear();
     file.complete = 1;
-  }
-
-  std::string header() const {
-    std::string bytes(std::min<std::uint64_t>(view_.head().header_bytes, std::uint64_t{1} << 24),
-                      '\0');
-    std::ifstream in(rank_file_, std::ios::binary);
-    in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
-    return bytes;
   }
 
   View view_;

@@ -72,7 +72,7 @@ std::uint64_t bytes_of_parts(const View& view) {
     const std::uint64_t capacity = t->capacity.load(std::memory_order_acquire);
     add(view.at<Record>(t->ring, capacity), capacity);
     for (std::uint32_t level = 0; level < kLedgerLevels; ++level) {
-      const std::uint32_t rows = ledger_level_rows(level);
+      const std::uint32_t rows = ledger_rows_in(level);
       add(view.at<LedgerRow>(t->level[level], rows), rows);
     }
   }
@@ -106,6 +106,11 @@ std::string boot_id() {
   std::string id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
   return id;
+}
+
+std::uint32_t own_pid_namespace() {
+  struct stat ns {};
+  return stat("/proc/self/ns/pid", &ns) == 0 ? static_cast<std::uint32_t>(ns.st_ino) : 0;
 }
 
 bool process_lives(std::int64_t pid, std::uint64_t start_ticks) {
@@ -159,6 +164,20 @@ bool RingFile::belongs_to(const Header& header) const {
          head.base_real_ns == static_cast<std::uint64_t>(header.base_time_ns);
 }
 
+std::filesystem::path RingFile::rank_file() const {
+  const Head& head = view().head();
+  return std::filesystem::path(bounded_text(head.directory)) /
+         std::filesystem::path(bounded_text(head.rank_file)).filename();
+}
+
+bool RingFile::is_alone() const {
+  const std::uint64_t inode = view().head().rank_file_inode.load(std::memory_order_acquire);
+  struct stat file {};
+  if (view().header().empty() || inode == 0) return inode == 0 && !view().header().empty();
+  return stat(rank_file().c_str(), &file) == 0 && file.st_ino == inode &&
+         static_cast<std::uint64_t>(file.st_size) < view().header().size();
+}
+
 std::optional<RingFile> ring_of(const std::filesystem::path& rank_file, const Header& header) {
   if (header.ring.empty()) return std::nullopt;
   const auto there = ring_path(rank_file, header);
@@ -192,6 +211,18 @@ bool RingFile::lock() {
   return fcntl(fd_, F_SETLK, &whole) == 0 && fstat(fd_, &opened) == 0 &&
          stat(path_.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
          opened.st_dev == named.st_dev;
+}
+
+void RingFile::note_rank_file(const std::string& name, std::uint64_t inode) {
+  char field[sizeof Head::rank_file] = {};
+  copy_text(field, name);
+  const auto note = [&](const void* bytes, std::size_t size, std::size_t at) {
+    if (pwrite(fd_, bytes, size, static_cast<off_t>(at)) != static_cast<ssize_t>(size)) {
+      throw BadInput(path_, std::strerror(errno));
+    }
+  };
+  note(field, sizeof field, offsetof(Head, rank_file));
+  note(&inode, sizeof inode, offsetof(Head, rank_file_inode));
 }
 
 }  // namespace tprof::read

@@ -19,6 +19,9 @@ namespace tprof::read {
 // Returns the boot id of this machine, which changes with every start.
 std::string boot_id();
 
+// The inode of this process's pid namespace; 0: not known.
+std::uint32_t own_pid_namespace();
+
 // True if the process with this pid on this machine is the one that started at `start_ticks` (of
 // /proc), and has not ended. The pid may have been given to another process since.
 bool process_lives(std::int64_t pid, std::uint64_t start_ticks);
@@ -38,6 +41,11 @@ class RingFile {
   // The mapping is read-only, whatever the types say.
   View view() const { return {base_, size_}; }
   bool belongs_to(const Header& header) const;
+  // The process's rank file, by the name that it has or was to have.
+  std::filesystem::path rank_file() const;
+  // True if the process could not make its rank file yet, or not write its first lines. This file
+  // has all that is known then.
+  bool is_alone() const;
 
   // True if its process lives. The process holds a lock on the file, which other containers see
   // too. If it closed the file (closefrom(3)), or the file system has no locks, its pid tells on
@@ -46,6 +54,8 @@ class RingFile {
   // Keeps others from recovering the same process while this object exists. False if somebody else
   // is recovering it, or has done so and removed the file.
   bool lock();
+  // Notes that the process's rank file is made, under this name. Call lock() before.
+  void note_rank_file(const std::string& name, std::uint64_t inode);
 
  private:
   RingFile(std::filesystem::path path, int fd, void* base, std::size_t size);
@@ -81,13 +91,21 @@ Replay replay(const RingFile& ring, const std::filesystem::path& rank_file,
 
 // The ring file of a dead process of this user, from this boot of this machine.
 struct LeftRing {
-  std::filesystem::path ring;
-  std::filesystem::path folder;     // as the process saw it, perhaps in another container
-  std::filesystem::path rank_file;  // in that folder
-  std::uint64_t silent_ns;          // since the process was last awake
+  std::filesystem::path ring{};
+  std::filesystem::path folder{};     // as the process saw it, perhaps in another container
+  std::filesystem::path rank_file{};  // in that folder
+  bool alone = false;                 // there is no rank file yet
+  std::uint64_t silent_ns = 0;        // since the process was last awake
+  std::uint64_t bytes = 0;            // of memory or disk
+  bool removed = false;               // so was the folder, and nobody can use the ring any more
 
   bool has_rank_file() const;
+  bool is_of(const std::filesystem::path& folder) const;
 };
+
+// Returns the ring files of this user's processes, dead or alive, whose rank file is to be in
+// `folder` and is not made yet.
+std::vector<std::filesystem::path> rings_alone(const std::filesystem::path& folder);
 
 // Returns the ring files of processes that wrote to `folder`, and of others that kept theirs in the
 // same places. Looks at ring files only, so that thousands of rank files of other machines don't

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <string_view>
 
 #include "interpose/lines/window_lines.h"
@@ -15,6 +16,7 @@
 #include "read/load.h"
 #include "read/ring_file.h"
 #include "read/window_files.h"
+#include "text/text.h"
 
 namespace tprof::recover {
 namespace fs = std::filesystem;
@@ -101,9 +103,39 @@ void remove_rings(const fs::path& rank_file, const fs::path& ring, const read::H
   remove_left(unfinished);
 }
 
+// Makes the rank file that a process could not make, or gives it its first lines, and returns its
+// path. Empty: the process lives.
+fs::path made_for(const fs::path& path) {
+  auto ring = read::RingFile::open(path);
+  if (!ring) throw read::BadInput(path, "no such file");
+  if (!ring->is_alone()) return ring->rank_file();
+  if (!ring->lock() || ring->running()) return {};
+  const Head& head = ring->view().head();
+  fs::path file = ring->rank_file();
+  if (head.rank_file_inode.load(std::memory_order_relaxed) == 0) {
+    std::error_code error;
+    fs::create_directories(file.parent_path(), error);
+    const std::string stem = file.stem().string();
+    int fd = -1;
+    for (int attempt = 0;
+         (fd = open(file.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666)) < 0;) {
+      if (errno != EEXIST) throw read::BadInput(file, std::strerror(errno));
+      file.replace_filename(fmt::format("{}.r{}.json", stem, ++attempt));
+    }
+    struct stat made {};
+    fstat(fd, &made);
+    close(fd);
+    ring->note_rank_file(file.filename().string(), made.st_ino);
+  }
+  File(file).end_with(ring->view().header(), 0);
+  return file;
+}
+
 }  // namespace
 
-Result recover(const fs::path& rank_file, bool force) {
+Result recover(const fs::path& path, bool force) {
+  const fs::path rank_file = path.extension() == ".ring" ? made_for(path) : path;
+  if (rank_file.empty()) return {false, "still running, or being recovered by another: left alone"};
   const read::Trace trace = read::load(rank_file);
   if (trace.merged || trace.processes.empty()) return {true, "a merged trace"};
   const read::Process& process = trace.processes.front();
@@ -166,6 +198,31 @@ Result recover(const fs::path& rank_file, bool force) {
   return {!partial,
           fmt::format("recovered: {} {} from the ring file{}", lines, lines == 1 ? "line" : "lines",
                       partial ? ", but not all counts had room in it: they are lower bounds" : "")};
+}
+
+std::vector<std::string> free_removed(const fs::path& folder) {
+  struct Freed {
+    std::size_t rings = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::map<fs::path, Freed> freed;
+  for (const read::LeftRing& left : read::left_rings(folder)) {
+    if (!left.removed) continue;
+    auto ring = read::RingFile::open(left.ring);
+    std::error_code error;
+    if (!ring || !ring->lock() || ring->running() || !fs::remove(left.ring, error)) continue;
+    ++freed[left.folder].rings;
+    freed[left.folder].bytes += left.bytes;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [from, what] : freed) {
+    lines.push_back(
+        fmt::format("{}: the folder was removed: {} of {} killed {} freed, {}; their "
+                    "counts are gone with it",
+                    from.string(), what.rings == 1 ? "the ring file" : "ring files", what.rings,
+                    what.rings == 1 ? "process is" : "processes are", text::bytes(what.bytes)));
+  }
+  return lines;
 }
 
 }  // namespace tprof::recover

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace tprof::recover {
 
@@ -11,10 +12,16 @@ struct Result {
   std::string text;  // one line, without the file's name
 };
 
+// `file` is a rank file, or the ring file of a process that could not make one: then it is made.
+//
 // Cuts the rank file at what was committed, appends what the ring file holds, and then removes the
 // ring file. The ring file is not changed before that. So an interrupted recovery may be tried
 // again, and ends the same. `force`: take a process of another host for dead. Throws BadInput for
 // what can't be read or written, and for a ring file of another version.
-Result recover(const std::filesystem::path& rank_file, bool force);
+Result recover(const std::filesystem::path& file, bool force);
+
+// Frees the ring files of dead processes whose folder was removed, in the places where processes
+// that write to `folder` keep theirs. Returns a line for each such folder: what is freed is gone.
+std::vector<std::string> free_removed(const std::filesystem::path& folder);
 
 }  // namespace tprof::recover

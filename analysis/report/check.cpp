@@ -129,9 +129,13 @@ std::string to_text(const diagnose::Diagnosed& said, const filter::Words& only) 
       return std::ranges::any_of(read::rows_of(*p),
                                  [](const read::Row& row) { return row.amounts.calls != 0; });
     });
-    out +=
-        fmt::format("no communicator: {} made {}\n", diagnose::counted(processes.size(), "process"),
-                    copies ? "copies only" : "no call that counts");
+    const bool tried = std::ranges::any_of(said.findings, [](const diagnose::Finding& f) {
+      return f.kind == diagnose::Kind::hang || f.kind == diagnose::Kind::stopped ||
+             f.kind == diagnose::Kind::refused;
+    });
+    out += fmt::format("no communicator{}: {} made {}\n", tried ? " was made" : "",
+                       diagnose::counted(processes.size(), "process"),
+                       copies ? "copies only" : "no call that counts");
   }
   bool numbers = false;
   for (const diagnose::Finding& f : said.findings) {
@@ -139,7 +143,8 @@ std::string to_text(const diagnose::Diagnosed& said, const filter::Words& only) 
     numbers = numbers || f.seq || f.between;
   }
   if (numbers) {
-    out += "Collectives are counted from 0 on each communicator, as seq in the lines.\n";
+    out +=
+        "Collectives and messages are counted from 0 on each communicator, as seq in the lines.\n";
   }
   return out;
 }

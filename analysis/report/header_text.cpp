@@ -10,6 +10,7 @@
 
 #include "diagnose/ends.h"
 #include "diagnose/names.h"
+#include "diagnose/started.h"
 #include "interpose/format/schema.h"
 #include "report/report.h"
 #include "text/text.h"
@@ -19,6 +20,7 @@ namespace {
 
 using text::printable;
 
+using diagnose::Started;
 using read::Process;
 
 constexpr std::size_t kHostsShown = 16;
@@ -51,11 +53,11 @@ void libraries(std::string& out, const job::Job& job, std::string_view key, cons
   }
 }
 
-void settings(std::string& out, const job::Job& job, std::string_view key,
-              read::KeptVariables read::Header::*values) {
-  std::set<std::string> seen;
-  for (const Process* p : job.processes) {
-    for (const auto& [name, value] : *(p->header.*values)) seen.insert(name + "=" + value);
+void settings(std::string& out, std::string_view key, const std::vector<Started>& started,
+              Started::About about) {
+  std::vector<std::string> seen;
+  for (const Started& s : started) {
+    if (s.about == about) seen.push_back(s.name + "=" + s.whose());
   }
   if (!seen.empty()) field(out, key, fmt::format("{}", fmt::join(seen, " ")));
 }
@@ -102,17 +104,6 @@ void hosts(std::string& out, const job::Job& job) {
   }
 }
 
-// From the first call to the end of tracing.
-std::pair<std::int64_t, std::int64_t> span_of(const job::Job& job) {
-  std::int64_t first = INT64_MAX;
-  std::int64_t last = INT64_MIN;
-  for (const Process* p : job.processes) {
-    first = std::min(first, p->header.base_time_ns);
-    last = std::max(last, diagnose::known_until_ns(*p));
-  }
-  return {first, last};
-}
-
 // This is the cost beside the calls. The time that wrapped calls add is in the
 // program's own threads.
 void self_cost(std::string& out, const stats::Summary& s) {
@@ -148,7 +139,7 @@ std::string ranks_or_processes(const job::Job& job) {
 
 std::string heading(const stats::Summary& s) {
   const job::Job& job = *s.job;
-  const auto [first, last] = span_of(job);
+  const auto [first, last] = diagnose::span_of(job.processes);
   std::set<std::string> hosts;
   for (const Process* p : job.processes) hosts.insert(p->header.host);
   std::string out = fmt::format(
@@ -177,8 +168,9 @@ std::string details(const stats::Summary& s) {
   libraries(out, job, "NCCL", &read::Header::nccl_version, &read::Header::nccl_path, nccl_version);
   libraries(out, job, "CUDA", &read::Header::cudart_version, &read::Header::cudart_path,
             cuda_version);
-  settings(out, job, "settings", &read::Header::config);
-  settings(out, job, "env", &read::Header::env);
+  const auto started = diagnose::started_with(job.processes);
+  settings(out, "settings", started, Started::About::config);
+  settings(out, "env", started, Started::About::env);
   self_cost(out, s);
   return out;
 }

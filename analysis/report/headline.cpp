@@ -34,18 +34,15 @@ struct Ranks {
 
 // A rank may have started others, which have its number. A process may hold several.
 Ranks ranks_of(const job::Job& job) {
-  std::int64_t first = INT64_MAX;
-  std::int64_t last = INT64_MIN;
   std::set<std::pair<std::int64_t, std::size_t>> all;
   std::set<std::pair<std::int64_t, std::size_t>> known;
   std::int64_t none = 0;
   for (const read::Process* p : job.processes) {
-    first = std::min(first, p->header.base_time_ns);
-    last = std::max(last, diagnose::known_until_ns(*p));
     const std::pair rank(p->header.rank.value_or(--none), p->lane);
     all.insert(rank);
     if (p->ledger) known.insert(rank);
   }
+  const auto [first, last] = diagnose::span_of(job.processes);
   return {known.size(), all.size(),
           static_cast<std::uint64_t>(std::max<std::int64_t>(last - first, 0))};
 }
@@ -61,6 +58,14 @@ bool may_be_timed(const job::Job& job) {
   return std::ranges::none_of(job.processes, [](const read::Process* p) {
     const auto timing = p->header.config->find("TPROF_TIMING");
     return timing != p->header.config->end() && timing->second != "host";
+  });
+}
+
+// With one queue for all streams timing events would change what the program does.
+bool has_one_queue(const job::Job& job) {
+  return std::ranges::any_of(job.processes, [](const read::Process* p) {
+    const auto queues = p->header.env->find("CUDA_DEVICE_MAX_CONNECTIONS");
+    return queues != p->header.env->end() && queues->second == "1";
   });
 }
 
@@ -87,13 +92,34 @@ std::string replays(std::uint64_t calls) {
                      calls == 1 ? "its" : "their");
 }
 
+// How long the rank with the most was in calls that make and end communicators, of its life.
+std::string life(const job::Job& job) {
+  const read::Process* most = nullptr;
+  std::uint64_t most_ns = 0;
+  for (const read::Process* p : job.processes) {
+    std::uint64_t ns = 0;
+    for (const read::LifeCalls& calls :
+         p->ledger ? p->ledger->life : std::vector<read::LifeCalls>())
+      ns = read::saturated_sum(ns, calls.host_ns);
+    if (ns > most_ns) most = p, most_ns = ns;
+  }
+  if (most == nullptr) return "";
+  const auto& longest =
+      *std::ranges::max_element(most->ledger->life, {}, &read::LifeCalls::host_ns);
+  return fmt::format(
+      "Communicators: {} of {} of {} went into making and ending them ({}: {})\n",
+      text::duration(most_ns),
+      diagnose::duration(diagnose::known_until_ns(*most) - most->header.base_time_ns),
+      diagnose::name_of_rank(*most), longest.name, text::duration(longest.host_ns));
+}
+
 }  // namespace
 
 std::string headline(const stats::Summary& s) {
   const Amounts all = stats::sum(s.buckets);
-  if (all.calls == 0) return "No NCCL call and no CUDA copy was counted.\n";
-  std::string out =
-      fmt::format("{} moved {}\n", diagnose::counted(all.calls, "call"), text::bytes(all.bytes));
+  if (all.calls == 0) return "No NCCL call and no CUDA copy was counted.\n" + life(*s.job);
+  std::string out = fmt::format("{} moved {}\n{}", diagnose::counted(all.calls, "call"),
+                                text::bytes(all.bytes), life(*s.job));
   const Amounts nccl = communication(s);
   if (nccl.calls == 0) return out;
   if (nccl.device_timed == 0 && nccl.replayed == nccl.calls) {
@@ -102,7 +128,9 @@ std::string headline(const stats::Summary& s) {
   if (nccl.device_timed == 0) {
     out += cost(s, nccl.host_ns, "on the host", true) + "\n";
     if (nccl.replayed != 0) out += fmt::format("(not in it: {})\n", replays(nccl.replayed));
-    return out + (may_be_timed(*s.job) ? "(on the device: with TPROF_TIMING=events)\n" : "");
+    if (!may_be_timed(*s.job)) return out;
+    return out + fmt::format("(on the device: with TPROF_TIMING={})\n",
+                             has_one_queue(*s.job) ? "cupti" : "events");
   }
   std::string exposed;
   std::string of_few;

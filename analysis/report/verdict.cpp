@@ -59,7 +59,7 @@ double stood_share(const diagnose::Diagnosed& said) {
   const auto quiet = std::ranges::find(f->text.values, "quiet", &diagnose::Named::name);
   std::int64_t run_ns = 0;
   for (const read::Process* p : said.job->processes) {
-    run_ns = std::max(run_ns, diagnose::known_until_ns(*p) - p->header.base_time_ns);
+    run_ns = std::max(run_ns, diagnose::known_until_ns(*p) - diagnose::began_ns(*p));
   }
   return run_ns <= 0 ? 0
                      : static_cast<double>(std::get<diagnose::Ns>(quiet->value.is).n) /

@@ -20,9 +20,11 @@ std::span<const Words> words_of_coverage() {
        "{nearest?did you mean |the settings are in the README}[{nearest}?]"},
       {Say::bad_setting, "{name}={value} is not understood; in force is {fallback}",
        "expected {values}"},
-      {Say::versions_differ, "the ranks have different versions of {what}: {versions}",
+      {Say::versions_differ, "the ranks have different versions of {what}: {values}",
        "give all ranks the same libraries"},
-      {Say::version_on, "{version} on {who}"},
+      {Say::settings_differ, "{what}: {values}",
+       "give all ranks the same, unless they are meant to differ"},
+      {Say::value_on, "{value|not set} on {who}"},
       {Say::no_nccl, "a job of {world_size} ranks has loaded NCCL, and no call of it was seen",
        "if it does use NCCL, that is linked in, or its functions are taken with dlsym "
        "(ctypes.CDLL)"},
@@ -63,8 +65,9 @@ std::span<const Words> words_of_coverage() {
                 "does so past the linker",
        "[set {set}, or ]link with the shared CUDA runtime"},
       {Say::static_cudart,
-       IN_PATHS "the CUDA driver is loaded, but no libcudart.so: copies go through a "
-                "CUDA runtime that is linked in, or through the driver, and are not counted",
+       IN_PATHS "the CUDA driver is loaded, but no libcudart.so: copies, if there were any, went "
+                "through a CUDA runtime that is linked in, or through the driver, and are not "
+                "counted",
        "[set {set}, or ]link with nvcc -cudart shared"},
       {Say::dlsym,
        IN_PATHS "its functions were taken with dlsym (ctypes, cffi, CuPy, JAX): calls "
@@ -75,12 +78,16 @@ std::span<const Words> words_of_coverage() {
                 "early): calls on them are counted, but not compared with other ranks'",
        "[set {set}, or ]make them with wrapped functions: tprof coverage lists these"},
       {Say::comm_shared, IN_PATHS
-       "more communicators were made than there is room for (16,320 in the "
+       "more communicators were made than there is room for (65,216 in the "
        "life of a process): calls on the others are counted by the communicator's size, and not "
        "compared"},
       {Say::streams,
        IN_PATHS "more than 128 streams were used: lines of calls on the others name no "
                 "stream"},
+      {Say::ledger_full,
+       IN_PATHS "a thread made more kinds of calls than its ledger has rows: {calls:,} calls are "
+                "counted as `other` of their bucket and data type, without function, size and "
+                "communicator; the sums of buckets are exact"},
       {Say::unsized_array,
        IN_PATHS "copies of boxes of it count as calls of 0 bytes: the size of an "
                 "element is not known",
@@ -93,7 +100,7 @@ std::span<const Words> words_of_coverage() {
        IN_PATHS
        "CUDA graphs were launched that may hold kernels of NCCL whose capture "
        "was not seen (clones, child graphs), or nodes of unknown kinds, or too many different "
-       "ones: those are not counted",
+       "ones: those are not counted[ ({calls:,} launches of which nothing is)]",
        "launch the graphs that the calls were captured into"},
       {Say::graph_edited,
        IN_PATHS "copies or kernels of NCCL in CUDA graphs were changed, enabled or "
@@ -127,7 +134,8 @@ std::span<const Words> words_of_coverage() {
       {Say::interposer,
        IN_PATHS "its functions come before those of libtprof.so: only what it passes on "
                 "is counted",
-       "put libtprof.so first in LD_PRELOAD; link programs with the shared NCCL and CUDA runtime"},
+       "put libtprof.so first in LD_PRELOAD, or set TPROF_DLSYM=1 if it takes the real functions "
+       "with dlopen and dlsym; link programs with the shared NCCL and CUDA runtime"},
   };
   return kWords;
 }

@@ -66,12 +66,13 @@ std::span<const Words> words_of_doctor() {
        "{path} has the CUDA runtime linked in (nvcc's default): its copies are not counted",
        "set TPROF_DRIVER=1, or link it with nvcc -cudart shared"},
       {Say::exports_nccl,
-       "{path} exports NCCL's functions itself, before the library's: its collectives are not "
-       "counted",
+       "{path} exports NCCL's functions itself, before the library's: only what it passes on to "
+       "these is counted",
        "link it with libnccl.so"},
       {Say::pynccl,
-       "vLLM takes NCCL's functions with ctypes (pynccl): collectives of its own are not counted, "
-       "those of PyTorch are",
+       "vLLM is installed: where it takes NCCL's functions with ctypes (pynccl), collectives of "
+       "its "
+       "own are not counted, those of PyTorch are",
        "set TPROF_DLSYM=1"},
       {Say::deep_ep, "DeepEP moves data between GPUs from inside its kernels, which no call shows",
        "treat it as not counted"},

@@ -8,7 +8,9 @@ using diagnose::Say;
 namespace {
 
 constexpr std::string_view kMoreRoom =
-    "{write_error?free space in TPROF_OUTPUT_DIR|}{ring?raise TPROF_RING (NVTX ranges leave half "
+    "{write_error?what a process says on standard error tells why: TPROF_OUTPUT_DIR is full, or "
+    "the "
+    "program closed our file|}{ring?raise TPROF_RING (NVTX ranges leave half "
     "of "
     "it to calls)|}{quota?raise TPROF_QUOTA (NVTX ranges have a quarter of it on top), or write "
     "lines of fewer ranks with TPROF_RANKS|}";
@@ -66,6 +68,13 @@ std::span<const Words> words_of_files() {
        "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why})"},
       {Say::exposure_unknown,
        "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why})"},
+      {Say::one_queue,
+       "CUDA_DEVICE_MAX_CONNECTIONS=1[ on {who}]{events?: TPROF_TIMING=events is not obeyed, as "
+       "timing events would keep communication from overlapping, and no call has a device time|}"
+       "{gathers?; all-gathers and reduce-scatters were called, and those of FSDP lose their "
+       "overlap with computation under that setting|}",
+       "TPROF_TIMING=cupti gives device times with it{gathers?; tensor and sequence parallelism "
+       "want the setting, a job that has FSDP alone should not set it|}"},
       {Say::untimed_no_context,
        "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): no CUDA "
        "context could be asked, or "

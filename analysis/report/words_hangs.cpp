@@ -19,10 +19,27 @@ std::span<const Words> words_of_hangs() {
       {Say::stand_inside, "{everybody?all ranks, |}{who} {who:is} inside {call}" SINCE
                           "{ended?, and did not return|}{hung_or_killed? (it hung, or was "
                           "killed there)|}{killed? (killed or crashed there)|}"},
-      {Say::never_made_other_end, "{who} never called the {function} for which {inside}"},
+      {Say::never_made_other_end, "{who} never called the {function} for which {called}[: {then}]"},
+      {Say::ends_of_messages,
+       "{who} called {sent?ncclSend to|ncclRecv from} {other} {calls:,} {calls?time|times}, which "
+       "called {sent?ncclRecv|ncclSend} {theirs:,} {theirs?time|times}: that is one too few "
+       "there, or one too many here"},
+      {Say::have_messages_for, "{who} called ends of messages that {other} did not"},
+      {Say::message_of, "message {seq} {sent?to|from} {other} of communicator {communicator}"},
       {Say::never_came,
        "{who} {until?had not come by |never came to}[{until} to] collective {seq}[ ({function})] "
        "of communicator {communicator}, which {came} called: {then}"},
+      {Say::not_come,
+       "{who} {until?had not come by |never came to}[{until} to] {call}, which {came} {came:is} "
+       "inside[ since {since}]: {then}"},
+      {Say::some_not_come,
+       "{missing} of {who} never came to {call}, which {came} {came:is} inside[ since {since}]; "
+       "which of them have to come is not known"},
+      {Say::got_back,
+       "{who} came to {call} and got {error} back, and {came} {came:is} inside it[ since {since}]"},
+      {Say::not_all_came,
+       "{missing:,} of its {ranks:,} ranks {missing?has|have} not come to it: who that is, the "
+       "traces do not tell"},
       {Say::only_such_call,
        "no rank has called another {function} of {size} there: it may be a call too many of {who}"},
       {Say::runs_unknown, "whether it runs is not known"},
@@ -42,6 +59,7 @@ std::span<const Words> words_of_hangs() {
       {Say::open_call,
        "{function}[, collective {collective}][ with its rank {peer}][ (number {number})][ of "
        "communicator {communicator}]"},
+      {Say::in_group, "{call}, in a group of {calls:,}"},
       {Say::collective_of, "collective {seq} of communicator {communicator}"},
       {Say::inside, "{who} {who:is} inside {call}" SINCE},
       {Say::called, "{who} called collective {seq} of communicator {communicator}[; {by}: {call}]"},
@@ -93,21 +111,18 @@ std::span<const Words> words_of_hangs() {
        "receives of a pair belong into one ncclGroupStart and ncclGroupEnd (batch_isend_irecv)"},
       // Collectives of several communicators in orders that do not fit.
       {Say::group_order,
-       "{who} called collective {seq} of communicator {communicator} before collective {other_seq} "
-       "of communicator {other_communicator}, {others} the other way round: {deadlock?a "
-       "deadlock, "
-       "as a stream runs one after the other|NCCL needs the same order on all ranks}",
+       "{who} called {first} before {then}, {others} the other way round: {deadlock?a deadlock, as "
+       "a stream runs one after the other|NCCL needs the same order on all ranks}",
        "look for what decides in the program which of the two comes first, or whether one is made: "
-       "there something depends on the rank; collectives of several communicators have to be "
-       "called "
-       "in one order on all ranks"},
+       "there something depends on the rank; what waits for each other has to be called in one "
+       "order on all ranks"},
       {Say::order_circle,
-       "{who} called collectives of {n} communicators in orders that do not fit, in which each "
-       "waits for the next: {deadlock?a deadlock, as a stream runs one after the other|NCCL needs "
-       "the same order on all ranks}",
-       "collectives of several communicators have to be called in one order on all ranks: sort "
-       "them "
-       "by communicator, or take one group of ranks for all"},
+       "{who} called collectives or messages in orders that do not fit, in which each waits for "
+       "the next: {deadlock?a deadlock, as a stream runs one after the other|NCCL needs the same "
+       "order on all ranks}",
+       "collectives of several communicators have to be called in one order on all ranks, and "
+       "sends and receives that wait for each other belong into one ncclGroupStart and "
+       "ncclGroupEnd (batch_isend_irecv)"},
       {Say::called_then, "{who}[ ({by})]: {first} at {at}, then {then} at {then_at}"},
       {Say::not_through,
        "their devices are not through with any of these, and are with those before"},

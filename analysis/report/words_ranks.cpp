@@ -20,13 +20,18 @@ std::span<const Words> words_of_ranks() {
        "if the others ran on other hosts, bring their rank files into one folder; if they ran "
        "here, tprof could not see their calls: see tprof doctor"},
       {Say::duplicate_rank,
-       "rank {rank} is claimed by {processes} processes of one job: {file} and {other}",
-       "check the RANK variable of the launcher; the totals hold all of them"},
+       "rank {rank} is claimed by 2 processes, which are the same rank of one communicator: {file} "
+       "and {other}",
+       "one of them is a copy, or of another run: leave it out"},
+      {Say::rank_groups,
+       "{groups:,} groups of processes with ranks of their own are one job, as communicators join "
+       "them: {list}; what is said of a rank is of all that have its number",
+       "if each rank should be there once, check the RANK variable of the launcher"},
+      {Say::rank_group, "{who} on {host} ({command})"},
       {Say::world_sizes_differ,
        "ranks were told different world sizes: {sizes}; here it is {taken}",
        "check the WORLD_SIZE variable of the launcher; TPROF_RUN_ID keeps two jobs apart"},
-      {Say::world_size_on, "{size} on {who}"},
-      {Say::other_run, "{beside}", "--run ID and --attempt N show another"},
+      {Say::other_run, "{beside}", "--run NAME and --attempt N show another"},
       {Say::assumed_job,
        "nothing but the folder connects these processes: no run id, no shared communicator",
        "set TPROF_RUN_ID, or start the job with tprof run"},

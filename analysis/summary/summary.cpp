@@ -52,9 +52,7 @@ void count_ledgers(const job::Job& job, Summary& s) {
     for (const auto& [reason, n] : p->footer->dropped) {
       s.dropped = read::saturated_sum(s.dropped, n);
     }
-    // A merged trace has one base for all, and the footer each process's own.
-    const std::int64_t began_ns = p->footer->base_time_ns.value_or(p->header.base_time_ns);
-    const std::int64_t ran_ns = diagnose::known_until_ns(*p) - began_ns;
+    const std::int64_t ran_ns = diagnose::known_until_ns(*p) - diagnose::began_ns(*p);
     s.self_cost_ns = read::saturated_sum(s.self_cost_ns, p->footer->self_cost_ns);
     s.self_run_ns = read::saturated_sum(
         s.self_run_ns, static_cast<std::uint64_t>(std::max<std::int64_t>(ran_ns, 0)));

@@ -28,6 +28,9 @@
 #undef cuLaunchHostFunc
 #undef cuCtxSynchronize
 #undef cuStreamDestroy
+#undef cuCtxDestroy
+#undef cuDevicePrimaryCtxReset
+#undef cuDevicePrimaryCtxRelease
 
 // clang-format off
 #define TPROF_CUDA_COPY(X)                                                                                              \
@@ -267,7 +270,16 @@
 #define TPROF_CUDA_FOLLOW_ONLY(X)                                                                                       \
   X(cuEventSynchronize, cuEventSynchronize, 2000, kNewestKnown, (CUevent event), (event), (HostWaits{}))                \
   X(cuCtxSynchronize, cuCtxSynchronize, 2000, 13000, (), (), (HostWaits{}))                                             \
-  X(cuStreamDestroy_v2, cuStreamDestroy, 4000, kNewestKnown, (CUstream stream), (stream), (StreamGoes{stream}))
+  X(cuStreamDestroy_v2, cuStreamDestroy, 4000, kNewestKnown, (CUstream stream), (stream), (StreamGoes{stream}))         \
+  X(cuCtxDestroy_v2, cuCtxDestroy, 4000, kNewestKnown, (CUcontext context), (context), (ContextGoes{-1, context}))      \
+  X(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset, 7000, 11000, (CUdevice device), (device),                         \
+    (ContextGoes{device, nullptr}))                                                                                     \
+  X(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset, 11000, kNewestKnown, (CUdevice device), (device),              \
+    (ContextGoes{device, nullptr}))                                                                                     \
+  X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease, 7000, 11000, (CUdevice device), (device),                     \
+    (ContextMayGo{device}))                                                                                             \
+  X(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, 11000, kNewestKnown, (CUdevice device), (device),          \
+    (ContextMayGo{device}))
 
 // The functions through which programs, and every CUDA runtime, reach the others: X(function,
 // since); bodies in hook/entry_point.cpp.

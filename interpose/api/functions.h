@@ -131,6 +131,14 @@ constexpr bool is_followed(Fn fn) {
 #undef X
 }
 
+// Functions of the driver by which a stream begins to capture: no event of ours may get in there.
+constexpr bool begins_capture(Fn fn) {
+#define X(name) fn == Fn::name || fn == Fn::name##_ptsz ||
+  return X(cuStreamBeginCapture) X(cuStreamBeginCapture_v2) X(cuStreamBeginCaptureToGraph)
+      X(cuStreamBeginRecaptureToGraph) false;
+#undef X
+}
+
 constexpr std::size_t data_functions() {
   std::size_t n = 1;
   while (n < kFunctionCount && kFunctions[n].data) ++n;
@@ -144,7 +152,10 @@ constexpr bool data_functions_come_first() {
 }
 static_assert(data_functions() <= kMaxDataFunctions && data_functions_come_first());
 
-// Returns the number of a data mover, in records and in the ledger's keys.
+static_assert(static_cast<std::size_t>(Fn::ncclCommGetAsyncError) < 256);
+
+// Returns the number of a data mover, or of a function of a communicator's life, in records and in
+// the ledger's keys.
 constexpr std::uint8_t number(Fn fn) {
   return static_cast<std::uint8_t>(fn);
 }

@@ -103,6 +103,9 @@ enum class Order : unsigned char { none, collective, send, recv };
   X(ncclCommSplit, 21800)            \
   X(ncclCommShrink, 22700)           \
   X(ncclCommGrow, 22900)             \
+  X(ncclCommFinalize, 21400)         \
   X(ncclCommDestroy, 20700)          \
-  X(ncclCommAbort, 20700)
+  X(ncclCommAbort, 20700)            \
+  X(ncclCommRevoke, 22807)           \
+  X(ncclCommGetAsyncError, 20700)
 // clang-format on

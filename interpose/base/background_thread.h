@@ -1,6 +1,7 @@
 // A thread of the library's own, and how others wake it and wait for it.
 #pragma once
 
+#include <dlfcn.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -50,13 +51,23 @@ inline void become_background(const char* name) {
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kBackgroundNice);
 }
 
+// glibc puts the thread-local memory of the program and its libraries on each thread's stack, and
+// only this function of its own tells what that takes. The JVM asks it too. Where there is none,
+// the stack is as large as those of the program's threads.
+inline void set_stack_size(pthread_attr_t& attributes) {
+  constexpr std::size_t kOurs = std::size_t{256} << 10;
+  const auto taken = reinterpret_cast<std::size_t (*)(const pthread_attr_t*)>(
+      dlsym(RTLD_DEFAULT, "__pthread_get_minstack"));
+  if (taken != nullptr) pthread_attr_setstacksize(&attributes, kOurs + taken(&attributes));
+}
+
 // Starts a detached thread with a small stack and every signal blocked: signals are the program's.
 // False: there is no room for one.
 inline bool start_background_thread(void* (*run)(void*)) {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
+  set_stack_size(attributes);
   const NoSignals inherited_by_the_thread;
   pthread_t thread;
   const bool made = pthread_create(&thread, &attributes, run, nullptr) == 0;

@@ -28,4 +28,10 @@ enum class Trouble : std::uint8_t {
 [[gnu::cold]] void complain(Trouble trouble, std::string_view what, std::string_view detail = {},
                             std::string_view rest = {});
 
+// Keeps a complaint about room until it is known whether the process is traced at all: where it is
+// not, that is the one thing to say.
+void hold_complaints();
+void say_held();
+void drop_held();  // and what follows of the kind
+
 }  // namespace tprof

@@ -24,6 +24,8 @@ struct OwnFile {
   int fd = -1;  // -1: there is none
   FileId id{};
   bool still_ours() const { return fd >= 0 && file_of(fd) == id; }
+  // Opens it again by this path. False: another file is there, or none.
+  bool open_again(const char* path);
 };
 inline OwnFile own_file(int fd) {
   return {fd, fd < 0 ? FileId{} : file_of(fd)};

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
 
 namespace tprof {
 
-// Calls f(name) for each entry of a folder but "." and "..". opendir() would allocate.
+// Calls f(name) or f(name, inode) for each entry of a folder but "." and "..". False: it can't be
+// read. opendir() would allocate.
 template <typename F>
-void each_entry(const char* folder, F&& f) {
+bool each_entry(const char* folder, F&& f) {
   struct Entry {  // linux_dirent64
     std::uint64_t inode;
     std::int64_t offset;
@@ -22,18 +24,27 @@ void each_entry(const char* folder, F&& f) {
   };
   constexpr std::size_t kNameAt = offsetof(Entry, type) + 1;
   const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
+  if (fd < 0) return false;
   alignas(Entry) char buffer[4096];
-  for (long n = 0; (n = syscall(SYS_getdents64, fd, buffer, sizeof buffer)) > 0;) {
+  long n = 0;
+  while ((n = syscall(SYS_getdents64, fd, buffer, sizeof buffer)) > 0) {
     for (long at = 0; at < n;) {
       std::uint16_t size = 0;
       std::memcpy(&size, buffer + at + offsetof(Entry, size), sizeof size);
       const std::string_view name(buffer + at + kNameAt);
-      if (name != "." && name != "..") f(name);
+      const bool own = name == "." || name == "..";
+      if constexpr (std::is_invocable_v<F, std::string_view, std::uint64_t>) {
+        std::uint64_t inode = 0;
+        std::memcpy(&inode, buffer + at + offsetof(Entry, inode), sizeof inode);
+        if (!own) f(name, inode);
+      } else if (!own) {
+        f(name);
+      }
       at += size;
     }
   }
   close(fd);
+  return n == 0;
 }
 
 }  // namespace tprof

@@ -4,6 +4,7 @@
 
 #include <sys/vfs.h>
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -51,40 +52,45 @@ inline bool has_spare_room(const struct statfs& fs) {
 
 struct RingFolder {
   const char* path;
+  bool in_memory;
   bool keeps_room;  // memory that others count on: kSpareRoom is to stay free
 };
+struct RingPlace {
+  const char* path;
+  bool others_count_on_it;
+  bool memory_only;
+};
 
-// Calls take(RingFolder) for each folder that may hold the ring file of a process that writes to
-// `output`, the best first, until it returns true. False: none was taken, so the ring is memory
-// that dies with the process. `chosen` is TPROF_RING_DIR and `temporary` is TMPDIR; null: not set.
+// The folders that may hold the ring file of a process that writes to `output`, the best first. If
+// all are refused, the ring is memory that dies with the process. `chosen` is TPROF_RING_DIR and
+// `temporary` is TMPDIR; null: not set.
 //
 // Memory comes before a disk. On a disk each writeback makes the ring's pages read-only again. The
 // next store to such a page faults, and waits if the journal or the throttling of writers does:
 // beside a checkpoint, up to milliseconds of a training thread. The snapshot survives what memory
 // does not: the end of the container or the node, or systemd's RemoveIPC when the user logs out.
+inline std::array<RingPlace, 5> ring_places(const char* output, const char* chosen,
+                                            const char* temporary) {
+  return {{{chosen, false, false},
+           {"/dev/shm", true, true},
+           {output, false, false},
+           {temporary, true, false},
+           {"/tmp", true, false}}};
+}
+
+// Calls take(RingFolder) if the folder may hold a ring file. False: it was not taken.
 template <typename F>
-bool each_ring_folder(const char* output, const char* chosen, const char* temporary, F&& take) {
-  struct Place {
-    const char* path;
-    bool others_count_on_it;
-    bool memory_only;
-  };
-  const Place places[] = {{chosen, false, false},   {output, false, true},
-                          {"/dev/shm", true, true}, {output, false, false},
-                          {temporary, true, false}, {"/tmp", true, false}};
-  for (const Place& place : places) {
-    struct statfs fs;
-    if (place.path == nullptr || place.path[0] != '/' || statfs(place.path, &fs) != 0) continue;
-    const auto type = static_cast<unsigned long>(fs.f_type);
-    const bool memory = type == kTmpfs;
-    const bool keeps_room = memory && place.others_count_on_it;
-    if (!file_system(type).maps_safely || (place.memory_only && !memory) ||
-        (keeps_room && !has_spare_room(fs))) {
-      continue;
-    }
-    if (take(RingFolder{place.path, keeps_room})) return true;
+bool take_ring_folder(const RingPlace& place, F&& take) {
+  struct statfs fs;
+  if (place.path == nullptr || place.path[0] != '/' || statfs(place.path, &fs) != 0) return false;
+  const auto type = static_cast<unsigned long>(fs.f_type);
+  const bool memory = type == kTmpfs;
+  const bool keeps_room = memory && place.others_count_on_it;
+  if (!file_system(type).maps_safely || (place.memory_only && !memory) ||
+      (keeps_room && !has_spare_room(fs))) {
+    return false;
   }
-  return false;
+  return take(RingFolder{place.path, memory, keeps_room});
 }
 
 }  // namespace tprof

@@ -1,4 +1,4 @@
-// Forks: handlers, and memory that the kernel wipes in the child.
+// Memory that the kernel wipes in the child of a fork.
 #pragma once
 
 #include <unistd.h>
@@ -8,20 +8,7 @@
 
 #include "interpose/base/largest_page.h"
 
-// glibc's pthread_atfork, which is linked in, calls this function. It is weak: see oldest_glibc.h.
-extern "C" {
-[[gnu::visibility("hidden")]] extern void* __dso_handle;
-[[gnu::weak]] int __register_atfork(void (*before)(), void (*in_parent)(), void (*in_child)(),
-                                    void* object);
-}
-
 namespace tprof {
-
-inline void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
-  if (__register_atfork != nullptr) {
-    __register_atfork(before, in_parent, in_child, &__dso_handle);
-  }
-}
 
 // The kernel wipes this in a forked child (MADV_WIPEONFORK), even after a bare clone(), which the
 // handlers would miss: such a child must not write into its parent's files. It has a page of its

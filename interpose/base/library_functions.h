@@ -6,10 +6,12 @@
 
 namespace tprof {
 
-// Finds functions of a library, one after the other. The handle is null if it was not opened.
+// Finds functions of a library by a dlsym, one after the other. The handle is null if it was not
+// opened.
 class LibraryFunctions {
  public:
-  explicit LibraryFunctions(void* handle) : handle_(handle), whole_(handle != nullptr) {}
+  using Find = void* (*)(void* handle, const char* name);
+  LibraryFunctions(void* handle, Find by) : handle_(handle), find_(by), whole_(handle != nullptr) {}
   LibraryFunctions(const LibraryFunctions&) = delete;
   LibraryFunctions& operator=(const LibraryFunctions&) = delete;
   ~LibraryFunctions() { dlerror(); }  // the program must not see our lookup errors
@@ -18,7 +20,7 @@ class LibraryFunctions {
   template <typename F>
   void find(F*& function, const char* name) {
     if (!whole_) return;
-    void* found = dlsym(handle_, name);
+    void* found = find_(handle_, name);
     whole_ = found != nullptr;
     std::memcpy(&function, &found, sizeof function);
   }
@@ -26,6 +28,7 @@ class LibraryFunctions {
 
  private:
   void* handle_;
+  Find find_;
   bool whole_;
 };
 

@@ -12,8 +12,7 @@ namespace tprof {
 // destroys something. "ours": a thread of ours, at nice 10, which others may keep from running. No
 // lock is held over a write, or over a question to CUDA's driver, unless it says so.
 #define TPROF_LOCKS(X)                                                                             \
-  X(start)        /* calls, once: reads settings, makes the files. Waits for their file system */  \
-  X(output)       /* ours; at exit the exiting thread, for 10 s at most. Over writes */            \
+  X(start)        /* calls, once: reads settings, makes the mapping, starts the writer */          \
   X(since)        /* tprof_totals, tprof_reset; ours, for `tprof ctl reset`: copies of 75 KiB */   \
   X(ended)        /* tprof_reset adds a line; ours takes them */                                   \
   X(windows)      /* cudaProfilerStart and Stop; ours, for `tprof ctl`: a few stores */            \
@@ -29,7 +28,7 @@ namespace tprof {
   X(tables)       /* calls: a communicator, graph or place is entered */                           \
   X(areas)        /* calls: the first of a thread */                                               \
   X(growing)      /* calls, and ours for device times, at most six times: fallocate and mmap of */ \
-                  /* the ring file, which is in memory wherever there is room */                   \
+                  /* the ring file, in memory or in time (in_time.h) */                            \
   X(exit_key)     /* calls: the first of a thread */                                               \
   X(handles)      /* calls: a handle is entered or leaves */                                       \
   X(coverage)     /* calls, ours: 48 names */                                                      \
@@ -38,7 +37,8 @@ namespace tprof {
   X(frame_rules)  /* calls: a return address's first */                                            \
   X(cupti)        /* ours, and threads that ask for CUPTI, 1 s at most. Over questions to CUPTI */ \
   X(books)        /* calls that allocate and free, with TPROF_MEMORY */                            \
-  X(host_memory)  /* calls that allocate and free host memory */
+  X(host_memory)  /* calls that allocate and free host memory */                                   \
+  X(memory)       /* whoever needs memory of our own: mprotect, seldom */
 
 enum class LockOrder : std::uint8_t {
 #define X(name) name,

@@ -2,11 +2,11 @@
 // process. One caller at a time.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+
+#include "interpose/base/own_memory.h"
 
 namespace tprof {
 
@@ -29,8 +29,8 @@ class PageMap {
   Value* find(std::uint64_t key) {
     if (capacity_ == 0) return nullptr;
     for (std::size_t i = place(key);; i = next(i)) {
-      if (slots_[i].key == key) return &slots_[i].value;
       if (slots_[i].key == 0) return nullptr;
+      if (slots_[i].key == key) return &slots_[i].value;
     }
   }
 
@@ -75,7 +75,7 @@ class PageMap {
   std::size_t size() const { return size_; }
 
   void release() {
-    if (slots_ != nullptr) munmap(slots_, capacity_ * sizeof(Slot));
+    if (slots_ != nullptr) give_back_memory(slots_, capacity_ * sizeof(Slot));
     slots_ = nullptr;
     size_ = capacity_ = 0;
   }
@@ -96,16 +96,15 @@ class PageMap {
     constexpr std::size_t kFirst = 1024;
     const std::size_t before = capacity_;
     const std::size_t capacity = before == 0 ? kFirst : 2 * before;
-    void* p = mmap(nullptr, capacity * sizeof(Slot), PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return false;
+    void* p = take_memory(capacity * sizeof(Slot));
+    if (p == nullptr) return false;
     Slot* const old = slots_;
     slots_ = static_cast<Slot*>(p);
     capacity_ = capacity;
     for (std::size_t i = 0; i < before; ++i) {
       if (old[i].key != 0) put(old[i].key, old[i].value);
     }
-    if (old != nullptr) munmap(old, before * sizeof(Slot));
+    if (old != nullptr) give_back_memory(old, before * sizeof(Slot));
     return true;
   }
 

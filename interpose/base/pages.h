@@ -1,11 +1,11 @@
 // A growing array on anonymous pages: no heap, so usable inside the traced process.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
+
+#include "interpose/base/own_memory.h"
 
 namespace tprof {
 
@@ -31,6 +31,7 @@ class Pages {
   bool failed() const { return failed_; }
   void clear() { size_ = 0, failed_ = false; }
   void cut(std::size_t size) { size_ = size; }
+  void fail() { failed_ = true; }
 
   void append(const T* from, std::size_t n) {
     if (!reserve(n)) return;
@@ -40,7 +41,7 @@ class Pages {
   void push_back(const T& value) { append(&value, 1); }
 
   void release() {
-    if (data_ != nullptr) munmap(data_, capacity_ * kSize);
+    if (data_ != nullptr) give_back_memory(data_, capacity_ * kSize);
     data_ = nullptr;
     size_ = capacity_ = 0;
   }
@@ -49,12 +50,12 @@ class Pages {
   bool reserve(std::size_t more) {
     if (failed_) return false;
     if (size_ + more <= capacity_) return true;
-    std::size_t capacity = capacity_ == 0 ? 65536 : capacity_ * 2;
+    constexpr std::size_t kFirst = (std::size_t{64} << 10) / kSize + 1;
+    std::size_t capacity = capacity_ == 0 ? kFirst : capacity_ * 2;
     while (capacity < size_ + more) capacity *= 2;
-    void* p = data_ == nullptr ? mmap(nullptr, capacity * kSize, PROT_READ | PROT_WRITE,
-                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                               : mremap(data_, capacity_ * kSize, capacity * kSize, MREMAP_MAYMOVE);
-    if (p == MAP_FAILED) {
+    void* p = data_ == nullptr ? take_memory(capacity * kSize)
+                               : grow_memory(data_, capacity_ * kSize, capacity * kSize);
+    if (p == nullptr) {
       failed_ = true;
       return false;
     }

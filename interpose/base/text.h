@@ -84,6 +84,7 @@ class Text {
   const char* data() const { return bytes_.data(); }
   std::size_t size() const { return bytes_.size(); }
   bool failed() const { return bytes_.failed(); }
+  void fail() { bytes_.fail(); }
   void clear() { bytes_.clear(); }
   void cut(std::size_t size) { bytes_.cut(size); }
 

@@ -1,10 +1,9 @@
 #include "interpose/comms/communicators.h"
 
-#include <sys/mman.h>
-
 #include <cstring>
 
-#include "interpose/base/handle_map.h"
+#include "interpose/base/own_memory.h"
+#include "interpose/base/shared_map.h"
 #include "interpose/session/coverage.h"
 #include "interpose/thread/tables.h"
 
@@ -17,7 +16,7 @@ std::atomic<std::uint64_t> g_epoch{1};
 
 namespace {
 
-HandleMap<32768> g_index;
+constinit SharedMap<std::uint32_t> g_index{LockOrder::handles};
 Lock g_shared_lock{LockOrder::shared_comms};  // for the entries that stand for many
 
 std::uint32_t append(const Communicator& entry, ncclComm_t handle, std::uint32_t limit) {
@@ -52,7 +51,26 @@ std::uint32_t share(std::int32_t nranks) {
   return append(entry, nullptr, kMax);
 }
 
+// Returns the entry of a communicator that is one alone, else null.
+Communicator* own_entry(std::uint32_t index) {
+  if (!is_own_comm(index)) return nullptr;
+  return const_cast<Communicator*>(session::mapping().view().comm(index));
+}
+
 }  // namespace
+
+void take_ordinal(std::uint32_t parent, ChildKind kind) {
+  state(parent).children[static_cast<std::size_t>(kind)].fetch_add(1);
+  if (Communicator* c = own_entry(parent)) {
+    std::atomic_ref(c->children[static_cast<std::size_t>(kind) - 1]).fetch_add(1);
+  }
+}
+
+void note_end(std::uint32_t index, Fn fn) {
+  if (Communicator* c = own_entry(index)) {
+    std::atomic_ref(c->ended).store(static_cast<std::uint32_t>(fn), std::memory_order_relaxed);
+  }
+}
 
 std::uint64_t id_of(const ncclUniqueId& unique_id) {
   return mix64(fnv1a({unique_id.internal, sizeof unique_id.internal}));
@@ -102,13 +120,12 @@ Counter* peer_counter(State& comm, std::int32_t peer, bool receive) {
   auto* counters = comm.peers.load(std::memory_order_acquire);
   if (counters == nullptr) {
     const std::size_t bytes = 2 * static_cast<std::size_t>(comm.nranks) * sizeof(Counter);
-    void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) return nullptr;
-    auto* made = static_cast<Counter*>(pages);
+    auto* made = static_cast<Counter*>(take_memory(bytes));
+    if (made == nullptr) return nullptr;
     if (comm.peers.compare_exchange_strong(counters, made, std::memory_order_acq_rel)) {
       counters = made;
     } else {
-      munmap(pages, bytes);
+      give_back_memory(made, bytes);
     }
   }
   return &counters[2 * peer + (receive ? 1 : 0)];

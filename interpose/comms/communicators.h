@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "interpose/api/functions.h"
 #include "interpose/thread/thread.h"
 
 namespace tprof::comms {
@@ -34,9 +35,12 @@ inline State& state(std::uint32_t index) {
 
 // Kinds of children, part of their identity.
 enum class ChildKind : std::uint64_t { split = 1, shrink, grow };
-inline std::uint32_t take_ordinal(std::uint32_t parent, ChildKind kind) {
-  return state(parent).children[static_cast<std::size_t>(kind)].fetch_add(1);
+inline std::uint32_t next_ordinal(std::uint32_t parent, ChildKind kind) {
+  return state(parent).children[static_cast<std::size_t>(kind)].load();
 }
+void take_ordinal(std::uint32_t parent, ChildKind kind);
+// A function that ends a communicator's life has returned.
+void note_end(std::uint32_t index, Fn fn);
 
 std::uint64_t id_of(const ncclUniqueId& unique_id);
 // Returns the birth of a child, made from its kind, ordinal and colour (or who is left out). Its id

@@ -1,9 +1,5 @@
 #include "interpose/comms/groups.h"
 
-#include <sys/mman.h>
-
-#include <new>
-
 #include "interpose/api/results.h"
 #include "interpose/comms/communicators.h"
 #include "interpose/graphs/graphs.h"
@@ -15,10 +11,7 @@ namespace {
 std::atomic<std::uint32_t> g_groups{0};
 
 Pages<GroupedCall>* pending_of(Thread& t) {
-  if (t.pending != nullptr) return t.pending;
-  void* page = mmap(nullptr, sizeof(Pages<GroupedCall>), PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page != MAP_FAILED) t.pending = new (page) Pages<GroupedCall>;
+  if (t.pending == nullptr) t.pending = make_in_own_memory<Pages<GroupedCall>>();
   return t.pending;
 }
 

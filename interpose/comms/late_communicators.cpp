@@ -1,12 +1,10 @@
 #include "interpose/comms/late_communicators.h"
 
-#include <sys/uio.h>
-#include <unistd.h>
-
 #include <cstring>
 
 #include "interpose/base/lock.h"
 #include "interpose/base/pages.h"
+#include "interpose/comms/phases.h"
 #include "interpose/format/coverage.h"
 #include "interpose/resolve/resolve.h"
 #include "interpose/session/coverage.h"
@@ -39,31 +37,22 @@ void forget(Expected& e) {
   g_expected_count = g_expected.size();
 }
 
-// True if `place` holds `handle`. The program's memory may be gone by now, so it is not touched.
-bool holds(ncclComm_t* place, ncclComm_t handle) {
-  constexpr std::size_t kBytes = sizeof(void*);
-  ncclComm_t value = nullptr;
-  const iovec to{&value, kBytes};
-  const iovec from{place, kBytes};
-  return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == static_cast<ssize_t>(kBytes) &&
-         value == handle;
-}
-
 // Asks the library itself, if the handle's communicator is ready. Before that NCCL warns of every
 // question but the one for its state (init.cc, ncclCommEnsureReady).
-bool ask(const void* real, ncclComm_t handle, Identity& identity) {
+bool ask(const void* real, const char* name, ncclComm_t handle, std::int32_t& value) {
   using Query = ncclResult_t (*)(ncclComm_t, int*);
-  const auto get = [&](const char* name, std::int32_t& value) {
-    const auto query = reinterpret_cast<Query>(resolve::sibling(real, name));
-    int answer = -1;
-    if (query == nullptr || query(handle, &answer) != ncclSuccess) return false;
-    value = answer;
-    return true;
-  };
+  const auto query = reinterpret_cast<Query>(resolve::sibling(real, name));
+  int answer = -1;
+  if (query == nullptr || query(handle, &answer) != ncclSuccess) return false;
+  value = answer;
+  return true;
+}
+bool ask(const void* real, ncclComm_t handle, Identity& identity) {
   std::int32_t state = ncclInProgress;
-  return get("ncclCommGetAsyncError", state) && state == ncclSuccess &&
-         get("ncclCommCount", identity.nranks) && get("ncclCommUserRank", identity.rank) &&
-         get("ncclCommCuDevice", identity.device);
+  return ask(real, "ncclCommGetAsyncError", handle, state) && state == ncclSuccess &&
+         ask(real, "ncclCommCount", handle, identity.nranks) &&
+         ask(real, "ncclCommUserRank", handle, identity.rank) &&
+         ask(real, "ncclCommCuDevice", handle, identity.device);
 }
 
 std::uint32_t add_asked(const Child& child, ncclComm_t handle, const void* real) {
@@ -128,6 +117,12 @@ std::uint32_t find_slow(Thread& t, ncclComm_t handle, const void* real) {
   const std::uint64_t epoch = g_epoch.load(std::memory_order_acquire);
   std::uint32_t index = index_of(handle);
   if (index == 0) index = add_on_first_use(handle, real, true);
+  if (g_going_on.load(std::memory_order_relaxed) != 0) {
+    // Nobody may have asked for the state of a communicator that is used.
+    std::int32_t state = ncclInProgress;
+    ask(real, "ncclCommGetAsyncError", handle, state);
+    if (state != ncclInProgress) settle(t, handle, static_cast<ncclResult_t>(state));
+  }
   t.last_comm = handle;
   t.last_comm_index = index;
   t.last_comm_epoch = index == 0 ? 0 : epoch;

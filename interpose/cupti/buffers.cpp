@@ -1,10 +1,9 @@
 #include "interpose/cupti/buffers.h"
 
-#include <sys/mman.h>
-
 #include <atomic>
 
 #include "interpose/base/free_list.h"
+#include "interpose/base/own_memory.h"
 
 namespace tprof::cupti::buffers {
 namespace {
@@ -73,9 +72,8 @@ void give_back(const Buffer& buffer) {
 }
 
 bool begin() {
-  void* pages = mmap(nullptr, kSize * kCount, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (pages == MAP_FAILED) return false;
+  void* pages = take_memory(kSize * kCount);
+  if (pages == nullptr) return false;
   g_memory.store(static_cast<std::uint8_t*>(pages), std::memory_order_relaxed);
   for (std::uint32_t i = kCount; i-- != 0;) g_free.give_back(g_place, g_place[i]);
   return true;

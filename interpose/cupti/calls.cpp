@@ -1,7 +1,5 @@
 #include "interpose/cupti/calls.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <new>
 

@@ -8,6 +8,7 @@
 
 #include "interpose/base/library_functions.h"
 #include "interpose/base/loaded_objects.h"
+#include "interpose/base/mapped_symbols.h"
 #include "interpose/base/text.h"
 
 namespace tprof::cupti {
@@ -37,7 +38,7 @@ Runtime find_runtime() {
 }
 
 void* open_mapped(const char* soname) {
-  return dlopen(soname, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
+  return loader::dlopen(soname, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 // Looks beside the runtime: as in a wheel of CUDA 13, in one of CUDA 11 or 12, in a toolkit. Then
@@ -49,10 +50,10 @@ void* open_new(const Runtime& runtime, const char* soname) {
       char path[1280];
       const std::string_view made = (FixedText(path) << runtime.folder << folder << soname).view();
       if (made.size() + 1 >= sizeof path) continue;
-      if (void* handle = dlopen(made.data(), kHow)) return handle;
+      if (void* handle = loader::dlopen(made.data(), kHow)) return handle;
     }
   }
-  return dlopen(soname, kHow);
+  return loader::dlopen(soname, kHow);
 }
 
 template <typename Open>
@@ -88,7 +89,7 @@ void* open_library() {
 }  // namespace
 
 bool load(Library& library) {
-  LibraryFunctions functions(open_library());
+  LibraryFunctions functions(open_library(), loader::dlsym);
   functions.find(library.subscribe, "cuptiSubscribe");
   functions.find(library.unsubscribe, "cuptiUnsubscribe");
   functions.find(library.register_callbacks, "cuptiActivityRegisterCallbacks");

@@ -1,10 +1,7 @@
 #include "interpose/cupti/look.h"
 
-#include <sys/mman.h>
-
 #include <bit>
 #include <cstring>
-#include <new>
 #include <type_traits>
 
 #include "interpose/base/clock.h"
@@ -259,23 +256,16 @@ class Looker {
 
 Looker* g_looker = nullptr;
 
-// This memory is never freed: exit() would destroy static objects before we are through.
-template <typename T>
-void* room_for() {
-  void* room = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return room == MAP_FAILED ? nullptr : room;
-}
-
 }  // namespace
 
 const char* enter(const Results& to, bool window_open) {
   static_assert(std::is_trivial_v<Looker>);
-  void* looker = room_for<Looker>();
-  void* compute = room_for<Compute>();
+  auto* looker = static_cast<Looker*>(take_memory(sizeof(Looker)));
+  auto* compute = make_in_own_memory<Compute>();
   if (looker == nullptr || compute == nullptr) return "no memory";
   if (const char* why = cupti::enter()) return why;
-  g_looker = static_cast<Looker*>(looker);
-  g_looker->begin(new (compute) Compute, to);
+  g_looker = looker;
+  g_looker->begin(compute, to);
   g_looker->look(false, window_open);
   if (cupti::recording() || !window_open || cupti::state() == cupti::State::out) return nullptr;
   g_looker = nullptr;

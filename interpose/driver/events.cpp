@@ -1,6 +1,7 @@
 #include "interpose/driver/events.h"
 
 #include "interpose/driver/function.h"
+#include "interpose/driver/stream_gates.h"
 
 namespace tprof::event_driver {
 namespace {
@@ -17,6 +18,8 @@ constinit DriverFunction<int(int*)> g_exchange_mode("cuThreadExchangeStreamCaptu
 constinit DriverFunction<int(CUevent*, unsigned)> g_make("cuEventCreate");
 constinit DriverFunction<int(CUstream*, unsigned)> g_make_stream("cuStreamCreate");
 constinit DriverFunction<int(CUdevice*)> g_device("cuCtxGetDevice");
+constinit DriverFunction<int(CUdevice, unsigned*, int*)> g_primary_state(
+    "cuDevicePrimaryCtxGetState");
 constinit DriverFunction<int(CUevent, CUstream)> g_record("cuEventRecord");
 constinit DriverFunction<int(CUstream)> g_stream_query("cuStreamQuery");
 constinit DriverFunction<int(CUevent)> g_query("cuEventQuery");
@@ -70,6 +73,8 @@ void stay_out_of_captures() {
 }
 
 bool is_empty(CUstream stream) {
+  const stream_gates::Use use(stream);
+  if (!use) return false;
   int status = CU_STREAM_CAPTURE_STATUS_NONE;
   if (ask(g_is_capturing, stream, &status) != 0 || status != CU_STREAM_CAPTURE_STATUS_NONE) {
     return false;
@@ -111,6 +116,12 @@ bool make(CUstream& stream) {
 
 bool device(int& ordinal) {
   return ask(g_device, &ordinal) == 0;
+}
+
+bool has_primary_context(int device) {
+  unsigned flags = 0;
+  int active = 0;
+  return ask(g_primary_state, CUdevice{device}, &flags, &active) == 0 && active != 0;
 }
 
 }  // namespace tprof::event_driver

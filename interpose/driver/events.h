@@ -37,5 +37,7 @@ bool elapsed(CUevent from, CUevent to, double& ns);
 // Makes a stream of our own that waits for nobody's work; and tells which device the context is of.
 bool make(CUstream& stream);
 bool device(int& ordinal);
+// False also if the driver does not say.
+bool has_primary_context(int device);
 
 }  // namespace tprof::event_driver

@@ -121,7 +121,9 @@ void header_lines(Text& out, const View& view, const Config& config, const Proce
   number(",\"local_rank\":", p.local_rank);
   out << ",\"restart\":" << p.restart << ",\"host\":";
   out.string(p.host) << ",\"boot_id\":";
-  out.string(p.boot_id) << ",\"pid\":" << p.pid << ",\"start_ns\":" << p.start_ns;
+  out.string(p.boot_id) << ",\"pid\":" << p.pid;
+  if (p.pid_namespace != 0) out << ",\"pid_namespace\":" << p.pid_namespace;
+  out << ",\"start_ns\":" << p.start_ns;
   if (p.forked_from.pid != 0) {
     out << ",\"forked_from\":{\"pid\":" << p.forked_from.pid
         << ",\"start_ns\":" << p.forked_from.start_ns << '}';

@@ -8,12 +8,14 @@
 
 namespace tprof {
 
-LineBatch::LineBatch(const View& of, int fd, std::uint64_t offset)
-    : view(of), file(view, fd), drain(view), windows(view, fd) {
-  Progress start{};
-  start.offset = offset;
-  commit(start);
-  file.reserve(offset, offset + closing_bytes_);
+LineBatch::LineBatch(const View& of) : view(of), file(view), drain(view), windows(view) {
+  next.offset = view.head().header_bytes;
+  commit(next);
+}
+
+void LineBatch::open(int fd) {
+  file.open(fd);
+  file.reserve(committed_.offset, committed_.offset + closing_bytes_);
 }
 
 void LineBatch::begin() {

@@ -20,8 +20,9 @@ inline constexpr std::uint64_t kClosingBytesOfComm = 512;  // its line and its p
 
 class LineBatch {
  public:
-  // `offset`: bytes that are in the file.
-  LineBatch(const View& of, int fd, std::uint64_t offset);
+  explicit LineBatch(const View& of);
+  // `fd`: the rank file, which has its first lines.
+  void open(int fd);
 
   // Starts lines that are to follow what is committed.
   void begin();
@@ -44,7 +45,7 @@ class LineBatch {
   void metric(const Counter& counter, std::uint64_t at_ns) {
     drain.metric(text, next, counter, at_ns, windows.texts());
   }
-  void add_cost(std::uint64_t cpu_ns) { committed_.self_ns += cpu_ns; }
+  void cost(std::uint64_t cpu_ns) { committed_.self_ns = cpu_ns; }  // so far
   // Notes how long the lines are that a file would need now to be closed.
   void needs_to_close(std::uint64_t bytes);
 

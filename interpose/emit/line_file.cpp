@@ -17,11 +17,18 @@ void complain_of_write(std::string_view what) {
   complain(room ? Trouble::room : Trouble::write, what, std::strerror(errno));
 }
 
-bool LineFile::still_ours() const {
-  if (file_.still_ours()) return true;
-  complain(
-      Trouble::descriptor,
-      "the program closed the trace's descriptor: no more lines, tprof recover has the counts");
+void LineFile::put_path(FixedText path) const {
+  const Head& head = view_.head();
+  path << bounded_text(head.directory) << "/" << bounded_text(head.rank_file);
+}
+
+bool LineFile::still_ours() {
+  char path[1300];
+  put_path(FixedText(path));
+  if (file_.still_ours() || file_.open_again(path)) return true;
+  complain(Trouble::descriptor,
+           "the program closed the trace's descriptor, and the file is not where it was: no more "
+           "lines, tprof recover has the counts");
   return false;
 }
 
@@ -44,9 +51,8 @@ bool LineFile::cut(std::uint64_t size) {
 }
 
 bool LineFile::bring_back(std::uint64_t size) {
-  const Head& head = view_.head();
   char path[1300];
-  FixedText(path) << bounded_text(head.directory) << "/" << bounded_text(head.rank_file);
+  put_path(FixedText(path));
   const OwnFile copy = create_file(path, 0666);
   if (copy.fd < 0) return false;
   bool well = size_allowed(size);
@@ -67,7 +73,7 @@ bool LineFile::bring_back(std::uint64_t size) {
   reserved_ = 0;
   ++times_brought_back_;
   complain(Trouble::removed, "the trace was removed while the process ran, and is written again: ",
-           bounded_text(head.directory));
+           bounded_text(view_.head().directory));
   return true;
 }
 

@@ -6,16 +6,19 @@
 #include <string_view>
 
 #include "interpose/base/disk_space.h"
+#include "interpose/base/text.h"
 #include "interpose/format/view.h"
 
 namespace tprof {
 
 class LineFile {
  public:
-  LineFile(const View& view, int fd) : view_(view), file_(own_file(fd)) {}
+  explicit LineFile(const View& view) : view_(view) {}
+  void open(int fd) { file_ = own_file(fd); }
 
-  // False, with one line said: the program has closed the descriptor.
-  bool still_ours() const;
+  // Opens the file again if the program has closed our descriptor. False, with one line said: it is
+  // not there any more.
+  bool still_ours();
   // Reserves blocks for the file up to `until`; it has been written up to `from`. False: there is
   // no room. True also where nobody can know that before the write.
   bool reserve(std::uint64_t from, std::uint64_t until);
@@ -31,6 +34,8 @@ class LineFile {
   std::uint32_t times_brought_back() const { return times_brought_back_; }
 
  private:
+  void put_path(FixedText path) const;
+
   View view_;
   OwnFile file_;
   std::uint64_t reserved_ = 0;  // the file has its blocks up to here

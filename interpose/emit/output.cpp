@@ -8,9 +8,8 @@
 
 namespace tprof {
 
-Output::Output(const View& view, int fd, std::uint64_t offset, int snapshot,
-               const MetricsWanted& wanted)
-    : lines_(view, fd, offset) {
+void Output::begin(int fd, int snapshot, const MetricsWanted& wanted) {
+  lines_.open(fd);
   const SinkStart start{snapshot, wanted, now_ns()};
   each_sink([&](auto& sink) { sink.begin(lines_, start); });
 }
@@ -80,7 +79,6 @@ bool Output::end() {
 }
 
 void Output::leave() {
-  lines_.windows.leave();
   each_sink([](auto& sink) { sink.leave(); });
 }
 

@@ -13,10 +13,10 @@ namespace tprof {
 
 class Output {
  public:
-  // `fd`: the rank file; `offset`: bytes that are in it. `view` must outlive the object.
-  // `snapshot`: the file beside it, or -1.
-  Output(const View& view, int fd, std::uint64_t offset, int snapshot = -1,
-         const MetricsWanted& wanted = {});
+  // `view` must outlive the object.
+  explicit Output(const View& view) : lines_(view) {}
+  // `fd`: the rank file, which has its first lines; `snapshot`: the file beside it, or -1.
+  void begin(int fd, int snapshot = -1, const MetricsWanted& wanted = {});
 
   // Writes everything that is closed by now to the file, in batches of 1 MiB. True: there is more.
   // A batch that does not fit is left out, and its events are counted as lost.
@@ -53,7 +53,7 @@ class Output {
   // A forked child calls this, since the files are the parent's.
   void leave();
 
-  void add_cost(std::uint64_t cpu_ns) { lines_.add_cost(cpu_ns); }
+  void cost(std::uint64_t cpu_ns) { lines_.cost(cpu_ns); }  // so far
 
  private:
   bool drain(const std::uint64_t* last, bool written);

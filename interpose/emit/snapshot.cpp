@@ -19,6 +19,12 @@ constexpr std::uint64_t kEveryNs = 10 * kSecond;
 constexpr std::uint64_t kLongestNs = 60 * kSecond;  // while nothing changes
 constexpr std::uint64_t kStoodNs = kSecond;
 
+void put_path(FixedText path, const Head& head) {
+  const std::string_view rank_file = bounded_text(head.rank_file);
+  path << bounded_text(head.directory) << "/."
+       << prefix(rank_file, rank_file.size() - std::strlen(".json")) << ".snapshot";
+}
+
 // Returns a number that changes when a call begins or ends.
 std::uint64_t changes_in(const View& view) {
   std::uint64_t sum = View::entries(view.head().comms);
@@ -57,15 +63,17 @@ void Snapshot::tick(LineBatch& lines, const ClockAnchor& now) {
   ledger_line(text, lines.view, lines.sums, now.mono_ns, next.epoch, "interval", false);
   lines.drain.communicators(text);
   footer_line(text, lines.view, lines.sums, next, Complete::snapshot);
-  if (!text.failed()) write(text.view(), lines.committed().offset);
+  if (!text.failed()) write(text.view(), lines.committed().offset, lines.view.head());
 }
 
 bool Snapshot::due(const View& view, std::uint64_t now_ns) {
   if (file_.fd < 0 || now_ns - written_ns_ < kStoodNs) return false;
   std::uint64_t stood = stood_ns_;
-  each_open_call(view, [&](const Record& r, const ThreadArea&) {
+  const auto look = [&](const Record& r, const auto&) {
     if (r.start_ns + kStoodNs <= now_ns && r.start_ns > stood) stood = r.start_ns;
-  });
+  };
+  each_open_call(view, look);
+  each_phase(view, look);
   const std::uint64_t changes = changes_in(view);
   const std::uint64_t every = changes == changes_ ? every_ns_ : kEveryNs;
   if (stood == stood_ns_ && now_ns - written_ns_ < every) return false;
@@ -76,8 +84,10 @@ bool Snapshot::due(const View& view, std::uint64_t now_ns) {
   return true;
 }
 
-void Snapshot::write(std::string_view text, std::uint64_t cut) {
-  if (!file_.still_ours()) return;  // the program closed it
+void Snapshot::write(std::string_view text, std::uint64_t cut, const Head& head) {
+  char path[1300];
+  put_path(FixedText(path), head);
+  if (!file_.still_ours() && !file_.open_again(path)) return;  // the program closed it
   SnapshotEntry next = entry_;
   std::memcpy(next.magic, kSnapshotMagic, sizeof next.magic);
   ++next.generation;
@@ -101,10 +111,8 @@ void Snapshot::write(std::string_view text, std::uint64_t cut) {
 }
 
 void Snapshot::bring_back(const Head& head) {
-  const std::string_view rank_file = bounded_text(head.rank_file);
   char path[1300];
-  FixedText(path) << bounded_text(head.directory) << "/."
-                  << prefix(rank_file, rank_file.size() - std::strlen(".json")) << ".snapshot";
+  put_path(FixedText(path), head);
   if (file_at(path).known) return;
   const OwnFile again = create_file(path, 0666);
   if (again.fd < 0) return;

@@ -29,7 +29,7 @@ class Snapshot : public Sink {
   void bring_back(const Head& head);
   // Writes a snapshot: `text` follows the first `cut` bytes of the rank file. If it can't be
   // written, the previous one stays in force.
-  void write(std::string_view text, std::uint64_t cut);
+  void write(std::string_view text, std::uint64_t cut, const Head& head);
 
   OwnFile file_;
   char again_[1300] = {};  // where it was brought back to

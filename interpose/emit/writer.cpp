@@ -8,13 +8,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <new>
 
 #include "interpose/base/background_thread.h"
 #include "interpose/base/clock.h"
-#include "interpose/base/held_signals.h"
-#include "interpose/base/lock.h"
 #include "interpose/emit/output.h"
 #include "interpose/windows/windows.h"
 
@@ -27,44 +24,24 @@ constexpr std::uint32_t kSleepMs = 150;
 // Used when windows depend on the step: this much of a step may pass before calls are timed. A
 // warm-up step hides it.
 constexpr std::uint32_t kSleepBetweenStepsMs = 20;
-constexpr std::uint64_t kLinesAtExitNs = 5'000'000'000;  // a working disk takes a GiB in this time
+constexpr std::uint64_t kLinesAtExitNs = 3'000'000'000;  // a working disk takes 64 MiB in this time
 
 std::atomic<std::uint32_t> g_wake{0};  // futex: counts calls of wake()
-Lock g_lock{LockOrder::output};        // for the output
 
 // The number of leaving threads that want the file to stay closed. One that goes on after all no
 // longer counts.
 std::atomic<std::uint32_t> g_leaving{0};
-std::atomic<std::uint32_t> g_asked{0};     // how often somebody asked us to close it
-std::atomic<std::uint32_t> g_answered{0};  // futex: how many of those are done
-std::atomic<bool> g_closed{false};         // the last of them succeeded
+std::atomic<std::uint32_t> g_asked{0};       // how often somebody asked us to close it
+std::atomic<std::uint32_t> g_answered{0};    // futex: how many of those are done
+std::atomic<std::uint32_t> g_files_made{0};  // futex
 std::atomic<std::uint32_t> g_flushes_asked{0};
 std::atomic<std::uint32_t> g_flushes_done{0};  // futex: how many of those
 
+// The word of a counter above when nobody is left to do what is asked.
+constexpr std::uint32_t kNobodyLeft = 1U << 30;
+
 alignas(Output) unsigned char g_storage[sizeof(Output)];  // never destroyed: threads outlive exit()
-Output* g_output = nullptr;
-
-// Holds the output, for one thread at a time. output() is null if it was not to be had in time.
-class [[nodiscard]] Hold {
- public:
-  explicit Hold(std::uint32_t timeout_ms) : start_cpu_ns_(clock_ns(CLOCK_THREAD_CPUTIME_ID)) {
-    if (!g_lock.lock_until(now_ns() + std::uint64_t{timeout_ms} * 1'000'000)) return;
-    output_ = g_output;
-    if (output_ == nullptr) g_lock.unlock();
-  }
-  ~Hold() {
-    if (output_ == nullptr) return;
-    output_->add_cost(clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_cpu_ns_);
-    g_lock.unlock();
-  }
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
-  Output* output() const { return output_; }
-
- private:
-  Output* output_ = nullptr;
-  std::uint64_t start_cpu_ns_;
-};
+Output* g_output = nullptr;                               // the thread's alone, but for end_epoch()
 
 // sched_setattr(2). glibc lacked this struct for a long time.
 struct SchedulingAttributes {
@@ -102,47 +79,61 @@ void step_back() {
   prctl(PR_SET_NAME, "tprof");  // last: whoever sees the name finds the rest done
 }
 
-bool close_held(Output& output) {
-  output.drain_rest(now_ns() + kLinesAtExitNs);
-  return output.end();
-}
-
 Duties g_duties{};
+MetricsWanted g_wanted{};
+std::uint32_t g_delay_ms = 0;
+
+void answer(std::atomic<std::uint32_t>& done, std::uint32_t asked) {
+  if (done.exchange(asked, std::memory_order_release) != asked) futex_wake(done);
+}
 
 void close_as_asked() {
   const std::uint32_t asked = g_asked.load(std::memory_order_acquire);
   if (asked == g_answered.load(std::memory_order_relaxed)) return;
   g_duties.before_it_closes();
-  const Hold hold(UINT32_MAX);
-  if (hold.output() == nullptr) return;
-  g_closed.store(close_held(*hold.output()), std::memory_order_relaxed);
-  g_answered.store(asked, std::memory_order_release);
-  futex_wake(g_answered);
+  g_output->cost(clock_ns(CLOCK_THREAD_CPUTIME_ID));
+  g_output->drain_rest(now_ns() + kLinesAtExitNs);
+  const bool ended = g_output->end();
+  if (ended && g_leaving.load(std::memory_order_acquire) != 0) g_duties.when_it_has_closed();
+  answer(g_answered, asked);
+}
+
+// Writes all that was recorded before. Returns how long until there is something else to do.
+std::uint32_t write() {
+  // exit() can stop us anywhere: what has been closed for a thread that leaves stays closed.
+  if (g_leaving.load(std::memory_order_acquire) != 0) return UINT32_MAX;
+  if (g_output->ended()) g_output->reopen();
+  while (g_output->drain_batch()) {
+    if (g_leaving.load(std::memory_order_acquire) != 0) return UINT32_MAX;
+  }
+  g_output->tick();
+  g_duties.when_all_is_written(*g_output);
+  return g_output->sleep_ms();
 }
 
 void* run(void*) {
+  const std::uint64_t until = now_ns() + std::uint64_t{g_delay_ms} * 1'000'000;
+  while (g_wake.load(std::memory_order_acquire) == 0 && now_ns() < until) {
+    futex_wait(g_wake, 0, static_cast<std::uint32_t>((until - now_ns()) / 1'000'000));
+  }
+  Files files{};
+  if (!g_duties.makes_files(files)) {
+    answer(g_answered, kNobodyLeft);
+    answer(g_flushes_done, kNobodyLeft);
+    return nullptr;
+  }
+  answer(g_files_made, 1);
   step_back();
+  g_output->begin(files.lines, files.snapshot, g_wanted);
   for (;;) {
     const std::uint32_t seen = g_wake.load(std::memory_order_acquire);
     close_as_asked();
     g_duties.whenever_it_wakes();
     const std::uint32_t flushes = g_flushes_asked.load(std::memory_order_acquire);
-    std::uint32_t due_ms = UINT32_MAX;
-    for (bool more = true; more;) {
-      const Hold hold(UINT32_MAX);
-      // exit() can stop us anywhere: only the exiting thread may write over what it has closed.
-      if (hold.output() == nullptr || g_leaving.load(std::memory_order_acquire) != 0) break;
-      if (hold.output()->ended()) hold.output()->reopen();
-      more = hold.output()->drain_batch();
-      if (more) continue;
-      hold.output()->tick();
-      due_ms = hold.output()->sleep_ms();
-      g_duties.when_all_is_written(*hold.output());
-    }
-    if (g_flushes_done.exchange(flushes, std::memory_order_release) != flushes) {
-      futex_wake(g_flushes_done);
-    }
+    const std::uint32_t due_ms = write();
+    answer(g_flushes_done, flushes);
     g_duties.before_it_sleeps();
+    g_output->cost(clock_ns(CLOCK_THREAD_CPUTIME_ID));
     const std::uint32_t sleep_ms = windows::watch_steps() ? kSleepBetweenStepsMs : kSleepMs;
     futex_wait(g_wake, seen, std::min(sleep_ms, due_ms));
   }
@@ -150,12 +141,19 @@ void* run(void*) {
 
 }  // namespace
 
-bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const Duties& duties,
-           const MetricsWanted& wanted) {
+bool start(const View& view, const Duties& duties, const MetricsWanted& wanted,
+           std::uint32_t delay_ms) {
   note_cores();  // calls may come before constructors
   g_duties = duties;
-  g_output = new (g_storage) Output(view, fd, offset, snapshot, wanted);
+  g_wanted = wanted;
+  g_delay_ms = delay_ms;
+  g_output = new (g_storage) Output(view);
   return start_background_thread(run);
+}
+
+void wait_for_files() {
+  constexpr std::uint32_t kPatienceMs = 1;
+  futex_wait(g_files_made, 0, kPatienceMs);
 }
 
 void wake() {
@@ -163,19 +161,14 @@ void wake() {
   futex_wake(g_wake);
 }
 
-bool close_file(std::uint32_t timeout_ms) {
-  const NoSignals no_signals;
-  const Hold hold(timeout_ms);
-  if (hold.output() == nullptr) return false;
-  g_leaving.fetch_add(1, std::memory_order_release);  // for good
-  return close_held(*hold.output());
-}
-
-bool close_on_its_thread(std::uint32_t timeout_ms) {
+void close(std::uint64_t until_ns) {
   g_leaving.fetch_add(1, std::memory_order_release);
   const std::uint32_t mine = g_asked.fetch_add(1, std::memory_order_release) + 1;
   wake();
-  return wait_until(g_answered, mine, timeout_ms) && g_closed.load(std::memory_order_relaxed);
+  const std::uint64_t now = now_ns();
+  if (now < until_ns) {
+    wait_until(g_answered, mine, static_cast<std::uint32_t>((until_ns - now) / 1'000'000));
+  }
 }
 
 bool flush(std::uint32_t timeout_ms) {
@@ -196,7 +189,8 @@ void go_on() {
 void after_fork() {
   if (g_output != nullptr) g_output->leave();
   g_output = nullptr;
-  for (auto* word : {&g_leaving, &g_asked, &g_answered, &g_flushes_asked, &g_flushes_done}) {
+  for (auto* word : {&g_wake, &g_files_made, &g_leaving, &g_asked, &g_answered, &g_flushes_asked,
+                     &g_flushes_done}) {
     word->store(0, std::memory_order_relaxed);
   }
 }

@@ -13,18 +13,29 @@ class Output;
 
 namespace tprof::writer {
 
+// The files that a session has on disk.
+struct Files {
+  int lines;          // the rank file, with its first lines
+  int snapshot = -1;  // the file beside it, if there is one
+};
+
 // The thread's other duties.
 struct Duties {
+  bool (*makes_files)(Files&);  // false: there will be none, and the thread ends
   void (*whenever_it_wakes)();
   void (*when_all_is_written)(Output&);  // that was recorded before it woke
   void (*before_it_sleeps)();
   void (*before_it_closes)();
+  void (*when_it_has_closed)();
 };
 
-// Starts the thread, with all signals blocked. `fd`: the rank file; `offset`: bytes that are in it;
-// `snapshot`: the file beside it, or -1. False: it could not be made.
-bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const Duties& duties,
-           const MetricsWanted& wanted);
+// Starts the thread, with all signals blocked. It makes the files first, after `delay_ms`, unless
+// somebody wakes it. False: it could not be made.
+bool start(const View& view, const Duties& duties, const MetricsWanted& wanted,
+           std::uint32_t delay_ms);
+
+// Waits for them for 1 ms: where nothing is slow, they are there when the first call returns.
+void wait_for_files();
 
 void wake();
 
@@ -35,15 +46,10 @@ bool flush(std::uint32_t timeout_ms);
 // Notes that an epoch of the counts has ended with this line of the ledger. Returns at once.
 void end_epoch(std::string_view ledger);
 
-// Writes what is left and closes the array, on the calling thread. At exit that thread has to wait
-// anyway, and the writer's own, at nice 10, may be kept from running by the program's threads. May
-// be called again, if calls came after. False: it failed, or another thread's write took
-// `timeout_ms`.
-bool close_file(std::uint32_t timeout_ms);
-
-// Does the same on the writer's thread, for a caller about which nothing is known: takes no lock.
+// Has what is left written and the array closed, on the writer's thread, and waits for that until
+// then. Takes no lock: nothing is known about the caller. May be called again, if calls came after.
 // go_on(): the process has not ended after all.
-bool close_on_its_thread(std::uint32_t timeout_ms);
+void close(std::uint64_t until_ns);
 void go_on();
 
 void after_fork();  // in the child: there is no such thread

@@ -10,6 +10,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/hash.h"
 #include "interpose/driver/events.h"
+#include "interpose/driver/stream_gates.h"
 #include "interpose/exposure/exposure.h"
 #include "interpose/exposure/feed.h"
 #include "interpose/exposure/waits.h"
@@ -27,6 +28,7 @@ struct Stream {
   std::atomic<std::uint64_t> id;         // 0: the entry is free
   std::atomic<bool> taken;               // a thread uses the fields below
   std::atomic<bool> missed;              // a thread gave up waiting for `taken`
+  std::atomic<bool> gone;                // the program has destroyed it, until it launches there
   std::atomic<std::uint32_t> launching;  // threads that are in a launch
   std::uint32_t epoch;
   CUstream handle;
@@ -46,6 +48,7 @@ constinit std::atomic<bool> g_no_room{false};
 constinit std::atomic<std::uint32_t> g_epoch{1};
 constinit std::atomic<bool> g_window{true};
 constinit std::atomic<std::uint32_t> g_waits{0};
+constinit std::atomic<std::uint32_t> g_standing_back{0};
 constinit std::atomic<Put> g_put{nullptr};  // null: nothing is followed
 // The stream that the thread launched on last.
 thread_local constinit Stream* t_last __attribute__((tls_model("initial-exec"))) = nullptr;
@@ -100,6 +103,10 @@ class [[nodiscard]] Taken {
 // seen in a process that was followed from its start has done no work before.
 void refresh(Stream& s, CUstream handle) {
   s.handle = handle;
+  if (s.gone.exchange(false) && s.open) {
+    s.unseen = true;
+    set_open(s, false);
+  }
   if (is_current(s)) return;
   const std::uint32_t epoch = g_epoch.load(std::memory_order_relaxed);
   set_open(s, false);
@@ -130,6 +137,17 @@ bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty = false,
   return true;
 }
 
+// Marks a stream that the calling thread may have no call on: it is marked only where it can't be
+// destroyed meanwhile.
+void mark_from_outside(Stream& s, Mark::Kind kind, std::uint64_t now) {
+  const stream_gates::Use use(s.handle);
+  if (use && g_standing_back.load() == 0 && !s.gone.load()) {
+    put_mark(s, kind, now);
+  } else {
+    s.missed.store(true, std::memory_order_relaxed);
+  }
+}
+
 // Marks the end of the work that was put into the stream so far.
 void follow(Stream& s) {
   const Taken taken(s);
@@ -138,13 +156,13 @@ void follow(Stream& s) {
   const std::uint64_t now = now_ns();
   if (now - s.passed_ns < kFollowNs) return;
   s.passed_ns = now;
-  put_mark(s, Mark::Kind::passes, now);
+  mark_from_outside(s, Mark::Kind::passes, now);
 }
 
 void close(Stream& s) {
   const Taken taken(s);
   if (!taken || !s.open || !is_current(s) || s.launching.load() != 0) return;
-  put_mark(s, Mark::Kind::closes, now_ns());
+  mark_from_outside(s, Mark::Kind::closes, now_ns());
 }
 
 void close_all() {
@@ -253,11 +271,15 @@ void destroying(cudaStream_t stream) {
   Stream* s = find(id_of(stream));
   if (s == nullptr) return;
   close(*s);
-  while (s->taken.exchange(true)) {
-  }
-  if (s->open) s->unseen = true;
-  set_open(*s, false);
-  s->taken.store(false, std::memory_order_release);
+  s->gone.store(true);
+}
+
+void stand_back(bool now) {
+  g_standing_back.fetch_add(now ? 1 : UINT32_MAX);
+}
+
+void all_gone() {
+  for (Stream& s : g_stream) s.gone.store(true);
 }
 
 void begin(Put put) {
@@ -282,6 +304,7 @@ void after_fork() {
   for (Stream& s : g_stream) s.~Stream(), new (&s) Stream{};
   for (auto& word : g_open) word.store(0);
   g_epoch.store(1);
+  g_standing_back.store(0);
   g_window.store(true);
   g_put.store(nullptr);
 }

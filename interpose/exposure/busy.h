@@ -53,8 +53,13 @@ bool is_legacy(cudaStream_t stream);
 // may not return to that one for long.
 [[gnu::cold]] void turns_away();
 
-// Call this before the stream's handle becomes invalid.
+// Call this before the stream's handle becomes invalid, and close its gate then.
 [[gnu::cold]] void destroying(cudaStream_t stream);
+
+// Between these, contexts may go: no thread marks a stream that it makes no call on. Then their
+// streams are gone.
+void stand_back(bool now);
+void all_gone();
 
 // Times are taken in open windows only. Work that is already there when a window opens, or when
 // timing is switched on, is not known.

@@ -1,8 +1,5 @@
 #include "interpose/exposure/exposure.h"
 
-#include <sys/mman.h>
-
-#include <new>
 #include <utility>
 
 namespace tprof::timing {
@@ -34,12 +31,6 @@ std::uint64_t union_of(Pieces& pieces) {
   return sum;
 }
 
-template <typename T>
-T* on_own_pages() {
-  void* room = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return room == MAP_FAILED ? nullptr : new (room) T;
-}
-
 }  // namespace
 
 void Exposure::begin_look(std::uint64_t now_ns) {
@@ -57,7 +48,7 @@ Exposure::Stream* Exposure::known(std::uint64_t stream, std::uint32_t device) {
 
 Exposure::Stream* Exposure::find(std::uint64_t stream, std::uint32_t device) {
   if (Stream* there = known(stream, device)) return there;
-  auto* segments = streams_ == kStreams ? nullptr : on_own_pages<Pages<Segment>>();
+  auto* segments = streams_ == kStreams ? nullptr : make_in_own_memory<Pages<Segment>>();
   if (segments == nullptr) {
     no_room_ = true;
     return nullptr;

@@ -56,5 +56,7 @@ constexpr bool is_copy(Bucket b) {
 // Chrome category of graph launches. It is no bucket: the replayed ledger rows count what a launch
 // moves.
 inline constexpr std::string_view kGraphCategory = "GRAPH";
+// That of the calls of a communicator's life, which move nothing either.
+inline constexpr std::string_view kLifeCategory = "COMM";
 
 }  // namespace tprof

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "interpose/base/text.h"
 #include "interpose/format/ring_file.h"
@@ -30,7 +31,8 @@ namespace tprof {
   X(nested, "nested")  /* calls that it made within a recorded call, as a signal handler can */ \
   X(comm_unknown, "comm_unknown")  /* communicators that were not seen being made */            \
   X(comm_shared, "comm_shared")    /* communicators that found their table full */              \
-  X(streams, "streams")  /* more than there are numbers for; the lines' writer says it */       \
+  /* the lines' writer says these: more streams than there are numbers for, calls than rows */  \
+  X(streams, "streams") X(ledger_full, "ledger_full")                                           \
   X(cupti, "cupti") X(nsys, "nsys") X(ncu, "ncu") X(sanitizer, "sanitizer")                     \
   X(nvtx_injection, "nvtx_injection") X(cuda_injection, "cuda_injection")                       \
   X(nccl_profiler, "nccl_profiler") X(preload, "preload") X(preload_before, "preload_before")   \
@@ -153,20 +155,34 @@ inline std::string_view kind_of(const Head& head, const NotedObject& noted) {
   return "uncalled_cudart";
 }
 
+// The writer of the notes knows these beside the head.
+struct Overflows {
+  bool streams = false;
+  std::uint64_t others = 0;    // calls that found no row of their own
+  std::uint64_t launches = 0;  // of CUDA graphs that are not known
+};
+
 // [{"path":"/usr/lib/libcufile.so.0","kind":"cufile"},…]
-inline void notes_array(Text& out, const Head& head, bool tools, bool more_streams = false) {
+inline void notes_array(Text& out, const Head& head, bool tools, Overflows more = {}) {
   out << '[';
   Comma comma;
-  const auto add = [&](std::string_view path, std::string_view kind) {
-    (out << comma.next() << "{\"path\":").string(path) << ",\"kind\":\"" << kind << "\"}";
+  const auto add = [&](std::string_view path, std::string_view kind, std::uint64_t calls = 0) {
+    (out << comma.next() << "{\"path\":").string(path) << ",\"kind\":\"" << kind << '"';
+    if (calls != 0) out << ",\"calls\":" << calls;
+    out << '}';
   };
   for (std::uint32_t i = 0; i < notes_of(head); ++i) {
     const NotedObject& noted = head.note[i];
     const std::string_view kind = kind_of(head, noted);
     if (is_tool(static_cast<Note>(noted.note)) != tools || kind.empty()) continue;
-    add(bounded_text(noted.path), kind);
+    const bool launches = kind == note_name(Note::graph_unknown);
+    add(bounded_text(noted.path), kind, launches ? std::exchange(more.launches, 0) : 0);
   }
-  if (more_streams) add("cudaStream_t", note_name(Note::streams));
+  if (!tools && more.launches != 0) {
+    add("cudaGraphLaunch", note_name(Note::graph_unknown), more.launches);
+  }
+  if (more.streams) add("cudaStream_t", note_name(Note::streams));
+  if (more.others != 0) add("tprof_ledger", note_name(Note::ledger_full), more.others);
   out << ']';
 }
 

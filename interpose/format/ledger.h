@@ -37,7 +37,12 @@ constexpr std::string_view mode_name(Mode mode) {
 // fields for the host's time hold the exposed part, and `failed` counts the late calls.
 enum class RowKind : std::uint8_t { counted, waiting, timed, exposed };
 
-// The key says what a row counts. All zero: row not in use (function numbers start at 1).
+// The function of rows whose calls found no row of their own. Their bucket, data type and mode are
+// known, and `count` is elements. (Function numbers start at 1.)
+inline constexpr std::uint8_t kOtherFunctions = 0;
+inline constexpr std::string_view kOtherFunctionsName = "other";
+
+// The key says what a row counts. All zero: row not in use.
 struct LedgerKey {
   std::uint8_t function;
   Bucket bucket;

@@ -35,6 +35,7 @@ constexpr bool accepted(Bucket bucket, std::uint64_t result) {
 // kMaxDataFunctions.
 enum MetaFunction : std::uint8_t {
   kMetaVoid = 0,            // the call moved nothing (simulated group): no line
+  kMetaLife = 241,          // a call of a communicator's life: see set_life
   kMetaBusy = 242,          // a device computed: see set_busy
   kMetaScope = 243,         // ledger rows only: see scopes.h
   kMetaCounter = 244,       // a counter's values from here on: see counters.h
@@ -126,6 +127,16 @@ inline void set_waited(Record& r, std::uint64_t ns) {
 }
 inline std::uint64_t waited_ns(const Record& r) {
   return ((std::uint64_t{r.result} << 16) | r.site) * 1000;
+}
+
+// kMetaLife: `comm` is the communicator that was given, or the one that was made; `seq` is the
+// child's ordinal and `peer` the rank in the new one, as far as they are known. `sync`: the End of
+// the call's group was called. This sets the function, the id of the communicator that is to be
+// made (0: none, or not known) and how many ranks have to come (0: not known).
+inline void set_life(Record& r, std::uint8_t function, std::uint64_t id, std::uint64_t ranks) {
+  r.dtype = function;
+  r.count = id;
+  r.stream = ranks;
 }
 
 // kMetaBusy: `comm` is the device + 1, and start and duration are on the host's clock.

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "interpose/base/folder_id.h"
 #include "interpose/format/control.h"
 #include "interpose/format/ledger.h"
 #include "interpose/format/memory.h"
@@ -27,7 +28,7 @@ namespace tprof {
 inline constexpr std::uint32_t kMaxThreads = 1024;
 inline constexpr std::uint32_t kSmallestRing = 64;  // records
 inline constexpr std::uint32_t kFirstRing = 1024;   // records that a new ring has room for
-inline constexpr std::uint32_t kTableChunks = 64;
+inline constexpr std::uint32_t kTableChunks = 255;  // numbers of entries fit into 16 bits
 inline constexpr std::uint32_t kChunkEntries = 256;
 inline constexpr std::uint32_t kLedgerLevels = 6;
 inline constexpr std::uint32_t kMaxFunctions = 512;
@@ -51,6 +52,14 @@ constexpr std::uint32_t ledger_level_rows(std::uint32_t level) {
   return 128U << (2 * level);
 }
 inline constexpr std::uint32_t kLedgerProbe = 8;
+// A level that could not be had. It is not tried again: a key has one row for good.
+inline constexpr std::uint64_t kNoLevel = 1;
+// Rows behind those of level 0, for what finds no row of its own (find_row). There are enough for
+// each bucket, data type and kind of row.
+inline constexpr std::uint32_t kOtherRows = 144;
+constexpr std::uint32_t ledger_rows_in(std::uint32_t level) {
+  return ledger_level_rows(level) + (level == 0 ? kOtherRows : 0);
+}
 
 // How an API function's `count` relates to what the contract calls elements.
 enum class Elements : std::uint8_t { count, count_times_ranks };
@@ -74,10 +83,12 @@ struct Communicator {
   std::int32_t nranks;
   std::int32_t rank;
   std::int32_t device;
+  std::uint32_t children[3];  // splits, shrinks and grows that this rank came to
+  std::uint32_t ended;        // function that returned and ended it last, 0: none
   bool has_name;
   char name[87];
 };
-static_assert(sizeof(Communicator) == 128);
+static_assert(sizeof(Communicator) == 144);
 
 // An object in the process, or a variable of its environment, that affects what is seen.
 struct NotedObject {
@@ -114,7 +125,7 @@ struct ThreadArea {
   std::uint64_t most;
   // Records that may be touched: more than `capacity` if the writer made the next room ready.
   std::atomic<std::uint64_t> backed;
-  // Offsets of ledger levels, 0: none. A level is zero when it appears.
+  // Offsets of ledger levels, 0: none yet, or kNoLevel. A level is zero when it appears.
   std::atomic<std::uint64_t> level[kLedgerLevels];
   std::atomic<std::uint32_t> tid;    // owner, 0: free for another thread of its kind
   ThreadKind kind;                   // the kind of every owner
@@ -169,6 +180,17 @@ enum class ExposureLost : std::uint8_t { no_launch, host_late, no_pair, unread, 
 inline constexpr const char* kExposureLostNames[] = {"no_launch", "host_late", "no_pair",
                                                      "unread",    "no_room",   "no_clock"};
 inline constexpr std::size_t kExposureLostCount = 6;
+
+// A call of a communicator's life that lasts: it has been made, and has not returned, or its group
+// has not ended, or the state of its non-blocking communicator is not known yet.
+inline constexpr std::uint32_t kPhases = 64;
+struct alignas(64) Phase {
+  Record record;
+  // When it began: the rest is valid. 0: free. It also ends when its transaction is committed.
+  std::atomic<std::uint64_t> began_ns;
+  std::atomic<std::uint64_t> closer;  // offset of the area whose thread closes it, 0: none
+  std::uint32_t tid;
+};
 
 // The entries of the tables that already have their line in a file.
 struct TableLines {
@@ -241,10 +263,15 @@ struct Head {
   std::int32_t pid;
   std::uint32_t pid_namespace;  // inode of its /proc/self/ns/pid, 0: not known
   std::uint64_t start_ticks;    // /proc/<pid>/stat, field 22: tells a reused pid
-  char rank_file[256];          // name in its directory
-  char directory[1024];         // absolute
+  char directory[1024];         // of the rank file, absolute
+  FolderId folder;              // which one that is
+  char rank_file[256];          // its name, or the one that it was to have
+  // 0: it was not made yet. Its directory may not answer for long, and the process counts
+  // meanwhile.
+  std::atomic<std::uint64_t> rank_file_inode;
   // Needed to write lines.
-  std::uint64_t header_bytes;  // of the header that begins the rank file
+  std::uint64_t header;  // offset of the header with which the rank file begins
+  std::uint64_t header_bytes;
   std::uint64_t base_mono_ns;  // CLOCK_MONOTONIC at ts 0
   std::uint64_t base_real_ns;  // CLOCK_REALTIME at ts 0
   bool rank_known;             // from the launcher; else from the largest communicator
@@ -288,6 +315,7 @@ struct Head {
   OpenRange started_range[kMaxStartedRanges];  // by nvtxRangeStart, on any thread
   std::atomic<std::uint32_t> memory_booked;    // 1: the values below are valid (TPROF_MEMORY)
   MemoryUse memory[kMemoryPlaces];
+  Phase phase[kPhases];
   CommitBlock commit[2];
 };
 

@@ -40,10 +40,11 @@ static_assert(scope_bin(kLongestScope) == 187 && scope_bin(7) == 7 && scope_bin(
 static_assert(scope_bin_from(8) == 8 && scope_bin_from(9) == 10 && scope_bin_from(12) == 16);
 static_assert(scope_bin(scope_bin_from(187)) == 187 && scope_bin(scope_bin_from(187) - 1) == 186);
 
-// The two kinds of a scope's rows. times: `calls` and `host_ns` are the scopes that ended and their
+// The kinds of a scope's rows. times: `calls` and `host_ns` are the scopes that ended and their
 // time, and `failed` is how many of them an exception left. amounts: `count` and `host_ns` are the
-// elements and bytes that were told, where any were. Their `bytes_class` is the bin.
-enum class ScopeRow : std::uint8_t { times, amounts };
+// elements and bytes that were told, where any were. Their `bytes_class` is the bin. unbinned: as
+// times, of scopes that found no row of their own, in any bin.
+enum class ScopeRow : std::uint8_t { times, amounts, unbinned };
 constexpr LedgerKey::Words scope_key(std::uint32_t scope, ScopeRow row, std::uint8_t bin) {
   return key_words(kMetaScope, Bucket{}, static_cast<std::uint8_t>(row), Mode::direct,
                    static_cast<std::int8_t>(bin), scope, 0);

@@ -27,6 +27,12 @@ class View {
     return reinterpret_cast<T*>(base_ + offset);
   }
 
+  // The first lines of the rank file.
+  std::string_view header() const {
+    const char* text = at<const char>(head().header, head().header_bytes);
+    return text == nullptr ? std::string_view() : std::string_view(text, head().header_bytes);
+  }
+
   std::uint32_t threads() const {
     const std::uint32_t n = head().threads.load(std::memory_order_acquire);
     return n < kMaxThreads ? n : kMaxThreads;
@@ -70,11 +76,18 @@ class View {
 
   // Returns the function that a record or a row of the ledger names, or null.
   const Function* function(std::uint8_t number) const {
-    return number < functions() && number < kMaxDataFunctions ? &head().function[number] : nullptr;
+    return number != kOtherFunctions && number < functions() && number < kMaxDataFunctions
+               ? &head().function[number]
+               : nullptr;
   }
   std::string_view function_name(std::uint8_t number) const {
+    if (number == kOtherFunctions) return kOtherFunctionsName;
     const Function* f = function(number);
     return f == nullptr ? "?" : bounded_text(f->name);
+  }
+  // Returns the name of any function of the API tables.
+  std::string_view any_function_name(std::uint32_t number) const {
+    return number < functions() ? bounded_text(head().function[number].name) : "?";
   }
   std::uint32_t functions() const {
     return head().functions < kMaxFunctions ? head().functions : kMaxFunctions;
@@ -84,7 +97,7 @@ class View {
   template <typename F>
   void each_row_of(const ThreadArea& t, F&& f) const {
     for (std::uint32_t level = 0; level < kLedgerLevels; ++level) {
-      const std::uint32_t n = ledger_level_rows(level);
+      const std::uint32_t n = ledger_rows_in(level);
       const LedgerRow* rows = at<const LedgerRow>(t.level[level], n);
       if (rows == nullptr) continue;
       for (std::uint32_t r = 0; r < n; ++r) {

@@ -1,6 +1,6 @@
 #include "interpose/graphs/captures.h"
 
-#include "interpose/base/handle_map.h"
+#include "interpose/base/shared_map.h"
 #include "interpose/driver/graphs.h"
 
 namespace tprof::graphs {
@@ -12,15 +12,14 @@ Lock g_lock{LockOrder::graphs};
 
 namespace {
 
-constexpr std::uint32_t kMaxGraphs = 16384;
-
 struct CapturedGraph {
   std::uint32_t first, last;  // calls, 1-based
   const void* captured_on;    // where the capture that makes this graph began, while it goes on
   bool seen_from_start;
 };
 
-HandleMap<kMaxGraphs> g_index;  // cudaGraph_t -> place in g_graphs, 1-based
+// Maps a cudaGraph_t to its place in g_graphs, 1-based.
+constinit SharedMap<std::uint32_t> g_index{LockOrder::handles};
 Pages<CapturedGraph> g_graphs;
 Pages<CapturedCall> g_calls;
 std::uint32_t g_free_graph = 0;  // a free list, linked by `first`

@@ -19,7 +19,7 @@ std::uint32_t g_rows;
 
 // Half of the table is for contents alone. When the other half is full, launches name contents.
 constexpr std::size_t kMaxExecutables = std::size_t{kTableChunks} * kChunkEntries / 2;
-// A row that finds no place would be added to another one, and replayed with that (thread.cpp).
+// The rest of the ledger is for calls.
 constexpr std::uint32_t kMaxRows = 65536;
 
 std::uint32_t find(const Pages<Entry>& entries, std::uint64_t first, std::uint64_t second) {
@@ -46,6 +46,25 @@ LedgerKey::Words in_graph(LedgerKey::Words key, std::uint32_t index) {
   return std::bit_cast<LedgerKey::Words>(row);
 }
 
+// Adds the rows of content `index`. False: there is no room for all of them, and none counts.
+bool enter(Thread& t, std::span<const graphs::Call> calls, std::uint32_t index) {
+  Transaction transaction(t);
+  for (const graphs::Call& call : calls) {
+    LedgerRow* row = find_own_row(t, in_graph(call.key, index));
+    if (row == nullptr) g_rows = kMaxRows;
+    if (g_rows >= kMaxRows) break;
+    LedgerValues& v = transaction.values(*row);
+    g_rows += v.calls++ == 0 ? 1 : 0;
+    v.count += call.count;
+  }
+  if (g_rows < kMaxRows) return true;
+  for (const graphs::Call& call : calls) {
+    LedgerRow* row = find_own_row(t, in_graph(call.key, index));
+    if (row != nullptr) transaction.values(*row) = {};
+  }
+  return false;
+}
+
 std::uint32_t content_of(Thread& t, std::span<const graphs::Call> calls) {
   std::uint64_t first = 0;
   std::uint64_t second = 0;
@@ -58,16 +77,10 @@ std::uint32_t content_of(Thread& t, std::span<const graphs::Call> calls) {
   if (g_rows >= kMaxRows) return 0;
   const std::uint32_t index = add(GraphKind::content, 0);
   if (index == 0) return 0;
-  {
-    Transaction transaction(t);
-    for (const graphs::Call& call : calls) {
-      LedgerValues& v = transaction.values(in_graph(call.key, index));
-      g_rows += v.calls++ == 0 ? 1 : 0;
-      v.count += call.count;
-    }
-  }
+  const bool whole = enter(t, calls, index);
   auto* entry = const_cast<Graph*>(session::mapping().view().graph(index));
   entry->complete.store(1, std::memory_order_release);
+  if (!whole) return 0;
   g_contents.push_back({first, second, index});
   return index;
 }

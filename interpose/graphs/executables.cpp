@@ -1,5 +1,5 @@
 // The part of graphs.h that is about executable graphs.
-#include "interpose/base/handle_map.h"
+#include "interpose/base/shared_map.h"
 #include "interpose/driver/copy.h"
 #include "interpose/driver/graphs.h"
 #include "interpose/format/coverage.h"
@@ -11,11 +11,9 @@
 namespace tprof::graphs {
 namespace {
 
-constexpr std::uint32_t kMaxExecutables = 16384;
-
 // Maps a cudaGraphExec_t to its entry in the mapped file and, above kUnseenShift, to what is Unseen
 // of it and not reported yet. It is read without the lock.
-HandleMap<kMaxExecutables> g_executables;
+constinit SharedMap<std::uint32_t> g_executables{LockOrder::handles};
 constexpr int kUnseenShift = 16;
 constexpr std::uint32_t kEntryBits = (1U << kUnseenShift) - 1;
 static_assert(kTableChunks * kChunkEntries <= kEntryBits);

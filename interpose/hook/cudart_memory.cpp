@@ -2,8 +2,8 @@
 // They count nothing and start nothing; with TPROF_MEMORY=1 the memory is booked.
 #include "interpose/books/calls.h"
 #include "interpose/capture/memory.h"
-#include "interpose/exposure/busy.h"
 #include "interpose/hook/wrapper.h"
+#include "interpose/timing/contexts.h"
 
 using tprof::HostMemory;
 namespace memory = tprof::memory;
@@ -50,10 +50,11 @@ X(cudaFree)
 // No memory that was pinned for this device stays pinned; about other devices' the driver is asked.
 TPROF_EXPORT cudaError_t cudaDeviceReset() {
   TPROF_REAL_CUDART(cudaDeviceReset)
+  tprof::timing::ContextsGo contexts(-1, nullptr, true);
   const cudaError_t result = TPROF_BOOKED(legacy, (), (Resets{}));
   if (result == cudaSuccess) {
     memory::remove_all();
-    tprof::timing::busy::begin_epoch();
+    contexts.gone();
   }
   return result;
 }

@@ -3,10 +3,15 @@
 // Both jump to the real function, so that RTLD_NEXT and RTLD_DEFAULT mean what they mean to the
 // caller: the loader goes by the return address. They answer themselves only if a handle is asked
 // for a name of ours.
+//
+// A preload before us that has a dlsym too asks for the next one by libc's version of the name,
+// which we lack. It would go past us, and gets one of ours that goes on to libc's.
 #include <dlfcn.h>
 
+#include <string_view>
+
+#include "interpose/base/mapped_symbols.h"
 #include "interpose/resolve/binding.h"
-#include "interpose/resolve/mapped_symbols.h"
 #include "interpose/session/config.h"
 #include "interpose/session/coverage.h"
 
@@ -18,9 +23,13 @@ struct TprofAnswer {
 extern "C" {
 [[gnu::used, gnu::visibility("hidden")]] TprofAnswer tprof_dlsym(void* handle, const char* name,
                                                                  const void* caller);
+[[gnu::used, gnu::visibility("hidden")]] TprofAnswer tprof_dlsym_of_libc(void* handle,
+                                                                         const char* name,
+                                                                         const void* caller);
 [[gnu::used, gnu::visibility("hidden")]] TprofAnswer tprof_dlvsym(void* handle, const char* name,
                                                                   const char* version,
                                                                   const void* caller);
+[[gnu::visibility("hidden")]] void* tprof_next_dlsym(void* handle, const char* name);
 }
 
 namespace {
@@ -29,8 +38,8 @@ using tprof::Fn;
 using tprof::Library;
 namespace resolve = tprof::resolve;
 
-constinit resolve::BehindUs<void* (*)(void*, const char*)> g_dlsym("dlsym");
-constinit resolve::BehindUs<void* (*)(void*, const char*, const char*)> g_dlvsym("dlvsym");
+constinit tprof::BehindUs<void* (*)(void*, const char*)> g_dlsym("dlsym");
+constinit tprof::BehindUs<void* (*)(void*, const char*, const char*)> g_dlvsym("dlvsym");
 
 // Returns which wrapped function is asked for, or none. RTLD_NEXT and RTLD_DEFAULT find ours
 // already, or are another interposer's way to the real one. Our own questions are not for the
@@ -41,7 +50,13 @@ Fn asked_for(const void* handle, const char* name, const void* caller) {
   return fn == Fn::none || resolve::is_ours(caller) ? Fn::none : fn;
 }
 
-void* to_give(Fn fn, void* found) {
+// A shim behind us takes the function that it stands in front of: its calls are within ours.
+bool is_shim_behind_us(const void* caller, const char* name) {
+  const void* const own = tprof::symbol_beside(caller, name);
+  return own != nullptr && own == tprof::symbol_behind_us(name);
+}
+
+void* to_give(Fn fn, void* found, const void* caller) {
   if (found == nullptr || resolve::is_ours(found)) return found;
   if (tprof::is_allocation(fn) && !tprof::opt_in::memory()) return found;
   const Library library = tprof::info(fn).library;
@@ -50,24 +65,38 @@ void* to_give(Fn fn, void* found) {
                                                 : tprof::opt_in::dlsym();
   void* const result = wrap ? resolve::bind(fn, found) : found;
   const bool counts = library == Library::nccl || library == Library::cudart;
-  if (result == found && counts) tprof::coverage::taken_by_address(fn, found);
+  if (result == found && counts && !is_shim_behind_us(caller, tprof::info(fn).name.data())) {
+    tprof::coverage::taken_by_address(fn, found);
+  }
   return result;
+}
+
+TprofAnswer answer(void* (*dlsym)(void*, const char*), void* handle, const char* name,
+                   const void* caller) {
+  const Fn fn = asked_for(handle, name, caller);
+  if (fn == Fn::none) return {reinterpret_cast<void*>(dlsym), nullptr};
+  return {nullptr, to_give(fn, dlsym(handle, name), caller)};
 }
 
 }  // namespace
 
 TprofAnswer tprof_dlsym(void* handle, const char* name, const void* caller) {
-  const auto dlsym = g_dlsym.get();
-  const Fn fn = asked_for(handle, name, caller);
-  if (fn == Fn::none) return {reinterpret_cast<void*>(dlsym), nullptr};
-  return {nullptr, to_give(fn, dlsym(handle, name))};
+  return answer(g_dlsym.get(), handle, name, caller);
+}
+
+TprofAnswer tprof_dlsym_of_libc(void* handle, const char* name, const void* caller) {
+  return answer(tprof::loader::own_dlsym(), handle, name, caller);
 }
 
 TprofAnswer tprof_dlvsym(void* handle, const char* name, const char* version, const void* caller) {
   const auto dlvsym = g_dlvsym.get();
+  if (handle == RTLD_NEXT && name != nullptr && std::string_view(name) == "dlsym" &&
+      tprof::is_before_us(caller)) {
+    return {nullptr, reinterpret_cast<void*>(&tprof_next_dlsym)};
+  }
   const Fn fn = asked_for(handle, name, caller);
   if (fn == Fn::none) return {reinterpret_cast<void*>(dlvsym), nullptr};
-  return {nullptr, to_give(fn, dlvsym(handle, name, version))};
+  return {nullptr, to_give(fn, dlvsym(handle, name, version), caller)};
 }
 
 // Each saves its arguments, asks, and jumps or returns.
@@ -105,6 +134,7 @@ __asm__(
     ".size \\name, . - \\name\n"
     ".endm\n"
     "TPROF_ASK dlsym, tprof_dlsym, %rdx\n"
+    "TPROF_ASK tprof_next_dlsym, tprof_dlsym_of_libc, %rdx\n"
     "TPROF_ASK dlvsym, tprof_dlvsym, %rcx\n");
 #elif defined(__aarch64__)
 __asm__(
@@ -141,6 +171,7 @@ __asm__(
     ".size \\name, . - \\name\n"
     ".endm\n"
     "TPROF_ASK dlsym, tprof_dlsym, x2\n"
+    "TPROF_ASK tprof_next_dlsym, tprof_dlsym_of_libc, x2\n"
     "TPROF_ASK dlvsym, tprof_dlvsym, x3\n");
 #else
 #error "not ported to this architecture"

@@ -4,11 +4,14 @@
 
 #include <cuda_runtime_api.h>
 
+#include "interpose/driver/events.h"
+#include "interpose/driver/stream_gates.h"
 #include "interpose/exposure/busy.h"
 #include "interpose/exposure/waits.h"
 #include "interpose/graphs/graphs.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/session/config.h"
+#include "interpose/timing/contexts.h"
 
 namespace tprof::hook {
 
@@ -44,6 +47,8 @@ struct StreamWaits {
   template <typename F>
   auto around(F&& real) const {
     if (is_now(stream)) busy::waits(stream);
+    if (!graphs::g_any_capture.load(std::memory_order_relaxed)) return real();
+    const stream_gates::Closed closed(stream);  // it may join a capture
     return real();
   }
 };
@@ -63,21 +68,55 @@ struct StreamGoes {
   template <typename F>
   auto around(F&& real) const {
     busy::destroying(stream);
+    const stream_gates::Closed closed(stream);
     return real();
   }
+};
+
+// These are followed whether or not calls are timed now: events that were made stay.
+struct ContextGoes {
+  int device;  // -1: only `context`
+  CUcontext context;
+  static constexpr bool kEnds = true;
+  template <typename F>
+  auto around(F&& real) const {
+    timing::ContextsGo contexts(device, context, true);
+    const auto result = real();
+    if (static_cast<int>(result) == 0) contexts.gone();
+    return result;
+  }
+};
+// A primary context goes when nobody has it any more.
+struct ContextMayGo {
+  int device;
+  static constexpr bool kEnds = true;
+  template <typename F>
+  auto around(F&& real) const {
+    timing::ContextsGo contexts(device, nullptr, false);
+    const auto result = real();
+    if (static_cast<int>(result) == 0 && !event_driver::has_primary_context(device)) {
+      contexts.gone();
+    }
+    return result;
+  }
+};
+template <typename Step>
+inline constexpr bool kEndsContexts = requires {
+  Step::kEnds;
 };
 
 }  // namespace tprof::hook
 
 // The body of a wrapper, behind TPROF_REAL (budget while timing is off: 3 ns).
-#define TPROF_FOLLOWED(stream_meant, arguments, step)                    \
-  {                                                                      \
-    if (!tprof::timing::on() || !tprof::t_thread.at_rest()) [[likely]] { \
-      if (tprof::opt_in::events()) tprof::timing::busy::unseen();        \
-      return real_address arguments;                                     \
-    }                                                                    \
-    using namespace tprof::hook;                                         \
-    [[maybe_unused]] constexpr auto meant = tprof::stream_meant;         \
-    const tprof::DepthGuard guard(tprof::t_thread);                      \
-    return (TPROF_UNPAREN step).around([&] { return real arguments; });  \
+#define TPROF_FOLLOWED(stream_meant, arguments, step)                             \
+  {                                                                               \
+    using namespace tprof::hook;                                                  \
+    [[maybe_unused]] constexpr auto meant = tprof::stream_meant;                  \
+    if ((!tprof::timing::on() && !kEndsContexts<decltype(TPROF_UNPAREN step)>) || \
+        !tprof::t_thread.at_rest()) [[likely]] {                                  \
+      if (tprof::opt_in::events()) tprof::timing::busy::unseen();                 \
+      return real_address arguments;                                              \
+    }                                                                             \
+    const tprof::DepthGuard guard(tprof::t_thread);                               \
+    return (TPROF_UNPAREN step).around([&] { return real arguments; });           \
   }

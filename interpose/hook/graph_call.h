@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include "interpose/capture/launch_call.h"
+#include "interpose/driver/stream_gates.h"
 #include "interpose/graphs/graphs.h"
 
 namespace tprof::hook {
@@ -19,7 +21,7 @@ using graphs::is_counted;
 struct CaptureBegins {
   cudaStream_t stream;
   bool into_existing_graph;
-  void before() const { graphs::g_any_capture.store(true, std::memory_order_relaxed); }
+  void before() const {}
   void after(Thread& t) const { graphs::capture_began(t, stream, into_existing_graph); }
 };
 struct CaptureEnds {
@@ -74,8 +76,20 @@ struct LaunchesGraph {
 
 // The wrapper's body. `thread` returns the thread if such calls count, else null.
 template <typename GetThread, typename GetStep, typename F>
-auto graph_call(GetThread&& thread, GetStep&& step, F&& real) {
+auto graph_call(GetThread&& thread, GetStep&& step, F&& function) {
   using Step = decltype(step());
+  const auto real = [&] {
+    if constexpr (std::is_same_v<Step, CaptureBegins>) {
+      graphs::g_any_capture.store(true, std::memory_order_relaxed);
+      const stream_gates::Closed closed(step().stream);
+      // During a capture, an event in the legacy stream would be a dependency that ends the
+      // capture.
+      const stream_gates::Closed legacy_closed(nullptr);
+      return function();
+    } else {
+      return function();
+    }
+  };
   if constexpr (requires { Step::handle; }) {
     if (session::started() && thread() != nullptr) graphs::destroying(step().handle);
     return real();

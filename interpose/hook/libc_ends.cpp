@@ -16,8 +16,8 @@
 
 #include "interpose/base/environment.h"
 #include "interpose/base/held_signals.h"
+#include "interpose/base/mapped_symbols.h"
 #include "interpose/life/life.h"
-#include "interpose/resolve/mapped_symbols.h"
 
 #define TPROF_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -26,7 +26,7 @@ namespace {
 using Arguments = char* const*;
 
 template <typename Function>
-using Real = tprof::resolve::BehindUs<Function>;
+using Real = tprof::BehindUs<Function>;
 
 constinit Real<void (*)(int)> g_exit("_exit");
 constinit Real<void (*)(int)> g_Exit("_Exit");

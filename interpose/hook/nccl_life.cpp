@@ -1,14 +1,17 @@
 // The wrappers of NCCL's groups and of a communicator's life.
+#include <algorithm>
 #include <cstddef>
 
 #include "interpose/api/results.h"
 #include "interpose/comms/group_times.h"
 #include "interpose/comms/late_communicators.h"
+#include "interpose/comms/phases.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/life/life.h"
 
 using tprof::accepted;
 using tprof::DepthGuard;
+using tprof::Fn;
 using tprof::Thread;
 namespace comms = tprof::comms;
 
@@ -29,23 +32,30 @@ const char* config_name([[maybe_unused]] const ncclConfig_t* config) {
 // Runs `real` and, if the library accepted, hands the new communicator on. NCCL takes the device
 // that the calling thread has set.
 template <typename F>
-ncclResult_t init_rank(Thread& t, ncclComm_t* comm, int nranks, int rank,
+ncclResult_t init_rank(Thread& t, Fn fn, ncclComm_t* comm, int nranks, int rank,
                        const ncclUniqueId& unique_id, const char* name, F&& real) {
   const DepthGuard guard(t);
+  const std::uint64_t id = comms::id_of(unique_id);
+  comms::OpenPhase phase(t, {.fn = fn, .id = id, .nranks = nranks, .rank = rank});
   const ncclResult_t result = real();
-  if (accepted(result) && comm != nullptr && *comm != nullptr) {
-    comms::add(*comm, {{comms::id_of(unique_id)}, nranks, rank, t.device, name});
+  ncclComm_t handle = accepted(result) && comm != nullptr ? *comm : nullptr;
+  std::uint32_t made = 0;
+  if (handle != nullptr) {
+    made = comms::add(handle, {{id}, nranks, rank, t.device, name});
     tprof::session::note_loaded_objects();
   }
+  phase.returned(result, made, handle);
   return result;
 }
 
 // The way a communicator comes from another: by split, shrink or grow, with its colour or who is
 // left out.
 struct Birth {
+  Fn fn;
   comms::ChildKind kind;
   std::int64_t colour;
-  ncclComm_t* place;  // where NCCL puts the child's handle; null: this rank gets none
+  std::int32_t nranks;  // that have to come; 0 or less: so many less than the parent has
+  ncclComm_t* place;    // where NCCL puts the child's handle; null: this rank gets none
   const ncclConfig_t* config;
   const ncclUniqueId* unique_id = nullptr;  // by which ranks outside the parent know it
 };
@@ -55,22 +65,32 @@ ncclResult_t make_child(Thread& t, ncclComm_t comm, const Birth& birth, const vo
                         F&& real) {
   const DepthGuard guard(t);
   const std::uint32_t parent = comms::find(t, comm, real_address);
-  const ncclResult_t result = real();
-  if (!accepted(result) || parent == 0) return result;
   // All ranks of the parent do it together, even those that get no child: the ordinal is the same.
-  const std::uint32_t ordinal = comms::take_ordinal(parent, birth.kind);
-  if (birth.place == nullptr) return result;
-  const auto* entry = tprof::session::mapping().view().comm(parent);
+  const std::uint32_t ordinal = parent == 0 ? 0 : comms::next_ordinal(parent, birth.kind);
   comms::Ids ids{.id = 0, .birth = comms::birth_of(birth.kind, ordinal, birth.colour)};
   if (birth.unique_id != nullptr) ids.alias = comms::id_of(*birth.unique_id);
-  if (entry->id != 0) {
+  const auto* entry = tprof::session::mapping().view().comm(parent);
+  if (entry != nullptr && entry->id != 0) {
     ids.id = comms::child_id(entry->id, ids.birth);
   } else {
     std::swap(ids.id, ids.alias);  // the id that new ranks know it by, if there is one
   }
   ids.parent = parent;
-  comms::add_child({birth.place, ids, t.group, config_name(birth.config)}, result == ncclSuccess,
-                   real_address);
+  const std::int32_t of_parent = birth.nranks > 0 || parent == 0 ? 0 : comms::state(parent).nranks;
+  comms::OpenPhase phase(t, {.fn = birth.fn,
+                             .comm = parent,
+                             .id = birth.place == nullptr ? 0 : ids.id,
+                             .seq = ordinal,
+                             .nranks = std::max(of_parent + birth.nranks, 0)});
+  const ncclResult_t result = real();
+  if (accepted(result) && parent != 0) {
+    comms::take_ordinal(parent, birth.kind);
+    if (birth.place != nullptr) {
+      comms::add_child({birth.place, ids, t.group, config_name(birth.config)},
+                       result == ncclSuccess, real_address);
+    }
+  }
+  phase.returned(result, 0, comm, birth.place);
   return result;
 }
 
@@ -80,23 +100,32 @@ ncclResult_t end_group(Thread& t, const void* real_address, bool simulated, F&& 
   if (tprof::inner_group_ended(t)) return real();
   tprof::GroupTimes times;
   if (!simulated) times.start(t);
+  comms::phases_end(t);
   const std::uint64_t start = tprof::now_ns();
   const ncclResult_t result = real();
   const std::uint64_t dur = tprof::now_ns() - start;
   times.stop(t, result);
   if (accepted(result)) comms::add_children_of(t.group, result == ncclSuccess, real_address);
+  comms::phases_ended(t, result);
   tprof::group_ended(t, start, dur, result, simulated);
   return result;
 }
 
 template <typename F>
-ncclResult_t end_of_life(ncclComm_t comm, const void* real_address, F&& real) {
+ncclResult_t end_of_life(Fn fn, ncclComm_t comm, const void* real_address, F&& real) {
+  Thread* t = comm == nullptr ? nullptr : tprof::thread_in_session();
+  if (t == nullptr) return real();
+  const DepthGuard guard(*t);
+  comms::settle(*t, comm, ncclInProgress);  // nobody will ask for its state any more
+  const std::uint32_t index = comms::index_of(comm);
+  comms::OpenPhase phase(*t, {.fn = fn, .comm = index});
+  const bool goes = fn == Fn::ncclCommDestroy || fn == Fn::ncclCommAbort;
   // Leaves the table before the library can hand out the same address again.
-  if (Thread* t = tprof::thread_in_session()) {
-    const DepthGuard guard(*t);
-    comms::end(comm, real_address);
-  }
-  return real();
+  if (goes) comms::end(comm, real_address);
+  const ncclResult_t result = real();
+  if (accepted(result)) comms::note_end(index, fn);
+  phase.returned(result, 0, goes ? nullptr : comm);
+  return result;
 }
 
 }  // namespace
@@ -130,7 +159,7 @@ TPROF_EXPORT ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUni
   TPROF_REAL_NCCL(ncclCommInitRank)
   Thread* t = tprof::recording_thread();
   if (t == nullptr) return real(comm, nranks, id, rank);
-  return init_rank(*t, comm, nranks, rank, id, nullptr,
+  return init_rank(*t, Fn::ncclCommInitRank, comm, nranks, rank, id, nullptr,
                    [&] { return real(comm, nranks, id, rank); });
 }
 
@@ -139,7 +168,7 @@ TPROF_EXPORT ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks, n
   TPROF_REAL_NCCL(ncclCommInitRankConfig)
   Thread* t = tprof::recording_thread();
   if (t == nullptr) return real(comm, nranks, id, rank, config);
-  return init_rank(*t, comm, nranks, rank, id, config_name(config),
+  return init_rank(*t, Fn::ncclCommInitRankConfig, comm, nranks, rank, id, config_name(config),
                    [&] { return real(comm, nranks, id, rank, config); });
 }
 
@@ -150,7 +179,8 @@ TPROF_EXPORT ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int nranks,
   if (t == nullptr || nids < 1 || ids == nullptr) {
     return real(comm, nranks, rank, nids, ids, config);
   }
-  return init_rank(*t, comm, nranks, rank, ids[0], config_name(config),
+  return init_rank(*t, Fn::ncclCommInitRankScalable, comm, nranks, rank, ids[0],
+                   config_name(config),
                    [&] { return real(comm, nranks, rank, nids, ids, config); });
 }
 
@@ -159,8 +189,6 @@ TPROF_EXPORT ncclResult_t ncclCommInitAll(ncclComm_t* comm, int ndev, const int*
   Thread* t = tprof::recording_thread();
   if (t == nullptr) return real(comm, ndev, devlist);
   const DepthGuard guard(*t);
-  const ncclResult_t result = real(comm, ndev, devlist);
-  if (!accepted(result) || comm == nullptr) return result;
   // The unique id stays inside NCCL. All ranks are here, so any id of our own will do that no
   // other process can have.
   ncclUniqueId own{};
@@ -169,10 +197,14 @@ TPROF_EXPORT ncclResult_t ncclCommInitAll(ncclComm_t* comm, int ndev, const int*
                                  static_cast<std::uint64_t>(tprof::session::mapping().head().pid),
                                  ordinal.fetch_add(1)};
   std::memcpy(own.internal, words, sizeof words);
-  for (int i = 0; i < ndev; ++i) {
+  const std::uint64_t id = comms::id_of(own);
+  comms::OpenPhase phase(*t, {.fn = Fn::ncclCommInitAll, .id = id, .nranks = ndev});
+  const ncclResult_t result = real(comm, ndev, devlist);
+  for (int i = 0; accepted(result) && comm != nullptr && i < ndev; ++i) {
     const int device = devlist == nullptr ? i : devlist[i];
-    comms::add(comm[i], {{comms::id_of(own)}, ndev, i, device, nullptr});
+    comms::add(comm[i], {{id}, ndev, i, device, nullptr});
   }
+  phase.returned(result);
   return result;
 }
 
@@ -181,7 +213,11 @@ TPROF_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncc
   TPROF_REAL_NCCL(ncclCommSplit)
   Thread* t = tprof::recording_thread();
   if (t == nullptr) return real(comm, color, key, newcomm, config);
-  const Birth birth{comms::ChildKind::split, color, color == NCCL_SPLIT_NOCOLOR ? nullptr : newcomm,
+  const Birth birth{Fn::ncclCommSplit,
+                    comms::ChildKind::split,
+                    color,
+                    0,
+                    color == NCCL_SPLIT_NOCOLOR ? nullptr : newcomm,
                     config};
   return make_child(*t, comm, birth, reinterpret_cast<const void*>(real),
                     [&] { return real(comm, color, key, newcomm, config); });
@@ -200,7 +236,12 @@ TPROF_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int n, 
   for (int i = 0; excluded != nullptr && i < n; ++i) {
     without += tprof::mix64(static_cast<std::uint64_t>(excluded[i]));
   }
-  const Birth birth{comms::ChildKind::shrink, static_cast<std::int64_t>(without), newcomm, config};
+  const Birth birth{Fn::ncclCommShrink,
+                    comms::ChildKind::shrink,
+                    static_cast<std::int64_t>(without),
+                    -n,
+                    newcomm,
+                    config};
   return make_child(*t, comm, birth, reinterpret_cast<const void*>(real),
                     [&] { return real(comm, excluded, n, newcomm, config, flags); });
 }
@@ -218,24 +259,49 @@ TPROF_EXPORT ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUn
   const auto grow = [&] { return real(comm, nranks, id, rank, newcomm, config); };
   const auto* address = reinterpret_cast<const void*>(real);
   if (comm != nullptr) {
-    return make_child(*t, comm, {comms::ChildKind::grow, 0, newcomm, config, id}, address, grow);
+    return make_child(*t, comm,
+                      {Fn::ncclCommGrow, comms::ChildKind::grow, 0, nranks, newcomm, config, id},
+                      address, grow);
   }
   const DepthGuard guard(*t);
+  const std::uint64_t alias = id == nullptr ? 0 : comms::id_of(*id);
+  comms::OpenPhase phase(*t, {.fn = Fn::ncclCommGrow, .id = alias, .nranks = nranks, .rank = rank});
   const ncclResult_t result = grow();
   if (accepted(result) && newcomm != nullptr && id != nullptr) {
-    comms::add_child({newcomm, {comms::id_of(*id)}, t->group, config_name(config)},
-                     result == ncclSuccess, address);
+    comms::add_child({newcomm, {alias}, t->group, config_name(config)}, result == ncclSuccess,
+                     address);
     tprof::session::note_loaded_objects();
   }
+  phase.returned(result, 0, nullptr, newcomm);
   return result;
 }
 
-TPROF_EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  TPROF_REAL_NCCL(ncclCommDestroy)
-  return end_of_life(comm, reinterpret_cast<const void*>(real), [&] { return real(comm); });
-}
+#define END_OF_LIFE(function, parameters, arguments)                            \
+  TPROF_EXPORT ncclResult_t function parameters {                               \
+    TPROF_REAL_NCCL(function)                                                   \
+    return end_of_life(Fn::function, comm, reinterpret_cast<const void*>(real), \
+                       [&] { return real arguments; });                         \
+  }
+END_OF_LIFE(ncclCommFinalize, (ncclComm_t comm), (comm))
+END_OF_LIFE(ncclCommDestroy, (ncclComm_t comm), (comm))
+END_OF_LIFE(ncclCommAbort, (ncclComm_t comm), (comm))
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 7)
+extern "C" ncclResult_t ncclCommRevoke(ncclComm_t, int);
+#endif
+END_OF_LIFE(ncclCommRevoke, (ncclComm_t comm, int flags), (comm, flags))
+#undef END_OF_LIFE
 
-TPROF_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  TPROF_REAL_NCCL(ncclCommAbort)
-  return end_of_life(comm, reinterpret_cast<const void*>(real), [&] { return real(comm); });
+// Tells when a non-blocking communicator is ready.
+TPROF_EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
+  TPROF_REAL_NCCL(ncclCommGetAsyncError)
+  const ncclResult_t result = real(comm, state);
+  if (comms::g_going_on.load(std::memory_order_relaxed) == 0) [[likely]]
+    return result;
+  Thread* t = tprof::thread_in_session();
+  if (t == nullptr || result != ncclSuccess || state == nullptr || *state == ncclInProgress) {
+    return result;
+  }
+  const DepthGuard guard(*t);
+  comms::settle(*t, comm, *state);
+  return result;
 }

@@ -47,9 +47,9 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
   [[gnu::section("tprof_bindable"),                                                              \
     gnu::used]] static constinit const tprof::resolve::Bindable bindable = {Thunks::binding,     \
                                                                             Thunks::thunk};      \
-  static constinit tprof::resolve::Cache cache{};                                                \
+  static constinit tprof::resolve::First first{};                                                \
   const auto real_address = reinterpret_cast<type>(                                              \
-      tprof::resolve::real(tprof::Fn::function, cache, __builtin_return_address(0)));            \
+      tprof::resolve::real(tprof::Fn::function, first, __builtin_return_address(0)));            \
   if (real_address == nullptr) [[unlikely]] {                                                    \
     return missing;                                                                              \
   }                                                                                              \

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "interpose/api/functions.h"
+#include "interpose/format/commit.h"
 #include "interpose/session/session.h"
 
 namespace tprof {
@@ -42,8 +43,21 @@ void fill_head(Head& head, const Process& process, const RankFile& file,
     head.function[i].elements = kFunctions[i].elements;
     head.function[i].collective = kFunctions[i].order == Order::collective;
   }
+}
+
+bool write_header(Mapping& mapping, const Text& header) {
+  const std::uint64_t at = header.failed() ? 0 : mapping.allocate(header.size());
+  if (at == 0) return false;
+  std::memcpy(mapping.at<char>(at), header.data(), header.size());
+  Head& head = mapping.head();
+  head.header = at;
+  head.header_bytes = header.size();
+  static constinit Progress begin{};  // 14 KiB, of which a small stack has no room
+  begin.offset = header.size();
+  commit_progress(head, begin);
   std::atomic_signal_fence(std::memory_order_release);
   std::memcpy(head.magic, kRingMagic, sizeof head.magic);
+  return true;
 }
 
 }  // namespace tprof

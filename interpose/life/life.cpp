@@ -8,17 +8,18 @@
 
 #include <climits>
 
+#include "interpose/base/at_fork.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/disk_space.h"
 #include "interpose/base/environment.h"
 #include "interpose/base/fork.h"
 #include "interpose/base/held_signals.h"
+#include "interpose/base/in_time.h"
 #include "interpose/base/lock.h"
 #include "interpose/emit/header.h"
 #include "interpose/emit/line_batch.h"
 #include "interpose/emit/writer.h"
-#include "interpose/format/commit.h"
 #include "interpose/life/head.h"
 #include "interpose/life/rooms.h"
 #include "interpose/session/coverage.h"
@@ -36,6 +37,7 @@ namespace {
 
 // Constant from the start: a session may begin before the constructors of this library.
 constinit RankFile g_file{};
+constinit Process g_process{};
 Lock g_lock{LockOrder::start};
 bool g_forked = false;            // the tables are still the parent's
 std::uint32_t g_last_number = 0;  // a fork does not wipe it
@@ -44,7 +46,10 @@ bool g_turned_off = false;
 ProcessId g_self{};         // of the session
 ProcessId g_forked_from{};  // the traced process that this one, or its parent, was forked from
 
-constexpr std::uint32_t kCloseTimeoutMs = 10'000;
+// All ends of the process together wait that long for its files, from the first on.
+constexpr std::uint64_t kPatienceNs = 5'000'000'000;
+std::atomic<std::uint64_t> g_waits_until{0};  // 0: none has begun
+std::atomic<bool> g_ring_removed{false};
 
 // Saves a system call for each lock, if no child can take its parent's number for its own.
 bool g_wipes = false;
@@ -53,13 +58,14 @@ void remember_process() {
 }
 
 bool not_tracing(std::string_view why, std::string_view detail = {}) {
+  drop_held();
   complain(Trouble::start, "not tracing: ", why, detail);
   return false;
 }
 
 void turn_off() {
   g_turned_off = true;
-  g_wiped_by_fork.session.store(kOff, std::memory_order_release);
+  g_wiped_by_fork.session.store(kOff);
 }
 
 // Runs in a forked child, before it has other threads: in pthread_atfork's handler or, if the fork
@@ -68,9 +74,11 @@ void leave_parents_session() {
   remember_process();
   life::each(&life::Room::forked);
   writer::after_fork();
+  in_time::after_fork();
   // These are the parent's files, even if another thread was only making them: nothing of ours may
   // be written there.
   leave_files(g_file);
+  g_waits_until.store(0, std::memory_order_relaxed);
   mapping().close();
   if (g_state.started.load(std::memory_order_relaxed)) {
     g_forked_from = g_self;
@@ -97,17 +105,13 @@ void close_at_quick_exit(void*) {
   leave();
 }
 
-// Room for the closing lines goes before the ring. A disk too full for both is no place for a ring:
-// it would hold the ring's head and no counts.
-bool open_mapping() {
-  constexpr std::uint64_t kHeaderBytes = 16 << 10;
-  if (!mapping().open(g_file.ring.fd, g_file.ring_keeps_room)) return false;
-  if (!mapping().in_file()) return true;
-  const Reserved room = reserve_blocks(g_file.lines.fd, 0, kHeaderBytes + kClosingBytes);
-  if (room != Reserved::no) return true;
-  mapping().close();
-  drop_file(g_file.ring);
-  return mapping().open(-1, false);
+// Waits for the writer to close the file, as long as there is patience left.
+void close_file() {
+  std::uint64_t until = 0;
+  const std::uint64_t first = now_ns() + kPatienceNs;
+  if (g_waits_until.compare_exchange_strong(until, first)) until = first;
+  writer::close(until);
+  say_held();  // the writer never got so far
 }
 
 // Metrics are in lines only. `tprof run` takes the wish for GPUs upon itself and off the setting.
@@ -123,31 +127,71 @@ MetricsWanted wanted_metrics(const Process& process) {
   return wanted;
 }
 
-// Starts in files that exist. False, with one line said: there will be no tracing.
-bool start_in_files(const Process& process, std::string_view libraries) {
-  if (!open_mapping()) return not_tracing("no address space for the ring");
-  if (!mapping().in_file()) drop_file(g_file.ring);
-  create_snapshot(g_file);
+// After a chroot the paths may be somebody else's.
+void remove_ring_and_snapshot() {
+  for (const NamedFile* f : {&g_file.ring, &g_file.snapshot}) {
+    if (f->fd >= 0 && file_at(f->path) == f->id) unlink(f->path);
+  }
+  g_ring_removed.store(true, std::memory_order_relaxed);
+}
+
+// Runs on the writer's thread: a file system that has stopped answering holds up nobody else.
+bool make_files(writer::Files& files) {
+  const View view = mapping().view();
+  if (create_rank_file(g_file, view.head(), view.header())) {
+    left_rings::begin(g_file, g_process);
+    files = {g_file.lines.fd, g_file.snapshot.fd};
+    say_held();
+    return true;
+  }
+  drop_held();
+  turn_off();
+  g_state.started.store(false);
+  for (NamedFile* f : {&g_file.ring, &g_file.snapshot, &g_file.lines}) drop_file(*f);
+  return false;
+}
+
+bool fill_mapping(const Process& process, std::string_view libraries) {
   const ClockAnchor anchor = clock_anchor();
   fill_head(mapping().head(), process, g_file, anchor);
   Text header;
   header_lines(header, mapping().view(), config(), process, g_file, anchor.bracket_ns, libraries);
-  // This comes before the header is written: a file with a header has a ring that can be read.
-  mapping().head().header_bytes = header.size();
-  Progress begin{};
-  begin.offset = header.size();
-  commit_progress(mapping().head(), begin);
-  if (header.failed() || pwrite(g_file.lines.fd, header.data(), header.size(), 0) !=
-                             static_cast<ssize_t>(header.size())) {
-    return not_tracing("cannot write to ", g_file.directory);
+  return write_header(mapping(), header);
+}
+
+// The ranks of a job don't all come to their folder in one moment.
+std::uint32_t delay_ms(const Process& process) {
+  constexpr std::int64_t kRanksInOneMs = 10;
+  return process.rank < 0 ? 0 : static_cast<std::uint32_t>(process.rank / kRanksInOneMs);
+}
+
+bool start_locked(std::string_view libraries) {
+  if (g_forked) life::each(&life::Room::begin_anew);
+  g_state.config = read_config();
+  g_process = {};
+  describe_process(config().redact, g_process);
+  g_process.forked_from = g_forked_from;
+  g_self = {g_process.pid, g_process.start_ns};
+  if (!size_allowed(kClosingBytes)) {
+    return not_tracing("the file size limit (ulimit -f) is under 64 KiB");
   }
-  left_rings::begin(g_file, process);
-  if (!writer::start(mapping().view(), g_file.lines.fd, header.size(), g_file.snapshot.fd,
-                     {[] { life::each(&life::Room::writer_wakes); },
+  hold_complaints();
+  name_rank_file(config(), g_process, g_file);
+  create_ring(config().ring_dir[0] != '\0' ? config().ring_dir : nullptr, g_process, g_file);
+  if (!mapping().open(g_file.ring.fd, g_file.ring.path, g_file.ring_in)) {
+    drop_file(g_file.ring);
+    return not_tracing("no address space for the ring");
+  }
+  if (!mapping().in_file()) drop_file(g_file.ring);
+  if (!fill_mapping(g_process, libraries) ||
+      !writer::start(mapping().view(),
+                     {make_files, [] { life::each(&life::Room::writer_wakes); },
                       [](Output& output) { life::each(&life::Room::writer_wrote, output); },
                       [] { life::each(&life::Room::writer_rests); },
-                      [] { life::each(&life::Room::writer_closes); }},
-                     wanted_metrics(process))) {
+                      [] { life::each(&life::Room::writer_closes); }, remove_ring_and_snapshot},
+                     wanted_metrics(g_process), delay_ms(g_process))) {
+    mapping().close();
+    drop_file(g_file.ring);
     return not_tracing("cannot start the writer thread");
   }
   if (!mapping().in_file()) {
@@ -158,41 +202,12 @@ bool start_in_files(const Process& process, std::string_view libraries) {
   return true;
 }
 
-bool start_locked(std::string_view libraries) {
-  if (g_forked) life::each(&life::Room::begin_anew);
-  g_state.config = read_config();
-  Process process = describe_process(config().redact);
-  process.forked_from = g_forked_from;
-  g_self = {process.pid, process.start_ns};
-  if (!size_allowed(kClosingBytes)) {
-    return not_tracing("the file size limit (ulimit -f) is under 64 KiB");
-  }
-  if (!create_rank_file(config(), process, g_file)) return false;
-  if (start_in_files(process, libraries)) return true;
-  mapping().close();
-  for (NamedFile* f : {&g_file.ring, &g_file.snapshot, &g_file.lines}) drop_file(*f);
-  return false;
-}
-
-// Call this when the rank file is closed. After a chroot the paths may be somebody else's.
-void remove_ring_and_snapshot() {
-  for (const NamedFile* f : {&g_file.ring, &g_file.snapshot}) {
-    if (f->fd >= 0 && file_at(f->path) == f->id) unlink(f->path);
-  }
-}
-
-void close_files() {
-  coverage::note_objects(mapping().head());
-  if (writer::close_file(kCloseTimeoutMs)) remove_ring_and_snapshot();
-}
-
 // Runs from exit(), after the program's own atexit handlers.
 [[gnu::destructor]] void close_at_exit() {
   end_session();
   if (!started()) return;
-  life::each(&life::Room::ends);
-  close_files();
-  life::each(&life::Room::ended);
+  coverage::note_objects(mapping().head());
+  leave();
 }
 
 }  // namespace
@@ -227,9 +242,9 @@ void wake_writer() {
   writer::wake();
 }
 void late_call() {
-  const HeldSignals held_signals;
   const KeepErrno keep_errno;
-  close_files();
+  coverage::note_objects(mapping().head());
+  close_file();
 }
 void note_loaded_objects() {
   if (started()) coverage::note_objects(mapping().head());
@@ -245,14 +260,15 @@ void note_exit_status(int status) {
 }
 void leave() {
   life::each(&life::Room::ends);
-  if (writer::close_on_its_thread(kCloseTimeoutMs)) remove_ring_and_snapshot();
+  close_file();
   life::each(&life::Room::ended);
 }
 void stay() {
-  if (mapping().in_file()) {
+  if (mapping().in_file() && g_ring_removed.load(std::memory_order_relaxed)) {
     complain(Trouble::program,
              "a program could not be executed: from here on a kill would lose what is not written");
   }
+  g_waits_until.store(0, std::memory_order_relaxed);
   writer::go_on();
   life::each(&life::Room::go_on);
 }
@@ -275,8 +291,10 @@ bool start() {
       turn_off();
       return false;
     }
-    g_state.started.store(true, std::memory_order_release);
+    g_state.started.store(true);
+    if (number() == kOff) g_state.started.store(false);  // the writer could make no files meanwhile
   }
+  writer::wait_for_files();
   // Calls that other threads make now have the host's times.
   life::each(&life::Room::settle_in);
   return true;

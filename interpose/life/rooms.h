@@ -5,6 +5,7 @@
 #include "interpose/books/books.h"
 #include "interpose/capture/memory.h"
 #include "interpose/comms/late_communicators.h"
+#include "interpose/comms/phases.h"
 #include "interpose/control/control.h"
 #include "interpose/graphs/graphs.h"
 #include "interpose/nvtx/missed.h"
@@ -88,6 +89,7 @@ inline constexpr Room kRooms[] = {
          [] {
            comms::forget_all();
            comms::forget_children();
+           comms::forget_phases();
          }},
     {.forked = memory::after_fork},
     {.forked = ranges::after_fork},

@@ -68,6 +68,8 @@ class Drain {
                   stream_number(out, view_, p, r.stream), true);
       }
     });
+    each_phase(view_,
+               [&](const Record& r, std::uint32_t tid) { life_line(out, view_, r, tid, true); });
     std::uint64_t id = p.range_lines;
     each_open_range(view_, [&](const OpenRange& r, bool started) {
       unfinished_range_line(out, view_, r, started ? ++id : 0);
@@ -155,6 +157,7 @@ class Drain {
       case kMetaRangeLane:
       case kMetaRangeMore:
       case kMetaDeviceClock:
+      case kMetaLife:
         return 0;
       case kMetaBusy:
         return no_lines() ? 0 : window_in(view_.head().windows, r.start_ns, r.start_ns + r.dur_ns);
@@ -269,6 +272,13 @@ class Drain {
     if (r.function == kMetaRangeMore) return;  // of a damaged file
     if (r.function == kMetaDevice || r.function == kMetaDeviceClock) return device(out, p, r);
     if (r.function == kMetaBusy) return busy(out, p, r);
+    if (r.function == kMetaLife) {  // few, and of the whole run: whatever has lines
+      tables(out, p);
+      const std::size_t before = out.size();
+      life_line(out, view_, r, p.tid[i], false);
+      within_quota(out, before, p.lines_bytes, 1);
+      return;
+    }
     const std::uint32_t window = window_of_record(r);
     if (window == 0) {
       if (r.function != kMetaGroup) ++p.dropped[static_cast<std::size_t>(Dropped::window)];

@@ -18,6 +18,12 @@ struct Sums {
   Pages<Total> all;         // every row, replays included, per graph
   Pages<Total> rows;        // calls only, added up over graphs: the ledger's rows
   Pages<Total> signatures;  // by communicator and bin
+  std::uint64_t others;     // calls that found no row of their own
+  std::uint64_t unknown;    // launches of graphs that are not known
+  bool by_comm;             // all calls that a communicator's other ranks make too have such a row
+
+  // True if memory was short: then they are not all there, and must not be told.
+  bool failed() const { return all.failed() || rows.failed() || signatures.failed(); }
 };
 
 inline void collect(const View& view, Sums& sums, bool count_open_calls) {
@@ -32,10 +38,23 @@ inline void collect(const View& view, Sums& sums, bool count_open_calls) {
       key.thread = thread.kind;
       sums.all.push_back({key, {}, 1});
     });
+    each_phase(view, [&](const Record& r, std::uint32_t) {
+      LedgerKey key{};
+      key.function = kMetaLife;
+      key.dtype = r.dtype;
+      sums.all.push_back({key, {}, 1});
+    });
   }
   sums.rows.clear();
   sums.signatures.clear();
+  sums.others = sums.unknown = 0;
+  sums.by_comm = true;
   for (Total t : sums.all) {
+    const bool other = t.key.function == kOtherFunctions && t.key.mode != Mode::captured;
+    if (other) sums.others += t.values.calls;
+    if (t.key.function == kMetaLaunch && t.key.graph == 0) sums.unknown += t.values.calls;
+    const bool no_comm = t.key.function == kMetaSignature && t.key.comm == 0;
+    if (no_comm || (other && t.key.bucket == Bucket::P2P)) sums.by_comm = false;
     const bool of_comm = t.key.comm != 0 && t.key.bytes_class >= 0 && t.key.bytes_class <= 64;
     if (t.key.function == kMetaSignature && of_comm) sums.signatures.push_back(t);
     if (t.key.function >= kMaxDataFunctions || t.key.mode == Mode::in_graph) continue;
@@ -71,29 +90,37 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
       << ",\"elements\":" << a.elements << ",\"bytes\":" << a.bytes;
 }
 
-// Writes what a launch of graph `index` executes; an executable's line names its source only.
-inline void graph_line(Text& out, const View& view, Sums& sums, std::uint32_t index) {
+// Collects what launches execute of the graphs from `from` on, in their order.
+inline void collect_graphs(const View& view, Sums& sums, std::uint32_t from) {
+  sums.all.clear();
+  view.each_row([&](const LedgerRow& row, const ThreadArea& thread) {
+    const LedgerKey key = key_of(row);
+    if (key.mode != Mode::in_graph || key.graph < from) return;
+    const LedgerValues values = read_row(row, thread.committed);
+    if (values.calls != 0) sums.all.push_back({key, values, 0});
+  });
+  merge_totals(sums.all);
+  std::sort(sums.all.begin(), sums.all.end(), [](const Total& a, const Total& b) {
+    return std::tuple(a.key.graph, a.key.low(), a.key.comm) <
+           std::tuple(b.key.graph, b.key.low(), b.key.comm);
+  });
+}
+
+// Writes what a launch of graph `index` executes, whose first row is `t`, which moves behind its
+// last; an executable's line names its source only.
+inline void graph_line(Text& out, const View& view, const Total*& t, const Total* end,
+                       std::uint32_t index) {
   const Graph* g = view.graph(index);
   if (g == nullptr) return;
-  // Collects this graph's rows only: there may be thousands of graphs, and a line for each.
-  sums.all.clear();
-  if (g->kind == GraphKind::content) {
-    view.each_row([&](const LedgerRow& row, const ThreadArea& thread) {
-      const LedgerKey key = key_of(row);
-      if (key.mode != Mode::in_graph || key.graph != index) return;
-      const LedgerValues values = read_row(row, thread.committed);
-      if (values.calls != 0) sums.all.push_back({key, values, 0});
-    });
-    merge_totals(sums.all);
-  }
   open_line(out, view, LineKind::graph, 0) << ",\"args\":{\"graph\":" << index << ",\"ts\":";
   timestamp(out, view, g->made_ns) << ",\"source\":";
   out.number_or_null(g->kind == GraphKind::executable && g->source != 0, g->source)
       << ",\"calls\":[";
   Comma comma;
-  for (const Total& t : sums.all) {
-    row_key(out << comma.next(), view, t.key);
-    row_amounts(out, view, t);
+  for (; t != end && t->key.graph <= index; ++t) {
+    if (t->key.graph != index) continue;
+    row_key(out << comma.next(), view, t->key);
+    row_amounts(out, view, *t);
     out << '}';
   }
   out << "]}},\n";
@@ -139,10 +166,39 @@ inline void memory_array(Text& out, const Head& head) {
   out << ']';
 }
 
+// Writes what the calls of communicators' lives took, if there were any.
+inline void life_array(Text& out, const View& view, const Pages<Total>& all) {
+  constexpr std::size_t kMost = 16;  // there are fewer functions
+  Total of[kMost]{};
+  std::size_t functions = 0;
+  for (const Total& t : all) {
+    if (t.key.function != kMetaLife) continue;
+    std::size_t i = 0;
+    while (i < functions && of[i].key.dtype != t.key.dtype) ++i;
+    if (i == kMost) continue;
+    functions = std::max(functions, i + 1);
+    of[i].key.dtype = t.key.dtype;
+    add(of[i].values, t.values);
+    of[i].unfinished += t.unfinished;
+  }
+  if (functions == 0) return;
+  out << ",\"life\":[";
+  Comma comma;
+  for (std::size_t i = 0; i < functions; ++i) {
+    const LedgerValues& v = of[i].values;
+    out << comma.next() << "{\"name\":\"" << view.any_function_name(of[i].key.dtype)
+        << "\",\"calls\":" << v.calls << ",\"failed\":" << v.failed
+        << ",\"unfinished\":" << of[i].unfinished << ",\"host_ns\":" << v.host_ns
+        << ",\"host_ns_max\":" << v.host_ns_max << '}';
+  }
+  out << ']';
+}
+
 // Writes the ledger of the whole run up to now. `epoch`: how many epochs a reset has ended before.
 inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t now_ns,
                         std::uint32_t epoch, std::string_view reason, bool count_open_calls) {
   collect(view, sums, count_open_calls);
+  if (sums.failed()) out.fail();
   open_line(out, view, LineKind::ledger, 0)
       << ",\"args\":{\"epoch\":" << epoch << ",\"reason\":\"" << reason << "\",\"ts\":";
   timestamp(out, view, now_ns) << ",\"rows\":[";
@@ -168,13 +224,14 @@ inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t n
     out << ",\"failed\":" << t.values.failed << ",\"unfinished\":" << t.unfinished << '}';
   }
   out << "],\"comms\":[";
-  const std::uint32_t comms = View::entries(view.head().comms);
+  const std::uint32_t comms = sums.by_comm ? View::entries(view.head().comms) : 0;
   const Total* bin = sums.signatures.begin();
   Comma comm;
   for (std::uint32_t i = 1; i <= comms && is_own_comm(i); ++i) {
     comm_signature(out << comm.next(), bin, sums.signatures.end(), i);
   }
   out << ']';
+  life_array(out, view, sums.all);
   scopes_array(out, view, sums.all);
   memory_array(out, view.head());
   out << "}},\n";
@@ -286,7 +343,7 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, Progress 
   out << ']';
   missed_array(out, view);
   out << ",\"unseen\":";
-  notes_array(out, head, false, p.tables.streams > kMaxStreams);
+  notes_array(out, head, false, {p.tables.streams > kMaxStreams, sums.others, sums.unknown});
   out << ",\"tools\":";
   notes_array(out, head, true);
   out << '}';

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 #include "interpose/base/clock.h"
@@ -110,6 +111,11 @@ inline void comm_line(Text& out, const View& view, std::uint32_t index) {
   out.number_or_null(c->parent != 0, c->parent);
   if (c->birth != 0) (out << ",\"birth\":").hex16(c->birth);
   if (c->alias != 0) (out << ",\"alias\":").hex16(c->alias);
+  constexpr const char* kChildren[] = {"splits", "shrinks", "grows"};
+  for (std::size_t i = 0; i < std::size(kChildren); ++i) {
+    if (c->children[i] != 0) out << ",\"" << kChildren[i] << "\":" << c->children[i];
+  }
+  if (c->ended != 0) out << ",\"ended\":\"" << view.any_function_name(c->ended) << '"';
   out << "}},\n";
 }
 
@@ -206,6 +212,27 @@ inline void call_line(Text& out, const View& view, const Record& r, std::uint32_
   open_call_line(out, view, r, view.function_name(r.function), bucket_name(r.bucket), tid,
                  unfinished);
   call_args(out, view, r, stream);
+  out << "}},\n";
+}
+
+// A call of a communicator's life. Its category comes first, since it is no call that moves data.
+inline void life_line(Text& out, const View& view, const Record& r, std::uint32_t tid,
+                      bool unfinished) {
+  out << "{\"cat\":\"" << kLifeCategory << "\",\"name\":\"" << view.any_function_name(r.dtype)
+      << "\",\"ph\":\"" << (unfinished ? 'B' : 'X') << "\",\"pid\":" << view.head().line_pid
+      << ",\"tid\":" << tid << ",\"ts\":";
+  timestamp(out, view, r.start_ns);
+  if (!unfinished) (out << ",\"dur\":").micros(r.dur_ns);
+  out << ",\"args\":{";
+  result_args(out, r, unfinished);
+  out << "\"comm\":";
+  out.number_or_null(r.comm != 0, r.comm) << ",\"id\":";
+  out.hex16_or_null(r.count);
+  if (r.stream != 0) out << ",\"nranks\":" << r.stream;
+  if (r.peer != kNoPeer) out << ",\"rank\":" << r.peer;
+  out << ",\"seq\":" << r.seq;
+  if (r.group != 0) out << ",\"group\":" << r.group;
+  if (r.group != 0 && r.sync) out << ",\"group_ends\":true";
   out << "}},\n";
 }
 

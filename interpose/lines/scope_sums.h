@@ -74,6 +74,7 @@ inline std::string_view scope_category(const View& view, std::uint32_t scope) {
 inline void scopes_array(Text& out, const View& view, const Pages<Total>& all) {
   Pages<Total> rows;
   scope_rows(all, rows);
+  if (rows.failed()) out.fail();
   if (rows.size() == 0) return;
   out << ",\"scopes\":[";
   Comma comma;

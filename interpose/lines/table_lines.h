@@ -35,11 +35,18 @@ inline void table_lines(Text& out, const View& view, Sums& sums, TableLines& t, 
   const std::uint32_t sites = View::entries(view.head().sites);
   while (t.sites < sites) site_line(out, view, ++t.sites);
   const std::uint32_t graphs = View::entries(view.head().graphs);
-  for (; t.graphs < graphs; ++t.graphs) {
-    const Graph* g = view.graph(t.graphs + 1);
-    if (!last && g != nullptr && g->complete.load(std::memory_order_acquire) == 0) return;
-    graph_line(out, view, sums, t.graphs + 1);
-  }
+  if (t.graphs >= graphs) return;
+  std::uint32_t until = t.graphs;
+  const auto complete = [&](std::uint32_t index) {
+    const Graph* g = view.graph(index);
+    return last || g == nullptr || g->complete.load(std::memory_order_acquire) != 0;
+  };
+  while (until < graphs && complete(until + 1)) ++until;
+  if (until == t.graphs) return;
+  collect_graphs(view, sums, t.graphs + 1);
+  if (sums.all.failed()) return out.fail();
+  const Total* row = sums.all.begin();
+  while (t.graphs < until) graph_line(out, view, row, sums.all.end(), ++t.graphs);
 }
 
 // Returns a short number for a handle of 14 digits; the default stream's is 0. A new one's line

@@ -69,7 +69,7 @@ inline void add_replays(const View& view, Pages<Total>& totals) {
   if (graphs == 1) return;
   Pages<std::uint64_t> launches;  // by content
   for (std::uint32_t i = 0; i < graphs; ++i) launches.push_back(0);
-  if (launches.failed()) return;
+  if (launches.failed()) return totals.fail();
   for (const Total& t : totals) {
     if (t.key.function != kMetaLaunch) continue;
     const Graph* launched = view.graph(t.key.graph);
@@ -110,6 +110,7 @@ inline void collect_totals(const View& view, Pages<Total>& totals) {
     LedgerKey key = key_of(row);
     const RowKind kind = std::exchange(key.kind, RowKind::counted);
     if (kind != RowKind::timed && kind != RowKind::exposed) key.thread = kind_of_calls(key, thread);
+    if (key.function == kOtherFunctions) key.thread = ThreadKind::mixed;
     if (kind == RowKind::counted) totals.push_back({key, values, 0});
     if (kind == RowKind::waiting) totals.push_back({key, {}, values.calls});
     if (kind == RowKind::timed) totals.push_back({key, {}, 0, values});
@@ -145,6 +146,22 @@ void each_open_call(const View& view, F&& f) {
     }
     if_open(t.outside_ring);
   });
+}
+
+// Calls f(record, tid) for every call of a communicator's life that lasts.
+template <typename F>
+void each_phase(const View& view, F&& f) {
+  for (const Phase& phase : view.head().phase) {
+    const std::uint64_t began_ns = phase.began_ns.load(std::memory_order_acquire);
+    if (began_ns == 0) continue;
+    const auto* closer = view.at<ThreadArea>(phase.closer.load(std::memory_order_acquire));
+    const std::uint64_t committed = closer == nullptr ? 0 : closer->committed.load();
+    const auto r = copy_in_use(phase.record);
+    const std::uint32_t tid = phase.tid;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (phase.began_ns.load(std::memory_order_relaxed) != began_ns) continue;
+    if (r.txn == 0 || r.txn > committed) f(r, tid);
+  }
 }
 
 }  // namespace tprof

@@ -33,7 +33,7 @@ const char* Nvml::load() {
     dlerror();
     return "there is no libnvidia-ml.so.1 here";
   }
-  LibraryFunctions functions(library);
+  LibraryFunctions functions(library, dlsym);
   functions.find(init_, "nvmlInit_v2");
   functions.find(count_, "nvmlDeviceGetCount_v2");
   functions.find(handle_, "nvmlDeviceGetHandleByIndex_v2");

@@ -65,7 +65,8 @@ bool is_ours(const void* address) {
 bool wanted_of_driver(Fn fn) {
   if (is_allocation(fn)) return opt_in::memory();
   if (is_followed(fn)) return opt_in::events();
-  const bool way = fn == Fn::cuGetProcAddress || fn == Fn::cuGetProcAddress_v2;
+  const bool way =
+      fn == Fn::cuGetProcAddress || fn == Fn::cuGetProcAddress_v2 || begins_capture(fn);
   return opt_in::driver() || (way && (opt_in::memory() || opt_in::events()));
 }
 

@@ -11,9 +11,10 @@
 #include "interpose/base/held_signals.h"
 #include "interpose/base/loaded_objects.h"
 #include "interpose/base/lock.h"
+#include "interpose/base/mapped_symbols.h"
+#include "interpose/base/shared_map.h"
 #include "interpose/base/text.h"
 #include "interpose/resolve/binding.h"
-#include "interpose/resolve/mapped_symbols.h"
 
 namespace tprof::resolve {
 namespace {
@@ -30,9 +31,10 @@ Span g_span[kMaxLibraries];  // where they lie
 std::uint8_t g_serves[kFunctionCount];
 Head* g_head;  // where they are published
 
+// The real function, for each wrapper and page of code that calls it.
+constinit SharedMap<void*> g_found{LockOrder::callers};
 std::atomic<void*> g_latest[kFunctionCount];  // for callers that come when nothing may be opened
 std::atomic<bool> g_may_open{true};
-constinit Lock g_busy{LockOrder::callers};  // for the caches
 
 // Held while we ask the loader: our misses are not the program's errors.
 class [[nodiscard]] AskingLoader {
@@ -67,9 +69,9 @@ bool may_open() {
 // Calls dlsym on an object that is mapped already, without keeping it mapped.
 void* lookup(const char* object, const char* name) {
   if (!may_open()) return symbol_in(object, name);
-  void* handle = dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
+  void* handle = loader::dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;
-  void* found = dlsym(handle, name);
+  void* found = loader::dlsym(handle, name);
   dlclose(handle);
   return found != nullptr && !is_ours(found) ? found : nullptr;
 }
@@ -82,14 +84,15 @@ void* lookup(Library library, const char* name) {
   return found;
 }
 
+// The program, or a preload before us that passes on a call of its own function, means what is
+// behind us.
 void* through_object_of(const void* address, const char* name) {
+  if (is_before_us(address)) return nullptr;
   if (!may_open()) return symbol_near(address, name);
   Dl_info info;
   link_map* map = nullptr;
   if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0) return nullptr;
-  if (map == nullptr) return nullptr;
-  // The program itself has an empty name: its handle is the global scope, which finds us first.
-  return map->l_name[0] == '\0' ? nullptr : lookup(map->l_name, name);
+  return map == nullptr ? nullptr : lookup(map->l_name, name);
 }
 
 // Returns the number in the soname of a CUDA runtime, or 0 if the mapped object has another name.
@@ -108,7 +111,7 @@ int version_of_only_runtime() {
   if (!may_open()) return 0;
   int only = 0;
   for (const char* soname : names(Library::cudart).soname) {
-    void* handle = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
+    void* handle = loader::dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == nullptr) continue;
     link_map* map = nullptr;
     const bool found = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0;
@@ -124,7 +127,7 @@ int version_of_only_runtime() {
 // out NCCL and CUDA themselves: two versions of these may be mapped, and which one is meant depends
 // on the caller.
 void* behind_us(const char* name) {
-  void* found = dlsym(RTLD_NEXT, name);
+  void* found = loader::dlsym(RTLD_NEXT, name);
   Dl_info where;
   if (found == nullptr || is_ours(found) || dladdr(found, &where) == 0) return nullptr;
   for (const LibraryNames& vendor : kLibraries) {
@@ -167,28 +170,15 @@ void note_library_of(Fn fn, void* real, bool keep) {
   Dl_info where;
   if (dladdr(real, &where) == 0 || !note_library(fn, where.dli_fname, real)) return;
   if (!keep || !may_open()) return;
-  void* handle = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  void* handle = loader::dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   if (handle != nullptr) dlclose(handle);
-}
-
-// Enters a caller, with the real function for it. Two threads of one caller may come at once.
-void remember(Cache& cache, const AddressRange& caller, void* real) {
-  const LockGuard guard(g_busy);
-  const std::uint32_t used = cache.used.load(std::memory_order_relaxed);
-  for (std::uint32_t i = 0; i < used; ++i) {
-    const Cache::Entry& e = cache.entry[i];
-    if (e.begin == caller.begin && e.end == caller.end) return;
-  }
-  if (used == Cache::kCallers) return;
-  cache.entry[used] = {caller.begin, caller.end, real};
-  cache.used.store(used + 1, std::memory_order_release);
 }
 
 void* search(Fn fn, const void* return_address) {
   const char* name = info(fn).name.data();
   if (void* found = behind_us(name)) return found;
   if (void* found = through_object_of(return_address, name)) return found;
-  if (void* found = dlsym(RTLD_NEXT, name)) {
+  if (void* found = loader::dlsym(RTLD_NEXT, name)) {
     if (!is_ours(found)) return found;
   }
   if (void* found = g_latest[static_cast<std::size_t>(fn)].load(std::memory_order_acquire)) {
@@ -197,23 +187,30 @@ void* search(Fn fn, const void* return_address) {
   return lookup(info(fn).library, name);
 }
 
-}  // namespace
-
-void* find(Fn fn, Cache& cache, const void* return_address) {
+// The slow way.
+[[gnu::cold]] void* find_anew(Fn fn, First& first, const void* return_address, std::uint64_t key) {
   const AskingLoader asking;
   void* found = search(fn, return_address);
   if (found == nullptr) return nullptr;
   g_latest[static_cast<std::size_t>(fn)].store(found, std::memory_order_release);
   note_library_of(fn, found, true);
-  const AddressRange range = range_of(return_address);
-  if (range.end != 0) remember(cache, range, found);
+  g_found.insert(key, found);
+  void* none = nullptr;
+  if (first.real.compare_exchange_strong(none, found)) {
+    first.page.store(page_of(return_address), std::memory_order_release);
+  }
   return found;
 }
 
-void* bound_or_found(Fn fn, Cache& cache, const void* return_address) {
+}  // namespace
+
+void* find(Fn fn, First& first, const void* return_address) {
+  const std::uint64_t key = page_of(return_address) | (static_cast<std::uint64_t>(fn) + 2);
+  void* found = nullptr;
+  if (g_found.find(key, found)) return found;
   Binding* const binding = t_binding;
   if (binding == nullptr || binding->fn != fn || !is_ours(return_address)) {
-    return find(fn, cache, return_address);
+    return find_anew(fn, first, return_address, key);
   }
   t_binding = nullptr;
   void* real = binding->real.load(std::memory_order_acquire);

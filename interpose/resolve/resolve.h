@@ -13,35 +13,29 @@
 
 namespace tprof::resolve {
 
-// Real functions already found for one wrapper, by the address range of the calling object.
-// A framework's extensions are libraries of their own: one that finds no place pays the slow way at
-// every call.
-struct Cache {
-  static constexpr std::uint32_t kCallers = 64;
-  struct Entry {
-    std::uintptr_t begin, end;
-    void* real;
-  };
-  Entry entry[kCallers]{};
-  std::atomic<std::uint32_t> used{0};
+// The first page of code that called a wrapper, and its real function. A page is of one object.
+// Those that come later are in one map for all wrappers: a framework's extensions are libraries of
+// their own, in any number.
+struct First {
+  std::atomic<std::uintptr_t> page{1};  // no page begins there
+  std::atomic<void*> real{nullptr};
 };
+inline std::uintptr_t page_of(const void* address) {
+  constexpr std::uintptr_t kPage = 4096;  // or a part of one
+  static_assert(kFunctionCount + 2 < kPage);
+  return reinterpret_cast<std::uintptr_t>(address) & ~(kPage - 1);
+}
 
-// The slow way, about 1 us: an interposer behind us -> caller's object -> RTLD_NEXT -> RTLD_NOLOAD
-// by soname. Null if there is no such function in this process.
-[[gnu::cold, gnu::noinline]] void* find(Fn fn, Cache& cache, const void* return_address);
-
-// Returns the function that the calling thunk is bound to (binding.h), or else finds it.
-[[gnu::cold, gnu::noinline]] void* bound_or_found(Fn fn, Cache& cache, const void* return_address);
+// Returns what was found before, or what the calling thunk is bound to (binding.h), or else finds
+// it, in about 1 us: an interposer behind us -> caller's object -> RTLD_NEXT -> RTLD_NOLOAD by
+// soname. Null if there is no such function in this process.
+[[gnu::noinline]] void* find(Fn fn, First& first, const void* return_address);
 
 // Budget: 1 ns.
-inline void* real(Fn fn, Cache& cache, const void* return_address) {
-  const auto at = reinterpret_cast<std::uintptr_t>(return_address);
-  const std::uint32_t used = cache.used.load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < used; ++i) {
-    const Cache::Entry& e = cache.entry[i];
-    if (at - e.begin < e.end - e.begin) return e.real;
-  }
-  return bound_or_found(fn, cache, return_address);
+inline void* real(Fn fn, First& first, const void* return_address) {
+  if (first.page.load(std::memory_order_acquire) == page_of(return_address)) [[likely]]
+    return first.real.load(std::memory_order_relaxed);
+  return find(fn, first, return_address);
 }
 
 // True if `address` lies in a library that wrapped functions were passed on to: what that library

@@ -11,6 +11,7 @@
 #include "interpose/base/environment.h"
 #include "interpose/base/loaded_objects.h"
 #include "interpose/base/lock.h"
+#include "interpose/base/mapped_symbols.h"
 #include "interpose/format/coverage.h"
 
 namespace tprof::coverage {
@@ -85,7 +86,7 @@ void note_interposers(Head& head) {
   const Object self = ourselves();
   for (const FunctionInfo& function : kFunctions) {
     if (function.name.empty()) continue;
-    const void* first = dlsym(RTLD_DEFAULT, function.name.data());
+    const void* first = loader::dlsym(RTLD_DEFAULT, function.name.data());
     if (first == nullptr || !defines(first)) continue;
     const Object other = object_of(first);
     if (other.base != self.base) note(head, Note::interposer, other);

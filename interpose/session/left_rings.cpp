@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "interpose/base/background_thread.h"
@@ -67,7 +67,8 @@ struct Left {
   std::int32_t pid;
   std::uint64_t start_ticks;
   char rank_file[256], directory[1024];
-  std::uint64_t header_bytes, base_mono_ns, base_real_ns, alive_ns;
+  FolderId folder;
+  std::uint64_t rank_file_inode, header, header_bytes, base_mono_ns, base_real_ns, alive_ns;
   bool window_files;
 };
 
@@ -87,6 +88,8 @@ bool read_head(int fd, Left& left) {
          field(left.start_ticks, offsetof(Head, start_ticks)) &&
          field(left.rank_file, offsetof(Head, rank_file)) &&
          field(left.directory, offsetof(Head, directory)) &&
+         field(left.rank_file_inode, offsetof(Head, rank_file_inode)) &&
+         field(left.folder, offsetof(Head, folder)) && field(left.header, offsetof(Head, header)) &&
          field(left.header_bytes, offsetof(Head, header_bytes)) &&
          field(left.base_mono_ns, offsetof(Head, base_mono_ns)) &&
          field(left.base_real_ns, offsetof(Head, base_real_ns)) &&
@@ -113,10 +116,13 @@ bool takes_lock(int fd) {
   return fcntl(fd, F_SETLK, &whole) == 0;
 }
 
+bool is_visible(const Left& left) {
+  return left.pid_namespace != 0 && left.pid_namespace == g_process.pid_namespace;
+}
+
 // Judges a process that is known not to hold the lock.
 bool is_dead(const Left& left) {
-  const bool visible = left.pid_namespace != 0 && left.pid_namespace == g_process.pid_namespace;
-  if (!visible) return silent_ns(left) >= kHour;
+  if (!is_visible(left)) return silent_ns(left) >= kHour;
   if (left.pid == g_process.pid && left.start_ticks == g_process.start_ticks) return false;
   return silent_ns(left) >= kSettled && !process_runs(left.pid, left.start_ticks);
 }
@@ -144,6 +150,37 @@ bool belongs(int rank_file, const Left& left) {
   if (at == std::string_view::npos) return false;
   const char behind = at + key.size() < text.size() ? text[at + key.size()] : '0';
   return behind < '0' || behind > '9';
+}
+
+bool write_header(int ring, const Left& left, int rank_file) {
+  static char header[std::size_t{64} << 10];
+  const std::size_t size = left.header_bytes;
+  return size <= sizeof header &&
+         pread(ring, header, size, static_cast<off_t>(left.header)) == static_cast<ssize_t>(size) &&
+         write_all(rank_file, {header, size}, 0);
+}
+
+// Makes the rank file if its process could not make it, or not write its first lines. In another
+// container, another folder may have the name.
+void make_rank_file(int ring, Left& left) {
+  NamedFile file{};
+  if (left.rank_file_inode != 0) {
+    Path path;
+    put_path(path, left, "", ".json");
+    static_cast<OwnFile&>(file) = open_to_take(path.text);
+  } else if (is_visible(left) && create_lines(left.directory, left.rank_file, file)) {
+    left.rank_file_inode = file.id.inode;
+    const auto note = [&](const auto& field, std::size_t offset) {
+      write_all(ring, {reinterpret_cast<const char*>(&field), sizeof field}, offset);
+    };
+    note(left.rank_file, offsetof(Head, rank_file));
+    note(left.rank_file_inode, offsetof(Head, rank_file_inode));
+  }
+  const Opened opened(file);
+  if (file.fd >= 0 && file.id.inode == left.rank_file_inode &&
+      facts_of(file.fd).size < left.header_bytes) {
+    write_header(ring, left, file.fd);
+  }
 }
 
 bool is_whole(int rank_file) {
@@ -207,12 +244,15 @@ bool copy_beside(int ring, const Left& left, std::uint64_t size) {
 }
 
 // True if nobody here needs it any more.
-bool is_done_with(int ring, const Left& left, std::uint64_t size) {
+bool is_done_with(int ring, Left& left, std::uint64_t size) {
   const bool forgotten = silent_ns(left) >= kForgotten;
   Path path;
+  make_rank_file(ring, left);
   put_path(path, left, "", ".json");
   const Opened rank_file(open_to_read(path.text));
-  if (rank_file.fd() < 0) return forgotten && errno == ENOENT;
+  if (rank_file.fd() < 0 && errno != ENOENT) return false;
+  if (rank_file.fd() < 0)
+    return forgotten || was_removed(bounded_text(left.directory), left.folder);
   if (!belongs(rank_file.fd(), left)) return forgotten;
   if (!is_whole(rank_file.fd())) return copy_beside(ring, left, size);
   if (left.window_files && !forgotten) return false;  // window files may still need their names
@@ -229,10 +269,14 @@ bool leave_the_programs_descriptors() {
   constexpr unsigned kUnshare = 2;   // CLOSE_RANGE_UNSHARE
   if (syscall(kCloseRange, 0U, ~0U, kUnshare) == 0) return true;
   if (unshare(CLONE_FILES) != 0) return false;
-  rlimit open{};
-  getrlimit(RLIMIT_NOFILE, &open);
-  for (rlim_t fd = 0; fd < open.rlim_cur; ++fd) close(static_cast<int>(fd));
-  return true;
+  // The list's own descriptor is in it, so that a list ends early until nothing else is open.
+  int closed = 0;
+  do {
+    closed = 0;
+    each_entry("/proc/thread-self/fd",
+               [&](std::string_view fd) { closed += close(std::atoi(fd.data())) == 0 ? 1 : 0; });
+  } while (closed > 1);
+  return closed == 1;
 }
 
 bool is_ring(std::string_view name) {

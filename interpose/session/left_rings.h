@@ -2,7 +2,8 @@
 // is moved, whole, beside its rank file, where readers and recovery look first. It is moved and not
 // replayed: a copy needs to know nothing of what it copies, and can be interrupted anywhere. It
 // costs a process that is here for something else a few megabytes of reading and writing. A ring
-// file without a rank file is removed after a day, since nobody can use it any more.
+// file without a rank file is removed after a day, since nobody can use it any more; at once, if
+// the rank file's folder is proved to be removed (base/folder_id.h).
 //
 // These are never touched: files of another user or of another start of the machine; files that a
 // process holds a lock on, as each process does for life and a recovery does; files of a process in

@@ -1,13 +1,14 @@
 #include "interpose/session/mapping.h"
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
+
+#include <atomic>
 
 #include "interpose/base/complain.h"
 #include "interpose/base/disk_space.h"
-#include "interpose/base/file_systems.h"
 #include "interpose/base/held_signals.h"
+#include "interpose/base/in_time.h"
 #include "interpose/base/largest_page.h"
 
 namespace tprof {
@@ -19,27 +20,47 @@ constexpr std::uint64_t round_up(std::uint64_t n) {
   return (n + kPage - 1) & ~(kPage - 1);
 }
 
-std::uint64_t address_space_limit() {
-  rlimit limit{};
-  return getrlimit(RLIMIT_AS, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
-}
+// Gives the file room: behind its end, which is at `size` then, or in a hole (size 0). If it can't
+// be, the file is no longer than before.
+struct Room {
+  OwnFile file;
+  const char* path;
+  bool keeps_room;
+  std::uint64_t offset, bytes, size;
+
+  bool run() {
+    struct statfs fs;
+    if (!file.still_ours() && !file.open_again(path)) return false;
+    if (keeps_room && (fstatfs(file.fd, &fs) != 0 || !has_spare_room(fs))) return false;
+    if (size == 0) return fill_hole(file.fd, offset, bytes);
+    return size_allowed(size) && grow_file(file.fd, offset, bytes) &&
+           (size == offset + bytes || ftruncate(file.fd, static_cast<off_t>(size)) == 0);
+  }
+  void undo() {}
+};
 
 }  // namespace
 
-bool Mapping::open(int fd, bool keeps_room) {
-  // RLIMIT_AS counts reserved addresses too, and the program will want them.
-  const std::uint64_t share = address_space_limit() / 8;
-  for (size_ = std::uint64_t{4} << 30; size_ >= std::uint64_t{32} << 20; size_ /= 4) {
-    if (size_ > share) continue;
-    base_ = mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base_ != MAP_FAILED) break;
-    base_ = nullptr;
-  }
+bool Mapping::open(int fd, const char* path, const RingFolder& in) {
+  constexpr std::uint64_t kMost = std::uint64_t{4} << 30;
+  constexpr std::uint64_t kLeast = std::uint64_t{32} << 20;
+  base_ = reserve_addresses(kMost, kLeast, 8, size_);
   if (base_ == nullptr) return false;
   file_ = own_file(fd);
-  keeps_room_ = keeps_room;
+  path_ = path;
+  in_ = in;
   const std::uint64_t bytes = round_up(sizeof(Head));
-  if (!back_by_file(0, bytes) && !back_by_memory(0, bytes)) {
+  file_part_ = round_up(size_ / 4 * 3);
+  if (!give_room(0, bytes, bytes) || !map_file()) {
+    file_.fd = -1;
+    file_part_ = 0;
+  }
+  memory_ = {base_ + file_part_, base_ + file_part_, base_ + size_};
+  if (in_file()) {
+    touch(0, bytes);
+    // Later segments enlarge this mapping of the kernel's.
+    memory_.make_writable(memory_.next + kPage);
+  } else if (memory_.take(bytes) == nullptr) {
     close();
     return false;
   }
@@ -47,49 +68,40 @@ bool Mapping::open(int fd, bool keeps_room) {
   return true;
 }
 
-bool Mapping::room_to_take() const {
-  struct statfs fs;
-  return !keeps_room_ || (fstatfs(file_.fd, &fs) == 0 && has_spare_room(fs));
-}
-
-bool Mapping::map_file(std::uint64_t offset, std::uint64_t bytes) {
-  return mmap(static_cast<std::byte*>(base_) + offset, bytes, PROT_READ | PROT_WRITE,
-              MAP_SHARED | MAP_FIXED | MAP_POPULATE, file_.fd,
-              static_cast<off_t>(offset)) != MAP_FAILED;
-}
-
-bool Mapping::back_by_file(std::uint64_t offset, std::uint64_t bytes) {
-  return !file_ended_ && file_.still_ours() && room_to_take() &&
-         grow_file(file_.fd, offset, bytes) && map_file(offset, bytes);
-}
-
-bool Mapping::back_by_memory(std::uint64_t offset, std::uint64_t bytes) {
-  if (mmap(static_cast<std::byte*>(base_) + offset, bytes, PROT_READ | PROT_WRITE,
-           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
-    return false;
-  }
-  if (offset == 0) {
-    file_.fd = -1;
-  } else {
-    // A later, smaller segment might find room again, behind a hole. A reader that maps a hole on a
-    // full tmpfs dies of SIGBUS.
-    if (file_.fd >= 0)
-      complain(Trouble::room, "no room for the ring file: a kill would lose counts");
-    file_ended_ = true;
-    head().volatile_segments.fetch_add(1, std::memory_order_relaxed);
-  }
+bool Mapping::give_room(std::uint64_t offset, std::uint64_t bytes, std::uint64_t size) {
+  Room room{file_, path_, in_.keeps_room, offset, bytes, size};
+  if (file_.fd < 0 || !(in_.in_memory ? room.run() : done_in_time(room))) return false;
+  if (room.file.fd != file_.fd) file_ = room.file;
   return true;
 }
 
+bool Mapping::map_file() {
+  return mmap(base_, file_part_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_.fd, 0) !=
+         MAP_FAILED;
+}
+
+// Has the kernel enter the pages that the file has there, so that no call waits for that.
+void Mapping::touch(std::uint64_t from, std::uint64_t bytes) {
+  constexpr std::uint64_t kSmallestPage = 4096;
+  for (std::uint64_t at = from; at < from + bytes; at += kSmallestPage) {
+    std::atomic_ref(*reinterpret_cast<std::uint8_t*>(base_ + at))
+        .fetch_or(0, std::memory_order_relaxed);
+  }
+}
+
 std::uint64_t Mapping::allocate(std::uint64_t bytes) {
-  const KeepErrno keep_errno;
-  bytes = round_up(bytes);
+  if (const std::uint64_t offset = allocate_in_file(bytes, bytes)) return offset;
   const LockGuard guard(growing_);
-  const std::uint64_t offset = head().used.load(std::memory_order_relaxed);
-  if (offset + bytes > size_) return 0;
-  if (!back_by_file(offset, bytes) && !back_by_memory(offset, bytes)) return 0;
-  head().used.store(offset + bytes, std::memory_order_relaxed);
-  return offset;
+  const std::byte* at = memory_.take(round_up(bytes));
+  if (at == nullptr) return 0;
+  if (in_file()) {
+    complain(Trouble::room, "no room for the ring file", in_.in_memory ? "" : ", or not in time",
+             ": a kill would lose counts");
+    head().volatile_segments.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    head().used.store(static_cast<std::uint64_t>(memory_.next - base_), std::memory_order_relaxed);
+  }
+  return static_cast<std::uint64_t>(at - base_);
 }
 
 // The file reaches to the end of each segment, so that a reader's mapping does too.
@@ -99,10 +111,8 @@ std::uint64_t Mapping::allocate_in_file(std::uint64_t bytes, std::uint64_t most)
   most = round_up(most);
   const LockGuard guard(growing_);
   const std::uint64_t offset = head().used.load(std::memory_order_relaxed);
-  if (offset + most > size_ || !size_allowed(offset + most) || !back_by_file(offset, bytes)) {
-    return 0;
-  }
-  if (most != bytes && ftruncate(file_.fd, static_cast<off_t>(offset + most)) != 0) return 0;
+  if (offset + most > file_part_ || !give_room(offset, bytes, offset + most)) return 0;
+  touch(offset, bytes);
   head().used.store(offset + most, std::memory_order_relaxed);
   return offset;
 }
@@ -114,14 +124,14 @@ bool Mapping::back(std::uint64_t from, std::uint64_t to) {
   to = round_up(to);
   if (from == to) return true;
   const NoCancel no_cancel;
-  return file_.still_ours() && room_to_take() && fill_hole(file_.fd, from, to - from) &&
-         map_file(from, to - from);
+  if (!give_room(from, to - from, 0)) return false;
+  touch(from, to - from);
+  return true;
 }
 
 void Mapping::close() {
   if (base_ != nullptr) munmap(base_, size_);
   base_ = nullptr;
-  file_ended_ = false;
 }
 
 }  // namespace tprof

@@ -11,6 +11,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/environment.h"
 #include "interpose/base/hash.h"
+#include "interpose/base/own_memory.h"
 #include "interpose/session/redact.h"
 
 namespace tprof {
@@ -106,12 +107,18 @@ void run_id_of_slurm(Process& p) {
 void read_command(Process& p, bool redact) {
   // Twice the room: text is cut off only behind what is shown. So no key is cut down to something
   // that does not look like one.
-  char raw[2 * sizeof p.command];
-  const std::string_view arguments(raw, read_file("/proc/self/cmdline", raw, sizeof raw));
+  constexpr std::size_t kRoom = 2 * sizeof p.command;
+  auto* raw = static_cast<char*>(take_memory(kRoom));
+  if (raw == nullptr) return;
+  const std::string_view arguments(raw, read_file("/proc/self/cmdline", raw, kRoom));
   FixedText command(p.command);
-  if (redact) return redact_command(arguments, command);
-  std::replace(raw, raw + arguments.size(), '\0', ' ');
-  command << prefix(arguments, arguments.size() - (arguments.empty() ? 0 : 1));
+  if (redact) {
+    redact_command(arguments, command);
+  } else {
+    std::replace(raw, raw + arguments.size(), '\0', ' ');
+    command << prefix(arguments, arguments.size() - (arguments.empty() ? 0 : 1));
+  }
+  give_back_memory(raw, kRoom);
 }
 
 // Clock ticks from boot to the start of a process, 0: not known.
@@ -170,9 +177,9 @@ bool process_runs(std::int32_t pid, std::uint64_t started) {
   return start_ticks(stat, &state) == started && state != 'Z' && state != 'X';
 }
 
-Process describe_process(bool redact) {
-  Process p{};
-  if (gethostname(p.host, sizeof p.host - 1) != 0) p.host[0] = '\0';
+void describe_process(bool redact, Process& p) {
+  // A name that is too long for it is cut off.
+  if (gethostname(p.host, sizeof p.host) != 0) p.host[sizeof p.host - 1] = '\0';
   const std::size_t n = read_file("/proc/sys/kernel/random/boot_id", p.boot_id, sizeof p.boot_id);
   if (n != 0 && p.boot_id[n - 1] == '\n') p.boot_id[n - 1] = '\0';
   p.pid = getpid();
@@ -187,7 +194,6 @@ Process describe_process(bool redact) {
   for (const auto& v : kLaunchers) copy_environment(v.id, p.run_id);
   run_id_of_slurm(p);
   read_command(p, redact);
-  return p;
 }
 
 }  // namespace tprof

@@ -33,7 +33,8 @@ struct Process {
 // True if a process of this pid namespace, which started then, has not ended.
 bool process_runs(std::int32_t pid, std::uint64_t start_ticks);
 
-// `redact` leaves out of the command what looks like a secret.
-Process describe_process(bool redact);
+// Fills `p`, which is zero. `redact` leaves out of the command what looks like a secret. A program
+// may call from a thread of the smallest stack, so what is large is not on it.
+void describe_process(bool redact, Process& p);
 
 }  // namespace tprof

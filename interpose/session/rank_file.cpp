@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -11,16 +13,26 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/environment.h"
-#include "interpose/base/file_systems.h"
+#include "interpose/base/folder_id.h"
+#include "interpose/base/held_signals.h"
+#include "interpose/base/in_time.h"
 #include "interpose/base/text.h"
 
 namespace tprof {
 namespace {
 
+// The folder in which the process started. Programs change theirs before their first call (Hydra).
+constinit char g_start_folder[1024] = {};
+[[gnu::constructor]] void note_start_folder() {
+  const KeepErrno keep_errno;
+  const bool known = g_start_folder[0] != '\0';  // calls may come before constructors
+  if (!known && getcwd(g_start_folder, sizeof g_start_folder) == nullptr) g_start_folder[0] = '\0';
+}
+
 // A path that is too long stays cut, and open() refuses it.
 void expand_directory(std::string_view pattern, const Process& p, FixedText& path) {
-  char cwd[1024];
-  if (!pattern.starts_with('/') && getcwd(cwd, sizeof cwd) != nullptr) path << cwd << "/";
+  note_start_folder();
+  if (!pattern.starts_with('/')) path << g_start_folder << "/";
   for (; !pattern.empty(); pattern.remove_prefix(1)) {
     const std::string_view sign = prefix(pattern, 2);
     if (sign == "%j") {
@@ -55,94 +67,132 @@ bool create(NamedFile& file, mode_t mode) {
   return file.fd >= 0;
 }
 
-// rank-00003.json, rank-00003.r1.json, ...; node7-4711.json where the rank is unknown.
-void name_file(const Process& p, int attempt, FixedText name) {
+std::string_view stem_of(std::string_view name) {
+  return prefix(name, name.size() - std::strlen(".json"));
+}
+
+// Looks for a folder that can hold the ring file, and makes it there. The file's name is its own
+// anywhere: containers share folders, with processes of one number on hosts of one name.
+struct RingSearch {
+  const RingPlace* places;
+  std::size_t count;
+  const char* output;
+  char name[512];
+  NamedFile ring;
+  RingFolder in;
+
+  bool run() {
+    return std::any_of(places, places + count, [this](const RingPlace& place) {
+      const bool beside = place.path != nullptr && std::strcmp(place.path, output) == 0;
+      copy_text(ring.path, output);
+      if (beside) make_directory(ring.path);
+      return take_ring_folder(place,
+                              [this](const RingFolder& folder) { return create_in(folder); });
+    });
+  }
+  void undo() { drop_file(ring); }
+
+ private:
+  bool create_in(const RingFolder& folder) {
+    FixedText(ring.path) << folder.path << "/" << name;
+    in = folder;
+    const bool beside = std::strcmp(folder.path, output) == 0;
+    if (!create(ring, beside ? 0666 : 0600)) return false;
+    if (!grow_file(ring.fd, 0, sizeof(Head))) {
+      drop_file(ring);
+      return false;
+    }
+    // The lock tells readers that we live, in other pid namespaces too. The kernel releases it when
+    // we die.
+    struct flock whole {};
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    fcntl(ring.fd, F_SETLK, &whole);
+    return true;
+  }
+};
+
+}  // namespace
+
+void name_rank_file(const Config& config, const Process& p, RankFile& file) {
+  FixedText directory(file.directory);
+  expand_directory(config.output_dir, p, directory);
+  FixedText name(file.name);
   p.rank >= 0 ? (name << "rank-").number(p.rank, 5) : (name << p.host << "-").number(p.pid);
-  if (attempt > 0) (name << ".r").number(attempt);
   name << ".json";
 }
 
-bool create_in_directory(const Process& process, RankFile& file) {
+void create_ring(const char* chosen, const Process& process, RankFile& file) {
+  static char temporary[1024];  // a search that comes too late may still read it
+  static std::array<RingPlace, 5> places;
+  const char* of_variable = environment_value("TMPDIR");
+  copy_text(temporary, of_variable == nullptr ? "" : of_variable);
+  places = ring_places(file.directory, chosen, temporary);
+  static constinit RingSearch search{};  // a small stack has no room
+  search = {};
+  search.output = file.directory;
+  FixedText name(search.name);
+  (name << ".tprof-" << process.host << "-").number(process.pid) << "-";
+  name.number(static_cast<std::int64_t>(now_ns())) << "-" << stem_of(file.name) << ".ring";
+  const auto found = [&](std::size_t from, std::size_t until, bool in_memory) {
+    search.places = places.data() + from;
+    search.count = until - from;
+    return in_memory ? search.run() : done_in_time(search);
+  };
+  file.ring = {};
+  if ((chosen == nullptr || !found(0, 1, false)) && !found(1, 2, true) && !found(2, 5, false))
+    return;
+  file.ring = search.ring;
+  file.ring_in = search.in;
+  file.ring_elsewhere = std::strcmp(search.in.path, file.directory) != 0;
+  if (chosen != nullptr && search.in.path != chosen) {
+    complain(Trouble::room, "no ring file could be made at once in ", chosen,
+             " (TPROF_RING_DIR): choosing another folder");
+  }
+}
+
+bool create_lines(const char* directory, char (&name)[256], NamedFile& file) {
   constexpr int kAttempts = 100000;
+  char stem[sizeof name];
+  copy_text(stem, stem_of(name));
+  copy_text(file.path, directory);
+  if (!make_directory(file.path)) return false;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    name_file(process, attempt, FixedText(file.name));
-    FixedText(file.lines.path) << file.directory << "/" << file.name;
-    if (create(file.lines, 0666)) return true;
+    FixedText text(name);
+    text << stem;
+    if (attempt > 0) (text << ".r").number(attempt);
+    text << ".json";
+    FixedText(file.path) << directory << "/" << name;
+    if (create(file, 0666)) return true;
     if (errno != EEXIST) return false;
   }
   return false;
 }
 
-std::string_view stem_of(const RankFile& file) {
-  return {file.name, std::strlen(file.name) - std::strlen(".json")};
-}
-
-// ".rank-00003.ring" beside the rank file, or with a longer name in a folder of the node.
-bool create_ring_in(const RingFolder& folder, const Process& process, RankFile& file) {
-  FixedText path(file.ring.path);
-  path << folder.path << "/.";
-  file.ring_elsewhere = std::strcmp(folder.path, file.directory) != 0;
-  file.ring_keeps_room = folder.keeps_room;
-  if (file.ring_elsewhere) {
-    // Other containers share the folder, with processes of the same number on hosts of the same
-    // name.
-    (path << "tprof-" << process.host << "-").number(process.pid) << "-";
-    path.number(static_cast<std::int64_t>(now_ns())) << "-";
-  }
-  path << stem_of(file) << ".ring";
-  return create(file.ring, file.ring_elsewhere ? 0600 : 0666);
-}
-
-void create_ring(const char* chosen, const Process& process, RankFile& file) {
-  const char* in = nullptr;
-  each_ring_folder(file.directory, chosen, environment_value("TMPDIR"),
-                   [&](const RingFolder& folder) {
-                     const bool made = create_ring_in(folder, process, file);
-                     if (made) in = folder.path;
-                     return made;
-                   });
-  if (in == nullptr) {
-    file.ring.path[0] = '\0';
-    return;
-  }
-  if (chosen != nullptr && in != chosen) {
-    say("no ring file can be in ", chosen, " (TPROF_RING_DIR): choosing another folder");
-  }
-  // The lock tells readers that we live, in other pid namespaces too. The kernel releases it when
-  // we die.
-  struct flock whole {};
-  whole.l_type = F_WRLCK;
-  whole.l_whence = SEEK_SET;
-  fcntl(file.ring.fd, F_SETLK, &whole);
-}
-
-}  // namespace
-
-bool create_rank_file(const Config& config, const Process& process, RankFile& file) {
-  FixedText directory(file.directory);
-  expand_directory(config.output_dir, process, directory);
-  if (!make_directory(file.directory) || !create_in_directory(process, file)) {
+bool create_rank_file(RankFile& file, Head& head, std::string_view header) {
+  if (!create_lines(file.directory, file.name, file.lines)) {
     char why[128];
     FixedText(why) << ": " << std::strerror(errno);
     complain(Trouble::start, "not tracing: cannot create a file in ", file.directory, why);
     return false;
   }
-  create_ring(config.ring_dir[0] != '\0' ? config.ring_dir : nullptr, process, file);
+  copy_text(head.rank_file, file.name);
+  head.folder = folder_id(file.directory);
+  head.rank_file_inode.store(file.lines.id.inode, std::memory_order_release);
+  if (!write_all(file.lines.fd, header, 0)) {
+    complain(Trouble::start, "not tracing: cannot write to ", file.directory);
+    return false;
+  }
+  if (file.ring.fd >= 0 && !file.ring_elsewhere) return true;
+  FixedText(file.snapshot.path) << file.directory << "/." << stem_of(file.name) << ".snapshot";
+  unlink(file.snapshot.path);  // left by a rank file that is gone
+  create(file.snapshot, 0666);
   return true;
 }
 
-void create_snapshot(RankFile& file) {
-  if (file.ring.fd >= 0 && !file.ring_elsewhere) return;
-  FixedText(file.snapshot.path) << file.directory << "/." << stem_of(file) << ".snapshot";
-  unlink(file.snapshot.path);  // left by a rank file that is gone
-  create(file.snapshot, 0666);
-}
-
 void leave_files(RankFile& file) {
-  for (NamedFile* f : {&file.lines, &file.ring, &file.snapshot}) {
-    if (f->still_ours()) close(f->fd);
-    f->fd = -1;
-  }
+  if (file.ring_in.in_memory && file.ring.still_ours()) close(file.ring.fd);
+  for (NamedFile* f : {&file.lines, &file.ring, &file.snapshot}) f->fd = -1;
 }
 
 void drop_file(NamedFile& file) {

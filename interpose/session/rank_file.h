@@ -1,7 +1,11 @@
 // The folders and the names of a process's files.
 #pragma once
 
+#include <string_view>
+
 #include "interpose/base/disk_space.h"
+#include "interpose/base/file_systems.h"
+#include "interpose/format/ring_file.h"
 #include "interpose/session/config.h"
 #include "interpose/session/process.h"
 
@@ -13,21 +17,31 @@ struct NamedFile : OwnFile {
 
 struct RankFile {
   char directory[1024];  // absolute
-  char name[256];
-  NamedFile lines;     // the rank file itself
+  char name[256];        // the one that it is to have, until it is made
+  NamedFile lines;       // the rank file itself
   NamedFile ring;      // if none (no path): anonymous memory, and a kill loses what was not written
   NamedFile snapshot;  // where the ring file is not beside the rank file
   bool ring_elsewhere;
-  bool ring_keeps_room;  // in memory that others count on: kSpareRoom stays free
+  RingFolder ring_in;
 };
 
-// Creates rank file and ring file; never overwrites anything. False: there is no rank file, and one
-// line says so.
-bool create_rank_file(const Config& config, const Process& process, RankFile& file);
-void create_snapshot(RankFile& file);
+// Says where the rank file is to be. A relative folder is one of the folder in which the process
+// started. Touches no file.
+void name_rank_file(const Config& config, const Process& process, RankFile& file);
 
-// In a forked child: closes all of them, except where the program has closed one and reused its
-// number.
+// Creates the ring file: in memory, or where it can be in time (base/in_time.h).
+void create_ring(const char* chosen, const Process& process, RankFile& file);
+
+// Creates a file of that name, or of the next that nobody has (rank-00003.r1.json), in a folder
+// that is made if need be. False: errno says why.
+bool create_lines(const char* directory, char (&name)[256], NamedFile& file);
+
+// Creates the rank file with its first lines, and the snapshot if there is to be one, on a thread
+// of ours. False: there is no rank file, and one line says so.
+bool create_rank_file(RankFile& file, Head& head, std::string_view header);
+
+// In a forked child: forgets them. Closes the ring file only, whose memory the child would keep:
+// the other files' system may have stopped answering.
 void leave_files(RankFile& file);
 
 // Removes a file that was created: an empty one would be taken for a trace.

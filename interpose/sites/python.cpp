@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "interpose/base/hash.h"
+#include "interpose/base/mapped_symbols.h"
 #include "interpose/format/sites.h"
 
 namespace tprof::python {
@@ -63,7 +64,7 @@ T read(const char* at, int offset) {
 
 template <typename F>
 F symbol(const char* name) {
-  return reinterpret_cast<F>(dlsym(RTLD_DEFAULT, name));
+  return reinterpret_cast<F>(loader::dlsym(RTLD_DEFAULT, name));
 }
 
 std::string_view text_of(const char* str) {

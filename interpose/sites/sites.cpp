@@ -8,6 +8,7 @@
 #include "interpose/base/hash.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
+#include "interpose/base/shared_map.h"
 #include "interpose/resolve/binding.h"
 #include "interpose/sites/known_rules.h"
 #include "interpose/sites/objects.h"
@@ -18,27 +19,14 @@
 namespace tprof::sites {
 namespace {
 
+constexpr std::uint32_t kMostSites = 64 * kChunkEntries;  // 1 MiB for each 256
+
 bool g_native = false;
 bool g_python = false;
 
-// Maps a site's key to its number. Keys are added under the lock and never move.
-constexpr std::uint32_t kPlaces = 4 * kTableChunks * kChunkEntries;  // 1 MiB, touched as used
-struct Place {
-  std::atomic<std::uint64_t> key;
-  std::atomic<std::uint16_t> site;
-};
-Place g_place[kPlaces];
+// Maps a site's key to its number.
+constinit SharedMap<std::uint16_t> g_sites{LockOrder::handles};
 Lock g_sites_lock{LockOrder::sites};
-
-// Returns the place of `key`, or the free one where it goes.
-Place* place_of(std::uint64_t key) {
-  for (std::uint32_t n = 0; n < kPlaces; ++n) {
-    Place& p = g_place[(key + n) % kPlaces];
-    const std::uint64_t at = p.key.load(std::memory_order_acquire);
-    if (at == key || at == 0) return &p;
-  }
-  return nullptr;
-}
 
 // The frames that identify a call's site.
 struct Seen {
@@ -58,14 +46,7 @@ std::uint64_t key_of(const Seen& seen) {
   for (std::size_t i = 0; i < seen.python_frames; ++i) {
     key = mix64(key ^ python::identity(seen.python[i]));
   }
-  return std::max<std::uint64_t>(key, 1);
-}
-
-bool known(std::uint64_t key, std::uint16_t& site) {
-  const Place* place = place_of(key);
-  if (place == nullptr || place->key.load(std::memory_order_acquire) != key) return false;
-  site = place->site.load(std::memory_order_relaxed);
-  return true;
+  return std::max<std::uint64_t>(key, 2);  // what a SharedMap has as keys
 }
 
 void describe_native(const Seen& seen, Site& site) {
@@ -89,33 +70,36 @@ void describe_native(const Seen& seen, Site& site) {
     copy_text(site.symbol, where.dli_sname);
 }
 
+std::uint16_t insert(std::uint64_t key, const Site& site) {
+  const LockGuard guard(g_sites_lock);
+  std::uint16_t before = 0;
+  if (g_sites.find(key, before)) return before;  // another thread was faster
+  const auto number = static_cast<std::uint16_t>(tables::append(
+      session::mapping().head().sites, site, [](std::uint32_t) {}, kMostSites));
+  if (number == 0) return 0;  // the table is full, so the site is tried again at each call
+  g_sites.insert(key, number);
+  return number;
+}
+
 std::uint16_t add(std::uint64_t key, const Seen& seen) {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
-  Site site{};
-  site.key = key;
-  if (g_native) describe_native(seen, site);
-  FixedText text(site.python);
+  auto* site = make_in_own_memory<Site>();  // the stack of the thread may be small
+  if (site == nullptr) return 0;
+  site->key = key;
+  if (g_native) describe_native(seen, *site);
+  FixedText text(site->python);
   for (std::size_t i = 0; i < seen.python_frames; ++i) {
-    if (!python::describe(seen.python[i], text, sizeof site.python - 1)) break;
+    if (!python::describe(seen.python[i], text, sizeof site->python - 1)) break;
   }
-  const LockGuard guard(g_sites_lock);
-  Place* place = place_of(key);
-  if (place == nullptr) return 0;
-  if (place->key.load(std::memory_order_relaxed) == key) {  // another thread was faster
-    return place->site.load(std::memory_order_relaxed);
-  }
-  const auto number = static_cast<std::uint16_t>(
-      tables::append(session::mapping().head().sites, site, [](std::uint32_t) {}));
-  if (number == 0) return 0;  // the table is full, so the site is tried again at each call
-  place->site.store(number, std::memory_order_relaxed);
-  place->key.store(key, std::memory_order_release);
+  const std::uint16_t number = insert(key, *site);
+  give_back_memory(site, sizeof *site);
   return number;
 }
 
 // If stacks differ all the time (a recursion), they would leave no room for other places. Beyond
 // this many sites, stacks are left out.
-constexpr std::uint32_t kPlacesWithStacks = 3 * (kTableChunks * kChunkEntries / 4);
+constexpr std::uint32_t kPlacesWithStacks = 3 * (kMostSites / 4);
 
 [[gnu::noinline]] std::uint16_t new_site(Seen& seen) {
   if (g_native && native::forget_unloaded()) {
@@ -125,7 +109,7 @@ constexpr std::uint32_t kPlacesWithStacks = 3 * (kTableChunks * kChunkEntries / 
     seen.stack = {0, g_native};
   std::uint16_t site = 0;
   const std::uint64_t key = key_of(seen);
-  return known(key, site) ? site : add(key, seen);
+  return g_sites.find(key, site) ? site : add(key, seen);
 }
 
 }  // namespace
@@ -137,7 +121,7 @@ std::uint16_t site_of(const void* caller) {
   if (g_native) seen.stack = native::walk(seen.address, kMaxNativeFrames);
   if (seen.python_frames == 0 && !g_native) return 0;
   std::uint16_t site = 0;
-  return known(key_of(seen), site) ? site : new_site(seen);
+  return g_sites.find(key_of(seen), site) ? site : new_site(seen);
 }
 
 void begin(CallSite what) {
@@ -154,10 +138,7 @@ void begin(CallSite what) {
 
 // The child's table is its own, and begins empty.
 void after_fork() {
-  if (!g_extras.sites.exchange(false)) return;
-  for (Place& p : g_place) {
-    if (p.key.load(std::memory_order_relaxed) != 0) p.key.store(0, std::memory_order_relaxed);
-  }
+  if (g_extras.sites.exchange(false)) g_sites.clear();
 }
 
 }  // namespace tprof::sites

@@ -23,13 +23,14 @@ namespace tprof {
 [[gnu::always_inline]] inline void count_in_ledger(Transaction& transaction, LedgerKey::Words key,
                                                    const Record& r, bool ok,
                                                    std::uint64_t signature_name) {
-  LedgerValues& v = transaction.values(key);
+  std::uint64_t count = r.count;
+  LedgerValues& v = transaction.values(key, count);
   if (!ok) {
     ++v.failed;
     return;
   }
   ++v.calls;
-  v.count += r.count;
+  v.count += count;
   v.host_ns += r.dur_ns;
   if (r.dur_ns > v.host_ns_max) v.host_ns_max = r.dur_ns;
   if (signature_name == 0) return;

@@ -10,7 +10,7 @@
 namespace tprof {
 namespace {
 
-constexpr std::uint64_t kLevelBytes = ledger_level_rows(0) * sizeof(LedgerRow);
+constexpr std::uint64_t kLevelBytes = ledger_rows_in(0) * sizeof(LedgerRow);
 
 // Makes room for as many records again behind the first `capacity`.
 bool back_next(ThreadArea& area, std::uint64_t capacity) {

@@ -1,7 +1,6 @@
 #include "interpose/thread/thread.h"
 
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -121,7 +120,7 @@ std::atomic<bool> g_exit_key_made{false};
 
 void unmap_pending(Thread& t) {
   t.pending->release();
-  munmap(t.pending, sizeof *t.pending);
+  give_back_memory(t.pending, sizeof *t.pending);
   t.pending = nullptr;
 }
 

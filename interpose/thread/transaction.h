@@ -9,9 +9,18 @@
 
 namespace tprof {
 
-// Returns the row of `key` in this thread's ledger. There always is one: see the overflow row in
-// transaction.cpp.
+// Returns the row of `key` in this thread's ledger or, if it has room for no further one, the row
+// of others of its bucket (kOtherFunctions).
 [[gnu::cold, gnu::noinline]] LedgerRow& find_row(Thread& t, LedgerKey::Words key);
+// The same, but null if it has no row of its own.
+LedgerRow* find_own_row(Thread& t, LedgerKey::Words key);
+// Returns what `row` adds for a call of this key and API count: elements, if it is that of others.
+[[gnu::cold, gnu::noinline]] std::uint64_t count_in(const LedgerRow& row, LedgerKey::Words key,
+                                                    std::uint64_t count);
+
+inline bool is_of(const LedgerRow& row, LedgerKey::Words key) {
+  return row.key_low.load(std::memory_order_relaxed) == key.low && row.key_high == key.high;
+}
 
 [[gnu::always_inline]] inline LedgerRow*& cached_row(Thread& t, LedgerKey::Words key) {
   return t.row[((key.low + key.high) * 0x9e3779b97f4a7c15ULL) >> 59];
@@ -26,11 +35,13 @@ namespace tprof {
   __builtin_prefetch(&row->slot[1].values, 1);
 }
 
-[[gnu::always_inline]] inline LedgerRow& row_of(Thread& t, LedgerKey::Words key) {
+// `count`: the API's, of a call that is to be added; changed if the row is that of others.
+[[gnu::always_inline]] inline LedgerRow& row_of(Thread& t, LedgerKey::Words key,
+                                                std::uint64_t& count) {
   LedgerRow*& cached = cached_row(t, key);
-  if (cached == nullptr || cached->key_low.load(std::memory_order_relaxed) != key.low ||
-      cached->key_high != key.high) [[unlikely]] {
+  if (cached == nullptr || !is_of(*cached, key)) [[unlikely]] {
     cached = &find_row(t, key);
+    count = count_in(*cached, key, count);
   }
   return *cached;
 }
@@ -67,8 +78,13 @@ class [[nodiscard]] Transaction {
 
   std::uint64_t number() const { return number_; }
   [[gnu::always_inline]] LedgerValues& values(LedgerKey::Words key) {
-    return open_slot(row_of(t_, key), number_);
+    std::uint64_t count = 0;
+    return values(key, count);
   }
+  [[gnu::always_inline]] LedgerValues& values(LedgerKey::Words key, std::uint64_t& count) {
+    return open_slot(row_of(t_, key, count), number_);
+  }
+  LedgerValues& values(LedgerRow& row) { return open_slot(row, number_); }
   void close(Record& r) {
     std::atomic_ref<std::uint64_t>(r.txn).store(number_, std::memory_order_release);
   }

@@ -6,6 +6,7 @@
 #include "interpose/base/environment.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/driver/events.h"
+#include "interpose/driver/stream_gates.h"
 #include "interpose/exposure/busy.h"
 #include "interpose/thread/thread.h"
 #include "interpose/timing/comm_order.h"
@@ -24,18 +25,22 @@ struct Free {
   TimingLost why{};
 };
 
-// Takes a pair to record events in `stream` with.
-Free free_pair(CUstream stream) {
+using stream_gates::Use;
+
+// Takes a pair to record events in `stream` with, while it is used.
+Free free_pair(CUstream stream, const Use& use) {
+  if (!use) return {nullptr, TimingLost::no_context};
   CUcontext context = event_driver::context_to_time_in(stream);
   Pool* pool = context == nullptr ? nullptr : pool_of(context);
   if (pool == nullptr) return {nullptr, TimingLost::no_context};
-  const bool first = pool->made() == 0 && event_driver::is_in(context);
-  if (first && !pool->make_more(number_of(*pool))) give_up();
+  const bool first = pool->events() == 0 && event_driver::is_in(context);
+  if (first && !pool->make_more()) give_up();
   Pair* pair = pool->take();
   if (pool->wants_more()) own_thread::wake();
   if (pair == nullptr) return {nullptr, TimingLost::no_pair};
   pair->stream = stream;
   pair->stream_id = busy::id_of(stream);
+  pair->closings = use.closings();
   return {pair, {}};
 }
 
@@ -52,7 +57,8 @@ std::uint32_t comm_of(const Calls& of) {
 }
 
 TimedCall start(CUstream stream) {
-  const Free free = free_pair(stream);
+  const Use use(stream);
+  const Free free = free_pair(stream, use);
   if (free.pair == nullptr) return {nullptr, true, free.why};
   Pair& pair = *free.pair;
   pair.since_ns.store(now_ns(), std::memory_order_relaxed);
@@ -62,16 +68,33 @@ TimedCall start(CUstream stream) {
   return {&pair};
 }
 
-bool end_pair(Pair& pair) {
-  if (!record_or_give_back(pair, pair.end)) return false;
-  pair.to_read.store(true, std::memory_order_release);
-  return true;
+// A capture may have begun in the stream since the pair was taken.
+bool may_end(const Pair& pair, const Use& use) {
+  return use && (use.closings() == pair.closings ||
+                 event_driver::context_to_time_in(pair.stream) != nullptr);
+}
+
+void end_pair(Pair& pair) {
+  const Use use(pair.stream);
+  const bool there = pair.end != nullptr;  // else it went with its context
+  const bool may = there && may_end(pair, use);
+  if (may && event_driver::record(pair.end, pair.stream)) {
+    pair.to_read.store(true, std::memory_order_release);
+    return;
+  }
+  if (pair.kind == Kind::call) {
+    lose(there && !may ? TimingLost::no_context : TimingLost::device, pair.of);
+  }
+  g_pools[pair.pool].give_back(pair);
+  if (may) give_up();
 }
 
 busy::Marked put_into(CUstream stream, const Mark& mark) {
-  const Free free = free_pair(stream);
+  const Use use(stream);
+  const Free free = free_pair(stream, use);
   if (free.pair == nullptr) {
-    return free.why == TimingLost::no_context ? busy::Marked::captures : busy::Marked::lost;
+    const bool captures = use && free.why == TimingLost::no_context;
+    return captures ? busy::Marked::captures : busy::Marked::lost;
   }
   Pair& pair = *free.pair;
   pair.kind = Kind::mark;
@@ -103,7 +126,7 @@ void stop(const TimedCall& timed, const Calls& of, bool in_progress) {
   pair.computes = of.computes;
   pair.number = next_number();
   pair.order = comm_order::enqueued(comm_of(of), pair.stream_id, pair.number);
-  if (!end_pair(pair)) lose(TimingLost::device, of);
+  end_pair(pair);
 }
 
 void pass_by(CUstream stream, const Calls& of) {
@@ -111,7 +134,8 @@ void pass_by(CUstream stream, const Calls& of) {
   if (comm == 0) return;
   std::uint64_t number = InOrder::kUnknown;
   const bool wanted = comm_order::on_several_streams(comm) && busy::on();
-  const Free free = wanted ? free_pair(stream) : Free{};
+  const Use use(stream);
+  const Free free = wanted ? free_pair(stream, use) : Free{};
   if (free.pair != nullptr) number = next_number();
   const InOrder order = comm_order::enqueued(comm, busy::id_of(stream), number);
   if (free.pair == nullptr) return;
@@ -132,6 +156,7 @@ const char* disturbs() {
 }
 
 void after_fork() {
+  stream_gates::after_fork();
   for (Pool& pool : g_pools) pool.forget();
   busy::after_fork();
   comm_order::after_fork();

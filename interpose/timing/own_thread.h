@@ -12,7 +12,8 @@ namespace tprof::timing::own_thread {
 // again. `ending`: nothing more will come, and what is not known now is lost.
 bool begin(std::uint32_t (*look)(bool ending));
 void wake();
-// Has the thread look with `ending`, and waits until it has.
+// Has the thread look, for the last time with `ending`, and waits until it has.
+void look_now(std::uint32_t timeout_ms);
 void last_look(std::uint32_t timeout_ms);
 
 }  // namespace tprof::timing::own_thread

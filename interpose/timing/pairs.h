@@ -1,5 +1,6 @@
 // Pairs of timing events, per context. They are made before they are needed, used again and again,
-// and never destroyed: destroying one can wait for a device that hangs.
+// and never destroyed: destroying one can wait for a device that hangs. They go with their context,
+// and then the pair is there without them.
 #pragma once
 
 #include <cuda.h>
@@ -8,6 +9,7 @@
 #include <cstdint>
 
 #include "interpose/base/free_list.h"
+#include "interpose/base/gate.h"
 #include "interpose/exposure/exposure.h"
 #include "interpose/timing/comm_order.h"
 #include "interpose/timing/timing.h"
@@ -23,6 +25,7 @@ struct Pair {
   CUevent begin = nullptr;
   CUevent end = nullptr;
   CUstream stream = nullptr;
+  std::uint32_t closings = 0;  // of the stream's gate when the pair was taken
   Kind kind = Kind::call;
   bool computes = false;          // a graph, or a copy in a stream that computes
   std::uint64_t number = 0;       // a later call or mark of its stream has a larger one
@@ -47,24 +50,42 @@ class Pool {
     CUcontext nobody = nullptr;
     return context_.compare_exchange_strong(nobody, context);
   }
+  int device() const { return device_; }
+  Gate& gate() { return gate_; }  // of whoever reads pairs; closed while the context may go
+  std::uint32_t renewals() const { return renewals_; }
   std::uint32_t made() const { return made_.load(std::memory_order_acquire); }
-  Pair& pair(std::uint32_t i) { return pair_[i]; }
+  // How many pairs have events.
+  std::uint32_t events() const { return events_.load(std::memory_order_acquire); }
+  Pair& pair(std::uint32_t i) { return pair_.load(std::memory_order_acquire)[i]; }
   // True if fewer than two steps of pairs are free, and more can be made.
   bool wants_more() const;
 
-  // Makes pairs in the calling thread's context. False: the driver refused.
-  bool make_more(std::uint32_t number);
+  // Makes events in the calling thread's context. Several threads may do so. False: the driver
+  // refused.
+  bool make_more();
   Pair* take();
   void give_back(Pair& pair);
+  // Its context is gone, and its gate is closed: forgets all events.
+  void renew();
+  // The same where the reader is stuck in it: it stays closed.
+  void abandon();
   void forget();
 
  private:
+  bool has_pairs();
+  Pair* without_events();
+
   std::atomic<CUcontext> context_{nullptr};
-  std::atomic<bool> making_{false};
+  std::atomic<int> device_{-1};
+  Gate gate_;
+  std::uint32_t renewals_ = 0;
   std::atomic<std::uint32_t> made_{0};
+  std::atomic<std::uint32_t> events_{0};
   std::atomic<std::uint32_t> free_{0};
   FreeList<Pair> free_pairs_;
-  Pair* pair_ = nullptr;  // kMost of them: memory that nobody has touched costs nothing
+  FreeList<Pair> without_events_;  // made, and free too
+  // kMost of them, all zeros at first: memory that nobody has touched costs nothing.
+  std::atomic<Pair*> pair_{nullptr};
 };
 
 inline constexpr std::uint32_t kPools =

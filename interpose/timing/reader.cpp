@@ -1,10 +1,7 @@
 #include "interpose/timing/reader.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
-#include <new>
 #include <utility>
 
 #include "interpose/base/clock.h"
@@ -43,13 +40,14 @@ class Reading {
     std::sort(waiting_.begin(), waiting_.end(),
               [](const Pair* a, const Pair* b) { return a->number < b->number; });
     clock_ = &g_clock[number_of(pool)];
+    if (std::exchange(renewals_[number_of(pool)], pool.renewals()) != pool.renewals()) *clock_ = {};
     if (clock_->due(now_ns()) && clock_->anchor()) {
       const DeviceClock& c = *clock_;
       results::add_clock(c.device(), c.anchored_ns(), c.error_ns(), c.drift_ppb());
     }
     std::size_t left = 0;
     for (Pair* pair : waiting_) {
-      if (read(*pair)) {
+      if (!pool.gate().closed() && read(*pair)) {
         pair->to_read.store(false, std::memory_order_relaxed);
         pool.give_back(*pair);
       } else {
@@ -154,6 +152,7 @@ class Reading {
 
   Exposure& exposure_;
   DeviceClock* clock_ = nullptr;
+  std::uint32_t renewals_[kPools] = {};
   Pages<Pair*> waiting_;
   Pages<CUstream> standing_;
   Pages<std::uint32_t> standing_comms_;
@@ -168,12 +167,6 @@ struct Reader {
   bool first = true;
 };
 
-// This memory is never freed: exit() would destroy a static object before we are through.
-Reader* make_reader() {
-  void* room =
-      mmap(nullptr, sizeof(Reader), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return room == MAP_FAILED ? nullptr : new (room) Reader;
-}
 Reader* g_reader = nullptr;
 
 // A mark that is being made now is not seen yet, and may belong to a moment ago. Then streams are
@@ -183,22 +176,28 @@ void begin_look(Exposure& exposure, std::uint64_t now) {
   exposure.begin_look(busy::at_rest() ? now : 0);
 }
 
+std::size_t look_at(Pool& pool, bool ending) {
+  if (std::exchange(g_reader->first, false)) event_driver::stay_out_of_captures();
+  if (on() && pool.wants_more() && !pool.make_more()) give_up();
+  const std::size_t left = g_reader->reading.read(pool);
+  if (ending) g_reader->reading.lose_rest(pool);
+  return left;
+}
+
 }  // namespace
 
 std::uint32_t look(bool ending) {
   constexpr std::uint32_t kSoonMs = 10;
   constexpr std::uint32_t kLaterMs = 200;
-  if (g_reader == nullptr) g_reader = make_reader();
+  if (g_reader == nullptr) g_reader = make_in_own_memory<Reader>();
   if (g_reader == nullptr) return kLaterMs;
   std::size_t left = 0;
   const std::uint64_t now = now_ns();
   begin_look(g_reader->exposure, now);
   for (Pool& pool : g_pools) {
-    if (pool.context() == nullptr || !event_driver::enter(pool.context())) continue;
-    if (std::exchange(g_reader->first, false)) event_driver::stay_out_of_captures();
-    if (on() && pool.wants_more() && !pool.make_more(number_of(pool))) give_up();
-    left += g_reader->reading.read(pool);
-    if (ending) g_reader->reading.lose_rest(pool);
+    if (pool.context() == nullptr || !pool.gate().enter()) continue;
+    if (event_driver::enter(pool.context())) left += look_at(pool, ending);
+    pool.gate().leave();
   }
   g_reader->computed.tell(g_reader->exposure, g_clock, now, ending);
   g_reader->exposure.settle(ending, [](const Exposed& found) {

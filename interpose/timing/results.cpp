@@ -36,9 +36,10 @@ void add(const Calls& of, CUstream stream, std::uint64_t start_ns, std::uint64_t
   if (of.mixed && start_ns == 0) return;
   Transaction transaction(g_own);
   if (!of.mixed) {
-    LedgerValues& v = transaction.values(timed(of.key));
+    std::uint64_t count = of.count;
+    LedgerValues& v = transaction.values(timed(of.key), count);
     v.calls += of.calls;
-    v.count += of.count;
+    v.count += count;
     v.host_ns += ns;
     v.host_ns_max = std::max(v.host_ns_max, ns / of.calls);
   }

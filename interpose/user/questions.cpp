@@ -41,7 +41,8 @@ struct Moment {
   Moment(std::uint32_t epoch, bool ends_epoch);
 
   bool traced;
-  Text ledger;  // if it ends an epoch
+  bool whole = true;  // false: memory was short
+  Text ledger;        // if it ends an epoch
   Counts bucket[kBucketCount]{};
   Pages<ScopeSums> scopes;  // by number
 };
@@ -49,8 +50,8 @@ struct Moment {
 void add_row(Moment& to, const View& view, const Total& t) {
   const LedgerKey& key = t.key;
   const auto bucket = static_cast<std::size_t>(key.bucket);
-  if (key.function >= kMaxDataFunctions || view.function(key.function) == nullptr ||
-      bucket >= kBucketCount || (key.mode != Mode::direct && key.mode != Mode::replayed)) {
+  if (key.function >= kMaxDataFunctions || bucket >= kBucketCount ||
+      (key.mode != Mode::direct && key.mode != Mode::replayed)) {
     return;
   }
   const Amount moved = amount(view, key.function, key.bucket, key.dtype, key.comm, t.values.count);
@@ -72,6 +73,7 @@ Moment::Moment(std::uint32_t epoch, bool ends_epoch) : traced(session::started()
   for (const Total& t : sums.rows) add_row(*this, view, t);
   Pages<Total> rows;
   scope_rows(sums.all, rows);
+  whole = !sums.failed() && !rows.failed() && !scopes.failed();
   each_scope(rows, [&](std::uint32_t scope, const ScopeSums& s, const Total*, const Total*) {
     if (scope < scopes.size()) scopes.data()[scope] = s;
   });
@@ -144,6 +146,7 @@ void put_scopes(Text& out, const ScopeSums* now, std::size_t n) {
 
 // Writes the totals of now, or of the moment at which the program paused.
 void put_totals(Text& out, const Moment& now) {
+  if (!now.whole) return out.fail();
   const Counts* bucket = g_since.paused ? g_paused.bucket : now.bucket;
   const ScopeSums* scopes = g_since.paused ? g_paused.scope : now.scopes.data();
   out << "{\"rank\":" << rank() << ",\"epoch\":" << g_since.epoch
@@ -193,7 +196,7 @@ std::size_t give(const Text& text, char* json, std::size_t size) {
 
 void begin_epoch(const Moment& end) {
   g_since.realtime_ns = clock_ns(CLOCK_REALTIME);
-  if (!end.traced) return;
+  if (!end.traced || !end.whole) return;
   keep(g_before, end);
   if (g_since.paused) keep(g_paused, end);
   ++g_since.epoch;
@@ -208,7 +211,11 @@ int enabled() {
 }
 
 int rank() {
-  if (!session::started()) return static_cast<int>(describe_process(true).rank);
+  if (!session::started()) {
+    Process process{};
+    describe_process(true, process);
+    return static_cast<int>(process.rank);
+  }
   const View view = session::mapping().view();
   return view.head().rank_known ? static_cast<int>(view.head().line_pid)
                                 : rank_by_communicators(view);
@@ -245,7 +252,7 @@ int pause(int on) {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
   at_moment(false, [&](const Moment& now) {
-    if (g_since.paused == (on != 0)) return;
+    if (g_since.paused == (on != 0) || !now.whole) return;
     g_since.paused = on != 0;
     ++g_since.changes;
     if (g_since.paused) return keep(g_paused, now);

@@ -41,22 +41,6 @@ bool WindowFiles::create(WindowFile& file, std::size_t i) {
   return false;
 }
 
-// Reads the header once: it does not change.
-bool WindowFiles::read_header() {
-  const std::uint64_t size = view_.head().header_bytes;
-  char part[4096];
-  while (header_.size() < size) {
-    const std::uint64_t at = header_.size();
-    const ssize_t n = pread(rank_file_, part, std::min<std::uint64_t>(sizeof part, size - at),
-                            static_cast<off_t>(at));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    header_ << std::string_view(part, static_cast<std::size_t>(n));
-    if (header_.failed()) return false;
-  }
-  return true;
-}
-
 bool WindowFiles::write(Progress& next) {
   for (std::size_t i = 0; i < kWindowFiles; ++i) {
     WindowFile& file = next.window_file[i];
@@ -65,8 +49,8 @@ bool WindowFiles::write(Progress& next) {
     if (text.failed()) return false;
     if (file.offset == 0) {
       first_.clear();
-      if (!read_header() || !create(file, i)) return false;
-      window_file_header(first_, view_, header_.view(), file);
+      if (!create(file, i)) return false;
+      window_file_header(first_, view_, view_.header(), file);
       if (first_.failed() || !write_all(file_[i].fd, first_.view(), 0)) return false;
       file.offset = first_.size();
     }
@@ -118,13 +102,6 @@ void WindowFiles::complete(const WindowFile& file, std::size_t i) {
   }
   if (file_[i].still_ours()) close(file_[i].fd);
   file_[i] = {};
-}
-
-void WindowFiles::leave() {
-  for (OwnFile& file : file_) {
-    if (file.still_ours()) close(file.fd);
-    file = {};
-  }
 }
 
 }  // namespace tprof

@@ -10,8 +10,7 @@ namespace tprof {
 
 class WindowFiles {
  public:
-  // `rank_file` begins with the lines that windows' files begin with.
-  WindowFiles(const View& view, int rank_file) : view_(view), rank_file_(rank_file) {}
+  explicit WindowFiles(const View& view) : view_(view) {}
 
   // Texts for the drain, which follow in the files at the same places in Progress. Null: there are
   // none.
@@ -29,23 +28,17 @@ class WindowFiles {
   // both.
   void complete(const WindowFile& file, std::size_t i);
 
-  // Closes the files, unless the program has closed them.
-  void leave();
-
  private:
   struct Path {
     char text[1300];
   };
   void put_path(Path& path, const WindowFile& file, std::string_view end) const;
   bool create(WindowFile& file, std::size_t i);
-  bool read_header();
 
   View view_;
-  int rank_file_;
   OwnFile file_[kWindowFiles];
   Text text_[kWindowFiles];
-  Text header_;  // the rank file's
-  Text first_;   // a file's first lines
+  Text first_;  // a file's first lines
 };
 
 }  // namespace tprof

@@ -17,14 +17,25 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=20)
 parser.add_argument("--rank", type=int, default=1, help="the odd one")
 parser.add_argument("--at", type=int, default=9, help="the step at which it is odd")
-parser.add_argument("--what", choices=["nothing", "skip", "size", "sleep", "leave", "die", "crash", "swap"])
+parser.add_argument(
+    "--what", choices=["nothing", "skip", "size", "sleep", "leave", "die", "crash", "swap", "exchange", "lone"]
+)
 args = parser.parse_args()
 
 device = start()
 rank, world = dist.get_rank(), dist.get_world_size()
 called = 0
 gone = args.what in ("leave", "die")
-again = dist.new_group() if args.what == "swap" else None  # the same ranks, on a communicator of its own
+again = dist.new_group() if args.what in ("swap", "exchange") else None  # the same ranks, on a communicator of its own
+
+
+def reduce_or_exchange(group):
+    if group is not None and args.what == "exchange":
+        dist.all_to_all_single(torch.zeros(8 * world, device=device), torch.zeros(8 * world, device=device), group=group)
+    else:
+        dist.all_reduce(torch.zeros(8, device=device), group=group)
+
+
 for step in range(args.steps):
     odd = args.what if (rank, step) == (args.rank, args.at) else None
     if odd:
@@ -51,8 +62,12 @@ for step in range(args.steps):
         dist.all_reduce(torch.zeros(8, device=device))
     else:
         for group in (again, None) if odd else (None, again):
-            dist.all_reduce(torch.zeros(8, device=device), group=group)
+            reduce_or_exchange(group)
     called += 1
+    if args.what == "lone":  # a ring, in which the odd rank receives once too often
+        ring = [(dist.isend, (rank + 1) % world), (dist.irecv, (rank - 1) % world)]
+        ring += [(dist.irecv, (rank - 1) % world)] if odd else []
+        dist.batch_isend_irecv([dist.P2POp(call, torch.zeros(4, device=device), peer) for call, peer in ring])
     torch.cuda.synchronize()  # like a script that logs its loss
 log(f"done after {called} collectives")
 dist.destroy_process_group()

@@ -78,8 +78,8 @@ def test_a_communicator_whose_making_was_not_seen_has_no_id_and_that_is_said(tra
 
 
 def test_a_full_table_of_communicators_keeps_counts_exact_and_is_said_once(traced):
-    file, tally, _ = traced("many", 16500)
-    assert len(tally["comms"]) == 16500
+    file, tally, _ = traced("many", 65400)
+    assert len(tally["comms"]) == 65400
     assert_exact(file, tally, place=lambda row: None)
     shared = [comm for comm in file.comms if comm["rank"] is None]
     assert sorted(comm["nranks"] for comm in shared) == [3, 8]

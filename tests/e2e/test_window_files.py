@@ -33,7 +33,7 @@ def is_event(line):
 
 
 def calls(lines):
-    return [line for line in lines if line["ph"] == "X" and line["cat"] not in ("NVTX", "DEVICE", "BUSY", "GRAPH")]
+    return [line for line in lines if line["ph"] == "X" and line["cat"] not in ("NVTX", "DEVICE", "BUSY", "GRAPH", "COMM")]
 
 
 def trained(folder, **settings):

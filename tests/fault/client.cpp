@@ -17,7 +17,10 @@
 //          child HOW             a child calls too: see children.cpp
 //          end HOW [WHERE]       calls, then an end: see ends.cpp
 //          threads N             N threads one after the other, three rounds each
-//          room BYTES            takes that much memory between its calls
+//          small N               N threads with the smallest stacks, the first call in one of them
+//          too room BYTES            takes that much memory between its calls keys COMMS calls of
+//          which no two are alike: see keys.cpp starve WHAT WHEN HOW  can map, open or start no
+//          more from a moment on: see starved.cpp
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -46,6 +49,8 @@ namespace {
 using fault::Caller;
 using fault::fail;
 using fault::new_communicator;
+using fault::refuse;
+using fault::set_limit;
 
 constexpr int kThreads = 4;
 
@@ -142,7 +147,22 @@ int room(std::size_t bytes) {
   return 7;
 }
 
-void set_limit(decltype(RLIMIT_AS) which, rlim_t value) {
+void apply(std::string_view limit, rlim_t value) {
+  if (limit == "--refuse") return refuse(static_cast<std::uint32_t>(value));
+  if (limit == "--fsize") return set_limit(RLIMIT_FSIZE, value);
+  if (limit == "--as") return set_limit(RLIMIT_AS, fault::address_space_in_use() + value);
+  if (limit != "--fds") fail("reading the arguments");
+  set_limit(RLIMIT_NOFILE, 64);
+  int last = 0;
+  while (last >= 0) last = open("/dev/null", O_RDONLY);
+  for (rlim_t i = 0; i < value; ++i) close(63 - static_cast<int>(i));
+}
+
+}  // namespace
+
+namespace fault {
+
+void set_limit(__rlimit_resource_t which, rlim_t value) {
   const rlimit limit{value, value};
   if (setrlimit(which, &limit) != 0) fail("setrlimit");
 }
@@ -168,21 +188,12 @@ void refuse(std::uint32_t call) {
   }
 }
 
-void apply(std::string_view limit, rlim_t value) {
-  if (limit == "--refuse") return refuse(static_cast<std::uint32_t>(value));
-  if (limit == "--fsize") return set_limit(RLIMIT_FSIZE, value);
-  if (limit == "--as") return set_limit(RLIMIT_AS, address_space_in_use() + value);
-  if (limit != "--fds") fail("reading the arguments");
-  set_limit(RLIMIT_NOFILE, 64);
-  int last = 0;
-  while (last >= 0) last = open("/dev/null", O_RDONLY);
-  for (rlim_t i = 0; i < value; ++i) close(63 - static_cast<int>(i));
-}
-
-}  // namespace
+}  // namespace fault
 
 int main(int argc, char** argv) {
   fault::open_counts();
+  const char* folder = std::getenv("FAULT_CHDIR");  // as programs do before their first call
+  if (folder != nullptr && chdir(folder) != 0) fail("chdir");
   int at = 1;
   for (; at + 1 < argc && std::strncmp(argv[at], "--", 2) == 0; at += 2) {
     apply(argv[at], std::strtoull(argv[at + 1], nullptr, 10));
@@ -201,6 +212,9 @@ int main(int argc, char** argv) {
   if (mode == "child") return fault::with_child(argument(1));
   if (mode == "end") return fault::end(argument(1), argument(2));
   if (mode == "threads") return short_threads(static_cast<int>(number(1)));
+  if (mode == "small") return fault::small_stacks(static_cast<int>(number(1)));
   if (mode == "room") return room(number(1));
+  if (mode == "keys") return fault::keys(static_cast<int>(number(1)));
+  if (mode == "starve") return fault::starved(argument(1), argument(2), argument(3));
   fail("reading the arguments");
 }

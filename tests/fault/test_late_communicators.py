@@ -55,6 +55,9 @@ def test_all_communicators_stand_again_behind_the_closing_ledger(tmp_path):
     names = [line["name"] for line in lines]
     (close,) = (i for i, line in enumerate(lines) if line["args"].get("reason") == "close")
     assert names[close + 1 :] == ["tprof_comm"] * (1 + COMMS) + ["tprof_footer"]
+    # The program has destroyed some of them since.
+    for line in lines[close + 1 : -1]:
+        line["args"].pop("ended", None)
     assert lines[close + 1 : -1] == [line for line in lines[:close] if line["name"] == "tprof_comm"]
 
 

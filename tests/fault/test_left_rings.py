@@ -4,6 +4,7 @@ file, and nothing of it is lost."""
 import contextlib
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import struct
@@ -34,10 +35,10 @@ def killed(tmp_path, node, hours: int = 2, name: str = "old", **env: str) -> tup
 
 
 @contextlib.contextmanager
-def another(tmp_path, node, **env: str):
+def another(tmp_path, node, command: list[str] = CALLS, **env: str):
     """Runs a process that starts on the node."""
     env = {"TPROF_RING_DIR": str(node), **ENTERED, **env}
-    with runs.standing(tmp_path / "new", CALLS, "inside", **env) as process:
+    with runs.standing(tmp_path / "new", command, "inside", **env) as process:
         yield process
 
 
@@ -46,10 +47,10 @@ def has_looked(process) -> bool:
     return "tprof-left" not in runs.threads(process.pid).values()
 
 
-def look(tmp_path, node) -> None:
+def look(tmp_path, node, command: list[str] = CALLS, **env: str) -> None:
     """Starts another process, and waits until it has been through all that is there."""
     _, decoy = killed(tmp_path, node, name="decoy")
-    with another(tmp_path, node) as process:
+    with another(tmp_path, node, command, **env) as process:
         runs.until(lambda: not decoy.exists())
         runs.until(lambda: has_looked(process))
     for folder in ("decoy", "new"):
@@ -72,13 +73,33 @@ def test_a_left_ring_goes_beside_its_rank_file(tmp_path, node):
     runs.assert_exact(old.only_rank_file(), counts)
 
 
+CLOSE_RANGE = 436
+
+
+@pytest.mark.parametrize("refused", [[], ["--refuse", CLOSE_RANGE]])
+@pytest.mark.parametrize("limit", [256, 4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]])
+@pytest.mark.parametrize("opened", [0, 200])
+def test_only_descriptors_that_are_open_are_closed_before_a_look(opened, limit, refused, tmp_path, node):
+    """The numbers up to the limit may be a million. A descriptor may have any of them."""
+    _, ring = killed(tmp_path, node)
+    more = "".join(f"exec {fd}</dev/null; " for fd in [*range(10, 10 + opened), limit - 1])
+    client = ["bash", "-c", f'ulimit -Sn {limit}; {more}exec "$@"', "-", *runs.client(*refused, "calls", 400, 1)]
+    closes = tmp_path / "closes"
+    look(tmp_path, node, client, TROUBLE="closes", CLOSES=str(closes))
+    assert not ring.exists()
+    # Besides those of the program it closes its own, of which it has fewer than 50.
+    assert (opened if refused else 0) <= closes.stat().st_size < opened + 50
+
+
 @pytest.mark.parametrize("hours", [23, 25])
 @pytest.mark.parametrize("rank_file", ["gone", "another's"])
 def test_one_without_its_rank_file_is_kept_for_a_day(rank_file, hours, tmp_path, node):
     old, ring = killed(tmp_path, node, hours, RANK="0", WORLD_SIZE="1")
-    shutil.rmtree(old.traces)
+    for file in old.traces.iterdir():
+        file.unlink()
     if rank_file == "another's":
-        shutil.copytree(killed(tmp_path, node, name="younger", RANK="0", WORLD_SIZE="1")[0].traces, old.traces)
+        younger = killed(tmp_path, node, name="younger", RANK="0", WORLD_SIZE="1")[0].traces
+        shutil.copytree(younger, old.traces, dirs_exist_ok=True)
     there = {file: file.read_bytes() for file in old.traces.glob("*")}
     look(tmp_path, node)
     assert ring.exists() == (hours < 24)

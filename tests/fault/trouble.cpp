@@ -14,6 +14,8 @@
 //                          one stands
 //   TROUBLE=nice           the writer's thread never gets blocks for a file: others take its core
 //   TROUBLE=naps           how long the writer's thread means to sleep goes to the file NAPS, in ms
+//   TROUBLE=closes         each close by the thread that looks for left ring files adds a byte to
+//                          the file CLOSES
 //   TROUBLE=places         PLACES says on which file systems these folders are ("output=nfs
 //                          shm=small tmpdir=ext4 tmp=ext4"): nfs, overlay, ext4, tmpfs (with 8 GiB
 //                          free), small (a tmpfs with less than 1 GiB), filling (with 8 GiB the
@@ -128,14 +130,14 @@ bool stalls(std::string_view text) {
   for (;;) pause();
 }
 
-bool in_writers_thread() {
+bool in_thread(std::string_view wanted) {
   char name[16] = {};
   prctl(PR_GET_NAME, name);
-  return std::string_view(name) == "tprof";
+  return name == wanted;
 }
 
 void note_nap(long operation, const timespec* timeout) {
-  if (operation != FUTEX_WAIT_PRIVATE || timeout == nullptr || !in_writers_thread()) return;
+  if (operation != FUTEX_WAIT_PRIVATE || timeout == nullptr || !in_thread("tprof")) return;
   static const int file = creat(std::getenv("NAPS"), 0666);
   dprintf(file, "%ld\n", timeout->tv_sec * 1000 + timeout->tv_nsec / 1'000'000);
 }
@@ -173,6 +175,16 @@ int open(const char* path, int flags, ...) {
   return between_moments([&] { return real(path, flags, mode); });
 }
 
+int close(int fd) {
+  static const auto real = next<int(int)>("close");
+  if (wants("closes") && in_thread("tprof-left")) {
+    const int file = ::open(std::getenv("CLOSES"), O_WRONLY | O_CREAT | O_APPEND, 0666);
+    if (write(file, "x", 1) != 1) std::abort();
+    real(file);
+  }
+  return real(fd);
+}
+
 int statfs(const char* path, struct statfs* fs) noexcept {
   const int result = next<int(const char*, struct statfs*)>("statfs")(path, fs);
   if (result == 0 && wants("places")) answer_for(path, fs);
@@ -207,7 +219,7 @@ int ftruncate(int fd, off_t size) noexcept {
 int fallocate(int fd, int mode, off_t at, off_t size) {
   const auto real = next<int(int, int, off_t, off_t)>("fallocate");
   if (!ours(fd)) return real(fd, mode, at, size);
-  if (wants("nice") && mode == 0 && in_writers_thread()) stand();
+  if (wants("nice") && mode == 0 && in_thread("tprof")) stand();
   if (wants("fallocate")) {
     errno = EOPNOTSUPP;
     return -1;

@@ -117,7 +117,7 @@ std::vector<Place> places(const std::vector<std::byte>& file) {
     all.push_back({at, sizeof(ThreadArea), 1});
     all.push_back({at + offsetof(ThreadArea, range), sizeof(OpenRange), kMaxOpenRanges});
     all.push_back({area.ring, sizeof(Record), area.capacity});
-    all.push_back({area.level[0], sizeof(LedgerRow), ledger_level_rows(0)});
+    all.push_back({area.level[0], sizeof(LedgerRow), ledger_rows_in(0)});
   }
   all.push_back({offsetof(Head, range_category), sizeof(RangeCategory), 2});
   return all;

@@ -97,7 +97,7 @@ def read(path: pathlib.Path) -> RankFile:
         lines=body,
         header=headers[0],
         comms=[comms[number] for number in sorted(comms)],
-        events=[line for line in body if line["ph"] == "X" and line["cat"] not in ("GRAPH", "BUSY")],
+        events=[line for line in body if line["ph"] == "X" and line["cat"] not in ("GRAPH", "BUSY", "COMM")],
         ledgers=named(body, "tprof_ledger"),
         footer=footers[0] if footers else None,
     )

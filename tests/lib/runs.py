@@ -130,7 +130,7 @@ def footer(lines: list[dict]) -> dict:
 
 
 def events(lines: list[dict]) -> list[dict]:
-    return [line for line in lines if line["ph"] == "X"]
+    return [line for line in lines if line["ph"] == "X" and line.get("cat") != "COMM"]
 
 
 def ledger(lines: list[dict]) -> dict[tuple[str, str, str], tuple[int, int, int, int]]:

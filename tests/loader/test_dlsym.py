@@ -117,22 +117,42 @@ int main(void) {
 """
 
 
-def test_another_hook_of_dlsym_behind_us_is_called(tmp_path):
+@pytest.mark.parametrize("order", [1, -1])
+def test_another_hook_of_dlsym_is_called_in_each_order(tmp_path, order):
+    """The hook asks for a dlsym with a version, which is libc's."""
     hook = library(tmp_path / "libhook.so", HOOK, f'-DVERSION="{VERSION}"')
     program = compiled(tmp_path / "takes", TAKES)
-    done = run(tmp_path, program, preload=(LIBTPROF, hook), TPROF_DLSYM="1")
+    done = run(tmp_path, program, preload=(hook, LIBTPROF)[::order], TPROF_DLSYM="1")
     assert done.code == 0 and done.stdout.startswith("hook\n")
     (ledger,) = lines(tmp_path, "tprof_ledger")
     assert [(row["name"], row["calls"]) for row in ledger["rows"]] == [("cudaMemcpy", 3)]
 
 
-def test_another_hook_of_dlsym_before_us_goes_past_us_and_works(tmp_path):
-    """The hook asks for a dlsym with a version, which is libc's."""
-    hook = library(tmp_path / "libhook.so", HOOK, f'-DVERSION="{VERSION}"')
-    program = compiled(tmp_path / "takes", TAKES)
-    done = run(tmp_path, program, preload=(hook, LIBTPROF), TPROF_DLSYM="1")
-    assert (done.code, done.stdout) == (0, "hook\n")
-    assert not (tmp_path / "traces").exists()
+SHIM = """
+#include <dlfcn.h>
+static int (*copy)(void*, const void*, unsigned long, int);
+static void take(void) { copy = dlsym(dlopen("libcudart.so.13", RTLD_NOW), "cudaMemcpy"); }
+#ifdef EARLY
+__attribute__((constructor))
+#endif
+static void early(void) { take(); }
+int cudaMemcpy(void* to, const void* from, unsigned long n, int kind) {
+  if (!copy) take();
+  const int result = copy(to, from, n, kind);
+  return result == 0 ? 0 : -1;
+}
+"""
+
+
+@pytest.mark.parametrize("early", [[], ["-DEARLY"]])
+def test_what_a_shim_behind_us_takes_is_counted_where_it_is_called(tmp_path, early):
+    shim = library(tmp_path / "libshim.so", SHIM, *early)
+    program = compiled(tmp_path / "program", BOTH.split("  int (*copy)")[0] + "}", f"-L{INSTANT}", "-l:libcudart.so.13")
+    assert run(tmp_path, program, preload=(LIBTPROF, shim)).code == 0
+    (ledger,) = lines(tmp_path, "tprof_ledger")
+    assert [(row["name"], row["calls"]) for row in ledger["rows"]] == [("cudaMemcpy", 1)]
+    (footer,) = lines(tmp_path, "tprof_footer")
+    assert footer["coverage"]["unseen"] == []
 
 
 ANSWERS = "int ncclAllGather(void) { return ANSWER; }"

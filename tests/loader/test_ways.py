@@ -102,6 +102,7 @@ WAYS_THERE_ARE = [
         needs="cffi"),
     Way("a library opened with `RTLD_DEEPBIND`", opened("deepbind", "ways_plugin"),
         counted=NOTHING),
+    Way("a library opened with `dlmopen`", opened("namespace", "ways_plugin"), counted=NOTHING),
     Way("both inside a library, `-Bsymbolic`", opened("local", "ways_symbolic"), counted=NOTHING),
     Way("both inside a library, hidden", opened("local", "ways_hiding"), counted=NOTHING),
     Way("both inside the program", program("ways_static"), counted=NOTHING),

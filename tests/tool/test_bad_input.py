@@ -118,7 +118,7 @@ def test_of_two_runs_in_one_folder_the_last_is_taken_and_said(complaint, tmp_pat
     other = other.replace('"pid":4720,"start_ns"', '"pid":9,"start_ns"')
     other = other.replace('"start_ns":1', '"start_ns":2')
     (tmp_path / "other.json").write_text(other.replace("5be1a0c7d2e3f405", "ffff000000000000"))
-    said = "2 runs are here and this is the last to start, other; not shown: generated (ranks 0, "
+    said = "2 jobs of the same time are here and this is the last to start, other; not shown: generated (ranks 0 on "
     for command in (["summary"], ["check"], ["doctor"], ["merge", "-o", tmp_path / "m.json"]):
         result = tprof(*command, tmp_path)
         assert result.returncode == 0
@@ -133,13 +133,14 @@ def test_of_two_runs_in_one_folder_the_last_is_taken_and_said(complaint, tmp_pat
     assert "no run 'x' here" in complaint("summary", tmp_path, "--run", "x")
 
 
-def test_one_rank_claimed_twice_in_a_job(tmp_path):
+def test_two_ranks_of_a_communicator_with_one_number_are_not_said_to_claim_it(tmp_path):
     generate(tmp_path, 2, 5)
     file = tmp_path / "rank-00001.json"
     file.write_text(file.read_text().replace('"rank":1,"world_size"', '"rank":0,"world_size"'))
     result = tprof("summary", tmp_path)
     assert result.returncode == 1
-    assert "rank 0 is claimed by 2 processes of one job" in result.stdout
+    assert "claimed" not in result.stdout and "1 of 2 ranks has no trace: 1" in result.stdout
+    assert "2 groups of processes with ranks of their own" in " ".join(result.stdout.split())
 
 
 def test_a_cut_file_is_summarised_or_refused_by_name(tmp_path):

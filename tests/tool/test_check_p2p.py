@@ -33,8 +33,8 @@ def test_a_send_without_a_receive(healthy, place, tmp_path):
     del job.ranks[0].ops[len(job.ranks[0].ops) - 5 + n]
     folder = job.write(tmp_path / "job", healthy[0])
     (finding,) = worse_than_notes(folder)
-    # Which of the sends it was can't be told: the last has no other end.
-    assert_names(finding, job, "unmatched_p2p", sorted([0, rank]), done + 4, "ncclSend")
+    # Each has another size, so it can be told which of the sends it was.
+    assert_names(finding, job, "unmatched_p2p", sorted([0, rank]), done + n, "ncclSend")
     (finding,) = worse_than_notes(folder, "--no-lines")
     assert (finding["kind"], finding["communicator"]) == ("unmatched_p2p", job.id(0))
 
@@ -68,7 +68,9 @@ def test_a_send_and_a_receive_of_different_sizes_in_a_job_that_hung(healthy, pla
     assert_names(finding, job, "p2p_sizes", sorted([0, rank]), done + n, "ncclSend")
     assert finding["severity"] == "error"
     size = 4 * (1000 + n)
-    assert finding["text"].endswith(f"; number {done + n}: {kib(size)} sent, {kib(2 * size)} to be received")
+    assert finding["text"].endswith(
+        f"message {done + n} from rank {rank} to rank 0 does not fit: {kib(size)} sent, {kib(2 * size)} to be received"
+    )
 
 
 def kib(size):
@@ -85,17 +87,12 @@ def test_a_sender_may_be_ahead_of_its_receiver_in_a_job_that_was_killed(healthy,
         assert [f for f in found if "p2p" in f["kind"]] == []
 
 
-def test_sizes_before_the_last_few_that_a_sender_is_ahead_are_not_compared(tmp_path):
-    """How much the receiver had been sent so far can't be told behind nine calls of other sizes."""
+def test_a_sender_that_is_far_ahead_of_a_message_that_does_not_fit(tmp_path):
     job = pairs(20, [100 + n for n in range(20)])
     job.ranks[1].ops = job.ranks[1].ops[:11]
     job.ranks[1].ops[3] = dataclasses.replace(job.ranks[1].ops[3], count=1)
-    assert worse_than_notes(killed(job).write(tmp_path / "far")) == []
-    job = pairs(20, [100 + n for n in range(20)])
-    job.ranks[1].ops = job.ranks[1].ops[:13]
-    job.ranks[1].ops[3] = dataclasses.replace(job.ranks[1].ops[3], count=1)
-    (finding,) = worse_than_notes(killed(job).write(tmp_path / "near"))
-    assert (finding["kind"], finding["ranks"]) == ("p2p_sizes", [0, 1])
+    (finding,) = worse_than_notes(killed(job).write(tmp_path / "far"))
+    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("p2p_sizes", [0, 1], 3)
 
 
 def pairs(calls, counts):
@@ -122,8 +119,8 @@ def test_where_there_are_only_sends_and_receives_it_is_these_that_are_said_to_be
     job.ranks[1].ops[-1] = dataclasses.replace(job.ranks[1].ops[-1], count=16)
     done = tprof("check", killed(job).write(tmp_path / "sizes"))
     assert done.stdout.startswith(head + "20 sends and 20 receives, which do NOT fit each other\n")
-    assert "number 19: 32 B sent, 64 B to be received" in done.stdout and done.returncode == 1
-    job = killed(pairs(20, [8]))
+    assert "message 19 from rank 0 to rank 1 does not fit: 32 B sent, 64 B to be received" in done.stdout and done.returncode == 1
+    job = killed(pairs(20, [8]), at=40)
     del job.ranks[1].ops[-1]
     done = tprof("check", job.write(tmp_path / "ahead"))
     assert done.stdout.startswith(head + "20 sends and 19 receives, not all of which have an other end\n")

@@ -146,8 +146,28 @@ def test_preloads_and_their_order(doctor):
         {"kind": "preload", "path": str(interposer)},
     ]
     assert report["findings"] == []
-    wrong = doctor(env={"LD_PRELOAD": f"{interposer}:{LIBTPROF}"})
-    assert "put libtprof.so first" in only(wrong, "interposer", "warning")["next"]
+    order = {fact["key"]: fact["text"] for fact in report["facts"]}["preloads"]
+    assert order == f"{other}, then {LIBTPROF}, then {interposer} (has 1 of our functions)"
+    for ours in (f":{LIBTPROF}", ""):  # `tprof run` puts it there, too
+        wrong = doctor(env={"LD_PRELOAD": f"{interposer}{ours}"})
+        assert "put libtprof.so first" in only(wrong, "interposer", "warning")["next"]
+
+
+def test_a_preload_with_a_dlsym_is_named(doctor, tmp_path):
+    hook = tmp_path / "libhook.so"
+    source = "void* dlsym(void* handle, const char* name) { return 0; }"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-xc", "-", "-o", hook], input=source, text=True, check=True)
+    report = doctor(env={"LD_PRELOAD": f"{LIBTPROF}:{hook}"})
+    order = {fact["key"]: fact["text"] for fact in report["facts"]}["preloads"]
+    assert order == f"{LIBTPROF}, then {hook} (has a dlsym of its own)"
+    assert report["findings"] == []
+
+
+def test_events_that_one_queue_keeps_from_being_recorded(doctor):
+    env = {"CUDA_DEVICE_MAX_CONNECTIONS": "1", "TPROF_TIMING": "events"}
+    assert "TPROF_TIMING=cupti" in only(doctor(env=env), "one_queue", "note")["next"]
+    for other in ({"TPROF_TIMING": "cupti"}, {"TPROF_TIMING": "host"}, {"CUDA_DEVICE_MAX_CONNECTIONS": "8"}):
+        assert doctor(env=env | other)["findings"] == []
 
 
 @pytest.mark.parametrize(

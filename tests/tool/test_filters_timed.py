@@ -100,7 +100,7 @@ def test_merge_has_the_device_times_of_its_calls(made, tmp_path):
         left = [c for c in calls if passes(c)]
         device = [line for line in lines if line.get("cat") == "DEVICE"]
         timed = [c.device_ns for c in left if c.device_ns is not None]
-        assert sorted(round(1000 * line["dur"]) for line in device) == sorted(timed)
+        assert sorted(round(1000 * (line["dur"] + line["args"].get("cut", 0))) for line in device) == sorted(timed)
         no_calls = ("DEVICE", "NVTX", "BUSY", "LANE")
         made_calls = [line for line in lines if line["ph"] == "X" and line["cat"] not in no_calls]
         assert len(made_calls) == len(left)

@@ -82,9 +82,9 @@ def test_events_are_on_the_lanes_of_their_rank_at_their_time(traces, tmp_path):
 def test_nothing_of_ours_changes_but_where_the_axis_begins(traces, tmp_path):
     alone, _ = merge(traces, tmp_path / "alone.json")
     early = begin_ns(traces, 0) - 7_000_000
-    (tmp_path / "rank0.json").write_text(kineto(0, early, [op("early", 0)]))
+    (tmp_path / "rank0.json").write_text(kineto(0, early, [op("early", 0.001)]))
     both, _ = merge(traces, tmp_path / "both.json", tmp_path / "rank0.json")
-    assert others(both)[0]["ts"] == 0 and realtime_ns(both, others(both)[0]) == early
+    assert others(both)[0]["ts"] == 0 and realtime_ns(both, others(both)[0]) == early + 1
     calls = [line for line in both if line["ph"] == "X" and not line["cat"].startswith("OTHER,")]
     before = [line for line in alone if line["ph"] == "X"]
     assert [realtime_ns(both, line) for line in calls] == [realtime_ns(alone, line) for line in before]

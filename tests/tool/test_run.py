@@ -70,9 +70,38 @@ def test_a_folder_that_can_not_be_made_is_one_line(bench):
         assert (done.returncode, done.stdout, done.stderr) == (2, "", line + "\n")
 
 
-def test_a_preload_of_the_user_stays_behind_ours(bench):
-    seen = variables(run(bench, "--", "env", env=plain_environment(LD_PRELOAD="libm.so.6")))
-    assert seen["LD_PRELOAD"] == f"{bench}/bin/libtprof.so:libm.so.6"
+@pytest.mark.parametrize(
+    ("users", "all_of_them"),
+    [
+        ("libm.so.6", "libm.so.6:OURS"),
+        ("libasan.so.8 libm.so.6", "libasan.so.8:libm.so.6:OURS"),
+        (": libasan.so.8 :libm.so.6:", "libasan.so.8:libm.so.6:OURS"),
+        ("OURS:libm.so.6", "OURS:libm.so.6"),
+        ("libm.so.6:OURS OURS", "libm.so.6:OURS:OURS"),
+        ("../bin/libtprof.so:libm.so.6", "../bin/libtprof.so:libm.so.6"),
+        ("/not/there/libtprof.so:libm.so.6", "libm.so.6:OURS"),
+        ("libm.so.6:/not/there/libnccl.so.2:libz.so", "libm.so.6:OURS:/not/there/libnccl.so.2:libz.so"),
+    ],
+)
+def test_ours_comes_behind_the_preloads_of_the_user(bench, users, all_of_them):
+    """But before NCCL itself, which would answer all calls, and once."""
+    ours = f"{bench}/bin/libtprof.so"
+    done = run(bench, "--", "env", env=plain_environment(LD_PRELOAD=users.replace("OURS", ours)))
+    assert variables(done)["LD_PRELOAD"] == all_of_them.replace("OURS", ours)
+
+
+@pytest.mark.parametrize("length", [1, 63, 64])
+def test_the_host_has_its_whole_name(tmp_path, length):
+    """Linux takes 64 characters."""
+    name = "h" * length
+    script = f"hostname {name} && exec {BUILD}/tprof run --out {tmp_path}/run -- {BUILD}/grouped"
+    if subprocess.run(["unshare", "--uts", "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs the right to give the host a name")
+    env = plain_environment(LD_LIBRARY_PATH=str(BUILD / "standin"), TPROF_METRICS="10ms")
+    done = subprocess.run(["unshare", "--uts", "sh", "-c", script], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    files = list((tmp_path / "run").glob("*.json"))
+    assert files and all(f'"host":"{name}"' in file.read_text() for file in files)
 
 
 def test_options_become_settings(bench):

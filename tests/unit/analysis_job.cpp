@@ -27,7 +27,7 @@ read::Process process(const Given& g) {
   p.header.rank = g.rank;
   p.header.pid = g.pid;
   p.header.run_id = g.run_id;
-  p.header.start_ns = g.start_ns;
+  p.header.start_ns = p.header.base_time_ns = g.start_ns;
   p.header.restart = g.restart;
   p.header.world_size = g.world_size;
   if (g.launcher != 0) p.header.launcher = {g.launcher, 1};
@@ -35,7 +35,7 @@ read::Process process(const Given& g) {
   p.header.boot_id = g.boot_id;
   if (g.end_ns != 0) {
     p.end = read::End::closed;
-    p.ledger.emplace().ts_ns = g.end_ns;
+    p.ledger.emplace().ts_ns = g.end_ns - g.start_ns;
   }
   for (const std::string& id : g.comms) {
     const auto number = static_cast<std::int64_t>(p.comms.size()) + 1;
@@ -83,7 +83,7 @@ TEST_CASE("two trainings under one run id are two jobs, since their ranks clash"
       process({.rank = 0, .pid = 2, .comms = {"y"}, .start_ns = 20})};
   const auto found = jobs(all);
   REQUIRE(found.size() == 2);
-  CHECK(found[0].label == "run");
+  CHECK(found[0].label == "run#1");
   CHECK(found[1].label == "run#2");
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("two jobs that only copied are two jobs, at once or one after the othe
       CHECK_FALSE(job.assumed);
     }
     CHECK(found[1].processes[0]->header.pid == 3);
-    CHECK((found[0].attempt == 1 && found[1].attempt == 2));
+    CHECK((found[0].attempt == 1 && found[1].attempt == (second == 20 ? 2 : 1)));
   }
 }
 
@@ -178,6 +178,41 @@ TEST_CASE("what a rank did before the training, or after it, is a run of its own
       process({.rank = 0, .pid = 1, .start_ns = 1, .launcher = 90, .end_ns = 10}),
       process({.rank = 0, .pid = 2, .comms = {"x"}, .start_ns = 20, .launcher = 91, .end_ns = 30})};
   CHECK(jobs(all).size() == 2);
+}
+
+TEST_CASE("ranks that meet in two places are of two jobs, though none of them clash") {
+  const std::vector<read::Process> all = {
+      process({.rank = 0, .pid = 1, .comms = {"x"}, .rendezvous = "m"}),
+      process({.rank = 1, .pid = 2, .comms = {"x"}, .rendezvous = "m"}),
+      process({.rank = 2, .pid = 3, .rendezvous = "m"}),
+      process({.rank = 3, .pid = 4, .comms = {"y"}, .rendezvous = "n"})};
+  const auto found = jobs(all);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].ranks.size() + found[1].ranks.size() == 4);
+  CHECK((found[0].ranks.size() == 3 || found[1].ranks.size() == 3));
+}
+
+TEST_CASE("an engine that a trainer started is a job of its own, and its loader is the engine's") {
+  const std::vector<read::Process> all = {
+      process({.rank = 0, .pid = 1, .comms = {"x"}, .end_ns = 90}),
+      process({.rank = 0, .pid = 2, .comms = {"y"}, .start_ns = 5, .launcher = 1, .end_ns = 90}),
+      process({.rank = 0, .pid = 3, .start_ns = 6, .launcher = 2, .end_ns = 9})};
+  const auto found = jobs(all);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].processes.size() == 1);
+  CHECK(found[1].processes.size() == 2);
+  CHECK((found[0].attempt == 1 && found[1].attempt == 1));
+}
+
+TEST_CASE("groups with ranks of their own that a communicator joins are found in one job") {
+  const std::vector<read::Process> all = {process({.rank = 0, .pid = 1, .comms = {"x", "feed"}}),
+                                          process({.rank = 1, .pid = 2, .comms = {"x"}}),
+                                          process({.rank = 0, .pid = 3, .comms = {"y", "feed"}}),
+                                          process({.rank = 1, .pid = 4, .comms = {"y", "feed"}})};
+  const auto found = jobs(all);
+  REQUIRE(found.size() == 1);
+  REQUIRE(found[0].groups.size() == 2);
+  CHECK((found[0].groups[0].size() == 2 && found[0].groups[1].size() == 2));
 }
 
 TEST_CASE("a copy of a file is refused by the names of both") {

@@ -34,9 +34,13 @@ Moved replayed() {
   return sums;
 }
 
-void launch(Thread& t, std::uint32_t entry, std::uint64_t times) {
+// False: the ledger has no row for it, and its launches are counted as unknown.
+bool launch(Thread& t, std::uint32_t entry, std::uint64_t times) {
+  const LedgerKey::Words key = key_words(kMetaLaunch, Bucket{}, 0, Mode::direct, 0, 0, entry);
+  if (find_own_row(t, key) == nullptr) return false;
   Transaction transaction(t);
-  transaction.values(key_words(kMetaLaunch, Bucket{}, 0, Mode::direct, 0, 0, entry)).calls += times;
+  transaction.values(key).calls += times;
+  return true;
 }
 
 struct Forget {
@@ -88,7 +92,7 @@ TEST_CASE("more different graphs than there is room for are not counted, and non
     const graphs::Call calls[] = {copy(bytes)};
     const std::uint32_t entry = graph_contents::entry_of(t, 1, calls);
     if (entry == 0) break;
-    launch(t, entry, 1);
+    if (!launch(t, entry, 1)) continue;
     expected.calls += 1;
     expected.bytes += bytes;
   }

@@ -113,7 +113,8 @@ TEST_CASE("a reader sees no half transaction while the thread goes on") {
   World world;
   Thread& t = world.thread(1, 64);
   { Transaction(t).values(key(1)); }
-  const LedgerRow* row = &row_of(t, key(1));
+  std::uint64_t count = 1;
+  const LedgerRow* row = &row_of(t, key(1), count);
   std::atomic<bool> done{false};
   std::uint64_t wrong = 0;
   std::thread reader([&] {

@@ -165,7 +165,8 @@ namespace {
 struct Reading {
   explicit Reading(const World&, std::uint64_t quota = 0) {
     World::view().head().quota = quota;
-    output = std::make_unique<Output>(World::view(), fd, 0, -1, MetricsWanted{1, false});
+    output = std::make_unique<Output>(World::view());
+    output->begin(fd, -1, MetricsWanted{1, false});
   }
   ~Reading() {
     output->leave();

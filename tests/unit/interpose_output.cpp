@@ -22,7 +22,7 @@ namespace {
 
 // The writer's part, with a file of its own.
 struct Closing {
-  explicit Closing(const View& view) : output(view, fd, 0) {}
+  explicit Closing(const View& view) : output(view) { output.begin(fd); }
   ~Closing() {
     close(fd);
     unlink(path.c_str());
@@ -55,9 +55,12 @@ struct InWindows {
     copy_text(head.windows.schedule, "profiler");
     head.windows.files = true;
     std::ofstream(folder + "/rank-00000.json") << kHeader;
+    head.header = World::mapping().allocate(kHeader.size());
+    kHeader.copy(World::mapping().at<char>(head.header), kHeader.size());
     head.header_bytes = kHeader.size();
     fd = open((folder + "/rank-00000.json").c_str(), O_RDWR);
-    output.emplace(World::view(), fd, kHeader.size());
+    output.emplace(World::view());
+    output->begin(fd);
   }
   ~InWindows() {
     close(fd);

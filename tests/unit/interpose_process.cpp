@@ -36,7 +36,9 @@ const Variables kNoLauncher = {{"RANK", ""},
 Process with(const Variables& variables) {
   const Environment clean(kNoLauncher);
   const Environment launcher(variables);
-  return describe_process(true);
+  Process p{};
+  describe_process(true, p);
+  return p;
 }
 
 void check_ranks(const Process& p, std::int64_t rank, std::int64_t world, std::int64_t local) {
@@ -136,7 +138,8 @@ TEST_CASE("the run is named by the launcher, and none is no name") {
 }
 
 TEST_CASE("host, pid and start are those of this process") {
-  const Process p = describe_process(true);
+  Process p{};
+  describe_process(true, p);
   utsname names{};
   uname(&names);
   CHECK(std::string(p.host) == names.nodename);

@@ -20,7 +20,7 @@ class World {
  public:
   // `fd` is a file for the mapping, or -1 for memory that dies with the process.
   explicit World(int fd = -1) {
-    mapping().open(fd, false);
+    mapping().open(fd, "", {"", true, false});
     Head& head = mapping().head();
     head.layout = kRingLayout;
     head.head_size = sizeof(Head);
@@ -52,7 +52,7 @@ class World {
   // `most` is what the ring may grow to, in a mapping that has a file.
   Thread& thread(std::uint32_t tid, std::uint32_t ring_records, std::uint32_t most = 0) {
     Mapping& m = mapping();
-    const std::uint64_t levels = ledger_level_rows(0) * sizeof(LedgerRow);
+    const std::uint64_t levels = ledger_rows_in(0) * sizeof(LedgerRow);
     const std::uint64_t before = sizeof(ThreadArea) + 64 + levels;
     const std::uint64_t bytes = before + ring_records * sizeof(Record);
     const std::uint64_t offset =

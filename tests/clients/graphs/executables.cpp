@@ -138,10 +138,36 @@ void disabled_and_updated() {
   launch(executable, 3);
 }
 
+// Makes executables that all live to the end, and launches each once: `kinds` do something else.
+void alive(std::size_t executables, std::size_t kinds) {
+  constexpr std::size_t kSizes = 1000;
+  for (std::size_t i = 0; i < executables; ++i) {
+    const std::size_t kind = i % kinds;
+    begin();
+    upload(1 + kind % kSizes);
+    gather(1 + kind / kSizes);
+    cudaGraph_t graph = end();
+    OK(cudaGraphLaunch(instantiate(graph), stream));
+    OK(cudaGraphDestroy(graph));
+  }
+  OK(cudaStreamSynchronize(stream));
+}
+void many_alive() {
+  alive(40'000, 1);
+}
+void many_different() {
+  alive(20'000, 20'000);
+}
+void too_many_different() {
+  alive(36'000, 36'000);
+}
+
 }  // namespace
 
 SITUATIONS(executable_situations,
            SITUATION(child_changed_in_executable) SITUATION(update) SITUATION(update_in_every_step)
                SITUATION(nodes_disabled) SITUATION(instantiated_twice)
                    SITUATION(launched_from_threads) SITUATION(launched_by_the_device)
-                       SITUATION(disabled_in_a_child) SITUATION(disabled_and_updated))
+                       SITUATION(disabled_in_a_child) SITUATION(disabled_and_updated)
+                           SITUATION(many_alive) SITUATION(many_different)
+                               SITUATION(too_many_different))

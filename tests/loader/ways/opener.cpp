@@ -1,8 +1,9 @@
 // Opens libraries, each as the word before it says, and has them make their calls:
 //
-//   ways_opener (local | global | deepbind | again) LIBRARY...
+//   ways_opener (local | global | deepbind | again | namespace) LIBRARY...
 //
 // again: the library is opened, closed, and opened once more.
+// namespace: it is opened by dlmopen, with libraries of its own.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -10,8 +11,8 @@
 
 namespace {
 
-void* open(const char* path, int flags) {
-  void* library = dlopen(path, RTLD_NOW | flags);
+void* open(const char* path, int flags, bool apart = false) {
+  void* library = apart ? dlmopen(LM_ID_NEWLM, path, RTLD_NOW) : dlopen(path, RTLD_NOW | flags);
   if (library == nullptr) std::fprintf(stderr, "ways_opener: %s\n", dlerror());
   return library;
 }
@@ -31,7 +32,7 @@ int main(int argc, char** argv) {
     const int flags = how == "global"     ? RTLD_GLOBAL
                       : how == "deepbind" ? RTLD_LOCAL | RTLD_DEEPBIND
                                           : RTLD_LOCAL;
-    void* library = open(argv[i + 1], flags);
+    void* library = open(argv[i + 1], flags, how == "namespace");
     well = run(library);
     if (how == "again" && well) {
       dlclose(library);

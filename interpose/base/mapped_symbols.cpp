@@ -1,4 +1,4 @@
-#include "interpose/resolve/mapped_symbols.h"
+#include "interpose/base/mapped_symbols.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -11,7 +11,7 @@
 
 #pragma weak dladdr1  // musl lacks it
 
-namespace tprof::resolve {
+namespace tprof {
 namespace {
 
 // We don't use strcmp: while dlsym is looked for, that may be a sanitizer's, which is not ready
@@ -119,6 +119,26 @@ void each_object(F&& f) {
 
 constexpr char g_here = 0;  // in this library
 
+// Null: not known.
+const link_map* map_of(const void* address) {
+  Dl_info info;
+  link_map* map = nullptr;
+  const int known = dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP);
+  return known == 0 ? nullptr : map;
+}
+
+// The functions of the dynamic linker were in a library of their own before glibc 2.34.
+void* symbol_of_libc(const char* name) {
+  const link_map* map = dladdr1 == nullptr ? nullptr : map_of(&g_here);
+  while (map != nullptr && map->l_prev != nullptr) map = map->l_prev;
+  void* found = nullptr;
+  for (; found == nullptr && map != nullptr; map = map->l_next) {
+    const Object object(*map);
+    if (object.is_named("libc.so.6") || object.is_named("libdl.so.2")) found = object.find(name);
+  }
+  return found;
+}
+
 // musl can't tell where we are in its list of objects, so this searches every object but this
 // library.
 void* symbol_elsewhere(const char* name) {
@@ -151,17 +171,53 @@ void* symbol_near(const void* address, const char* name) {
   return found;
 }
 
+void* symbol_beside(const void* address, const char* name) {
+  void* found = nullptr;
+  each_object([&](const Object& object) {
+    if (!object.holds(address)) return false;
+    found = object.find(name);
+    return true;
+  });
+  return found;
+}
+
 void* symbol_behind_us(const char* name) {
   if (dladdr1 == nullptr) return symbol_elsewhere(name);
-  Dl_info info;
-  link_map* map = nullptr;
-  if (dladdr1(&g_here, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0) return nullptr;
+  const link_map* map = map_of(&g_here);
   void* found = nullptr;
   while (found == nullptr && map != nullptr && (map = map->l_next) != nullptr) {
     found = Object(*map).find(name);
   }
   return found;
 }
+
+bool is_before_us(const void* address) {
+  if (dladdr1 == nullptr) return false;
+  const link_map* const its = map_of(address);
+  const link_map* map = map_of(&g_here);
+  while (map != nullptr && map != its) map = map->l_prev;
+  return map != nullptr;
+}
+
+namespace loader {
+
+auto own_dlsym() -> void* (*)(void*, const char*) {
+  static constinit BehindUs<void* (*)(void*, const char*), symbol_of_libc> own("dlsym");
+  const auto function = own.get();
+  return function != nullptr ? function : &::dlsym;
+}
+
+void* dlsym(void* handle, const char* name) {
+  return own_dlsym()(handle, name);
+}
+
+void* dlopen(const char* file, int flags) {
+  static constinit BehindUs<void* (*)(const char*, int), symbol_of_libc> own("dlopen");
+  const auto function = own.get();
+  return function != nullptr ? function(file, flags) : ::dlopen(file, flags);
+}
+
+}  // namespace loader
 
 void* symbol_in(const char* soname, const char* name) {
   void* found = nullptr;
@@ -172,4 +228,4 @@ void* symbol_in(const char* soname, const char* name) {
   return found;
 }
 
-}  // namespace tprof::resolve
+}  // namespace tprof

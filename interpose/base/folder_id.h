@@ -1,0 +1,85 @@
+// Which folder a path stands for, so that it can be told later whether that folder was removed.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "interpose/base/each_entry.h"
+
+namespace tprof {
+
+struct FolderId {
+  static constexpr int kLevels = 16;
+  // The folder, then the one that it is in, and so on. inode 0: not known.
+  struct Level {
+    std::uint64_t device, inode;
+    bool operator==(const Level&) const = default;
+  } level[kLevels];
+};
+
+// Calls f(path, level) for a folder and those that it is in, until it returns false.
+template <typename F>
+void each_level(std::string_view folder, F&& f) {
+  char path[1400] = {};
+  if (folder.size() >= sizeof path || !folder.starts_with('/')) return;
+  std::memcpy(path, folder.data(), folder.size());
+  std::size_t size = folder.size();
+  for (int level = 0; level < FolderId::kLevels; ++level) {
+    while (size > 1 && path[size - 1] == '/') path[--size] = '\0';
+    if (!f(static_cast<const char*>(path), level) || size == 1) return;
+    while (path[size - 1] != '/') path[--size] = '\0';
+  }
+}
+
+// Returns the device and inode, or inode 0: it is no folder, or only a link to one. errno says why.
+inline FolderId::Level folder_at(const char* path) {
+  struct stat file {};
+  if (syscall(SYS_newfstatat, AT_FDCWD, path, &file, AT_SYMLINK_NOFOLLOW) != 0) return {};
+  errno = 0;
+  return S_ISDIR(file.st_mode) ? FolderId::Level{file.st_dev, file.st_ino} : FolderId::Level{};
+}
+
+// Nothing is known of a path over a link, or with "..": what such a path stands for can change
+// while all folders stay.
+inline FolderId folder_id(std::string_view folder) {
+  FolderId id{};
+  bool known = folder.find("/..") == std::string_view::npos;
+  each_level(folder, [&](const char* path, int level) {
+    id.level[level] = folder_at(path);
+    known = known && id.level[level].inode != 0;
+    return known;
+  });
+  return known ? id : FolderId{};
+}
+
+// True if the folder that `path` stood for was removed, with all that was in it. A folder above it
+// proves that, which is still the same one and can be read. The path's next name is not in it, nor
+// is that folder's inode, and no other file system was mounted there. A folder that was moved
+// farther away than to another name beside it counts as removed.
+inline bool was_removed(std::string_view path, const FolderId& id) {
+  bool removed = false;
+  each_level(path, [&](const char* at, int level) {
+    const FolderId::Level now = folder_at(at);
+    if (now.inode == 0) return errno == ENOENT;  // or nobody knows
+    const FolderId::Level& then = id.level[level];
+    if (level == 0 || then != now) return false;
+    const FolderId::Level& missing = id.level[level - 1];
+    if (missing.inode == 0 || missing.device != then.device) return false;
+    bool moved = false;
+    const bool read = each_entry(at, [&](std::string_view, std::uint64_t inode) {
+      moved = moved || inode == missing.inode;
+    });
+    removed = read && !moved;
+    return false;
+  });
+  return removed;
+}
+
+}  // namespace tprof

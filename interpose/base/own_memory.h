@@ -1,0 +1,142 @@
+// Memory of the library's own: no heap, so usable inside the traced process. It is there too when
+// the process can map no more (RLIMIT_AS, RLIMIT_DATA, vm.max_map_count).
+//
+// Its addresses are reserved as one mapping, before the process needs them all. Memory that was
+// given out grows at one end of that, so the kernel needs no further mapping for it. The first part
+// is writable from the start, and needs nothing of the kernel but its pages.
+#pragma once
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+#include "interpose/base/largest_page.h"
+#include "interpose/base/lock.h"
+
+namespace tprof {
+
+// RLIMIT_AS counts reserved addresses too, and the program will want them: takes `most` bytes, or
+// as many as are at most a `part` of that limit, but no fewer than `least`. Returns null if there
+// are not that many.
+inline std::byte* reserve_addresses(std::uint64_t most, std::uint64_t least, std::uint64_t part,
+                                    std::uint64_t& size) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0) limit.rlim_cur = RLIM_INFINITY;
+  for (size = most; size >= least; size /= 4) {
+    if (size > limit.rlim_cur / part) continue;
+    void* at = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at != MAP_FAILED) return static_cast<std::byte*>(at);
+  }
+  return nullptr;
+}
+
+// One end of reserved addresses, up to which they can be used.
+struct Reserve {
+  std::byte* next = nullptr;      // from here on nobody has them
+  std::byte* writable = nullptr;  // up to here
+  std::byte* end = nullptr;
+
+  // Returns null where there are none left, or no memory.
+  std::byte* take(std::size_t bytes) {
+    if (bytes > static_cast<std::size_t>(end - next)) return nullptr;
+    if (next + bytes > writable && !make_writable(next + bytes)) return nullptr;
+    std::byte* const at = next;
+    next += bytes;
+    return at;
+  }
+  bool make_writable(std::byte* until) {
+    const auto more = static_cast<std::size_t>(until - writable);
+    if (mprotect(writable, more, PROT_READ | PROT_WRITE) != 0) return false;
+    writable = until;
+    return true;
+  }
+};
+
+struct OwnMemory {
+  static constexpr std::uint64_t kReserved = std::uint64_t{1} << 30;
+  static constexpr std::uint64_t kAtOnce = std::uint64_t{16} << 20;
+
+  Lock lock{LockOrder::memory};
+  bool tried = false;
+  std::byte* begin = nullptr;
+  Reserve rest;
+  void* given_back[48] = {};  // blocks of 2^n bytes, each with the address of the next one in it
+
+  bool has(const void* at) const { return at >= begin && at < rest.end; }
+  void reserve() {
+    tried = true;
+    std::uint64_t size = 0;
+    begin = reserve_addresses(kReserved, kAtOnce, 16, size);
+    if (begin == nullptr) return;
+    rest = {begin, begin, begin + size};
+    rest.make_writable(begin + kAtOnce);
+  }
+};
+inline constinit OwnMemory g_own_memory{};
+
+inline std::size_t block_size(std::size_t bytes) {
+  return std::bit_ceil(bytes < kLargestPage ? kLargestPage : bytes);
+}
+
+// Returns zeroed pages, or null if there is no memory.
+inline void* take_memory(std::size_t bytes) {
+  const std::size_t size = block_size(bytes);
+  {
+    OwnMemory& own = g_own_memory;
+    const LockGuard guard(own.lock);
+    if (!own.tried) own.reserve();
+    void*& block = own.given_back[std::countr_zero(size)];
+    if (void* const at = block) {
+      std::memcpy(&block, at, sizeof block);
+      std::memset(at, 0, sizeof block);
+      return at;
+    }
+    if (void* const at = own.rest.take(size)) return at;
+  }
+  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return at == MAP_FAILED ? nullptr : at;
+}
+
+inline void give_back_memory(void* at, std::size_t bytes) {
+  const std::size_t size = block_size(bytes);
+  OwnMemory& own = g_own_memory;
+  if (!own.has(at)) {
+    munmap(at, size);
+    return;
+  }
+  // Pages that the program has locked in memory stay.
+  if (madvise(at, size, MADV_DONTNEED) != 0) std::memset(at, 0, size);
+  const LockGuard guard(own.lock);
+  void*& block = own.given_back[std::countr_zero(size)];
+  std::memcpy(at, &block, sizeof block);
+  block = at;
+}
+
+// Returns a larger block with what was in the smaller one, which is given back; null if there is
+// none, and then the smaller one stays.
+inline void* grow_memory(void* at, std::size_t bytes, std::size_t more) {
+  if (!g_own_memory.has(at)) {
+    void* moved = mremap(at, block_size(bytes), block_size(more), MREMAP_MAYMOVE);
+    return moved == MAP_FAILED ? nullptr : moved;
+  }
+  void* larger = take_memory(more);
+  if (larger == nullptr) return nullptr;
+  std::memcpy(larger, at, bytes);
+  give_back_memory(at, bytes);
+  return larger;
+}
+
+// Returns a new T that is never destroyed: exit() would destroy a static object before we are
+// through. Null: there is no memory.
+template <typename T>
+T* make_in_own_memory() {
+  void* at = take_memory(sizeof(T));
+  return at == nullptr ? nullptr : new (at) T;
+}
+
+}  // namespace tprof

@@ -1,0 +1,60 @@
+// Keeps what we put into the program's streams apart from its calls that end a stream or make it
+// capture.
+//
+// No event of ours may become part of a capture: it would be in the program's graph, and be
+// recorded again by each launch. Whether a stream captures is the driver's to say, and a capture of
+// another thread may begin between its answer and our record. So both are done inside the stream's
+// gate, and each call by which a stream begins to capture closes it: cudaStreamBeginCapture in all
+// forms, and cudaStreamWaitEvent, by which a stream joins a capture. Then no capture begins between
+// the answer and the record.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "interpose/base/gate.h"
+
+namespace tprof::stream_gates {
+
+// Streams share gates: each is closed for one call at a time, and whoever finds it closed comes
+// again.
+inline constexpr std::size_t kGates = 64;
+extern constinit Gate g_gates[kGates];
+Gate& gate_of(CUstream stream);
+
+// Held while we ask about the stream or put something into it. False: it must not be used now.
+class [[nodiscard]] Use {
+ public:
+  explicit Use(CUstream stream) : gate_(gate_of(stream)), inside_(gate_.enter()) {}
+  ~Use() {
+    if (inside_) gate_.leave();
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  explicit operator bool() const { return inside_; }
+  std::uint32_t closings() const { return gate_.closings(); }
+
+ private:
+  Gate& gate_;
+  bool inside_;
+};
+
+// Held around the program's call.
+class [[nodiscard]] Closed {
+ public:
+  explicit Closed(CUstream stream) : gate_(gate_of(stream)) { gate_.close(); }
+  ~Closed() { gate_.open(); }
+  Closed(const Closed&) = delete;
+  Closed& operator=(const Closed&) = delete;
+
+ private:
+  Gate& gate_;
+};
+
+// Waits until nobody is any more in what it entered before, of any stream.
+void let_all_leave();
+void after_fork();
+
+}  // namespace tprof::stream_gates

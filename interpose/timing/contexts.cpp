@@ -1,0 +1,62 @@
+#include "interpose/timing/contexts.h"
+
+#include "interpose/base/held_signals.h"
+#include "interpose/driver/events.h"
+#include "interpose/driver/stream_gates.h"
+#include "interpose/exposure/busy.h"
+#include "interpose/thread/thread.h"
+#include "interpose/timing/own_thread.h"
+#include "interpose/timing/pairs.h"
+
+namespace tprof::timing {
+namespace {
+
+template <typename F>
+void each_pool(std::uint32_t pools, F&& f) {
+  for (Pool& pool : g_pools) {
+    if ((pools >> number_of(pool) & 1) != 0) f(pool);
+  }
+}
+
+std::uint32_t pools_of(int device, CUcontext context) {
+  std::uint32_t found = 0;
+  for (const Pool& pool : g_pools) {
+    if (pool.events() == 0) continue;
+    if (context == nullptr && device < 0 && !event_driver::device(device)) device = t_thread.device;
+    const bool goes = context == nullptr ? pool.device() == device : pool.context() == context;
+    if (goes) found |= 1U << number_of(pool);
+  }
+  return found;
+}
+
+}  // namespace
+
+ContextsGo::ContextsGo(int device, CUcontext context, bool surely) {
+  constexpr std::uint32_t kLongestMs = 100;
+  const KeepErrno keep_errno;
+  pools_ = pools_of(device, context);
+  if (pools_ == 0) return;
+  if (surely) own_thread::look_now(kLongestMs);
+  busy::stand_back(true);
+  stream_gates::let_all_leave();
+  each_pool(pools_, [&](Pool& pool) {
+    if (!pool.gate().close()) stuck_ |= 1U << number_of(pool);
+  });
+}
+
+ContextsGo::~ContextsGo() {
+  if (pools_ == 0) return;
+  each_pool(pools_ & ~shut_, [](Pool& pool) { pool.gate().open(); });
+  busy::stand_back(false);
+}
+
+void ContextsGo::gone() {
+  busy::begin_epoch();
+  if (pools_ == 0) return;
+  busy::all_gone();
+  each_pool(pools_ & ~stuck_, [](Pool& pool) { pool.renew(); });
+  each_pool(stuck_, [](Pool& pool) { pool.abandon(); });
+  shut_ = stuck_;
+}
+
+}  // namespace tprof::timing

@@ -1,0 +1,30 @@
+// The program destroys contexts, and with them our events there (cudaDeviceReset and its like).
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+namespace tprof::timing {
+
+// Held around such a call. No thread of ours uses an event or a stream of these contexts meanwhile,
+// and no other thread of the program puts a mark there.
+class [[nodiscard]] ContextsGo {
+ public:
+  // The contexts of a device (-1: of the thread's own), or one. `surely`: they go, if the call is
+  // not refused: what the device has finished is read before.
+  ContextsGo(int device, CUcontext context, bool surely);
+  ~ContextsGo();
+  ContextsGo(const ContextsGo&) = delete;
+  ContextsGo& operator=(const ContextsGo&) = delete;
+
+  // They are gone. Calls of which the times were not read are lost; later ones get new events.
+  void gone();
+
+ private:
+  std::uint32_t pools_ = 0;  // a bit for each
+  std::uint32_t stuck_ = 0;  // of these, those that the reader is in: the driver does not answer
+  std::uint32_t shut_ = 0;   // for ever
+};
+
+}  // namespace tprof::timing

@@ -1,0 +1,120 @@
+"""A file system that stops answering: no call of the program waits for it, its end waits 5 s at most, and every
+finished call is in the ring file, from which the rank file is made when it answers again."""
+
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+from lib import counted, runs
+from lib.build import BUILD, LIBTPROF
+from lib.tool import told, tprof
+
+STALLING = BUILD / "libfault_stalling.so"
+AT_FIRST = ["mkdir", "open", "pwrite", "fallocate", "ftruncate", "statfs", "stat", "all"]
+LATER = ["open", "pwrite", "fallocate", "ftruncate", "unlink", "stat", "close", "all"]
+PATIENCE_S = 5
+ENDS = {"return": 6, "_exit": 3, "quick_exit": 3, "handled": 4, "execv": 3}  # and the program's exit code
+SLACK_S = 4  # for a busy machine
+
+
+def stalling(folder: pathlib.Path, what: str, at_first: bool = True, **more: str) -> dict[str, str]:
+    """Rings are in memory unless said otherwise."""
+    traces = folder / "traces"
+    env = {"TPROF_RING_DIR": "", "STALL": what, "STALL_DIR": str(traces), "RANK": "0", "WORLD_SIZE": "1", **more}
+    if not at_first:
+        env["STALL_FROM"] = str(folder / "stalls")
+    return env | {"LD_PRELOAD": f"{LIBTPROF}:{STALLING}"}
+
+
+def check(folder: pathlib.Path, unfinished: bool) -> dict:
+    """What the readers say while there may be no rank file, and the exact counts after recovery. Returns the
+    footer."""
+    traces = folder / "traces"
+    (counts,) = [counted.totals(path) for path in (folder / "counts").iterdir()]
+    report = told("summary", traces)[1]
+    assert len(report["ranks"]) == 1
+    done = tprof("recover", traces)
+    assert done.stderr == "", done.stderr
+    (file,) = (p for p in traces.glob("*.json") if p.stat().st_size)  # killed as it made it, it left an empty one
+    lines = runs.closed(file)
+    ledger = runs.ledger(lines)
+    for kind, (entered, returned, failed) in counts.items():
+        if entered:
+            calls, count, lost, open_calls = ledger[counted.key(kind)]
+            assert returned <= calls <= entered and lost >= failed and count == calls * counted.KINDS[kind][2]
+            assert unfinished or (calls, lost, open_calls) == (returned, failed, 0)
+    return runs.footer(lines)
+
+
+@pytest.mark.parametrize(("ring", "end"), [("", signal.SIGTERM), ("traces", signal.SIGKILL)])
+@pytest.mark.parametrize(("what", "at_first"), [(w, True) for w in AT_FIRST] + [(w, False) for w in LATER])
+def test_calls_go_on_and_a_signal_ends_the_program(what, at_first, ring, end, tmp_path):
+    if ring and (what == "ftruncate" or (not at_first and what in ("stat", "fallocate", "all"))):
+        pytest.skip("the ring file stands too, and gets no more room: that is said, and a kill loses counts")
+    env = stalling(tmp_path, what, at_first, TPROF_RING_DIR=str(tmp_path / ring) if ring else "")
+    began = time.monotonic()
+    with runs.standing(tmp_path, runs.client("storm", 1000), **env) as process:
+        assert time.monotonic() - began < SLACK_S
+        (tmp_path / "stalls").touch()
+        time.sleep(0.2)  # many calls
+        began = time.monotonic()
+        process.send_signal(end)
+        assert process.wait(timeout=runs.TIME_LIMIT_S) == -end and time.monotonic() - began < SLACK_S
+    check(tmp_path, unfinished=True)
+
+
+@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize(("what", "at_first"), [("mkdir", True), ("pwrite", True), ("open", True), ("unlink", False),
+                                                ("pwrite", False)])
+def test_the_end_waits_for_5_s_at_most(what, at_first, how, tmp_path):
+    env = stalling(tmp_path, what, at_first)
+    (tmp_path / "stalls").touch()
+    began = time.monotonic()
+    done = runs.run(tmp_path, runs.client("end", how, "late" if how == "return" else ""), **env)
+    assert done.code == ENDS[how] and time.monotonic() - began < PATIENCE_S + SLACK_S
+    footer = check(tmp_path, unfinished=False)
+    if what != "unlink":  # else the file is whole
+        assert footer.get("exit_status") == (done.code if how in ("return", "_exit", "handled") else None)
+
+
+@pytest.mark.parametrize("how", ["fork", "exec", "spawn", "bare", "_exit"])
+def test_a_child_is_not_held_up_either(how, tmp_path):
+    began = time.monotonic()
+    done = runs.run(tmp_path, runs.client("child", how), **stalling(tmp_path, "all", at_first=True))
+    assert done.code == 0 and time.monotonic() - began < 2 * PATIENCE_S + SLACK_S
+    tprof("recover", done.traces)
+    files = {lines_of["pid"]: lines for lines in done.rank_files() for lines_of in runs.named(lines, "tprof_header")}
+    counts = {int(p.name.removeprefix("counts-")): counted.totals(p) for p in done.counts.iterdir()}
+    assert set(files) == set(counts)
+    for pid, lines in files.items():
+        runs.assert_exact(lines, counts[pid])
+
+
+def test_the_next_process_makes_the_rank_file(tmp_path):
+    """It finds the ring file of one that was killed hours ago, before its folder answered."""
+    node = tmp_path / "node"
+    node.mkdir()
+    places = {"TPROF_RING_DIR": str(node), "TROUBLE": "hours:2"}
+    for name in ("old", "decoy"):  # the second, when it is gone, tells that the first was looked at
+        env = stalling(tmp_path / name, "mkdir" if name == "old" else "none", **places)
+        env["LD_PRELOAD"] += f":{runs.TROUBLE}"
+        with runs.standing(tmp_path / name, runs.client("storm", 1000), **env):
+            pass
+    assert len(list(node.iterdir())) == 2
+    env = {"TPROF_RING_DIR": str(node), "INSTANT_GATE": "3"}
+    with runs.standing(tmp_path / "new", runs.client("calls", 400, 1), "inside", **env):
+        runs.until(lambda: len(list(node.iterdir())) == 1)
+    check(tmp_path / "old", unfinished=True)
+
+
+@pytest.mark.parametrize("folder", ["traces", "a/%r/traces", "%h"])
+def test_a_relative_folder_is_one_of_where_the_process_started(folder, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    env = runs.environment(tmp_path, TPROF_OUTPUT_DIR=folder, TPROF_RING_DIR="", RANK="0", WORLD_SIZE="1")
+    done = subprocess.run(runs.client("calls", 20, 1), env=env | {"FAULT_CHDIR": "elsewhere"}, cwd=tmp_path,
+                          capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (7, "")
+    assert not list((tmp_path / "elsewhere").iterdir())
+    assert len(list(tmp_path.rglob("rank-00000.json"))) == 1
