@@ -1,7 +1,7 @@
 // The operations of all ranks that stand behind each other: a stream runs one after the other, and
 // so does a communicator. A collective runs where all ranks that called it have come to it, and a
-// message where both of its ends have. A group goes on when all that is in it has run. What is left
-// then waits in a circle.
+// message where both of its ends have. A group goes on when all that is in it has run. The rest
+// waits in a circle.
 #pragma once
 
 #include <cstddef>
@@ -63,8 +63,8 @@ class Queues {
   std::vector<const Turn*> together_with(const Turn& turn) const;
   // True if the one has to wait for the other.
   bool in_order(const Turn& first, const Turn& then) const;
-  // What the thread called on the two communicators before, and in which place: those of a group
-  // have one.
+  // Tells what the thread called on the two communicators before, and in which place: the calls of
+  // a group have one.
   std::vector<std::pair<Meeting, std::size_t>> before(const Behind& behind) const;
 
  private:

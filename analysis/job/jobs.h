@@ -32,9 +32,9 @@ struct Job {
 };
 
 // Divides processes into jobs. Shared communicator ids connect those of one job, and so does a
-// parent that started another process for its own rank. What is not connected so is put together by
-// where ranks meet, by who started whom, and by run id or folder, in this order, as long as ranks
-// and times allow it: a script may train twice, or beside another. Returns jobs in the order of
+// parent that started another process for its own rank. The others are put together by where ranks
+// meet, by who started whom, and by run id or folder, in this order, as long as ranks and times
+// allow it: a script may train twice, or beside another. Returns jobs in the order of
 // their first call. Throws BadInput if two files hold the same process.
 std::vector<Job> jobs_of(const std::vector<const read::Process*>& processes);
 

@@ -15,7 +15,7 @@ std::atomic<std::uint32_t> g_going_on{0};
 
 namespace {
 
-// What a phase in the mapped file waits for. The thread that takes a phase from `goes_on` to
+// Says what a phase in the mapped file waits for. The thread that takes a phase from `goes_on` to
 // `taken` ends it: any may learn the state of a communicator.
 enum class Wait : std::uint32_t { free, taken, goes_on };
 struct Held {

@@ -10,7 +10,7 @@
 
 namespace tprof::comms {
 
-// What is known of such a call before it is made.
+// The facts of such a call that are known before it is made.
 struct LifeCall {
   Fn fn;
   std::uint32_t comm = 0;   // that it is given, 0: none, or not known

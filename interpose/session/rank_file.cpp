@@ -191,8 +191,10 @@ bool create_rank_file(RankFile& file, Head& head, std::string_view header) {
 }
 
 void leave_files(RankFile& file) {
-  if (file.ring_in.in_memory && file.ring.still_ours()) close(file.ring.fd);
-  for (NamedFile* f : {&file.lines, &file.ring, &file.snapshot}) f->fd = -1;
+  for (NamedFile* f : {&file.lines, &file.ring, &file.snapshot}) {
+    if (f->still_ours()) close(f->fd);
+    f->fd = -1;
+  }
 }
 
 void drop_file(NamedFile& file) {

@@ -40,8 +40,7 @@ bool create_lines(const char* directory, char (&name)[256], NamedFile& file);
 // of ours. False: there is no rank file, and one line says so.
 bool create_rank_file(RankFile& file, Head& head, std::string_view header);
 
-// In a forked child: forgets them. Closes the ring file only, whose memory the child would keep:
-// the other files' system may have stopped answering.
+// In a forked child: closes and forgets them. Where closing hangs, the end of the child would too.
 void leave_files(RankFile& file);
 
 // Removes a file that was created: an empty one would be taken for a trace.

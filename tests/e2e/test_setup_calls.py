@@ -28,7 +28,7 @@ def job(folder, mode):
 
 
 def errors(traces):
-    """What check finds wrong; nothing before there is a trace."""
+    """Returns the errors that check finds. There is none before there is a trace."""
     if not traces.exists() or not tprof("check", traces, "--json").stdout:
         return []
     _, found = told("check", traces, "--stuck-after", "2")

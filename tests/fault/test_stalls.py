@@ -29,8 +29,8 @@ def stalling(folder: pathlib.Path, what: str, at_first: bool = True, **more: str
 
 
 def check(folder: pathlib.Path, unfinished: bool) -> dict:
-    """What the readers say while there may be no rank file, and the exact counts after recovery. Returns the
-    footer."""
+    """Checks what the readers say while there may be no rank file, and the exact counts after recovery. Returns
+    the footer."""
     traces = folder / "traces"
     (counts,) = [counted.totals(path) for path in (folder / "counts").iterdir()]
     report = told("summary", traces)[1]
