@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "interpose/base/each_entry.h"
+#include "interpose/base/text.h"
 
 namespace tprof {
 
@@ -19,7 +20,7 @@ struct FolderId {
   static constexpr int kLevels = 16;
   // The folder, then the one that it is in, and so on. inode 0: not known.
   struct Level {
-    std::uint64_t device, inode;
+    std::uint64_t device, inode, born_ns;  // a folder may get the inode of one that was removed
     bool operator==(const Level&) const = default;
   } level[kLevels];
 };
@@ -40,10 +41,14 @@ void each_level(std::string_view folder, F&& f) {
 
 // Returns the device and inode, or inode 0: it is no folder, or only a link to one. errno says why.
 inline FolderId::Level folder_at(const char* path) {
-  struct stat file {};
-  if (syscall(SYS_newfstatat, AT_FDCWD, path, &file, AT_SYMLINK_NOFOLLOW) != 0) return {};
+  struct statx file {};
+  constexpr unsigned kWanted = STATX_TYPE | STATX_INO | STATX_BTIME;
+  if (syscall(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, kWanted, &file) != 0) return {};
   errno = 0;
-  return S_ISDIR(file.st_mode) ? FolderId::Level{file.st_dev, file.st_ino} : FolderId::Level{};
+  if (!S_ISDIR(file.stx_mode)) return {};
+  const auto seconds = static_cast<std::uint64_t>(file.stx_btime.tv_sec);
+  return {std::uint64_t{file.stx_dev_major} << 32 | file.stx_dev_minor, file.stx_ino,
+          seconds * 1'000'000'000 + file.stx_btime.tv_nsec};
 }
 
 // Nothing is known of a path over a link, or with "..": what such a path stands for can change
@@ -61,8 +66,8 @@ inline FolderId folder_id(std::string_view folder) {
 
 // True if the folder that `path` stood for was removed, with all that was in it. A folder above it
 // proves that, which is still the same one and can be read. The path's next name is not in it, nor
-// is that folder's inode, and no other file system was mounted there. A folder that was moved
-// farther away than to another name beside it counts as removed.
+// is that folder by another name, and no other file system was mounted there. A folder that was
+// moved farther away than to another name beside it counts as removed.
 inline bool was_removed(std::string_view path, const FolderId& id) {
   bool removed = false;
   each_level(path, [&](const char* at, int level) {
@@ -73,8 +78,11 @@ inline bool was_removed(std::string_view path, const FolderId& id) {
     const FolderId::Level& missing = id.level[level - 1];
     if (missing.inode == 0 || missing.device != then.device) return false;
     bool moved = false;
-    const bool read = each_entry(at, [&](std::string_view, std::uint64_t inode) {
-      moved = moved || inode == missing.inode;
+    const bool read = each_entry(at, [&](std::string_view name, std::uint64_t inode) {
+      if (inode != missing.inode) return;
+      char entry[1400];
+      FixedText(entry) << at << "/" << name;
+      moved = moved || folder_at(entry) == missing;
     });
     removed = read && !moved;
     return false;

@@ -25,13 +25,15 @@ def node(tmp_path) -> pathlib.Path:
 
 
 def killed(tmp_path, node, hours: int = 2, name: str = "old", **env: str) -> tuple[runs.Run, pathlib.Path]:
-    """Returns a run that was killed that many hours ago, and its ring file."""
+    """Returns a run that was killed that many hours ago, when it had a rank file, and its ring file."""
     before = set(node.iterdir())
+    folder = tmp_path / name
+    traces = pathlib.Path(env.get("TPROF_OUTPUT_DIR", folder / "traces"))
     then = {"TPROF_RING_DIR": str(node), "TROUBLE": f"hours:{hours}", **env}
-    old = runs.run(tmp_path / name, runs.client("end", "kill"), **then)
-    assert old.code == -signal.SIGKILL
+    with runs.standing(folder, runs.client("end", "wait"), **then) as process:
+        runs.until(lambda: any(file.stat().st_size for file in traces.glob("*.json")))
     (ring,) = set(node.iterdir()) - before
-    return old, ring
+    return runs.Run(process.returncode, "", "", traces, folder / "counts"), ring
 
 
 @contextlib.contextmanager

@@ -31,7 +31,7 @@ def test_a_reset_does_not_wait_for_the_write_of_the_last_one(tmp_path):
 def test_a_thread_grows_its_ring_while_the_writer_is_kept_from_growing_it(tmp_path):
     stalled = tmp_path / "stalled"
     # So many records are more than half of what a new ring has room for.
-    trouble = {"TROUBLE": "nice", "STALLED": str(stalled), "INSTANT_GATE": "110"}
+    trouble = {"TROUBLE": "nice", "STALLED": str(stalled), "INSTANT_GATE": "110", "TPROF_RING_DIR": ""}
     with runs.standing(tmp_path, runs.client("calls", 9000, 1), "inside", **trouble) as process:
         runs.until(stalled.exists)
         _, said = process.communicate("x", timeout=runs.TIME_LIMIT_S)

@@ -69,7 +69,8 @@ int number_of(std::string_view what) {
 
 bool ours(std::string_view path) {
   const char* directory = std::getenv("TPROF_OUTPUT_DIR");
-  return directory != nullptr && path.starts_with(directory);
+  const bool ring = path.find("/.tprof-") != std::string_view::npos;
+  return ring || (directory != nullptr && path.starts_with(directory));
 }
 
 template <std::size_t N>
