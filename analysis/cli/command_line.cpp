@@ -59,7 +59,8 @@ void add(const CommandRow& command, CLI::App& app) {
     // Either a command with options of its own, or an option that may be repeated, with a value
     // each.
     if (!std::holds_alternative<std::vector<std::string>*>(option.to)) continue;
-    option.name[0] == '-' ? void(added->allow_extra_args(false)) : void(to->positionals_at_end());
+    if (option.name[0] == '-') added->allow_extra_args(false);
+    if (std::string_view(option.name) == "CMD") to->positionals_at_end();
   }
 }
 

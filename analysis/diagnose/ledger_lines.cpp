@@ -43,10 +43,14 @@ struct CallSums {
   bool operator==(const CallSums&) const = default;
 };
 
-// True for a process whose lines are all there and whose ledger was made after the last of them.
+// True for a process whose lines are all there, whose ledger was made after the last of them and
+// had a row for each kind of call.
 bool comparable(const Process& p) {
   if (p.end != End::closed && p.end != End::recovered) return false;
-  return p.footer && p.footer->dropped.empty() && p.ledger;
+  return p.footer && p.footer->dropped.empty() && p.ledger &&
+         std::ranges::none_of(p.footer->unseen, [](const read::Noted& noted) {
+           return noted.kind == note_name(Note::ledger_full);
+         });
 }
 
 std::map<CallKey, CallSums> sums_of_ledger(const Process& p) {

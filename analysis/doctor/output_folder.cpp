@@ -82,7 +82,7 @@ bool examine_rings(const fs::path& folder, const FileSystem& fs_of, const std::s
   for (const RingPlace& place :
        ring_places(folder.c_str(), ring_dir.c_str(), std::getenv("TMPDIR"))) {
     const bool taken = take_ring_folder(
-        place, [](const RingFolder& f) { return access(f.path, W_OK | X_OK) == 0; });
+        place, sizeof(Head), [](const RingFolder& f) { return access(f.path, W_OK | X_OK) == 0; });
     if (!taken) continue;
     rings = place.path;
     break;

@@ -44,16 +44,18 @@ constexpr const FileSystem& file_system(unsigned long type) {
 // much stays free: all rings of a node take a tenth of it.
 inline constexpr std::uint64_t kSpareRoom = std::uint64_t{1} << 30;
 
-inline bool has_spare_room(const struct statfs& fs) {
+// Elsewhere it leaves room for the lines that close the rank file.
+inline constexpr std::uint64_t kRoomToClose = std::uint64_t{128} << 10;
+
+inline bool has_room(const struct statfs& fs, std::uint64_t bytes) {
   const bool limited = fs.f_blocks != 0;  // a tmpfs of size=0 reports none
-  return !limited ||
-         std::uint64_t{fs.f_bavail} * static_cast<std::uint64_t>(fs.f_bsize) >= kSpareRoom;
+  return !limited || std::uint64_t{fs.f_bavail} * static_cast<std::uint64_t>(fs.f_bsize) >= bytes;
 }
 
 struct RingFolder {
   const char* path;
   bool in_memory;
-  bool keeps_room;  // memory that others count on: kSpareRoom is to stay free
+  std::uint64_t spare;  // bytes that are to stay free
 };
 struct RingPlace {
   const char* path;
@@ -78,19 +80,19 @@ inline std::array<RingPlace, 5> ring_places(const char* output, const char* chos
            {"/tmp", true, false}}};
 }
 
-// Calls take(RingFolder) if the folder may hold a ring file. False: it was not taken.
+// Calls take(RingFolder) if the folder may hold a ring file of that size. False: it was not taken.
 template <typename F>
-bool take_ring_folder(const RingPlace& place, F&& take) {
+bool take_ring_folder(const RingPlace& place, std::uint64_t bytes, F&& take) {
   struct statfs fs;
   if (place.path == nullptr || place.path[0] != '/' || statfs(place.path, &fs) != 0) return false;
   const auto type = static_cast<unsigned long>(fs.f_type);
   const bool memory = type == kTmpfs;
-  const bool keeps_room = memory && place.others_count_on_it;
+  const std::uint64_t spare = memory && place.others_count_on_it ? kSpareRoom : kRoomToClose;
   if (!file_system(type).maps_safely || (place.memory_only && !memory) ||
-      (keeps_room && !has_spare_room(fs))) {
+      !has_room(fs, bytes + spare)) {
     return false;
   }
-  return take(RingFolder{place.path, memory, keeps_room});
+  return take(RingFolder{place.path, memory, spare});
 }
 
 }  // namespace tprof

@@ -86,7 +86,7 @@ struct RingSearch {
       const bool beside = place.path != nullptr && std::strcmp(place.path, output) == 0;
       copy_text(ring.path, output);
       if (beside) make_directory(ring.path);
-      return take_ring_folder(place,
+      return take_ring_folder(place, sizeof(Head),
                               [this](const RingFolder& folder) { return create_in(folder); });
     });
   }

@@ -145,6 +145,7 @@ const Call kNcclCalls[] = {
     CALL(ncclCommDestroy, nullptr),
     CALL(ncclCommAbort, nullptr),
     CALL(ncclCommRevoke, nullptr, NCCL_REVOKE_DEFAULT),
+    CALL(ncclCommGetAsyncError, nullptr, nullptr),
     CALL(ncclAllGather, source, target, 4, ncclFloat32, nullptr, nullptr),
     CALL(ncclReduceScatter, source, target, 4, ncclFloat32, ncclSum, nullptr, nullptr),
     CALL(ncclAllReduce, source, target, 4, ncclFloat32, ncclSum, nullptr, nullptr),

@@ -36,13 +36,12 @@ struct Comm {
 };
 static_assert(sizeof(Comm) == 56);
 
-constexpr uint32_t kMaxComms = 16896, kMaxRows = 17408;
-struct File {
+struct File {  // then `max_comms` of Comm, and `max_rows` of Row
   char magic[8];
   uint32_t pid, max_comms, max_rows, unused;
   std::atomic<uint32_t> comms, rows;
-  Comm comm[kMaxComms];
-  Row row[kMaxRows];
+  Comm& comm(uint32_t n) { return reinterpret_cast<Comm*>(this + 1)[n]; }
+  Row& row(uint32_t n) { return reinterpret_cast<Row*>(&comm(max_comms))[n]; }
 };
 
 namespace {
@@ -61,19 +60,27 @@ std::atomic<uint32_t> generation{1};  // a forked child counts in a file of its 
   std::abort();
 }
 
+// STANDIN_TALLY_COMMS: room for so many communicators.
+const uint32_t max_comms = [] {
+  const char* wanted = std::getenv("STANDIN_TALLY_COMMS");
+  return wanted ? static_cast<uint32_t>(std::atoi(wanted)) : 16896U;
+}();
+const uint32_t max_rows = max_comms + 512;
+const size_t file_size = sizeof(File) + max_comms * sizeof(Comm) + max_rows * sizeof(Row);
+
 File* create(const char* folder) {
   const std::string path = std::string(folder) + "/tally-" + std::to_string(getpid());
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) die(path.c_str());
   // Allocated, not sparse: a full disk must fail here and not as SIGBUS at some later call.
-  if (posix_fallocate(fd, 0, sizeof(File)) != 0) die("no space");
-  void* memory = mmap(nullptr, sizeof(File), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (posix_fallocate(fd, 0, static_cast<off_t>(file_size)) != 0) die("no space");
+  void* memory = mmap(nullptr, file_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
   if (memory == MAP_FAILED) die("mmap");
   auto* made = static_cast<File*>(memory);
   made->pid = static_cast<uint32_t>(getpid());
-  made->max_comms = kMaxComms;
-  made->max_rows = kMaxRows;
+  made->max_comms = max_comms;
+  made->max_rows = max_rows;
   std::memcpy(made->magic, "standin1", sizeof made->magic);
   return made;
 }
@@ -83,7 +90,7 @@ File* current() {
   static const char* folder = std::getenv("STANDIN_TALLY");
   static const int registered = pthread_atfork([] { mutex().lock(); }, [] { mutex().unlock(); },
                                                [] {
-                                                 if (file) munmap(file, sizeof(File));
+                                                 if (file) munmap(file, file_size);
                                                  file = nullptr;
                                                  last_ordinal = 0;
                                                  generation.fetch_add(1);
@@ -99,8 +106,8 @@ Row* add_row(const Key& key) {
   File* f = current();
   if (!f) return nullptr;
   const uint32_t n = f->rows.load();
-  if (n == kMaxRows) die("too many rows");
-  Row& row = f->row[n];
+  if (n == max_rows) die("too many rows");
+  Row& row = f->row(n);
   std::snprintf(row.function, sizeof row.function, "%s", key.function);
   row.thread = static_cast<uint32_t>(gettid());
   row.comm = key.comm;
@@ -174,9 +181,9 @@ int32_t communicator(uint64_t id, int nranks, int rank, int device, const char* 
   const std::lock_guard lock(mutex());
   if (File* f = current()) {
     const uint32_t n = f->comms.load();
-    if (n == kMaxComms) die("too many communicators");
-    f->comm[n] = {.id = id, .nranks = nranks, .rank = rank, .device = device};
-    std::snprintf(f->comm[n].name, sizeof f->comm[n].name, "%s", name ? name : "");
+    if (n == max_comms) die("too many communicators");
+    f->comm(n) = {.id = id, .nranks = nranks, .rank = rank, .device = device};
+    std::snprintf(f->comm(n).name, sizeof f->comm(n).name, "%s", name ? name : "");
     f->comms.store(n + 1, std::memory_order_release);
   }
   return ++last_ordinal;
