@@ -69,8 +69,7 @@ int number_of(std::string_view what) {
 
 bool ours(std::string_view path) {
   const char* directory = std::getenv("TPROF_OUTPUT_DIR");
-  const bool ring = path.find("/.tprof-") != std::string_view::npos;
-  return ring || (directory != nullptr && path.starts_with(directory));
+  return directory != nullptr && path.starts_with(directory);
 }
 
 template <std::size_t N>
@@ -219,8 +218,9 @@ int ftruncate(int fd, off_t size) noexcept {
 
 int fallocate(int fd, int mode, off_t at, off_t size) {
   const auto real = next<int(int, int, off_t, off_t)>("fallocate");
+  if (wants("nice") && mode == 0 && in_thread("tprof"))
+    stand();  // for the ring file, wherever it is
   if (!ours(fd)) return real(fd, mode, at, size);
-  if (wants("nice") && mode == 0 && in_thread("tprof")) stand();
   if (wants("fallocate")) {
     errno = EOPNOTSUPP;
     return -1;
