@@ -112,6 +112,6 @@ void differences(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kDifferences{kSummary | kWhole | kDoctor, differences};
+extern const Diagnosis kDifferences{kCheck | kSummary | kWhole | kDoctor, differences};
 
 }  // namespace tprof::diagnose

@@ -134,13 +134,17 @@ void create_ring(const char* chosen, const Process& process, RankFile& file) {
   FixedText name(search.name);
   (name << ".tprof-" << process.host << "-").number(process.pid) << "-";
   name.number(static_cast<std::int64_t>(now_ns())) << "-" << stem_of(file.name) << ".ring";
+  constexpr std::string_view kInMemory = "/dev/shm";  // a folder there needs no thread of ours
   const auto found = [&](std::size_t from, std::size_t until, bool in_memory) {
     search.places = places.data() + from;
     search.count = until - from;
     return in_memory ? search.run() : done_in_time(search);
   };
   file.ring = {};
-  if ((chosen == nullptr || !found(0, 1, false)) && !found(1, 2, true) && !found(2, 5, false))
+  const bool chosen_in_memory =
+      chosen != nullptr && std::string_view(chosen).starts_with(kInMemory);
+  if ((chosen == nullptr || !found(0, 1, chosen_in_memory)) && !found(1, 2, true) &&
+      !found(2, 5, false))
     return;
   file.ring = search.ring;
   file.ring_in = search.in;

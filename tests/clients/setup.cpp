@@ -4,8 +4,8 @@
 //   setup MODE JOB
 // The last rank stays away from the call that MODE names, and the others are inside it: init,
 // config, scalable, nonblocking, group (inits in a group), split, shrink (without rank 0). With sub
-// the ranks have communicators of two, and the last makes no call there. All come with healthy, and
-// with fail, where the init of rank 1 is refused.
+// the ranks have communicators of two, and the last makes no call there. All come with healthy,
+// finalize, revoke and abort, and with fail, where the init of rank 1 is refused.
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <unistd.h>
@@ -113,6 +113,8 @@ int main(int argc, char** argv) {
     if (g_rank >= 2) miss();
     reduce(child);
   }
-  must(ncclCommDestroy(comm), "ncclCommDestroy");
+  if (g_mode == "finalize") must(ncclCommFinalize(comm), "ncclCommFinalize");
+  if (g_mode == "revoke") must(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT), "ncclCommRevoke");
+  must(g_mode == "abort" ? ncclCommAbort(comm) : ncclCommDestroy(comm), "the end");
   std::puts("through");
 }

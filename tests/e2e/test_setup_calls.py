@@ -17,12 +17,12 @@ pytestmark = [pytest.mark.xdist_group("setup"), pytest.mark.timed]
 
 
 @contextlib.contextmanager
-def job(folder, mode):
+def job(folder, mode, **env):
     """The ranks of tests/clients/setup.cpp, each of which has made a copy before. Yields their processes."""
     with contextlib.ExitStack() as stack:
         command = [BUILD / "setup", mode, f"{folder.name}-{os.getpid()}"]
         yield [
-            stack.enter_context(launch.running(command, folder, RANK=str(rank), WORLD_SIZE=str(RANKS)))
+            stack.enter_context(launch.running(command, folder, RANK=str(rank), WORLD_SIZE=str(RANKS), **env))
             for rank in range(RANKS)
         ]
 
@@ -73,6 +73,16 @@ def test_a_rank_that_does_not_come_to_its_groups_first_collective(tmp_path):
     text = "^rank 3 never came to collective 0 .ncclAllReduce. of communicator .*, which rank 2 called"
     with job(tmp_path, "sub"):
         until(lambda: found_with(tmp_path / "traces", [RANKS - 1], text))
+
+
+@pytest.mark.parametrize("mode, call", [
+    ("healthy", "ncclCommDestroy"), ("finalize", "ncclCommFinalize"), ("revoke", "ncclCommRevoke"),
+    ("abort", "ncclCommAbort")])
+def test_a_rank_that_does_not_come_back_from_an_end_is_told(tmp_path, mode, call):
+    with job(tmp_path, mode, STANDIN_HANG=f"0:{call}:1"):
+        until(lambda: found_with(tmp_path / "traces", [0], f"^rank 0 is inside {call} of communicator .* since "))
+    found = found_with(tmp_path / "traces", [0], f"^rank 0 was inside {call} .* and did not return")
+    assert found["kind"] == "hang" and any("called it too, and it returned" in line for line in found["evidence"])
 
 
 def test_what_nccl_answers_to_a_call_that_it_refuses_is_told(tmp_path):

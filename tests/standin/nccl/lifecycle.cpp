@@ -225,8 +225,14 @@ ncclResult_t ncclCommCuDevice(ncclComm_t handle, int* device) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommFinalize(ncclComm_t handle) {
+// The communicator that a call ends; never returns where STANDIN_HANG says so.
+static CommRef find_to_end(const char* function, ncclComm_t handle) {
   const CommRef comm = find_comm(handle);
+  if (comm) meet_fault(function, comm->rank);
+  return comm;
+}
+ncclResult_t ncclCommFinalize(ncclComm_t handle) {
+  const CommRef comm = find_to_end("ncclCommFinalize", handle);
   if (!comm) return ncclInvalidArgument;
   Mark last;
   {
@@ -238,19 +244,20 @@ ncclResult_t ncclCommFinalize(ncclComm_t handle) {
 }
 ncclResult_t ncclCommDestroy(ncclComm_t handle) {
   if (!handle) return ncclSuccess;
+  find_to_end("ncclCommDestroy", handle);
   const ncclResult_t result = ncclCommFinalize(handle);
   forget_comm(handle);
   return result;
 }
 ncclResult_t ncclCommRevoke(ncclComm_t handle, int) {
-  const CommRef comm = find_comm(handle);
+  const CommRef comm = find_to_end("ncclCommRevoke", handle);
   if (!comm) return ncclInvalidArgument;
   comm->segment.abort();
   return ncclSuccess;
 }
 ncclResult_t ncclCommAbort(ncclComm_t handle) {
   if (!handle) return ncclSuccess;
-  const CommRef comm = find_comm(handle);
+  const CommRef comm = find_to_end("ncclCommAbort", handle);
   if (!comm) return ncclInvalidArgument;
   comm->segment.abort();
   forget_comm(handle);
