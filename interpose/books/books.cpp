@@ -11,14 +11,13 @@ namespace tprof::books {
 namespace {
 
 // One map holds all of these, told apart by the highest bits of the key: no address has these bits.
-enum class Of : std::uint64_t { memory = 1, array = 2, handle = 3, block = 4, mapping = 5 };
+enum class Of : std::uint64_t { memory = 1, handle = 2, block = 3, mapping = 4 };
 constexpr std::uint64_t key_of(Of what, std::uint64_t number) {
   constexpr int kBits = 60;
   return static_cast<std::uint64_t>(what) << kBits | (number & ((std::uint64_t{1} << kBits) - 1));
 }
-std::uint64_t key_of(What what, const void* at) {
-  return key_of(what == What::memory ? Of::memory : Of::array,
-                reinterpret_cast<std::uintptr_t>(at));
+std::uint64_t key_of(const void* at) {
+  return key_of(Of::memory, reinterpret_cast<std::uintptr_t>(at));
 }
 
 // False for physical memory.
@@ -87,17 +86,17 @@ void enter(std::uint64_t key, const Entry& entry) {
 
 }  // namespace
 
-void allocated(What what, const void* at, std::uint64_t bytes, std::uint8_t place, int device) {
+void allocated(const void* at, std::uint64_t bytes, std::uint8_t place, int device) {
   if (at == nullptr) return;
   const LockGuard guard(g_lock);
-  enter(key_of(what, at), {bytes, ++g_count, 0, 0, static_cast<std::int16_t>(device), place});
+  enter(key_of(at), {bytes, ++g_count, 0, 0, static_cast<std::int16_t>(device), place});
 }
 
-Taken take(What what, const void* at) {
+Taken take(const void* at) {
   Taken taken;
   if (at == nullptr) return taken;
   const LockGuard guard(g_lock);
-  const std::uint64_t key = key_of(what, at);
+  const std::uint64_t key = key_of(at);
   const Entry* known = g_entries.find(key);
   if (known == nullptr) return taken;
   taken = {key, *known};

@@ -17,10 +17,6 @@ struct Head;
 
 namespace tprof::books {
 
-// Addresses of memory and handles of CUDA arrays are kept apart: an array's handle may be any
-// address.
-enum class What : std::uint8_t { memory, array };
-
 struct Entry {
   std::uint64_t bytes;  // as asked for
   std::uint64_t since;  // smaller for an older entry
@@ -30,8 +26,8 @@ struct Entry {
   std::uint8_t place;
 };
 
-// Enters `bytes` at `at`; a null address or handle is ignored. `device` was the current one.
-void allocated(What what, const void* at, std::uint64_t bytes, std::uint8_t place, int device);
+// Enters `bytes` at `at`; a null address is ignored. `device` was the current one.
+void allocated(const void* at, std::uint64_t bytes, std::uint8_t place, int device);
 
 // The entry that a free takes out, to be put back if the free is refused. It is nothing for null,
 // and for what is not in the books.
@@ -39,7 +35,7 @@ struct Taken {
   std::uint64_t key = 0;  // 0: nothing
   Entry entry{};
 };
-Taken take(What what, const void* at);
+Taken take(const void* at);
 void put_back(const Taken& taken);
 
 // All that was allocated while `device` was current, except physical memory, is gone with its

@@ -5,7 +5,6 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
@@ -53,7 +52,7 @@ struct Allocates {
     const int current = driver::current_device(t_thread.device);
     const void* const memory = pointer_to(*at);
     if (memory == nullptr) return;
-    allocated(What::memory, memory, bytes, place_of(where, memory, current), current);
+    allocated(memory, bytes, place_of(where, memory, current), current);
   }
 };
 template <typename Address>
@@ -72,15 +71,14 @@ struct Pins {
   void before() const {}
   void after(bool accepted) const {
     if (!accepted) return;
-    allocated(What::memory, at, bytes, kPinnedMemory, driver::current_device(t_thread.device));
+    allocated(at, bytes, kPinnedMemory, driver::current_device(t_thread.device));
   }
 };
 
 struct Frees {
   const void* at;
-  What what = What::memory;
   Taken taken{};
-  void before() { taken = take(what, at); }
+  void before() { taken = take(at); }
   void after(bool accepted) const {
     if (!accepted) put_back(taken);
   }
@@ -89,35 +87,6 @@ struct Frees {
 // stream gets there.
 inline Frees frees_on(cudaStream_t stream, const void* at) {
   return {captures(stream) ? nullptr : at};
-}
-
-// `width` and so on are in elements, 0 if there is no such dimension. The driver tells the size of
-// an element. An array whose format it does not know counts as 0 bytes.
-template <typename Array>
-struct AllocatesArray {
-  const Array* at;
-  std::uint64_t width, height, depth;
-  void before() const {}
-  void after(bool accepted) const {
-    if (!accepted || at == nullptr || *at == nullptr) return;
-    unsigned format = 0;
-    const std::uint64_t element = driver::array_element_bytes(*at, format);
-    const std::uint64_t one = 1;
-    const int current = driver::current_device(t_thread.device);
-    allocated(What::array, *at,
-              element * std::max(width, one) * std::max(height, one) * std::max(depth, one),
-              place_of_device(current), current);
-  }
-};
-template <typename Array, typename... Size>
-AllocatesArray(Array*, Size...) -> AllocatesArray<Array>;
-// Takes the driver's description of an array.
-template <typename Description>
-AllocatesArray<CUarray> allocates_array(const CUarray* at, const Description* d) {
-  if (d == nullptr) return {nullptr, 0, 0, 0};
-  std::uint64_t depth = 0;
-  if constexpr (requires { d->Depth; }) depth = d->Depth;
-  return {at, d->Width, d->Height, depth};
 }
 
 struct Resets {

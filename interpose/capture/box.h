@@ -1,14 +1,13 @@
-// Copies of boxes, whose extent counts elements where a CUDA array takes part and bytes where none
-// does (cudaMemcpy3DParms in driver_types.h).
+// Copies of boxes (cudaMemcpy3DParms in driver_types.h).
 #pragma once
 
 #include "interpose/driver/copy_args.h"
 
 namespace tprof {
 
-// Returns the bytes of a box; one side or both may be an array (else null). 0: the array's format
-// does not tell, and the coverage notes it.
-std::size_t box_bytes(const cudaExtent& extent, const void* dst_array, const void* src_array);
+// Returns the bytes of a box. 0: a CUDA array takes part, whose extent counts elements of a size
+// that is not known here. The coverage notes it.
+std::size_t box_bytes(const cudaExtent& extent, bool in_array);
 
 // These read the parameters of cudaMemcpy3D and cudaMemcpy3DPeer.
 CopyArgs box_copy(const cudaMemcpy3DParms* p, cudaStream_t stream, bool sync);

@@ -25,8 +25,6 @@ constexpr NodeKind kKinds[] = {
 constinit DriverFunction<int(cudaStream_t, int*, std::uint64_t*, cudaGraph_t*,
                              const cudaGraphNode_t**, std::size_t*)>
     g_capture_info("cuStreamGetCaptureInfo_v2");
-constinit DriverFunction<int(const void*, cudaGraph_t*)> g_child_graph(
-    "cuGraphChildGraphNodeGetGraph");
 constinit DriverFunction<int(const void*, int*)> g_node_type("cuGraphNodeGetType");
 constinit DriverFunction<int(const void*, const void**, std::size_t*)> g_nodes("cuGraphGetNodes");
 constinit DriverFunction<int(const void*, CUDA_MEMCPY3D*)> g_copy("cuGraphMemcpyNodeGetParams");
@@ -55,16 +53,10 @@ CaptureStatus capture_of(cudaStream_t stream, Capture& capture) {
   return CaptureStatus::active;
 }
 
-cudaGraph_t child_of(const void* node) {
-  auto* ask = g_child_graph.get();
-  cudaGraph_t found = nullptr;
-  return ask != nullptr && node != nullptr && ask(node, &found) == 0 ? found : nullptr;
-}
-
 NodeKind kind_of(const void* node) {
   auto* ask = g_node_type.get();
   int type = -1;
-  if (ask == nullptr || ask(node, &type) != 0) return NodeKind::unknown;
+  if (ask == nullptr || node == nullptr || ask(node, &type) != 0) return NodeKind::unknown;
   return type >= 0 && type < static_cast<int>(std::size(kKinds)) ? kKinds[type] : NodeKind::unknown;
 }
 

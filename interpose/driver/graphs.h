@@ -21,9 +21,6 @@ enum class CaptureStatus : std::uint8_t { none, active, invalid };
 // Fills `capture` if it is active.
 CaptureStatus capture_of(cudaStream_t stream, Capture& capture);
 
-// The graph within a child graph node; null: not known.
-cudaGraph_t child_of(const void* node);
-
 // The kind of a node, as far as it bears on what is counted.
 enum class NodeKind : std::uint8_t { copy, kernel, child, conditional, other, unknown };
 NodeKind kind_of(const void* node);

@@ -80,16 +80,12 @@ void add(CapturedGraph& graph, const CapturedCall& call) {
   graph.last = place;
 }
 
-// Returns the node that the stream's next one comes after, if it is of a kind that such a call
-// makes.
-const void* node_made_on(cudaStream_t stream, const CapturedCall& call) {
+// Returns the copy that the stream's next node comes after. Null: it is no copy, or there are
+// several nodes.
+const void* copy_made_on(cudaStream_t stream) {
   graph_driver::Capture now{};
   if (graph_driver::capture_of(stream, now) != graph_driver::CaptureStatus::active) return nullptr;
-  if (now.last_node == nullptr) return nullptr;
-  const NodeKind kind = graph_driver::kind_of(now.last_node);
-  if (is_copy(call)) return kind == NodeKind::copy ? now.last_node : nullptr;
-  const bool own = kind == NodeKind::kernel && graph_driver::may_be_nccl(now.last_node);
-  return own ? now.last_node : nullptr;
+  return graph_driver::kind_of(now.last_node) == NodeKind::copy ? now.last_node : nullptr;
 }
 
 }  // namespace
@@ -107,18 +103,12 @@ cudaGraph_t captured_into_slow(cudaStream_t stream) {
   return now.graph;
 }
 
-void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call, Placed placed) {
+void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call) {
   if (graph == graph_driver::kNoGraph) return;
-  CapturedCall captured{call, nullptr, placed, 0};
-  captured.node = node_made_on(stream, captured);
+  CapturedCall captured{call, nullptr, 0};
+  if (is_copy(captured)) captured.node = copy_made_on(stream);
   const LockGuard guard(g_lock);
-  const std::uint32_t place = place_of(graph);
-  if (place == 0) return;
-  // A call that moves nothing may have no node. Then the node is that of the call before it.
-  for (std::uint32_t n = call.count == 0 ? graph_at(place).first : 0; n != 0; n = call_at(n).next) {
-    if (call_at(n).node == captured.node) captured.node = nullptr;
-  }
-  add(graph_at(place), captured);
+  if (const std::uint32_t place = place_of(graph)) add(graph_at(place), captured);
 }
 
 void capture_began(Thread& t, cudaStream_t stream, bool into_existing_graph) {

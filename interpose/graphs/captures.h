@@ -9,10 +9,7 @@ namespace tprof::graphs {
 
 struct CapturedCall {
   Call call;
-  // The cudaGraphNode_t that the call made: for an NCCL call its kernel, for a group's call the
-  // kernel of all the group's calls. Null if it is not known.
-  const void* node;
-  Placed placed;
+  const void* node;    // the cudaGraphNode_t that a copy made; null: not known, or no copy
   std::uint32_t next;  // in its graph, 1-based; 0: the last one
 };
 

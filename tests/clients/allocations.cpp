@@ -69,12 +69,7 @@ void of_the_runtime() {
   OK(cudaMallocPitch(&a, &pitch, 100, 7));
   cudaPitchedPtr pitched{};
   OK(cudaMalloc3D(&pitched, {100, 5, 3}));
-  const cudaChannelFormatDesc format = {16, 16, 0, 0, cudaChannelFormatKindFloat};
-  cudaArray_t line = nullptr, cube = nullptr;
-  OK(cudaMallocArray(&line, &format, 50, 0, 0));
-  OK(cudaMalloc3DArray(&cube, &format, {8, 4, 2}, 0));
   OK(cudaFree(pitched.ptr));
-  OK(cudaFreeArray(line));
 
   void* host = nullptr;
   void* managed = nullptr;
@@ -147,12 +142,6 @@ void of_the_driver() {
   OK(EXPORTED(cuMemAllocAsync)(&a, 16'000, stream));
   OK(EXPORTED(cuMemAllocFromPoolAsync)(&c, 17'000, nullptr, stream));
   OK(EXPORTED(cuMemFreeAsync)(a, stream));
-  const CUDA_ARRAY_DESCRIPTOR plane = {30, 3, CU_AD_FORMAT_FLOAT, 2};
-  const CUDA_ARRAY3D_DESCRIPTOR cube = {10, 3, 2, CU_AD_FORMAT_HALF, 1, 0};
-  CUarray first = nullptr, second = nullptr;
-  OK(EXPORTED(cuArrayCreate_v2)(&first, &plane));
-  OK(EXPORTED(cuArray3DCreate_v2)(&second, &cube));
-  OK(EXPORTED(cuArrayDestroy)(first));
 }
 
 // Physical memory lives until its last handle and its last mapping are gone.

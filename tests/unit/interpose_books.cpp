@@ -70,24 +70,22 @@ TEST_CASE("allocations and frees add up, refused frees and lost ones too") {
     std::uint64_t bytes;
     std::uint8_t place;
   };
-  std::map<std::pair<bool, std::uint64_t>, Memory> model;
+  std::map<std::uint64_t, Memory> model;
   std::map<std::uint8_t, std::uint64_t> now, peak;
   std::mt19937 random(3);
   for (int i = 0; i < 100'000; ++i) {
-    const bool array = random() % 8 == 0;
-    const auto what = array ? books::What::array : books::What::memory;
     const std::uint64_t address = 1 + random() % 2000;
-    const auto known = model.find({array, address});
+    const auto known = model.find(address);
     if (known == model.end() || random() % 50 == 0) {  // sometimes over one that nobody freed
       const std::uint8_t places[] = {0, 1, kOtherDevice, kPinnedMemory, kManagedMemory};
       const Memory m{random() % 5000, places[random() % 5]};
       if (known != model.end()) now[known->second.place] -= known->second.bytes;
-      model[{array, address}] = m;
+      model[address] = m;
       now[m.place] += m.bytes;
       peak[m.place] = std::max(peak[m.place], now[m.place]);
-      books::allocated(what, at(address), m.bytes, m.place, 0);
+      books::allocated(at(address), m.bytes, m.place, 0);
     } else {
-      const books::Taken taken = books::take(what, at(address));
+      const books::Taken taken = books::take(at(address));
       REQUIRE(taken.entry.bytes == known->second.bytes);
       if (random() % 4 == 0) {
         books::put_back(taken);
@@ -96,7 +94,7 @@ TEST_CASE("allocations and frees add up, refused frees and lost ones too") {
         model.erase(known);
       }
     }
-    REQUIRE(books::take(what, at(3000)).key == 0);
+    REQUIRE(books::take(at(3000)).key == 0);
   }
   for (const auto& [place, bytes] : now) {
     CHECK(b.bytes(place) == bytes);
@@ -107,11 +105,11 @@ TEST_CASE("allocations and frees add up, refused frees and lost ones too") {
 
 TEST_CASE("what was booked before the session is in it, and a reset frees a device's") {
   const Books b;
-  books::allocated(books::What::memory, at(1), 100, 0, 0);
-  books::allocated(books::What::memory, at(2), 200, 1, 1);
-  books::allocated(books::What::memory, at(3), 400, kPinnedMemory, 1);
-  books::allocated(books::What::array, at(4), 800, 1, 1);
-  books::take(books::What::memory, at(1));
+  books::allocated(at(1), 100, 0, 0);
+  books::allocated(at(2), 200, 1, 1);
+  books::allocated(at(3), 400, kPinnedMemory, 1);
+  books::allocated(at(4), 800, 1, 1);
+  books::take(at(1));
   books::publish(*b.head);
   CHECK((b.bytes(0) == 0 && b.peak(0) == 100));
   books::device_was_reset(1);

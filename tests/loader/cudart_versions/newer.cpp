@@ -24,5 +24,6 @@ int main() {
     copies(to, from, sizes, 1, attributes, indices, 7, stream);
     prefetch(data, 64, {cudaMemLocationTypeDevice, 3}, 9, stream);
   }
+  nine(to, 1 << 20, 2 << 20, from, 4 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20);
   std::printf("%llu\n", last_arguments());
 }

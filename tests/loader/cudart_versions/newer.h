@@ -1,4 +1,5 @@
-// Functions of CUDA 13.2, and two whose arguments changed before, as they are in CUDA 13.
+// Functions of CUDA 13.2, two whose arguments changed before, as they are in CUDA 13, and one of
+// the most arguments among those that only pass.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,6 +18,8 @@ cudaError_t copies(void* const* dsts, const void* const* srcs, const size_t* siz
                    cudaStream_t) __asm__("cudaMemcpyBatchAsync");
 cudaError_t prefetch(const void* address, size_t size, cudaMemLocation, unsigned flags,
                      cudaStream_t) __asm__("cudaMemPrefetchAsync");
+cudaError_t nine(void*, size_t, size_t, const void*, size_t, size_t, size_t, size_t,
+                 int kind) __asm__("cudaMemcpy2DArrayToArray");
 }
 
 // Only this library has it: the sum of the arguments that arrived.

@@ -48,5 +48,10 @@ cudaError_t prefetch(const void*, size_t size, cudaMemLocation location, unsigne
            flags + word(stream);
   return cudaSuccess;
 }
+cudaError_t nine(void*, size_t b, size_t c, const void*, size_t e, size_t f, size_t g, size_t h,
+                 int i) {
+  g_sum += b + c + e + f + g + h + static_cast<unsigned>(i);
+  return cudaSuccess;
+}
 
 }  // extern "C"

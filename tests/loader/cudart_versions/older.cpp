@@ -15,10 +15,6 @@ cudaError_t old_prefetch(const void*, size_t, int device,
 cudaError_t old_prefetch_ptsz(const void*, size_t, int device,
                               cudaStream_t) __asm__("cudaMemPrefetchAsync_ptsz");
 #if OLD_CUDA == 12
-cudaError_t prefetch_2(const void*, size_t, cudaMemLocation, unsigned flags,
-                       cudaStream_t) __asm__("cudaMemPrefetchAsync_v2");
-cudaError_t prefetch_2_ptsz(const void*, size_t, cudaMemLocation, unsigned flags,
-                            cudaStream_t) __asm__("cudaMemPrefetchAsync_v2_ptsz");
 using Batch = cudaError_t(void**, const void**, size_t*, size_t count, cudaMemcpyAttributes*,
                           size_t*, size_t, size_t* failed, cudaStream_t);
 Batch old_copies __asm__("cudaMemcpyBatchAsync");
@@ -53,10 +49,6 @@ void prefetches() {
 
 #if OLD_CUDA == 12
 void newer() {
-  const cudaMemLocation location = {cudaMemLocationTypeHost, 0};
-  OK(prefetch_2(managed, 500, location, 0, stream));
-  OK(prefetch_2_ptsz(managed, 200, location, 0, nullptr));
-
   char sent[100];
   char back[100] = {};
   std::memset(sent, 'x', sizeof sent);

@@ -1,10 +1,9 @@
-// Batches of copies and prefetches, with the prototypes of CUDA 12 and 13.
+// Batches of copies, with the prototypes of CUDA 12 and 13.
 #include "driver/entry.h"
 #include "engine/copy.h"
 
 #undef cuMemcpyBatchAsync
 #undef cuMemcpy3DBatchAsync
-#undef cuMemPrefetchAsync
 
 using namespace standin;
 
@@ -41,36 +40,6 @@ CUresult boxes(const char* function, size_t count, const CUDA_MEMCPY3D_BATCH_OP*
   return as_driver(copy_batch(function, regions, stream));
 }
 
-// New in CUDA 13.5; the headers may be older.
-struct FabricOperand {
-  int type;
-  CUdeviceptr pointer;
-  uint64_t hint;
-};
-struct FabricOperation {
-  FabricOperand src, dst;
-  size_t size;
-  unsigned flags;
-};
-CUresult fabric(const char* function, size_t count, const FabricOperation* operations,
-                CUstream stream) {
-  if (!operations || count == 0) return CUDA_ERROR_INVALID_VALUE;
-  std::vector<Region> regions;
-  for (size_t i = 0; i < count; ++i) {
-    const FabricOperation& o = operations[i];
-    if (o.src.type != 1 || o.dst.type != 1) return CUDA_ERROR_NOT_SUPPORTED;  // no endpoints here
-    regions.push_back({pointer(o.dst.pointer), pointer(o.src.pointer), o.size});
-  }
-  return as_driver(copy_batch(function, regions, stream));
-}
-
-CUresult prefetches(const char* function, CUdeviceptr* addresses, size_t* sizes, size_t count,
-                    CUstream stream) {
-  std::vector<const void*> pointers;
-  for (size_t i = 0; i < count; ++i) pointers.push_back(pointer(addresses[i]));
-  return as_driver(prefetch_batch(function, pointers.data(), sizes, count, stream));
-}
-
 }  // namespace
 
 // Defines a function and its twin, where no stream means the thread's own.
@@ -103,19 +72,3 @@ BOTH(cuMemcpyWithAttributesAsync,
 BOTH(cuMemcpy3DWithAttributesAsync,
      (CUDA_MEMCPY3D_BATCH_OP * operation, unsigned long long, CUstream stream),
      boxes(name, 1, operation, s))
-BOTH(cuFabricCpyBatchAsync,
-     (size_t count, FabricOperation* operations, unsigned long long, CUstream stream),
-     fabric(name, count, operations, s))
-BOTH(cuMemPrefetchAsync, (CUdeviceptr address, size_t bytes, CUdevice, CUstream stream),
-     as_driver(prefetch(name, pointer(address), bytes, s)))
-BOTH(cuMemPrefetchAsync_v2,
-     (CUdeviceptr address, size_t bytes, CUmemLocation, unsigned, CUstream stream),
-     as_driver(prefetch(name, pointer(address), bytes, s)))
-BOTH(cuMemPrefetchBatchAsync,
-     (CUdeviceptr * addresses, size_t* sizes, size_t count, CUmemLocation*, size_t*, size_t,
-      unsigned long long, CUstream stream),
-     prefetches(name, addresses, sizes, count, s))
-BOTH(cuMemDiscardAndPrefetchBatchAsync,
-     (CUdeviceptr * addresses, size_t* sizes, size_t count, CUmemLocation*, size_t*, size_t,
-      unsigned long long, CUstream stream),
-     prefetches(name, addresses, sizes, count, s))
