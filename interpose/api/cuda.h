@@ -160,25 +160,21 @@
     (pointer, pitch, width, height, element), (Allocates{pointer, width * height}))                                     \
   X(cuMemAllocManaged, cuMemAllocManaged, 6000, (CUdeviceptr * pointer, size_t size, unsigned flags),                   \
     (pointer, size, flags), (Allocates{pointer, size, Where::managed}))                                                 \
-  X(cuMemFree_v2, cuMemFree, 3020, (CUdeviceptr pointer), (pointer), (Frees{pointer_to(pointer)}))                      \
+  X(cuMemFree_v2, cuMemFree, 3020, (CUdeviceptr pointer), (pointer), (Frees{key_of(pointer_to(pointer))}))                      \
   X(cuMemHostAlloc, cuMemHostAlloc, 2020, (void** pointer, size_t size, unsigned flags), (pointer, size, flags),        \
     (Allocates{pointer, size, Where::pinned}))                                                                          \
   X(cuMemAllocHost_v2, cuMemAllocHost, 3020, (void** pointer, size_t size), (pointer, size),                            \
     (Allocates{pointer, size, Where::pinned}))                                                                          \
-  X(cuMemFreeHost, cuMemFreeHost, 2000, (void* pointer), (pointer), (Frees{pointer}))                                   \
+  X(cuMemFreeHost, cuMemFreeHost, 2000, (void* pointer), (pointer), (Frees{key_of(pointer)}))                                   \
   X(cuMemHostRegister_v2, cuMemHostRegister, 6050, (void* pointer, size_t size, unsigned flags),                        \
     (pointer, size, flags), (Pins{pointer, size}))                                                                      \
-  X(cuMemHostUnregister, cuMemHostUnregister, 4000, (void* pointer), (pointer), (Frees{pointer}))                       \
+  X(cuMemHostUnregister, cuMemHostUnregister, 4000, (void* pointer), (pointer), (Frees{key_of(pointer)}))                       \
   X(cuMemCreate, cuMemCreate, 10020,                                                                                    \
     (CUmemGenericAllocationHandle * handle, size_t size, const CUmemAllocationProp* wanted, unsigned long long flags),  \
     (handle, size, wanted, flags), (Creates{handle, size, wanted}))                                                     \
-  X(cuMemRelease, cuMemRelease, 10020, (CUmemGenericAllocationHandle handle), (handle), (Releases{handle}))             \
+  X(cuMemRelease, cuMemRelease, 10020, (CUmemGenericAllocationHandle handle), (handle), (Frees{key_of_handle(handle)}))             \
   X(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle, 11000,                                                    \
-    (CUmemGenericAllocationHandle * handle, void* address), (handle, address), (Retains{handle, address}))              \
-  X(cuMemMap, cuMemMap, 10020,                                                                                          \
-    (CUdeviceptr pointer, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags),   \
-    (pointer, size, offset, handle, flags), (Maps{pointer, size, handle}))                                              \
-  X(cuMemUnmap, cuMemUnmap, 10020, (CUdeviceptr pointer, size_t size), (pointer, size), (Unmaps{pointer, size}))
+    (CUmemGenericAllocationHandle * handle, void* address), (handle, address), (Retains{handle}))
 // The same with a twin: X(function, twin, name, since, (parameters), (arguments), (what it is)).
 #define TPROF_CUDA_ALLOCATION_ASYNC(X)                                                                                  \
   X(cuMemAllocAsync, cuMemAllocAsync_ptsz, cuMemAllocAsync, 11020,                                                      \

@@ -56,14 +56,6 @@ class PageMap {
     --size_;
   }
 
-  // Calls f(key, value) until it returns false.
-  template <typename F>
-  void each(F&& f) {
-    for (std::size_t i = 0; i < capacity_; ++i) {
-      if (slots_[i].key != 0 && !f(slots_[i].key, slots_[i].value)) return;
-    }
-  }
-
   // Erases the entries for which f(key, value) is true.
   template <typename F>
   void erase_if(F&& f) {

@@ -52,7 +52,7 @@ struct Allocates {
     const int current = driver::current_device(t_thread.device);
     const void* const memory = pointer_to(*at);
     if (memory == nullptr) return;
-    allocated(memory, bytes, place_of(where, memory, current), current);
+    allocated(key_of(memory), bytes, place_of(where, memory, current), current);
   }
 };
 template <typename Address>
@@ -71,14 +71,14 @@ struct Pins {
   void before() const {}
   void after(bool accepted) const {
     if (!accepted) return;
-    allocated(at, bytes, kPinnedMemory, driver::current_device(t_thread.device));
+    allocated(key_of(at), bytes, kPinnedMemory, driver::current_device(t_thread.device));
   }
 };
 
 struct Frees {
-  const void* at;
+  std::uint64_t key;
   Taken taken{};
-  void before() { taken = take(at); }
+  void before() { taken = take(key); }
   void after(bool accepted) const {
     if (!accepted) put_back(taken);
   }
@@ -86,7 +86,7 @@ struct Frees {
 // A free on a stream counts at once: the program may not use the memory any more, whenever the
 // stream gets there.
 inline Frees frees_on(cudaStream_t stream, const void* at) {
-  return {captures(stream) ? nullptr : at};
+  return {captures(stream) ? 0 : key_of(at)};
 }
 
 struct Resets {
@@ -105,40 +105,15 @@ struct Creates {
   void after(bool accepted) const {
     if (!accepted || handle == nullptr || wanted == nullptr) return;
     const bool device = wanted->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-    created(*handle, bytes, device ? place_of_device(wanted->location.id) : kPinnedMemory);
-  }
-};
-struct Releases {
-  CUmemGenericAllocationHandle handle;
-  Released released{};
-  void before() { released = release(handle); }
-  void after(bool accepted) const {
-    if (!accepted) put_back(released);
+    allocated(key_of_handle(*handle), bytes,
+              device ? place_of_device(wanted->location.id) : kPinnedMemory, -1);
   }
 };
 struct Retains {
   const CUmemGenericAllocationHandle* handle;
-  const void* at;
   void before() const {}
   void after(bool accepted) const {
-    if (accepted && handle != nullptr) retained(*handle, reinterpret_cast<std::uintptr_t>(at));
-  }
-};
-struct Maps {
-  CUdeviceptr at;
-  std::uint64_t bytes;
-  CUmemGenericAllocationHandle handle;
-  std::uint64_t block = 0;
-  void before() { block = about_to_map(handle); }
-  void after(bool accepted) const { accepted ? mapped(block, at, bytes) : not_mapped(block); }
-};
-struct Unmaps {
-  CUdeviceptr at;
-  std::uint64_t bytes;
-  std::uint64_t began = 0;
-  void before() { began = now(); }
-  void after(bool accepted) const {
-    if (accepted) unmapped(at, bytes, began);
+    if (accepted && handle != nullptr) retained(key_of_handle(*handle));
   }
 };
 
