@@ -88,9 +88,9 @@ std::span<const Words> words_of_coverage() {
        IN_PATHS "a thread made more kinds of calls than its ledger has rows: {calls:,} calls are "
                 "counted as `other` of their bucket and data type, without function, size and "
                 "communicator; the sums of buckets are exact"},
-      {Say::uncounted,
-       IN_PATHS "calls of this were made, and the bytes that they move are not counted (CUDA "
-                "arrays, prefetches in batches or through the driver, fabric copies)"},
+      {Say::uncounted, IN_PATHS
+       "calls of this were made, and the bytes that they move are not counted (CUDA "
+       "arrays, batches of boxes or of prefetches, copies with attributes, peers or fabric)"},
       {Say::unknown_cudart,
        IN_PATHS "its batches of copies and prefetches are not counted: which CUDA "
                 "version it is, is unknown",

@@ -78,15 +78,9 @@
     (box), (box_copy(box, nullptr, true)))                                                                              \
   X(cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v2_ptsz, cuMemcpy3DAsync, 3020,                                                 \
     (const CUDA_MEMCPY3D* box, CUstream stream),                                                                        \
-    (box, stream), (box_copy(box, stream, false)))                                                                      \
-  X(cuMemcpy3DPeer, cuMemcpy3DPeer_ptds, cuMemcpy3DPeer, 4000,                                                          \
-    (const CUDA_MEMCPY3D_PEER* box),                                                                                    \
-    (box), (box_copy(box, nullptr, true)))                                                                              \
-  X(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_ptsz, cuMemcpy3DPeerAsync, 4000,                                           \
-    (const CUDA_MEMCPY3D_PEER* box, CUstream stream),                                                                   \
     (box, stream), (box_copy(box, stream, false)))
 
-// Calls that make many copies, and prefetches: X(function, twin, name, since, until, (parameters),
+// Calls that make many copies: X(function, twin, name, since, until, (parameters),
 // (arguments), (how they read as a Batch)). `until` is the version from which on cuGetProcAddress
 // means another prototype by that name. The arguments are passed on as they travel, each in a
 // register or a place on the stack.
@@ -96,18 +90,7 @@
     (dsts, srcs, sizes, count, attributes, indices, attributes_count, fail_index, stream), (copies(dsts, srcs, sizes, count, stream)))  \
   X(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz, cuMemcpyBatchAsync, 13000, kNewestKnown,                                         \
     (RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg attributes, RawArg indices, RawArg attributes_count, RawArg stream),                  \
-    (dsts, srcs, sizes, count, attributes, indices, attributes_count, stream), (copies(dsts, srcs, sizes, count, stream)))              \
-  X(cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync_ptsz, cuMemcpy3DBatchAsync, 12080, 13000,                                                \
-    (RawArg count, RawArg operations, RawArg fail_index, RawArg flags, RawArg stream),                                                            \
-    (count, operations, fail_index, flags, stream), (boxes(operations, count, stream)))                                                 \
-  X(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2_ptsz, cuMemcpy3DBatchAsync, 13000, kNewestKnown,                                   \
-    (RawArg count, RawArg operations, RawArg flags, RawArg stream),                                                                             \
-    (count, operations, flags, stream), (boxes(operations, count, stream)))                                                             \
-  X(cuMemcpyWithAttributesAsync, cuMemcpyWithAttributesAsync_ptsz, cuMemcpyWithAttributesAsync, 13020, kNewestKnown,                   \
-    (RawArg dst, RawArg src, RawArg size, RawArg attributes, RawArg stream),                                                                     \
-    (dst, src, size, attributes, stream), (copies(&dst, &src, &size, one(), stream)))                                                  \
-  X(cuMemcpy3DWithAttributesAsync, cuMemcpy3DWithAttributesAsync_ptsz, cuMemcpy3DWithAttributesAsync, 13020, kNewestKnown,             \
-    (RawArg operation, RawArg flags, RawArg stream), (operation, flags, stream), (boxes(operation, one(), stream)))
+    (dsts, srcs, sizes, count, attributes, indices, attributes_count, stream), (copies(dsts, srcs, sizes, count, stream)))
 
 // Captures, CUDA graphs and their launches, which say what captured copies become:
 // X(function, twin, name, since, until, (parameters), (arguments), (what it tells, as in cudart.h))
@@ -234,6 +217,12 @@
   X(cuMemcpyAtoH_v2, cuMemcpyAtoH_v2_ptds, cuMemcpyAtoH, 3020, uncounted) \
   X(cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync_v2_ptsz, cuMemcpyAtoHAsync, 3020, uncounted) \
   X(cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds, cuMemcpyAtoA, 3020, uncounted) \
+  X(cuMemcpy3DPeer, cuMemcpy3DPeer_ptds, cuMemcpy3DPeer, 4000, uncounted) \
+  X(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_ptsz, cuMemcpy3DPeerAsync, 4000, uncounted) \
+  X(cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync_ptsz, cuMemcpy3DBatchAsync, 12080, uncounted) \
+  X(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2_ptsz, cuMemcpy3DBatchAsync, 13000, uncounted) \
+  X(cuMemcpyWithAttributesAsync, cuMemcpyWithAttributesAsync_ptsz, cuMemcpyWithAttributesAsync, 13020, uncounted) \
+  X(cuMemcpy3DWithAttributesAsync, cuMemcpy3DWithAttributesAsync_ptsz, cuMemcpy3DWithAttributesAsync, 13020, uncounted) \
   X(cuFabricCpyBatchAsync, cuFabricCpyBatchAsync_ptsz, cuFabricCpyBatchAsync, 13050, uncounted) \
   X(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync, 8000, uncounted) \
   X(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync, 12020, uncounted) \

@@ -46,11 +46,6 @@
     ({box_copy(p, nullptr, true)}))                                                           \
   X(cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz, 3020,                                          \
     (const cudaMemcpy3DParms* p, cudaStream_t stream), (p, stream),                           \
-    ({box_copy(p, stream, false)}))                                                           \
-  X(cudaMemcpy3DPeer, cudaMemcpy3DPeer_ptds, 4000, (const cudaMemcpy3DPeerParms* p), (p),     \
-    ({box_copy(p, nullptr, true)}))                                                           \
-  X(cudaMemcpy3DPeerAsync, cudaMemcpy3DPeerAsync_ptsz, 4000,                                  \
-    (const cudaMemcpy3DPeerParms* p, cudaStream_t stream), (p, stream),                       \
     ({box_copy(p, stream, false)}))
 
 // The same without a twin: X(function, since, (parameters), (arguments), (reading)).
@@ -69,23 +64,14 @@
 // argument is passed on as a RawArg, even one that only some versions have: the caller's stack
 // holds something there, which a library that does not know the argument never looks at. The
 // meaning of the arguments follows from `cuda`, the version of the library that serves the call.
-#define TPROF_CUDART_BATCH(X)                                                                      \
-  X(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz, 12080, BY_DIRECTION,                          \
-    (RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg attributes, RawArg indices,      \
-     RawArg attributes_count, RawArg eighth, RawArg ninth),                                        \
-    (dsts, srcs, sizes, count, attributes, indices, attributes_count, eighth, ninth),              \
-    (copies_12(cuda, dsts, srcs, sizes, count, eighth, ninth)))                                    \
-  X(cudaMemcpy3DBatchAsync, cudaMemcpy3DBatchAsync_ptsz, 12080, BY_DIRECTION,                      \
-    (RawArg count, RawArg operations, RawArg third, RawArg fourth, RawArg fifth),                  \
-    (count, operations, third, fourth, fifth), (boxes_12(cuda, count, operations, fourth, fifth))) \
-  X(cudaMemcpyWithAttributesAsync, cudaMemcpyWithAttributesAsync_ptsz, 13020, BY_DIRECTION,        \
-    (RawArg dst, RawArg src, RawArg size, RawArg attributes, RawArg stream),                       \
-    (dst, src, size, attributes, stream), (copies(&dst, &src, &size, one(), stream)))              \
-  X(cudaMemcpy3DWithAttributesAsync, cudaMemcpy3DWithAttributesAsync_ptsz, 13020, BY_DIRECTION,    \
-    (RawArg operation, RawArg flags, RawArg stream), (operation, flags, stream),                   \
-    (boxes(operation, one(), stream)))                                                             \
-  X(cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz, 8000, MANAGED_ONLY,                           \
-    (RawArg address, RawArg bytes, RawArg third, RawArg fourth, RawArg fifth),                     \
+#define TPROF_CUDART_BATCH(X)                                                                 \
+  X(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz, 12080, BY_DIRECTION,                     \
+    (RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg attributes, RawArg indices, \
+     RawArg attributes_count, RawArg eighth, RawArg ninth),                                   \
+    (dsts, srcs, sizes, count, attributes, indices, attributes_count, eighth, ninth),         \
+    (copies_12(cuda, dsts, srcs, sizes, count, eighth, ninth)))                               \
+  X(cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz, 8000, MANAGED_ONLY,                      \
+    (RawArg address, RawArg bytes, RawArg third, RawArg fourth, RawArg fifth),                \
     (address, bytes, third, fourth, fifth), (prefetch_12(cuda, bytes, fourth, fifth)))
 
 // Functions that copies depend on: X(function, since); bodies in hook/cudart_memory.cpp.
@@ -236,6 +222,11 @@
   X(cudaMemcpyFromArray, 3020, uncounted) X(cudaMemcpyFromArray_ptds, 3020, uncounted) \
   X(cudaMemcpyFromArrayAsync, 3020, uncounted) X(cudaMemcpyFromArrayAsync_ptsz, 3020, uncounted) \
   X(cudaMemcpyArrayToArray, 3020, uncounted) X(cudaMemcpyArrayToArray_ptds, 3020, uncounted) \
+  X(cudaMemcpy3DPeer, 4000, uncounted) X(cudaMemcpy3DPeer_ptds, 4000, uncounted) \
+  X(cudaMemcpy3DPeerAsync, 4000, uncounted) X(cudaMemcpy3DPeerAsync_ptsz, 4000, uncounted) \
+  X(cudaMemcpy3DBatchAsync, 12080, uncounted) X(cudaMemcpy3DBatchAsync_ptsz, 12080, uncounted) \
+  X(cudaMemcpyWithAttributesAsync, 13020, uncounted) X(cudaMemcpyWithAttributesAsync_ptsz, 13020, uncounted) \
+  X(cudaMemcpy3DWithAttributesAsync, 13020, uncounted) X(cudaMemcpy3DWithAttributesAsync_ptsz, 13020, uncounted) \
   X(cudaMemPrefetchAsync_v2, 12020, uncounted) X(cudaMemPrefetchAsync_v2_ptsz, 12020, uncounted) \
   X(cudaMemPrefetchBatchAsync, 13000, uncounted) X(cudaMemPrefetchBatchAsync_ptsz, 13000, uncounted) \
   X(cudaMemDiscardAndPrefetchBatchAsync, 13000, uncounted) X(cudaMemDiscardAndPrefetchBatchAsync_ptsz, 13000, uncounted) \

@@ -12,12 +12,6 @@
 #define WRAPPED(library, function, buckets, elements, needs) \
   "wrapped\t" library "\t" #function "\t" buckets "\t" elements "\t" needs "\n"
 
-// The driver's batches, by the name that cuGetProcAddress knows.
-#define BUCKETS_cuMemcpyBatchAsync BY_DIRECTION
-#define BUCKETS_cuMemcpy3DBatchAsync BY_DIRECTION
-#define BUCKETS_cuMemcpyWithAttributesAsync BY_DIRECTION
-#define BUCKETS_cuMemcpy3DWithAttributesAsync BY_DIRECTION
-
 namespace {
 
 // clang-format off
@@ -53,8 +47,8 @@ namespace {
   TPROF_CUDA_COPY(X)
 #undef X
 #define X(name, twin, plain, since, ...)                                                \
-  WRAPPED("cuda", name, BUCKETS_##plain, "bytes", "TPROF_DRIVER=1") SINCE(name, since)  \
-  WRAPPED("cuda", twin, BUCKETS_##plain, "bytes", "TPROF_DRIVER=1") SINCE(twin, since)
+  WRAPPED("cuda", name, BY_DIRECTION, "bytes", "TPROF_DRIVER=1") SINCE(name, since)  \
+  WRAPPED("cuda", twin, BY_DIRECTION, "bytes", "TPROF_DRIVER=1") SINCE(twin, since)
   TPROF_CUDA_BATCH(X)
 #undef X
 

@@ -4,33 +4,11 @@
 
 #include <span>
 
-#include "interpose/capture/box.h"
 #include "interpose/format/coverage.h"
 #include "interpose/session/coverage.h"
 
 namespace tprof {
 namespace {
-
-// cudaMemcpy3DBatchOp, which is the same in CUDA 12.8 to 13.2 and missing before.
-struct Operand {
-  int type;  // cudaMemcpyOperandTypeArray: 2
-  const void* pointer;
-  std::size_t row_or_offset[3];  // and the hint where the pointer's memory is
-};
-struct Operation {
-  Operand src, dst;
-  cudaExtent extent;
-  int source_order;
-  unsigned flags;
-};
-#if CUDART_VERSION >= 12080
-static_assert(sizeof(Operand) == sizeof(cudaMemcpy3DOperand) &&
-              offsetof(Operand, pointer) == offsetof(cudaMemcpy3DOperand, op) &&
-              sizeof(Operation) == sizeof(cudaMemcpy3DBatchOp) &&
-              offsetof(Operation, dst) == offsetof(cudaMemcpy3DBatchOp, dst) &&
-              offsetof(Operation, extent) == offsetof(cudaMemcpy3DBatchOp, extent));
-#endif
-constexpr int kArray = 2;
 
 std::size_t as_size(RawArg w) {
   return reinterpret_cast<std::size_t>(w);
@@ -88,28 +66,6 @@ Batch copies_12(int cuda, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, 
                 RawArg ninth) {
   if (is_old(cuda)) return copies(dsts, srcs, sizes, count, ninth);
   return cuda == kNewest ? copies(dsts, srcs, sizes, count, eighth) : unknown();
-}
-
-Batch boxes(RawArg operations, RawArg count, RawArg stream) {
-  Batch batch = on(stream);
-  if (operations == nullptr) return batch;
-  for (const Operation& o : std::span(static_cast<const Operation*>(operations), as_size(count))) {
-    const bool to_array = o.dst.type == kArray;
-    const bool from_array = o.src.type == kArray;
-    batch.add({.dst = to_array ? nullptr : o.dst.pointer,
-               .src = from_array ? nullptr : o.src.pointer,
-               .bytes = box_bytes(o.extent, to_array || from_array),
-               .kind = cudaMemcpyDefault,
-               .stream = batch.stream,
-               .sync = false});
-  }
-  return batch;
-}
-
-// The same in CUDA 12: (count, operations, failIdx, flags, stream); 13: without failIdx.
-Batch boxes_12(int cuda, RawArg count, RawArg operations, RawArg fourth, RawArg fifth) {
-  if (is_old(cuda)) return boxes(operations, count, fifth);
-  return cuda == kNewest ? boxes(operations, count, fourth) : unknown();
 }
 
 Batch prefetch(RawArg bytes, RawArg stream) {

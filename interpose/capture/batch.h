@@ -12,11 +12,6 @@ namespace tprof {
 // An argument as it travels: a register or a place on the stack. Functions whose prototypes differ
 // between versions of CUDA pass on the longest list, so that whatever was given arrives.
 using RawArg = void*;
-inline RawArg one() {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a count that travels as all arguments do
-  return reinterpret_cast<RawArg>(1);
-}
-
 struct Batch {
   struct Part {
     Bucket bucket;
@@ -38,8 +33,6 @@ struct Batch {
 Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream);
 Batch copies_12(int cuda, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg eighth,
                 RawArg ninth);
-Batch boxes(RawArg operations, RawArg count, RawArg stream);
-Batch boxes_12(int cuda, RawArg count, RawArg operations, RawArg fourth, RawArg fifth);
 Batch prefetch(RawArg bytes, RawArg stream);
 Batch prefetch_12(int cuda, RawArg bytes, RawArg fourth, RawArg fifth);
 

@@ -5,12 +5,8 @@
 
 namespace tprof {
 
-// Returns the bytes of a box. 0: a CUDA array takes part, whose extent counts elements of a size
-// that is not known here. The coverage notes it.
-std::size_t box_bytes(const cudaExtent& extent, bool in_array);
-
-// These read the parameters of cudaMemcpy3D and cudaMemcpy3DPeer.
+// Reads the parameters of cudaMemcpy3D. If a CUDA array takes part, the extent counts elements of a
+// size that is not known here: the call counts as 0 bytes, and the coverage notes it.
 CopyArgs box_copy(const cudaMemcpy3DParms* p, cudaStream_t stream, bool sync);
-CopyArgs box_copy(const cudaMemcpy3DPeerParms* p, cudaStream_t stream, bool sync);
 
 }  // namespace tprof

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 #include "per_thread_copies.h"
@@ -51,7 +50,6 @@ cudaMemcpy3DParms box(void* dst, const Bytes& src, cudaExtent extent) {
 void boxes() {
   const Bytes sent = counting(7 * 5 * 3);
   void* there = device(sent.size());
-  void* other = device(sent.size());
   const cudaExtent all = {7, 5, 3};
   cudaMemcpy3DParms p = box(there, sent, all);
   OK(cudaMemcpy3D(&p));
@@ -61,37 +59,14 @@ void boxes() {
   OK(cudaMemcpy3DAsync_ptsz(&p, stream));
   p.kind = cudaMemcpyDefault;
   OK(cudaMemcpy3D(&p));
-  cudaMemcpy3DPeerParms peer{};
-  peer.srcPtr = {there, 7, 7, 5};
-  peer.dstPtr = {other, 7, 7, 5};
-  peer.extent = all;
-  OK(cudaMemcpy3DPeer(&peer));
-  OK(cudaMemcpy3DPeer_ptds(&peer));
-  OK(cudaMemcpy3DPeerAsync(&peer, stream));
-  OK(cudaMemcpy3DPeerAsync_ptsz(&peer, stream));
   OK(cudaStreamSynchronize(stream));
   Bytes back(sent.size());
-  OK(cudaMemcpy(back.data(), other, back.size(), cudaMemcpyDeviceToHost));
+  OK(cudaMemcpy(back.data(), there, back.size(), cudaMemcpyDeviceToHost));
   SAME(back, sent);
   p.dstPtr.ptr = nullptr;
   p.kind = cudaMemcpyHostToDevice;
   REFUSED(cudaMemcpy3D(&p));
   REFUSED(cudaMemcpy3DAsync(&p, stream));
-
-  cudaMemcpy3DBatchOp two[2] = {};
-  two[0].src = {.type = cudaMemcpyOperandTypePointer, .op = {.ptr = {other, 7, 5, {}}}};
-  two[0].dst = {.type = cudaMemcpyOperandTypePointer, .op = {.ptr = {back.data(), 0, 0, {}}}};
-  two[0].extent = all;
-  two[0].srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-  two[1] = two[0];
-  std::swap(two[1].src, two[1].dst);
-  two[1].extent = {6, 4, 2};
-  back.assign(back.size(), 0);
-  OK(cudaMemcpy3DBatchAsync(1, two, 0, stream));
-  OK(cudaStreamSynchronize(stream));
-  SAME(back, sent);
-  OK(cudaMemcpy3DBatchAsync_ptsz(2, two, 0, stream));
-  REFUSED(cudaMemcpy3DBatchAsync(2, two, 0, nullptr));
 }
 
 // Copies from and to each kind of host memory: pinned, managed, and the program's own, before,
@@ -164,13 +139,9 @@ void captured() {
   p.dstPtr = {there, 32, 32, 4};
   p.extent = {32, 4, 1};
   p.kind = cudaMemcpyHostToDevice;
-  cudaMemcpy3DPeerParms peer{};
-  peer.srcPtr = {there, 16, 16, 4};
-  peer.dstPtr = {static_cast<char*>(there) + 128, 16, 16, 4};
-  peer.extent = {16, 4, 2};
   OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
   OK(cudaMemcpy3DAsync(&p, stream));
-  OK(cudaMemcpy3DPeerAsync(&peer, stream));
+  OK(cudaMemcpyPeerAsync(static_cast<char*>(there) + 128, 0, there, 0, 64, stream));
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr;
   OK(cudaStreamEndCapture(stream, &graph));

@@ -14,9 +14,6 @@ decltype(cudaMemcpyToSymbol) cudaMemcpyToSymbol_ptds;
 decltype(cudaMemcpyToSymbolAsync) cudaMemcpyToSymbolAsync_ptsz;
 decltype(cudaMemcpyFromSymbol) cudaMemcpyFromSymbol_ptds;
 decltype(cudaMemcpyFromSymbolAsync) cudaMemcpyFromSymbolAsync_ptsz;
-decltype(cudaMemcpy3DPeer) cudaMemcpy3DPeer_ptds;
-decltype(cudaMemcpy3DPeerAsync) cudaMemcpy3DPeerAsync_ptsz;
-decltype(cudaMemcpy3DBatchAsync) cudaMemcpy3DBatchAsync_ptsz;
 cudaError_t cudaMemcpyBatchAsync_ptsz(void* const*, const void* const*, const size_t*, size_t,
                                       cudaMemcpyAttributes*, size_t*, size_t, cudaStream_t);
 decltype(cudaMemPrefetchAsync) cudaMemPrefetchAsync_ptsz;

@@ -29,20 +29,6 @@ void lines(Dice& d, const Rank& r, std::size_t count, cudaStream_t stream, bool 
   if (!must_work) MUST(cudaGetLastError() == result);
 }
 
-void boxes(Dice& d, const Rank& r, std::size_t count, cudaStream_t stream) {
-  cudaMemcpy3DBatchOp operations[kMost] = {};
-  for (std::size_t i = 0; i < count; ++i) {
-    const Ends e = draw_ends(d, r);
-    cudaMemcpy3DBatchOp& o = operations[i];
-    o.extent = {1 + d.below(60), 1 + d.below(10), 1 + d.below(3)};
-    o.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-    o.src.type = o.dst.type = cudaMemcpyOperandTypePointer;
-    o.src.op.ptr = {e.from, 64, 12, {}};
-    o.dst.op.ptr = {e.to, 0, 0, {}};
-  }
-  EITHER(d, cudaMemcpy3DBatchAsync, cudaMemcpy3DBatchAsync_ptsz, count, operations, 0, stream);
-}
-
 void prefetch(Dice& d, const Rank& r, cudaStream_t stream) {
   const cudaMemLocation host = {cudaMemLocationTypeHost, 0};
   char* part = r.managed + d.below(kRegion);
@@ -65,10 +51,8 @@ F* driver(const char* name) {
 void batch_copy(Dice& d, const Rank& r) {
   const std::size_t count = 1 + d.below(kMost);
   cudaStream_t stream = r.streams[d.below(3)];
-  switch (d.below(5)) {
+  switch (d.below(4)) {
     case 0:
-      return boxes(d, r, count, stream);
-    case 1:
       return prefetch(d, r, stream);
     default:
       return lines(d, r, count, stream, true);

@@ -11,13 +11,8 @@ void box_copy(Dice& d, const Rank& r) {
   p.dstPtr = {e.to, kPitch, width, kRows};
   p.extent = {width, height, depth};
   p.kind = e.kind;
-  cudaMemcpy3DPeerParms peer{};
-  peer.srcPtr = {r.memory, kPitch, width, kRows};
-  peer.dstPtr = {r.memory + kRegion, kPitch, width, kRows};
-  peer.srcDevice = peer.dstDevice = r.device;
-  peer.extent = p.extent;
   cudaStream_t stream = draw_stream(d, r);
-  switch (d.below(8)) {
+  switch (d.below(6)) {
     case 0:
       EITHER(d, cudaMemcpy2D, cudaMemcpy2D_ptds, e.to, kPitch, e.from, kPitch, width, height,
              e.kind);
@@ -33,12 +28,6 @@ void box_copy(Dice& d, const Rank& r) {
       EITHER(d, cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz, &p, stream);
       return;
     case 4:
-      EITHER(d, cudaMemcpy3DPeer, cudaMemcpy3DPeer_ptds, &peer);
-      return;
-    case 5:
-      EITHER(d, cudaMemcpy3DPeerAsync, cudaMemcpy3DPeerAsync_ptsz, &peer, stream);
-      return;
-    case 6:
       OK(CALL(cudaMemcpyPeer)(r.memory, r.device, r.memory + kRegion, r.device, width * height));
       return;
     default:

@@ -18,24 +18,6 @@ extern "C" {
 unsigned long long last_arguments() {
   return g_sum;
 }
-cudaError_t with_attributes(void* dst, const void*, size_t size, cudaMemcpyAttributes* attributes,
-                            cudaStream_t stream) {
-  g_sum += (dst != nullptr ? 1 : 0) + size + word(attributes) + word(stream);
-  return cudaSuccess;
-}
-cudaError_t with_attributes_ptsz(void* dst, const void* src, size_t size,
-                                 cudaMemcpyAttributes* attributes, cudaStream_t stream) {
-  return with_attributes(dst, src, size, attributes, stream);
-}
-cudaError_t box_with_attributes(cudaMemcpy3DBatchOp* operation, unsigned long long flags,
-                                cudaStream_t stream) {
-  g_sum += operation->extent.width + flags + word(stream);
-  return cudaSuccess;
-}
-cudaError_t box_with_attributes_ptsz(cudaMemcpy3DBatchOp* operation, unsigned long long flags,
-                                     cudaStream_t stream) {
-  return box_with_attributes(operation, flags, stream);
-}
 cudaError_t copies(void* const*, const void* const*, const size_t* sizes, size_t count,
                    cudaMemcpyAttributes* attributes, size_t* indices, size_t attributes_count,
                    cudaStream_t stream) {

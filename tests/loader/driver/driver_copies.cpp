@@ -14,7 +14,6 @@
 
 #undef cuGetProcAddress
 #undef cuMemcpyBatchAsync
-#undef cuMemcpy3DBatchAsync
 
 // cuda.h declares the twins by a macro only.
 extern "C" {
@@ -28,8 +27,6 @@ CUresult cuGetProcAddress(const char*, void**, int, cuuint64_t);
 // These are as in CUDA 12.
 CUresult cuMemcpyBatchAsync(CUdeviceptr*, CUdeviceptr*, size_t*, size_t, CUmemcpyAttributes*,
                             size_t*, size_t, size_t*, CUstream);
-CUresult cuMemcpy3DBatchAsync(size_t, CUDA_MEMCPY3D_BATCH_OP*, size_t*, unsigned long long,
-                              CUstream);
 }
 
 namespace {
@@ -103,22 +100,6 @@ Box box(const void* host, CUdeviceptr device, bool to_device) {
   return b;
 }
 
-// Uses functions that are newer than what programs here are linked with.
-void copy_as_newest(CUdeviceptr device, void* pinned, CUDA_MEMCPY3D_BATCH_OP operation,
-                    CUstream stream) {
-  const auto host = reinterpret_cast<CUdeviceptr>(pinned);
-  const auto given = [](const char* name, unsigned flags) { return taken("", name, 13050, flags); };
-  constexpr unsigned kTwin = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-  using Copy = CUresult (*)(CUdeviceptr, CUdeviceptr, size_t, CUmemcpyAttributes*, CUstream);
-  using Box = CUresult (*)(CUDA_MEMCPY3D_BATCH_OP*, unsigned long long, CUstream);
-  for (const unsigned flags : {0U, kTwin}) {
-    const auto copy = reinterpret_cast<Copy>(given("cuMemcpyWithAttributesAsync", flags));
-    check(copy(device, host, 103, nullptr, stream), "WithAttributes");
-    const auto box = reinterpret_cast<Box>(given("cuMemcpy3DWithAttributesAsync", flags));
-    check(box(&operation, 0, stream), "3DWithAttributes");
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -170,9 +151,6 @@ int main(int argc, char** argv) {
   auto from3 = box<CUDA_MEMCPY3D>(pinned, b, false);
   check(FUNCTION(cuMemcpy3D_v2, cuMemcpy3D, 3020)(&to3), "3D");
   check(FUNCTION(cuMemcpy3DAsync_v2, cuMemcpy3DAsync, 3020)(&from3, stream), "3DAsync");
-  auto peer = box<CUDA_MEMCPY3D_PEER>(host, a, true);
-  check(FUNCTION(cuMemcpy3DPeer, cuMemcpy3DPeer, 4000)(&peer), "3DPeer");
-  check(FUNCTION(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync, 4000)(&peer, stream), "3DPeerAsync");
   to2.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
   check(FUNCTION(cuMemcpy2D_v2, cuMemcpy2D, 3020)(&to2), "2D, unified");
 
@@ -198,23 +176,6 @@ int main(int argc, char** argv) {
   check(FUNCTION(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync, 13000)(dsts, srcs, sizes, 3,
                                                                    &attributes, &first, 1, stream),
         "BatchAsync_v2");
-  CUDA_MEMCPY3D_BATCH_OP operation{};
-  operation.dst.type = operation.src.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
-  operation.dst.op.ptr = {a, 64, 8, {}};
-  operation.src.op.ptr = {at(pinned), 64, 8, {}};
-  operation.extent = {12, 5, 3};
-  operation.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
-  if (way != "entry_point") {
-    check(FUNCTION(cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync, 12080)(1, &operation, &failed, 0,
-                                                                      stream),
-          "3DBatchAsync");
-  }
-  check(FUNCTION(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync, 13000)(1, &operation, 0, stream),
-        "3DBatchAsync_v2");
-  if (way == "address") {
-    copy_as_newest(a, pinned, operation, stream);
-  }
-
   // A pitch that is too small is refused.
   to2.srcPitch = to2.dstPitch = 1;
   if (FUNCTION(cuMemcpy2D_v2, cuMemcpy2D, 3020)(&to2) == CUDA_SUCCESS) stop("was not refused");

@@ -31,33 +31,17 @@ Side side(const cudaPitchedPtr& p, const cudaPos& position) {
           p.pitch, slice};
 }
 
-Region box(const Side& dst, const Side& src, const cudaExtent& extent) {
+Region box(const cudaMemcpy3DParms& p) {
+  const Side dst = side(p.dstPtr, p.dstPos), src = side(p.srcPtr, p.srcPos);
   return {.dst = dst.at,
           .src = src.at,
-          .width = extent.width,
-          .height = extent.height,
-          .depth = extent.depth,
+          .width = p.extent.width,
+          .height = p.extent.height,
+          .depth = p.extent.depth,
           .dst_pitch = dst.pitch,
           .src_pitch = src.pitch,
           .dst_slice = dst.slice,
           .src_slice = src.slice};
-}
-
-template <class Parms>
-Region box(const Parms& p) {
-  return box(side(p.dstPtr, p.dstPos), side(p.srcPtr, p.srcPos), p.extent);
-}
-
-// One operand of a batch. A row length or layer height of 0 means the copy's own extent.
-Side side(const cudaMemcpy3DOperand& o, const cudaExtent& extent) {
-  const auto& p = o.op.ptr;
-  const size_t pitch = p.rowLength ? p.rowLength : extent.width;
-  return {static_cast<char*>(p.ptr), pitch,
-          pitch * (p.layerHeight ? p.layerHeight : extent.height)};
-}
-
-Region box(const cudaMemcpy3DBatchOp& o) {
-  return box(side(o.dst, o.extent), side(o.src, o.extent), o.extent);
 }
 
 Region box(const cudaPitchedPtr& p, const cudaExtent& extent) {
@@ -119,13 +103,6 @@ cudaError_t cudaMemcpyPeerAsync(void* dst, int, const void* src, int, size_t cou
   return done(
       copy("cudaMemcpyPeerAsync", {dst, src, count}, cudaMemcpyDeviceToDevice, stream, Wait::kNo));
 }
-cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms* p) {
-  return done(copy("cudaMemcpy3DPeer", box(*p), cudaMemcpyDeviceToDevice, nullptr, Wait::kYes));
-}
-cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* p, cudaStream_t stream) {
-  return done(copy("cudaMemcpy3DPeerAsync", box(*p), cudaMemcpyDeviceToDevice, stream, Wait::kNo));
-}
-
 // Ignores the attributes: they say where the memory is, and the pointers tell that as well.
 cudaError_t cudaMemcpyBatchAsync(void* const* dsts, const void* const* srcs, const size_t* sizes,
                                  size_t count, cudaMemcpyAttributes*, size_t*, size_t,
@@ -142,13 +119,6 @@ cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t count, cudaMemLocat
   return done(prefetch("cudaMemPrefetchAsync", pointer, count, stream));
 }
 
-cudaError_t cudaMemcpy3DBatchAsync(size_t count, cudaMemcpy3DBatchOp* operations,
-                                   unsigned long long flags, cudaStream_t stream) {
-  if (!operations || count == 0 || flags != 0) return done(cudaErrorInvalidValue);
-  std::vector<Region> regions;
-  for (size_t i = 0; i < count; ++i) regions.push_back(box(operations[i]));
-  return done(copy_batch("cudaMemcpy3DBatchAsync", regions, stream));
-}
 cudaError_t cudaMemset(void* dst, int value, size_t count) {
   return done(fill({dst, nullptr, count}, byte(value), 1, nullptr, Wait::kYes));
 }

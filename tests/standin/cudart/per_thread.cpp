@@ -28,7 +28,6 @@ TWIN(cudaMemcpy2D_ptds,
      (void* d, size_t dp, const void* s, size_t sp, size_t w, size_t h, cudaMemcpyKind k),
      synced(cudaMemcpy2D, d, dp, s, sp, w, h, k))
 TWIN(cudaMemcpy3D_ptds, (const cudaMemcpy3DParms* p), synced(cudaMemcpy3D, p))
-TWIN(cudaMemcpy3DPeer_ptds, (const cudaMemcpy3DPeerParms* p), synced(cudaMemcpy3DPeer, p))
 TWIN(cudaMemcpyToSymbol_ptds, (const void* y, const void* s, size_t n, size_t o, cudaMemcpyKind k),
      synced(cudaMemcpyToSymbol, y, s, n, o, k))
 TWIN(cudaMemcpyFromSymbol_ptds, (void* d, const void* y, size_t n, size_t o, cudaMemcpyKind k),
@@ -47,8 +46,6 @@ TWIN(cudaMemcpy2DAsync_ptsz,
      cudaMemcpy2DAsync(d, dp, s, sp, w, h, k, per_thread(stream)))
 TWIN(cudaMemcpy3DAsync_ptsz, (const cudaMemcpy3DParms* p, cudaStream_t stream),
      cudaMemcpy3DAsync(p, per_thread(stream)))
-TWIN(cudaMemcpy3DPeerAsync_ptsz, (const cudaMemcpy3DPeerParms* p, cudaStream_t stream),
-     cudaMemcpy3DPeerAsync(p, per_thread(stream)))
 TWIN(cudaMemcpyToSymbolAsync_ptsz,
      (const void* y, const void* s, size_t n, size_t o, cudaMemcpyKind k, cudaStream_t stream),
      cudaMemcpyToSymbolAsync(y, s, n, o, k, per_thread(stream)))
@@ -59,9 +56,6 @@ TWIN(cudaMemcpyBatchAsync_ptsz,
      (void* const* d, const void* const* s, const size_t* n, size_t count, cudaMemcpyAttributes* a,
       size_t* i, size_t na, cudaStream_t stream),
      cudaMemcpyBatchAsync(d, s, n, count, a, i, na, per_thread(stream)))
-TWIN(cudaMemcpy3DBatchAsync_ptsz,
-     (size_t n, cudaMemcpy3DBatchOp* o, unsigned long long f, cudaStream_t stream),
-     cudaMemcpy3DBatchAsync(n, o, f, per_thread(stream)))
 TWIN(cudaMemPrefetchAsync_ptsz,
      (const void* p, size_t n, cudaMemLocation l, unsigned f, cudaStream_t stream),
      cudaMemPrefetchAsync(p, n, l, f, per_thread(stream)))

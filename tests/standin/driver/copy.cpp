@@ -61,8 +61,6 @@ SYNC(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D* box), block(*box), kind_of(*b
 ASYNC(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D* box), block(*box), kind_of(*box))
 SYNC(cuMemcpy3D_v2, (const CUDA_MEMCPY3D* box), block(*box), kind_of(*box))
 ASYNC(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D* box), block(*box), kind_of(*box))
-SYNC(cuMemcpy3DPeer, (const CUDA_MEMCPY3D_PEER* box), block(*box), kind_of(*box))
-ASYNC(cuMemcpy3DPeerAsync, (const CUDA_MEMCPY3D_PEER* box), block(*box), kind_of(*box))
 
 extern "C" {
 
