@@ -143,7 +143,7 @@
     (pointer, pitch, width, height, element), (Allocates{pointer, width * height}))                                     \
   X(cuMemAllocManaged, cuMemAllocManaged, 6000, (CUdeviceptr * pointer, size_t size, unsigned flags),                   \
     (pointer, size, flags), (Allocates{pointer, size, Where::managed}))                                                 \
-  X(cuMemFree_v2, cuMemFree, 3020, (CUdeviceptr pointer), (pointer), (Frees{key_of(pointer_to(pointer))}))                      \
+  X(cuMemFree_v2, cuMemFree, 3020, (CUdeviceptr pointer), (pointer), (Frees{key_of(pointer)}))                      \
   X(cuMemHostAlloc, cuMemHostAlloc, 2020, (void** pointer, size_t size, unsigned flags), (pointer, size, flags),        \
     (Allocates{pointer, size, Where::pinned}))                                                                          \
   X(cuMemAllocHost_v2, cuMemAllocHost, 3020, (void** pointer, size_t size), (pointer, size),                            \
@@ -167,7 +167,7 @@
     (CUdeviceptr * pointer, size_t size, CUmemoryPool pool, CUstream stream), (pointer, size, pool, stream),            \
     (allocates_on(meant(stream), pointer, size)))                                                                       \
   X(cuMemFreeAsync, cuMemFreeAsync_ptsz, cuMemFreeAsync, 11020, (CUdeviceptr pointer, CUstream stream),                 \
-    (pointer, stream), (frees_on(meant(stream), pointer_to(pointer))))
+    (pointer, stream), (frees_on(meant(stream), key_of(pointer))))
 
 // The same as TPROF_CUDART_FOLLOW, with TPROF_TIMING=events only: Triton launches by these, and so
 // does every CUDA runtime that is linked in (cuBLAS's).

@@ -95,7 +95,7 @@
   X(cudaMallocPitch, 3020, (void** pointer, size_t* pitch, size_t width, size_t height),        \
     (pointer, pitch, width, height), (Allocates{pointer, width * height}))                      \
   X(cudaMalloc3D, 3020, (cudaPitchedPtr * pitched, cudaExtent extent), (pitched, extent),       \
-    (Allocates{reinterpret_cast<void**>(pitched), extent.width * extent.height * extent.depth}))
+    (Allocates{pitched, extent.width * extent.height * extent.depth}))
 // The same with a twin: X(function, twin, since, (parameters), (arguments), (what it is)).
 #define TPROF_CUDART_ALLOCATION_ASYNC(X)                                                        \
   X(cudaMallocAsync, cudaMallocAsync_ptsz, 11020,                                               \
@@ -105,7 +105,7 @@
     (void** pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream),                     \
     (pointer, size, pool, stream), (allocates_on(meant(stream), pointer, size)))                \
   X(cudaFreeAsync, cudaFreeAsync_ptsz, 11020, (void* pointer, cudaStream_t stream),             \
-    (pointer, stream), (frees_on(meant(stream), pointer)))
+    (pointer, stream), (frees_on(meant(stream), key_of(pointer))))
 
 // Functions through which programs reach the driver's: X(function, since); bodies in
 // hook/entry_point.cpp.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "interpose/base/lock.h"
-#include "interpose/base/page_map.h"
+#include "interpose/base/place_map.h"
 #include "interpose/format/ring_file.h"
 
 namespace tprof::books {
@@ -16,7 +16,7 @@ constexpr std::uint64_t kHandle = std::uint64_t{2} << 60;
 constinit MemoryUse g_before_session[kMemoryPlaces] = {};
 
 constinit Lock g_lock{LockOrder::books};  // for all that follows
-constinit PageMap<Entry> g_entries;
+constinit PlaceMap<Entry> g_entries{LockOrder::handles};
 constinit MemoryUse* g_use = g_before_session;
 constinit Head* g_head = nullptr;
 constinit bool g_failed = false;  // something found no room: no number is right any more
@@ -43,7 +43,10 @@ void subtract(std::uint8_t place, std::uint64_t bytes) {
 }  // namespace
 
 std::uint64_t key_of(const void* at) {
-  return at == nullptr ? 0 : kMemory | reinterpret_cast<std::uintptr_t>(at);
+  return key_of(reinterpret_cast<std::uintptr_t>(at));
+}
+std::uint64_t key_of(std::uint64_t at) {
+  return at == 0 ? 0 : kMemory | at;
 }
 std::uint64_t key_of_handle(std::uint64_t handle) {
   return kHandle | (handle & (kMemory - 1));
@@ -57,7 +60,8 @@ void allocated(std::uint64_t key, std::uint64_t bytes, std::uint8_t place, int o
     g_entries.erase(key);
   }
   if (g_failed) return;
-  if (!g_entries.insert(key, {bytes, 1, static_cast<std::int16_t>(owner), place})) return fail();
+  const Entry entry{bytes, 1, static_cast<std::int16_t>(owner), place};
+  if (g_entries.insert(key, entry) == nullptr) return fail();
   add(place, bytes);
 }
 
@@ -84,10 +88,10 @@ void put_back(const Taken& taken) {
 
 void device_was_reset(int device) {
   const LockGuard guard(g_lock);
-  g_entries.erase_if([&](std::uint64_t, const Entry& entry) {
-    const bool gone = entry.owner == device;
-    if (gone) subtract(entry.place, entry.bytes);
-    return gone;
+  g_entries.each([&](std::uint64_t key, const Entry& entry) {
+    if (entry.owner != device) return;
+    subtract(entry.place, entry.bytes);
+    g_entries.erase(key);
   });
 }
 
@@ -104,7 +108,7 @@ void publish(Head& head) {
 
 void after_fork() {
   const LockGuard guard(g_lock);
-  g_entries.release();
+  g_entries.clear();
   for (MemoryUse& use : g_before_session) {
     use.bytes.store(0, std::memory_order_relaxed);
     use.peak.store(0, std::memory_order_relaxed);

@@ -19,6 +19,7 @@ namespace tprof::books {
 
 // An entry has the address of memory, or the handle of physical memory (cuMemCreate), for its key.
 std::uint64_t key_of(const void* at);
+std::uint64_t key_of(std::uint64_t at);
 std::uint64_t key_of_handle(std::uint64_t handle);
 
 struct Entry {

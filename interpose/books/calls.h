@@ -6,7 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
-#include <type_traits>
+#include <cstring>
 
 #include "interpose/books/books.h"
 #include "interpose/driver/memory.h"
@@ -15,14 +15,6 @@
 #include "interpose/thread/thread.h"
 
 namespace tprof::books {
-
-inline const void* pointer_to(CUdeviceptr address) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address is an integer here
-  return reinterpret_cast<const void*>(address);
-}
-inline const void* pointer_to(const void* address) {
-  return address;
-}
 
 // The kind of memory that a call allocates.
 enum class Where : std::uint8_t { device, pinned, managed };
@@ -40,27 +32,21 @@ inline bool captures(cudaStream_t stream) {
   return graphs::captured_into(stream) != nullptr;
 }
 
-template <typename Address>
+// `at` is where the call puts the address: void** or CUdeviceptr*.
 struct Allocates {
-  const Address* at;
+  const void* at;
   std::uint64_t bytes;
   Where where = Where::device;
   bool counts = true;
-  void before() const {}
   void after(bool accepted) const {
     if (!accepted || !counts || at == nullptr) return;
     const int current = driver::current_device(t_thread.device);
-    const void* const memory = pointer_to(*at);
-    if (memory == nullptr) return;
+    const void* memory = nullptr;
+    std::memcpy(&memory, at, sizeof memory);
     allocated(key_of(memory), bytes, place_of(where, memory, current), current);
   }
 };
-template <typename Address>
-Allocates(Address*, std::uint64_t) -> Allocates<std::remove_const_t<Address>>;
-template <typename Address>
-Allocates(Address*, std::uint64_t, Where) -> Allocates<std::remove_const_t<Address>>;
-template <typename Address>
-Allocates<Address> allocates_on(cudaStream_t stream, const Address* at, std::uint64_t bytes) {
+inline Allocates allocates_on(cudaStream_t stream, const void* at, std::uint64_t bytes) {
   return {at, bytes, Where::device, !captures(stream)};
 }
 
@@ -68,7 +54,6 @@ Allocates<Address> allocates_on(cudaStream_t stream, const Address* at, std::uin
 struct Pins {
   const void* at;
   std::uint64_t bytes;
-  void before() const {}
   void after(bool accepted) const {
     if (!accepted) return;
     allocated(key_of(at), bytes, kPinnedMemory, driver::current_device(t_thread.device));
@@ -85,8 +70,8 @@ struct Frees {
 };
 // A free on a stream counts at once: the program may not use the memory any more, whenever the
 // stream gets there.
-inline Frees frees_on(cudaStream_t stream, const void* at) {
-  return {captures(stream) ? 0 : key_of(at)};
+inline Frees frees_on(cudaStream_t stream, std::uint64_t key) {
+  return {captures(stream) ? 0 : key};
 }
 
 struct Resets {
@@ -101,7 +86,6 @@ struct Creates {
   const CUmemGenericAllocationHandle* handle;
   std::uint64_t bytes;
   const CUmemAllocationProp* wanted;
-  void before() const {}
   void after(bool accepted) const {
     if (!accepted || handle == nullptr || wanted == nullptr) return;
     const bool device = wanted->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
@@ -111,7 +95,6 @@ struct Creates {
 };
 struct Retains {
   const CUmemGenericAllocationHandle* handle;
-  void before() const {}
   void after(bool accepted) const {
     if (accepted && handle != nullptr) retained(key_of_handle(*handle));
   }
@@ -126,7 +109,7 @@ template <typename GetStep, typename F>
   if (!opt_in::memory() || t.booking) [[likely]]
     return real();
   auto call = step();
-  call.before();
+  if constexpr (requires { call.before(); }) call.before();
   t.booking = true;
   const auto result = real();
   t.booking = false;

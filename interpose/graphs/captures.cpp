@@ -1,6 +1,6 @@
 #include "interpose/graphs/captures.h"
 
-#include "interpose/base/shared_map.h"
+#include "interpose/base/place_map.h"
 #include "interpose/driver/graphs.h"
 
 namespace tprof::graphs {
@@ -18,36 +18,21 @@ struct CapturedGraph {
   bool seen_from_start;
 };
 
-// Maps a cudaGraph_t to its place in g_graphs, 1-based.
-constinit SharedMap<std::uint32_t> g_index{LockOrder::handles};
-Pages<CapturedGraph> g_graphs;
+constinit PlaceMap<CapturedGraph> g_graphs{LockOrder::handles};  // by cudaGraph_t
 Pages<CapturedCall> g_calls;
-std::uint32_t g_free_graph = 0;  // a free list, linked by `first`
-std::uint32_t g_free_call = 0;   // a free list, linked by `next`
+std::uint32_t g_free_call = 0;  // a free list, linked by `next`
 
-CapturedGraph& graph_at(std::uint32_t place) {
-  return g_graphs.data()[place - 1];
+std::uint64_t key_of(cudaGraph_t graph) {
+  return reinterpret_cast<std::uintptr_t>(graph);
 }
 CapturedCall& call_at(std::uint32_t place) {
   return g_calls.data()[place - 1];
 }
 
-// Places are made and given back under g_lock. 0: no memory.
-std::uint32_t place_of(cudaGraph_t graph) {
-  if (const std::uint32_t known = g_index.find(graph)) return known;
-  std::uint32_t place = g_free_graph;
-  if (place != 0) {
-    g_free_graph = graph_at(place).first;
-  } else {
-    g_graphs.push_back({});
-    if (g_graphs.failed()) return 0;
-    place = static_cast<std::uint32_t>(g_graphs.size());
-  }
-  graph_at(place) = {};
-  if (g_index.insert(graph, place)) return place;
-  graph_at(place).first = g_free_graph;
-  g_free_graph = place;
-  return 0;
+// Null: no memory.
+CapturedGraph* graph_of(cudaGraph_t handle) {
+  CapturedGraph* known = g_graphs.find(key_of(handle));
+  return known != nullptr ? known : g_graphs.insert(key_of(handle), {});
 }
 
 void forget_calls(CapturedGraph& graph) {
@@ -108,7 +93,7 @@ void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call) {
   CapturedCall captured{call, nullptr, 0};
   if (is_copy(captured)) captured.node = copy_made_on(stream);
   const LockGuard guard(g_lock);
-  if (const std::uint32_t place = place_of(graph)) add(graph_at(place), captured);
+  if (CapturedGraph* into = graph_of(graph)) add(*into, captured);
 }
 
 void capture_began(Thread& t, cudaStream_t stream, bool into_existing_graph) {
@@ -116,53 +101,47 @@ void capture_began(Thread& t, cudaStream_t stream, bool into_existing_graph) {
   if (into_existing_graph) return;
   if (graph_driver::capture_of(stream, now) != graph_driver::CaptureStatus::active) return;
   const LockGuard guard(g_lock);
-  const std::uint32_t place = place_of(now.graph);
-  if (place == 0) return;
+  CapturedGraph* graph = graph_of(now.graph);
+  if (graph == nullptr) return;
   // An earlier graph of this handle may have been destroyed without our seeing.
-  forget_calls(graph_at(place));
-  graph_at(place).seen_from_start = true;
-  graph_at(place).captured_on = origin(t, stream);
+  forget_calls(*graph);
+  graph->seen_from_start = true;
+  graph->captured_on = origin(t, stream);
 }
 
 void capture_ended(Thread& t, cudaStream_t stream, bool made) {
   const void* began_on = origin(t, stream);
   if (began_on == nullptr) return;  // the legacy stream can't be captured
   const LockGuard guard(g_lock);
-  for (CapturedGraph& graph : g_graphs) {
-    if (graph.captured_on != began_on) continue;
+  g_graphs.each([&](std::uint64_t, CapturedGraph& graph) {
+    if (graph.captured_on != began_on) return;
     graph.captured_on = nullptr;
-    if (made) continue;
+    if (made) return;
     forget_calls(graph);
     graph.seen_from_start = false;
-  }
+  });
 }
 
 void destroying(cudaGraph_t graph) {
   const LockGuard guard(g_lock);
-  const std::uint32_t place = g_index.find(graph);
-  if (place == 0) return;
-  g_index.erase(graph);
-  forget_calls(graph_at(place));
-  graph_at(place).captured_on = nullptr;
-  graph_at(place).first = g_free_graph;
-  g_free_graph = place;
+  if (CapturedGraph* known = g_graphs.find(key_of(graph))) {
+    forget_calls(*known);
+    g_graphs.erase(key_of(graph));
+  }
 }
 
 bool captured_calls(cudaGraph_t graph, Pages<CapturedCall>& calls) {
   const LockGuard guard(g_lock);
-  const std::uint32_t place = g_index.find(graph);
-  if (place == 0) return false;
-  for (std::uint32_t n = graph_at(place).first; n != 0; n = call_at(n).next) {
-    calls.push_back(call_at(n));
-  }
-  return graph_at(place).seen_from_start && !calls.failed();
+  const CapturedGraph* known = g_graphs.find(key_of(graph));
+  if (known == nullptr) return false;
+  for (std::uint32_t n = known->first; n != 0; n = call_at(n).next) calls.push_back(call_at(n));
+  return known->seen_from_start && !calls.failed();
 }
 
 void forget_captures() {
-  g_index.clear();
-  g_graphs.release();
+  g_graphs.clear();
   g_calls.release();
-  g_free_graph = g_free_call = 0;
+  g_free_call = 0;
 }
 
 }  // namespace tprof::graphs

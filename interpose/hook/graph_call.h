@@ -17,12 +17,10 @@ namespace tprof::hook {
 struct CaptureBegins {
   cudaStream_t stream;
   bool into_existing_graph;
-  void before() const {}
   void after(Thread& t) const { graphs::capture_began(t, stream, into_existing_graph); }
 };
 struct CaptureEnds {
   cudaStream_t stream;
-  void before() const {}
   void after(Thread& t) const { graphs::capture_ended(t, stream, true); }
   void refused(Thread& t) const { graphs::capture_ended(t, stream, false); }
 };
@@ -30,7 +28,6 @@ struct Instantiates {
   const cudaGraphExec_t* executable;
   cudaGraph_t graph;
   unsigned long long flags;
-  void before() const {}
   void after(Thread& t) const {
     graphs::instantiated(t, *executable, graph,
                          (flags & cudaGraphInstantiateFlagDeviceLaunch) != 0);
@@ -46,7 +43,6 @@ inline unsigned long long flags_in(const void* argument) {
 struct Updates {
   cudaGraphExec_t executable;
   cudaGraph_t graph;
-  void before() const {}
   void after(Thread& t) const { graphs::updated(t, executable, graph); }
 };
 // Reported before the real call, since after it the handle can be another's. Begins no session.
@@ -84,8 +80,7 @@ auto graph_call(GetThread&& thread, GetStep&& step, F&& function) {
     Thread* t = thread();
     if (t == nullptr) return real();
     const Step call = step();
-    if constexpr (requires { call.before(); }) {
-      call.before();
+    if constexpr (requires { call.after(*t); }) {
       const auto result = real();
       if (accepted(result)) {
         call.after(*t);

@@ -1,11 +1,11 @@
-// books/: what is allocated, against a model that shares nothing with it; base/page_map.h.
+// books/: what is allocated, against a model that shares nothing with it; base/place_map.h.
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <random>
 
 #include "catch2.h"
-#include "interpose/base/page_map.h"
+#include "interpose/base/place_map.h"
 #include "interpose/books/books.h"
 #include "interpose/format/ring_file.h"
 
@@ -33,30 +33,34 @@ struct Books {
 
 }  // namespace
 
-TEST_CASE("a map of pages is a map, whatever comes and goes") {
-  PageMap<std::uint64_t> map;
+TEST_CASE("a map of places is a map, whatever comes and goes") {
+  PlaceMap<std::uint64_t> map(LockOrder::handles);
   std::map<std::uint64_t, std::uint64_t> model;
   std::mt19937_64 random(7);
   for (int i = 0; i < 200'000; ++i) {
-    const std::uint64_t key = 1 + random() % 3000 * (std::uint64_t{1} << 20);
+    const std::uint64_t key = (1 + random() % 3000) << 20;
     const auto known = model.find(key);
     const std::uint64_t* found = map.find(key);
     REQUIRE((found != nullptr) == (known != model.end()));
     if (found != nullptr) REQUIRE(*found == known->second);
     if (found == nullptr) {
-      REQUIRE(map.insert(key, random()));
+      REQUIRE(map.insert(key, random()) != nullptr);
       model[key] = *map.find(key);
     } else if (random() % 3 != 0) {
       map.erase(key);
       model.erase(known);
     }
   }
-  map.erase_if([](std::uint64_t key, std::uint64_t) { return key >> 20 & 1; });
+  map.each([&](std::uint64_t key, std::uint64_t) {
+    if ((key >> 20 & 1) != 0) map.erase(key);
+  });
   std::erase_if(model, [](const auto& entry) { return entry.first >> 20 & 1; });
-  CHECK(map.size() == model.size());
+  std::size_t left = 0;
+  map.each([&](std::uint64_t key, std::uint64_t value) { left += model.at(key) == value ? 1 : 0; });
+  CHECK(left == model.size());
   for (const auto& [key, value] : model) CHECK(map.find(key) != nullptr);
-  map.release();
-  CHECK(map.find(1) == nullptr);
+  map.clear();
+  CHECK(map.find(model.begin()->first) == nullptr);
 }
 
 TEST_CASE("allocations and frees add up, refused frees and lost ones too") {
