@@ -68,16 +68,12 @@ Batch copies_12(int cuda, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, 
   return cuda == kNewest ? copies(dsts, srcs, sizes, count, eighth) : unknown();
 }
 
-Batch prefetch(RawArg bytes, RawArg stream) {
-  Batch batch = on(stream);
-  batch.add(Bucket::MANAGED, HostMemory::unknown, as_size(bytes));
-  return batch;
-}
-
 // CUDA 11 and 12: (address, bytes, device, stream); 13: (address, bytes, location, flags, stream).
 Batch prefetch_12(int cuda, RawArg bytes, RawArg fourth, RawArg fifth) {
-  if (is_old(cuda)) return prefetch(bytes, fourth);
-  return cuda == kNewest ? prefetch(bytes, fifth) : unknown();
+  if (!is_old(cuda) && cuda != kNewest) return unknown();
+  Batch batch = on(is_old(cuda) ? fourth : fifth);
+  batch.add(Bucket::MANAGED, HostMemory::unknown, as_size(bytes));
+  return batch;
 }
 
 void note_unknown_version(const void* real) {

@@ -33,7 +33,6 @@ struct Batch {
 Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream);
 Batch copies_12(int cuda, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg eighth,
                 RawArg ninth);
-Batch prefetch(RawArg bytes, RawArg stream);
 Batch prefetch_12(int cuda, RawArg bytes, RawArg fourth, RawArg fifth);
 
 // Notes in the coverage that a call to a library of unknown version was not read.

@@ -36,21 +36,20 @@ constinit DriverFunction<int(const char**, CUkernel)> g_kernel_name("cuKernelGet
 
 }  // namespace
 
-CaptureStatus capture_of(cudaStream_t stream, Capture& capture) {
+cudaGraph_t captured_into(cudaStream_t stream, const void*& last) {
   auto* ask = g_capture_info.get();
-  if (ask == nullptr) return CaptureStatus::none;
   int status = 0;
+  cudaGraph_t graph = nullptr;
   const cudaGraphNode_t* nodes = nullptr;
   std::size_t count = 0;
   std::uint64_t id = 0;
+  last = nullptr;
   // The legacy stream gives an error while another stream captures; its call is not captured then.
-  if (ask(stream, &status, &id, &capture.graph, &nodes, &count) != 0) {
-    return CaptureStatus::none;
-  }
-  if (status == kCaptureInvalid) return CaptureStatus::invalid;
-  if (status != kCaptureActive) return CaptureStatus::none;
-  capture.last_node = count == 1 ? *nodes : nullptr;
-  return CaptureStatus::active;
+  if (ask == nullptr || ask(stream, &status, &id, &graph, &nodes, &count) != 0) return nullptr;
+  if (status == kCaptureInvalid) return kNoGraph;
+  if (status != kCaptureActive) return nullptr;
+  if (count == 1) last = *nodes;
+  return graph;
 }
 
 NodeKind kind_of(const void* node) {

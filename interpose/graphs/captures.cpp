@@ -68,24 +68,16 @@ void add(CapturedGraph& graph, const CapturedCall& call) {
 // Returns the copy that the stream's next node comes after. Null: it is no copy, or there are
 // several nodes.
 const void* copy_made_on(cudaStream_t stream) {
-  graph_driver::Capture now{};
-  if (graph_driver::capture_of(stream, now) != graph_driver::CaptureStatus::active) return nullptr;
-  return graph_driver::kind_of(now.last_node) == NodeKind::copy ? now.last_node : nullptr;
+  const void* last = nullptr;
+  graph_driver::captured_into(stream, last);
+  return graph_driver::kind_of(last) == NodeKind::copy ? last : nullptr;
 }
 
 }  // namespace
 
 cudaGraph_t captured_into_slow(cudaStream_t stream) {
-  graph_driver::Capture now{};
-  switch (graph_driver::capture_of(stream, now)) {
-    case graph_driver::CaptureStatus::none:
-      return nullptr;
-    case graph_driver::CaptureStatus::invalid:
-      return graph_driver::kNoGraph;
-    case graph_driver::CaptureStatus::active:
-      break;
-  }
-  return now.graph;
+  const void* last = nullptr;
+  return graph_driver::captured_into(stream, last);
 }
 
 void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call) {
@@ -97,11 +89,10 @@ void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call) {
 }
 
 void capture_began(Thread& t, cudaStream_t stream, bool into_existing_graph) {
-  graph_driver::Capture now{};
-  if (into_existing_graph) return;
-  if (graph_driver::capture_of(stream, now) != graph_driver::CaptureStatus::active) return;
+  cudaGraph_t handle = into_existing_graph ? nullptr : captured_into_slow(stream);
+  if (handle == nullptr || handle == graph_driver::kNoGraph) return;
   const LockGuard guard(g_lock);
-  CapturedGraph* graph = graph_of(now.graph);
+  CapturedGraph* graph = graph_of(handle);
   if (graph == nullptr) return;
   // An earlier graph of this handle may have been destroyed without our seeing.
   forget_calls(*graph);

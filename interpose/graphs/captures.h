@@ -24,6 +24,15 @@ extern Lock g_lock;
 // beginning, so that every NCCL kernel in it belongs to one of the calls.
 bool captured_calls(cudaGraph_t graph, Pages<CapturedCall>& calls);
 
+// Why a launch of a graph is not counted whole; both can hold. A part of it may be NCCL's kernels,
+// child graphs or nodes of unknown kinds. Or bodies of conditional nodes run as often as the device
+// decides.
+inline constexpr std::uint32_t kUnseenPart = 1;
+inline constexpr std::uint32_t kUnseenConditional = 2;
+
+// Appends what one launch would execute. Returns what is unseen of it.
+std::uint32_t contents_of(cudaGraph_t graph, int device, Pages<Call>& calls);
+
 void forget_captures();  // in the child of a fork
 
 }  // namespace tprof::graphs

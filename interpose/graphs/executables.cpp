@@ -3,7 +3,6 @@
 #include "interpose/format/coverage.h"
 #include "interpose/graphs/captures.h"
 #include "interpose/graphs/contents.h"
-#include "interpose/graphs/scan.h"
 #include "interpose/session/coverage.h"
 
 namespace tprof::graphs {
@@ -16,16 +15,8 @@ constexpr int kUnseenShift = 16;
 constexpr std::uint32_t kEntryBits = (1U << kUnseenShift) - 1;
 static_assert(kTableChunks * kChunkEntries <= kEntryBits);
 
-void note(std::uint32_t unseen) {
-  static constexpr struct {
-    std::uint32_t unseen;
-    Note note;
-  } kNotes[] = {{kUnseenPart, Note::graph_unknown}, {kUnseenConditional, Note::graph_conditional}};
-  for (const auto& n : kNotes) {
-    if ((unseen & n.unseen) != 0) {
-      coverage::note(session::mapping().head(), n.note, "cudaGraphLaunch");
-    }
-  }
+void note(std::uint32_t unseen, std::uint32_t which, Note what) {
+  if ((unseen & which) != 0) coverage::note(session::mapping().head(), what, "cudaGraphLaunch");
 }
 
 // Returns how many calls it executes.
@@ -61,7 +52,9 @@ std::uint32_t launchable(cudaGraphExec_t executable) {
   const std::uint32_t entry = known & kEntryBits;
   if (known == entry && entry != 0) [[likely]]
     return entry;
-  note(known == 0 ? std::uint32_t{kUnseenPart} : known >> kUnseenShift);
+  const std::uint32_t unseen = known == 0 ? kUnseenPart : known >> kUnseenShift;
+  note(unseen, kUnseenPart, Note::graph_unknown);
+  note(unseen, kUnseenConditional, Note::graph_conditional);
   if (entry != 0) g_executables.insert(executable, entry);  // reported: later launches need not ask
   return entry;
 }

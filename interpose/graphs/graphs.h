@@ -1,9 +1,9 @@
 // CUDA graphs, as the wrappers report them: what was captured, what an executable holds when it is
 // instantiated, and what a launch of it executes.
 //
-// The nodes of a graph are looked at when it is instantiated, and when an executable is updated from
-// it. Changes by hand of nodes that were captured or instantiated are not followed, but reported
-// (hook/told.cpp).
+// The nodes of a graph are looked at when it is instantiated, and when an executable is updated
+// from it. Changes by hand of nodes that were captured or instantiated are not followed, but
+// reported (hook/told.cpp).
 #pragma once
 
 #include <cuda_runtime_api.h>
