@@ -88,23 +88,22 @@ std::span<const Words> words_of_coverage() {
        IN_PATHS "a thread made more kinds of calls than its ledger has rows: {calls:,} calls are "
                 "counted as `other` of their bucket and data type, without function, size and "
                 "communicator; the sums of buckets are exact"},
-      {Say::unsized_array,
-       IN_PATHS "copies of boxes of it count as calls of 0 bytes: the size of an "
-                "element is not known",
-       "treat their bytes as not counted"},
+      {Say::uncounted, IN_PATHS
+       "calls of this were made, and the bytes that they move are not counted (CUDA "
+       "arrays, batches of boxes or of prefetches, copies with attributes, peers or fabric)"},
       {Say::unknown_cudart,
        IN_PATHS "its batches of copies and prefetches are not counted: which CUDA "
                 "version it is, is unknown",
        "use NVIDIA's libcudart.so.11.0, .12 or .13"},
       {Say::graph_unknown,
        IN_PATHS
-       "CUDA graphs were launched that may hold kernels of NCCL whose capture "
-       "was not seen (clones, child graphs), or nodes of unknown kinds, or too many different "
-       "ones: those are not counted[ ({calls:,} launches of which nothing is)]",
+       "CUDA graphs were launched that hold child graphs or nodes of unknown kinds, or may hold "
+       "kernels of NCCL whose capture was not seen (clones), or too many different ones: those "
+       "are not counted[ ({calls:,} launches of which nothing is)]",
        "launch the graphs that the calls were captured into"},
       {Say::graph_edited,
-       IN_PATHS "copies or kernels of NCCL in CUDA graphs were changed, enabled or "
-                "removed by hand: their counts are as before the change",
+       IN_PATHS "nodes of CUDA graphs were changed, enabled or removed by hand: if they are "
+                "copies or kernels of NCCL, their counts are as before the change",
        "change the graph and update the executable from it (cudaGraphExecUpdate), or capture anew"},
       {Say::graph_conditional,
        IN_PATHS "CUDA graphs with conditional nodes were launched: how often copies and "

@@ -58,27 +58,6 @@
   X(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz, cuMemcpyDtoDAsync, 3020,                                           \
     (CUdeviceptr dst, CUdeviceptr src, size_t count, CUstream stream),                                                  \
     (dst, src, count, stream), ({address(dst), address(src), count, cudaMemcpyDeviceToDevice, stream, false}))                    \
-  X(cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds, cuMemcpyDtoA, 3020,                                                          \
-    (CUarray dst, size_t offset, CUdeviceptr src, size_t count),                                                        \
-    (dst, offset, src, count), ({nullptr, address(src), count, cudaMemcpyDeviceToDevice, nullptr, true}))                    \
-  X(cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds, cuMemcpyAtoD, 3020,                                                          \
-    (CUdeviceptr dst, CUarray src, size_t offset, size_t count),                                                        \
-    (dst, src, offset, count), ({address(dst), nullptr, count, cudaMemcpyDeviceToDevice, nullptr, true}))                    \
-  X(cuMemcpyHtoA_v2, cuMemcpyHtoA_v2_ptds, cuMemcpyHtoA, 3020,                                                          \
-    (CUarray dst, size_t offset, const void* src, size_t count),                                                        \
-    (dst, offset, src, count), ({nullptr, src, count, cudaMemcpyHostToDevice, nullptr, true}))                          \
-  X(cuMemcpyHtoAAsync_v2, cuMemcpyHtoAAsync_v2_ptsz, cuMemcpyHtoAAsync, 3020,                                           \
-    (CUarray dst, size_t offset, const void* src, size_t count, CUstream stream),                                       \
-    (dst, offset, src, count, stream), ({nullptr, src, count, cudaMemcpyHostToDevice, stream, false}))                  \
-  X(cuMemcpyAtoH_v2, cuMemcpyAtoH_v2_ptds, cuMemcpyAtoH, 3020,                                                          \
-    (void* dst, CUarray src, size_t offset, size_t count),                                                              \
-    (dst, src, offset, count), ({dst, nullptr, count, cudaMemcpyDeviceToHost, nullptr, true}))                          \
-  X(cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync_v2_ptsz, cuMemcpyAtoHAsync, 3020,                                           \
-    (void* dst, CUarray src, size_t offset, size_t count, CUstream stream),                                             \
-    (dst, src, offset, count, stream), ({dst, nullptr, count, cudaMemcpyDeviceToHost, stream, false}))                  \
-  X(cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds, cuMemcpyAtoA, 3020,                                                          \
-    (CUarray dst, size_t dst_offset, CUarray src, size_t src_offset, size_t count),                                     \
-    (dst, dst_offset, src, src_offset, count), ({nullptr, nullptr, count, cudaMemcpyDeviceToDevice, nullptr, true}))    \
   X(cuMemcpyPeer, cuMemcpyPeer_ptds, cuMemcpyPeer, 4000,                                                                \
     (CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, CUcontext src_context, size_t count),                     \
     (dst, dst_context, src, src_context, count), ({address(dst), address(src), count, cudaMemcpyDeviceToDevice, nullptr, true}))  \
@@ -99,15 +78,9 @@
     (box), (box_copy(box, nullptr, true)))                                                                              \
   X(cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v2_ptsz, cuMemcpy3DAsync, 3020,                                                 \
     (const CUDA_MEMCPY3D* box, CUstream stream),                                                                        \
-    (box, stream), (box_copy(box, stream, false)))                                                                      \
-  X(cuMemcpy3DPeer, cuMemcpy3DPeer_ptds, cuMemcpy3DPeer, 4000,                                                          \
-    (const CUDA_MEMCPY3D_PEER* box),                                                                                    \
-    (box), (box_copy(box, nullptr, true)))                                                                              \
-  X(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_ptsz, cuMemcpy3DPeerAsync, 4000,                                           \
-    (const CUDA_MEMCPY3D_PEER* box, CUstream stream),                                                                   \
     (box, stream), (box_copy(box, stream, false)))
 
-// Calls that make many copies, and prefetches: X(function, twin, name, since, until, (parameters),
+// Calls that make many copies: X(function, twin, name, since, until, (parameters),
 // (arguments), (how they read as a Batch)). `until` is the version from which on cuGetProcAddress
 // means another prototype by that name. The arguments are passed on as they travel, each in a
 // register or a place on the stack.
@@ -117,33 +90,7 @@
     (dsts, srcs, sizes, count, attributes, indices, attributes_count, fail_index, stream), (copies(dsts, srcs, sizes, count, stream)))  \
   X(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz, cuMemcpyBatchAsync, 13000, kNewestKnown,                                         \
     (RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg attributes, RawArg indices, RawArg attributes_count, RawArg stream),                  \
-    (dsts, srcs, sizes, count, attributes, indices, attributes_count, stream), (copies(dsts, srcs, sizes, count, stream)))              \
-  X(cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync_ptsz, cuMemcpy3DBatchAsync, 12080, 13000,                                                \
-    (RawArg count, RawArg operations, RawArg fail_index, RawArg flags, RawArg stream),                                                            \
-    (count, operations, fail_index, flags, stream), (boxes(operations, count, stream)))                                                 \
-  X(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2_ptsz, cuMemcpy3DBatchAsync, 13000, kNewestKnown,                                   \
-    (RawArg count, RawArg operations, RawArg flags, RawArg stream),                                                                             \
-    (count, operations, flags, stream), (boxes(operations, count, stream)))                                                             \
-  X(cuMemcpyWithAttributesAsync, cuMemcpyWithAttributesAsync_ptsz, cuMemcpyWithAttributesAsync, 13020, kNewestKnown,                   \
-    (RawArg dst, RawArg src, RawArg size, RawArg attributes, RawArg stream),                                                                     \
-    (dst, src, size, attributes, stream), (copies(&dst, &src, &size, one(), stream)))                                                  \
-  X(cuMemcpy3DWithAttributesAsync, cuMemcpy3DWithAttributesAsync_ptsz, cuMemcpy3DWithAttributesAsync, 13020, kNewestKnown,             \
-    (RawArg operation, RawArg flags, RawArg stream), (operation, flags, stream), (boxes(operation, one(), stream)))                          \
-  X(cuFabricCpyBatchAsync, cuFabricCpyBatchAsync_ptsz, cuFabricCpyBatchAsync, 13050, kNewestKnown,                                     \
-    (RawArg count, RawArg operations, RawArg flags, RawArg stream),                                                                            \
-    (count, operations, flags, stream), (fabric_copies(operations, count, stream)))                                                    \
-  X(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync, 8000, 12020,                                                       \
-    (RawArg address, RawArg bytes, RawArg device, RawArg stream),                                                                               \
-    (address, bytes, device, stream), (prefetch(bytes, stream)))                                                                        \
-  X(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync, 13000, kNewestKnown,                                         \
-    (RawArg address, RawArg bytes, RawArg location, RawArg flags, RawArg stream),                                                                 \
-    (address, bytes, location, flags, stream), (prefetch(bytes, stream)))                                                               \
-  X(cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync_ptsz, cuMemPrefetchBatchAsync, 13000, kNewestKnown,                                \
-    (RawArg addresses, RawArg sizes, RawArg count, RawArg locations, RawArg indices, RawArg locations_count, RawArg flags, RawArg stream),              \
-    (addresses, sizes, count, locations, indices, locations_count, flags, stream), (prefetches(sizes, count, stream)))                  \
-  X(cuMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync_ptsz, cuMemDiscardAndPrefetchBatchAsync, 13000, kNewestKnown,  \
-    (RawArg addresses, RawArg sizes, RawArg count, RawArg locations, RawArg indices, RawArg locations_count, RawArg flags, RawArg stream),              \
-    (addresses, sizes, count, locations, indices, locations_count, flags, stream), (prefetches(sizes, count, stream)))
+    (dsts, srcs, sizes, count, attributes, indices, attributes_count, stream), (copies(dsts, srcs, sizes, count, stream)))
 
 // Captures, CUDA graphs and their launches, which say what captured copies become:
 // X(function, twin, name, since, until, (parameters), (arguments), (what it tells, as in cudart.h))
@@ -184,19 +131,7 @@
     (CUgraphExec executable, CUgraph graph, void* result), (executable, graph, result), (Updates{executable, graph}))   \
   X(cuGraphDestroy, cuGraphDestroy, 10000, kNewestKnown, (CUgraph graph), (graph), (Destroys{graph}))                   \
   X(cuGraphExecDestroy, cuGraphExecDestroy, 10000, kNewestKnown, (CUgraphExec executable), (executable),                \
-    (Destroys{executable}))                                                                                             \
-  X(cuGraphExecMemcpyNodeSetParams, cuGraphExecMemcpyNodeSetParams, 10020, kNewestKnown,                                \
-    (CUgraphExec executable, CUgraphNode node, const CUDA_MEMCPY3D* box, CUcontext context),                            \
-    (executable, node, box, context), (Edits{function_name, copies_otherwise(node, box_copy(box, nullptr, false))}))         \
-  X(cuGraphExecNodeSetParams, cuGraphExecNodeSetParams, 12020, kNewestKnown,                                            \
-    (CUgraphExec executable, CUgraphNode node, void* params), (executable, node, params),                               \
-    (Edits{function_name, is_counted(node)}))                                                                                \
-  X(cuGraphExecChildGraphNodeSetParams, cuGraphExecChildGraphNodeSetParams, 11010, kNewestKnown,                        \
-    (CUgraphExec executable, CUgraphNode node, CUgraph child), (executable, node, child),                               \
-    (Edits{function_name, is_counted(node)}))                                                                                \
-  X(cuGraphNodeSetEnabled, cuGraphNodeSetEnabled, 11060, kNewestKnown,                                                  \
-    (CUgraphExec executable, CUgraphNode node, unsigned enabled), (executable, node, enabled),                          \
-    (Edits{function_name, is_counted(node)}))
+    (Destroys{executable}))
 
 // Functions that allocate and free, looked at with TPROF_MEMORY=1 only:
 // X(function, name, since, (parameters), (arguments), (what it is, see books/calls.h))
@@ -208,30 +143,21 @@
     (pointer, pitch, width, height, element), (Allocates{pointer, width * height}))                                     \
   X(cuMemAllocManaged, cuMemAllocManaged, 6000, (CUdeviceptr * pointer, size_t size, unsigned flags),                   \
     (pointer, size, flags), (Allocates{pointer, size, Where::managed}))                                                 \
-  X(cuMemFree_v2, cuMemFree, 3020, (CUdeviceptr pointer), (pointer), (Frees{pointer_to(pointer)}))                      \
+  X(cuMemFree_v2, cuMemFree, 3020, (CUdeviceptr pointer), (pointer), (Frees{key_of(pointer)}))                      \
   X(cuMemHostAlloc, cuMemHostAlloc, 2020, (void** pointer, size_t size, unsigned flags), (pointer, size, flags),        \
     (Allocates{pointer, size, Where::pinned}))                                                                          \
   X(cuMemAllocHost_v2, cuMemAllocHost, 3020, (void** pointer, size_t size), (pointer, size),                            \
     (Allocates{pointer, size, Where::pinned}))                                                                          \
-  X(cuMemFreeHost, cuMemFreeHost, 2000, (void* pointer), (pointer), (Frees{pointer}))                                   \
+  X(cuMemFreeHost, cuMemFreeHost, 2000, (void* pointer), (pointer), (Frees{key_of(pointer)}))                                   \
   X(cuMemHostRegister_v2, cuMemHostRegister, 6050, (void* pointer, size_t size, unsigned flags),                        \
     (pointer, size, flags), (Pins{pointer, size}))                                                                      \
-  X(cuMemHostUnregister, cuMemHostUnregister, 4000, (void* pointer), (pointer), (Frees{pointer}))                       \
-  X(cuArrayCreate_v2, cuArrayCreate, 3020, (CUarray * array, const CUDA_ARRAY_DESCRIPTOR* description),                 \
-    (array, description), (allocates_array(array, description)))                                                        \
-  X(cuArray3DCreate_v2, cuArray3DCreate, 3020, (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR* description),           \
-    (array, description), (allocates_array(array, description)))                                                        \
-  X(cuArrayDestroy, cuArrayDestroy, 2000, (CUarray array), (array), (Frees{array, What::array}))                        \
+  X(cuMemHostUnregister, cuMemHostUnregister, 4000, (void* pointer), (pointer), (Frees{key_of(pointer)}))                       \
   X(cuMemCreate, cuMemCreate, 10020,                                                                                    \
     (CUmemGenericAllocationHandle * handle, size_t size, const CUmemAllocationProp* wanted, unsigned long long flags),  \
     (handle, size, wanted, flags), (Creates{handle, size, wanted}))                                                     \
-  X(cuMemRelease, cuMemRelease, 10020, (CUmemGenericAllocationHandle handle), (handle), (Releases{handle}))             \
+  X(cuMemRelease, cuMemRelease, 10020, (CUmemGenericAllocationHandle handle), (handle), (Frees{key_of_handle(handle)}))             \
   X(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle, 11000,                                                    \
-    (CUmemGenericAllocationHandle * handle, void* address), (handle, address), (Retains{handle, address}))              \
-  X(cuMemMap, cuMemMap, 10020,                                                                                          \
-    (CUdeviceptr pointer, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags),   \
-    (pointer, size, offset, handle, flags), (Maps{pointer, size, handle}))                                              \
-  X(cuMemUnmap, cuMemUnmap, 10020, (CUdeviceptr pointer, size_t size), (pointer, size), (Unmaps{pointer, size}))
+    (CUmemGenericAllocationHandle * handle, void* address), (handle, address), (Retains{handle}))
 // The same with a twin: X(function, twin, name, since, (parameters), (arguments), (what it is)).
 #define TPROF_CUDA_ALLOCATION_ASYNC(X)                                                                                  \
   X(cuMemAllocAsync, cuMemAllocAsync_ptsz, cuMemAllocAsync, 11020,                                                      \
@@ -241,7 +167,7 @@
     (CUdeviceptr * pointer, size_t size, CUmemoryPool pool, CUstream stream), (pointer, size, pool, stream),            \
     (allocates_on(meant(stream), pointer, size)))                                                                       \
   X(cuMemFreeAsync, cuMemFreeAsync_ptsz, cuMemFreeAsync, 11020, (CUdeviceptr pointer, CUstream stream),                 \
-    (pointer, stream), (frees_on(meant(stream), pointer_to(pointer))))
+    (pointer, stream), (frees_on(meant(stream), key_of(pointer))))
 
 // The same as TPROF_CUDART_FOLLOW, with TPROF_TIMING=events only: Triton launches by these, and so
 // does every CUDA runtime that is linked in (cuBLAS's).
@@ -280,6 +206,37 @@
     (ContextMayGo{device}))                                                                                             \
   X(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, 11000, kNewestKnown, (CUdevice device), (device),          \
     (ContextMayGo{device}))
+
+// As TPROF_CUDART_TOLD, with TPROF_DRIVER=1 only: X(function, twin, name, since, note). All of their
+// arguments are passed on as they travel, so that no name's meaning matters.
+#define TPROF_CUDA_TOLD(X)                                                                                              \
+  X(cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds, cuMemcpyDtoA, 3020, uncounted) \
+  X(cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds, cuMemcpyAtoD, 3020, uncounted) \
+  X(cuMemcpyHtoA_v2, cuMemcpyHtoA_v2_ptds, cuMemcpyHtoA, 3020, uncounted) \
+  X(cuMemcpyHtoAAsync_v2, cuMemcpyHtoAAsync_v2_ptsz, cuMemcpyHtoAAsync, 3020, uncounted) \
+  X(cuMemcpyAtoH_v2, cuMemcpyAtoH_v2_ptds, cuMemcpyAtoH, 3020, uncounted) \
+  X(cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync_v2_ptsz, cuMemcpyAtoHAsync, 3020, uncounted) \
+  X(cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds, cuMemcpyAtoA, 3020, uncounted) \
+  X(cuMemcpy3DPeer, cuMemcpy3DPeer_ptds, cuMemcpy3DPeer, 4000, uncounted) \
+  X(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_ptsz, cuMemcpy3DPeerAsync, 4000, uncounted) \
+  X(cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync_ptsz, cuMemcpy3DBatchAsync, 12080, uncounted) \
+  X(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2_ptsz, cuMemcpy3DBatchAsync, 13000, uncounted) \
+  X(cuMemcpyWithAttributesAsync, cuMemcpyWithAttributesAsync_ptsz, cuMemcpyWithAttributesAsync, 13020, uncounted) \
+  X(cuMemcpy3DWithAttributesAsync, cuMemcpy3DWithAttributesAsync_ptsz, cuMemcpy3DWithAttributesAsync, 13020, uncounted) \
+  X(cuFabricCpyBatchAsync, cuFabricCpyBatchAsync_ptsz, cuFabricCpyBatchAsync, 13050, uncounted) \
+  X(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync, 8000, uncounted) \
+  X(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync, 12020, uncounted) \
+  X(cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync_ptsz, cuMemPrefetchBatchAsync, 13000, uncounted) \
+  X(cuMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync_ptsz, cuMemDiscardAndPrefetchBatchAsync, 13000, uncounted)
+// The same without a twin: X(function, since, note).
+#define TPROF_CUDA_TOLD_ONLY(X) \
+  X(cuGraphMemcpyNodeSetParams, 10000, graph_edited) \
+  X(cuGraphNodeSetParams, 12020, graph_edited) \
+  X(cuGraphDestroyNode, 10000, graph_edited) \
+  X(cuGraphExecMemcpyNodeSetParams, 10020, graph_edited) \
+  X(cuGraphExecNodeSetParams, 12020, graph_edited) \
+  X(cuGraphExecChildGraphNodeSetParams, 11010, graph_edited) \
+  X(cuGraphNodeSetEnabled, 11060, graph_edited)
 
 // The functions through which programs, and every CUDA runtime, reach the others: X(function,
 // since); bodies in hook/entry_point.cpp.

@@ -12,23 +12,11 @@
 #define WRAPPED(library, function, buckets, elements, needs) \
   "wrapped\t" library "\t" #function "\t" buckets "\t" elements "\t" needs "\n"
 
-// The driver's batches, by the name that cuGetProcAddress knows.
-#define BUCKETS_cuMemcpyBatchAsync BY_DIRECTION
-#define BUCKETS_cuMemcpy3DBatchAsync BY_DIRECTION
-#define BUCKETS_cuMemcpyWithAttributesAsync BY_DIRECTION
-#define BUCKETS_cuMemcpy3DWithAttributesAsync BY_DIRECTION
-#define BUCKETS_cuFabricCpyBatchAsync BY_DIRECTION
-#define BUCKETS_cuMemPrefetchAsync MANAGED_ONLY
-#define BUCKETS_cuMemPrefetchBatchAsync MANAGED_ONLY
-#define BUCKETS_cuMemDiscardAndPrefetchBatchAsync MANAGED_ONLY
-
 namespace {
 
 // clang-format off
 [[gnu::section("tprof_functions"), gnu::used]] constexpr char kList[] =
 #define SINCE(name, version) "since\t" #name "\t" #version "\n"
-  // Its row tells since when the name without _v2 means it.
-  SINCE(cuMemPrefetchAsync_v2, 12020)  // before the row's own: the first of two is taken
 
 #define X(name, since, bucket, elements) WRAPPED("nccl", name, #bucket, #elements, "") SINCE(name, since)
 #define X_TWIN(name, twin, since, bucket, elements, ...) \
@@ -41,7 +29,7 @@ namespace {
 
 #define X(name, since, ...) WRAPPED("cudart", name, BY_DIRECTION, "bytes", "") SINCE(name, since)
 #define X_TWIN(name, twin, since, ...) X(name, since) X(twin, since)
-  TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_ARRAY(X_TWIN)
+  TPROF_CUDART_COPY(X_TWIN)
 #undef X_TWIN
 #undef X
 #define X(name, since, ...) WRAPPED("cudart", name, "D2D", "bytes", "") SINCE(name, since)
@@ -59,8 +47,8 @@ namespace {
   TPROF_CUDA_COPY(X)
 #undef X
 #define X(name, twin, plain, since, ...)                                                \
-  WRAPPED("cuda", name, BUCKETS_##plain, "bytes", "TPROF_DRIVER=1") SINCE(name, since)  \
-  WRAPPED("cuda", twin, BUCKETS_##plain, "bytes", "TPROF_DRIVER=1") SINCE(twin, since)
+  WRAPPED("cuda", name, BY_DIRECTION, "bytes", "TPROF_DRIVER=1") SINCE(name, since)  \
+  WRAPPED("cuda", twin, BY_DIRECTION, "bytes", "TPROF_DRIVER=1") SINCE(twin, since)
   TPROF_CUDA_BATCH(X)
 #undef X
 
@@ -70,6 +58,7 @@ namespace {
 #define X(name, since, ...) WRAPPED("cudart", name, "", "", "") SINCE(name, since)
 #define X_TWIN(name, twin, since, ...) X(name, since) X(twin, since)
   TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN) TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_ENTRY(X)
+  TPROF_CUDART_TOLD(X)
 #undef X_TWIN
 #undef X
 #define X(name, since, ...) WRAPPED("cudart", name, "", "", "TPROF_TIMING=events") SINCE(name, since)
@@ -95,6 +84,7 @@ namespace {
 #define X_TWIN(name, twin, plain, since, ...) X(name, since) X(twin, since)
 #define X_ONLY(name, plain, since, ...) X(name, since)
   TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X_ONLY) TPROF_CUDA_ENTRY(X)
+  TPROF_CUDA_TOLD(X_TWIN) TPROF_CUDA_TOLD_ONLY(X)
 #undef X_ONLY
 #undef X_TWIN
 #undef X

@@ -21,18 +21,19 @@ enum class Fn : std::uint16_t {
 #define X(name, ...) name,
 #define X_TWIN(name, twin, ...) name, twin,
   TPROF_NCCL_COLLECTIVE(X_TWIN) TPROF_NCCL_OTHER(X) TPROF_CUDART_COPY(X_TWIN)
-      TPROF_CUDART_COPY_ARRAY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)
-          TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)
-              TPROF_NCCL_LIFE(X) TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN)
-                  TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_FOLLOW(X_TWIN) TPROF_CUDART_FOLLOW_ONLY(X)
-                      TPROF_CUDART_PROFILER(X) TPROF_CUDART_ENTRY(X) TPROF_CUDART_ALLOCATION(X)
-                          TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN) TPROF_CUDA_ALLOCATION(X)
-                              TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN) TPROF_CUDA_GRAPH(X_TWIN)
-                                  TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_FOLLOW(X_TWIN)
-                                      TPROF_CUDA_FOLLOW_ONLY(X) TPROF_CUDA_ENTRY(X) TPROF_CUPTI(X)
+      TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN) TPROF_CUDA_COPY(X_TWIN)
+          TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X) TPROF_NCCL_LIFE(X) TPROF_CUDART_MEMORY(X)
+              TPROF_CUDART_GRAPH(X_TWIN) TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_FOLLOW(X_TWIN)
+                  TPROF_CUDART_FOLLOW_ONLY(X) TPROF_CUDART_PROFILER(X) TPROF_CUDART_ENTRY(X)
+                      TPROF_CUDART_ALLOCATION(X) TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN)
+                          TPROF_CUDA_ALLOCATION(X) TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN)
+                              TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)
+                                  TPROF_CUDA_FOLLOW(X_TWIN) TPROF_CUDA_FOLLOW_ONLY(X)
+                                      TPROF_CUDA_ENTRY(X) TPROF_CUPTI(X) TPROF_CUDART_TOLD(X)
+                                          TPROF_CUDA_TOLD(X_TWIN) TPROF_CUDA_TOLD_ONLY(X)
 #undef X_TWIN
 #undef X
-                                          count_
+                                              count_
 };
 inline constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Fn::count_);
 static_assert(kFunctionCount <= kMaxFunctions);
@@ -75,8 +76,7 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
 #undef X
 #define X(name, ...) {#name, Library::cudart, true, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
-            TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_ARRAY(X_TWIN) TPROF_CUDART_COPY_PEER(
-                X) TPROF_CUDART_BATCH(X_TWIN)
+            TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)
 #undef X_TWIN
 #undef X
 #define X(name, ...) {#name, Library::cuda, true, Order::none, Elements::count, #name},
@@ -105,6 +105,15 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
 #undef X
 #define X(name, ...) {#name, Library::cupti, false, Order::none, Elements::count, #name},
                                                         TPROF_CUPTI(X)
+#undef X
+#define X(name, ...) {#name, Library::cudart, false, Order::none, Elements::count, #name},
+                                                            TPROF_CUDART_TOLD(X)
+#undef X
+#define X(name, ...) {#name, Library::cuda, false, Order::none, Elements::count, #name},
+#define X_TWIN(name, twin, ...) X(name) X(twin)
+                                                                TPROF_CUDA_TOLD(X_TWIN)
+                                                                    TPROF_CUDA_TOLD_ONLY(X)
+#undef X_TWIN
 #undef X
 };
 

@@ -10,17 +10,12 @@
   X(cudart, cudaGraphAddMemcpyNode1D, "the copies in a graph are counted when it is launched")                         \
   X(cudart, cudaGraphAddMemcpyNodeToSymbol, "the copies in a graph are counted when it is launched")                   \
   X(cudart, cudaGraphAddMemcpyNodeFromSymbol, "the copies in a graph are counted when it is launched")                 \
-  X(cudart, cudaGraphMemcpyNodeSetParams, "the copies in a graph are counted when it is launched")                     \
-  X(cudart, cudaGraphMemcpyNodeSetParams1D, "the copies in a graph are counted when it is launched")                   \
-  X(cudart, cudaGraphMemcpyNodeSetParamsToSymbol, "the copies in a graph are counted when it is launched")             \
-  X(cudart, cudaGraphMemcpyNodeSetParamsFromSymbol, "the copies in a graph are counted when it is launched")           \
   X(cudart, cudaGraphMemcpyNodeGetParams, "asks")                                                                      \
   X(cudart, cudaGraphKernelNodeCopyAttributes, "copies settings, no data")                                             \
   X(cudart, cudaStreamCopyAttributes, "copies settings, no data")
 
 #define TPROF_CUDA_UNCOVERED(X)                                                                                        \
   X(cuda, cuGraphAddMemcpyNode, "the copies in a graph are counted when it is launched")                               \
-  X(cuda, cuGraphMemcpyNodeSetParams, "the copies in a graph are counted when it is launched")                         \
   X(cuda, cuMemBatchDecompressAsync, "decompresses within the device")                                                 \
   X(cuda, cuMemcpyHtoD, "of CUDA before 3.2, with addresses of 32 bits")                                               \
   X(cuda, cuMemcpyHtoDAsync, "of CUDA before 3.2, with addresses of 32 bits")                                          \

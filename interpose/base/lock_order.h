@@ -19,6 +19,7 @@ namespace tprof {
   X(objects)      /* calls, ours, and threads that fork: over the loader's list */                 \
   X(children)     /* calls: a communicator's first use */                                          \
   X(shared_comms) /* calls: communicators beyond the table */                                      \
+  X(books)        /* calls that allocate and free, with TPROF_MEMORY */                            \
   X(graphs)       /* calls: captures and their graphs */                                           \
   X(shared_area)  /* calls: the first of a thread beyond 1,023 */                                  \
   X(shared_calls) /* calls of these threads, also those that move data: one counts at a time */    \
@@ -36,7 +37,6 @@ namespace tprof {
   X(callers)      /* the same */                                                                   \
   X(frame_rules)  /* calls: a return address's first */                                            \
   X(cupti)        /* ours, and threads that ask for CUPTI, 1 s at most. Over questions to CUPTI */ \
-  X(books)        /* calls that allocate and free, with TPROF_MEMORY */                            \
   X(host_memory)  /* calls that allocate and free host memory */                                   \
   X(memory)       /* whoever needs memory of our own: mprotect, seldom */
 

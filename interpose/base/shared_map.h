@@ -70,8 +70,8 @@ class SharedMap {
     return insert(reinterpret_cast<std::uintptr_t>(handle), value);
   }
 
-  void erase(const void* handle) {
-    const auto key = reinterpret_cast<std::uintptr_t>(handle);
+  void erase(const void* handle) { erase(reinterpret_cast<std::uintptr_t>(handle)); }
+  void erase(std::uint64_t key) {
     const LockGuard guard(lock_);
     const Table table = current();
     Slot* slot = table.slot_of(key);

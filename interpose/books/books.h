@@ -17,57 +17,34 @@ struct Head;
 
 namespace tprof::books {
 
-// Addresses of memory and handles of CUDA arrays are kept apart: an array's handle may be any
-// address.
-enum class What : std::uint8_t { memory, array };
+// An entry has the address of memory, or the handle of physical memory (cuMemCreate), for its key.
+std::uint64_t key_of(const void* at);
+std::uint64_t key_of(std::uint64_t at);
+std::uint64_t key_of_handle(std::uint64_t handle);
 
 struct Entry {
   std::uint64_t bytes;  // as asked for
-  std::uint64_t since;  // smaller for an older entry
-  std::uint64_t block;  // what a handle or mapping holds; 0: not known
-  std::uint32_t uses;   // of a handle; for a block: handles and mappings that hold it
-  std::int16_t owner;   // device that was current; resetting it frees this
+  std::uint32_t uses;   // how often a handle was given; else 1
+  std::int16_t owner;   // device that was current; resetting it frees this. -1: none does
   std::uint8_t place;
 };
+void allocated(std::uint64_t key, std::uint64_t bytes, std::uint8_t place, int owner);
+// cuMemRetainAllocationHandle gave a handle once more.
+void retained(std::uint64_t key);
 
-// Enters `bytes` at `at`; a null address or handle is ignored. `device` was the current one.
-void allocated(What what, const void* at, std::uint64_t bytes, std::uint8_t place, int device);
-
-// The entry that a free takes out, to be put back if the free is refused. It is nothing for null,
-// and for what is not in the books.
+// The entry that a free takes out, to be put back if the free is refused. It is nothing for what is
+// not in the books. Call take() before the real call, since the address or handle may be given to
+// someone else after it.
 struct Taken {
   std::uint64_t key = 0;  // 0: nothing
   Entry entry{};
 };
-Taken take(What what, const void* at);
+Taken take(std::uint64_t key);
 void put_back(const Taken& taken);
 
 // All that was allocated while `device` was current, except physical memory, is gone with its
 // context.
 void device_was_reset(int device);
-
-// Physical memory (cuMemCreate), which is there until its last handle is released and its last
-// mapping gone.
-void created(std::uint64_t handle, std::uint64_t bytes, std::uint8_t place);
-// cuMemRetainAllocationHandle gave `handle` for what is mapped at `address`.
-void retained(std::uint64_t handle, std::uint64_t address);
-// Call release() before the real call, since the handle may be given to someone else after it.
-struct Released {
-  std::uint64_t handle = 0;
-  Entry of_handle{};
-  std::uint64_t block = 0;  // 0: nothing was known of it
-  Entry of_block{};         // as it was
-};
-Released release(std::uint64_t handle);
-void put_back(const Released& released);
-// A mapping holds its block from before the real call on. If the call is refused, not_mapped()
-// drops that.
-std::uint64_t about_to_map(std::uint64_t handle);  // returns the block
-void mapped(std::uint64_t block, std::uint64_t address, std::uint64_t bytes);
-void not_mapped(std::uint64_t block);
-// unmapped() drops what is mapped in a range and was so at `before`, which now() gave.
-std::uint64_t now();
-void unmapped(std::uint64_t address, std::uint64_t bytes, std::uint64_t before);
 
 // From now on the numbers are in `head`, which stays until a fork.
 void publish(Head& head);

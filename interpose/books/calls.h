@@ -5,9 +5,8 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <type_traits>
+#include <cstring>
 
 #include "interpose/books/books.h"
 #include "interpose/driver/memory.h"
@@ -16,14 +15,6 @@
 #include "interpose/thread/thread.h"
 
 namespace tprof::books {
-
-inline const void* pointer_to(CUdeviceptr address) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address is an integer here
-  return reinterpret_cast<const void*>(address);
-}
-inline const void* pointer_to(const void* address) {
-  return address;
-}
 
 // The kind of memory that a call allocates.
 enum class Where : std::uint8_t { device, pinned, managed };
@@ -41,27 +32,21 @@ inline bool captures(cudaStream_t stream) {
   return graphs::captured_into(stream) != nullptr;
 }
 
-template <typename Address>
+// `at` is where the call puts the address: void** or CUdeviceptr*.
 struct Allocates {
-  const Address* at;
+  const void* at;
   std::uint64_t bytes;
   Where where = Where::device;
   bool counts = true;
-  void before() const {}
   void after(bool accepted) const {
     if (!accepted || !counts || at == nullptr) return;
     const int current = driver::current_device(t_thread.device);
-    const void* const memory = pointer_to(*at);
-    if (memory == nullptr) return;
-    allocated(What::memory, memory, bytes, place_of(where, memory, current), current);
+    const void* memory = nullptr;
+    std::memcpy(&memory, at, sizeof memory);
+    allocated(key_of(memory), bytes, place_of(where, memory, current), current);
   }
 };
-template <typename Address>
-Allocates(Address*, std::uint64_t) -> Allocates<std::remove_const_t<Address>>;
-template <typename Address>
-Allocates(Address*, std::uint64_t, Where) -> Allocates<std::remove_const_t<Address>>;
-template <typename Address>
-Allocates<Address> allocates_on(cudaStream_t stream, const Address* at, std::uint64_t bytes) {
+inline Allocates allocates_on(cudaStream_t stream, const void* at, std::uint64_t bytes) {
   return {at, bytes, Where::device, !captures(stream)};
 }
 
@@ -69,55 +54,24 @@ Allocates<Address> allocates_on(cudaStream_t stream, const Address* at, std::uin
 struct Pins {
   const void* at;
   std::uint64_t bytes;
-  void before() const {}
   void after(bool accepted) const {
     if (!accepted) return;
-    allocated(What::memory, at, bytes, kPinnedMemory, driver::current_device(t_thread.device));
+    allocated(key_of(at), bytes, kPinnedMemory, driver::current_device(t_thread.device));
   }
 };
 
 struct Frees {
-  const void* at;
-  What what = What::memory;
+  std::uint64_t key;
   Taken taken{};
-  void before() { taken = take(what, at); }
+  void before() { taken = take(key); }
   void after(bool accepted) const {
     if (!accepted) put_back(taken);
   }
 };
 // A free on a stream counts at once: the program may not use the memory any more, whenever the
 // stream gets there.
-inline Frees frees_on(cudaStream_t stream, const void* at) {
-  return {captures(stream) ? nullptr : at};
-}
-
-// `width` and so on are in elements, 0 if there is no such dimension. The driver tells the size of
-// an element. An array whose format it does not know counts as 0 bytes.
-template <typename Array>
-struct AllocatesArray {
-  const Array* at;
-  std::uint64_t width, height, depth;
-  void before() const {}
-  void after(bool accepted) const {
-    if (!accepted || at == nullptr || *at == nullptr) return;
-    unsigned format = 0;
-    const std::uint64_t element = driver::array_element_bytes(*at, format);
-    const std::uint64_t one = 1;
-    const int current = driver::current_device(t_thread.device);
-    allocated(What::array, *at,
-              element * std::max(width, one) * std::max(height, one) * std::max(depth, one),
-              place_of_device(current), current);
-  }
-};
-template <typename Array, typename... Size>
-AllocatesArray(Array*, Size...) -> AllocatesArray<Array>;
-// Takes the driver's description of an array.
-template <typename Description>
-AllocatesArray<CUarray> allocates_array(const CUarray* at, const Description* d) {
-  if (d == nullptr) return {nullptr, 0, 0, 0};
-  std::uint64_t depth = 0;
-  if constexpr (requires { d->Depth; }) depth = d->Depth;
-  return {at, d->Width, d->Height, depth};
+inline Frees frees_on(cudaStream_t stream, std::uint64_t key) {
+  return {captures(stream) ? 0 : key};
 }
 
 struct Resets {
@@ -132,44 +86,17 @@ struct Creates {
   const CUmemGenericAllocationHandle* handle;
   std::uint64_t bytes;
   const CUmemAllocationProp* wanted;
-  void before() const {}
   void after(bool accepted) const {
     if (!accepted || handle == nullptr || wanted == nullptr) return;
     const bool device = wanted->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-    created(*handle, bytes, device ? place_of_device(wanted->location.id) : kPinnedMemory);
-  }
-};
-struct Releases {
-  CUmemGenericAllocationHandle handle;
-  Released released{};
-  void before() { released = release(handle); }
-  void after(bool accepted) const {
-    if (!accepted) put_back(released);
+    allocated(key_of_handle(*handle), bytes,
+              device ? place_of_device(wanted->location.id) : kPinnedMemory, -1);
   }
 };
 struct Retains {
   const CUmemGenericAllocationHandle* handle;
-  const void* at;
-  void before() const {}
   void after(bool accepted) const {
-    if (accepted && handle != nullptr) retained(*handle, reinterpret_cast<std::uintptr_t>(at));
-  }
-};
-struct Maps {
-  CUdeviceptr at;
-  std::uint64_t bytes;
-  CUmemGenericAllocationHandle handle;
-  std::uint64_t block = 0;
-  void before() { block = about_to_map(handle); }
-  void after(bool accepted) const { accepted ? mapped(block, at, bytes) : not_mapped(block); }
-};
-struct Unmaps {
-  CUdeviceptr at;
-  std::uint64_t bytes;
-  std::uint64_t began = 0;
-  void before() { began = now(); }
-  void after(bool accepted) const {
-    if (accepted) unmapped(at, bytes, began);
+    if (accepted && handle != nullptr) retained(key_of_handle(*handle));
   }
 };
 
@@ -182,7 +109,7 @@ template <typename GetStep, typename F>
   if (!opt_in::memory() || t.booking) [[likely]]
     return real();
   auto call = step();
-  call.before();
+  if constexpr (requires { call.before(); }) call.before();
   t.booking = true;
   const auto result = real();
   t.booking = false;

@@ -1,59 +1,14 @@
 #include "interpose/capture/batch.h"
 
-#include <cuda.h>
 #include <dlfcn.h>
 
 #include <span>
 
-#include "interpose/capture/box.h"
 #include "interpose/format/coverage.h"
 #include "interpose/session/coverage.h"
 
 namespace tprof {
 namespace {
-
-// cudaMemcpy3DBatchOp, which is the same in CUDA 12.8 to 13.2 and missing before.
-struct Operand {
-  int type;  // cudaMemcpyOperandTypeArray: 2
-  union {
-    const void* pointer;
-    const void* array;
-  };
-  std::size_t row_or_offset[3];  // and the hint where the pointer's memory is
-};
-struct Operation {
-  Operand src, dst;
-  cudaExtent extent;
-  int source_order;
-  unsigned flags;
-};
-#if CUDART_VERSION >= 12080
-static_assert(sizeof(Operand) == sizeof(cudaMemcpy3DOperand) &&
-              offsetof(Operand, pointer) == offsetof(cudaMemcpy3DOperand, op) &&
-              sizeof(Operation) == sizeof(cudaMemcpy3DBatchOp) &&
-              offsetof(Operation, dst) == offsetof(cudaMemcpy3DBatchOp, dst) &&
-              offsetof(Operation, extent) == offsetof(cudaMemcpy3DBatchOp, extent));
-#endif
-constexpr int kArray = 2;
-
-// CUDA_FABRIC_COPY_BATCH_OP of cuda.h since CUDA 13.5. An endpoint is another device's memory.
-struct FabricOperand {
-  int type;
-  const void* pointer;
-  std::uint64_t hint;
-};
-struct FabricOperation {
-  FabricOperand src, dst;
-  std::size_t bytes;
-  unsigned flags;
-};
-#if CUDA_VERSION >= 13050
-static_assert(sizeof(FabricOperation) == sizeof(CUDA_FABRIC_COPY_BATCH_OP) &&
-              offsetof(FabricOperation, dst.pointer) ==
-                  offsetof(CUDA_FABRIC_COPY_BATCH_OP, dst.op) &&
-              offsetof(FabricOperation, bytes) == offsetof(CUDA_FABRIC_COPY_BATCH_OP, size));
-#endif
-constexpr int kPointer = 1;
 
 std::size_t as_size(RawArg w) {
   return reinterpret_cast<std::size_t>(w);
@@ -113,63 +68,11 @@ Batch copies_12(int cuda, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, 
   return cuda == kNewest ? copies(dsts, srcs, sizes, count, eighth) : unknown();
 }
 
-Batch boxes(RawArg operations, RawArg count, RawArg stream) {
-  Batch batch = on(stream);
-  if (operations == nullptr) return batch;
-  for (const Operation& o : std::span(static_cast<const Operation*>(operations), as_size(count))) {
-    const void* dst_array = o.dst.type == kArray ? o.dst.array : nullptr;
-    const void* src_array = o.src.type == kArray ? o.src.array : nullptr;
-    batch.add({.dst = dst_array == nullptr ? o.dst.pointer : nullptr,
-               .src = src_array == nullptr ? o.src.pointer : nullptr,
-               .bytes = box_bytes(o.extent, dst_array, src_array),
-               .kind = cudaMemcpyDefault,
-               .stream = batch.stream,
-               .sync = false});
-  }
-  return batch;
-}
-
-Batch fabric_copies(RawArg operations, RawArg count, RawArg stream) {
-  Batch batch = on(stream);
-  if (operations == nullptr) return batch;
-  const std::span all(static_cast<const FabricOperation*>(operations), as_size(count));
-  for (const FabricOperation& o : all) {
-    batch.add({.dst = o.dst.type == kPointer ? o.dst.pointer : nullptr,
-               .src = o.src.type == kPointer ? o.src.pointer : nullptr,
-               .bytes = o.bytes,
-               .kind = cudaMemcpyDefault,
-               .stream = batch.stream,
-               .sync = false});
-  }
-  return batch;
-}
-
-// The same in CUDA 12: (count, operations, failIdx, flags, stream); 13: without failIdx.
-Batch boxes_12(int cuda, RawArg count, RawArg operations, RawArg fourth, RawArg fifth) {
-  if (is_old(cuda)) return boxes(operations, count, fifth);
-  return cuda == kNewest ? boxes(operations, count, fourth) : unknown();
-}
-
-Batch prefetch(RawArg bytes, RawArg stream) {
-  Batch batch = on(stream);
-  batch.add(Bucket::MANAGED, HostMemory::unknown, as_size(bytes));
-  return batch;
-}
-
 // CUDA 11 and 12: (address, bytes, device, stream); 13: (address, bytes, location, flags, stream).
 Batch prefetch_12(int cuda, RawArg bytes, RawArg fourth, RawArg fifth) {
-  if (is_old(cuda)) return prefetch(bytes, fourth);
-  return cuda == kNewest ? prefetch(bytes, fifth) : unknown();
-}
-
-Batch prefetches(RawArg sizes, RawArg count, RawArg stream) {
-  Batch batch = on(stream);
-  batch.add(Bucket::MANAGED, HostMemory::unknown, 0);  // even a batch of none, which is refused
-  if (sizes == nullptr) return batch;
-  for (const std::size_t bytes :
-       std::span(static_cast<const std::size_t*>(sizes), as_size(count))) {
-    batch.add(Bucket::MANAGED, HostMemory::unknown, bytes);
-  }
+  if (!is_old(cuda) && cuda != kNewest) return unknown();
+  Batch batch = on(is_old(cuda) ? fourth : fifth);
+  batch.add(Bucket::MANAGED, HostMemory::unknown, as_size(bytes));
   return batch;
 }
 

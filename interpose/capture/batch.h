@@ -12,11 +12,6 @@ namespace tprof {
 // An argument as it travels: a register or a place on the stack. Functions whose prototypes differ
 // between versions of CUDA pass on the longest list, so that whatever was given arrives.
 using RawArg = void*;
-inline RawArg one() {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a count that travels as all arguments do
-  return reinterpret_cast<RawArg>(1);
-}
-
 struct Batch {
   struct Part {
     Bucket bucket;
@@ -38,12 +33,7 @@ struct Batch {
 Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream);
 Batch copies_12(int cuda, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg eighth,
                 RawArg ninth);
-Batch boxes(RawArg operations, RawArg count, RawArg stream);
-Batch fabric_copies(RawArg operations, RawArg count, RawArg stream);
-Batch boxes_12(int cuda, RawArg count, RawArg operations, RawArg fourth, RawArg fifth);
-Batch prefetch(RawArg bytes, RawArg stream);
 Batch prefetch_12(int cuda, RawArg bytes, RawArg fourth, RawArg fifth);
-Batch prefetches(RawArg sizes, RawArg count, RawArg stream);
 
 // Notes in the coverage that a call to a library of unknown version was not read.
 [[gnu::cold]] void note_unknown_version(const void* real);
@@ -76,8 +66,7 @@ template <typename F>
     stop_timing(t, first.call, first.key, accepted(result), batch.parts);
   close_batch(t, batch, open, accepted(result), static_cast<std::uint16_t>(result));
   for (std::size_t i = 0; graph != nullptr && accepted(result) && i < batch.parts; ++i) {
-    graphs::captured_call(graph, batch.stream, {open.part[i].key, batch.part[i].bytes},
-                          graphs::Placed::shared_node);
+    graphs::captured_call(graph, batch.stream, {open.part[i].key, batch.part[i].bytes});
   }
   return result;
 }

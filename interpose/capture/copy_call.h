@@ -84,8 +84,8 @@ auto copy_call(Thread& t, const CopyArgs& a, F&& real) {
     // call.
     const auto host_then = static_cast<HostMemory>(r.host_memory);
     graphs::captured_call(
-        graph, a.stream, {copy_key(kFunction, r.bucket, r.count, r.comm, true, host_then), r.count},
-        graphs::Placed::one_node);
+        graph, a.stream,
+        {copy_key(kFunction, r.bucket, r.count, r.comm, true, host_then), r.count});
   }
   return result;
 }

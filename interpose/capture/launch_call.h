@@ -6,7 +6,8 @@
 
 namespace tprof {
 
-// A captured launch becomes a child graph of another graph, and is found there (graphs/scan.h).
+// A captured launch becomes a child graph of another graph, and is reported there
+// (graphs/scan.cpp).
 template <typename F>
 auto launch_call(Thread& t, cudaGraphExec_t executable, cudaStream_t stream, F&& real) {
   const DepthGuard guard(t);

@@ -88,7 +88,7 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
   call.close(key, ok, signature_name);
   if (!ok) comms::give_back(counter, r.seq);
   if (graph != nullptr && ok) [[unlikely]]
-    graphs::captured_call(graph, a.stream, {key, a.count}, graphs::Placed::one_node);
+    graphs::captured_call(graph, a.stream, {key, a.count});
   return result;
 }
 

@@ -20,7 +20,7 @@ Pages<GroupedCall>* pending_of(Thread& t) {
 void captured_in_group(const GroupedCall& g) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
   auto* stream = reinterpret_cast<cudaStream_t>(g.call.stream);
-  graphs::captured_call(g.graph, stream, {g.key, g.call.count}, graphs::Placed::shared_node);
+  graphs::captured_call(g.graph, stream, {g.key, g.call.count});
 }
 
 // Pushes the record of the group itself: when its End ran, and how it ended.

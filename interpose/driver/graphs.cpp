@@ -25,8 +25,6 @@ constexpr NodeKind kKinds[] = {
 constinit DriverFunction<int(cudaStream_t, int*, std::uint64_t*, cudaGraph_t*,
                              const cudaGraphNode_t**, std::size_t*)>
     g_capture_info("cuStreamGetCaptureInfo_v2");
-constinit DriverFunction<int(const void*, cudaGraph_t*)> g_child_graph(
-    "cuGraphChildGraphNodeGetGraph");
 constinit DriverFunction<int(const void*, int*)> g_node_type("cuGraphNodeGetType");
 constinit DriverFunction<int(const void*, const void**, std::size_t*)> g_nodes("cuGraphGetNodes");
 constinit DriverFunction<int(const void*, CUDA_MEMCPY3D*)> g_copy("cuGraphMemcpyNodeGetParams");
@@ -38,33 +36,26 @@ constinit DriverFunction<int(const char**, CUkernel)> g_kernel_name("cuKernelGet
 
 }  // namespace
 
-CaptureStatus capture_of(cudaStream_t stream, Capture& capture) {
+cudaGraph_t captured_into(cudaStream_t stream, const void*& last) {
   auto* ask = g_capture_info.get();
-  if (ask == nullptr) return CaptureStatus::none;
   int status = 0;
+  cudaGraph_t graph = nullptr;
   const cudaGraphNode_t* nodes = nullptr;
   std::size_t count = 0;
   std::uint64_t id = 0;
+  last = nullptr;
   // The legacy stream gives an error while another stream captures; its call is not captured then.
-  if (ask(stream, &status, &id, &capture.graph, &nodes, &count) != 0) {
-    return CaptureStatus::none;
-  }
-  if (status == kCaptureInvalid) return CaptureStatus::invalid;
-  if (status != kCaptureActive) return CaptureStatus::none;
-  capture.last_node = count == 1 ? *nodes : nullptr;
-  return CaptureStatus::active;
-}
-
-cudaGraph_t child_of(const void* node) {
-  auto* ask = g_child_graph.get();
-  cudaGraph_t found = nullptr;
-  return ask != nullptr && node != nullptr && ask(node, &found) == 0 ? found : nullptr;
+  if (ask == nullptr || ask(stream, &status, &id, &graph, &nodes, &count) != 0) return nullptr;
+  if (status == kCaptureInvalid) return kNoGraph;
+  if (status != kCaptureActive) return nullptr;
+  if (count == 1) last = *nodes;
+  return graph;
 }
 
 NodeKind kind_of(const void* node) {
   auto* ask = g_node_type.get();
   int type = -1;
-  if (ask == nullptr || ask(node, &type) != 0) return NodeKind::unknown;
+  if (ask == nullptr || node == nullptr || ask(node, &type) != 0) return NodeKind::unknown;
   return type >= 0 && type < static_cast<int>(std::size(kKinds)) ? kKinds[type] : NodeKind::unknown;
 }
 

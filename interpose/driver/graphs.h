@@ -11,18 +11,11 @@
 
 namespace tprof::graph_driver {
 
-struct Capture {
-  cudaGraph_t graph;      // the graph that it makes
-  const void* last_node;  // the only node that the next one comes after; null: several, or none
-};
 // Stands for the graph of a capture that is refused or has failed: there will be none.
 inline const auto kNoGraph = reinterpret_cast<cudaGraph_t>(std::uintptr_t{1});  // NOLINT
-enum class CaptureStatus : std::uint8_t { none, active, invalid };
-// Fills `capture` if it is active.
-CaptureStatus capture_of(cudaStream_t stream, Capture& capture);
-
-// The graph within a child graph node; null: not known.
-cudaGraph_t child_of(const void* node);
+// Returns the graph that the stream captures into; null: it captures into none. `last` gets the
+// only node that the next one comes after; null: there are several, or none.
+cudaGraph_t captured_into(cudaStream_t stream, const void*& last);
 
 // The kind of a node, as far as it bears on what is counted.
 enum class NodeKind : std::uint8_t { copy, kernel, child, conditional, other, unknown };

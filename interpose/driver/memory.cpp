@@ -93,29 +93,4 @@ int device_of(const void* address, int otherwise) {
   return told && type != 0 ? device : otherwise;
 }
 
-std::size_t array_element_bytes(const void* array, unsigned& format) {
-  static constinit DriverFunction<int(CUDA_ARRAY3D_DESCRIPTOR*, const void*)> query(
-      "cuArray3DGetDescriptor_v2");
-  auto* ask = query.get();
-  CUDA_ARRAY3D_DESCRIPTOR d{};
-  if (ask == nullptr || ask(&d, array) != 0) return 0;
-  format = d.Format;
-  // The others are normalised, compressed in blocks, or have planes of different sizes.
-  switch (d.Format) {
-    case CU_AD_FORMAT_UNSIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT8:
-      return d.NumChannels;
-    case CU_AD_FORMAT_UNSIGNED_INT16:
-    case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_HALF:
-      return 2 * std::size_t{d.NumChannels};
-    case CU_AD_FORMAT_UNSIGNED_INT32:
-    case CU_AD_FORMAT_SIGNED_INT32:
-    case CU_AD_FORMAT_FLOAT:
-      return 4 * std::size_t{d.NumChannels};
-    default:
-      return 0;
-  }
-}
-
 }  // namespace tprof::driver

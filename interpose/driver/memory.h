@@ -27,8 +27,4 @@ HostMemory host_memory(const void* address);
 // Returns the device of memory that CUDA knows, or `otherwise` if the driver does not tell.
 int device_of(const void* address, int otherwise);
 
-// Returns the bytes of one element of `array` (a cudaArray_t, which is a CUarray). 0: not known;
-// then `format` is the CUarray_format that it has.
-std::size_t array_element_bytes(const void* array, unsigned& format);
-
 }  // namespace tprof::driver

@@ -23,7 +23,7 @@ namespace tprof {
   /* unseen only where no shared CUDA runtime is mapped, and no wrapped call came to it */      \
   X(driver, "static_cudart")                                                                    \
   X(dlsym, "dlsym")                    /* functions were taken from it by address */            \
-  X(unsized_array, "unsized_array")    /* calls on it count as 0 bytes */                       \
+  X(uncounted, "uncounted")            /* calls of it, or copies of it, have no bytes */        \
   X(unknown_cudart, "unknown_cudart")  /* calls whose arguments depend on its version */        \
   /* launches of CUDA graphs */                                                                 \
   X(graph_unknown, "graph_unknown") X(graph_edited, "graph_edited")                             \

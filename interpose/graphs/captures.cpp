@@ -1,6 +1,6 @@
 #include "interpose/graphs/captures.h"
 
-#include "interpose/base/shared_map.h"
+#include "interpose/base/place_map.h"
 #include "interpose/driver/graphs.h"
 
 namespace tprof::graphs {
@@ -18,36 +18,21 @@ struct CapturedGraph {
   bool seen_from_start;
 };
 
-// Maps a cudaGraph_t to its place in g_graphs, 1-based.
-constinit SharedMap<std::uint32_t> g_index{LockOrder::handles};
-Pages<CapturedGraph> g_graphs;
+constinit PlaceMap<CapturedGraph> g_graphs{LockOrder::handles};  // by cudaGraph_t
 Pages<CapturedCall> g_calls;
-std::uint32_t g_free_graph = 0;  // a free list, linked by `first`
-std::uint32_t g_free_call = 0;   // a free list, linked by `next`
+std::uint32_t g_free_call = 0;  // a free list, linked by `next`
 
-CapturedGraph& graph_at(std::uint32_t place) {
-  return g_graphs.data()[place - 1];
+std::uint64_t key_of(cudaGraph_t graph) {
+  return reinterpret_cast<std::uintptr_t>(graph);
 }
 CapturedCall& call_at(std::uint32_t place) {
   return g_calls.data()[place - 1];
 }
 
-// Places are made and given back under g_lock. 0: no memory.
-std::uint32_t place_of(cudaGraph_t graph) {
-  if (const std::uint32_t known = g_index.find(graph)) return known;
-  std::uint32_t place = g_free_graph;
-  if (place != 0) {
-    g_free_graph = graph_at(place).first;
-  } else {
-    g_graphs.push_back({});
-    if (g_graphs.failed()) return 0;
-    place = static_cast<std::uint32_t>(g_graphs.size());
-  }
-  graph_at(place) = {};
-  if (g_index.insert(graph, place)) return place;
-  graph_at(place).first = g_free_graph;
-  g_free_graph = place;
-  return 0;
+// Null: no memory.
+CapturedGraph* graph_of(cudaGraph_t handle) {
+  CapturedGraph* known = g_graphs.find(key_of(handle));
+  return known != nullptr ? known : g_graphs.insert(key_of(handle), {});
 }
 
 void forget_calls(CapturedGraph& graph) {
@@ -80,99 +65,74 @@ void add(CapturedGraph& graph, const CapturedCall& call) {
   graph.last = place;
 }
 
-// Returns the node that the stream's next one comes after, if it is of a kind that such a call
-// makes.
-const void* node_made_on(cudaStream_t stream, const CapturedCall& call) {
-  graph_driver::Capture now{};
-  if (graph_driver::capture_of(stream, now) != graph_driver::CaptureStatus::active) return nullptr;
-  if (now.last_node == nullptr) return nullptr;
-  const NodeKind kind = graph_driver::kind_of(now.last_node);
-  if (is_copy(call)) return kind == NodeKind::copy ? now.last_node : nullptr;
-  const bool own = kind == NodeKind::kernel && graph_driver::may_be_nccl(now.last_node);
-  return own ? now.last_node : nullptr;
+// Returns the copy that the stream's next node comes after. Null: it is no copy, or there are
+// several nodes.
+const void* copy_made_on(cudaStream_t stream) {
+  const void* last = nullptr;
+  graph_driver::captured_into(stream, last);
+  return graph_driver::kind_of(last) == NodeKind::copy ? last : nullptr;
 }
 
 }  // namespace
 
 cudaGraph_t captured_into_slow(cudaStream_t stream) {
-  graph_driver::Capture now{};
-  switch (graph_driver::capture_of(stream, now)) {
-    case graph_driver::CaptureStatus::none:
-      return nullptr;
-    case graph_driver::CaptureStatus::invalid:
-      return graph_driver::kNoGraph;
-    case graph_driver::CaptureStatus::active:
-      break;
-  }
-  return now.graph;
+  const void* last = nullptr;
+  return graph_driver::captured_into(stream, last);
 }
 
-void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call, Placed placed) {
+void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call) {
   if (graph == graph_driver::kNoGraph) return;
-  CapturedCall captured{call, nullptr, placed, 0};
-  captured.node = node_made_on(stream, captured);
+  CapturedCall captured{call, nullptr, 0};
+  if (is_copy(captured)) captured.node = copy_made_on(stream);
   const LockGuard guard(g_lock);
-  const std::uint32_t place = place_of(graph);
-  if (place == 0) return;
-  // A call that moves nothing may have no node. Then the node is that of the call before it.
-  for (std::uint32_t n = call.count == 0 ? graph_at(place).first : 0; n != 0; n = call_at(n).next) {
-    if (call_at(n).node == captured.node) captured.node = nullptr;
-  }
-  add(graph_at(place), captured);
+  if (CapturedGraph* into = graph_of(graph)) add(*into, captured);
 }
 
 void capture_began(Thread& t, cudaStream_t stream, bool into_existing_graph) {
-  graph_driver::Capture now{};
-  if (into_existing_graph) return;
-  if (graph_driver::capture_of(stream, now) != graph_driver::CaptureStatus::active) return;
+  cudaGraph_t handle = into_existing_graph ? nullptr : captured_into_slow(stream);
+  if (handle == nullptr || handle == graph_driver::kNoGraph) return;
   const LockGuard guard(g_lock);
-  const std::uint32_t place = place_of(now.graph);
-  if (place == 0) return;
+  CapturedGraph* graph = graph_of(handle);
+  if (graph == nullptr) return;
   // An earlier graph of this handle may have been destroyed without our seeing.
-  forget_calls(graph_at(place));
-  graph_at(place).seen_from_start = true;
-  graph_at(place).captured_on = origin(t, stream);
+  forget_calls(*graph);
+  graph->seen_from_start = true;
+  graph->captured_on = origin(t, stream);
 }
 
 void capture_ended(Thread& t, cudaStream_t stream, bool made) {
   const void* began_on = origin(t, stream);
   if (began_on == nullptr) return;  // the legacy stream can't be captured
   const LockGuard guard(g_lock);
-  for (CapturedGraph& graph : g_graphs) {
-    if (graph.captured_on != began_on) continue;
+  g_graphs.each([&](std::uint64_t, CapturedGraph& graph) {
+    if (graph.captured_on != began_on) return;
     graph.captured_on = nullptr;
-    if (made) continue;
+    if (made) return;
     forget_calls(graph);
     graph.seen_from_start = false;
-  }
+  });
 }
 
 void destroying(cudaGraph_t graph) {
   const LockGuard guard(g_lock);
-  const std::uint32_t place = g_index.find(graph);
-  if (place == 0) return;
-  g_index.erase(graph);
-  forget_calls(graph_at(place));
-  graph_at(place).captured_on = nullptr;
-  graph_at(place).first = g_free_graph;
-  g_free_graph = place;
+  if (CapturedGraph* known = g_graphs.find(key_of(graph))) {
+    forget_calls(*known);
+    g_graphs.erase(key_of(graph));
+  }
 }
 
 bool captured_calls(cudaGraph_t graph, Pages<CapturedCall>& calls) {
   const LockGuard guard(g_lock);
-  const std::uint32_t place = g_index.find(graph);
-  if (place == 0) return false;
-  for (std::uint32_t n = graph_at(place).first; n != 0; n = call_at(n).next) {
-    calls.push_back(call_at(n));
-  }
-  return graph_at(place).seen_from_start && !calls.failed();
+  const CapturedGraph* known = g_graphs.find(key_of(graph));
+  if (known == nullptr) return false;
+  for (std::uint32_t n = known->first; n != 0; n = call_at(n).next) calls.push_back(call_at(n));
+  return known->seen_from_start && !calls.failed();
 }
 
 void forget_captures() {
-  g_index.clear();
-  g_graphs.release();
+  g_graphs.clear();
   g_calls.release();
-  g_free_graph = g_free_call = 0;
+  g_free_call = 0;
 }
 
 }  // namespace tprof::graphs

@@ -9,10 +9,7 @@ namespace tprof::graphs {
 
 struct CapturedCall {
   Call call;
-  // The cudaGraphNode_t that the call made: for an NCCL call its kernel, for a group's call the
-  // kernel of all the group's calls. Null if it is not known.
-  const void* node;
-  Placed placed;
+  const void* node;    // the cudaGraphNode_t that a copy made; null: not known, or no copy
   std::uint32_t next;  // in its graph, 1-based; 0: the last one
 };
 
@@ -26,6 +23,15 @@ extern Lock g_lock;
 // Appends the calls that were captured into `graph`. True: its only capture was seen from its
 // beginning, so that every NCCL kernel in it belongs to one of the calls.
 bool captured_calls(cudaGraph_t graph, Pages<CapturedCall>& calls);
+
+// Why a launch of a graph is not counted whole; both can hold. A part of it may be NCCL's kernels,
+// child graphs or nodes of unknown kinds. Or bodies of conditional nodes run as often as the device
+// decides.
+inline constexpr std::uint32_t kUnseenPart = 1;
+inline constexpr std::uint32_t kUnseenConditional = 2;
+
+// Appends what one launch would execute. Returns what is unseen of it.
+std::uint32_t contents_of(cudaGraph_t graph, int device, Pages<Call>& calls);
 
 void forget_captures();  // in the child of a fork
 

@@ -7,14 +7,13 @@
 namespace tprof::graph_contents {
 namespace {
 
-// Entries that are in the file. The key of a content is two hashes of its calls, that of an
-// executable is its life and its content.
+// Contents that are in the file, by two hashes of their calls.
 struct Entry {
   std::uint64_t first, second;
   std::uint32_t index;
 };
 Pages<Entry> g_contents;
-Pages<Entry> g_executables;
+std::size_t g_executables;
 std::uint32_t g_rows;
 
 // Half of the table is for contents alone. When the other half is full, launches name contents.
@@ -22,9 +21,9 @@ constexpr std::size_t kMaxExecutables = std::size_t{kTableChunks} * kChunkEntrie
 // The rest of the ledger is for calls.
 constexpr std::uint32_t kMaxRows = 65536;
 
-std::uint32_t find(const Pages<Entry>& entries, std::uint64_t first, std::uint64_t second) {
-  for (std::size_t i = entries.size(); i-- != 0;) {
-    const Entry& e = entries.data()[i];
+std::uint32_t find(std::uint64_t first, std::uint64_t second) {
+  for (std::size_t i = g_contents.size(); i-- != 0;) {
+    const Entry& e = g_contents.data()[i];
     if (e.first == first && e.second == second) return e.index;
   }
   return 0;
@@ -73,7 +72,7 @@ std::uint32_t content_of(Thread& t, std::span<const graphs::Call> calls) {
     first += h;
     second += mix64(~h);
   }
-  if (const std::uint32_t known = find(g_contents, first, second)) return known;
+  if (const std::uint32_t known = find(first, second)) return known;
   if (g_rows >= kMaxRows) return 0;
   const std::uint32_t index = add(GraphKind::content, 0);
   if (index == 0) return 0;
@@ -87,27 +86,17 @@ std::uint32_t content_of(Thread& t, std::span<const graphs::Call> calls) {
 
 }  // namespace
 
-std::uint32_t entry_of(Thread& t, Life executable, std::span<const graphs::Call> calls) {
+std::uint32_t entry_of(Thread& t, std::span<const graphs::Call> calls, bool new_executable) {
   const std::uint32_t content = content_of(t, calls);
-  if (content == 0) return 0;
-  if (const std::uint32_t known = find(g_executables, executable, content)) return known;
-  if (g_executables.size() >= kMaxExecutables) return content;
+  if (content == 0 || !new_executable || g_executables >= kMaxExecutables) return content;
   const std::uint32_t index = add(GraphKind::executable, content);
-  if (index == 0) return content;
-  g_executables.push_back({executable, content, index});
-  return index;
-}
-
-Life life_of(std::uint32_t entry) {
-  for (std::size_t i = g_executables.size(); i-- != 0;) {
-    if (g_executables.data()[i].index == entry) return g_executables.data()[i].first;
-  }
-  return 0;
+  g_executables += index == 0 ? 0 : 1;
+  return index == 0 ? content : index;
 }
 
 void forget_all() {
   g_contents.release();
-  g_executables.release();
+  g_executables = 0;
   g_rows = 0;
 }
 

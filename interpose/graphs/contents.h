@@ -9,14 +9,9 @@
 
 namespace tprof::graph_contents {
 
-// Numbers executables in the order in which they were made. An update does not change the number.
-using Life = std::uint64_t;
-
-// Returns the entry of an executable that executes `calls`, which names the entry of their content.
-// 0: there is no room for one. The caller holds a lock.
-std::uint32_t entry_of(Thread& t, Life executable, std::span<const graphs::Call> calls);
-// Returns the executable whose entry this is. 0: not known.
-Life life_of(std::uint32_t entry);
+// Returns the entry of what executes `calls`: an entry of its own for a new executable, while there
+// is room for these, which names that of its content. 0: there is no room. The caller holds a lock.
+std::uint32_t entry_of(Thread& t, std::span<const graphs::Call> calls, bool new_executable);
 
 void forget_all();
 

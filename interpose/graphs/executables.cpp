@@ -1,50 +1,31 @@
 // The part of graphs.h that is about executable graphs.
 #include "interpose/base/shared_map.h"
-#include "interpose/driver/copy.h"
-#include "interpose/driver/graphs.h"
 #include "interpose/format/coverage.h"
 #include "interpose/graphs/captures.h"
 #include "interpose/graphs/contents.h"
-#include "interpose/graphs/scan.h"
 #include "interpose/session/coverage.h"
 
 namespace tprof::graphs {
 namespace {
 
-// Maps a cudaGraphExec_t to its entry in the mapped file and, above kUnseenShift, to what is Unseen
+// Maps a cudaGraphExec_t to its entry in the mapped file and, above kUnseenShift, to what is unseen
 // of it and not reported yet. It is read without the lock.
 constinit SharedMap<std::uint32_t> g_executables{LockOrder::handles};
 constexpr int kUnseenShift = 16;
 constexpr std::uint32_t kEntryBits = (1U << kUnseenShift) - 1;
 static_assert(kTableChunks * kChunkEntries <= kEntryBits);
 
-graph_contents::Life g_lives = 0;
-
-void note(std::uint32_t unseen) {
-  static constexpr struct {
-    std::uint32_t unseen;
-    Note note;
-  } kNotes[] = {{kUnseenPart, Note::graph_unknown},
-                {kUnseenEdit, Note::graph_edited},
-                {kUnseenConditional, Note::graph_conditional}};
-  for (const auto& n : kNotes) {
-    if ((unseen & n.unseen) != 0) {
-      coverage::note(session::mapping().head(), n.note, "cudaGraphLaunch");
-    }
-  }
+void note(std::uint32_t unseen, std::uint32_t which, Note what) {
+  if ((unseen & which) != 0) coverage::note(session::mapping().head(), what, "cudaGraphLaunch");
 }
 
-// `life_from` is the entry that the executable had with its former contents. 0: it is a new one.
 // Returns how many calls it executes.
-std::size_t set_contents(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph,
-                         std::uint32_t life_from) {
+std::size_t set_contents(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph, bool is_new) {
   Pages<Call> calls;
   std::uint32_t unseen = contents_of(graph, t.device, calls);
   const LockGuard guard(g_lock);
-  graph_contents::Life life = life_from == 0 ? 0 : graph_contents::life_of(life_from);
-  if (life == 0) life = ++g_lives;
   const std::uint32_t entry =
-      calls.failed() ? 0 : graph_contents::entry_of(t, life, {calls.data(), calls.size()});
+      calls.failed() ? 0 : graph_contents::entry_of(t, {calls.data(), calls.size()}, is_new);
   if (entry == 0) unseen |= kUnseenPart;
   g_executables.insert(executable, entry | unseen << kUnseenShift);
   return calls.size();
@@ -53,43 +34,17 @@ std::size_t set_contents(Thread& t, cudaGraphExec_t executable, cudaGraph_t grap
 }  // namespace
 
 void instantiated(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph, bool for_device) {
-  const std::size_t calls = set_contents(t, executable, graph, 0);
+  const std::size_t calls = set_contents(t, executable, graph, true);
   if (!for_device || calls == 0) return;
   coverage::note(session::mapping().head(), Note::graph_device_launch, "cudaGraphInstantiate");
 }
 
 void updated(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph) {
-  set_contents(t, executable, graph, g_executables.find(executable) & kEntryBits);
+  set_contents(t, executable, graph, false);
 }
 
 void destroying(cudaGraphExec_t executable) {
   g_executables.erase(executable);
-}
-
-bool is_counted(cudaGraphNode_t node) {
-  using graph_driver::NodeKind;
-  if (node == nullptr) return false;  // will be refused
-  switch (graph_driver::kind_of(node)) {
-    case NodeKind::copy:
-    case NodeKind::child:
-    case NodeKind::unknown:
-      return true;
-    case NodeKind::kernel:
-      return graph_driver::may_be_nccl(node);
-    default:
-      return false;
-  }
-}
-
-bool copies_otherwise(cudaGraphNode_t node, const CopyArgs& copy) {
-  CopyArgs now{};
-  if (node == nullptr) return false;  // will be refused
-  return !graph_driver::copy_in(node, now) || now.bytes != copy.bytes ||
-         bucket_of(now) != bucket_of(copy);
-}
-
-void say_edited(std::string_view function) {
-  coverage::note(session::mapping().head(), Note::graph_edited, function);
 }
 
 std::uint32_t launchable(cudaGraphExec_t executable) {
@@ -97,7 +52,9 @@ std::uint32_t launchable(cudaGraphExec_t executable) {
   const std::uint32_t entry = known & kEntryBits;
   if (known == entry && entry != 0) [[likely]]
     return entry;
-  note(known == 0 ? std::uint32_t{kUnseenPart} : known >> kUnseenShift);
+  const std::uint32_t unseen = known == 0 ? kUnseenPart : known >> kUnseenShift;
+  note(unseen, kUnseenPart, Note::graph_unknown);
+  note(unseen, kUnseenConditional, Note::graph_conditional);
   if (entry != 0) g_executables.insert(executable, entry);  // reported: later launches need not ask
   return entry;
 }
@@ -106,7 +63,6 @@ void forget_all() {
   forget_captures();
   g_executables.clear();
   graph_contents::forget_all();
-  g_lives = 0;
 }
 
 }  // namespace tprof::graphs

@@ -1,18 +1,16 @@
 // CUDA graphs, as the wrappers report them: what was captured, what an executable holds when it is
 // instantiated, and what a launch of it executes.
 //
-// There is one truth about what is in a graph: the driver's answer when the graph is instantiated
-// or an executable is updated from it. The calls that were captured before our eyes explain it
-// (scan.h). Changes that a program makes by hand in an executable are not followed, but reported.
+// The nodes of a graph are looked at when it is instantiated, and when an executable is updated
+// from it. Changes by hand of nodes that were captured or instantiated are not followed, but
+// reported (hook/told.cpp).
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <atomic>
 #include <cstdint>
-#include <string_view>
 
-#include "interpose/driver/copy_args.h"
 #include "interpose/thread/thread.h"
 
 namespace tprof::graphs {
@@ -32,11 +30,8 @@ struct Call {
   std::uint64_t count;
 };
 
-// How a call lies in its graph. `one_node`: the call is one node, which holds nothing else. A group
-// of NCCL calls is one kernel, and a batch of copies may be one node.
-enum class Placed : std::uint8_t { one_node, shared_node };
 // A call was captured on `stream`, and accepted by the library.
-void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call, Placed placed);
+void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call);
 
 // A capture has begun on `stream`. Unless `into_existing_graph`, what was in the graph before is
 // gone.
@@ -51,11 +46,6 @@ void destroying(cudaGraph_t graph);
 void instantiated(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph, bool for_device);
 void updated(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph);
 void destroying(cudaGraphExec_t executable);
-
-// True if changing `node` by hand in an executable changes what is counted.
-bool is_counted(cudaGraphNode_t node);
-bool copies_otherwise(cudaGraphNode_t node, const CopyArgs& copy);
-void say_edited(std::string_view function);
 
 // Returns the mapped file's number for what a launch of `executable` executes. 0: not known. The
 // coverage tells what is not counted of it.

@@ -35,28 +35,10 @@ extern "C" {
 cudaError_t cudaMemcpyBatchAsync(void* const* dsts, const void* const* srcs, const size_t* sizes,
                                  size_t count, cudaMemcpyAttributes* attributes, size_t* indices,
                                  size_t attributes_count, cudaStream_t stream);
-cudaError_t cudaMemcpy3DBatchAsync(size_t count, cudaMemcpy3DBatchOp* operations,
-                                   unsigned long long flags, cudaStream_t stream);
 cudaError_t cudaMemPrefetchAsync(const void* address, size_t bytes, cudaMemLocation location,
                                  unsigned int flags, cudaStream_t stream);
-cudaError_t cudaMemPrefetchBatchAsync(void** addresses, size_t* sizes, size_t count,
-                                      cudaMemLocation* locations, size_t* indices,
-                                      size_t locations_count, unsigned long long flags,
-                                      cudaStream_t stream);
-cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void** addresses, size_t* sizes, size_t count,
-                                                cudaMemLocation* locations, size_t* indices,
-                                                size_t locations_count, unsigned long long flags,
-                                                cudaStream_t stream);
 }
 static_assert(sizeof(cudaMemLocation) == sizeof(tprof::RawArg), "travels in one register");
-#endif
-#if CUDART_VERSION >= 13020
-extern "C" {
-cudaError_t cudaMemcpyWithAttributesAsync(void* dst, const void* src, size_t size,
-                                          cudaMemcpyAttributes* attributes, cudaStream_t stream);
-cudaError_t cudaMemcpy3DWithAttributesAsync(cudaMemcpy3DBatchOp* operation,
-                                            unsigned long long flags, cudaStream_t stream);
-}
 #endif
 // NOLINTEND(readability-redundant-declaration)
 #undef WRAPPER

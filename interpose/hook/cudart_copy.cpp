@@ -1,5 +1,9 @@
-// The wrappers of the CUDA runtime's copies between addresses, generated from api/cudart.h.
+// The wrappers of the CUDA runtime's copies, generated from api/cudart.h.
 #include "interpose/hook/copy_wrapper.h"
+
+#include "interpose/capture/box.h"
+
+using tprof::box_copy;
 
 TPROF_CUDART_COPY(TPROF_COPY_WRAPPERS)
 TPROF_CUDART_COPY_PEER(TPROF_COPY_WRAPPER)

@@ -1,15 +1,13 @@
 // The wrappers of stream capture and of CUDA graphs, generated from api/cudart.h.
-#include "interpose/capture/box.h"
 #include "interpose/hook/graph_call.h"
 #include "interpose/hook/wrapper.h"
 
-#define BODY(function, wrapper, stream_meant, parameters, arguments, step)                     \
-  {                                                                                            \
-    using namespace tprof::hook;                                                               \
-    using tprof::box_copy;                                                                     \
-    using Type = cudaError_t(*) parameters;                                                    \
-    TPROF_REAL_OF(function, wrapper, Type, cudaErrorSharedObjectSymbolNotFound)                \
-    return TPROF_GRAPH_CALL(tprof::recording_thread, function, stream_meant, arguments, step); \
+#define BODY(function, wrapper, stream_meant, parameters, arguments, step)           \
+  {                                                                                  \
+    using namespace tprof::hook;                                                     \
+    using Type = cudaError_t(*) parameters;                                          \
+    TPROF_REAL_OF(function, wrapper, Type, cudaErrorSharedObjectSymbolNotFound)      \
+    return TPROF_GRAPH_CALL(tprof::recording_thread, stream_meant, arguments, step); \
   }
 #define TYPED(function, meant, parameters, arguments, step)                                \
   extern "C" cudaError_t function parameters;                                              \

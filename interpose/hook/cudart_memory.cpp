@@ -40,7 +40,7 @@ TPROF_EXPORT cudaError_t cudaHostRegister(void* pointer, size_t size, unsigned i
   TPROF_EXPORT cudaError_t function(void* pointer) {          \
     TPROF_REAL_CUDART(function)                               \
     memory::remove(pointer);                                  \
-    return TPROF_BOOKED(legacy, (pointer), (Frees{pointer})); \
+    return TPROF_BOOKED(legacy, (pointer), (Frees{key_of(pointer)})); \
   }
 X(cudaFreeHost)
 X(cudaHostUnregister)

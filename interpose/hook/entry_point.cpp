@@ -22,7 +22,7 @@ constexpr EntryPoint kEntryPoints[] = {
     {"cuGetProcAddress", 11030, 12000, Fn::cuGetProcAddress, Fn::cuGetProcAddress},
     {"cuGetProcAddress", 12000, kNewestKnown, Fn::cuGetProcAddress_v2, Fn::cuGetProcAddress_v2},
 #define X(function, twin, name, since, ...) {#name, since, kNewestKnown, Fn::function, Fn::twin},
-    TPROF_CUDA_COPY(X)
+    TPROF_CUDA_COPY(X) TPROF_CUDA_TOLD(X)
 #undef X
 #define X(function, twin, name, since, until, ...) {#name, since, until, Fn::function, Fn::twin},
         TPROF_CUDA_BATCH(X) TPROF_CUDA_GRAPH(X) TPROF_CUDA_FOLLOW(X)
@@ -36,11 +36,11 @@ constexpr EntryPoint kEntryPoints[] = {
 #define X(function, twin, name, since, ...) {#name, since, kNewestKnown, Fn::function, Fn::twin},
                     TPROF_CUDA_ALLOCATION_ASYNC(X)
 #undef X
-                        {"cuGraphInstantiate", 12000, kNewestKnown, Fn::cuGraphInstantiateWithFlags,
-                         Fn::cuGraphInstantiateWithFlags},
-    // A runtime of CUDA 12.2 to 12.9 asks for this version exactly. To a program of one of these
-    // versions the same name may mean the older prototype: it is passed through.
-    {"cuMemPrefetchAsync", 12020, 12021, Fn::cuMemPrefetchAsync_v2, Fn::cuMemPrefetchAsync_v2_ptsz},
+#define X(function, since, note) {#function, since, kNewestKnown, Fn::function, Fn::function},
+                        TPROF_CUDA_TOLD_ONLY(X)
+#undef X
+                            {"cuGraphInstantiate", 12000, kNewestKnown,
+                             Fn::cuGraphInstantiateWithFlags, Fn::cuGraphInstantiateWithFlags},
 };
 constexpr int kTwinsSince = 7000;
 

@@ -5,7 +5,6 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
-#include <string_view>
 #include <type_traits>
 
 #include "interpose/capture/launch_call.h"
@@ -14,19 +13,14 @@
 
 namespace tprof::hook {
 
-using graphs::copies_otherwise;
-using graphs::is_counted;
-
 // A step reports before the real call, and after one that has worked or was refused.
 struct CaptureBegins {
   cudaStream_t stream;
   bool into_existing_graph;
-  void before() const {}
   void after(Thread& t) const { graphs::capture_began(t, stream, into_existing_graph); }
 };
 struct CaptureEnds {
   cudaStream_t stream;
-  void before() const {}
   void after(Thread& t) const { graphs::capture_ended(t, stream, true); }
   void refused(Thread& t) const { graphs::capture_ended(t, stream, false); }
 };
@@ -34,7 +28,6 @@ struct Instantiates {
   const cudaGraphExec_t* executable;
   cudaGraph_t graph;
   unsigned long long flags;
-  void before() const {}
   void after(Thread& t) const {
     graphs::instantiated(t, *executable, graph,
                          (flags & cudaGraphInstantiateFlagDeviceLaunch) != 0);
@@ -50,17 +43,7 @@ inline unsigned long long flags_in(const void* argument) {
 struct Updates {
   cudaGraphExec_t executable;
   cudaGraph_t graph;
-  void before() const {}
   void after(Thread& t) const { graphs::updated(t, executable, graph); }
-};
-// Edits an executable by hand. `changes`: the edit changes what is counted.
-struct Edits {
-  std::string_view function;
-  bool changes;
-  void before() const {}
-  void after(Thread&) const {
-    if (changes) graphs::say_edited(function);
-  }
 };
 // Reported before the real call, since after it the handle can be another's. Begins no session.
 template <typename Handle>
@@ -97,8 +80,7 @@ auto graph_call(GetThread&& thread, GetStep&& step, F&& function) {
     Thread* t = thread();
     if (t == nullptr) return real();
     const Step call = step();
-    if constexpr (requires { call.before(); }) {
-      call.before();
+    if constexpr (requires { call.after(*t); }) {
       const auto result = real();
       if (accepted(result)) {
         call.after(*t);
@@ -115,13 +97,12 @@ auto graph_call(GetThread&& thread, GetStep&& step, F&& function) {
 }  // namespace tprof::hook
 
 // The body of a wrapper, behind TPROF_REAL. `thread`: as above. `stream_meant`: legacy, per_thread.
-// `step` may use meant(stream) and function_name.
-#define TPROF_GRAPH_CALL(thread, function, stream_meant, arguments, step) \
-  tprof::hook::graph_call(                                                \
-      thread,                                                             \
-      [&] {                                                               \
-        [[maybe_unused]] constexpr auto meant = tprof::stream_meant;      \
-        [[maybe_unused]] constexpr auto function_name = #function;        \
-        return TPROF_UNPAREN step;                                        \
-      },                                                                  \
+// `step` may use meant(stream).
+#define TPROF_GRAPH_CALL(thread, stream_meant, arguments, step)      \
+  tprof::hook::graph_call(                                           \
+      thread,                                                        \
+      [&] {                                                          \
+        [[maybe_unused]] constexpr auto meant = tprof::stream_meant; \
+        return TPROF_UNPAREN step;                                   \
+      },                                                             \
       [&] { return real arguments; })

@@ -56,32 +56,25 @@ Fn function_of(const nvtxEventAttributes_t* event) {
   return Fn::none;
 }
 
-// message() returns a message of any of the kinds that NVTX has, or an empty one if there is none.
-// `room` is for messages that have to be written anew, until the end of the expression.
-struct Room {
-  // cppcheck-suppress uninitMemberVar
-  Room() {}  // NOLINT(modernize-use-equals-default): not zeroed
-  char text[kMaxRangeName];
-};
+// Returns a message, or an empty one if there is none. Wide characters are Windows' programs', and
+// such names are not kept.
 std::string_view message(const char* text) {
   return text == nullptr ? std::string_view() : range_names::cut(text);
 }
-std::string_view message(const wchar_t* text, Room&& room = Room()) {
-  return text == nullptr ? std::string_view() : range_names::narrow(text, room.text);
+std::string_view message(const wchar_t*) {
+  return {};
 }
-std::string_view message(const nvtxEventAttributes_t* event, Room&& room = Room()) {
+std::string_view message(const nvtxEventAttributes_t* event) {
   if (event == nullptr) return {};
   const auto& it = event->message;
   if (event->messageType == NVTX_MESSAGE_TYPE_ASCII) return message(it.ascii);
-  if (event->messageType == NVTX_MESSAGE_TYPE_UNICODE) {
-    return message(it.unicode, static_cast<Room&&>(room));
-  }
   const bool known =
       event->messageType == NVTX_MESSAGE_TYPE_REGISTERED && range_names::is_name(it.registered);
   return known ? reinterpret_cast<const range_names::Name*>(it.registered)->view() : "";
 }
 
-nvtxDomainHandle_t domain_of(std::string_view name) {
+nvtxDomainHandle_t create_domain(const char* text) {
+  const std::string_view name = message(text);
   if (name == kNcclName) {
     missed::watch();
     return handle_of<nvtxDomainHandle_t>(&g_domains[kNccl]);
@@ -90,24 +83,14 @@ nvtxDomainHandle_t domain_of(std::string_view name) {
   return handle_of<nvtxDomainHandle_t>(
       &g_domains[number == kUnknownDomain ? kMaxRangeDomains : number]);
 }
-nvtxDomainHandle_t create_domain(const char* name) {
-  return domain_of(message(name));
-}
-nvtxDomainHandle_t create_domain_wide(const wchar_t* name) {
-  return domain_of(message(name));
-}
 
-nvtxStringHandle_t registered(std::string_view text) {
-  return reinterpret_cast<nvtxStringHandle_t>(
-      const_cast<range_names::Name*>(range_names::intern(text)));
-}
 nvtxStringHandle_t register_string(nvtxDomainHandle_t domain, const char* text) {
-  if (!is_nccl(domain) && g_all) return registered(message(text));
+  if (!is_nccl(domain) && g_all) {
+    return reinterpret_cast<nvtxStringHandle_t>(
+        const_cast<range_names::Name*>(range_names::intern(message(text))));
+  }
   const Fn fn = is_nccl(domain) && text != nullptr ? resolve::named(text) : Fn::none;
   return handle_of<nvtxStringHandle_t>(&g_functions[static_cast<std::size_t>(fn)]);
-}
-nvtxStringHandle_t register_wide_string(nvtxDomainHandle_t, const wchar_t* text) {
-  return registered(message(text));
 }
 
 // Returns the level of the range for NCCL only. Others get the answer that they get without a tool.
@@ -155,12 +138,10 @@ void mark_plain(Text text) {
   ranges::mark(kDefaultDomain, message(text), attributes_of(text));
 }
 
-template <typename Text>
-void name_category(std::uint32_t category, Text name) {
+void name_category(std::uint32_t category, const char* name) {
   range_names::name_category(kDefaultDomain, category, message(name));
 }
-template <typename Text>
-void name_category_of(nvtxDomainHandle_t domain, std::uint32_t category, Text name) {
+void name_category_of(nvtxDomainHandle_t domain, std::uint32_t category, const char* name) {
   if (!is_nccl(domain)) range_names::name_category(number_of(domain), category, message(name));
 }
 
@@ -193,8 +174,7 @@ void register_core(Callbacks table) {
   table.set<nvtxRangePushA_impl_fntype>(NVTX_CBID_CORE_RangePushA, push_plain<Text>);
   table.set<nvtxRangePushW_impl_fntype>(NVTX_CBID_CORE_RangePushW, push_plain<Wide>);
   table.set<nvtxRangePop_impl_fntype>(NVTX_CBID_CORE_RangePop, pop_plain);
-  table.set<nvtxNameCategoryA_impl_fntype>(NVTX_CBID_CORE_NameCategoryA, name_category<Text>);
-  table.set<nvtxNameCategoryW_impl_fntype>(NVTX_CBID_CORE_NameCategoryW, name_category<Wide>);
+  table.set<nvtxNameCategoryA_impl_fntype>(NVTX_CBID_CORE_NameCategoryA, name_category);
 }
 
 void register_domains(Callbacks table, bool all) {
@@ -204,16 +184,11 @@ void register_domains(Callbacks table, bool all) {
   table.set<nvtxDomainRangePushEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangePushEx, push);
   table.set<nvtxDomainRangePop_impl_fntype>(NVTX_CBID_CORE2_DomainRangePop, pop);
   if (!all) return;
-  table.set<nvtxDomainCreateW_impl_fntype>(NVTX_CBID_CORE2_DomainCreateW, create_domain_wide);
-  table.set<nvtxDomainRegisterStringW_impl_fntype>(NVTX_CBID_CORE2_DomainRegisterStringW,
-                                                   register_wide_string);
   table.set<nvtxDomainRangeStartEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangeStartEx, start);
   table.set<nvtxDomainRangeEnd_impl_fntype>(NVTX_CBID_CORE2_DomainRangeEnd, end);
   table.set<nvtxDomainMarkEx_impl_fntype>(NVTX_CBID_CORE2_DomainMarkEx, mark);
   table.set<nvtxDomainNameCategoryA_impl_fntype>(NVTX_CBID_CORE2_DomainNameCategoryA,
-                                                 name_category_of<const char*>);
-  table.set<nvtxDomainNameCategoryW_impl_fntype>(NVTX_CBID_CORE2_DomainNameCategoryW,
-                                                 name_category_of<const wchar_t*>);
+                                                 name_category_of);
 }
 
 }  // namespace

@@ -56,23 +56,6 @@ std::string_view cut(const char* text) {
   return {text, cut({text, strnlen(text, kMaxRangeName + 1)}, kMaxRangeName)};
 }
 
-std::string_view narrow(const wchar_t* text, char (&to)[kMaxRangeName]) {
-  std::size_t n = 0;
-  for (; *text != L'\0'; ++text) {
-    auto c = static_cast<char32_t>(*text);
-    if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = 0xfffd;
-    const std::size_t length = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    if (n + length > sizeof to) break;
-    for (std::size_t i = length - 1; i > 0; --i, c >>= 6) {
-      to[n + i] = static_cast<char>(0x80 | (c & 0x3f));
-    }
-    constexpr std::uint8_t kFirst[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    to[n] = static_cast<char>(kFirst[length] | c);
-    n += length;
-  }
-  return {to, n};
-}
-
 const Name* intern(std::string_view text) {
   if (text.size() > kMaxRangeName) text = {text.data(), kMaxRangeName};
   const std::uint64_t hash = mix64(fnv1a(text));

@@ -15,9 +15,6 @@ std::string_view cut(const char* text);
 // Returns how many bytes are left of `text` if it is cut so to `most` bytes.
 std::size_t cut(std::string_view text, std::size_t most);
 
-// Does the same for wide characters, as UTF-8, written to `to`.
-std::string_view narrow(const wchar_t* text, char (&to)[kMaxRangeName]);
-
 // A copy that stays. Equal texts have one copy. intern() returns null if there is no room for more.
 struct Name {
   std::uint8_t length;

@@ -76,7 +76,7 @@ def by_range(folder):
 LENGTHS = itertools.cycle([6, 15, 16, 17, 31, 32, 33, 48, 49, 112, 113, 127, 128])
 CATEGORIES = itertools.cycle([0, 1, 2, 0xFFFFFFFF, 1, 0, 0xFFFFFFFF])
 COLORS = itertools.cycle(["", "ff00ff00", "0", "80abcdef"])
-NAMED = {("", 1): "weights", ("", 0xFFFFFFFF): "wide one", ("cu dom", 1): "other"}
+NAMED = {("", 1): "weights", ("", 0xFFFFFFFF): "another", ("cu dom", 1): "other"}
 WAYS = itertools.product(["push", "mark", "start"], ["", "cu dom"], VALUES)
 MADE = [
     ("".join(itertools.islice(itertools.cycle(f"{n:04d} "), length)), what, domain, category, color, payload)
@@ -88,10 +88,10 @@ MADE = [
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("attributes") / "run"
     script = [
-        f"category\t{domain}\t{number:x}\t{'W' if 'wide' in name else 'A'}\t{name}"
+        f"category\t{domain}\t{number:x}\t{name}"
         for (domain, number), name in NAMED.items()
     ]
-    script.append("category\t\t1\tA\ttoo late")
+    script.append("category\t\t1\ttoo late")
     end = {"push": "pop\t{}", "start": "end"}
     for name, what, domain, category, color, payload in MADE:
         script.append(event(what, name, domain, category, color, payload))
@@ -145,7 +145,7 @@ def test_the_table_has_them_by_name_and_category(tmp_path):
             script[-2] = event("push", name, "", category, color)
         if color:
             colors[key].add("#" + color[2:])
-    run(tmp_path, ["category\t\t1\tA\tweights", *script])
+    run(tmp_path, ["category\t\t1\tweights", *script])
     found = {(row["name"], row["category"]): row for row in by_range(tmp_path)}
     assert {key: row["count"] for key, row in found.items()} == counts
     assert len(found) == 6 and {len(values) for values in colors.values()} == {1, 2}
@@ -176,7 +176,7 @@ def test_a_killed_process_keeps_what_its_open_ranges_had(tmp_path):
     second = {"category": 2, "payload": (DOUBLE, "0.25")}
     long = "a name that takes more than one record of 32 bytes"
     done = run(tmp_path, [
-        "category\t\t1\tA\tdata", "category\tmine\t2\tA\tother",
+        "category\t\t1\tdata", "category\tmine\t2\tother",
         event("push", "ended", **first), "pop\t",
         event("push", "outer", **first), event("push", "plain"), event("push", long, "mine", **second),
         event("start", "loading", "mine", **second), "kill",
@@ -201,8 +201,8 @@ def test_a_killed_process_keeps_what_its_open_ranges_had(tmp_path):
 
 def test_a_forked_child_has_the_names_of_categories_from_before(tmp_path):
     run(tmp_path, [
-        "category\t\t1\tA\tdata", event("push", "before", category=1), "pop\t", "fork",
-        "category\t\t2\tA\tlater", event("push", "behind", category=1, payload=(UINT32, "5")), "pop\t",
+        "category\t\t1\tdata", event("push", "before", category=1), "pop\t", "fork",
+        "category\t\t2\tlater", event("push", "behind", category=1, payload=(UINT32, "5")), "pop\t",
         event("mark", "later", category=2),
     ])  # fmt: skip
     of_process = collections.defaultdict(list)
@@ -230,8 +230,8 @@ def test_events_of_other_sizes_and_versions(tmp_path):
 
 
 def test_names_of_categories_are_bounded_and_the_first_one_stays(tmp_path):
-    script = [f"category\t\t{n:x}\tA\tname {n} {'long' * 30}" for n in range(1, 301)]
-    script += ["category\t\t3\tA\tanother", "category\tmine\t3\tA\tof a domain behind the 256th"]
+    script = [f"category\t\t{n:x}\tname {n} {'long' * 30}" for n in range(1, 301)]
+    script += ["category\t\t3\tanother", "category\tmine\t3\tof a domain behind the 256th"]
     script += [event("mark", "m", category=n) for n in (3, 256, 257)] + [event("mark", "m", "mine", category=3)]
     run(tmp_path, script)
     names = [attributes(line)["category"] for line in ranges(tmp_path)]
@@ -239,7 +239,7 @@ def test_names_of_categories_are_bounded_and_the_first_one_stays(tmp_path):
 
 
 def test_a_category_that_is_named_after_its_first_range_has_a_number_before(tmp_path):
-    named = [event("mark", "m", category=9), "category\t\t8\tA\tnamed", event("mark", "n", category=8)]
+    named = [event("mark", "m", category=9), "category\t\t8\tnamed", event("mark", "n", category=8)]
     run(tmp_path, [*named])
     assert [attributes(line)["category"] for line in ranges(tmp_path)] == [9, "named"]
     assert {row["name"]: row["category"] for row in by_range(tmp_path)} == {"m": 9, "n": "named"}
@@ -247,7 +247,7 @@ def test_a_category_that_is_named_after_its_first_range_has_a_number_before(tmp_
 
 def test_anonymised_ranges_keep_numbers_and_colours_and_no_name(tmp_path):
     run(tmp_path, [
-        "category\t\t1\tA\tsecret", event("mark", "x", "", 1, "ff112233", (DOUBLE, "1.5")),
+        "category\t\t1\tsecret", event("mark", "x", "", 1, "ff112233", (DOUBLE, "1.5")),
         event("mark", "y", "", 7),
     ])  # fmt: skip
     assert tprof("anonymize", tmp_path / "traces", "-o", tmp_path / "public").returncode == 0

@@ -1,12 +1,11 @@
-// books/: what is allocated, against a model that shares nothing with it; base/page_map.h.
+// books/: what is allocated, against a model that shares nothing with it; base/place_map.h.
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <random>
-#include <set>
 
 #include "catch2.h"
-#include "interpose/base/page_map.h"
+#include "interpose/base/place_map.h"
 #include "interpose/books/books.h"
 #include "interpose/format/ring_file.h"
 
@@ -14,9 +13,9 @@ using namespace tprof;
 
 namespace {
 
-const void* at(std::uint64_t address) {
+std::uint64_t at(std::uint64_t address) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): never dereferenced
-  return reinterpret_cast<const void*>(0x7f0000000000 + 64 * address);
+  return books::key_of(reinterpret_cast<const void*>(0x7f0000000000 + 64 * address));
 }
 
 // The books belong to the process, so each test begins as the child of a fork does.
@@ -34,33 +33,34 @@ struct Books {
 
 }  // namespace
 
-TEST_CASE("a map of pages is a map, whatever comes and goes") {
-  PageMap<std::uint64_t> map;
+TEST_CASE("a map of places is a map, whatever comes and goes") {
+  PlaceMap<std::uint64_t> map(LockOrder::handles);
   std::map<std::uint64_t, std::uint64_t> model;
   std::mt19937_64 random(7);
   for (int i = 0; i < 200'000; ++i) {
-    const std::uint64_t key = 1 + random() % 3000 * (std::uint64_t{1} << 20);
+    const std::uint64_t key = (1 + random() % 3000) << 20;
     const auto known = model.find(key);
     const std::uint64_t* found = map.find(key);
     REQUIRE((found != nullptr) == (known != model.end()));
     if (found != nullptr) REQUIRE(*found == known->second);
     if (found == nullptr) {
-      REQUIRE(map.insert(key, random()));
+      REQUIRE(map.insert(key, random()) != nullptr);
       model[key] = *map.find(key);
     } else if (random() % 3 != 0) {
       map.erase(key);
       model.erase(known);
     }
   }
-  std::map<std::uint64_t, std::uint64_t> all;
-  map.each([&](std::uint64_t key, std::uint64_t value) { return all.emplace(key, value).second; });
-  CHECK(all == model);
-  map.erase_if([](std::uint64_t key, std::uint64_t) { return key >> 20 & 1; });
+  map.each([&](std::uint64_t key, std::uint64_t) {
+    if ((key >> 20 & 1) != 0) map.erase(key);
+  });
   std::erase_if(model, [](const auto& entry) { return entry.first >> 20 & 1; });
-  CHECK(map.size() == model.size());
+  std::size_t left = 0;
+  map.each([&](std::uint64_t key, std::uint64_t value) { left += model.at(key) == value ? 1 : 0; });
+  CHECK(left == model.size());
   for (const auto& [key, value] : model) CHECK(map.find(key) != nullptr);
-  map.release();
-  CHECK(map.find(1) == nullptr);
+  map.clear();
+  CHECK(map.find(model.begin()->first) == nullptr);
 }
 
 TEST_CASE("allocations and frees add up, refused frees and lost ones too") {
@@ -70,24 +70,22 @@ TEST_CASE("allocations and frees add up, refused frees and lost ones too") {
     std::uint64_t bytes;
     std::uint8_t place;
   };
-  std::map<std::pair<bool, std::uint64_t>, Memory> model;
+  std::map<std::uint64_t, Memory> model;
   std::map<std::uint8_t, std::uint64_t> now, peak;
   std::mt19937 random(3);
   for (int i = 0; i < 100'000; ++i) {
-    const bool array = random() % 8 == 0;
-    const auto what = array ? books::What::array : books::What::memory;
     const std::uint64_t address = 1 + random() % 2000;
-    const auto known = model.find({array, address});
+    const auto known = model.find(address);
     if (known == model.end() || random() % 50 == 0) {  // sometimes over one that nobody freed
       const std::uint8_t places[] = {0, 1, kOtherDevice, kPinnedMemory, kManagedMemory};
       const Memory m{random() % 5000, places[random() % 5]};
       if (known != model.end()) now[known->second.place] -= known->second.bytes;
-      model[{array, address}] = m;
+      model[address] = m;
       now[m.place] += m.bytes;
       peak[m.place] = std::max(peak[m.place], now[m.place]);
-      books::allocated(what, at(address), m.bytes, m.place, 0);
+      books::allocated(at(address), m.bytes, m.place, 0);
     } else {
-      const books::Taken taken = books::take(what, at(address));
+      const books::Taken taken = books::take(at(address));
       REQUIRE(taken.entry.bytes == known->second.bytes);
       if (random() % 4 == 0) {
         books::put_back(taken);
@@ -96,7 +94,7 @@ TEST_CASE("allocations and frees add up, refused frees and lost ones too") {
         model.erase(known);
       }
     }
-    REQUIRE(books::take(what, at(3000)).key == 0);
+    REQUIRE(books::take(at(3000)).key == 0);
   }
   for (const auto& [place, bytes] : now) {
     CHECK(b.bytes(place) == bytes);
@@ -107,11 +105,11 @@ TEST_CASE("allocations and frees add up, refused frees and lost ones too") {
 
 TEST_CASE("what was booked before the session is in it, and a reset frees a device's") {
   const Books b;
-  books::allocated(books::What::memory, at(1), 100, 0, 0);
-  books::allocated(books::What::memory, at(2), 200, 1, 1);
-  books::allocated(books::What::memory, at(3), 400, kPinnedMemory, 1);
-  books::allocated(books::What::array, at(4), 800, 1, 1);
-  books::take(books::What::memory, at(1));
+  books::allocated(at(1), 100, 0, 0);
+  books::allocated(at(2), 200, 1, 1);
+  books::allocated(at(3), 400, kPinnedMemory, 1);
+  books::allocated(at(4), 800, 1, 1);
+  books::take(at(1));
   books::publish(*b.head);
   CHECK((b.bytes(0) == 0 && b.peak(0) == 100));
   books::device_was_reset(1);
@@ -119,91 +117,40 @@ TEST_CASE("what was booked before the session is in it, and a reset frees a devi
   CHECK((b.bytes(kPinnedMemory) == 0 && b.peak(kPinnedMemory) == 400));
 }
 
-TEST_CASE("physical memory is there until its last handle and mapping are gone") {
+TEST_CASE("physical memory is there until its last handle is released") {
   const Books b;
   books::publish(*b.head);
   struct Block {
     std::uint64_t bytes;
     int handles;
-    std::set<std::uint64_t> mappings;
   };
   std::map<std::uint64_t, Block> model;  // by handle
   std::uint64_t now = 0, peak = 0, next = 1;
   std::mt19937 random(11);
-  const auto drop = [&](std::uint64_t handle) {
-    const Block& block = model[handle];
-    if (block.handles != 0 || !block.mappings.empty()) return;
-    now -= block.bytes;
-    model.erase(handle);
-  };
   for (int i = 0; i < 50'000; ++i) {
     if (model.size() < 20 || random() % 6 == 0) {
       const std::uint64_t bytes = 1 + random() % 1000;
-      books::created(next, bytes, 2);
-      model[next++] = {bytes, 1, {}};
+      books::allocated(books::key_of_handle(next), bytes, 2, -1);
+      model[next++] = {bytes, 1};
       peak = std::max(peak, now += bytes);
     }
     auto chosen = model.begin();
     std::advance(chosen, static_cast<std::ptrdiff_t>(random() % model.size()));
     auto& [handle, block] = *chosen;
-    const std::uint64_t address = (handle % 64 * 8 + random() % 4) << 30;
-    switch (random() % 5) {
-      case 0: {  // mapped, where there is a handle and nothing is there yet
-        const bool free = std::none_of(model.begin(), model.end(), [&](const auto& m) {
-          return m.second.mappings.contains(address);
-        });
-        if (!free || block.handles == 0) break;
-        const std::uint64_t mapped = books::about_to_map(handle);
-        if (random() % 4 == 0) {
-          books::not_mapped(mapped);
-        } else {
-          books::mapped(mapped, address, 1 << 20);
-          block.mappings.insert(address);
-        }
-        break;
-      }
-      case 1: {
-        if (block.mappings.empty()) break;
-        const std::uint64_t one = *block.mappings.begin();
-        books::unmapped(one, 1 << 20, books::now());
-        block.mappings.erase(one);
-        drop(handle);
-        break;
-      }
-      case 2: {
-        if (block.mappings.empty()) break;
-        books::retained(handle, *block.mappings.begin() + 5);
-        ++block.handles;
-        break;
-      }
-      default: {
-        const books::Released released = books::release(handle);
-        if (block.handles == 0) break;
-        if (random() % 4 == 0) {
-          books::put_back(released);
-          break;
-        }
-        --block.handles;
-        drop(handle);
+    if (random() % 3 == 0) {
+      books::retained(books::key_of_handle(handle));
+      ++block.handles;
+    } else {
+      const books::Taken taken = books::take(books::key_of_handle(handle));
+      if (random() % 4 == 0) {
+        books::put_back(taken);
+      } else if (--block.handles == 0) {
+        now -= block.bytes;
+        model.erase(handle);
       }
     }
+    books::device_was_reset(2);  // leaves it alone
     REQUIRE(b.bytes(2) == now);
   }
   CHECK(b.peak(2) == peak);
-}
-
-TEST_CASE("a mapping that came while a range was unmapped stays") {
-  const Books b;
-  books::publish(*b.head);
-  books::created(1, 10, 0);
-  books::created(2, 20, 0);
-  books::mapped(books::about_to_map(1), 1 << 30, 4096);
-  const std::uint64_t before = books::now();
-  books::mapped(books::about_to_map(2), 1 << 30, 4096);  // the first is gone, so it was unmapped
-  books::unmapped(1 << 30, 4096, before);
-  books::release(1);
-  books::release(2);
-  CHECK(b.bytes(0) == 20);
-  books::unmapped(1 << 30, 4096, books::now());
-  CHECK(b.bytes(0) == 0);
 }

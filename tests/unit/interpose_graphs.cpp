@@ -57,10 +57,8 @@ TEST_CASE("replays are launches times what was executed, with as many executable
   for (std::uint64_t i = 1; i <= 20000; ++i) {
     const std::uint64_t bytes = 100 + i % 3;
     const graphs::Call calls[] = {copy(bytes), copy(2000)};
-    const std::uint32_t entry = graph_contents::entry_of(t, i, calls);
+    const std::uint32_t entry = graph_contents::entry_of(t, calls, true);
     REQUIRE(entry != 0);
-    CHECK(graph_contents::entry_of(t, i, calls) == entry);
-    if (const auto life = graph_contents::life_of(entry)) CHECK(life == i);
     launch(t, entry, 2);
     expected.calls += 4;
     expected.bytes += 2 * (bytes + 2000);
@@ -68,18 +66,17 @@ TEST_CASE("replays are launches times what was executed, with as many executable
   CHECK(replayed() == expected);
 }
 
-TEST_CASE("an executable that is updated takes an entry for each content, and keeps it") {
+TEST_CASE("a new executable has an entry of its own, an updated one that of what it executes") {
   World world;
   const Forget forget;
   Thread& t = world.thread(1, 64);
   const graphs::Call small[] = {copy(10)};
   const graphs::Call large[] = {copy(1000), copy(10)};
-  const std::uint32_t first = graph_contents::entry_of(t, 1, small);
-  const std::uint32_t second = graph_contents::entry_of(t, 1, large);
-  CHECK(first != second);
-  CHECK(graph_contents::entry_of(t, 1, small) == first);
-  CHECK(graph_contents::entry_of(t, 2, small) != first);
-  CHECK(graph_contents::life_of(second) == 1);
+  const std::uint32_t first = graph_contents::entry_of(t, small, true);
+  CHECK(graph_contents::entry_of(t, small, true) != first);
+  const std::uint32_t updated = graph_contents::entry_of(t, large, false);
+  CHECK(updated != first);
+  CHECK(graph_contents::entry_of(t, large, false) == updated);
 }
 
 TEST_CASE("more different graphs than there is room for are not counted, and none wrongly") {
@@ -90,7 +87,7 @@ TEST_CASE("more different graphs than there is room for are not counted, and non
   for (std::uint64_t bytes = 1;; ++bytes) {
     REQUIRE(bytes < 100000);
     const graphs::Call calls[] = {copy(bytes)};
-    const std::uint32_t entry = graph_contents::entry_of(t, 1, calls);
+    const std::uint32_t entry = graph_contents::entry_of(t, calls, true);
     if (entry == 0) break;
     if (!launch(t, entry, 1)) continue;
     expected.calls += 1;

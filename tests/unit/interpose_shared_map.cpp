@@ -1,5 +1,4 @@
-// base/shared_map.h against std::unordered_map; base/page_map.h has the same keys that are
-// nobody's.
+// base/shared_map.h against std::unordered_map.
 #include <atomic>
 #include <fstream>
 #include <random>
@@ -8,7 +7,6 @@
 #include <vector>
 
 #include "catch2.h"
-#include "interpose/base/page_map.h"
 #include "interpose/base/shared_map.h"
 
 using namespace tprof;
@@ -113,11 +111,4 @@ TEST_CASE("a shared map's readers see each entry while it grows and others come 
   over = true;
   for (std::thread& reader : readers) reader.join();
   CHECK(wrong == 0);
-}
-
-TEST_CASE("a page map does not know key 0 either") {
-  PageMap<std::uint64_t> map;
-  for (std::uint64_t key = 1; key < 100; ++key) map.insert(key, key);
-  CHECK(map.find(0) == nullptr);
-  map.release();
 }

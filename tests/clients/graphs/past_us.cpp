@@ -1,4 +1,4 @@
-// Graphs made or changed by the driver's functions, or through pointers taken past all preloads.
+// Graphs made by the driver's functions, or through pointers taken past all preloads.
 #include <cuda.h>
 
 #include "situations.h"
@@ -30,20 +30,15 @@ CUDA_MEMCPY3D box(size_t bytes, bool to_device, size_t rows = 1) {
   b.Depth = 1;
   return b;
 }
-cudaGraphNode_t add(cudaGraph_t graph, const CUDA_MEMCPY3D& b) {
+void add(cudaGraph_t graph, const CUDA_MEMCPY3D& b) {
   CUgraphNode node = nullptr;
   DRIVER_OK(DRIVER(cuGraphAddMemcpyNode)(&node, graph, nullptr, 0, &b, nullptr));
-  return node;
 }
 cudaGraph_t made() {
   CUgraph graph = nullptr;
   DRIVER_OK(DRIVER(cuGraphCreate)(&graph, 0));
   return graph;
 }
-cudaGraphNode_t kernel_in(cudaGraph_t graph) {
-  return node_in(graph, cudaGraphNodeTypeKernel);
-}
-
 // Creates the graph through a pointer taken past all preloads; the rest is seen.
 void made_past_the_wrappers() {
   void* runtime = dlopen("libcudart.so.13", RTLD_NOW | RTLD_NOLOAD);
@@ -57,7 +52,7 @@ void made_past_the_wrappers() {
 
 void built_by_the_driver() {
   cudaGraph_t graph = made();
-  cudaGraphNode_t first = add(graph, box(100, true));
+  add(graph, box(100, true));
   add(graph, box(20, false, 4));
   CUDA_MEMCPY3D unified = box(300, true);
   unified.srcMemoryType = unified.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
@@ -66,50 +61,7 @@ void built_by_the_driver() {
   CUgraphNode kernel = nullptr;
   const CUDA_KERNEL_NODE_PARAMS params{};
   DRIVER_OK(DRIVER(cuGraphAddKernelNode)(&kernel, graph, nullptr, 0, &params));
-  cudaGraphExec_t executable = instantiate(graph);
-  launch(executable, 2);
-  const CUDA_MEMCPY3D longer = box(500, true);
-  DRIVER_OK(DRIVER(cuGraphMemcpyNodeSetParams)(first, &longer));
-  run(graph, 3);
-  OK(cudaGraphNodeSetEnabled(executable, first, 0));
-  launch(executable, 1);
-  cudaGraphExecUpdateResultInfo result;
-  OK(cudaGraphNodeSetEnabled(executable, first, 1));
-  OK(cudaGraphExecUpdate(executable, graph, &result));
-  launch(executable, 1);
-  OK(cudaGraphDestroyNode(first));
-  run(graph, 1);
-}
-
-void children_by_the_driver() {
-  cudaGraph_t child = made(), parent = empty();
-  add(child, box(100, true));
-  CUgraphNode node = nullptr;
-  DRIVER_OK(DRIVER(cuGraphAddChildGraphNode)(&node, parent, nullptr, 0, child));
-  DRIVER_OK(DRIVER(cuGraphAddChildGraphNode)(&node, parent, nullptr, 0, child));
-  add_upload(parent, 30);
-  run(parent, 2);
-  cudaGraph_t inside = nullptr;
-  OK(cudaGraphChildGraphNodeGetGraph(node, &inside));
-  add(inside, box(7, true));
-  run(parent, 3);
-}
-
-// The driver adds a copy to a captured graph, changes one in it and takes nodes out of it.
-void captured_and_changed_by_the_driver() {
-  cudaGraph_t graph = captured();
-  upload(50);  // outside the capture
-  add(graph, box(200, true));
-  cudaGraphExec_t executable = instantiate(graph);
-  launch(executable, 2);
-  const CUDA_MEMCPY3D other = box(700, true);
-  DRIVER_OK(DRIVER(cuGraphMemcpyNodeSetParams)(copy_in(graph), &other));
-  run(graph, 3);
-  DRIVER_OK(DRIVER(cuGraphDestroyNode)(copy_in(graph)));
-  run(graph, 4);
-  DRIVER_OK(DRIVER(cuGraphDestroyNode)(kernel_in(graph)));
-  run(graph, 5);
-  launch(executable, 1);
+  run(graph, 2);
 }
 
 // A copy within the device, as NCCL makes them between its buffers, is no copy of the program's.
@@ -137,49 +89,8 @@ void capture_begun_past_us() {
   run(graph, 3);
 }
 
-void kernel_of_nccl_disabled() {
-  cudaGraph_t graph = captured();
-  cudaGraphExec_t executable = instantiate(graph);
-  launch(executable, 1);
-  OK(cudaGraphNodeSetEnabled(executable, kernel_in(graph), 0));
-  launch(executable, 2);
-  OK(cudaGraphNodeSetEnabled(executable, kernel_in(graph), 1));
-  launch(executable, 3);
-  OK(cudaGraphDestroyNode(kernel_in(graph)));
-  run(graph, 4);
-}
-
-// One kernel runs the calls of a group, and nobody tells which calls these are.
-void kernel_of_a_group_disabled() {
-  begin();
-  upload(100);
-  NCCL_OK(ncclGroupStart());
-  gather(16);
-  gather(32);
-  NCCL_OK(ncclGroupEnd());
-  cudaGraph_t graph = end();
-  cudaGraphExec_t executable = instantiate(graph);
-  OK(cudaGraphNodeSetEnabled(executable, kernel_in(graph), 0));
-  launch(executable, 2);
-}
-
-void kernel_of_a_group_removed() {
-  begin();
-  NCCL_OK(ncclGroupStart());
-  gather(16);
-  gather(32);
-  NCCL_OK(ncclGroupEnd());
-  cudaGraph_t graph = end();
-  OK(cudaGraphDestroyNode(kernel_in(graph)));
-  run(graph, 2);
-}
-
 }  // namespace
 
-SITUATIONS(past_us_situations,
-           SITUATION(made_past_the_wrappers) SITUATION(built_by_the_driver)
-               SITUATION(children_by_the_driver) SITUATION(captured_and_changed_by_the_driver)
-                   SITUATION(copy_within_the_device) SITUATION(cloned_by_the_driver)
-                       SITUATION(capture_begun_past_us) SITUATION(kernel_of_nccl_disabled)
-                           SITUATION(kernel_of_a_group_disabled)
-                               SITUATION(kernel_of_a_group_removed))
+SITUATIONS(past_us_situations, SITUATION(made_past_the_wrappers) SITUATION(built_by_the_driver)
+                                   SITUATION(copy_within_the_device) SITUATION(cloned_by_the_driver)
+                                       SITUATION(capture_begun_past_us))

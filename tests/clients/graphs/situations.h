@@ -102,38 +102,10 @@ inline void run(cudaGraph_t graph, int times) {
   launch(executable, times);
   OK(cudaGraphExecDestroy(executable));
 }
-// Returns the first node of that kind in a graph.
-inline cudaGraphNode_t node_in(cudaGraph_t graph, cudaGraphNodeType kind) {
-  cudaGraphNode_t nodes[16];
-  size_t count = std::size(nodes);
-  OK(cudaGraphGetNodes(graph, nodes, &count));
-  for (size_t i = 0; i < count; ++i) {
-    cudaGraphNodeType type;
-    OK(cudaGraphNodeGetType(nodes[i], &type));
-    if (type == kind) return nodes[i];
-  }
-  check(false, "a node of that kind", __LINE__);
-  return nullptr;
-}
-inline cudaGraphNode_t copy_in(cudaGraph_t graph) {
-  return node_in(graph, cudaGraphNodeTypeMemcpy);
-}
 inline cudaGraphNode_t add_upload(cudaGraph_t graph, size_t bytes,
                                   cudaGraphNode_t after = nullptr) {
   cudaGraphNode_t node = nullptr;
   OK(cudaGraphAddMemcpyNode1D(&node, graph, &after, after == nullptr ? 0 : 1, device, host, bytes,
                               cudaMemcpyHostToDevice));
   return node;
-}
-inline cudaGraphNode_t add_child(cudaGraph_t graph, cudaGraph_t child) {
-  cudaGraphNode_t node = nullptr;
-  OK(cudaGraphAddChildGraphNode(&node, graph, nullptr, 0, child));
-  return node;
-}
-inline void change(cudaGraphExec_t executable, cudaGraphNode_t node, size_t bytes) {
-  OK(cudaGraphExecMemcpyNodeSetParams1D(executable, node, device, host, bytes,
-                                        cudaMemcpyHostToDevice));
-}
-inline void change(cudaGraphNode_t node, size_t bytes) {
-  OK(cudaGraphMemcpyNodeSetParams1D(node, device, host, bytes, cudaMemcpyHostToDevice));
 }

@@ -29,47 +29,11 @@ void lines(Dice& d, const Rank& r, std::size_t count, cudaStream_t stream, bool 
   if (!must_work) MUST(cudaGetLastError() == result);
 }
 
-void boxes(Dice& d, const Rank& r, std::size_t count, cudaStream_t stream) {
-  cudaMemcpy3DBatchOp operations[kMost] = {};
-  for (std::size_t i = 0; i < count; ++i) {
-    const Ends e = draw_ends(d, r);
-    cudaMemcpy3DBatchOp& o = operations[i];
-    o.extent = {1 + d.below(60), 1 + d.below(10), 1 + d.below(3)};
-    o.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-    o.src.type = o.dst.type = cudaMemcpyOperandTypePointer;
-    o.src.op.ptr = {e.from, 64, 12, {}};
-    o.dst.op.ptr = {e.to, 0, 0, {}};
-    if (r.arrays[0] == nullptr || d.chance(50)) continue;
-    cudaMemcpy3DOperand& side = d.chance(50) ? o.src : o.dst;
-    side.type = cudaMemcpyOperandTypeArray;
-    side.op.array = {r.arrays[0], {0, 0, 0}};
-  }
-  EITHER(d, cudaMemcpy3DBatchAsync, cudaMemcpy3DBatchAsync_ptsz, count, operations, 0, stream);
-}
-
-void prefetches(Dice& d, const Rank& r, std::size_t count, cudaStream_t stream) {
-  void* parts[kMost];
-  std::size_t sizes[kMost];
-  for (std::size_t i = 0; i < count; ++i) {
-    parts[i] = r.managed + d.below(kRegion);
-    sizes[i] = d.size(kRegion);
-  }
-  cudaMemLocation host = {cudaMemLocationTypeHost, 0};
-  std::size_t first = 0;
-  switch (d.below(3)) {
-    case 0:
-      EITHER_LINKED(d, cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz, parts[0], sizes[0], host, 0,
-                    stream);
-      return;
-    case 1:
-      EITHER_LINKED(d, cudaMemPrefetchBatchAsync, cudaMemPrefetchBatchAsync_ptsz, parts, sizes,
-                    count, &host, &first, 1, 0, stream);
-      return;
-    default:
-      EITHER_LINKED(d, cudaMemDiscardAndPrefetchBatchAsync,
-                    cudaMemDiscardAndPrefetchBatchAsync_ptsz, parts, sizes, count, &host, &first, 1,
-                    0, stream);
-  }
+void prefetch(Dice& d, const Rank& r, cudaStream_t stream) {
+  const cudaMemLocation host = {cudaMemLocationTypeHost, 0};
+  char* part = r.managed + d.below(kRegion);
+  EITHER_LINKED(d, cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz, part, d.size(kRegion), host, 0,
+                stream);
 }
 
 template <class F>
@@ -87,11 +51,9 @@ F* driver(const char* name) {
 void batch_copy(Dice& d, const Rank& r) {
   const std::size_t count = 1 + d.below(kMost);
   cudaStream_t stream = r.streams[d.below(3)];
-  switch (d.below(5)) {
+  switch (d.below(4)) {
     case 0:
-      return boxes(d, r, count, stream);
-    case 1:
-      return prefetches(d, r, count, stream);
+      return prefetch(d, r, stream);
     default:
       return lines(d, r, count, stream, true);
   }

@@ -197,14 +197,12 @@ void copy_turn(Player& p, Dice& d, Rank& r) {
   if (p.o.driver != 0 && d.chance(15)) return driver_copy(d, r);
   if (d.chance(8)) return renew(d, r);
   if (d.chance(3)) return renew_stream(d, r);
-  switch (d.below(6)) {
+  switch (d.below(5)) {
     case 0:
       return box_copy(d, r);
     case 1:
-      return array_copy(d, r);
-    case 2:
       return batch_copy(d, r);
-    case 3:
+    case 2:
       return asynchronous_copy(d, r, draw_stream(d, r));
     default:
       return line_copy(d, r);

@@ -17,7 +17,6 @@ cudaStream_t draw_stream(Dice& d, const Rank& r);
 // Each makes one call.
 void line_copy(Dice& d, const Rank& r);
 void box_copy(Dice& d, const Rank& r);
-void array_copy(Dice& d, Rank& r);
 void batch_copy(Dice& d, const Rank& r);
 void driver_copy(Dice& d, const Rank& r);
 void refused_copy(Dice& d, const Rank& r);

@@ -1,7 +1,7 @@
-// Captures CUDA graphs on one stream and on two, makes them by hand, clones them, puts them into
-// others and changes them. They are launched from this thread and from others, and destroyed before
-// or after what was made of them. Left out is what tprof reports but does not count: collectives
-// and batches of copies in clones and child graphs, and changes by hand in an executable. Copies by
+// Captures CUDA graphs on one stream and on two, makes them by hand and clones them. They are
+// launched from this thread and from others, and destroyed before or after what was made of them.
+// Left out is what tprof reports but does not count: collectives and batches of copies in clones,
+// child graphs, and changes by hand of nodes. Copies by
 // hand in graphs with collectives are left out too, as NCCL's own copies look like them.
 #include <algorithm>
 #include <thread>
@@ -53,13 +53,7 @@ void fill(Player& p, std::vector<int>& used) {
   for (std::size_t step = 1 + d.below(4); step-- != 0;) {
     const std::size_t what = d.below(10);
     if (what < 4) used.push_back(captured_collectives(p));
-    if (what == 4 && !p.executables.empty()) {
-      const Executables& inner = any(d, p.executables);
-      if (!inner.by_hand) continue;
-      for_each(
-          p, [&](auto i, const Rank& r) { OK(CALL(cudaGraphLaunch)(inner.of[i], r.streams[0])); });
-    }
-    if (what > 4) {
+    if (what >= 4) {
       for_each(p, [&](auto, const Rank& r) {
         const bool forks = p.own.chance(30);
         forks ? fork_and_join(p.own, r) : asynchronous_copy(p.own, r, r.streams[0]);
@@ -154,24 +148,6 @@ void by_hand(Player& p) {
   p.graphs.push_back(std::move(g));
 }
 
-void put_into(Player& p, const Graphs& child, Graphs& parent) {
-  tell(p, "graph %d: put into %d", child.number, parent.number);
-  if (child.number == parent.number || !child.by_hand || !parent.by_hand) return;
-  const bool by_any = p.common.chance(30);
-  for_each(p, [&](auto i, const Rank&) {
-    cudaGraphNode_t node = nullptr;
-    if (by_any) {
-      cudaGraphNodeParams params{};
-      params.type = cudaGraphNodeTypeGraph;
-      params.graph.graph = child.of[i];
-      OK(CALL(cudaGraphAddNode)(&node, parent.of[i], nullptr, nullptr, 0, &params));
-    } else {
-      OK(CALL(cudaGraphAddChildGraphNode)(&node, parent.of[i], nullptr, 0, child.of[i]));
-    }
-  });
-  ++parent.version;
-}
-
 void clone(Player& p, const Graphs& original) {
   if (!original.by_hand) return;
   tell(p, "graph %d: cloned from %d", p.graphs_made, original.number);
@@ -211,42 +187,6 @@ void launch(Player& p, const Executables& e) {
   for (std::size_t i = 0; i < times; ++i) {
     elsewhere ? std::thread(all).join() : all();
   }
-}
-
-// Returns one of the graph's copies, or null.
-cudaGraphNode_t copy_in(Dice& d, cudaGraph_t graph) {
-  std::size_t count = 0;
-  OK(cudaGraphGetNodes(graph, nullptr, &count));
-  std::vector<cudaGraphNode_t> nodes(count), copies;
-  if (count != 0) OK(cudaGraphGetNodes(graph, nodes.data(), &count));
-  for (cudaGraphNode_t node : nodes) {
-    cudaGraphNodeType type{};
-    OK(cudaGraphNodeGetType(node, &type));
-    if (type == cudaGraphNodeTypeMemcpy) copies.push_back(node);
-  }
-  return copies.empty() ? nullptr : copies[d.below(copies.size())];
-}
-
-void change_graph(Player& p, Graphs& g) {
-  if (!g.by_hand) return;
-  const bool remove = p.common.chance(20);
-  tell(p, "graph %d: a node %s", g.number, remove ? "removed" : "changed");
-  for_each(p, [&](auto i, const Rank& r) {
-    Dice& d = p.own;
-    cudaGraphNode_t node = copy_in(d, g.of[i]);
-    if (node == nullptr) return;
-    const Ends e = draw_ends(d, r, true);
-    const cudaMemcpy3DParms b = box(d, r);
-    cudaGraphNodeParams params = any_box(d, r);
-    const std::size_t way = d.below(3);
-    if (remove) return OK(CALL(cudaGraphDestroyNode)(node));
-    if (way == 0) {
-      OK(CALL(cudaGraphMemcpyNodeSetParams1D)(node, e.to, e.from, d.size(kRegion), e.kind));
-    }
-    if (way == 1) OK(CALL(cudaGraphMemcpyNodeSetParams)(node, &b));
-    if (way == 2) OK(CALL(cudaGraphNodeSetParams)(node, &params));
-  });
-  if (remove) ++g.version;
 }
 
 void update(Player& p, Executables& x, const Graphs& g) {
@@ -314,7 +254,7 @@ void graph_turn(Player& p) {
     synchronize(p);
     return destroy(p, p.executables.begin() + static_cast<std::ptrdiff_t>(d.below(kMost)));
   }
-  const std::size_t what = d.below(14);
+  const std::size_t what = d.below(12);
   if (p.graphs.empty() || what == 0) return capture(p);
   if (what == 1) return by_hand(p);
   Graphs& g = any(d, p.graphs);
@@ -322,25 +262,21 @@ void graph_turn(Player& p) {
     case 2:
       return clone(p, g);
     case 3:
-      return put_into(p, g, any(d, p.graphs));
-    case 4:
       return capture_into(p, g);
-    case 5:
-      return change_graph(p, g);
-    case 6:
+    case 4:
       if (!g.by_hand) return;
       for_each(p, [&](auto i, const Rank& r) { add_copies(p.own, r, g.of[i]); });
       ++g.version;
       return;
-    case 7:
+    case 5:
       return instantiate(p, g);
   }
   if (p.executables.empty()) return instantiate(p, g);
   Executables& x = any(d, p.executables);
   switch (what) {
-    case 8:
+    case 6:
       return update(p, x, g);
-    case 9: {
+    case 7: {
       const Graphs* own = graph_of(p, x);
       if (own != nullptr) update(p, x, *own);
       return;

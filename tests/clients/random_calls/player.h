@@ -43,13 +43,11 @@ struct Rank {
   int device = 0;
   cudaStream_t streams[3] = {};  // the last one blocks with the legacy stream
   char *memory = nullptr, *pinned = nullptr, *managed = nullptr, *pageable = nullptr;
-  // Memory of changing kinds, and arrays of changing formats.
+  // Memory of changing kinds.
   enum class Scratch { device, managed, pinned, registered, pageable };
   char* scratch = new char[kRegion];
   Scratch scratch_kind = Scratch::pageable;
   cudaEvent_t forked = nullptr, joined = nullptr;
-  cudaArray_t arrays[2] = {};
-  std::size_t element = 0;
 };
 
 // The communicators of one kind on all ranks. There is one handle for each rank of the player, null

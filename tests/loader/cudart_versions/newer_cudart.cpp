@@ -18,24 +18,6 @@ extern "C" {
 unsigned long long last_arguments() {
   return g_sum;
 }
-cudaError_t with_attributes(void* dst, const void*, size_t size, cudaMemcpyAttributes* attributes,
-                            cudaStream_t stream) {
-  g_sum += (dst != nullptr ? 1 : 0) + size + word(attributes) + word(stream);
-  return cudaSuccess;
-}
-cudaError_t with_attributes_ptsz(void* dst, const void* src, size_t size,
-                                 cudaMemcpyAttributes* attributes, cudaStream_t stream) {
-  return with_attributes(dst, src, size, attributes, stream);
-}
-cudaError_t box_with_attributes(cudaMemcpy3DBatchOp* operation, unsigned long long flags,
-                                cudaStream_t stream) {
-  g_sum += operation->extent.width + flags + word(stream);
-  return cudaSuccess;
-}
-cudaError_t box_with_attributes_ptsz(cudaMemcpy3DBatchOp* operation, unsigned long long flags,
-                                     cudaStream_t stream) {
-  return box_with_attributes(operation, flags, stream);
-}
 cudaError_t copies(void* const*, const void* const*, const size_t* sizes, size_t count,
                    cudaMemcpyAttributes* attributes, size_t* indices, size_t attributes_count,
                    cudaStream_t stream) {
@@ -46,6 +28,11 @@ cudaError_t prefetch(const void*, size_t size, cudaMemLocation location, unsigne
                      cudaStream_t stream) {
   g_sum += size + static_cast<unsigned>(location.type) * 10 + static_cast<unsigned>(location.id) +
            flags + word(stream);
+  return cudaSuccess;
+}
+cudaError_t nine(void*, size_t b, size_t c, const void*, size_t e, size_t f, size_t g, size_t h,
+                 int i) {
+  g_sum += b + c + e + f + g + h + static_cast<unsigned>(i);
   return cudaSuccess;
 }
 

@@ -14,8 +14,6 @@
 
 #undef cuGetProcAddress
 #undef cuMemcpyBatchAsync
-#undef cuMemcpy3DBatchAsync
-#undef cuMemPrefetchAsync
 
 // cuda.h declares the twins by a macro only.
 extern "C" {
@@ -23,17 +21,12 @@ decltype(cuMemcpy) cuMemcpy_ptds;
 decltype(cuMemcpyAsync) cuMemcpyAsync_ptsz;
 decltype(cuMemcpyHtoD_v2) cuMemcpyHtoD_v2_ptds;
 decltype(cuMemcpyDtoHAsync_v2) cuMemcpyDtoHAsync_v2_ptsz;
-decltype(cuMemcpyHtoA_v2) cuMemcpyHtoA_v2_ptds;
-decltype(cuMemcpyAtoHAsync_v2) cuMemcpyAtoHAsync_v2_ptsz;
 decltype(cuMemcpy2DAsync_v2) cuMemcpy2DAsync_v2_ptsz;
 decltype(cuMemcpy3D_v2) cuMemcpy3D_v2_ptds;
 CUresult cuGetProcAddress(const char*, void**, int, cuuint64_t);
 // These are as in CUDA 12.
 CUresult cuMemcpyBatchAsync(CUdeviceptr*, CUdeviceptr*, size_t*, size_t, CUmemcpyAttributes*,
                             size_t*, size_t, size_t*, CUstream);
-CUresult cuMemcpy3DBatchAsync(size_t, CUDA_MEMCPY3D_BATCH_OP*, size_t*, unsigned long long,
-                              CUstream);
-CUresult cuMemPrefetchAsync(CUdeviceptr, size_t, CUdevice, CUstream);
 }
 
 namespace {
@@ -107,87 +100,6 @@ Box box(const void* host, CUdeviceptr device, bool to_device) {
   return b;
 }
 
-// The driver's boxes are in bytes, whatever the array's elements are.
-template <typename Box>
-Box array_box(CUarray array, const void* host, bool to_array) {
-  Box b = box<Box>(host, 0, to_array);
-  (to_array ? b.dstMemoryType : b.srcMemoryType) = CU_MEMORYTYPE_ARRAY;
-  (to_array ? b.dstArray : b.srcArray) = array;
-  return b;
-}
-
-void copy_arrays(CUdeviceptr device, void* host, void* pinned, CUstream stream) {
-  CUDA_ARRAY_DESCRIPTOR row{512, 0, CU_AD_FORMAT_FLOAT, 1};
-  CUDA_ARRAY3D_DESCRIPTOR cube{16, 8, 4, CU_AD_FORMAT_HALF, 4, 0};
-  CUarray line = nullptr, other = nullptr, volume = nullptr;
-  check(cuArrayCreate(&line, &row), "cuArrayCreate");
-  check(cuArrayCreate(&other, &row), "cuArrayCreate");
-  check(cuArray3DCreate(&volume, &cube), "cuArray3DCreate");
-  auto* bytes = static_cast<char*>(host);
-  for (int i = 0; i < 2000; ++i) bytes[i] = static_cast<char>(i * 7);
-
-  // Copies on the stream may still write to the device's memory: it waits for no other stream.
-  check(cuStreamSynchronize(stream), "cuStreamSynchronize");
-  // Data goes around: what comes back is what went in.
-  check(FUNCTION(cuMemcpyHtoA_v2, cuMemcpyHtoA, 3020)(line, 8, bytes, 1000), "HtoA");
-  check(FUNCTION(cuMemcpyAtoA_v2, cuMemcpyAtoA, 3020)(other, 4, line, 8, 900), "AtoA");
-  check(FUNCTION(cuMemcpyAtoD_v2, cuMemcpyAtoD, 3020)(device, other, 4, 800), "AtoD");
-  check(FUNCTION(cuMemcpyDtoA_v2, cuMemcpyDtoA, 3020)(line, 16, device, 700), "DtoA");
-  check(FUNCTION(cuMemcpyAtoH_v2, cuMemcpyAtoH, 3020)(bytes + 1200, line, 16, 600), "AtoH");
-  if (std::memcmp(bytes, bytes + 1200, 600) != 0) stop("arrays do not hold what was copied");
-  check(FUNCTION(cuMemcpyHtoAAsync_v2, cuMemcpyHtoAAsync, 3020)(line, 0, pinned, 83, stream), "");
-  check(FUNCTION(cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync, 3020)(pinned, line, 0, 89, stream), "");
-  check(TWIN(cuMemcpyHtoA_v2_ptds, cuMemcpyHtoA)(line, 0, host, 97), "HtoA_ptds");
-  check(TWIN(cuMemcpyAtoHAsync_v2_ptsz, cuMemcpyAtoHAsync)(pinned, line, 0, 101, nullptr), "");
-
-  auto to2 = array_box<CUDA_MEMCPY2D>(volume, host, true);
-  auto from2 = array_box<CUDA_MEMCPY2D>(volume, pinned, false);
-  auto to3 = array_box<CUDA_MEMCPY3D>(volume, host, true);
-  auto from3 = array_box<CUDA_MEMCPY3D>(volume, pinned, false);
-  check(FUNCTION(cuMemcpy2D_v2, cuMemcpy2D, 3020)(&to2), "2D to an array");
-  check(FUNCTION(cuMemcpy2DAsync_v2, cuMemcpy2DAsync, 3020)(&from2, stream), "2D from an array");
-  check(FUNCTION(cuMemcpy3D_v2, cuMemcpy3D, 3020)(&to3), "3D to an array");
-  check(FUNCTION(cuMemcpy3DAsync_v2, cuMemcpy3DAsync, 3020)(&from3, stream), "3D from an array");
-  to3.srcMemoryType = CU_MEMORYTYPE_UNIFIED;  // pinned memory that only its address tells
-  to3.srcDevice = reinterpret_cast<CUdeviceptr>(pinned);
-  check(FUNCTION(cuMemcpy3D_v2, cuMemcpy3D, 3020)(&to3), "3D, unified, to an array");
-  check(cuStreamSynchronize(stream), "cuStreamSynchronize");
-  for (CUarray array : {line, other, volume}) check(cuArrayDestroy(array), "cuArrayDestroy");
-}
-
-// Uses functions that are newer than what programs here are linked with.
-struct FabricOperation {
-  struct {
-    int type;
-    const void* pointer;
-    size_t hint;
-  } src, dst;
-  size_t size;
-  unsigned flags;
-};
-void copy_as_newest(CUdeviceptr device, void* pinned, CUDA_MEMCPY3D_BATCH_OP operation,
-                    CUstream stream) {
-  const auto host = reinterpret_cast<CUdeviceptr>(pinned);
-  const auto given = [](const char* name, unsigned flags) { return taken("", name, 13050, flags); };
-  constexpr unsigned kTwin = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-  using Copy = CUresult (*)(CUdeviceptr, CUdeviceptr, size_t, CUmemcpyAttributes*, CUstream);
-  using Box = CUresult (*)(CUDA_MEMCPY3D_BATCH_OP*, unsigned long long, CUstream);
-  using Fabric = CUresult (*)(size_t, FabricOperation*, unsigned long long, CUstream);
-  for (const unsigned flags : {0U, kTwin}) {
-    const auto copy = reinterpret_cast<Copy>(given("cuMemcpyWithAttributesAsync", flags));
-    check(copy(device, host, 103, nullptr, stream), "WithAttributes");
-    const auto box = reinterpret_cast<Box>(given("cuMemcpy3DWithAttributesAsync", flags));
-    check(box(&operation, 0, stream), "3DWithAttributes");
-    FabricOperation two[2]{};
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address is an integer in this API
-    auto* const on_device = reinterpret_cast<void*>(device);
-    two[0] = {{1, pinned, 0}, {1, on_device, 0}, 107, 0};
-    two[1] = {{1, on_device, 0}, {1, pinned, 0}, 109, 0};
-    const auto fabric = reinterpret_cast<Fabric>(given("cuFabricCpyBatchAsync", flags));
-    check(fabric(2, two, 0, stream), "FabricCpyBatch");
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -239,13 +151,8 @@ int main(int argc, char** argv) {
   auto from3 = box<CUDA_MEMCPY3D>(pinned, b, false);
   check(FUNCTION(cuMemcpy3D_v2, cuMemcpy3D, 3020)(&to3), "3D");
   check(FUNCTION(cuMemcpy3DAsync_v2, cuMemcpy3DAsync, 3020)(&from3, stream), "3DAsync");
-  auto peer = box<CUDA_MEMCPY3D_PEER>(host, a, true);
-  check(FUNCTION(cuMemcpy3DPeer, cuMemcpy3DPeer, 4000)(&peer), "3DPeer");
-  check(FUNCTION(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync, 4000)(&peer, stream), "3DPeerAsync");
   to2.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
   check(FUNCTION(cuMemcpy2D_v2, cuMemcpy2D, 3020)(&to2), "2D, unified");
-
-  copy_arrays(a, host, pinned, stream);
 
   check(TWIN(cuMemcpy_ptds, cuMemcpy)(a, at(host), 37), "cuMemcpy_ptds");
   check(TWIN(cuMemcpyAsync_ptsz, cuMemcpyAsync)(a, at(pinned), 41, nullptr), "cuMemcpyAsync_ptsz");
@@ -265,45 +172,10 @@ int main(int argc, char** argv) {
     check(FUNCTION(cuMemcpyBatchAsync, cuMemcpyBatchAsync, 12080)(dsts, srcs, sizes, 3, &attributes,
                                                                   &first, 1, &failed, stream),
           "BatchAsync");
-    check(FUNCTION(cuMemPrefetchAsync, cuMemPrefetchAsync, 8000)(managed, 67, 2, stream),
-          "PrefetchAsync");
   }
   check(FUNCTION(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync, 13000)(dsts, srcs, sizes, 3,
                                                                    &attributes, &first, 1, stream),
         "BatchAsync_v2");
-  CUDA_MEMCPY3D_BATCH_OP operation{};
-  operation.dst.type = operation.src.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
-  operation.dst.op.ptr = {a, 64, 8, {}};
-  operation.src.op.ptr = {at(pinned), 64, 8, {}};
-  operation.extent = {12, 5, 3};
-  operation.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
-  if (way != "entry_point") {
-    check(FUNCTION(cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync, 12080)(1, &operation, &failed, 0,
-                                                                      stream),
-          "3DBatchAsync");
-  }
-  check(FUNCTION(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync, 13000)(1, &operation, 0, stream),
-        "3DBatchAsync_v2");
-  const CUmemLocation location{CU_MEM_LOCATION_TYPE_DEVICE, 2};
-  check(
-      FUNCTION(cuMemPrefetchAsync_v2, cuMemPrefetchAsync, 13000)(managed, 71, location, 0, stream),
-      "PrefetchAsync_v2");
-  if (way == "address") {
-    copy_as_newest(a, pinned, operation, stream);
-    // CUDA 12.2's runtime asks like this.
-    check(FUNCTION(cuMemPrefetchAsync_v2, cuMemPrefetchAsync, 12020)(managed, 73, location, 0,
-                                                                     stream),
-          "PrefetchAsync_v2");
-  }
-  CUdeviceptr one[] = {managed};
-  CUmemLocation where = location;
-  check(FUNCTION(cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync, 13000)(one, sizes, 1, &where,
-                                                                          &first, 1, 0, stream),
-        "PrefetchBatchAsync");
-  check(FUNCTION(cuMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync, 13000)(
-            one, sizes, 1, &where, &first, 1, 0, stream),
-        "DiscardAndPrefetchBatchAsync");
-
   // A pitch that is too small is refused.
   to2.srcPitch = to2.dstPitch = 1;
   if (FUNCTION(cuMemcpy2D_v2, cuMemcpy2D, 3020)(&to2) == CUDA_SUCCESS) stop("was not refused");

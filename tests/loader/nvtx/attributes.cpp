@@ -2,7 +2,7 @@
 //
 //   nvtx_attributes FILE
 //
-//   category DOMAIN NUMBER A|W NAME
+//   category DOMAIN NUMBER NAME
 //   push|mark|start DOMAIN CATEGORY COLOR TYPE PAYLOAD SIZE VERSION NAME
 //   pop DOMAIN
 //   end            the range that was started last
@@ -92,14 +92,8 @@ nvtxEventAttributes_t event_of(const Words& words) {
 
 void name_category(nvtxDomainHandle_t of, const Words& words) {
   const std::uint32_t category = number(words[2]);
-  const std::wstring wide(words[4].begin(), words[4].end());
-  if (words[3] == "W") {
-    of == nullptr ? nvtxNameCategoryW(category, wide.c_str())
-                  : nvtxDomainNameCategoryW(of, category, wide.c_str());
-  } else {
-    of == nullptr ? nvtxNameCategoryA(category, words[4].c_str())
-                  : nvtxDomainNameCategoryA(of, category, words[4].c_str());
-  }
+  of == nullptr ? nvtxNameCategoryA(category, words[3].c_str())
+                : nvtxDomainNameCategoryA(of, category, words[3].c_str());
 }
 
 void run(const Words& words) {

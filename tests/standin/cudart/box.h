@@ -1,4 +1,4 @@
-// Three-dimensional copies between pointers and arrays.
+// Three-dimensional copies.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,11 +1,8 @@
 // The runtime's copies and fills, each expressed as a Region.
 #include "engine/copy.h"
 
-#include <algorithm>
-
 #include "cudart/box.h"
 #include "cudart/entry.h"
-#include "engine/array.h"
 #include "engine/device.h"
 
 using namespace standin;
@@ -22,63 +19,29 @@ Region rows(void* dst, size_t dst_pitch, const void* src, size_t src_pitch, size
           .src_pitch = src_pitch};
 }
 
-// One side of a box. Positions count elements in an array, and bytes elsewhere.
+// One side of a box. CUDA arrays are not supported here.
 struct Side {
   char* at;
   size_t pitch, slice;
-  size_t element;  // 0: not an array
 };
 
-Side side(cudaArray_t array, const cudaPitchedPtr& p, const cudaPos& position) {
-  if (array) {
-    const size_t element = array->element();
-    return {array->base + position.z * array->slice() + position.y * array->pitch() +
-                position.x * element,
-            array->pitch(), array->slice(), element};
-  }
-  return {static_cast<char*>(p.ptr) + position.z * p.pitch * p.ysize + position.y * p.pitch +
-              position.x,
-          p.pitch, p.pitch * p.ysize, 0};
+Side side(const cudaPitchedPtr& p, const cudaPos& position) {
+  const size_t slice = p.pitch * p.ysize;
+  return {static_cast<char*>(p.ptr) + position.z * slice + position.y * p.pitch + position.x,
+          p.pitch, slice};
 }
 
-// The extent counts array elements if either side is an array, and bytes otherwise.
-Region box(const Side& dst, const Side& src, const cudaExtent& extent) {
-  const size_t element = std::max({dst.element, src.element, size_t{1}});
+Region box(const cudaMemcpy3DParms& p) {
+  const Side dst = side(p.dstPtr, p.dstPos), src = side(p.srcPtr, p.srcPos);
   return {.dst = dst.at,
           .src = src.at,
-          .width = extent.width * element,
-          .height = extent.height,
-          .depth = extent.depth,
+          .width = p.extent.width,
+          .height = p.extent.height,
+          .depth = p.extent.depth,
           .dst_pitch = dst.pitch,
           .src_pitch = src.pitch,
           .dst_slice = dst.slice,
           .src_slice = src.slice};
-}
-
-template <class Parms>
-Region box(const Parms& p) {
-  return box(side(p.dstArray, p.dstPtr, p.dstPos), side(p.srcArray, p.srcPtr, p.srcPos), p.extent);
-}
-
-// One operand of a batch. A row length or layer height of 0 means the copy's own extent.
-Side side(const cudaMemcpy3DOperand& o, const cudaExtent& extent, size_t element) {
-  if (o.type == cudaMemcpyOperandTypeArray) {
-    const cudaOffset3D& offset = o.op.array.offset;
-    return side(o.op.array.array, {}, {offset.x, offset.y, offset.z});
-  }
-  const auto& p = o.op.ptr;
-  const size_t pitch = (p.rowLength ? p.rowLength : extent.width) * element;
-  return {static_cast<char*>(p.ptr), pitch, pitch * (p.layerHeight ? p.layerHeight : extent.height),
-          0};
-}
-
-size_t element_of(const cudaMemcpy3DOperand& o) {
-  return o.type == cudaMemcpyOperandTypeArray ? o.op.array.array->element() : 1;
-}
-
-Region box(const cudaMemcpy3DBatchOp& o) {
-  const size_t element = std::max(element_of(o.src), element_of(o.dst));
-  return box(side(o.dst, o.extent, element), side(o.src, o.extent, element), o.extent);
 }
 
 Region box(const cudaPitchedPtr& p, const cudaExtent& extent) {
@@ -140,13 +103,6 @@ cudaError_t cudaMemcpyPeerAsync(void* dst, int, const void* src, int, size_t cou
   return done(
       copy("cudaMemcpyPeerAsync", {dst, src, count}, cudaMemcpyDeviceToDevice, stream, Wait::kNo));
 }
-cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms* p) {
-  return done(copy("cudaMemcpy3DPeer", box(*p), cudaMemcpyDeviceToDevice, nullptr, Wait::kYes));
-}
-cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* p, cudaStream_t stream) {
-  return done(copy("cudaMemcpy3DPeerAsync", box(*p), cudaMemcpyDeviceToDevice, stream, Wait::kNo));
-}
-
 // Ignores the attributes: they say where the memory is, and the pointers tell that as well.
 cudaError_t cudaMemcpyBatchAsync(void* const* dsts, const void* const* srcs, const size_t* sizes,
                                  size_t count, cudaMemcpyAttributes*, size_t*, size_t,
@@ -161,25 +117,6 @@ cudaError_t cudaMemcpyBatchAsync(void* const* dsts, const void* const* srcs, con
 cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t count, cudaMemLocation, unsigned,
                                  cudaStream_t stream) {
   return done(prefetch("cudaMemPrefetchAsync", pointer, count, stream));
-}
-
-cudaError_t cudaMemcpy3DBatchAsync(size_t count, cudaMemcpy3DBatchOp* operations,
-                                   unsigned long long flags, cudaStream_t stream) {
-  if (!operations || count == 0 || flags != 0) return done(cudaErrorInvalidValue);
-  std::vector<Region> regions;
-  for (size_t i = 0; i < count; ++i) regions.push_back(box(operations[i]));
-  return done(copy_batch("cudaMemcpy3DBatchAsync", regions, stream));
-}
-cudaError_t cudaMemPrefetchBatchAsync(void** pointers, size_t* sizes, size_t count,
-                                      cudaMemLocation*, size_t*, size_t, unsigned long long,
-                                      cudaStream_t stream) {
-  return done(prefetch_batch("cudaMemPrefetchBatchAsync", pointers, sizes, count, stream));
-}
-cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void** pointers, size_t* sizes, size_t count,
-                                                cudaMemLocation*, size_t*, size_t,
-                                                unsigned long long, cudaStream_t stream) {
-  return done(
-      prefetch_batch("cudaMemDiscardAndPrefetchBatchAsync", pointers, sizes, count, stream));
 }
 
 cudaError_t cudaMemset(void* dst, int value, size_t count) {

@@ -1,4 +1,4 @@
-// Graph nodes that are made and changed by hand.
+// Graph nodes that are made by hand.
 #include <functional>
 #include <map>
 
@@ -6,7 +6,6 @@
 #include "cudart/entry.h"
 #include "cudart/symbol.h"
 #include "engine/copy.h"
-#include "engine/device.h"
 #include "engine/graph.h"
 #include "engine/model.h"
 
@@ -22,32 +21,13 @@ cudaError_t add(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* 
   return cudaSuccess;
 }
 
-// Puts a copy into a graph, as a new node or as the new work of an existing one.
+// Puts a copy into a graph.
 using Place = std::function<cudaError_t(Op)>;
 
 Place new_node(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* after,
                size_t count) {
   return [=](Op op) { return add(out, graph, after, count, std::move(op)); };
 }
-Place node_of_graph(cudaGraphNode_t node) {
-  return [=](Op op) {
-    if (!node || node->op.type != cudaGraphNodeTypeMemcpy) return cudaErrorInvalidValue;
-    const std::lock_guard lock(engine_mutex());
-    node->op = std::move(op);
-    return cudaSuccess;
-  };
-}
-Place node_of_executable(cudaGraphExec_t exec, cudaGraphNode_t node) {
-  return [=](Op op) {
-    const std::lock_guard lock(engine_mutex());
-    CUgraphNode_st* twin = exec ? find_twin(*exec->graph, node) : nullptr;
-    if (!twin || twin->op.type != cudaGraphNodeTypeMemcpy) return cudaErrorInvalidValue;
-    twin->op = std::move(op);
-    lay_out(*exec, current_device());
-    return cudaSuccess;
-  };
-}
-
 cudaError_t place(const char* function, const Region& region, cudaMemcpyKind kind,
                   const Place& put) {
   return done(place_copy(function, region, kind, put));
@@ -83,17 +63,6 @@ cudaError_t add_conditional(cudaGraphNode_t* out, cudaGraph_t graph, const cudaG
   (*out)->chosen = p.type == cudaGraphCondTypeSwitch ? value : value != 0 ? 0 : p.size;
   if (p.type == cudaGraphCondTypeIf && p.size == 2 && value == 0) (*out)->chosen = 1;
   return cudaSuccess;
-}
-
-// With move ownership the node takes the child graph itself, otherwise a clone of it.
-cudaError_t add_child(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* after,
-                      size_t count, const cudaGraphNodeParams& params) {
-  if (params.graph.ownership != cudaGraphChildGraphOwnershipMove) {
-    return cudaGraphAddChildGraphNode(out, graph, after, count, params.graph.graph);
-  }
-  const cudaError_t error = add(out, graph, after, count, {.type = cudaGraphNodeTypeGraph});
-  if (error == cudaSuccess) (*out)->child = params.graph.graph;
-  return done(error);
 }
 
 }  // namespace
@@ -149,13 +118,6 @@ cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* out, cudaGraph_t graph,
                                    const cudaMemcpy3DParms* p) {
   return place_box("cudaGraphAddMemcpyNode", p, new_node(out, graph, after, count));
 }
-cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* p) {
-  return place_box("cudaGraphMemcpyNodeSetParams", p, node_of_graph(node));
-}
-cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                             const cudaMemcpy3DParms* p) {
-  return place_box("cudaGraphExecMemcpyNodeSetParams", p, node_of_executable(exec, node));
-}
 cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t* out, cudaGraph_t graph,
                                            const cudaGraphNode_t* after, size_t count,
                                            const void* symbol, const void* src, size_t bytes,
@@ -169,76 +131,6 @@ cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t* out, cudaGraph_t g
                                              cudaMemcpyKind kind) {
   return place_symbol("cudaGraphAddMemcpyNodeFromSymbol", dst, symbol, bytes, offset, false, kind,
                       new_node(out, graph, after, count));
-}
-cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* dst, const void* src,
-                                           size_t bytes, cudaMemcpyKind kind) {
-  return place("cudaGraphMemcpyNodeSetParams1D", {dst, src, bytes}, kind, node_of_graph(node));
-}
-cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const void* symbol,
-                                                 const void* src, size_t bytes, size_t offset,
-                                                 cudaMemcpyKind kind) {
-  return place_symbol("cudaGraphMemcpyNodeSetParamsToSymbol", const_cast<void*>(symbol), src, bytes,
-                      offset, true, kind, node_of_graph(node));
-}
-cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void* dst,
-                                                   const void* symbol, size_t bytes, size_t offset,
-                                                   cudaMemcpyKind kind) {
-  return place_symbol("cudaGraphMemcpyNodeSetParamsFromSymbol", dst, symbol, bytes, offset, false,
-                      kind, node_of_graph(node));
-}
-cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                               void* dst, const void* src, size_t bytes,
-                                               cudaMemcpyKind kind) {
-  return place("cudaGraphExecMemcpyNodeSetParams1D", {dst, src, bytes}, kind,
-               node_of_executable(exec, node));
-}
-cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                                     const void* symbol, const void* src,
-                                                     size_t bytes, size_t offset,
-                                                     cudaMemcpyKind kind) {
-  return place_symbol("cudaGraphExecMemcpyNodeSetParamsToSymbol", const_cast<void*>(symbol), src,
-                      bytes, offset, true, kind, node_of_executable(exec, node));
-}
-cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                                       void* dst, const void* symbol, size_t bytes,
-                                                       size_t offset, cudaMemcpyKind kind) {
-  return place_symbol("cudaGraphExecMemcpyNodeSetParamsFromSymbol", dst, symbol, bytes, offset,
-                      false, kind, node_of_executable(exec, node));
-}
-
-cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                                 cudaGraph_t child) {
-  if (!exec || !child) return done(cudaErrorInvalidValue);
-  const std::lock_guard lock(engine_mutex());
-  CUgraphNode_st* twin = find_twin(*exec->graph, node);
-  if (!twin || !twin->child) return done(cudaErrorInvalidValue);
-  if (!copy_parameters(*twin->child, *child)) return done(cudaErrorGraphExecUpdateFailure);
-  lay_out(*exec, current_device());
-  return cudaSuccess;
-}
-cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned enabled) {
-  if (!exec) return done(cudaErrorInvalidValue);
-  const std::lock_guard lock(engine_mutex());
-  CUgraphNode_st* twin = find_twin(*exec->graph, node);
-  if (!twin) return done(cudaErrorInvalidValue);
-  const cudaGraphNodeType type = twin->op.type;
-  if (type != cudaGraphNodeTypeMemcpy && type != cudaGraphNodeTypeMemset &&
-      type != cudaGraphNodeTypeKernel) {
-    return done(cudaErrorInvalidValue);
-  }
-  twin->enabled = enabled != 0;
-  lay_out(*exec, current_device());
-  return cudaSuccess;
-}
-cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
-  if (!node) return done(cudaErrorInvalidValue);
-  const std::lock_guard lock(engine_mutex());
-  auto& nodes = node->graph->nodes;
-  for (const auto& other : nodes) std::erase(other->after, node);
-  delete node->child;
-  for (cudaGraph_t body : node->bodies) delete body;
-  std::erase_if(nodes, [&](const auto& other) { return other.get() == node; });
-  return cudaSuccess;
 }
 
 cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle* out, cudaGraph_t graph,
@@ -258,23 +150,11 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t* out, cudaGraph_t graph, const cuda
     case cudaGraphNodeTypeMemcpy:
       return place_box("cudaGraphAddNode", &params->memcpy.copyParams,
                        new_node(out, graph, after, count));
-    case cudaGraphNodeTypeGraph:
-      return add_child(out, graph, after, count, *params);
     case cudaGraphNodeTypeConditional:
       return done(add_conditional(out, graph, after, count, params->conditional));
     default:
       return done(cudaErrorNotSupported);
   }
-}
-cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, cudaGraphNodeParams* params) {
-  if (!params || params->type != cudaGraphNodeTypeMemcpy) return done(cudaErrorNotSupported);
-  return place_box("cudaGraphNodeSetParams", &params->memcpy.copyParams, node_of_graph(node));
-}
-cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                       cudaGraphNodeParams* params) {
-  if (!params || params->type != cudaGraphNodeTypeMemcpy) return done(cudaErrorNotSupported);
-  return place_box("cudaGraphExecNodeSetParams", &params->memcpy.copyParams,
-                   node_of_executable(exec, node));
 }
 
 }  // extern "C"

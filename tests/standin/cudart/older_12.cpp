@@ -24,7 +24,6 @@ NOW(cudaGraphExecUpdate);
 NOW(cudaGraphInstantiate);
 NOW(cudaGraphNodeGetDependencies);
 NOW(cudaMemPrefetchAsync);
-NOW(cudaMemcpy3DBatchAsync);
 cudaError_t now_copies(void* const*, const void* const*, const size_t*, size_t,
                        cudaMemcpyAttributes*, size_t*, size_t,
                        cudaStream_t) __asm__("standin_cudaMemcpyBatchAsync");
@@ -110,11 +109,5 @@ BATCH(cudaMemcpyBatchAsync_ptsz,
       (void** d, const void** s, size_t* n, size_t count, cudaMemcpyAttributes* a, size_t* i,
        size_t na, size_t* fail, cudaStream_t stream),
       now_copies(d, s, n, count, a, i, na, per_thread(stream)))
-BATCH(cudaMemcpy3DBatchAsync,
-      (size_t n, cudaMemcpy3DBatchOp* o, size_t* fail, unsigned long long f, cudaStream_t stream),
-      now_cudaMemcpy3DBatchAsync(n, o, f, stream))
-BATCH(cudaMemcpy3DBatchAsync_ptsz,
-      (size_t n, cudaMemcpy3DBatchOp* o, size_t* fail, unsigned long long f, cudaStream_t stream),
-      now_cudaMemcpy3DBatchAsync(n, o, f, per_thread(stream)))
 
 }  // extern "C"

@@ -3,9 +3,6 @@
 
 using namespace standin;
 
-// The one-dimensional copies of arrays are exported by every version.
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-
 // One row per twin: its parameters, and the plain call that it makes. -Bsymbolic keeps that call
 // inside the library.
 #define TWIN(name, parameters, ...)        \
@@ -31,33 +28,10 @@ TWIN(cudaMemcpy2D_ptds,
      (void* d, size_t dp, const void* s, size_t sp, size_t w, size_t h, cudaMemcpyKind k),
      synced(cudaMemcpy2D, d, dp, s, sp, w, h, k))
 TWIN(cudaMemcpy3D_ptds, (const cudaMemcpy3DParms* p), synced(cudaMemcpy3D, p))
-TWIN(cudaMemcpy3DPeer_ptds, (const cudaMemcpy3DPeerParms* p), synced(cudaMemcpy3DPeer, p))
 TWIN(cudaMemcpyToSymbol_ptds, (const void* y, const void* s, size_t n, size_t o, cudaMemcpyKind k),
      synced(cudaMemcpyToSymbol, y, s, n, o, k))
 TWIN(cudaMemcpyFromSymbol_ptds, (void* d, const void* y, size_t n, size_t o, cudaMemcpyKind k),
      synced(cudaMemcpyFromSymbol, d, y, n, o, k))
-TWIN(cudaMemcpy2DToArray_ptds,
-     (cudaArray_t d, size_t x, size_t y, const void* s, size_t p, size_t w, size_t h,
-      cudaMemcpyKind k),
-     synced(cudaMemcpy2DToArray, d, x, y, s, p, w, h, k))
-TWIN(cudaMemcpy2DFromArray_ptds,
-     (void* d, size_t p, cudaArray_const_t s, size_t x, size_t y, size_t w, size_t h,
-      cudaMemcpyKind k),
-     synced(cudaMemcpy2DFromArray, d, p, s, x, y, w, h, k))
-TWIN(cudaMemcpy2DArrayToArray_ptds,
-     (cudaArray_t d, size_t dx, size_t dy, cudaArray_const_t s, size_t sx, size_t sy, size_t w,
-      size_t h, cudaMemcpyKind k),
-     synced(cudaMemcpy2DArrayToArray, d, dx, dy, s, sx, sy, w, h, k))
-TWIN(cudaMemcpyToArray_ptds,
-     (cudaArray_t d, size_t x, size_t y, const void* s, size_t n, cudaMemcpyKind k),
-     synced(cudaMemcpyToArray, d, x, y, s, n, k))
-TWIN(cudaMemcpyFromArray_ptds,
-     (void* d, cudaArray_const_t s, size_t x, size_t y, size_t n, cudaMemcpyKind k),
-     synced(cudaMemcpyFromArray, d, s, x, y, n, k))
-TWIN(cudaMemcpyArrayToArray_ptds,
-     (cudaArray_t d, size_t dx, size_t dy, cudaArray_const_t s, size_t sx, size_t sy, size_t n,
-      cudaMemcpyKind k),
-     synced(cudaMemcpyArrayToArray, d, dx, dy, s, sx, sy, n, k))
 TWIN(cudaMemset_ptds, (void* d, int v, size_t n), synced(cudaMemset, d, v, n))
 TWIN(cudaMemset2D_ptds, (void* d, size_t p, int v, size_t w, size_t h),
      synced(cudaMemset2D, d, p, v, w, h))
@@ -72,8 +46,6 @@ TWIN(cudaMemcpy2DAsync_ptsz,
      cudaMemcpy2DAsync(d, dp, s, sp, w, h, k, per_thread(stream)))
 TWIN(cudaMemcpy3DAsync_ptsz, (const cudaMemcpy3DParms* p, cudaStream_t stream),
      cudaMemcpy3DAsync(p, per_thread(stream)))
-TWIN(cudaMemcpy3DPeerAsync_ptsz, (const cudaMemcpy3DPeerParms* p, cudaStream_t stream),
-     cudaMemcpy3DPeerAsync(p, per_thread(stream)))
 TWIN(cudaMemcpyToSymbolAsync_ptsz,
      (const void* y, const void* s, size_t n, size_t o, cudaMemcpyKind k, cudaStream_t stream),
      cudaMemcpyToSymbolAsync(y, s, n, o, k, per_thread(stream)))
@@ -84,33 +56,6 @@ TWIN(cudaMemcpyBatchAsync_ptsz,
      (void* const* d, const void* const* s, const size_t* n, size_t count, cudaMemcpyAttributes* a,
       size_t* i, size_t na, cudaStream_t stream),
      cudaMemcpyBatchAsync(d, s, n, count, a, i, na, per_thread(stream)))
-TWIN(cudaMemcpy3DBatchAsync_ptsz,
-     (size_t n, cudaMemcpy3DBatchOp* o, unsigned long long f, cudaStream_t stream),
-     cudaMemcpy3DBatchAsync(n, o, f, per_thread(stream)))
-TWIN(cudaMemPrefetchBatchAsync_ptsz,
-     (void** p, size_t* n, size_t count, cudaMemLocation* l, size_t* i, size_t nl,
-      unsigned long long f, cudaStream_t stream),
-     cudaMemPrefetchBatchAsync(p, n, count, l, i, nl, f, per_thread(stream)))
-TWIN(cudaMemDiscardAndPrefetchBatchAsync_ptsz,
-     (void** p, size_t* n, size_t count, cudaMemLocation* l, size_t* i, size_t nl,
-      unsigned long long f, cudaStream_t stream),
-     cudaMemDiscardAndPrefetchBatchAsync(p, n, count, l, i, nl, f, per_thread(stream)))
-TWIN(cudaMemcpy2DToArrayAsync_ptsz,
-     (cudaArray_t d, size_t x, size_t y, const void* s, size_t p, size_t w, size_t h,
-      cudaMemcpyKind k, cudaStream_t stream),
-     cudaMemcpy2DToArrayAsync(d, x, y, s, p, w, h, k, per_thread(stream)))
-TWIN(cudaMemcpy2DFromArrayAsync_ptsz,
-     (void* d, size_t p, cudaArray_const_t s, size_t x, size_t y, size_t w, size_t h,
-      cudaMemcpyKind k, cudaStream_t stream),
-     cudaMemcpy2DFromArrayAsync(d, p, s, x, y, w, h, k, per_thread(stream)))
-TWIN(cudaMemcpyToArrayAsync_ptsz,
-     (cudaArray_t d, size_t x, size_t y, const void* s, size_t n, cudaMemcpyKind k,
-      cudaStream_t stream),
-     cudaMemcpyToArrayAsync(d, x, y, s, n, k, per_thread(stream)))
-TWIN(cudaMemcpyFromArrayAsync_ptsz,
-     (void* d, cudaArray_const_t s, size_t x, size_t y, size_t n, cudaMemcpyKind k,
-      cudaStream_t stream),
-     cudaMemcpyFromArrayAsync(d, s, x, y, n, k, per_thread(stream)))
 TWIN(cudaMemPrefetchAsync_ptsz,
      (const void* p, size_t n, cudaMemLocation l, unsigned f, cudaStream_t stream),
      cudaMemPrefetchAsync(p, n, l, f, per_thread(stream)))

@@ -1,10 +1,8 @@
-// Batches of copies and prefetches, with the prototypes of CUDA 12 and 13.
+// Batches of copies, with the prototypes of CUDA 12 and 13.
 #include "driver/entry.h"
 #include "engine/copy.h"
 
 #undef cuMemcpyBatchAsync
-#undef cuMemcpy3DBatchAsync
-#undef cuMemPrefetchAsync
 
 using namespace standin;
 
@@ -18,57 +16,6 @@ CUresult batch(const char* function, const CUdeviceptr* dsts, const CUdeviceptr*
     regions.push_back({pointer(dsts[i]), pointer(srcs[i]), sizes[i]});
   }
   return as_driver(copy_batch(function, regions, stream));
-}
-
-// Operands are addresses; arrays are not supported here.
-CUresult boxes(const char* function, size_t count, const CUDA_MEMCPY3D_BATCH_OP* operations,
-               CUstream stream) {
-  if (!operations || count == 0) return CUDA_ERROR_INVALID_VALUE;
-  std::vector<Region> regions;
-  for (size_t i = 0; i < count; ++i) {
-    const CUDA_MEMCPY3D_BATCH_OP& o = operations[i];
-    const auto &dst = o.dst.op.ptr, &src = o.src.op.ptr;
-    regions.push_back({.dst = pointer(dst.ptr),
-                       .src = pointer(src.ptr),
-                       .width = o.extent.width,
-                       .height = o.extent.height,
-                       .depth = o.extent.depth,
-                       .dst_pitch = dst.rowLength,
-                       .src_pitch = src.rowLength,
-                       .dst_slice = dst.rowLength * dst.layerHeight,
-                       .src_slice = src.rowLength * src.layerHeight});
-  }
-  return as_driver(copy_batch(function, regions, stream));
-}
-
-// New in CUDA 13.5; the headers may be older.
-struct FabricOperand {
-  int type;
-  CUdeviceptr pointer;
-  uint64_t hint;
-};
-struct FabricOperation {
-  FabricOperand src, dst;
-  size_t size;
-  unsigned flags;
-};
-CUresult fabric(const char* function, size_t count, const FabricOperation* operations,
-                CUstream stream) {
-  if (!operations || count == 0) return CUDA_ERROR_INVALID_VALUE;
-  std::vector<Region> regions;
-  for (size_t i = 0; i < count; ++i) {
-    const FabricOperation& o = operations[i];
-    if (o.src.type != 1 || o.dst.type != 1) return CUDA_ERROR_NOT_SUPPORTED;  // no endpoints here
-    regions.push_back({pointer(o.dst.pointer), pointer(o.src.pointer), o.size});
-  }
-  return as_driver(copy_batch(function, regions, stream));
-}
-
-CUresult prefetches(const char* function, CUdeviceptr* addresses, size_t* sizes, size_t count,
-                    CUstream stream) {
-  std::vector<const void*> pointers;
-  for (size_t i = 0; i < count; ++i) pointers.push_back(pointer(addresses[i]));
-  return as_driver(prefetch_batch(function, pointers.data(), sizes, count, stream));
 }
 
 }  // namespace
@@ -89,33 +36,3 @@ BOTH(cuMemcpyBatchAsync_v2,
      (CUdeviceptr * dsts, CUdeviceptr* srcs, size_t* sizes, size_t count, CUmemcpyAttributes*,
       size_t*, size_t, CUstream stream),
      batch(name, dsts, srcs, sizes, count, s))
-BOTH(cuMemcpy3DBatchAsync,
-     (size_t count, CUDA_MEMCPY3D_BATCH_OP* operations, size_t*, unsigned long long,
-      CUstream stream),
-     boxes(name, count, operations, s))
-BOTH(cuMemcpy3DBatchAsync_v2,
-     (size_t count, CUDA_MEMCPY3D_BATCH_OP* operations, unsigned long long, CUstream stream),
-     boxes(name, count, operations, s))
-// These are newer than the export list; cuGetProcAddress returns them.
-BOTH(cuMemcpyWithAttributesAsync,
-     (CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes*, CUstream stream),
-     batch(name, &dst, &src, &size, 1, s))
-BOTH(cuMemcpy3DWithAttributesAsync,
-     (CUDA_MEMCPY3D_BATCH_OP * operation, unsigned long long, CUstream stream),
-     boxes(name, 1, operation, s))
-BOTH(cuFabricCpyBatchAsync,
-     (size_t count, FabricOperation* operations, unsigned long long, CUstream stream),
-     fabric(name, count, operations, s))
-BOTH(cuMemPrefetchAsync, (CUdeviceptr address, size_t bytes, CUdevice, CUstream stream),
-     as_driver(prefetch(name, pointer(address), bytes, s)))
-BOTH(cuMemPrefetchAsync_v2,
-     (CUdeviceptr address, size_t bytes, CUmemLocation, unsigned, CUstream stream),
-     as_driver(prefetch(name, pointer(address), bytes, s)))
-BOTH(cuMemPrefetchBatchAsync,
-     (CUdeviceptr * addresses, size_t* sizes, size_t count, CUmemLocation*, size_t*, size_t,
-      unsigned long long, CUstream stream),
-     prefetches(name, addresses, sizes, count, s))
-BOTH(cuMemDiscardAndPrefetchBatchAsync,
-     (CUdeviceptr * addresses, size_t* sizes, size_t count, CUmemLocation*, size_t*, size_t,
-      unsigned long long, CUstream stream),
-     prefetches(name, addresses, sizes, count, s))

@@ -2,22 +2,17 @@
 #pragma once
 
 #include "driver/entry.h"
-#include "engine/array.h"
 #include "engine/copy.h"
 
 namespace standin {
 
-// One side of a box: host or device memory, or an array, which has its own pitch.
+// One side of a box, in host or device memory.
 struct Side {
   char* at;
   size_t pitch, slice;
 };
-inline Side side(CUmemorytype type, const void* host, CUdeviceptr device, CUarray handle,
-                 size_t pitch, size_t slice) {
-  if (type == CU_MEMORYTYPE_ARRAY) {
-    const auto& array = *reinterpret_cast<const cudaArray*>(handle);
-    return {array.base, array.pitch(), array.slice()};
-  }
+inline Side side(CUmemorytype type, const void* host, CUdeviceptr device, size_t pitch,
+                 size_t slice) {
   const void* base = type == CU_MEMORYTYPE_HOST ? host : pointer(device);
   return {static_cast<char*>(const_cast<void*>(base)), pitch, slice};
 }
@@ -32,8 +27,8 @@ Region block(const Box& c) {
     dst_slice = c.dstPitch * c.dstHeight;
     src_slice = c.srcPitch * c.srcHeight;
   }
-  const Side dst = side(c.dstMemoryType, c.dstHost, c.dstDevice, c.dstArray, c.dstPitch, dst_slice);
-  const Side src = side(c.srcMemoryType, c.srcHost, c.srcDevice, c.srcArray, c.srcPitch, src_slice);
+  const Side dst = side(c.dstMemoryType, c.dstHost, c.dstDevice, c.dstPitch, dst_slice);
+  const Side src = side(c.srcMemoryType, c.srcHost, c.srcDevice, c.srcPitch, src_slice);
   return {.dst = dst.at + dst_z * dst.slice + c.dstY * dst.pitch + c.dstXInBytes,
           .src = src.at + src_z * src.slice + c.srcY * src.pitch + c.srcXInBytes,
           .width = c.WidthInBytes,

@@ -3,7 +3,6 @@
 
 #include "driver/box.h"
 #include "driver/entry.h"
-#include "engine/array.h"
 
 using namespace standin;
 
@@ -11,11 +10,6 @@ namespace {
 
 Region line(CUdeviceptr dst, CUdeviceptr src, size_t count) {
   return {pointer(dst), pointer(src), count};
-}
-
-// Returns the address at a byte offset in a one-dimensional array.
-char* in(CUarray array, size_t offset) {
-  return reinterpret_cast<const cudaArray*>(array)->base + offset;
 }
 
 // Each copy has the name that the library exports, and a twin for callers with a per-thread default
@@ -58,20 +52,6 @@ SYNC(cuMemcpyDtoD_v2, (CUdeviceptr dst, CUdeviceptr src, size_t count), line(dst
      cudaMemcpyDeviceToDevice)
 ASYNC(cuMemcpyDtoDAsync_v2, (CUdeviceptr dst, CUdeviceptr src, size_t count), line(dst, src, count),
       cudaMemcpyDeviceToDevice)
-SYNC(cuMemcpyDtoA_v2, (CUarray dst, size_t offset, CUdeviceptr src, size_t count),
-     (Region{in(dst, offset), pointer(src), count}), cudaMemcpyDeviceToDevice)
-SYNC(cuMemcpyAtoD_v2, (CUdeviceptr dst, CUarray src, size_t offset, size_t count),
-     (Region{pointer(dst), in(src, offset), count}), cudaMemcpyDeviceToDevice)
-SYNC(cuMemcpyHtoA_v2, (CUarray dst, size_t offset, const void* src, size_t count),
-     (Region{in(dst, offset), src, count}), cudaMemcpyHostToDevice)
-ASYNC(cuMemcpyHtoAAsync_v2, (CUarray dst, size_t offset, const void* src, size_t count),
-      (Region{in(dst, offset), src, count}), cudaMemcpyHostToDevice)
-SYNC(cuMemcpyAtoH_v2, (void* dst, CUarray src, size_t offset, size_t count),
-     (Region{dst, in(src, offset), count}), cudaMemcpyDeviceToHost)
-ASYNC(cuMemcpyAtoHAsync_v2, (void* dst, CUarray src, size_t offset, size_t count),
-      (Region{dst, in(src, offset), count}), cudaMemcpyDeviceToHost)
-SYNC(cuMemcpyAtoA_v2, (CUarray dst, size_t at, CUarray src, size_t offset, size_t count),
-     (Region{in(dst, at), in(src, offset), count}), cudaMemcpyDeviceToDevice)
 SYNC(cuMemcpyPeer, (CUdeviceptr dst, CUcontext, CUdeviceptr src, CUcontext, size_t count),
      line(dst, src, count), cudaMemcpyDeviceToDevice)
 ASYNC(cuMemcpyPeerAsync, (CUdeviceptr dst, CUcontext, CUdeviceptr src, CUcontext, size_t count),
@@ -81,8 +61,6 @@ SYNC(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D* box), block(*box), kind_of(*b
 ASYNC(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D* box), block(*box), kind_of(*box))
 SYNC(cuMemcpy3D_v2, (const CUDA_MEMCPY3D* box), block(*box), kind_of(*box))
 ASYNC(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D* box), block(*box), kind_of(*box))
-SYNC(cuMemcpy3DPeer, (const CUDA_MEMCPY3D_PEER* box), block(*box), kind_of(*box))
-ASYNC(cuMemcpy3DPeerAsync, (const CUDA_MEMCPY3D_PEER* box), block(*box), kind_of(*box))
 
 extern "C" {
 

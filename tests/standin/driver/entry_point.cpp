@@ -25,10 +25,13 @@ struct Newer {
   const char* suffix;
 };
 constexpr Newer kNewer[] = {
-    {"cuStreamGetCaptureInfo", 12030, "_v3"}, {"cuStreamGetCaptureInfo", 11030, "_v2"},
-    {"cuMemcpyBatchAsync", 13000, "_v2"},     {"cuMemcpy3DBatchAsync", 13000, "_v2"},
-    {"cuMemPrefetchAsync", 12020, "_v2"},     {"cuMemAdvise", 13000, "_v2"},
-    {"cuGetProcAddress", 12000, "_v2"},       {"cuEventElapsedTime", 12080, "_v2"},
+    {"cuStreamGetCaptureInfo", 12030, "_v3"},
+    {"cuStreamGetCaptureInfo", 11030, "_v2"},
+    {"cuMemcpyBatchAsync", 13000, "_v2"},
+    {"cuMemPrefetchAsync", 12020, "_v2"},
+    {"cuMemAdvise", 13000, "_v2"},
+    {"cuGetProcAddress", 12000, "_v2"},
+    {"cuEventElapsedTime", 12080, "_v2"},
 };
 
 void* find(const std::string& name) {

@@ -208,27 +208,16 @@ cudaError_t copy_batch(const char* function, const std::vector<Region>& regions,
   return device_error();
 }
 
-cudaError_t prefetch_batch(const char* function, const void* const* pointers, const size_t* sizes,
-                           size_t count, cudaStream_t handle) {
+cudaError_t prefetch(const char* function, const void* pointer, size_t bytes, cudaStream_t handle) {
   const StreamRef stream = find_stream(handle);
   tally::Row* row = tally::enter(
       key_of(function, tally::Kind::kManaged, tally::Mode::kDirect, tally::Memory::kNone));
-  bool managed = pointers && sizes && count != 0;
-  size_t bytes = 0;
-  for (size_t i = 0; managed && i < count; ++i) {
-    managed = memory_type(pointers[i]) == cudaMemoryTypeManaged;
-    bytes += sizes[i];
-  }
-  if (!stream || !managed) {
+  if (!stream || memory_type(pointer) != cudaMemoryTypeManaged) {
     tally::failed(row);
     return stream ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle;
   }
   tally::returned(row, bytes, bytes);
   return cudaSuccess;
-}
-
-cudaError_t prefetch(const char* function, const void* pointer, size_t bytes, cudaStream_t handle) {
-  return prefetch_batch(function, &pointer, &bytes, 1, handle);
 }
 
 cudaError_t fill(const Region& r, unsigned value, size_t value_size, cudaStream_t handle,

@@ -24,7 +24,6 @@ cudaGraph_t clone_graph(const CUgraph_st& graph) {
     for (cudaGraphNode_t before : node->after) after.push_back(twin.at(before));
     cudaGraphNode_t made = add_node(*copy, node->op, std::move(after), node->lane);
     made->original = node.get();
-    made->enabled = node->enabled;  // for an executable that is launched into a capture
     if (node->child) made->child = clone_graph(*node->child);
     for (cudaGraph_t body : node->bodies) made->bodies.push_back(clone_graph(*body));
     made->chosen = node->chosen;
@@ -48,8 +47,6 @@ void add_steps(CUgraphExec_st& exec, const CUgraph_st& graph, const std::vector<
       add_steps(exec, *node->child, after);
     } else if (node->chosen < node->bodies.size()) {
       add_steps(exec, *node->bodies[node->chosen], after);
-    } else if (!node->enabled) {
-      exec.steps.push_back({{}, std::move(after), static_cast<size_t>(node->lane)});
     } else {
       exec.steps.push_back({node->op, std::move(after), static_cast<size_t>(node->lane)});
     }
@@ -69,15 +66,6 @@ bool alike(const CUgraph_st& a, const CUgraph_st& b) {
 }
 
 }  // namespace
-
-CUgraphNode_st* find_twin(const CUgraph_st& clone, cudaGraphNode_t original) {
-  for (const auto& node : clone.nodes) {
-    if (node->original == original) return node.get();
-    if (!node->child) continue;
-    if (CUgraphNode_st* found = find_twin(*node->child, original)) return found;
-  }
-  return nullptr;
-}
 
 bool copy_parameters(CUgraph_st& graph, const CUgraph_st& from) {
   if (!alike(graph, from)) return false;

@@ -12,7 +12,6 @@ struct CUgraphNode_st {
   cudaGraph_t child = nullptr;  // owned
   cudaGraph_t graph = nullptr;
   cudaGraphNode_t original = nullptr;  // in the graph that this one was cloned from
-  bool enabled = true;                 // as set in an executable
   // The bodies of a conditional node, owned: one of them runs, or none. No kernel here sets a
   // condition, so it keeps the value that its handle was created with.
   std::vector<cudaGraph_t> bodies;
@@ -40,8 +39,6 @@ namespace standin {
 
 cudaGraphNode_t add_node(CUgraph_st& graph, Op op, std::vector<cudaGraphNode_t> after, int lane);
 cudaGraph_t clone_graph(const CUgraph_st& graph);
-// Finds the clone of `original` in `clone` or in its child graphs; null if there is none.
-CUgraphNode_st* find_twin(const CUgraph_st& clone, cudaGraphNode_t original);
 // Copies the parameters of `from`'s nodes to those of `graph`. Returns false, and changes nothing,
 // if the two are built differently.
 bool copy_parameters(CUgraph_st& graph, const CUgraph_st& from);

@@ -1,0 +1,40 @@
+// The wrappers of functions that change what is counted, in ways that no training framework uses:
+// they pass, and the coverage names them. Changes of graphs begin no session: a child that was
+// forked may make them as it exits.
+#include "interpose/format/coverage.h"
+#include "interpose/hook/any_cuda.h"
+#include "interpose/session/coverage.h"
+
+// All arguments travel as integers do, nine at most. Those that the function lacks it never looks
+// at.
+#define NINE (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i)
+#define TOLD(result, missing, thread, function, what)                                 \
+  namespace tprof {                                                                   \
+  TPROF_EXPORT_ANY(result, function, NINE) {                                          \
+    using Type = result(*) NINE;                                                      \
+    TPROF_REAL_OF(function, any_##function, Type, missing)                            \
+    const bool counts =                                                               \
+        (Note::what == Note::uncounted || session::started()) && thread() != nullptr; \
+    const result done = real(a, b, c, d, e, f, g, h, i);                              \
+    if (counts && accepted(done)) {                                                   \
+      coverage::note(session::mapping().head(), Note::what, #function);               \
+    }                                                                                 \
+    return done;                                                                      \
+  }                                                                                   \
+  }
+
+#define X(function, since, what) \
+  TOLD(cudaError_t, cudaErrorSharedObjectSymbolNotFound, recording_thread, function, what)
+TPROF_CUDART_TOLD(X)
+#undef X
+#define X(function, since, what) \
+  TOLD(CUresult, CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND, recording_driver, function, what)
+#define X_TWIN(function, twin, name, since, what) \
+  X(function, since, what)                        \
+  X(twin, since, what)
+TPROF_CUDA_TOLD(X_TWIN)
+TPROF_CUDA_TOLD_ONLY(X)
+#undef X_TWIN
+#undef X
+#undef TOLD
+#undef NINE
