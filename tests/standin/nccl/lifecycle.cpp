@@ -9,6 +9,7 @@
 
 #include "engine/device.h"
 #include "engine/memory.h"
+#include "engine/model.h"
 #include "nccl/entry.h"
 #include "nccl/group.h"
 #include "nccl/reduce.h"
