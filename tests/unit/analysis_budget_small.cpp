@@ -47,17 +47,6 @@ std::string all_of(const std::vector<std::string>& sentences) {
 
 }  // namespace
 
-TEST_CASE("small gradients fill what is missing of the model's", "[budget]") {
-  const Compared c = ddp(each_parameter());
-  CHECK(c.within);
-  CHECK(c.sentences.empty());
-  CHECK(all_of(c.notes) ==
-        "ALLREDUCE: 5 small calls of 360 B are taken for gradients of small parameters\n");
-  REQUIRE(c.rows.size() == 1);
-  CHECK(c.rows[0].moved == floats(6, kParams));
-  CHECK(c.small.empty());
-}
-
 TEST_CASE("norms and losses stay apart, also beside small gradients", "[budget]") {
   Figures figures = each_parameter();
   figures[sized(2)] = floats(2, 2);
