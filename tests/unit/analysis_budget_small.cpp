@@ -99,17 +99,6 @@ TEST_CASE("small calls of another type, or that are too large, are no gradients"
   CHECK_FALSE(ddp(each_parameter(), 4000).within);
 }
 
-TEST_CASE("a type that nobody asked for is the only mistake of such gradients", "[budget]") {
-  const Compared c = compare(measured(each_parameter()), of_model({.ways = {Way::ddp},
-                                                                   .params = kParams,
-                                                                   .dtype = "bfloat16",
-                                                                   .reduce_dtype = "bfloat16",
-                                                                   .shards = 2}));
-  CHECK_FALSE(c.within);
-  CHECK(all_of(c.sentences) ==
-        "ALLREDUCE moves float32 where bfloat16 was expected: 2 times the bytes\n");
-}
-
 TEST_CASE("a call that has become small is not missing of a run's budget", "[budget]") {
   const auto run = [](double last, double norms) {
     Figures figures = {{sized(17), floats(3, 100000)}};
