@@ -47,17 +47,6 @@ std::string all_of(const std::vector<std::string>& sentences) {
 
 }  // namespace
 
-TEST_CASE("small gradients fill what is missing of the model's", "[budget]") {
-  const Compared c = ddp(each_parameter());
-  CHECK(c.within);
-  CHECK(c.sentences.empty());
-  CHECK(all_of(c.notes) ==
-        "ALLREDUCE: 5 small calls of 360 B are taken for gradients of small parameters\n");
-  REQUIRE(c.rows.size() == 1);
-  CHECK(c.rows[0].moved == floats(6, kParams));
-  CHECK(c.small.empty());
-}
-
 TEST_CASE("norms and losses stay apart, also beside small gradients", "[budget]") {
   Figures figures = each_parameter();
   figures[sized(2)] = floats(2, 2);
@@ -108,17 +97,6 @@ TEST_CASE("small calls of another type, or that are too large, are no gradients"
   CHECK_FALSE(ddp({{sized(14), floats(1, 5000)}, {sized(6), floats(2, 60)}}, 5010).within);
   // Small calls are not taken off what is over.
   CHECK_FALSE(ddp(each_parameter(), 4000).within);
-}
-
-TEST_CASE("a type that nobody asked for is the only mistake of such gradients", "[budget]") {
-  const Compared c = compare(measured(each_parameter()), of_model({.ways = {Way::ddp},
-                                                                   .params = kParams,
-                                                                   .dtype = "bfloat16",
-                                                                   .reduce_dtype = "bfloat16",
-                                                                   .shards = 2}));
-  CHECK_FALSE(c.within);
-  CHECK(all_of(c.sentences) ==
-        "ALLREDUCE moves float32 where bfloat16 was expected: 2 times the bytes\n");
 }
 
 TEST_CASE("a call that has become small is not missing of a run's budget", "[budget]") {

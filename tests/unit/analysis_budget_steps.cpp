@@ -47,33 +47,8 @@ read::Amounts amounts(std::uint64_t calls, std::uint64_t bytes) {
 
 const Key kReduction{Bucket::ALLREDUCE, "ncclAllReduce", "float32", 2, 20};
 const Key kGather{Bucket::ALLGATHER, "ncclAllGather", "float32", 2, 20};
-const Key kBatch{Bucket::H2D, "cudaMemcpyAsync", "byte", 0, 12};
 
 }  // namespace
-
-TEST_CASE("copies are those of the step in the middle, collectives those of most", "[budget]") {
-  RankSteps steps(9);
-  for (std::size_t i = 0; i < 9; ++i) {
-    steps.add(i, kReduction, amounts(2, 1 << 20));
-    Key batch = kBatch;
-    batch.bytes_class = 12 + static_cast<std::int64_t>(i) % 3;  // sizes differ
-    steps.add(i, batch, amounts(1, 5000 + 1000 * i));
-    if (i == 3 || i == 7) steps.add(i, kGather, amounts(1, 4096));
-    if (i == 5) steps.add(i, kBatch, amounts(100, 1 << 30));
-  }
-  steps.add(9, kReduction, amounts(1, 1));  // behind the last whole one
-  const Usual u = steps.usual();
-  CHECK(u.usual);
-  CHECK(u.steps == 7);
-  CHECK(u.left_out == 2);
-  REQUIRE(u.figures.size() == 2);
-  CHECK(u.figures.at(kReduction).calls == 2);
-  // Without steps 3 and 7: 5, 6, 7, 9, 11, 13 thousand, and one that is larger.
-  CHECK(u.figures.begin()->second.bytes == 9000);
-  CHECK(u.often.begin()->second.bytes == 11000);
-  CHECK(odd_text(u.odd, [](std::size_t i) { return static_cast<std::int64_t>(i) + 1; }) ==
-        "steps 4,8 have 1 ncclAllGather more, of 4.00 KiB");
-}
 
 TEST_CASE("a call that a step lacks does not hide another of another type", "[budget]") {
   RankSteps steps(9);

@@ -1,4 +1,4 @@
-// live/: commands that get lines, and those for windows' files.
+// live/: commands that get lines, and what a shell is told.
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -11,7 +11,6 @@
 #include "catch2.h"
 #include "live/handler.h"
 #include "live/shell.h"
-#include "live/window_commands.h"
 #include "text/text.h"
 
 using namespace tprof;
@@ -75,24 +74,6 @@ TEST_CASE("a handler gets what is given, whole, however slowly it reads") {
   CHECK(content(file) == all + "end\n");
 }
 
-TEST_CASE("a handler that ended takes no more, and says how it ended") {
-  const Job job;
-  live::Handler handler("read -r a; read -r b; exit 3", 100s, job.told(), no_signals());
-  while (handler.give("a line of it\n")) {
-  }
-  CHECK(handler.end() == "exited with 3");  // the job still runs
-}
-
-TEST_CASE("a handler that does not read has its time behind the job, and then no more") {
-  Job job;
-  live::Handler handler("exec sleep 1000", 0s, job.told(), no_signals());
-  job.end();
-  std::size_t taken = 0;
-  while (handler.give("a line of it\n")) ++taken;
-  CHECK(taken < 100'000);  // what a pipe holds
-  CHECK(handler.end() == "it did not end with the job, and was ended by SIGTERM");
-}
-
 TEST_CASE("a handler that does not end is ended with all that it started") {
   const Folder folder;
   Job job;
@@ -102,29 +83,6 @@ TEST_CASE("a handler that does not end is ended with all that it started") {
   while (!std::filesystem::exists(ready)) poll(nullptr, 0, 1);
   job.end();
   CHECK(handler.end() == "it did not end with the job, and was ended by SIGKILL");
-}
-
-TEST_CASE("windows' files stay until their command has ended well") {
-  const Folder folder;
-  const auto file = [&](int n) { return folder.path() / ("a window's " + std::to_string(n)); };
-  const auto log = folder.path() / "log";
-  live::WindowCommands windows(
-      "echo {} >> " + log.string() + "; test {} != " + text::shell_word(file(2).string()), 1,
-      no_signals());
-  std::string all;
-  for (int i = 1; i <= 5; ++i) {
-    std::ofstream(file(i)) << i;
-    windows.take(i == 5 ? "1" : "0", file(i));
-    all += file(i).string() + "\n";
-  }
-  CHECK(content(log) == all);
-  CHECK_FALSE(std::filesystem::exists(file(1)));
-  CHECK(std::filesystem::exists(file(2)));  // the command failed for it
-  CHECK_FALSE(std::filesystem::exists(file(3)));
-  CHECK(std::filesystem::exists(file(4)));
-  CHECK(std::filesystem::exists(file(5)));  // another rank's
-  CHECK(windows.deleted() == 2);
-  CHECK(windows.files() == 5);
 }
 
 TEST_CASE("every placeholder of a command is filled in") {
