@@ -149,8 +149,10 @@ void pin_to_the_last_core() {
 
 // Waits until the snapshot of this generation is whole.
 void wait_for_snapshot(std::uint64_t generation) {
+  std::error_code not_yet;  // the library's thread makes the folder
   for (;; usleep(1000)) {
-    for (const auto& file : std::filesystem::directory_iterator(std::getenv("TPROF_OUTPUT_DIR"))) {
+    for (const auto& file :
+         std::filesystem::directory_iterator(std::getenv("TPROF_OUTPUT_DIR"), not_yet)) {
       if (file.path().extension() != ".snapshot") continue;
       std::ifstream in(file.path(), std::ios::binary);
       in.seekg(static_cast<std::streamoff>(tprof::snapshot_entry_at(generation)));
