@@ -36,10 +36,10 @@ TPROF_EXPORT cudaError_t cudaHostRegister(void* pointer, size_t size, unsigned i
 }
 
 // Leaves the table before the address can be given to someone else.
-#define X(function)                                           \
-  TPROF_EXPORT cudaError_t function(void* pointer) {          \
-    TPROF_REAL_CUDART(function)                               \
-    memory::remove(pointer);                                  \
+#define X(function)                                                   \
+  TPROF_EXPORT cudaError_t function(void* pointer) {                  \
+    TPROF_REAL_CUDART(function)                                       \
+    memory::remove(pointer);                                          \
     return TPROF_BOOKED(legacy, (pointer), (Frees{key_of(pointer)})); \
   }
 X(cudaFreeHost)
