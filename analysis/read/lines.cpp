@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "interpose/format/buckets.h"
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
 #include "read/json_pieces.h"
@@ -37,6 +39,21 @@ bool is_printed_anew(std::string_view text) {
   return line.size() < text.size() && !line.ends_with("},");
 }
 
+// An event with its keys in our order, which `jq -S` changes: readers look at how a line begins.
+std::string in_our_order(std::string_view piece) {
+  if (piece.starts_with("{\"name\":") || piece.starts_with("{\"cat\":")) return std::string(piece);
+  auto event = nlohmann::ordered_json::parse(piece);
+  const std::string cat = event.value("cat", "GRAPH");
+  const bool called =
+      cat == "GRAPH" || std::ranges::find(kBuckets, cat, &BucketInfo::name) != std::end(kBuckets);
+  nlohmann::ordered_json ordered;
+  for (const char* key : {called ? "name" : "cat", called ? "cat" : "name", "ph", "pid", "tid"}) {
+    if (event.contains(key)) ordered[key] = event[key];
+  }
+  ordered.update(event);
+  return ordered.dump();
+}
+
 }  // namespace
 
 struct BlockReader::Window {
@@ -56,7 +73,7 @@ struct BlockReader::Printed {
 
   explicit Printed(const std::filesystem::path& file)
       : pieces(file, "", [this, first = true](const JsonPieces::Piece& piece) mutable {
-          (lines += std::exchange(first, false) ? "\n" : ",\n") += piece.text;
+          (lines += std::exchange(first, false) ? "\n" : ",\n") += in_our_order(piece.text);
         }) {}
 };
 

@@ -71,9 +71,11 @@ def test_doctor_tells_it_and_recover_frees_it_and_says_so(how, tmp_path, node, l
     folder, ring = left(how)
     monkeypatch.setenv("TPROF_RING_DIR", str(node))
     monkeypatch.chdir(tmp_path)
-    told = [line for line in tprof("doctor").stdout.splitlines() if f"killed processes that wrote to {folder}," in line]
-    assert len(told) == 1 and "left ring files 1 of" in told[0]
-    assert ("the folder was removed" in told[0]) == (how in FREED)
+    lines = tprof("doctor").stdout.splitlines()
+    told = [line for line in lines if f"left ring files 1 of killed processes that wrote to {folder}," in line]
+    assert ["the folder was removed" in line for line in told] == [how in FREED] * len(told)
+    # It names eight folders at most, and /dev/shm may have others'.
+    assert len(told) == 1 or any("killed processes in all" in line for line in lines)
     (tmp_path / "others").mkdir()
     said = tprof("recover", tmp_path / "others").stdout
     assert ring.exists() == (how in KEPT)

@@ -37,6 +37,8 @@ def anew(text, how):
         made = json.dumps(values, indent=2)
     elif how == "one line":  # jq -c .
         made = json.dumps(values, separators=(",", ":"))
+    elif how == "sorted keys":  # jq -S .
+        made = json.dumps(values, indent=2, sort_keys=True)
     elif how == "an event a line":  # jq -c .[]
         made = "\n".join(json.dumps(value, separators=(",", ":")) for value in values) + "\n"
     elif how == "events":  # jq .[]
@@ -94,7 +96,7 @@ def test_what_was_compressed_is_read(job, ending, named):
     assert_reads_the_same(job)
 
 
-HOW = ["a value a line", "one line", "an event a line", "events", "mark", "mark and a value a line"]
+HOW = ["a value a line", "one line", "sorted keys", "an event a line", "events", "mark", "mark and a value a line"]
 
 
 @pytest.mark.parametrize("how", HOW)
