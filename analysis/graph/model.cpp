@@ -1,18 +1,20 @@
 #include "graph/model.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "job/hosts.h"
 
 namespace tprof::graph {
 
 Model::Model(const job::Job& job, const read::Traces& traces, const steps::Found& found)
-    : run_(run::load(job, traces)), graph_(graph_of(run_)) {
+    : run_(run::load(job, traces)), graph_(graph_of(run_)), positions_(graph_.size()) {
   for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
     const run::Rank& rank = run_.ranks[r];
     Ends& ends = ends_.emplace_back();
     const auto steps = found.ranks.find(rank.process);
     if (steps == found.ranks.end()) continue;
+    find_positions(r, steps->second);
     std::vector<Node> last(steps->second.size(), UINT32_MAX);
     for (std::size_t i = 0; i < rank.calls.size(); ++i) {
       const steps::Interval* in =
@@ -34,6 +36,27 @@ Model::Model(const job::Job& job, const read::Traces& traces, const steps::Found
   }
   measured_ns_ = step_ns(std::vector<double>(graph_.at_ns.begin(), graph_.at_ns.end()));
   replayed_ns_ = step_ns(replay(graph_, graph_.lag_ns));
+}
+
+void Model::find_positions(std::size_t rank, const std::vector<steps::Interval>& steps) {
+  const run::Calls& c = run_.ranks[rank].calls;
+  std::vector<std::size_t> by_call(c.size());
+  std::iota(by_call.begin(), by_call.end(), std::size_t{0});
+  std::ranges::stable_sort(by_call, {}, [&](std::size_t i) { return c.called_ns[i]; });
+  Position at;
+  for (const std::size_t i : by_call) {
+    const steps::Interval* in =
+        steps::interval_at(steps, c.called_ns[i] - run_.ranks[rank].zero_ns);
+    const std::int64_t step = in == nullptr ? Position::kNoStep : in->step;
+    at = {step, step == at.step ? at.call + 1 : 0};
+    positions_[graph_.called[rank][i]] = at;
+  }
+  for (Node n = 0; n < graph_.size(); ++n) {
+    if (graph_.rank[n] != rank || graph_.kind[n] != Kind::work || c.size() == 0) continue;
+    const auto next = std::ranges::lower_bound(c.came_ns, graph_.at_ns[n]);
+    const auto row = static_cast<std::size_t>(next - c.came_ns.begin());
+    positions_[n] = positions_[graph_.called[rank][std::min(row, c.size() - 1)]];
+  }
 }
 
 double Model::step_ns(std::span<const double> at_ns) const {

@@ -10,6 +10,13 @@
 
 namespace tprof::graph {
 
+// Where in a step a node is: that of its call, or of the next call that comes to the device.
+struct Position {
+  static constexpr std::int64_t kNoStep = INT64_MIN;
+  std::int64_t step = kNoStep;
+  std::uint32_t call = 0;  // how many the host had made in the step before it
+};
+
 class Model {
  public:
   Model(const job::Job& job, const read::Traces& traces, const steps::Found& found);
@@ -24,6 +31,8 @@ class Model {
   double measured_ns() const { return measured_ns_; }
   double replayed_ns() const { return replayed_ns_; }  // without a change
 
+  const Position& position(Node n) const { return positions_[n]; }
+
   // For how long the device of a rank computes in a step, on the average.
   double work_ns(std::size_t rank) const;
 
@@ -35,9 +44,12 @@ class Model {
     std::size_t steps = 0;  // between them; 0: none are known
   };
 
+  void find_positions(std::size_t rank, const std::vector<steps::Interval>& steps);
+
   run::Run run_;
   Graph graph_;
-  std::vector<Ends> ends_;  // by rank
+  std::vector<Position> positions_;  // by node
+  std::vector<Ends> ends_;           // by rank
   double measured_ns_ = 0;
   double replayed_ns_ = 0;
 };

@@ -12,8 +12,7 @@ std::span<const Words> words_of_causes() {
        "longer "
        "than the others[ in {in_steps} of {of_steps} steps][, {which}][, every {period}]: [leaving "
        "{after} "
-       "aside, ]without that a step would be [{share} shorter][ ({least} to {most})]"
-       "[{from} to {to} shorter]",
+       "aside, ]without that a step would be [{share} shorter][ ({least} to {most})]",
        "compare clocks, power and temperature with those of the others (nvidia-smi -q -d "
        "PERFORMANCE,CLOCK); if these are alike, there is more to compute"},
       {Say::exchanges_more,
@@ -71,7 +70,7 @@ std::span<const Words> words_of_causes() {
        "{one?begins|begin} to work later in a step than the others'[ in {in_steps} of {of_steps} "
        "steps][, {which}][, every {period}]: "
        "[leaving {after} aside, ]without that a step would be [{share} shorter][ ({least} to "
-       "{most})][{from} to {to} shorter]",
+       "{most})]",
        "look at what the program does before the first kernel of a step: usually it loads or "
        "prepares data"},
       {Say::slow_cpu,
@@ -81,7 +80,7 @@ std::span<const Words> words_of_causes() {
        "{which}][, "
        "every "
        "{period}]: [leaving {after} aside, ]without that a step would be "
-       "[{share} shorter][ ({least} to {most})][{from} to {to} shorter]",
+       "[{share} shorter][ ({least} to {most})]",
        "look at the host: the program's own Python code, loading of data, other programs on its "
        "cores, their clock, swapping, Python's garbage collector"},
       {Say::slow_link,

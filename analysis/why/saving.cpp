@@ -39,18 +39,9 @@ double slower_launches(const Evidence& e, const Usual& usual, std::size_t rank, 
 
 Saving saving_of(const Evidence& e, const SlowRanks& ranks, const Grid& part, Grid& own) {
   const Places steps = ranks.steps.empty() ? every_step(e) : ranks.steps;
-  const auto longest_of_these = [&](std::size_t i) {
-    float most = 0;
-    for (const std::size_t r : ranks.slow) most = std::max(most, own.at(r, i));
-    return most;
-  };
   std::vector<double> each;
-  std::vector<double> taken;   // from these ranks, whatever others take
   std::vector<double> surely;  // if their launches stay as slow
-  for (const std::size_t i : steps) {
-    each.push_back(own.longest(i));
-    taken.push_back(longest_of_these(i));
-  }
+  for (const std::size_t i : steps) each.push_back(own.longest(i));
   const Grid before = own;
   mend(e, part, ranks.slow, steps, ranks.part == Part::compute, own);
   for (std::size_t n = 0; n < steps.size(); ++n) {
@@ -65,20 +56,11 @@ Saving saving_of(const Evidence& e, const SlowRanks& ranks, const Grid& part, Gr
     }
     surely.push_back(std::max(0.0, each[n] - still));
     each[n] -= own.longest(i);
-    taken[n] -= longest_of_these(i);
   }
   const double share = static_cast<double>(steps.size()) / static_cast<double>(e.steps.size());
   const Saving saving{std::max(0.0, mean(each)) * share, 2 * mean_error(each) * share};
-  if (!sends(e, ranks.slow[0])) {
-    const double less = std::max(0.0, saving.ns - mean(surely) * share);
-    return {saving.ns - less / 2, saving.doubt + less / 2};
-  }
-  // The stages of a pipeline wait for each other anyway, at the ends of a step: at least a quarter
-  // is to be had, and at most all that these take longer than usual, by where the stage stands and
-  // how its micro-batches follow each other (tried).
-  const double least = saving.ns / 4;
-  const double most = std::max(saving.ns, mean(taken) * share);
-  return {(least + most) / 2, (most - least) / 2 + saving.doubt};
+  const double less = std::max(0.0, saving.ns - mean(surely) * share);
+  return {saving.ns - less / 2, saving.doubt + less / 2};
 }
 
 }  // namespace tprof::why

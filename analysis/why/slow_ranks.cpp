@@ -17,6 +17,7 @@
 #include "diagnose/who.h"
 #include "why/causes.h"
 #include "why/numbers.h"
+#include "why/replays.h"
 #include "why/slow_ranks.h"
 #include "why/step_copies.h"
 
@@ -136,6 +137,18 @@ void tell_exchanged(const Evidence& e, const Places& slow, diagnose::Finding& f)
        {{"one", slow.size() == 1}, {"times", fmt::format("{:.1f}", least / usual)}}});
 }
 
+// Returns what it would save if these ranks were as others. The stages of a pipeline wait for each
+// other anyway: there a replay tells, or nobody knows.
+Saving saving_of(const Evidence& e, const SlowRanks& ranks, const Grid& part, Grid& own,
+                 std::optional<Replays>& replays) {
+  const Saving saving = saving_of(e, ranks, part, own);
+  if (!sends(e, ranks.slow[0])) return saving;
+  if (!replays) return {};
+  const double ns = replays->saves(ranks);
+  replays->mend(ranks);
+  return {ns, 0};
+}
+
 void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findings& found) {
   const bool few = ranks.steps.size() == 2;  // too few for a doubt
   const double least_share = ranks.steps.empty() ? kLeastShare : kUsualShare;
@@ -149,15 +162,7 @@ void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
   const std::string host = host_of(e, ranks);
   const std::size_t period = period_of(e, ranks.steps);
   const auto step = [&](std::size_t place) { return e.times.steps[e.steps[place]]; };
-  // In a pipeline the middle says nothing.
-  const bool is_range = sends(e, ranks.slow[0]) && !ranks.replayed;
   const auto percent = [&](double ns) { return Percent{100 * ns / e.step_ns}; };
-  const auto middle = [&](double ns) {
-    return is_range ? std::nullopt : std::optional(percent(ns));
-  };
-  const auto range = [&](double ns) {
-    return is_range ? std::optional(percent(ns)) : std::nullopt;
-  };
   const double least = std::max(0.0, saving.ns - saving.doubt);
   const double most = std::min(saving.ns + saving.doubt, e.step_ns);
   const bool sure = 100 * saving.doubt / e.step_ns < kShownPercent / 2;
@@ -166,11 +171,9 @@ void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
           {{"one", who.size() == 1},
            {"after", slower.empty() ? std::optional<diagnose::Who>() : diagnose::who_of(slower)},
            {"saves", Ns{std::llround(saving.ns)}},
-           {"share", middle(saving.ns)},
-           {"least", sure ? std::nullopt : middle(least)},
-           {"most", sure ? std::nullopt : middle(most)},
-           {"from", range(least)},
-           {"to", range(most)},
+           {"share", percent(saving.ns)},
+           {"least", sure ? std::nullopt : std::optional(percent(least))},
+           {"most", sure ? std::nullopt : std::optional(percent(most))},
            {"in_steps", ranks.steps.empty() ? std::optional<std::uint64_t>() : ranks.steps.size()},
            {"of_steps", e.steps.size()},
            {"which",
@@ -182,7 +185,7 @@ void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
   if (ranks.part == Part::compute) tell_exchanged(e, ranks.slow, f);
   if (!ranks.steps.empty()) {
     tell_copies_of_steps(e, ranks.slow, ranks.steps, f);
-  } else if (!is_range) {
+  } else {
     tell_copies_of_ranks(e, ranks.slow, ranks.part, f);
   }
   if (kind_of(ranks.part) == Kind::slow_cpu) tell_place(e, ranks, f);
@@ -253,7 +256,7 @@ void leave_out_minor(const Parts& parts, std::vector<SlowRanks>& groups) {
 
 // The slowest first; the others are worth what they delay once these are mended.
 void tell_always_slow(const Evidence& e, const Parts& parts, std::vector<SlowRanks> groups,
-                      Grid& own, Findings& found) {
+                      Grid& own, std::optional<Replays>& replays, Findings& found) {
   const auto slowest = [&](const SlowRanks& ranks) {
     double most = 0;
     double most_of_part = 0;
@@ -270,47 +273,27 @@ void tell_always_slow(const Evidence& e, const Parts& parts, std::vector<SlowRan
   for (const auto& [_, g] : order) {
     SlowRanks& group = groups[g];
     group.mended = told;
-    // A pipeline does not tell what a stage delays once another one is mended.
-    const bool first = told.empty();
-    const Saving saving = saving_of(e, group, of(parts, group.part).ns, own);
-    if (first || !sends(e, group.slow[0])) tell(e, group, saving, found);
+    tell(e, group, saving_of(e, group, of(parts, group.part).ns, own, replays), found);
     told.insert(told.end(), group.slow.begin(), group.slow.end());
     std::ranges::sort(told);
     told.erase(std::unique(told.begin(), told.end()), told.end());
   }
 }
 
-// Tells the ranks that the graph of a pipeline names, and returns them.
-Places tell_slow_stages(const Evidence& e, const std::vector<Places>& all_stages, Findings& found) {
-  std::map<const read::Process*, std::size_t> here;
-  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) here[e.times.ranks[r]] = r;
-  Places to_model(here.size());
-  Places of_model;
-  for (const run::Rank& rank : e.model->run().ranks) {
-    const auto place = here.find(rank.process);
-    if (place != here.end()) to_model[place->second] = of_model.size();
-    of_model.push_back(place == here.end() ? SIZE_MAX : place->second);
-  }
-  std::vector<Mended> sets;
-  for (const Places& stage : all_stages) sets.push_back({stage, true, 0});
+// Tells the devices that the graph of a pipeline names, and returns them.
+Places tell_slow_devices(const Evidence& e, const std::vector<Places>& all_stages, Replays& replays,
+                         Findings& found) {
+  std::vector<SlowRanks> sets;
+  for (const Places& stage : all_stages) sets.push_back({.slow = stage, .stage = true});
   std::map<std::string, Places> hosts;
-  for (std::size_t r = 0; r < to_model.size(); ++r) {
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
     hosts[e.times.ranks[r]->header.host].push_back(r);
   }
-  for (auto& [name, ranks] : hosts) sets.push_back({std::move(ranks), false, 0});
-  for (Mended& set : sets) {
-    for (std::size_t& r : set.ranks) r = to_model[r];
-  }
-  const double share = e.step_ns / e.model->replayed_ns();
+  for (auto& [name, ranks] : hosts) sets.push_back({.slow = std::move(ranks)});
   Places told;
-  for (const Mended& m : slow_stages(*e.model, sets, kUsualShare * e.model->replayed_ns())) {
-    SlowRanks ranks{
-        .slow = {}, .part = Part::compute, .mended = told, .stage = m.stage, .replayed = true};
-    for (const std::size_t r : m.ranks) {
-      if (of_model[r] != SIZE_MAX) ranks.slow.push_back(of_model[r]);
-    }
-    std::ranges::sort(ranks.slow);
-    tell(e, ranks, {m.ns * share, 0}, found);
+  for (auto& [ranks, ns] : replays.slow_devices(sets, kUsualShare * e.step_ns)) {
+    ranks.mended = told;
+    tell(e, ranks, {ns, 0}, found);
     told.insert(told.end(), ranks.slow.begin(), ranks.slow.end());
     std::ranges::sort(told);
   }
@@ -331,12 +314,14 @@ void slow_ranks(const Evidence& e, Findings& found) {
   const std::vector<Places> all_stages = stages(e);
   const Places mixed = slow_now_and_then_in_both(e, parts);
   Places slow_devices;
+  std::optional<Replays> replays;
   if (e.model != nullptr) {
-    slow_devices = tell_slow_stages(e, all_stages, found);
+    replays.emplace(e, all_stages);
+    slow_devices = tell_slow_devices(e, all_stages, *replays, found);
     always.insert(slow_devices.begin(), slow_devices.end());
   }
   for (const Part part : kPartsOfOwn) {
-    if (part == Part::compute && e.model != nullptr) continue;
+    if (part == Part::compute && replays) continue;
     Places slow = always_slow(e, of(parts, part));
     if (part == Part::compute) slow_devices = slow;
     if (part != Part::compute) {
@@ -349,7 +334,7 @@ void slow_ranks(const Evidence& e, Findings& found) {
   std::ranges::move(groups_of(all_stages, mixed, Part::host), std::back_inserter(groups));
   leave_out_minor(parts, groups);
   leave_out_idle_beside_slow_devices(e, slow_devices, groups);
-  tell_always_slow(e, parts, std::move(groups), own, found);
+  tell_always_slow(e, parts, std::move(groups), own, replays, found);
   std::erase_if(at_times, [&](const SlowRanks& r) { return always.contains(r.slow[0]); });
   // Where ranks take turns, none of them is to blame (uneven.cpp).
   if (at_times.size() > kMostAtTimes) return;
@@ -358,7 +343,7 @@ void slow_ranks(const Evidence& e, Findings& found) {
     if (!part) continue;
     r.part = *part;
     Grid as_others = own;
-    tell(e, r, saving_of(e, r, own, as_others), found);
+    tell(e, r, saving_of(e, r, own, as_others, replays), found);
   }
 }
 

@@ -35,12 +35,11 @@ inline const OfPart& of(const Parts& parts, Part part) {
 }
 
 struct SlowRanks {
-  Places slow;            // indices, ascending
-  Part part{};            // in which they are
-  Places steps{};         // in which they are, by place; empty: in all
-  Places mended{};        // ranks that are slower, and told already
-  bool stage = false;     // they are one stage of a pipeline
-  bool replayed = false;  // their saving is the graph's
+  Places slow;         // indices, ascending
+  Part part{};         // in which they are
+  Places steps{};      // in which they are, by place; empty: in all
+  Places mended{};     // ranks that are slower, and told already
+  bool stage = false;  // they are one stage of a pipeline
 };
 
 // Returns what a step would be shorter by if these ranks were as fast as the others in their part,
@@ -50,18 +49,6 @@ struct Saving {
   double doubt = 0;
 };
 Saving saving_of(const Evidence& e, const SlowRanks& ranks, const Grid& part, Grid& own);
-
-// Ranks of a pipeline, by the model's numbers, and what a step would be shorter by if their devices
-// did not compute longer than the usual rank's.
-struct Mended {
-  Places ranks{};
-  bool stage = false;
-  double ns = 0;
-};
-// Returns those that save `least_ns` or more, each once those before it are mended. `sets`: the
-// stages, and other ranks that may be slow together.
-std::vector<Mended> slow_stages(const graph::Model& model, const std::vector<Mended>& sets,
-                                double least_ns);
 
 // Says of devices that stand idle where in their steps that is.
 void tell_place(const Evidence& e, const SlowRanks& ranks, diagnose::Finding& f);
