@@ -7,8 +7,35 @@
 
 namespace tprof::graph {
 
-Model::Model(const job::Job& job, const read::Traces& traces, const steps::Found& found)
-    : run_(run::load(job, traces)), graph_(graph_of(run_)), positions_(graph_.size()) {
+namespace {
+
+// The steps in the middle of the job that have so many calls.
+run::Parts parts_of(const job::Job& job, const steps::Found& found, std::uint64_t most_calls) {
+  std::uint64_t calls = 0;
+  for (const read::Process* p : job.processes) {
+    for (const read::Row& row : read::rows_of(*p)) {
+      if (row.comm) calls = read::saturated_sum(calls, row.amounts.calls);
+    }
+  }
+  run::Parts parts;
+  if (calls <= most_calls) return parts;
+  const double share = static_cast<double>(most_calls) / static_cast<double>(calls);
+  for (const auto& [rank, steps] : found.ranks) {
+    const auto n = static_cast<std::size_t>(share * static_cast<double>(steps.size()));
+    const std::size_t from = (steps.size() - n) / 2;
+    parts[rank] =
+        n == 0 ? run::Interval() : run::Interval{steps[from].from_ns, steps[from + n - 1].to_ns};
+  }
+  return parts;
+}
+
+}  // namespace
+
+Model::Model(const job::Job& job, const read::Traces& traces, const steps::Found& found,
+             std::uint64_t most_calls)
+    : run_(run::load(job, traces, parts_of(job, found, most_calls))),
+      graph_(graph_of(run_)),
+      positions_(graph_.size()) {
   for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
     const run::Rank& rank = run_.ranks[r];
     Ends& ends = ends_.emplace_back();

@@ -19,7 +19,9 @@ struct Position {
 
 class Model {
  public:
-  Model(const job::Job& job, const read::Traces& traces, const steps::Found& found);
+  // Of a job with more calls than `most_calls` so many of its steps are taken, one after the other.
+  Model(const job::Job& job, const read::Traces& traces, const steps::Found& found,
+        std::uint64_t most_calls);
 
   const run::Run& run() const { return run_; }
   const Graph& graph() const { return graph_; }

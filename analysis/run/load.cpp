@@ -178,7 +178,7 @@ void move_times(Rank& rank, const Move& move) {
 
 }  // namespace
 
-Run load(const job::Job& job, const read::Traces& traces) {
+Run load(const job::Job& job, const read::Traces& traces, const Parts& only) {
   Run run;
   std::map<const read::Process*, std::size_t> places;
   for (const read::Process* p : job.processes) {
@@ -189,16 +189,26 @@ Run load(const job::Job& job, const read::Traces& traces) {
   std::vector<Lines> lines(run.ranks.size());
   read::in_parallel(traces.traces.size(), [&](std::size_t i) {
     const auto of = [&](const read::Process& p) -> Lines& { return lines[places.at(&p)]; };
+    const auto wanted = [&](const read::Process& p, std::int64_t ns) {
+      const auto part = only.find(&p);
+      return part == only.end() || (part->second.from_ns <= ns && ns < part->second.to_ns);
+    };
     try {
-      read::read_lines(
-          traces.traces[i],
-          {.wanted = [&](const read::Process& p) { return places.contains(&p); },
-           .event = [&](const read::Process& p, const read::Event& e) { of(p).call(e, p); },
-           .device_time = [&](const read::Process& p, const read::DeviceTime& t) { of(p).time(t); },
-           .busy =
-               [&](const read::Process& p, const read::Busy& b) {
-                 of(p).work.push_back({b.ts_ns, b.ts_ns + b.dur_ns});
-               }});
+      read::read_lines(traces.traces[i],
+                       {.wanted = [&](const read::Process& p) { return places.contains(&p); },
+                        .event =
+                            [&](const read::Process& p, const read::Event& e) {
+                              if (wanted(p, e.ts_ns)) of(p).call(e, p);
+                            },
+                        .device_time =
+                            [&](const read::Process& p, const read::DeviceTime& t) {
+                              if (wanted(p, t.ts_ns - t.queued_ns)) of(p).time(t);
+                            },
+                        .busy =
+                            [&](const read::Process& p, const read::Busy& b) {
+                              if (wanted(p, b.ts_ns))
+                                of(p).work.push_back({b.ts_ns, b.ts_ns + b.dur_ns});
+                            }});
     } catch (const read::BadInput&) {
       for (const read::Process& p : traces.traces[i].processes) {
         if (places.contains(&p)) of(p) = {};

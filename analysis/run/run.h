@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -58,8 +59,10 @@ struct Run {
   }
 };
 
-// Reads the lines of a job's ranks, several files at a time. A file that can't be read gives no
-// rows. Clocks of hosts that nothing connects stay as the hosts had them.
-Run load(const job::Job& job, const read::Traces& traces);
+// Reads the lines of a job's ranks, several files at a time, of those in `only` what began in this
+// part of their own time. A file that can't be read gives no rows. Clocks of hosts that nothing
+// connects stay as the hosts had them.
+using Parts = std::map<const read::Process*, Interval>;
+Run load(const job::Job& job, const read::Traces& traces, const Parts& only = {});
 
 }  // namespace tprof::run

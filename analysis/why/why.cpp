@@ -29,14 +29,9 @@ double unmet_ns(std::span<const RankFacts> ranks) {
 // graph does not give the steps that were measured.
 std::unique_ptr<const graph::Model> model_of(const collect::Passes& passes,
                                              const steps::Found& found, const Evidence& e) {
-  std::uint64_t calls = 0;
-  for (const read::Process* p : passes.job().processes) {
-    for (const read::Row& row : read::rows_of(*p)) {
-      if (row.comm) calls = read::saturated_sum(calls, row.amounts.calls);
-    }
-  }
-  if (!sends(e, 0) || calls > kMostCalls) return nullptr;
-  auto model = std::make_unique<const graph::Model>(passes.job(), passes.traces(), found);
+  if (!sends(e, 0)) return nullptr;
+  auto model =
+      std::make_unique<const graph::Model>(passes.job(), passes.traces(), found, kMostCalls);
   const double apart = std::abs(model->replayed_ns() - model->measured_ns());
   return apart < kMostApart * model->measured_ns() ? std::move(model) : nullptr;
 }
