@@ -1,6 +1,7 @@
 #include "why/replays.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -133,6 +134,10 @@ std::vector<double> Replays::changed(const SlowRanks& ranks) const {
 
 double Replays::saves(const SlowRanks& ranks) const {
   return scale_ * (step_ns_ - model_.step_ns(replay(model_.graph(), changed(ranks))));
+}
+
+double Replays::error_ns() const {
+  return scale_ * std::abs(model_.replayed_ns() - model_.measured_ns());
 }
 
 void Replays::mend(const SlowRanks& ranks) {

@@ -21,6 +21,8 @@ class Replays {
 
   // By how much a step is shorter without what makes these ranks slow, in ns.
   double saves(const SlowRanks& ranks) const;
+  // By how much a step that is replayed without a change differs from the measured one.
+  double error_ns() const;
   // They are as quick as others from here on.
   void mend(const SlowRanks& ranks);
 

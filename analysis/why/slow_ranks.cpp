@@ -146,7 +146,7 @@ Saving saving_of(const Evidence& e, const SlowRanks& ranks, const Grid& part, Gr
   if (!replays) return {};
   const double ns = replays->saves(ranks);
   replays->mend(ranks);
-  return {ns, 0};
+  return {ns, replays->error_ns()};
 }
 
 void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findings& found) {
@@ -293,7 +293,7 @@ Places tell_slow_devices(const Evidence& e, const std::vector<Places>& all_stage
   Places told;
   for (auto& [ranks, ns] : replays.slow_devices(sets, kUsualShare * e.step_ns)) {
     ranks.mended = told;
-    tell(e, ranks, {ns, 0}, found);
+    tell(e, ranks, {ns, replays.error_ns()}, found);
     told.insert(told.end(), ranks.slow.begin(), ranks.slow.end());
     std::ranges::sort(told);
   }

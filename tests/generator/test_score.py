@@ -5,10 +5,11 @@ nothing else: of 70, and of the two layouts with most operations only some in `m
 import statistics
 
 import pytest
-from generator import score
+from generator import causes, rank_files, score
 from generator.layouts import LAYOUTS
 from lib.build import TPROF
 from lib.thorough import ALL, some
+from lib.tool import told
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -40,3 +41,13 @@ def test_a_score_sees_what_is_missed_and_what_is_false():
         right | {"kind": "late_prefetch", "ranks": []},
     ):
         assert score.judge(job, made, [wrong]).false, wrong
+
+
+@pytest.mark.parametrize("cause, seed", [("slow_loader", 0), ("slow_loader", 2), ("slow_loader", 3), ("slow_sometimes", 0), ("slow_sometimes", 3)])
+def test_what_a_late_host_of_a_pipeline_costs_is_what_the_simulation_without_it_saves(cause, seed, tmp_path):
+    made = causes.case("pipeline", 16, cause, seed)
+    rank_files.write(made, tmp_path / "job", seed)
+    costly = [f for f in told("report", tmp_path / "job")[1]["findings"] if "cost" in f]
+    assert [(f["kind"], f["ranks"]) for f in costly] == [("slow_input", ",".join(map(str, made.truth.ranks)))]
+    share = made.truth.cost_ns_per_step / causes.steps_ns(made.traces)
+    assert costly[0]["cost"]["share"] == pytest.approx(share, abs=0.003)

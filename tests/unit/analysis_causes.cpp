@@ -195,20 +195,3 @@ TEST_CASE("of 64 ranks 32 are slow, and each has its part of the time") {
   CHECK(found[0].ranks.size() == 32);
   CHECK(found[0].cost->ns_per_step == std::llround(20 * kMs));
 }
-
-TEST_CASE("a stage of a pipeline is told as a whole, whatever the order of its ranks") {
-  WhyToy job(6, 20);
-  job.connect("first", {1, 0}, false);
-  job.connect("second", {3, 2}, false);
-  job.connect("third", {5, 4}, false);
-  job.connect("even", {0, 2, 4}, true);
-  job.connect("odd", {1, 3, 5}, true);
-  for (why::RankFacts& f : job.times.facts) f.messages = 80;
-  for (std::size_t i = 0; i < 20; ++i) {
-    for (const std::size_t r : {2U, 3U}) job.slow(r, i);
-  }
-  const Findings found = found_by(why::slow_ranks, job);
-  REQUIRE(found.size() == 1);
-  CHECK(found[0].ranks.str() == "2,3");
-  CHECK(says(found[0], "stage", true));
-}

@@ -67,23 +67,7 @@ struct WhyToy {
     own.exposed = 40 * kMs;
     own.missing = 0;
   }
-  // Puts them on a communicator of their own, in this order.
-  void connect(const std::string& id, const std::vector<std::size_t>& ranks, bool send) {
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      read::Process& p = processes[ranks[i]];
-      const auto number = static_cast<std::int64_t>(p.comms.size());
-      read::Comm& comm = p.comms[number];
-      comm.comm = number;
-      comm.id = id;
-      comm.nranks = static_cast<std::int64_t>(ranks.size());
-      comm.rank = static_cast<std::int64_t>(i);
-      if (!p.ledger) p.ledger.emplace();
-      read::Row row;
-      row.bucket = send ? Bucket::P2P : Bucket::ALLREDUCE;
-      row.comm = number;
-      p.ledger->rows.push_back(row);
-    }
-  }
+
   why::Evidence evidence() const {
     return {.job = job,
             .times = times,
