@@ -9,7 +9,10 @@ namespace tprof::graph {
 
 namespace {
 
-// The steps in the middle of the job that have so many calls.
+// What a change saves shows only once it has gone through all ranks.
+constexpr std::size_t kFewestSteps = 8;
+
+// The steps in the middle of the job that have so many calls; no time at all if these are few.
 run::Parts parts_of(const job::Job& job, const steps::Found& found, std::uint64_t most_calls) {
   std::uint64_t calls = 0;
   for (const read::Process* p : job.processes) {
@@ -23,8 +26,8 @@ run::Parts parts_of(const job::Job& job, const steps::Found& found, std::uint64_
   for (const auto& [rank, steps] : found.ranks) {
     const auto n = static_cast<std::size_t>(share * static_cast<double>(steps.size()));
     const std::size_t from = (steps.size() - n) / 2;
-    parts[rank] =
-        n == 0 ? run::Interval() : run::Interval{steps[from].from_ns, steps[from + n - 1].to_ns};
+    parts[rank] = n < kFewestSteps ? run::Interval()
+                                   : run::Interval{steps[from].from_ns, steps[from + n - 1].to_ns};
   }
   return parts;
 }
