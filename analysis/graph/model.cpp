@@ -9,7 +9,7 @@ namespace tprof::graph {
 
 namespace {
 
-// What a change saves shows only once it has gone through all ranks.
+// A change has to go through all ranks before its saving shows.
 constexpr std::size_t kFewestSteps = 8;
 
 // The steps in the middle of the job that have so many calls; no time at all if these are few.

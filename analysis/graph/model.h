@@ -19,7 +19,7 @@ struct Position {
 
 class Model {
  public:
-  // Of a job with more calls than `most_calls` so many of its steps are taken, one after the other.
+  // A job with more calls than `most_calls` is taken by some of its steps, one after the other.
   Model(const job::Job& job, const read::Traces& traces, const steps::Found& found,
         std::uint64_t most_calls);
 

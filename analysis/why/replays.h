@@ -1,4 +1,4 @@
-// What a step of a pipeline would be shorter by if some of its ranks were as quick as others.
+// Tells what a step of a pipeline would be shorter by if some ranks were as quick as others.
 //
 // The stages of a pipeline wait for each other anyway, so what a slow rank costs is not how much
 // longer it takes. The job is replayed with the kernels of ranks as long as the usual rank's, or
