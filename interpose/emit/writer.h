@@ -15,13 +15,14 @@ namespace tprof::writer {
 
 // The files that a session has on disk.
 struct Files {
-  int lines;          // the rank file, with its first lines
-  int snapshot = -1;  // the file beside it, if there is one
+  int lines;           // the rank file, with its first lines
+  int snapshot = -1;   // the file beside it, if there is one
+  bool later = false;  // there are none yet, since the process has no descriptor left
 };
 
 // The thread's other duties.
 struct Duties {
-  bool (*makes_files)(Files&);  // false: there will be none, and the thread ends
+  bool (*makes_files)(Files&);  // false, and not `later`: there will be none, and the thread ends
   void (*whenever_it_wakes)();
   void (*when_all_is_written)(Output&);  // that was recorded before it woke
   void (*before_it_sleeps)();

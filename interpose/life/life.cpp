@@ -144,6 +144,8 @@ bool make_files(writer::Files& files) {
     say_held();
     return true;
   }
+  files.later = g_file.ring.fd >= 0 && (errno == EMFILE || errno == ENFILE);
+  if (files.later) return false;
   drop_held();
   turn_off();
   g_state.started.store(false);

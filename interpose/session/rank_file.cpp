@@ -175,6 +175,8 @@ bool create_lines(const char* directory, char (&name)[256], NamedFile& file) {
 
 bool create_rank_file(RankFile& file, Head& head, std::string_view header) {
   if (!create_lines(file.directory, file.name, file.lines)) {
+    const bool later = errno == EMFILE || errno == ENFILE;
+    if (later && file.ring.fd >= 0) return false;
     char why[128];
     FixedText(why) << ": " << std::strerror(errno);
     complain(Trouble::start, "not tracing: cannot create a file in ", file.directory, why);

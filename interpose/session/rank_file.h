@@ -38,6 +38,7 @@ bool create_lines(const char* directory, char (&name)[256], NamedFile& file);
 
 // Creates the rank file with its first lines, and the snapshot if there is to be one, on a thread
 // of ours. False: there is no rank file, and one line says so.
+// False with errno EMFILE or ENFILE, and nothing said: there is a ring file, but no descriptor now.
 bool create_rank_file(RankFile& file, Head& head, std::string_view header);
 
 // In a forked child: closes and forgets them. Where closing hangs, the end of the child would too.

@@ -4,6 +4,7 @@ time that they took."""
 import contextlib
 import os
 import re
+import time
 
 import pytest
 from lib import launch, rankfile
@@ -20,9 +21,10 @@ pytestmark = [pytest.mark.xdist_group("setup"), pytest.mark.timed]
 def job(folder, mode, **env):
     """The ranks of tests/clients/setup.cpp, each of which has made a copy before. Yields their processes."""
     with contextlib.ExitStack() as stack:
-        command = [BUILD / "setup", mode, f"{folder.name}-{os.getpid()}"]
+        # The stand-in keeps what killed ranks had of a communicator: no two jobs have one name.
+        command = [BUILD / "setup", mode, f"{os.getpid()}-{time.monotonic_ns()}"]
         yield [
-            stack.enter_context(launch.running(command, folder, RANK=str(rank), WORLD_SIZE=str(RANKS), **env))
+            stack.enter_context(launch.running(command, folder, RANK=str(rank), WORLD_SIZE=str(RANKS), TPROF_RING_DIR=str(folder / "traces"), **env))
             for rank in range(RANKS)
         ]
 

@@ -40,8 +40,9 @@ class Run:
         return [counted.totals(path) for path in sorted(self.counts.iterdir())]
 
     def rank_files(self) -> list[list[dict]]:
-        """Returns the lines of each closed rank file; nothing else may lie in the folder."""
-        return [closed(path) for path in sorted(self.traces.iterdir())]
+        """Returns the lines of each closed rank file; nothing else may lie in the folder. A process that ends while it
+        makes its rank file leaves an empty one."""
+        return [closed(path) for path in sorted(self.traces.iterdir()) if path.stat().st_size]
 
     def only_rank_file(self) -> list[dict]:
         (lines,) = self.rank_files()
