@@ -1,5 +1,7 @@
 """All tests take these: the tool, the makers of traces, and training runs, each made once."""
 
+import contextlib
+import pathlib
 import signal
 import subprocess
 
@@ -28,6 +30,16 @@ def pytest_collection_modifyitems(items):
         # such a test may be tried three times. A figure that is wrong by itself is so each time.
         if item.get_closest_marker("timed"):
             item.add_marker(pytest.mark.flaky(reruns=2))
+
+
+def pytest_sessionfinish(session):
+    """Killed ranks leave their ring files in the node's memory: those of this session's folders go with it."""
+    factory = getattr(session.config, "_tmp_path_factory", None)
+    folder = str(factory.getbasetemp()).encode() if factory else None
+    for ring in pathlib.Path("/dev/shm").glob(".tprof-*.ring") if folder else ():
+        with contextlib.suppress(OSError):
+            if folder in ring.read_bytes():
+                ring.unlink()
 
 
 def pytest_sessionstart():

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "interpose/base/background_thread.h"
@@ -273,8 +273,11 @@ bool leave_the_programs_descriptors() {
   int closed = 0;
   do {
     closed = 0;
-    each_entry("/proc/thread-self/fd",
-               [&](std::string_view fd) { closed += close(std::atoi(fd.data())) == 0 ? 1 : 0; });
+    each_entry("/proc/thread-self/fd", [&](std::string_view name) {
+      int fd = -1;  // not by atoi(), which newer glibcs give a name of their own
+      std::from_chars(name.data(), name.data() + name.size(), fd);
+      closed += close(fd) == 0 ? 1 : 0;
+    });
   } while (closed > 1);
   return closed == 1;
 }
