@@ -27,8 +27,9 @@ class Builder {
     find_last_to_come();
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) {
       add_queues(r);
+      const auto work = static_cast<Node>(graph_.size());
       add_work(r);
-      add_host(r);
+      add_host(r, work);
     }
     for (std::size_t m = 0; m < run_.meetings(); ++m) add_meeting(run_.meeting(m));
     finish();
@@ -176,12 +177,11 @@ class Builder {
     if (next != by_call_.begin()) behind(begin, graph_.called[r][*std::prev(next)], Wait::launch);
   }
 
-  void add_host(std::uint32_t r) {
+  // `work`: the first node of its device's work, which is the last that was added.
+  void add_host(std::uint32_t r, Node work) {
     const run::Calls& c = run_.ranks[r].calls;
     std::vector<Node> device = graph_.ended[r];
-    for (Node n = 0; n < graph_.size(); ++n) {
-      if (graph_.rank[n] == r && graph_.kind[n] == Kind::work) device.push_back(n);
-    }
+    for (Node n = work; n < graph_.size(); ++n) device.push_back(n);
     std::ranges::sort(device, {}, [&](Node n) { return at(n); });
     for (std::size_t k = 1; k < by_call_.size(); ++k) {
       const std::size_t i = by_call_[k];

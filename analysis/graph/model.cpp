@@ -44,7 +44,7 @@ Model::Model(const job::Job& job, const read::Traces& traces, const steps::Found
     Ends& ends = ends_.emplace_back();
     const auto steps = found.ranks.find(rank.process);
     if (steps == found.ranks.end()) continue;
-    find_positions(r, steps->second);
+    find_positions_of_calls(r, steps->second);
     std::vector<Node> last(steps->second.size(), UINT32_MAX);
     for (std::size_t i = 0; i < rank.calls.size(); ++i) {
       const steps::Interval* in =
@@ -64,11 +64,12 @@ Model::Model(const job::Job& job, const read::Traces& traces, const steps::Found
       ends.steps = s - first;
     }
   }
+  find_positions_of_work();
   measured_ns_ = step_ns(std::vector<double>(graph_.at_ns.begin(), graph_.at_ns.end()));
   replayed_ns_ = step_ns(replay(graph_, graph_.lag_ns));
 }
 
-void Model::find_positions(std::size_t rank, const std::vector<steps::Interval>& steps) {
+void Model::find_positions_of_calls(std::size_t rank, const std::vector<steps::Interval>& steps) {
   const run::Calls& c = run_.ranks[rank].calls;
   std::vector<std::size_t> by_call(c.size());
   std::iota(by_call.begin(), by_call.end(), std::size_t{0});
@@ -81,8 +82,13 @@ void Model::find_positions(std::size_t rank, const std::vector<steps::Interval>&
     at = {step, step == at.step ? at.call + 1 : 0};
     positions_[graph_.called[rank][i]] = at;
   }
+}
+
+void Model::find_positions_of_work() {
   for (Node n = 0; n < graph_.size(); ++n) {
-    if (graph_.rank[n] != rank || graph_.kind[n] != Kind::work || c.size() == 0) continue;
+    const std::uint32_t rank = graph_.rank[n];
+    const run::Calls& c = run_.ranks[rank].calls;
+    if (graph_.kind[n] != Kind::work || c.size() == 0) continue;
     const auto next = std::ranges::lower_bound(c.came_ns, graph_.at_ns[n]);
     const auto row = static_cast<std::size_t>(next - c.came_ns.begin());
     positions_[n] = positions_[graph_.called[rank][std::min(row, c.size() - 1)]];

@@ -10,7 +10,7 @@
 
 namespace tprof::graph {
 
-// Where in a step a node is: that of its call, or of the next call that comes to the device.
+// The place of a node in a step: that of its call, or of the next call that comes to the device.
 struct Position {
   static constexpr std::int64_t kNoStep = INT64_MIN;
   std::int64_t step = kNoStep;
@@ -46,7 +46,8 @@ class Model {
     std::size_t steps = 0;  // between them; 0: none are known
   };
 
-  void find_positions(std::size_t rank, const std::vector<steps::Interval>& steps);
+  void find_positions_of_calls(std::size_t rank, const std::vector<steps::Interval>& steps);
+  void find_positions_of_work();  // behind those of calls
 
   run::Run run_;
   Graph graph_;

@@ -40,28 +40,27 @@ void Replays::find_edges() {
   }
   usual_work_ns_ = quantile(work_ns_, kUsual);
   std::map<graph::Node, std::uint32_t> launches;  // since a call
-  const auto add_host = [&](const Edge& edge, std::uint32_t call, std::uint32_t launch) {
-    host_.push_back(edge);
-    places_.emplace_back(call, launch);
-  };
   for (graph::Node n = 0; n < g.size(); ++n) {
     const std::size_t rank = rank_of[g.rank[n]];
     const graph::Position& at = model_.position(n);
     if (rank == SIZE_MAX || at.step == graph::Position::kNoStep) continue;
     for (std::uint32_t i = g.first[n]; i < g.first[n + 1]; ++i) {
-      const Edge edge{.edge = i, .rank = rank, .step = at.step};
+      Edge edge{.edge = i, .rank = rank, .step = at.step, .call = at.call};
       switch (g.wait[i]) {
         case graph::Wait::computes:
           work_.push_back(edge);
           break;
         case graph::Wait::host:
-          add_host(edge, at.call, 0);
+          host_.push_back(edge);
           break;
         case graph::Wait::launch:
-          add_host(edge, model_.position(g.from[i]).call, ++launches[g.from[i]]);
+          edge.call = model_.position(g.from[i]).call;
+          edge.launch = ++launches[g.from[i]];
+          host_.push_back(edge);
           break;
         case graph::Wait::waited:  // from then on it is the host's
-          add_host(edge, at.call, g.kind[n] == graph::Kind::work ? UINT32_MAX : UINT32_MAX - 1);
+          edge.launch = g.kind[n] == graph::Kind::work ? UINT32_MAX : UINT32_MAX - 1;
+          host_.push_back(edge);
           break;
         default:
           break;
@@ -71,30 +70,26 @@ void Replays::find_edges() {
 }
 
 void Replays::find_usual_hosts(const std::vector<Places>& stages) {
-  // Ranks whose stage is not known are compared with those that call as much.
+  // Ranks whose stage is not known are compared with each other.
   std::vector<std::size_t> stage_of(e_.times.ranks.size(), SIZE_MAX);
   for (std::size_t s = 0; s < stages.size(); ++s) {
     for (const std::size_t r : stages[s]) stage_of[r] = s;
   }
-  std::map<std::tuple<std::size_t, std::uint32_t, std::uint32_t>, std::vector<double>> of_rank;
-  const auto key = [&](std::size_t i) {
-    return std::tuple(host_[i].rank, places_[i].first, places_[i].second);
-  };
-  for (std::size_t i = 0; i < host_.size(); ++i) {
-    of_rank[key(i)].push_back(lags_[host_[i].edge]);
-  }
-  std::map<std::tuple<std::size_t, std::uint32_t, std::uint32_t>, std::vector<double>> of_stage;
-  std::map<std::tuple<std::size_t, std::uint32_t, std::uint32_t>, double> typical;
-  for (auto& [place, lags] : of_rank) {
+  using HostPlace = std::tuple<std::size_t, std::uint32_t, std::uint32_t>;  // of a rank, of a stage
+  const auto of_rank = [](const Edge& at) { return HostPlace{at.rank, at.call, at.launch}; };
+  std::map<HostPlace, std::vector<double>> lags;
+  for (const Edge& at : host_) lags[of_rank(at)].push_back(lags_[at.edge]);
+  std::map<HostPlace, double> usual;
+  std::map<HostPlace, std::vector<double>> of_stage;
+  for (auto& [place, each] : lags) {
     const auto [rank, call, launch] = place;
-    const double ns = typical[place] = median(std::move(lags));
-    of_stage[{stage_of[rank], call, launch}].push_back(ns);
+    usual[place] = median(std::move(each));
+    of_stage[{stage_of[rank], call, launch}].push_back(usual[place]);
   }
-  for (std::size_t i = 0; i < host_.size(); ++i) {
-    const auto& others =
-        of_stage.at({stage_of[host_[i].rank], places_[i].first, places_[i].second});
-    host_[i].usual_ns = typical.at(key(i));
-    host_[i].more_ns = std::max(0.0, host_[i].usual_ns - quantile(others, kUsual));
+  for (Edge& at : host_) {
+    at.usual_ns = usual.at(of_rank(at));
+    const std::vector<double>& all = of_stage.at({stage_of[at.rank], at.call, at.launch});
+    at.more_ns = std::max(0.0, at.usual_ns - quantile(all, kUsual));
   }
 }
 

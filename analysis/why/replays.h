@@ -32,12 +32,14 @@ class Replays {
                                                          double least_ns);
 
  private:
-  // An edge of the graph on which a rank computes or its host goes on, and in which step. A host's
-  // place: how many calls it has made in the step, and what it has launched since.
+  // An edge of the graph on which a rank computes or its host goes on, and in which step.
   struct Edge {
     std::uint32_t edge = 0;
     std::size_t rank = 0;  // of the evidence
     std::int64_t step = 0;
+    // A host's place in the step: how many calls it has made, and how much launched since.
+    std::uint32_t call = 0;
+    std::uint32_t launch = 0;
     double usual_ns = 0;  // of a host: the median of its steps at this place
     double more_ns = 0;   // of a host: by which that is beyond the usual host's
   };
@@ -53,7 +55,6 @@ class Replays {
   double scale_;  // a step's length to that of a replayed one
   std::vector<Edge> work_{};
   std::vector<Edge> host_{};
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> places_{};  // of `host_`
   std::vector<double> work_ns_{};  // by rank: for how long it computes in a step
   double usual_work_ns_ = 0;
 };

@@ -144,7 +144,7 @@ bool make_files(writer::Files& files) {
     say_held();
     return true;
   }
-  files.later = g_file.ring.fd >= 0 && (errno == EMFILE || errno == ENFILE);
+  files.later = may_be_created_later(g_file);
   if (files.later) return false;
   drop_held();
   turn_off();

@@ -173,10 +173,13 @@ bool create_lines(const char* directory, char (&name)[256], NamedFile& file) {
   return false;
 }
 
+bool may_be_created_later(const RankFile& file) {
+  return file.ring.fd >= 0 && (errno == EMFILE || errno == ENFILE);
+}
+
 bool create_rank_file(RankFile& file, Head& head, std::string_view header) {
   if (!create_lines(file.directory, file.name, file.lines)) {
-    const bool later = errno == EMFILE || errno == ENFILE;
-    if (later && file.ring.fd >= 0) return false;
+    if (may_be_created_later(file)) return false;
     char why[128];
     FixedText(why) << ": " << std::strerror(errno);
     complain(Trouble::start, "not tracing: cannot create a file in ", file.directory, why);

@@ -38,8 +38,11 @@ bool create_lines(const char* directory, char (&name)[256], NamedFile& file);
 
 // Creates the rank file with its first lines, and the snapshot if there is to be one, on a thread
 // of ours. False: there is no rank file, and one line says so.
-// False with errno EMFILE or ENFILE, and nothing said: there is a ring file, but no descriptor now.
+// False, and nothing said, where may_be_created_later() is true right behind it.
 bool create_rank_file(RankFile& file, Head& head, std::string_view header);
+// True if the last call that failed found no free descriptor: until there is one, the ring file, if
+// there is one, has all.
+bool may_be_created_later(const RankFile& file);
 
 // In a forked child: closes and forgets them. Where closing hangs, the end of the child would too.
 void leave_files(RankFile& file);
