@@ -123,7 +123,7 @@ def test_disk_full_and_free_again(tmp_path, small_disk):
     gates = {"INSTANT_GATE": "1400,2300", "TPROF_OUTPUT_DIR": str(disk)}
     with runs.standing(tmp_path, command, "inside", **gates) as process:
         # The ring has grown and is empty: what is drained at a time is less than it holds.
-        (rank_file,) = disk.glob("*.json")
+        rank_file = runs.rank_file(disk)
         runs.until(lambda: rank_file.read_bytes().count(b"\n") >= 10_000)
         filler = fill(disk)
         process.stdin.write("x")
@@ -173,7 +173,8 @@ def test_removed_while_we_write(what, tmp_path):
         if what == "directory":
             shutil.rmtree(traces)
         else:
-            (victim,) = traces.glob("*.json" if what == "rank file" else ".*.ring")
+            file = runs.rank_file(traces)
+            (victim,) = [file] if what == "rank file" else traces.glob(".*.ring")
             victim.unlink()
         stdout, complaints = process.communicate("x", timeout=runs.TIME_LIMIT_S)
     assert process.returncode == 7 and stdout.endswith("calls returned\n")

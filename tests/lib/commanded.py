@@ -9,6 +9,7 @@ import threading
 from lib import launch, rankfile, tally
 from lib.build import BUILD
 from lib.rankfile import named
+from lib.runs import rank_file
 from lib.tool import tprof
 
 
@@ -40,8 +41,7 @@ class Job:
         return rankfile.read(self.file())
 
     def file(self) -> pathlib.Path:
-        (file,) = self.traces.glob("*.json")
-        return file
+        return rank_file(self.traces)
 
     def ring(self) -> pathlib.Path:
         (header,) = named(rankfile.parsed_so_far(self.file()), "tprof_header")

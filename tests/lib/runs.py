@@ -116,6 +116,11 @@ def until(what: Callable[[], object]):
     return result
 
 
+def rank_file(traces: pathlib.Path) -> pathlib.Path:
+    """Returns the first rank file. The writer of a process that runs makes it a moment behind its first call."""
+    return until(lambda: next(traces.glob("*.json"), None))
+
+
 def threads(pid: int) -> dict[int, str]:
     """The name of each thread of a process, without those that ended while they were looked at."""
     names = {}
@@ -180,8 +185,7 @@ def assert_no_line_twice(calls: list[dict]) -> None:
 
 def header_of(traces: pathlib.Path) -> dict:
     """Returns the header of the only rank file, whether or not it is closed."""
-    (file,) = traces.glob("*.json")
-    with file.open() as lines:
+    with rank_file(traces).open() as lines:
         header = next(line for line in lines if '"tprof_header"' in line)
     return json.loads(header.rstrip().removesuffix(","))["args"]
 

@@ -12,6 +12,7 @@ from lib import counted, runs
 from lib.build import BUILD
 from lib.contract import SCHEMA
 from lib.rankfile import lines_of
+from lib.runs import rank_file
 from lib.tool import tprof
 
 LAYOUT_AT = 8  # in Head, interpose/format/ring_file.h: after the magic
@@ -31,11 +32,6 @@ def killed(tmp_path_factory):
 def traces(killed, tmp_path):
     """Returns a copy of them to change."""
     return shutil.copytree(killed / "traces", tmp_path / "traces")
-
-
-def rank_file(folder):
-    (file,) = folder.glob("*.json")
-    return file
 
 
 def rings(folder):
