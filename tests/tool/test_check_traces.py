@@ -1,7 +1,9 @@
 """tprof check on traces of every kind: merged, recovered, of a job that runs, of half a job."""
 
 import json
+import pathlib
 import re
+import tempfile
 
 import pytest
 from lib import faults, jobs, launch
@@ -82,10 +84,16 @@ def test_numbers_without_end_cost_no_time(tmp_path):
 
 
 @pytest.fixture
-def hanging(request, tmp_path):
+def node():
+    """A folder in the node's memory: a ring on a busy disk may not be there at once."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="tprof-test-") as folder:
+        yield pathlib.Path(folder)
+
+
+@pytest.fixture
+def hanging(request, node, tmp_path):
     """Runs a native job on the stand-in whose rank 1 does not return from its 5th reduce-scatter."""
-    settings = {k: v.format(tmp_path) for k, v in getattr(request, "param", {}).items()}
-    (tmp_path / "node").mkdir()
+    settings = {k: v.format(node) for k, v in getattr(request, "param", {}).items()}
     command = [BUILD / "native_trainer", "--ranks", "2", "--steps", "50"]
     with launch.running(command, tmp_path, STANDIN_HANG="1:ncclReduceScatter:5", **settings) as job:
         yield job
@@ -118,8 +126,8 @@ def test_a_running_job_that_hangs_is_named_while_it_runs(hanging, tmp_path):
     assert found["healthy"] and {f["kind"] for f in found["findings"]} == {"running"}
 
 
-@pytest.mark.parametrize("hanging", [{"TPROF_RING_DIR": "{}/node"}], ids=["node"], indirect=True)
-def test_a_hang_is_told_where_only_the_snapshots_are_in_sight(hanging, tmp_path):
+@pytest.mark.parametrize("hanging", [{"TPROF_RING_DIR": "{}"}], ids=["node"], indirect=True)
+def test_a_hang_is_told_where_only_the_snapshots_are_in_sight(hanging, node, tmp_path):
     """This is the view from another node, while the job runs and when it is dead and gone."""
     traces = tmp_path / "traces"
 
@@ -129,7 +137,7 @@ def test_a_hang_is_told_where_only_the_snapshots_are_in_sight(hanging, tmp_path)
         return next((f for f in found if (f["kind"], f["ranks"]) == (kind, [*ranks])), None)
 
     named(hanging, traces)
-    rings = list((tmp_path / "node").iterdir())
+    rings = list(node.iterdir())
     assert len(rings) == len(list(traces.glob(".*.snapshot"))) == 2
     for ring in rings:
         ring.unlink()
