@@ -4,6 +4,7 @@ import contextlib
 import pathlib
 import signal
 import subprocess
+import tempfile
 
 import pytest
 from lib import faults, needs
@@ -120,3 +121,10 @@ def pair(case, pair_of) -> Pair:
 @pytest.fixture(scope="session", params=sorted(COMPARED))
 def compared(request, pair_of) -> Pair:
     return pair_of(request.param)
+
+
+@pytest.fixture
+def node():
+    """A folder for ring files in the node's memory, where no other process has left any, and no disk is slow."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="tprof-test-") as folder:
+        yield pathlib.Path(folder)

@@ -1,8 +1,6 @@
 """A program sees the same of itself with the preload: a native one, and FSDP2."""
 
-import pathlib
 import shutil
-import tempfile
 
 import pytest
 from lib import needs, runs, sight
@@ -10,13 +8,6 @@ from lib.build import BUILD, INSTANT, STANDIN
 from lib.launch import start, without_agent
 
 GUEST = BUILD / "guest"
-
-
-@pytest.fixture
-def node():
-    """A folder for ring files in the node's memory, where no other process has left any."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="tprof-test-") as folder:
-        yield pathlib.Path(folder)
 
 
 @pytest.fixture

@@ -117,8 +117,9 @@ def until(what: Callable[[], object]):
 
 
 def rank_file(traces: pathlib.Path) -> pathlib.Path:
-    """Returns the first rank file. The writer of a process that runs makes it a moment behind its first call."""
-    return until(lambda: next(traces.glob("*.json"), None))
+    """Returns the only rank file. The writer of a process that runs makes it a moment behind its first call."""
+    (file,) = until(lambda: list(traces.glob("*.json")))
+    return file
 
 
 def threads(pid: int) -> dict[int, str]:

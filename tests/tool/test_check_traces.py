@@ -1,9 +1,7 @@
 """tprof check on traces of every kind: merged, recovered, of a job that runs, of half a job."""
 
 import json
-import pathlib
 import re
-import tempfile
 
 import pytest
 from lib import faults, jobs, launch
@@ -81,13 +79,6 @@ def test_numbers_without_end_cost_no_time(tmp_path):
         file.write_text(text.replace(f'"seq":{n - 1},', f'"seq":{2**62 - 7},'))
     kinds = {f["kind"] for f in worse_than_notes(folder)}
     assert "mismatch" in kinds
-
-
-@pytest.fixture
-def node():
-    """A folder in the node's memory: a ring on a busy disk may not be there at once."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="tprof-test-") as folder:
-        yield pathlib.Path(folder)
 
 
 @pytest.fixture
