@@ -43,14 +43,18 @@ class alignas(64) Gate {
     return wait_until_empty();
   }
   void open() { openings_.fetch_add(1); }
-  // The wait is bounded, since whoever is inside may be in a driver that hangs, and sleeps.
+  // The wait is bounded, since whoever is inside may be in a driver that hangs, and sleeps. Where
+  // all processors are busy, a thread of lower priority stands for tenths of a second by itself.
   bool wait_until_empty() const {
-    constexpr std::uint64_t kLongestNs = 100'000'000;
+    constexpr std::uint64_t kLongestNs = 1'000'000'000;
     if (inside_.load() == 0) return true;
     const KeepErrno keep_errno;
     const std::uint64_t until = now_ns() + kLongestNs;
-    const timespec pause{0, 20'000};
-    while (inside_.load() != 0 && now_ns() < until) syscall(SYS_nanosleep, &pause, nullptr);
+    timespec pause{0, 20'000};
+    while (inside_.load() != 0 && now_ns() < until) {
+      syscall(SYS_nanosleep, &pause, nullptr);
+      if (pause.tv_nsec < 1'000'000) pause.tv_nsec *= 2;
+    }
     return inside_.load() == 0;
   }
 

@@ -18,12 +18,15 @@ void each_pool(std::uint32_t pools, F&& f) {
   }
 }
 
-std::uint32_t pools_of(int device, CUcontext context) {
+// `or_not_known`: also those that may be the device's, since nobody has made events there yet.
+std::uint32_t pools_of(int device, CUcontext context, bool or_not_known) {
   std::uint32_t found = 0;
   for (const Pool& pool : g_pools) {
-    if (pool.events() == 0) continue;
-    if (context == nullptr && device < 0 && !event_driver::device(device)) device = t_thread.device;
-    const bool goes = context == nullptr ? pool.device() == device : pool.context() == context;
+    if (pool.context() == nullptr) continue;
+    const int its = pool.device();
+    const bool goes = context != nullptr
+                          ? pool.context() == context
+                          : its == device || (its == Pool::kNotKnown && or_not_known);
     if (goes) found |= 1U << number_of(pool);
   }
   return found;
@@ -31,10 +34,13 @@ std::uint32_t pools_of(int device, CUcontext context) {
 
 }  // namespace
 
-ContextsGo::ContextsGo(int device, CUcontext context, bool surely) {
+ContextsGo::ContextsGo(int device, CUcontext context, bool surely)
+    : device_(device), context_(context) {
   constexpr std::uint32_t kLongestMs = 100;
   const KeepErrno keep_errno;
-  pools_ = pools_of(device, context);
+  const bool own = context == nullptr && device < 0;
+  if (own && !event_driver::device(device_)) device_ = t_thread.device;
+  pools_ = pools_of(device_, context, true);
   if (pools_ == 0) return;
   if (surely) own_thread::look_now(kLongestMs);
   busy::stand_back(true);
@@ -52,11 +58,12 @@ ContextsGo::~ContextsGo() {
 
 void ContextsGo::gone() {
   busy::begin_epoch();
-  if (pools_ == 0) return;
-  busy::all_gone();
-  each_pool(pools_ & ~stuck_, [](Pool& pool) { pool.renew(); });
-  each_pool(stuck_, [](Pool& pool) { pool.abandon(); });
+  const std::uint32_t went = pools_ & pools_of(device_, context_, false);
   shut_ = stuck_;
+  if ((went | stuck_) == 0) return;
+  busy::all_gone();
+  each_pool(went & ~stuck_, [](Pool& pool) { pool.renew(); });
+  each_pool(stuck_, [](Pool& pool) { pool.abandon(); });
 }
 
 }  // namespace tprof::timing

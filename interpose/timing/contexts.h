@@ -22,6 +22,8 @@ class [[nodiscard]] ContextsGo {
   void gone();
 
  private:
+  int device_;
+  CUcontext context_;
   std::uint32_t pools_ = 0;  // a bit for each
   std::uint32_t stuck_ = 0;  // of these, those that the reader is in: the driver does not answer
   std::uint32_t shut_ = 0;   // for ever

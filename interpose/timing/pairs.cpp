@@ -83,6 +83,7 @@ void Pool::renew() {
   while (Pair* p = take()) give_back(*p);
   ++renewals_;
   events_.store(0, std::memory_order_release);
+  device_.store(kNotKnown, std::memory_order_release);
   context_.store(nullptr, std::memory_order_release);
 }
 

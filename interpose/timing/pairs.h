@@ -44,12 +44,14 @@ class Pool {
  public:
   static constexpr std::uint32_t kStep = 256;  // pairs that are made at a time
   static constexpr std::uint32_t kMost = 8192;
+  static constexpr int kNotKnown = -1;  // a device
 
   CUcontext context() const { return context_.load(std::memory_order_acquire); }
   bool claim(CUcontext context) {
     CUcontext nobody = nullptr;
     return context_.compare_exchange_strong(nobody, context);
   }
+  // Known before the first event is made.
   int device() const { return device_; }
   Gate& gate() { return gate_; }  // of whoever reads pairs; closed while the context may go
   std::uint32_t renewals() const { return renewals_; }
@@ -76,7 +78,7 @@ class Pool {
   Pair* without_events();
 
   std::atomic<CUcontext> context_{nullptr};
-  std::atomic<int> device_{-1};
+  std::atomic<int> device_{kNotKnown};
   Gate gate_;
   std::uint32_t renewals_ = 0;
   std::atomic<std::uint32_t> made_{0};

@@ -196,7 +196,8 @@ std::uint32_t look(bool ending) {
   begin_look(g_reader->exposure, now);
   for (Pool& pool : g_pools) {
     if (pool.context() == nullptr || !pool.gate().enter()) continue;
-    if (event_driver::enter(pool.context())) left += look_at(pool, ending);
+    CUcontext context = pool.context();  // it may have gone since; inside the gate it stays
+    if (context != nullptr && event_driver::enter(context)) left += look_at(pool, ending);
     pool.gate().leave();
   }
   g_reader->computed.tell(g_reader->exposure, g_clock, now, ending);

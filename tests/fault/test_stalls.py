@@ -11,6 +11,7 @@ from lib import counted, runs
 from lib.build import BUILD, LIBTPROF
 from lib.tool import told, tprof
 
+ON_DISK = True
 STALLING = BUILD / "libfault_stalling.so"
 AT_FIRST = ["mkdir", "open", "pwrite", "fallocate", "ftruncate", "statfs", "stat", "all"]
 LATER = ["open", "pwrite", "fallocate", "ftruncate", "unlink", "stat", "close", "all"]

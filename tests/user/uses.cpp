@@ -80,6 +80,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return 1;
   const std::string what = argv[1];
   tprof_instant("begin");
+  tprof_flush(60'000);  // and a first reading
   if (what == "wait") {
     while (access(argv[2], F_OK) != 0) usleep(1000);
     return 0;

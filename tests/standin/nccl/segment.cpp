@@ -71,6 +71,7 @@ void remove_leftovers(const std::string& path) {
 }  // namespace
 
 Segment::Segment(uint64_t id, int nranks, int rank) : nranks_(nranks), rank_(rank) {
+  const int before = errno;  // other jobs' files here are no matter of the caller
   char name[32];
   std::snprintf(name, sizeof name, "/%016llx", static_cast<unsigned long long>(id));
   std::string in;
@@ -97,6 +98,7 @@ Segment::Segment(uint64_t id, int nranks, int rank) : nranks_(nranks), rank_(ran
     rmdir(in.c_str());
   }
   futex_wake(header.joined);
+  errno = before;
 }
 
 Segment::~Segment() {
