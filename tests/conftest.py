@@ -124,6 +124,17 @@ def compared(request, pair_of) -> Pair:
 
 
 @pytest.fixture
+def tmp_path(request, tmp_path):
+    """In memory where runs.py starts the programs: a disk that is slow for a moment gets no ring file. A module that is
+    about disks says ON_DISK = True."""
+    if not hasattr(request.module, "runs") or hasattr(request.module, "ON_DISK"):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="tprof-test-") as folder:
+        yield pathlib.Path(folder)
+
+
+@pytest.fixture
 def node():
     """A folder for ring files in the node's memory, where no other process has left any, and no disk is slow."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="tprof-test-") as folder:

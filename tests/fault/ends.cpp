@@ -20,6 +20,7 @@
 
 #include "caller.h"
 #include "interpose/format/snapshot.h"
+#include "interpose/user/tprof.h"
 #include "modes.h"
 
 namespace fault {
@@ -187,6 +188,7 @@ int end(std::string_view how, std::string_view where) {
   if (where == "pinned") pin_to_the_last_core();
   static Caller caller(new_communicator(), 1);
   caller.rounds(100);
+  tprof_flush(1000);  // its files are there, unless they can't be
   park_a_thread();
   if (where == "step") {
     // The step is an hour, as after an administrator's change or a first answer of NTP.
