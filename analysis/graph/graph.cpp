@@ -4,19 +4,54 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace tprof::graph {
 namespace {
 
-constexpr std::int64_t kGrainNs = 10'000;  // the ends of work are known so well (timing/README.md)
+void put_in_order(Graph& graph) {
+  const std::size_t n = graph.size();
+  std::vector<std::uint32_t> out(n + 1);
+  for (const Node from : graph.from) ++out[from + 1];
+  for (std::size_t i = 0; i < n; ++i) out[i + 1] += out[i];
+  std::vector<Node> to(graph.from.size());
+  std::vector<std::uint32_t> place(out.begin(), out.end() - 1);
+  std::vector<std::uint32_t> missing(n);
+  graph.order.clear();
+  for (Node v = 0; v < n; ++v) {
+    for (std::uint32_t i = graph.first[v]; i < graph.first[v + 1]; ++i) {
+      to[place[graph.from[i]]++] = v;
+    }
+    missing[v] = graph.first[v + 1] - graph.first[v];
+    if (missing[v] == 0) graph.order.push_back(v);
+  }
+  for (std::size_t i = 0; i < graph.order.size(); ++i) {
+    const Node v = graph.order[i];
+    for (std::uint32_t k = out[v]; k < out[v + 1]; ++k) {
+      if (--missing[to[k]] == 0) graph.order.push_back(to[k]);
+    }
+  }
+}
 
-struct Edge {
-  Node from;
-  Node to;
-  double lag_ns;
-  Wait wait;
-};
+// Puts the edges behind their nodes.
+void put(Graph& graph, std::span<const Edge> edges) {
+  const std::size_t n = graph.size();
+  graph.first.assign(n + 1, 0);
+  for (const Edge& e : edges) ++graph.first[e.to + 1];
+  for (std::size_t i = 0; i < n; ++i) graph.first[i + 1] += graph.first[i];
+  std::vector<std::uint32_t> place(graph.first.begin(), graph.first.end() - 1);
+  graph.from.resize(edges.size());
+  graph.lag_ns.resize(edges.size());
+  graph.wait.resize(edges.size());
+  for (const Edge& e : edges) {
+    const std::uint32_t i = place[e.to]++;
+    graph.from[i] = e.from;
+    graph.lag_ns[i] = e.lag_ns;
+    graph.wait[i] = e.wait;
+  }
+  put_in_order(graph);
+}
 
 class Builder {
  public:
@@ -24,6 +59,7 @@ class Builder {
 
   Graph build() {
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) add_calls(r);
+    find_copy_times();
     find_last_to_come();
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) {
       add_queues(r);
@@ -41,7 +77,9 @@ class Builder {
     graph_.at_ns.push_back(at_ns);
     graph_.rank.push_back(rank);
     graph_.kind.push_back(kind);
-    return static_cast<Node>(graph_.size() - 1);
+    const auto added = static_cast<Node>(graph_.size() - 1);
+    if (kind == Kind::work) graph_.work[rank].push_back(added);
+    return added;
   }
   std::int64_t at(Node n) const { return graph_.at_ns[n]; }
   void in_order(Node to, Node from, Wait why) {
@@ -55,13 +93,14 @@ class Builder {
 
   void add_calls(std::uint32_t r) {
     const run::Calls& c = run_.ranks[r].calls;
-    came_.emplace_back();
     graph_.called.emplace_back();
+    graph_.came.emplace_back();
+    graph_.work.emplace_back();
     graph_.ended.emplace_back();
     for (std::size_t i = 0; i < c.size(); ++i) {
       graph_.called[r].push_back(node(c.called_ns[i], r, Kind::called));
-      came_[r].push_back(node(c.came_ns[i], r, Kind::came));
-      in_order(came_[r][i], graph_.called[r][i], Wait::turn);
+      graph_.came[r].push_back(node(c.came_ns[i], r, Kind::came));
+      in_order(graph_.came[r][i], graph_.called[r][i], Wait::turn);
       graph_.ended[r].push_back(node(c.ended_ns[i], r, Kind::ended));
       behind_own(r, i);
     }
@@ -69,9 +108,9 @@ class Builder {
   // A call that meets nobody takes as long as it took.
   void behind_own(std::uint32_t r, std::size_t i) {
     if (run_.ranks[r].calls.comm[i] == run::Calls::kNoComm) {
-      behind(graph_.ended[r][i], came_[r][i], Wait::copies);
+      behind(graph_.ended[r][i], graph_.came[r][i], Wait::copies);
     } else {
-      in_order(graph_.ended[r][i], came_[r][i], Wait::turn);
+      in_order(graph_.ended[r][i], graph_.came[r][i], Wait::turn);
     }
   }
 
@@ -89,10 +128,47 @@ class Builder {
     return apart > -kGrainNs && (!c.messages[after] || apart < kGrainNs);
   }
 
+  // True for streams on which no kernels run: their calls run beside work.
+  static std::set<std::uint16_t> beside_work(const run::Rank& rank) {
+    const run::Calls& c = rank.calls;
+    std::set<std::uint16_t> streams;
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      const auto work =
+          std::ranges::upper_bound(rank.work, c.came_ns[i] + kGrainNs, {}, &run::Interval::to_ns);
+      if (work != rank.work.end() && work->from_ns < c.ended_ns[i] - kGrainNs) {
+        streams.insert(c.stream[i]);
+      }
+    }
+    return streams;
+  }
+
+  // True if copies that were not timed may be why it came no earlier.
+  static bool copies_before(const run::Calls& c, std::size_t i) {
+    return c.copied[i] != 0 && c.came_ns[i] - c.called_ns[i] > kGrainNs;
+  }
+
+  // Copies that were not timed take no longer than the shortest time in which a row came behind
+  // another one and copies of so many bytes.
+  void find_copy_times() {
+    for (const run::Rank& rank : run_.ranks) {
+      const run::Calls& c = rank.calls;
+      std::map<std::uint16_t, std::size_t> last;
+      const std::set<std::uint16_t> beside = beside_work(rank);
+      for (std::size_t i = 0; i < c.size(); ++i) {
+        const auto [place, fresh] = last.try_emplace(c.stream[i], i);
+        const std::size_t before = std::exchange(place->second, i);
+        if (fresh || !copies_before(c, i) || !beside.contains(c.stream[i])) continue;
+        const std::int64_t apart = std::max<std::int64_t>(0, c.came_ns[i] - c.ended_ns[before]);
+        const auto [ns, first] = copy_ns_.try_emplace(c.copied[i], apart);
+        ns->second = std::min(ns->second, apart);
+      }
+    }
+  }
+
   // The calls of a stream, and of a communicator, run one after the other.
   void add_queues(std::uint32_t r) {
     const run::Calls& c = run_.ranks[r].calls;
-    could_come_ns_ = c.called_ns;
+    could_come_ns_.assign(c.size(), INT64_MIN / 2);
     std::map<std::pair<bool, std::uint32_t>, std::size_t> last;
     for (std::size_t i = 0; i < c.size(); ++i) {
       for (const auto& key :
@@ -101,8 +177,12 @@ class Builder {
         const auto [place, fresh] = last.try_emplace(key, i);
         const std::size_t before = std::exchange(place->second, i);
         if (!fresh && (key.first ? in_turn(c, before, i) : !overlap(c, before, i))) {
-          in_order(came_[r][i], graph_.ended[r][before], Wait::turn);
-          could_come_ns_[i] = std::max(could_come_ns_[i], c.ended_ns[before]);
+          in_order(graph_.came[r][i], graph_.ended[r][before], Wait::turn);
+          // Where it came within two such times, the copies explain it.
+          const std::int64_t copies =
+              !key.first && copies_before(c, i) ? 2 * copy_ns_[c.copied[i]] : 0;
+          could_come_ns_[i] =
+              std::max(could_come_ns_[i], std::min(c.came_ns[i], c.ended_ns[before] + copies));
         }
       }
     }
@@ -118,12 +198,14 @@ class Builder {
     auto i = std::ranges::lower_bound(by_end_, from_ns + 1, {},
                                       [&](std::size_t n) { return c.ended_ns[n]; });
     for (; i != by_end_.end() && (!best || c.ended_ns[*i] - to_ns < apart(*best)); ++i) {
-      if (all_came_ns_[r][*i] < to_ns && (!best || apart(*i) < apart(*best))) best = *i;
+      if (graph_.all_came_ns[r][*i] < to_ns && (!best || apart(*i) < apart(*best))) best = *i;
     }
     return best;
   }
 
-  // True if neither the host nor the calls before it explain when it came.
+  // True if the calls before it do not explain when it came. Also one that came when its host
+  // called it may need what was computed by then: a host that waited for its device called no
+  // earlier.
   bool waits_for_work(const run::Calls& c, std::size_t i) const {
     return c.came_ns[i] - could_come_ns_[i] > kGrainNs;
   }
@@ -142,7 +224,11 @@ class Builder {
     std::optional<Node> done;
     const auto calls_until = [&](std::int64_t ns) {
       for (; next < c.size() && c.came_ns[next] < ns; ++next) {
-        if (done && waits_for_work(c, next)) in_order(came_[r][next], *done, Wait::place);
+        if (!done || !waits_for_work(c, next)) continue;
+        // Work that stands still may wait for a call itself, and what comes next for its end.
+        const auto until = barrier(r, at(*done), c.came_ns[next]);
+        const bool behind_call = until && c.ended_ns[*until] < c.came_ns[next] + kGrainNs;
+        in_order(graph_.came[r][next], behind_call ? graph_.ended[r][*until] : *done, Wait::place);
       }
     };
     for (const run::Interval& w : rank.work) {
@@ -157,7 +243,7 @@ class Builder {
         const Node here = node(c.came_ns[next], r, Kind::work);
         behind(here, *done, Wait::computes);
         done = here;
-        if (waits_for_work(c, next)) in_order(came_[r][next], here, Wait::place);
+        if (waits_for_work(c, next)) in_order(graph_.came[r][next], here, Wait::place);
       }
       const Node end = node(w.to_ns, r, Kind::work);
       behind(end, *done, Wait::computes);
@@ -193,56 +279,62 @@ class Builder {
            Wait::host});
       if (c.waited_ns[i] == 0) continue;
       const auto last =
-          std::ranges::upper_bound(device, at(here), {}, [&](Node n) { return at(n); });
+          std::ranges::lower_bound(device, at(here), {}, [&](Node n) { return at(n); });
       if (last != device.begin()) behind(here, *std::prev(last), Wait::waited);
     }
   }
 
-  // One that came when a row had ended was not waited for: a small message may be on its way.
-  bool waits_for(const run::Row& mine, const run::Row& other) const {
-    return run_.ranks[other.rank].calls.came_ns[other.row] <
-           run_.ranks[mine.rank].calls.ended_ns[mine.row];
+  std::int64_t came_ns(const run::Row& r) const { return run_.ranks[r.rank].calls.came_ns[r.row]; }
+
+  // Calls f(row, for how many of `came` it waited). One that came when a row had ended was not
+  // waited for: a small message may be on its way.
+  template <typename F>
+  void each_of_meeting(std::span<const run::Row> rows, F&& f) {
+    came_.assign(rows.begin(), rows.end());
+    std::ranges::stable_sort(came_, {}, [&](const run::Row& r) { return came_ns(r); });
+    for (const run::Row& r : rows) {
+      const std::int64_t ended_ns = run_.ranks[r.rank].calls.ended_ns[r.row];
+      const auto later = std::ranges::lower_bound(came_, ended_ns, {},
+                                                  [&](const run::Row& o) { return came_ns(o); });
+      f(r, static_cast<std::size_t>(later - came_.begin()));
+    }
   }
 
   void find_last_to_come() {
-    for (const run::Rank& rank : run_.ranks) all_came_ns_.push_back(rank.calls.came_ns);
+    for (const run::Rank& rank : run_.ranks) graph_.all_came_ns.push_back(rank.calls.came_ns);
     for (std::size_t m = 0; m < run_.meetings(); ++m) {
-      for (const run::Row& mine : run_.meeting(m)) {
-        std::int64_t& last = all_came_ns_[mine.rank][mine.row];
-        for (const run::Row& other : run_.meeting(m)) {
-          if (waits_for(mine, other))
-            last = std::max(last, run_.ranks[other.rank].calls.came_ns[other.row]);
-        }
-      }
+      each_of_meeting(run_.meeting(m), [&](const run::Row& mine, std::size_t n) {
+        std::int64_t& last = graph_.all_came_ns[mine.rank][mine.row];
+        if (n != 0) last = std::max(last, came_ns(came_[n - 1]));
+      });
     }
   }
 
+  // A node stands for all that have come, so that many ranks need few edges.
   void add_meeting(std::span<const run::Row> rows) {
-    for (const run::Row& mine : rows) {
-      const Node ended = graph_.ended[mine.rank][mine.row];
-      for (const run::Row& other : rows) {
-        if (waits_for(mine, other)) in_order(ended, came_[other.rank][other.row], Wait::meeting);
+    std::map<std::size_t, Node> met;  // by how many came
+    each_of_meeting(rows, [&](const run::Row&, std::size_t n) {
+      if (n != 0) met.try_emplace(n);
+    });
+    std::size_t from = 0;
+    std::optional<Node> before;
+    for (auto& [n, here] : met) {
+      here = node(came_ns(came_[n - 1]), came_[n - 1].rank, Kind::met);
+      if (before) in_order(here, *before, Wait::turn);
+      for (; from < n; ++from) {
+        in_order(here, graph_.came[came_[from].rank][came_[from].row], Wait::turn);
       }
+      before = here;
     }
+    each_of_meeting(rows, [&](const run::Row& mine, std::size_t n) {
+      if (n != 0) in_order(graph_.ended[mine.rank][mine.row], met.at(n), Wait::meeting);
+    });
   }
 
-  // Puts the edges behind their nodes, and gives each node as lag what nothing explains.
+  // Gives each node as lag what nothing explains.
   void finish() {
-    const std::size_t n = graph_.size();
-    graph_.first.assign(n + 1, 0);
-    for (const Edge& e : edges_) ++graph_.first[e.to + 1];
-    for (std::size_t i = 0; i < n; ++i) graph_.first[i + 1] += graph_.first[i];
-    std::vector<std::uint32_t> place(graph_.first.begin(), graph_.first.end() - 1);
-    graph_.from.resize(edges_.size());
-    graph_.lag_ns.resize(edges_.size());
-    graph_.wait.resize(edges_.size());
-    for (const Edge& e : edges_) {
-      const std::uint32_t i = place[e.to]++;
-      graph_.from[i] = e.from;
-      graph_.lag_ns[i] = e.lag_ns;
-      graph_.wait[i] = e.wait;
-    }
-    for (Node to = 0; to < n; ++to) {
+    put(graph_, edges_);
+    for (Node to = 0; to < graph_.size(); ++to) {
       double explained = -1e300;
       for (std::uint32_t i = graph_.first[to]; i < graph_.first[to + 1]; ++i) {
         explained = std::max(explained, static_cast<double>(at(graph_.from[i])) + graph_.lag_ns[i]);
@@ -252,46 +344,35 @@ class Builder {
         if (graph_.wait[i] != Wait::computes) graph_.lag_ns[i] += std::max(rest, 0.0);
       }
     }
-    sort();
-  }
-
-  void sort() {
-    const std::size_t n = graph_.size();
-    std::vector<std::uint32_t> out(n + 1);
-    for (const Node from : graph_.from) ++out[from + 1];
-    for (std::size_t i = 0; i < n; ++i) out[i + 1] += out[i];
-    std::vector<Node> to(graph_.from.size());
-    std::vector<std::uint32_t> place(out.begin(), out.end() - 1);
-    std::vector<std::uint32_t> missing(n);
-    for (Node v = 0; v < n; ++v) {
-      for (std::uint32_t i = graph_.first[v]; i < graph_.first[v + 1]; ++i)
-        to[place[graph_.from[i]]++] = v;
-      missing[v] = graph_.first[v + 1] - graph_.first[v];
-      if (missing[v] == 0) graph_.order.push_back(v);
-    }
-    for (std::size_t i = 0; i < graph_.order.size(); ++i) {
-      const Node v = graph_.order[i];
-      for (std::uint32_t k = out[v]; k < out[v + 1]; ++k) {
-        if (--missing[to[k]] == 0) graph_.order.push_back(to[k]);
-      }
-    }
   }
 
   const run::Run& run_;
   Graph graph_;
   std::vector<Edge> edges_;
-  std::vector<std::vector<Node>> came_;
   std::vector<std::size_t> by_call_;  // the rows of a rank, by when they were called
-  std::vector<std::vector<std::int64_t>>
-      all_came_ns_;  // by rank and row: all whom it meets had come
   std::vector<std::size_t> by_end_;
-  std::vector<std::int64_t> could_come_ns_;  // by row: the host had called it, its queues were free
+  std::vector<run::Row> came_;                     // of a meeting, as they came
+  std::map<std::uint64_t, std::int64_t> copy_ns_;  // by bytes
+  std::vector<std::int64_t> could_come_ns_;        // by row: its queues were free
 };
 
 }  // namespace
 
 Graph graph_of(const run::Run& run) {
   return Builder(run).build();
+}
+
+Graph with_edges(const Graph& graph, std::span<const double> lags_ns, std::span<const Edge> more) {
+  Graph changed{.at_ns = graph.at_ns, .rank = graph.rank, .kind = graph.kind};
+  std::vector<Edge> edges(more.begin(), more.end());
+  for (Node n = 0; n < graph.size(); ++n) {
+    for (std::uint32_t i = graph.first[n]; i < graph.first[n + 1]; ++i) {
+      // Edges that nobody waits for any more would close a circle.
+      if (lags_ns[i] > kNever) edges.push_back({graph.from[i], n, lags_ns[i], graph.wait[i]});
+    }
+  }
+  put(changed, edges);
+  return changed;
 }
 
 std::vector<double> replay(const Graph& graph, std::span<const double> lags_ns) {

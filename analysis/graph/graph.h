@@ -20,6 +20,9 @@ namespace tprof::graph {
 
 using Node = std::uint32_t;
 
+inline constexpr std::int64_t kGrainNs = 10'000;  // the ends of work are known so well
+inline constexpr double kNever = -1e18;  // the lag of an edge that nobody waits for any more
+
 // Why a node waits for another one.
 enum class Wait : std::uint8_t {
   turn,      // a stream's or communicator's calls run one after the other; a call's own begin
@@ -33,8 +36,16 @@ enum class Wait : std::uint8_t {
   waited     // the host had waited for the device
 };
 
-// The host called; a call came to the device; it ended there; the device computed up to here.
-enum class Kind : std::uint8_t { called, came, ended, work };
+// The host called; a call came to the device; it ended there; the device computed up to here; those
+// that meet had come.
+enum class Kind : std::uint8_t { called, came, ended, work, met };
+
+struct Edge {
+  Node from;
+  Node to;
+  double lag_ns;
+  Wait wait;
+};
 
 // A node happens when each node that it waits for has happened, by at least the edge's lag.
 struct Graph {
@@ -47,17 +58,28 @@ struct Graph {
   std::vector<double> lag_ns{};
   std::vector<Wait> wait{};
   std::vector<Node> order{};  // each behind those that it waits for
-  // By rank and row: when it was called, and when it ended.
+  // By rank and row: when it was called, came to the device, and ended there.
   std::vector<std::vector<Node>> called{};
+  std::vector<std::vector<Node>> came{};
   std::vector<std::vector<Node>> ended{};
+  std::vector<std::vector<std::int64_t>> all_came_ns{};  // by rank and row: all whom it meets had
+  std::vector<std::vector<Node>> work{};  // by rank: the nodes of its work, ascending
 
   std::size_t size() const { return at_ns.size(); }
+  // False: some nodes wait for each other in a circle, as times contradict the rules.
+  bool sound() const { return order.size() == size(); }
 };
 
 Graph graph_of(const run::Run& run);
 
+// The same nodes, whose edges have these lags, with more edges.
+Graph with_edges(const Graph& graph, std::span<const double> lags_ns, std::span<const Edge> more);
+
 // Returns when each node happens where the edges have these lags. With the graph's own it gives the
 // times that were measured, but for where these contradict the rules.
 std::vector<double> replay(const Graph& graph, std::span<const double> lags_ns);
+inline std::vector<double> replay(const Graph& graph) {
+  return replay(graph, graph.lag_ns);
+}
 
 }  // namespace tprof::graph

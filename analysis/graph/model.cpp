@@ -1,7 +1,9 @@
 #include "graph/model.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "job/hosts.h"
 
@@ -34,53 +36,59 @@ run::Parts parts_of(const job::Job& job, const steps::Found& found, std::uint64_
 
 }  // namespace
 
+double mean_of(const StepsNs& steps) {
+  double sum = 0;
+  for (const auto& [step, ns] : steps) sum += ns;
+  return steps.empty() ? 0 : sum / static_cast<double>(steps.size());
+}
+
 Model::Model(const job::Job& job, const read::Traces& traces, const steps::Found& found,
              std::uint64_t most_calls)
     : run_(run::load(job, traces, parts_of(job, found, most_calls))),
       graph_(graph_of(run_)),
+      found_(found),
       positions_(graph_.size()) {
   for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
     const run::Rank& rank = run_.ranks[r];
-    Ends& ends = ends_.emplace_back();
-    const auto steps = found.ranks.find(rank.process);
-    if (steps == found.ranks.end()) continue;
-    find_positions_of_calls(r, steps->second);
-    std::vector<Node> last(steps->second.size(), UINT32_MAX);
+    std::vector<End>& ends = ends_.emplace_back();
+    find_positions_of_calls(r);
     for (std::size_t i = 0; i < rank.calls.size(); ++i) {
-      const steps::Interval* in =
-          steps::interval_at(steps->second, rank.calls.called_ns[i] - rank.zero_ns);
-      if (in == nullptr) continue;
-      Node& end = last[static_cast<std::size_t>(in - steps->second.data())];
+      const std::int64_t step = positions_[graph_.called[r][i]].step;
+      if (step == Position::kNoStep) continue;
       const Node here = graph_.ended[r][i];
-      if (end == UINT32_MAX || graph_.at_ns[here] > graph_.at_ns[end]) end = here;
-    }
-    for (std::size_t s = 0, first = SIZE_MAX; s < last.size(); ++s) {
-      if (last[s] == UINT32_MAX) continue;
-      if (first == SIZE_MAX) {
-        first = s;
-        ends.first = last[s];
+      const auto end = std::ranges::lower_bound(ends, step, {}, &End::step);
+      if (end == ends.end() || end->step != step) {
+        ends.insert(end, {step, here});
+      } else if (graph_.at_ns[here] > graph_.at_ns[end->node]) {
+        end->node = here;
       }
-      ends.last = last[s];
-      ends.steps = s - first;
     }
   }
   find_positions_of_work();
-  measured_ns_ = step_ns(std::vector<double>(graph_.at_ns.begin(), graph_.at_ns.end()));
-  replayed_ns_ = step_ns(replay(graph_, graph_.lag_ns));
+  leave_out_hosts_ahead();
+  measured_ns_ = steps_ns(std::vector<double>(graph_.at_ns.begin(), graph_.at_ns.end()));
+  replayed_ns_ = steps_ns(replay(graph_));
 }
 
-void Model::find_positions_of_calls(std::size_t rank, const std::vector<steps::Interval>& steps) {
+std::int64_t Model::step_at(std::size_t rank, std::int64_t ns) const {
+  const auto steps = found_.ranks.find(run_.ranks[rank].process);
+  if (steps == found_.ranks.end()) return Position::kNoStep;
+  const steps::Interval* in = steps::interval_at(steps->second, ns - run_.ranks[rank].zero_ns);
+  return in == nullptr ? Position::kNoStep : in->step;
+}
+
+void Model::find_positions_of_calls(std::size_t rank) {
   const run::Calls& c = run_.ranks[rank].calls;
-  std::vector<std::size_t> by_call(c.size());
+  std::vector<std::size_t>& by_call = by_call_.emplace_back(c.size());
   std::iota(by_call.begin(), by_call.end(), std::size_t{0});
   std::ranges::stable_sort(by_call, {}, [&](std::size_t i) { return c.called_ns[i]; });
   Position at;
   for (const std::size_t i : by_call) {
-    const steps::Interval* in =
-        steps::interval_at(steps, c.called_ns[i] - run_.ranks[rank].zero_ns);
-    const std::int64_t step = in == nullptr ? Position::kNoStep : in->step;
+    const std::int64_t step = step_at(rank, c.called_ns[i]);
     at = {step, step == at.step ? at.call + 1 : 0};
-    positions_[graph_.called[rank][i]] = at;
+    for (const auto* nodes : {&graph_.called, &graph_.came, &graph_.ended}) {
+      positions_[(*nodes)[rank][i]] = at;
+    }
   }
 }
 
@@ -95,27 +103,59 @@ void Model::find_positions_of_work() {
   }
 }
 
-double Model::step_ns(std::span<const double> at_ns) const {
-  double sum = 0;
-  std::size_t ranks = 0;
-  for (const Ends& e : ends_) {
-    if (e.steps == 0) continue;
-    sum += (at_ns[e.last] - at_ns[e.first]) / static_cast<double>(e.steps);
-    ++ranks;
+// A host that had gone on to a later step is not waited for in this one.
+void Model::leave_out_hosts_ahead() {
+  for (Node n = 0; n < graph_.size(); ++n) {
+    const std::uint32_t from = graph_.first[n];
+    const std::uint32_t to = graph_.first[n + 1];
+    const auto is_ahead = [&](std::uint32_t i) {
+      const std::int64_t step = positions_[n].step;
+      return graph_.wait[i] == Wait::launch && step != Position::kNoStep && to - from > 1 &&
+             positions_[graph_.from[i]].step > step;
+    };
+    double explained = kNever;
+    bool ahead = false;
+    for (std::uint32_t i = from; i < to; ++i) {
+      if (is_ahead(i)) {
+        graph_.lag_ns[i] = kNever;
+        ahead = true;
+      } else {
+        explained = std::max(explained,
+                             static_cast<double>(graph_.at_ns[graph_.from[i]]) + graph_.lag_ns[i]);
+      }
+    }
+    if (!ahead) continue;
+    const double rest = static_cast<double>(graph_.at_ns[n]) - explained;
+    for (std::uint32_t i = from; i < to; ++i) {
+      if (graph_.lag_ns[i] > kNever) graph_.lag_ns[i] += std::max(rest, 0.0);
+    }
   }
-  return ranks == 0 ? 0 : sum / static_cast<double>(ranks);
+}
+
+StepsNs Model::steps_ns(std::span<const double> at_ns) const {
+  std::map<std::int64_t, std::pair<double, double>> sums;  // by step, and of how many ranks
+  for (const std::vector<End>& ends : ends_) {
+    for (std::size_t s = 1; s < ends.size(); ++s) {
+      auto& [ns, ranks] = sums[ends[s].step];
+      ns += at_ns[ends[s].node] - at_ns[ends[s - 1].node];
+      ++ranks;
+    }
+  }
+  StepsNs all;
+  for (const auto& [step, sum] : sums) all[step] = sum.first / sum.second;
+  return all;
 }
 
 double Model::work_ns(std::size_t rank) const {
-  const Ends& e = ends_[rank];
-  if (e.steps == 0) return 0;
+  const std::vector<End>& ends = ends_[rank];
+  if (ends.size() < 2) return 0;
   double ns = 0;
   for (const run::Interval& w : run_.ranks[rank].work) {
-    const std::int64_t from = std::max(w.from_ns, graph_.at_ns[e.first]);
-    const std::int64_t to = std::min(w.to_ns, graph_.at_ns[e.last]);
+    const std::int64_t from = std::max(w.from_ns, graph_.at_ns[ends.front().node]);
+    const std::int64_t to = std::min(w.to_ns, graph_.at_ns[ends.back().node]);
     ns += static_cast<double>(std::max<std::int64_t>(0, to - from));
   }
-  return ns / static_cast<double>(e.steps);
+  return ns / static_cast<double>(ends.size() - 1);
 }
 
 }  // namespace tprof::graph

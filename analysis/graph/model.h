@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -10,7 +11,12 @@
 
 namespace tprof::graph {
 
-// The place of a node in a step: that of its call, or of the next call that comes to the device.
+// How long each step takes, by its number; and the mean, 0 of none.
+using StepsNs = std::map<std::int64_t, double>;
+double mean_of(const StepsNs& steps);
+
+// The place of a node in a step: that of its own call, or of the next call that comes to the
+// device.
 struct Position {
   static constexpr std::int64_t kNoStep = INT64_MIN;
   std::int64_t step = kNoStep;
@@ -19,42 +25,49 @@ struct Position {
 
 class Model {
  public:
-  // A job with more calls than `most_calls` is taken by some of its steps, one after the other.
+  // `found` has to stay. A job with more calls than `most_calls` is taken by some of its steps, one
+  // after the other.
   Model(const job::Job& job, const read::Traces& traces, const steps::Found& found,
         std::uint64_t most_calls);
 
   const run::Run& run() const { return run_; }
   const Graph& graph() const { return graph_; }
 
-  // Returns how long a step takes, where the nodes happen at these times: the mean over ranks and
-  // steps but the first. A step of a device ends with the last that its host called in it. 0: not
-  // known.
-  double step_ns(std::span<const double> at_ns) const;
-  double measured_ns() const { return measured_ns_; }
-  double replayed_ns() const { return replayed_ns_; }  // without a change
+  // Returns how long each step but the first takes, where the nodes happen at these times: the mean
+  // over the ranks. A step of a device ends with the last that its host called in it.
+  StepsNs steps_ns(std::span<const double> at_ns) const;
+  const StepsNs& measured_ns() const { return measured_ns_; }
+  const StepsNs& replayed_ns() const { return replayed_ns_; }  // without a change
+
+  // The rows of a rank by when they were called.
+  std::span<const std::size_t> by_call(std::size_t rank) const { return by_call_[rank]; }
 
   const Position& position(Node n) const { return positions_[n]; }
+  // In which step the host of a rank was then; kNoStep: in none.
+  std::int64_t step_at(std::size_t rank, std::int64_t ns) const;
 
   // For how long the device of a rank computes in a step, on the average.
   double work_ns(std::size_t rank) const;
 
  private:
-  // The ends of the first and of the last step of a rank.
-  struct Ends {
-    Node first = 0;
-    Node last = 0;
-    std::size_t steps = 0;  // between them; 0: none are known
+  // The end of a step of a rank.
+  struct End {
+    std::int64_t step;
+    Node node;
   };
 
-  void find_positions_of_calls(std::size_t rank, const std::vector<steps::Interval>& steps);
+  void find_positions_of_calls(std::size_t rank);
   void find_positions_of_work();  // behind those of calls
+  void leave_out_hosts_ahead();
 
   run::Run run_;
   Graph graph_;
-  std::vector<Position> positions_;  // by node
-  std::vector<Ends> ends_;           // by rank
-  double measured_ns_ = 0;
-  double replayed_ns_ = 0;
+  const steps::Found& found_;
+  std::vector<std::vector<std::size_t>> by_call_{};
+  std::vector<Position> positions_;     // by node
+  std::vector<std::vector<End>> ends_;  // by rank, ascending
+  StepsNs measured_ns_;
+  StepsNs replayed_ns_;
 };
 
 }  // namespace tprof::graph

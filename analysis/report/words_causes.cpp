@@ -92,8 +92,8 @@ std::span<const Words> words_of_causes() {
        "(NCCL_DEBUG=INFO)"},
       {Say::below_peak,
        "{bucket} of {size} on the [{role} ]communicator of {on} transfers {reaches} GB/s "
-       "{between?between|within} hosts, {of_peak} of the peak: at the peak it would be exposed for "
-       "up to {share} of a step less",
+       "{between?between|within} hosts, {of_peak} of the peak: at the peak a step would be "
+       "{share} shorter",
        "look at the path that NCCL chose (NCCL_DEBUG=INFO), and measure the same size and ranks "
        "with "
        "nccl-tests"},
@@ -116,8 +116,7 @@ std::span<const Words> words_of_causes() {
        "do it every N steps, or compute on the shards and reduce the result"},
       {Say::late_reductions,
        "reductions begin only when most of a step is computed: if they are of gradients, begun in "
-       "the backward pass they could hide {exposed} of a step[, {beyond_hosts} beyond what the "
-       "hosts need]",
+       "the backward pass they would make it {share} shorter",
        "DDP begins early if its buckets are smaller than all gradients (bucket_cap_mb), FSDP if "
        "layers are wrapped one by one, DeepSpeed with overlap_comm"},
       {Say::exposed_gathers,
@@ -127,8 +126,7 @@ std::span<const Words> words_of_causes() {
        "first; TPROF_CALLSITE=python tells the lines that make them"},
       {Say::blocking_h2d,
        "{calls:,} {calls?copy|copies} to the device of {bytes} on average {calls?makes|make} the "
-       "program wait in the middle of each step: without {calls?it|them} it would be {share} "
-       "shorter",
+       "program wait in each step: without that it would be {share} shorter",
        "copy from pinned memory with non_blocking=True, or make the tensors on the device"},
       {Say::blocking_d2h,
        "{calls:,} {calls?copy|copies} from the device of {bytes} on average {calls?makes|make} the "
@@ -145,19 +143,17 @@ std::span<const Words> words_of_causes() {
        "optimizer on the CPU; larger batches and CUDA graphs keep a device busy with fewer "
        "launches}"},
       {Say::gathered_again,
-       "all-gathers of the backward pass are exposed, or hold up calls that are, for {exposed} of "
-       "a step[, {beyond_hosts} beyond what the hosts need]",
+       "weights are gathered again in the backward pass: without that a step would be {share} "
+       "shorter",
        "where there is memory for it, SHARD_GRAD_OP in FSDP1, reshard_after_forward=False in FSDP2 "
        "and ZeRO-2 in DeepSpeed save them, and what their hosts and copies take beside them"},
       {Say::reduced_again,
-       "gradients are reduced in each of the {passes} backward passes of a step, where one "
-       "is enough: the others are exposed for {exposed} of it[, {beyond_hosts} beyond what the "
-       "hosts need]",
+       "gradients are reduced in each of the {passes} backward passes of a step, where one is "
+       "enough: without the others it would be {share} shorter",
        "no_sync(), or set_requires_gradient_sync(False) in FSDP2, until the last micro-batch; it "
        "takes memory for the gradients"},
       {Say::wide_dtype,
-       "{which} {one?is|are} in float32, twice the bytes of bfloat16: half of the exposed time of "
-       "that is {exposed} of a step[, {beyond_hosts} beyond what the hosts need]",
+       "{which} {one?is|are} in float32: in bfloat16 a step would be {share} shorter",
        "{sharded?MixedPrecision(param_dtype, reduce_dtype) in FSDP1, MixedPrecisionPolicy in FSDP2|"
        "bf16_compress_hook in DDP, or tensors in bfloat16 where the program sends its own}"},
       {Say::long_steps,

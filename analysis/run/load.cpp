@@ -2,11 +2,13 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "align/clocks.h"
+#include "interpose/format/thread_kind.h"
 #include "job/hosts.h"
 #include "read/error.h"
 #include "read/events.h"
@@ -39,6 +41,7 @@ struct Timed {
   std::int64_t lane = 0;
   std::uint32_t comm = Calls::kNoComm;
   std::int64_t waited_ns = 0;
+  std::uint64_t calls = 1;
 };
 
 bool blocks(const read::Event& e) {
@@ -47,18 +50,41 @@ bool blocks(const read::Event& e) {
          (e.host_memory == HostMemory::pageable || e.name.str().find("Async") == std::string::npos);
 }
 
+struct Call {
+  Begun begun{};
+  Meets meets{};
+  std::int64_t stream = -1;
+  Bucket bucket{};
+  bool wide = false;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  auto operator<=>(const Call&) const = default;
+};
+
+struct Copy {
+  Begun begun{};
+  std::int64_t stream = -1;
+  std::uint64_t bytes = 0;
+};
+
 // The lines of one rank, as they were read.
 struct Lines {
-  std::vector<std::pair<Begun, Meets>> meets{};
+  std::vector<Call> calls{};
+  std::vector<Copy> copies{};
   std::vector<Timed> timed{};
   std::vector<Interval> work{};
-  std::vector<Interval> blocked{};  // the host, in copies that wait for the device
+  std::vector<Interval> unsure{};  // it may have computed
+  std::vector<Blocked> blocked{};
+  std::set<std::int64_t> autograd{};  // threads
   // By thread: its last group, and when that began on each stream.
   std::map<std::int64_t, std::pair<std::int64_t, std::map<std::int64_t, std::int64_t>>> groups{};
 
   void call(const read::Event& e, const read::Process& p) {
     if (e.unfinished || e.captured || e.failed) return;
-    if (blocks(e)) blocked.push_back({e.ts_ns, e.ts_ns + e.dur_ns});
+    if (blocks(e)) {
+      blocked.push_back({{e.ts_ns, e.ts_ns + e.dur_ns}, e.bucket == Bucket::H2D, e.bytes});
+    }
+    if (!e.comm && e.stream) copies.push_back({{e.ts_ns, e.thread}, *e.stream, e.bytes});
     if (!e.comm || !e.numbered) return;
     std::int64_t called = e.ts_ns;
     if (e.group != 0) {
@@ -77,7 +103,13 @@ struct Lines {
       m.from = sends ? me : peer;
       m.to = sends ? peer : me;
     }
-    meets.push_back({{called, e.thread}, m});
+    calls.push_back({{called, e.thread},
+                     m,
+                     e.stream.value_or(-1),
+                     e.bucket,
+                     e.dtype == "float32",
+                     e.count,
+                     e.bytes});
   }
   void time(const read::DeviceTime& t) {
     timed.push_back({{t.ts_ns - t.queued_ns, t.thread},
@@ -85,11 +117,13 @@ struct Lines {
                      t.ts_ns + t.dur_ns,
                      t.lane,
                      t.comm ? static_cast<std::uint32_t>(*t.comm) : Calls::kNoComm,
-                     t.waited_ns});
+                     t.waited_ns,
+                     t.calls});
   }
 };
 
 std::vector<Interval> joined(std::vector<Interval> all) {
+  std::erase_if(all, [](const Interval& i) { return i.from_ns == i.to_ns; });
   std::ranges::sort(all, {}, &Interval::from_ns);
   std::size_t kept = 0;
   for (const Interval& i : all) {
@@ -103,24 +137,68 @@ std::vector<Interval> joined(std::vector<Interval> all) {
   return all;
 }
 
+double sum_ns(const std::vector<Interval>& all) {
+  double ns = 0;
+  for (const Interval& i : all) ns += static_cast<double>(i.to_ns - i.from_ns);
+  return ns;
+}
+
+// A device that may have computed did so for as long as others did: three quarters of the ranks
+// keep within that. The rest of such a time was its host's.
+void add_unsure(std::vector<Lines>& lines) {
+  std::vector<double> sure;
+  for (const Lines& rank : lines) sure.push_back(sum_ns(rank.work));
+  std::ranges::sort(sure);
+  const double usual = sure.empty() ? 0 : sure[sure.size() - 1 - sure.size() / 4];
+  for (Lines& rank : lines) {
+    const double share =
+        std::clamp((usual - sum_ns(rank.work)) / std::max(1.0, sum_ns(rank.unsure)), 0.0, 1.0);
+    for (const Interval& i : rank.unsure) {
+      const double ns = share * static_cast<double>(i.to_ns - i.from_ns);
+      rank.work.push_back({i.from_ns, i.from_ns + static_cast<std::int64_t>(ns)});
+    }
+  }
+}
+
 // A host that was blocked had waited when it called the next row.
-void add_blocked(const std::vector<Interval>& blocked, Calls& c) {
+void add_blocked(const std::vector<Blocked>& blocked, Calls& c) {
   std::vector<std::size_t> by_call(c.size());
   std::iota(by_call.begin(), by_call.end(), std::size_t{0});
   std::ranges::stable_sort(by_call, {}, [&](std::size_t i) { return c.called_ns[i]; });
-  for (const Interval& b : blocked) {
-    const auto next = std::ranges::lower_bound(by_call, b.to_ns, {},
+  for (const Blocked& b : blocked) {
+    const auto next = std::ranges::lower_bound(by_call, b.goes_on_ns(), {},
                                                [&](std::size_t i) { return c.called_ns[i]; });
-    if (next != by_call.end()) c.waited_ns[*next] += b.to_ns - b.from_ns;
+    if (next != by_call.end()) c.waited_ns[*next] += b.host.to_ns - b.host.from_ns;
   }
+}
+
+// The copies that were not timed are behind a row on their stream, and ahead of the next.
+std::vector<std::uint64_t> copied_before(const std::vector<Copy>& copies,
+                                         const std::vector<Timed>& timed,
+                                         const std::map<std::int64_t, std::uint16_t>& streams,
+                                         const Calls& c) {
+  std::set<Begun> known;
+  for (const Timed& t : timed) known.insert(t.begun);
+  std::map<std::uint16_t, std::map<std::int64_t, std::size_t>> rows;  // by stream and call
+  for (std::size_t i = 0; i < c.size(); ++i) rows[c.stream[i]].emplace(c.called_ns[i], i);
+  std::vector<std::uint64_t> bytes(c.size());
+  for (const Copy& copy : copies) {
+    const auto stream = streams.find(copy.stream);
+    if (known.contains(copy.begun) || stream == streams.end()) continue;
+    const auto& on_stream = rows[stream->second];
+    const auto next = on_stream.upper_bound(copy.begun.called_ns);
+    if (next != on_stream.end() && next != on_stream.begin()) bytes[next->second] += copy.bytes;
+  }
+  return bytes;
 }
 
 // The rows of a rank in their order, and what each of them meets.
 std::vector<std::pair<Meets, std::uint32_t>> fill(Lines lines, Rank& rank) {
   std::ranges::sort(lines.timed, {},
                     [](const Timed& t) { return std::tie(t.came_ns, t.ended_ns); });
-  std::ranges::sort(lines.meets);
-  std::map<std::int64_t, std::uint16_t> streams;
+  std::ranges::sort(lines.calls);
+  std::map<std::int64_t, std::uint16_t> streams;     // by lane
+  std::map<std::int64_t, std::uint16_t> streams_of;  // by the calls' number
   std::vector<std::pair<Meets, std::uint32_t>> meets;
   Calls& c = rank.calls;
   for (const Timed& t : lines.timed) {
@@ -132,12 +210,27 @@ std::vector<std::pair<Meets, std::uint32_t>> fill(Lines lines, Rank& rank) {
     c.comm.push_back(t.comm);
     const auto number = static_cast<std::uint16_t>(streams.size());
     c.stream.push_back(streams.try_emplace(t.lane, number).first->second);
-    const auto of_row =
-        std::ranges::equal_range(lines.meets, t.begun, {}, &std::pair<Begun, Meets>::first);
-    c.messages.push_back(!of_row.empty() && of_row.front().second.from >= 0);
-    for (const auto& [begun, m] : of_row) meets.emplace_back(m, row);
+    const auto of_row = std::ranges::equal_range(lines.calls, t.begun, {}, &Call::begun);
+    const Call first = of_row.empty() ? Call() : of_row.front();
+    c.messages.push_back(first.meets.from >= 0);
+    c.bucket.push_back(first.bucket);
+    c.count.push_back(first.count);
+    c.wide.push_back(first.wide);
+    c.made.push_back(static_cast<std::uint32_t>(t.calls));
+    c.bytes.push_back(0);
+    c.backward.push_back(lines.autograd.contains(t.begun.thread));
+    for (const Call& call : of_row) {
+      c.bytes.back() += call.bytes;
+      meets.emplace_back(call.meets, row);
+      streams_of.try_emplace(call.stream, c.stream.back());
+    }
+    // Calls that were timed together are alike, and not all of them are known by their lines.
+    if (!of_row.empty()) c.bytes.back() = c.bytes.back() / of_row.size() * t.calls;
   }
+  c.copied = copied_before(lines.copies, lines.timed, streams_of, c);
   add_blocked(lines.blocked, c);
+  std::ranges::sort(lines.blocked, {}, [](const Blocked& b) { return b.host.to_ns; });
+  rank.blocked = std::move(lines.blocked);
   rank.work = joined(std::move(lines.work));
   return meets;
 }
@@ -174,6 +267,7 @@ void move_times(Rank& rank, const Move& move) {
     for (std::int64_t& t : *column) t = move(t);
   }
   for (Interval& i : rank.work) i = {move(i.from_ns), move(i.to_ns)};
+  for (Blocked& b : rank.blocked) b.host = {move(b.host.from_ns), move(b.host.to_ns)};
 }
 
 }  // namespace
@@ -194,21 +288,27 @@ Run load(const job::Job& job, const read::Traces& traces, const Parts& only) {
       return part == only.end() || (part->second.from_ns <= ns && ns < part->second.to_ns);
     };
     try {
-      read::read_lines(traces.traces[i],
-                       {.wanted = [&](const read::Process& p) { return places.contains(&p); },
-                        .event =
-                            [&](const read::Process& p, const read::Event& e) {
-                              if (wanted(p, e.ts_ns)) of(p).call(e, p);
-                            },
-                        .device_time =
-                            [&](const read::Process& p, const read::DeviceTime& t) {
-                              if (wanted(p, t.ts_ns - t.queued_ns)) of(p).time(t);
-                            },
-                        .busy =
-                            [&](const read::Process& p, const read::Busy& b) {
-                              if (wanted(p, b.ts_ns))
-                                of(p).work.push_back({b.ts_ns, b.ts_ns + b.dur_ns});
-                            }});
+      read::read_lines(
+          traces.traces[i],
+          {.wanted = [&](const read::Process& p) { return places.contains(&p); },
+           .event =
+               [&](const read::Process& p, const read::Event& e) {
+                 if (wanted(p, e.ts_ns)) of(p).call(e, p);
+               },
+           .device_time =
+               [&](const read::Process& p, const read::DeviceTime& t) {
+                 if (wanted(p, t.ts_ns - t.queued_ns)) of(p).time(t);
+               },
+           .busy =
+               [&](const read::Process& p, const read::Busy& b) {
+                 if (!wanted(p, b.ts_ns)) return;
+                 (b.unsure ? of(p).unsure : of(p).work).push_back({b.ts_ns, b.ts_ns + b.dur_ns});
+               },
+           .thread =
+               [&](const read::Process& p, const read::ThreadName& t) {
+                 const bool autograd = thread_kind(t.name) == ThreadKind::autograd;
+                 if (autograd && places.contains(&p)) of(p).autograd.insert(t.thread);
+               }});
     } catch (const read::BadInput&) {
       for (const read::Process& p : traces.traces[i].processes) {
         if (places.contains(&p)) of(p) = {};
@@ -216,6 +316,7 @@ Run load(const job::Job& job, const read::Traces& traces, const Parts& only) {
     }
   });
 
+  add_unsure(lines);
   // Ranks know a communicator by numbers of their own, and all by its id.
   std::map<std::string, std::uint32_t, std::less<>> ids;
   std::vector<std::pair<Meets, Row>> all;

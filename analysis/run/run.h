@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "interpose/format/buckets.h"
 #include "job/jobs.h"
 #include "read/folder.h"
 
@@ -25,6 +26,14 @@ struct Calls {
   std::vector<std::uint32_t> comm{};    // the process's number of the communicator; kNoComm: a copy
   std::vector<std::uint16_t> stream{};  // the rank's streams are numbered as they come
   std::vector<bool> messages{};         // sends and receives
+  std::vector<Bucket> bucket{};         // of the first of its calls, as for count and wide
+  std::vector<std::uint64_t> count{};   // API argument
+  std::vector<bool> wide{};             // float32
+  std::vector<std::uint32_t> made{};    // calls
+  std::vector<std::uint64_t> bytes{};   // of all of these
+  std::vector<bool> backward{};         // one of autograd's threads called
+  // Bytes of copies that were not timed, on its stream since the row before it there.
+  std::vector<std::uint64_t> copied{};
 
   static constexpr std::uint32_t kNoComm = UINT32_MAX;
   std::size_t size() const { return came_ns.size(); }
@@ -35,11 +44,24 @@ struct Interval {
   std::int64_t to_ns = 0;
 };
 
+// A copy for which the host waited, and when.
+struct Blocked {
+  static constexpr std::int64_t kRoundedNs = 100;  // which times in lines may be by
+
+  // From here on the host went on.
+  std::int64_t goes_on_ns() const { return host.to_ns - kRoundedNs; }
+
+  Interval host{};
+  bool to_device = false;
+  std::uint64_t bytes = 0;
+};
+
 struct Rank {
   const read::Process* process = nullptr;
   std::int64_t zero_ns = 0;  // the run's clock where the rank's own is 0
   Calls calls{};
-  std::vector<Interval> work{};  // when its device computed: ascending, apart from each other
+  std::vector<Interval> work{};    // when its device computed: ascending, apart from each other
+  std::vector<Blocked> blocked{};  // by when they ended
 };
 
 struct Row {

@@ -7,6 +7,7 @@
 
 #include "diagnose/who.h"
 #include "why/causes.h"
+#include "why/changes.h"
 
 namespace tprof::why {
 namespace {
@@ -18,7 +19,8 @@ using diagnose::Percent;
 
 // The communicators of one bucket that are slow, within hosts or between them.
 struct BelowPeak {
-  std::map<std::string, double> longer{};  // ns of a step, by communicator
+  explicit BelowPeak(const Evidence& e) : at_peak(*e.model) {}
+  Changes at_peak;
   text::Ranks ranks{};
   const WaitRow* worst = nullptr;
 };
@@ -37,19 +39,14 @@ void below_peak(const Evidence& e, Findings& found) {
     if (!row.peak_share || *row.peak_share >= kLeastOfPeak || row.meetings < 4) continue;
     if (row.size_class < kLeastClassOfPeak || row.rank_steps == 0 || told(found, row.comm))
       continue;
-    BelowPeak& slow = all[{row.bucket, row.spans_hosts}];
-    const double calls =
-        static_cast<double>(row.in_steps.calls) / static_cast<double>(row.rank_steps);
-    slow.longer[row.comm] +=
-        calls * static_cast<double>(row.usual_transfer_ns) * (1 - *row.peak_share);
+    BelowPeak& slow = all.try_emplace({row.bucket, row.spans_hosts}, e).first->second;
+    slow.at_peak.scale(row.comm, row.bucket, row.size_class, *row.peak_share);
     slow.ranks.add(row.ranks);
     if (slow.worst == nullptr || *row.peak_share < *slow.worst->peak_share) slow.worst = &row;
   }
   for (const auto& [kind, slow] : all) {
-    double longest = 0;
-    for (const auto& [comm, ns] : slow.longer) longest = std::max(longest, ns);
-    const double ns = std::min(longest, exposed_ns(e, slow.ranks, kind.first));
-    if (ns < kLeastShare * e.step_ns) continue;
+    const auto [ns, doubt] = slow.at_peak.saving();
+    if (ns < kLeastShare * e.step_ns || ns <= doubt) continue;
     const WaitRow& worst = *slow.worst;
     const text::Ranks& ranks = slow.ranks;  // clang 14 captures no structured binding
     const diagnose::Processes who = diagnose::select(e.job.processes, [&](const read::Process& p) {
@@ -68,7 +65,7 @@ void below_peak(const Evidence& e, Findings& found) {
              {"of_peak", Percent{100 * *worst.peak_share}},
              {"between", worst.spans_hosts}});
     f.communicator = worst.comm;
-    f.cost = cost_of(e, ns, ns / 2);
+    f.cost = cost_of(e, ns, doubt);
   }
 }
 

@@ -74,18 +74,4 @@ bool sends(const Evidence& e, std::size_t rank) {
          e.steps.size() * e.times.steps_of_run;
 }
 
-double exposed_ns(const Evidence& e, const text::Ranks& ranks, Bucket bucket) {
-  double exposed = 0;
-  double n = 0;
-  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-    const auto& rank = e.times.ranks[r]->header.rank;
-    const RankFacts& facts = e.times.facts[r];
-    if (!rank || !ranks.contains(*rank) || facts.steps == 0) continue;
-    exposed += static_cast<double>(facts.exposed[static_cast<std::size_t>(bucket)].ns) /
-               static_cast<double>(facts.steps);
-    ++n;
-  }
-  return n == 0 ? 0 : exposed / n;
-}
-
 }  // namespace tprof::why

@@ -24,10 +24,11 @@ struct Evidence {
   const Transfers& transfers;
   const WaitTable& waits;
   const std::map<std::string, std::string, std::less<>>& roles;  // of communicators, where sure
-  const graph::Model* model =
-      nullptr;         // of a pipeline; null: it is none, or its steps are not known
+  const graph::Model* model = nullptr;  // null: a replay of it is not its steps
   double step_ns = 0;  // how long a step takes: the mean, as costs are means over steps
 };
+
+using Places = std::vector<std::size_t>;
 
 // Less than this share of a step is nobody's concern.
 inline constexpr double kLeastShare = 0.01;
@@ -62,9 +63,6 @@ constexpr bool is_slow_rank(diagnose::Kind kind) {
 // True for a rank that sends to or receives from one other in its steps: a stage of a pipeline.
 // Weights that are handed out before the first step make none (DTensor sends them).
 bool sends(const Evidence& e, std::size_t rank);
-
-// By how much of a step calls of a bucket are exposed on these ranks: the mean, without waiting.
-double exposed_ns(const Evidence& e, const text::Ranks& ranks, Bucket bucket);
 
 using Cause = void (*)(const Evidence&, diagnose::Findings&);
 

@@ -15,7 +15,12 @@ namespace tprof::why {
   X(gathers_behind)     \
   X(exposed_gathers)    \
   X(late_reductions)    \
-  X(blocking_copies) X(idle_devices) X(done_again) X(wide_dtype) X(step_series)
+  X(blocking_copies)    \
+  X(idle_devices)       \
+  X(gathered_again)     \
+  X(reduced_again)      \
+  X(wide_dtype)         \
+  X(step_series)
 
 #define X(name) void name(const Evidence&, diagnose::Findings&);
 TPROF_CAUSES(X)

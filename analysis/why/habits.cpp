@@ -1,11 +1,15 @@
-// Habits of the program, alike on all ranks, and what a step would be shorter by without it: these
-// are choices, and may be wanted.
+// Habits of the program, alike on all ranks, and what a step would be shorter by without each:
+// these are choices, and may be wanted. Each is a change of the calls that make it.
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
 
 #include "why/causes.h"
 #include "why/habit.h"
+#include "why/numbers.h"
 
 namespace tprof::why {
 
@@ -15,6 +19,127 @@ using diagnose::Kind;
 using diagnose::Percent;
 
 namespace {
+
+// All that a rank moved in a bucket, in the whole run.
+read::Amounts moved(const read::Process& rank, Bucket bucket) {
+  read::Amounts all;
+  for (const read::Row& row : read::rows_of(rank)) {
+    if (row.bucket == bucket) all += row.amounts;
+  }
+  return all;
+}
+
+bool gathers(const run::Calls& c, std::size_t row) {
+  return c.comm[row] != run::Calls::kNoComm && c.bucket[row] == Bucket::ALLGATHER;
+}
+bool scatters(const run::Calls& c, std::size_t row) {
+  return c.comm[row] != run::Calls::kNoComm && c.bucket[row] == Bucket::RESHARDING;
+}
+
+// The calls on one communicator within a step, by counts.
+struct OfComm {
+  std::vector<std::uint64_t> forward{};   // gathered by the thread that calls backward()
+  std::vector<std::uint64_t> backward{};  // gathered by autograd's threads
+  std::vector<std::uint64_t> scattered{};
+  bool scatters_ahead = false;  // of the first backward pass, as sequence parallelism does
+
+  // FSDP gathers each unit ahead of its computation and scatters gradients unit by unit: what is
+  // scattered or gathered again was gathered in the forward pass of the same step. ZeRO-1 and -2
+  // gather in no forward pass, DeepSpeed's ZeRO-3 scatters other sizes and has to gather small
+  // weights behind its update. And if a step were cut within its forward pass, what is behind the
+  // cut would look like calls behind the backward pass of the step before, but be missing here.
+  bool sharded() {
+    for (auto* counts : {&forward, &backward, &scattered}) std::ranges::sort(*counts);
+    return !scatters_ahead && !scattered.empty() && std::ranges::includes(forward, scattered) &&
+           std::ranges::includes(forward, backward);
+  }
+  // DeepSpeed's ZeRO-3 does not gather in the same pieces. Sequence parallelism gathers activations
+  // on autograd's threads, which no sharding could keep.
+  bool gathers_again() const {
+    const auto sum = [](const std::vector<std::uint64_t>& counts) {
+      std::uint64_t all = 0;
+      for (const std::uint64_t n : counts) all += n;
+      return all;
+    };
+    return !scatters_ahead && sum(backward) <= sum(forward);
+  }
+};
+
+// The calls of a rank's step.
+struct Step {
+  const run::Calls& c;
+  Rows rows;
+  std::set<std::size_t> behind{};  // all-gathers behind the backward pass
+  std::map<std::uint32_t, OfComm> comms{};
+
+  Step(const run::Calls& calls, Rows of_step) : c(calls), rows(of_step) {
+    find_behind();
+    bool ahead = true;
+    for (const std::size_t i : rows) {
+      if (c.backward[i]) ahead = false;
+      if (behind.contains(i) || (!gathers(c, i) && !scatters(c, i))) continue;
+      OfComm& comm = comms[c.comm[i]];
+      if (scatters(c, i) && ahead) comm.scatters_ahead = true;
+      auto& counts = scatters(c, i) ? comm.scattered : c.backward[i] ? comm.backward : comm.forward;
+      counts.insert(counts.end(), c.made[i], c.count[i]);  // those of a group are alike
+    }
+  }
+
+  // The last call of a backward pass is autograd's, or a gradient that the thread which called
+  // backward() reduces directly behind it. A step without a backward pass has nothing behind one.
+  void find_behind() {
+    if (std::ranges::none_of(rows, [&](std::size_t i) { return c.backward[i]; })) return;
+    for (auto i = rows.rbegin(); i != rows.rend(); ++i) {
+      if (c.backward[*i] || scatters(c, *i)) return;
+      if (gathers(c, *i)) behind.insert(*i);
+    }
+  }
+};
+
+// The all-gathers of weights that need nothing of what is computed before them: on a communicator
+// over which gradients are scattered, all but the first, which gathers what the step before has
+// updated. Statistics of a layer, as of SyncBatchNorm, are gathered on others.
+std::set<std::size_t> of_weights(const Step& step) {
+  std::set<std::uint32_t> begun;
+  std::set<std::size_t> all;
+  for (const std::size_t i : step.rows) {
+    if (!gathers(step.c, i) || step.behind.contains(i)) continue;
+    if (step.comms.at(step.c.comm[i]).scattered.empty()) continue;
+    if (!begun.insert(step.c.comm[i]).second) all.insert(i);
+  }
+  return all;
+}
+
+// The all-gathers behind the backward pass that sharded training does without: on a communicator
+// over which weights are sharded, or on that of all ranks if it has no part in training.
+Places not_needed(Step& step, const run::Rank& rank) {
+  std::set<std::uint32_t> sharded;
+  for (auto& [number, comm] : step.comms) {
+    if (comm.sharded()) sharded.insert(number);
+  }
+  Places all;
+  bool as_ahead = true;  // all of them gather units of the forward pass
+  for (const std::size_t i : step.rows) {
+    if (!step.behind.contains(i)) continue;
+    const std::uint32_t number = step.c.comm[i];
+    const read::Comm* comm = read::comm_of(*rank.process, number);
+    const bool of_all = comm != nullptr && comm->nranks == rank.process->header.world_size &&
+                        !sharded.empty() && !step.comms.contains(number);
+    if (!of_all && !sharded.contains(number)) continue;
+    all.push_back(i);
+    as_ahead = as_ahead && !of_all &&
+               std::ranges::binary_search(step.comms[number].forward, step.c.count[i]);
+  }
+  if (!as_ahead || all.empty()) return all;
+  // Another forward pass, as of an evaluation in each step, needs what it gathers.
+  const std::int64_t from = step.c.came_ns[all.front()];
+  const std::int64_t to = step.c.ended_ns[all.back()];
+  std::int64_t works = 0;
+  for (const run::Interval& w : rank.work) {
+    works += std::max<std::int64_t>(0, std::min(w.to_ns, to) - std::max(w.from_ns, from));
+  }
+  return 2 * works > to - from ? Places() : all;
+}
 
 // The operation with which gradients are reduced: all-reduce where nothing is reduce-scattered, and
 // where hardly anything is all-reduced outside of the backward pass, as tensor parallelism does.
@@ -33,108 +158,254 @@ std::optional<Bucket> reduces_by(const read::Process& rank) {
                                                         : std::nullopt;
 }
 
-}  // namespace
-
-// All-gathers that begin only when the computation before them has ended.
-void late_prefetch(const Evidence& e, Findings& found) {
-  const double gathers = of_a_step(e, [](const RankFacts& f) { return f.gathers; });
-  const double late = of_a_step(e, [](const RankFacts& f) { return f.late_gathers; });
-  const double gain = of_a_step(e, [](const RankFacts& f) { return f.late_gather_ns; });
-  if (gathers < 2 || late * 2 < gathers) return;
-  tell(e, Kind::late_prefetch, within_hosts_spare(e, gain),
-       {{"late", Percent{100 * late / gathers}}}, found);
+// Those of a rank's steps that have some of a thing as most do: an evaluation or a checkpoint in
+// some of them is not what each step does.
+template <typename Of, typename Size>
+std::vector<const Of*> of_usual_steps(const std::vector<Of>& steps, Size&& size) {
+  std::vector<double> sizes;
+  for (const Of& step : steps) sizes.push_back(static_cast<double>(size(step)));
+  const double most = 2 * median(std::move(sizes));
+  std::vector<const Of*> usual;
+  for (const Of& step : steps) {
+    if (static_cast<double>(size(step)) <= most) usual.push_back(&step);
+  }
+  return usual;
 }
 
-// Copies that make the program wait for the device in the middle of a step, again and again. A host
-// that waits so does not run ahead of its device any more, and calls all-gathers too late.
+}  // namespace
+
+// All-gathers of weights that begin only when the computation before them has come to some place.
+void late_prefetch(const Evidence& e, Findings& found) {
+  Changes change(*e.model);
+  std::uint64_t all = 0;
+  std::uint64_t late = 0;
+  each_step(*e.model, [&](std::size_t rank, Rows rows) {
+    const Step step(e.model->run().ranks[rank].calls, rows);
+    const std::set<std::size_t> early = of_weights(step);
+    std::map<std::uint32_t, Places> of_comms;
+    for (const std::size_t i : rows) {
+      if (step.c.comm[i] != run::Calls::kNoComm) of_comms[step.c.comm[i]].push_back(i);
+    }
+    for (auto& [number, calls] : of_comms) {
+      if (std::ranges::none_of(calls, [&](std::size_t i) { return early.contains(i); })) continue;
+      for (std::size_t k = 0; k < calls.size(); ++k) {
+        const std::size_t i = calls[k];
+        if (!early.contains(i)) continue;
+        ++all;
+        // It need not wait for the gradients of what is computed meanwhile either.
+        const bool behind = step.c.backward[i] && scatters(step.c, calls[k - 1]);
+        if (behind) std::swap(calls[k - 1], calls[k]);
+        late += change.come_early(rank, i) || behind ? 1 : 0;
+      }
+      change.reorder(rank, calls);
+    }
+  });
+  if (late * 2 < all || all == 0) return;
+  tell(e, Kind::late_prefetch, change.saving(),
+       {{"late", Percent{100 * static_cast<double>(late) / static_cast<double>(all)}}}, found);
+}
+
+// Copies for which the program waits. One that reads the loss at the end of a step is no habit.
 void blocking_copies(const Evidence& e, Findings& found) {
-  const auto look = [&](Kind kind, Blocking RankFacts::*which) {
-    const auto in_usual_steps = [&](std::uint64_t Blocking::*part) {
-      return of_a_step(e, [&](const RankFacts& f) {
-        const Blocking& its = f.*which;
-        const std::uint64_t steps = std::max(its.steps, std::uint64_t{1});
-        return static_cast<double>(its.*part * f.steps) / static_cast<double>(steps);
-      });
-    };
-    const double calls = in_usual_steps(&Blocking::calls);
-    if (calls < 1.5) return;
-    const double bytes = in_usual_steps(&Blocking::bytes);
-    // All-gathers come late because of either, as far as these make the device stand still.
-    const double ns = of_a_step(e, [&](const RankFacts& f) {
-      const auto idle = static_cast<double>((f.*which).idle_ns);
-      const auto both = static_cast<double>(f.to_device.idle_ns + f.to_host.idle_ns);
-      return both == 0 ? 0.0 : idle + static_cast<double>(f.host_late_gather_ns) * idle / both;
+  using Copies = std::vector<run::Blocked>;
+  const auto look = [&](Kind kind, bool to_device) {
+    Changes change(*e.model);
+    double calls = 0;
+    double bytes = 0;
+    double of = 0;
+    for (std::size_t r = 0; r < e.model->run().ranks.size(); ++r) {
+      std::map<std::int64_t, Copies> by_step;
+      for (const std::int64_t step : e.times.steps) by_step[step];
+      for (const run::Blocked& copy : e.model->run().ranks[r].blocked) {
+        const auto step = by_step.find(e.model->step_at(r, copy.host.from_ns));
+        if (copy.to_device == to_device && step != by_step.end()) step->second.push_back(copy);
+      }
+      std::vector<Copies> steps;
+      for (auto& [step, copies] : by_step) {
+        if (!to_device && !copies.empty()) copies.pop_back();
+        steps.push_back(std::move(copies));
+      }
+      for (const Copies* step : of_usual_steps(steps, std::mem_fn(&Copies::size))) {
+        ++of;
+        for (const run::Blocked& copy : *step) {
+          change.unblock(r, copy);
+          ++calls;
+          bytes += static_cast<double>(copy.bytes);
+        }
+      }
+    }
+    if (2 * calls < of || calls == 0) return;
+    // Weights that came when the blocked host called for them need nothing but that.
+    each_step(*e.model, [&](std::size_t rank, Rows rows) {
+      const Step step(e.model->run().ranks[rank].calls, rows);
+      for (const std::size_t i : of_weights(step)) {
+        if (step.c.came_ns[i] - step.c.called_ns[i] < graph::kGrainNs) change.come_early(rank, i);
+      }
     });
-    tell(e, kind, within_hosts_spare(e, ns),
-         {{"calls", std::uint64_t(std::llround(calls))},
+    tell(e, kind, change.saving(),
+         {{"calls", std::uint64_t(std::max(1LL, std::llround(calls / of)))},
           {"bytes", Bytes{static_cast<std::uint64_t>(std::llround(bytes / calls))}}},
          found);
   };
-  look(Kind::blocking_h2d, &RankFacts::to_device);
-  look(Kind::blocking_d2h, &RankFacts::to_host);
+  look(Kind::blocking_h2d, true);
+  look(Kind::blocking_d2h, false);
 }
 
-namespace {
-
-// Returns how much of a step is exposed because of a part of the backward pass' calls of a bucket:
-// their own exposed time, and what of the others' is because they stand in the same queue.
-double because_of(const Evidence& e, Bucket bucket, double part) {
-  return of_a_step(e, [&](const RankFacts& f) {
-    const Exposed& its = f.exposed[static_cast<std::size_t>(bucket)];
-    double queued = 0;
-    for (const Exposed& other : f.exposed) queued += static_cast<double>(other.queued_ns);
-    queued -= static_cast<double>(its.queued_ns);
-    const auto exposed = static_cast<double>(its.backward_ns);
-    const double hidden = static_cast<double>(its.backward_transfer_ns) - exposed;
-    return part * exposed + std::min(part * hidden, std::max(queued, 0.0));
+// Weights that are gathered again in the backward pass: less memory and more communication.
+void gathered_again(const Evidence& e, Findings& found) {
+  Changes change(*e.model);
+  each_step(*e.model, [&](std::size_t rank, Rows rows) {
+    const Step step(e.model->run().ranks[rank].calls, rows);
+    for (const std::size_t i : rows) {
+      const bool again = gathers(step.c, i) && step.c.backward[i] && !step.behind.contains(i);
+      if (again && step.comms.at(step.c.comm[i]).gathers_again()) change.leave_out(rank, i);
+    }
   });
+  tell(e, Kind::gathered_again, change.saving(), {}, found);
 }
 
-}  // namespace
-
-// Weights that are gathered again in the backward pass, and gradients that are reduced in each
-// micro-batch: less memory and more communication, as far as that is not hidden.
-void done_again(const Evidence& e, Findings& found) {
-  tell_exposed(e, Kind::gathered_again, because_of(e, Bucket::ALLGATHER, 1), {}, found);
-  const double passes = of_a_step(e, [](const RankFacts& f) { return f.reducing_passes; });
+// Gradients that are reduced in each micro-batch.
+void reduced_again(const Evidence& e, Findings& found) {
   const std::optional<Bucket> by = reduces_by(*e.times.ranks.front());
-  if (passes < 1.5 || !by) return;
-  tell_exposed(e, Kind::reduced_again, because_of(e, *by, (passes - 1) / passes),
-               {{"passes", std::uint64_t(std::llround(passes))}}, found);
+  if (!by) return;
+  Changes change(*e.model);
+  std::uint64_t most = 0;
+  each_step(*e.model, [&](std::size_t rank, Rows rows) {
+    const run::Calls& c = e.model->run().ranks[rank].calls;
+    std::map<std::uint32_t, std::vector<Places>> passes;  // by communicator
+    std::map<std::uint32_t, bool> reducing;
+    for (const std::size_t i : rows) {
+      if (c.comm[i] == run::Calls::kNoComm) continue;
+      bool& now = reducing[c.comm[i]];
+      now = now && c.backward[i];
+      if (!c.backward[i] || c.bucket[i] != *by) continue;
+      if (!std::exchange(now, true)) passes[c.comm[i]].emplace_back();
+      passes[c.comm[i]].back().push_back(i);
+    }
+    for (auto& [comm, all] : passes) {
+      most = std::max<std::uint64_t>(most, all.size());
+      all.pop_back();
+      for (const Places& pass : all) {
+        for (const std::size_t i : pass) change.leave_out(rank, i);
+      }
+    }
+  });
+  if (most < 2) return;
+  tell(e, Kind::reduced_again, change.saving(), {{"passes", most}}, found);
 }
-
-constexpr double kSmall = 1 << 20;  // bytes
-constexpr double kNearlyAll = 0.9;
 
 // Tensors that are sent as float32: as bfloat16 they were half.
 void wide_dtype(const Evidence& e, Findings& found) {
-  const std::array<Sent, kBucketCount>& sent = e.times.facts.front().sent;
-  double saved = 0;
-  double sharded = 0;
-  std::array<double, kBucketCount> of_buckets{};
-  for (std::size_t b = 0; b < kBucketCount; ++b) {
-    const auto bucket = static_cast<Bucket>(b);
-    const auto all = static_cast<double>(sent[b].bytes);
-    // The time of a small message is latency, which stays.
-    const bool large = all >= kSmall * static_cast<double>(sent[b].calls);
-    const double wide = all == 0 ? 0 : static_cast<double>(sent[b].wide_bytes) / all;
-    // How long a message waits for its receiver is not known.
-    if (is_copy(bucket) || bucket == Bucket::P2P || !large || wide < kNearlyAll) continue;
-    of_buckets[b] = of_a_step(e, [&](const RankFacts& f) { return f.exposed[b].ns; }) * wide / 2;
-    saved += of_buckets[b];
-    if (bucket == Bucket::ALLGATHER || bucket == Bucket::RESHARDING) sharded += of_buckets[b];
-  }
-  std::vector<std::string_view> which;
-  for (std::size_t b = 0; b < kBucketCount; ++b) {
-    if (of_buckets[b] * 10 > saved) which.push_back(bucket_name(static_cast<Bucket>(b)));
-  }
+  constexpr double kSmall = 1 << 20;  // bytes: the time of less is latency, which stays
+  constexpr double kNearlyAll = 0.9;
+  struct Sent {
+    double calls = 0;
+    double bytes = 0;
+    double wide = 0;
+    std::vector<std::pair<std::size_t, std::size_t>> rows{};  // of a rank
+  };
+  std::map<Bucket, Sent> sent;
+  each_step(*e.model, [&](std::size_t rank, Rows rows) {
+    const run::Calls& c = e.model->run().ranks[rank].calls;
+    for (const std::size_t i : rows) {
+      // How long a message waits for its receiver is not known.
+      if (c.comm[i] == run::Calls::kNoComm || c.bucket[i] == Bucket::P2P) continue;
+      Sent& all = sent[c.bucket[i]];
+      all.calls += c.made[i];
+      all.bytes += static_cast<double>(c.bytes[i]);
+      if (!c.wide[i]) continue;
+      all.wide += static_cast<double>(c.bytes[i]);
+      all.rows.emplace_back(rank, i);
+    }
+  });
   // Sharded training scatters gradients; who only gathers does so by hand.
-  const bool shards = sent[static_cast<std::size_t>(Bucket::RESHARDING)].calls != 0;
-  tell_exposed(e, Kind::wide_dtype, saved,
-               {{"which", fmt::format("{}", fmt::join(which, " and "))},
-                {"one", which.size() == 1},
-                {"sharded", shards && sharded * 2 > saved}},
-               found);
+  const bool shards = sent.contains(Bucket::RESHARDING);
+  std::erase_if(sent, [&](const auto& of) {
+    const Sent& all = of.second;
+    return all.bytes < kSmall * all.calls || all.wide < kNearlyAll * all.bytes;
+  });
+  Changes change(*e.model);
+  std::vector<std::string_view> which;
+  double sharded = 0;
+  for (const auto& [bucket, all] : sent) {
+    Changes alone(*e.model);
+    for (const auto& [rank, row] : all.rows) {
+      change.scale(rank, row, 0.5);
+      alone.scale(rank, row, 0.5);
+    }
+    const double ns = alone.saving().ns;
+    if (ns < kLeastShare * e.step_ns) continue;
+    which.push_back(bucket_name(bucket));
+    if (bucket == Bucket::ALLGATHER || bucket == Bucket::RESHARDING) sharded += ns;
+  }
+  if (which.empty()) return;
+  const Saving saving = change.saving();
+  tell(e, Kind::wide_dtype, saving,
+       {{"which", fmt::format("{}", fmt::join(which, " and "))},
+        {"one", which.size() == 1},
+        {"sharded", shards && sharded * 2 > saving.ns}},
+       found);
+}
+
+// All-gathers that each step makes behind its backward pass, where sharded training needs none: of
+// whole weights for a norm or a checkpoint, or of something that the program compares.
+void gathers_behind(const Evidence& e, Findings& found) {
+  Changes change(*e.model);
+  std::map<std::size_t, std::vector<Places>> of_ranks;
+  each_step(*e.model, [&](std::size_t rank, Rows rows) {
+    const run::Rank& its = e.model->run().ranks[rank];
+    Step step(its.calls, rows);
+    of_ranks[rank].push_back(not_needed(step, its));
+  });
+  double calls = 0;
+  double bytes = 0;
+  double steps = 0;
+  for (const auto& [rank, of_steps] : of_ranks) {
+    const run::Calls& c = e.model->run().ranks[rank].calls;
+    std::size_t make = 0;
+    for (const Places* step : of_usual_steps(of_steps, std::mem_fn(&Places::size))) {
+      if (step->empty()) continue;
+      ++make;
+      for (const std::size_t i : *step) {
+        change.leave_out(rank, i, true);
+        calls += c.made[i];
+        bytes += static_cast<double>(c.bytes[i]);
+      }
+    }
+    // Ranks of sharded training do the same: where one doesn't, it is no habit.
+    if (make * 2 <= of_steps.size()) return;
+    steps += static_cast<double>(make);
+  }
+  if (calls == 0) return;
+  tell(e, Kind::gathers_behind, change.saving(),
+       {{"calls", std::uint64_t(std::llround(calls / steps))},
+        {"bytes", Bytes{static_cast<std::uint64_t>(std::llround(bytes / calls))}}},
+       found);
+}
+
+// All-gathers that no schedule of sharded training makes: of a metric, a log, or what a loss needs
+// of all ranks.
+void exposed_gathers(const Evidence& e, Findings& found) {
+  constexpr double kAlike = 0.1;  // ZeRO-1 and -2 gather as much as they reduce
+  const read::Process& first = *e.times.ranks.front();
+  const read::Amounts gathered = moved(first, Bucket::ALLGATHER);
+  if (gathered.calls == 0 || moved(first, Bucket::RESHARDING).calls != 0) return;
+  const auto reduced = static_cast<double>(moved(first, Bucket::ALLREDUCE).elements);
+  if (std::abs(static_cast<double>(gathered.elements) - reduced) < kAlike * reduced) return;
+  Changes change(*e.model);
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  each_step(*e.model, [&](std::size_t rank, Rows rows) {
+    const run::Calls& c = e.model->run().ranks[rank].calls;
+    for (const std::size_t i : rows) {
+      if (!gathers(c, i)) continue;
+      change.leave_out(rank, i);
+      calls += c.made[i];
+      bytes += c.bytes[i];
+    }
+  });
+  if (calls == 0) return;
+  tell(e, Kind::exposed_gathers, change.saving(), {{"bytes", Bytes{bytes / calls}}}, found);
 }
 
 }  // namespace tprof::why

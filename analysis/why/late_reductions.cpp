@@ -1,27 +1,106 @@
-// Reductions that each step makes when nothing is left that could hide them.
+// Reductions that each step makes when the device has computed all that it does before them, where
+// others begin with the first gradients that are there.
+#include <algorithm>
+
 #include "why/causes.h"
 #include "why/habit.h"
+#include "why/numbers.h"
 
 namespace tprof::why {
-
 namespace {
 
 constexpr double kLeastBytes = 1 << 20;  // of a step: the time of less is latency
 
+std::int64_t computes(const run::Rank& rank, std::int64_t from, std::int64_t to) {
+  std::int64_t ns = 0;
+  auto w = std::ranges::upper_bound(rank.work, from, {}, &run::Interval::to_ns);
+  for (; w != rank.work.end() && w->from_ns < to; ++w) {
+    ns += std::max<std::int64_t>(0, std::min(w->to_ns, to) - std::max(w->from_ns, from));
+  }
+  return ns;
+}
+
+// The reductions of a step; none if they may be hidden, or of something else than gradients.
+//
+// Nothing tells a gradient from other tensors, so all of these must hold: hardly any of their time
+// is hidden; less is computed between them than before, as a division of each gradient, so tensor
+// parallelism and micro-batches that each reduce are left out; and less is computed behind them, so
+// results of a forward pass are. Calls that take next to nothing of the time (a norm, a loss) may
+// be anywhere.
+struct Late {
+  Places rows{};
+  std::int64_t before_ns = 0;  // computed
+};
+Late late_of(const graph::Model& model, std::size_t r, Rows rows, const run::Interval& step) {
+  const run::Rank& rank = model.run().ranks[r];
+  const run::Calls& c = rank.calls;
+  const auto came = [&](std::size_t i) {
+    return std::min(model.graph().all_came_ns[r][i], c.ended_ns[i]);
+  };
+  const auto takes = [&](std::size_t i) { return c.ended_ns[i] - came(i); };
+  Places all;
+  std::int64_t all_ns = 0;
+  for (const std::size_t i : rows) {
+    if (c.comm[i] == run::Calls::kNoComm) continue;
+    if (c.bucket[i] != Bucket::RESHARDING && c.bucket[i] != Bucket::ALLREDUCE) continue;
+    all.push_back(i);
+    all_ns += takes(i);
+  }
+  std::ranges::sort(all, std::ranges::greater(), takes);
+  Late late;
+  run::Interval these{INT64_MAX, INT64_MIN};
+  std::int64_t ns = 0;
+  std::int64_t hidden = 0;
+  for (const std::size_t i : all) {
+    if (ns * 50 >= all_ns * 49) break;
+    late.rows.push_back(i);
+    these = {std::min(these.from_ns, c.came_ns[i]), std::max(these.to_ns, c.ended_ns[i])};
+    ns += takes(i);
+    hidden += computes(rank, came(i), c.ended_ns[i]);
+  }
+  if (late.rows.empty() || hidden * 10 > ns) return {};
+  late.before_ns = computes(rank, step.from_ns, these.from_ns);
+  const bool between = computes(rank, these.from_ns, these.to_ns) * 4 > late.before_ns * 3;
+  const bool behind = computes(rank, these.to_ns, step.to_ns) * 2 > late.before_ns;
+  return between || behind ? Late() : late;
+}
+
 }  // namespace
 
 void late_reductions(const Evidence& e, diagnose::Findings& found) {
-  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-    const RankFacts& f = e.times.facts[r];
-    // The stages of a pipeline reduce when all micro-batches are through.
-    if (f.late_reductions.steps * 10 < f.steps * 9 || sends(e, r)) return;
-  }
-  const double calls = of_a_step(e, [](const RankFacts& f) { return f.late_reductions.calls; });
-  read::Amounts all = moved(*e.times.ranks.front(), Bucket::ALLREDUCE);
-  all += moved(*e.times.ranks.front(), Bucket::RESHARDING);
-  if (calls * static_cast<double>(all.bytes) < kLeastBytes * static_cast<double>(all.calls)) return;
-  const double ns = of_a_step(e, [](const RankFacts& f) { return f.late_reductions.ns; });
-  tell_exposed(e, diagnose::Kind::late_reductions, ns, {}, found);
+  Changes change(*e.model);
+  std::size_t steps = 0;
+  std::size_t late = 0;
+  double before = 0;
+  double bytes = 0;
+  each_step(*e.model, [&](std::size_t rank, Rows rows) {
+    const run::Calls& of = e.model->run().ranks[rank].calls;
+    const std::size_t* const first = rows.data();
+    const std::size_t before_it = first == e.model->by_call(rank).data() ? *first : first[-1];
+    const auto last =
+        std::ranges::max_element(rows, {}, [&](std::size_t i) { return of.ended_ns[i]; });
+    const run::Interval step{of.ended_ns[before_it], of.ended_ns[*last]};
+    const Late its = late_of(*e.model, rank, rows, step);
+    ++steps;
+    if (its.rows.empty()) return;
+    ++late;
+    before += static_cast<double>(its.before_ns);
+    for (const std::size_t i : its.rows) {
+      change.scale(rank, i, 0);  // who is waited for stays so
+      bytes += static_cast<double>(of.bytes[i]);
+    }
+  });
+  // The stages of a pipeline reduce when all micro-batches are through.
+  if (late * 10 < steps * 9 || late == 0 || sends(e, 0) ||
+      bytes < kLeastBytes * static_cast<double>(late))
+    return;
+  // The backward pass is half of what was computed or more, and the last gradients have nothing
+  // left that could hide them: a quarter, as of four buckets.
+  const double most = before / static_cast<double>(late) / 2;
+  const Saving all = change.saving();
+  const double from = 0.75 * std::min(all.ns - all.doubt, most);
+  const double to = 0.75 * std::min(all.ns + all.doubt, most);
+  tell(e, diagnose::Kind::late_reductions, {(from + to) / 2, (to - from) / 2}, {}, found);
 }
 
 }  // namespace tprof::why

@@ -65,21 +65,4 @@ Grid beyond(const Grid& of, double share) {
   return all;
 }
 
-void mend(const Evidence& e, const Grid& part, std::span<const std::size_t> ranks,
-          std::span<const std::size_t> steps, bool host_stays, Grid& own) {
-  for (const std::size_t i : steps) {
-    std::vector<double> others;
-    for (std::size_t r = 0; r < part.ranks(); ++r) {
-      if (!std::ranges::binary_search(ranks, r)) others.push_back(part.at(r, i));
-    }
-    const auto usual = static_cast<float>(median(std::move(others)));
-    for (const std::size_t r : ranks) {
-      const Cell& c = e.times.of(r)[e.steps[i]];
-      float& ns = own.at(r, i);
-      const float least = host_stays ? std::min(ns, c.length - c.spare) : 0.0F;
-      ns = std::max(ns - std::max(part.at(r, i) - usual, 0.0F), least);
-    }
-  }
-}
-
 }  // namespace tprof::why

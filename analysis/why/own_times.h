@@ -44,9 +44,4 @@ Grid part_of_own(const Evidence& e, Part part);
 // By how much each is beyond what `share` of the ranks have at least.
 Grid beyond(const Grid& of, double share);
 
-// Takes from these ranks what they have of a part beyond the usual one of the others, in these
-// steps. `host_stays`: their hosts become no faster by it.
-void mend(const Evidence& e, const Grid& part, std::span<const std::size_t> ranks,
-          std::span<const std::size_t> steps, bool host_stays, Grid& own);
-
 }  // namespace tprof::why

@@ -33,18 +33,15 @@ RankLines::RankLines(const read::Process& rank, std::vector<Step> steps, bool ma
     : Collector(rank), steps_(std::move(steps)), marked_(marked), facts_(facts), came_(came) {}
 
 bool RankLines::room() {
-  too_many_ = too_many_ || collectives_.size() + shards_.size() + copies_.size() + waits_.size() +
-                                   computes_.size() + unsure_.size() + called_.size() +
-                                   loads_.size() + reads_.size() + copies_on_device_.size() >=
+  too_many_ = too_many_ || collectives_.size() + copies_.size() + waits_.size() + computes_.size() +
+                                   unsure_.size() + called_.size() + loads_.size() + reads_.size() +
+                                   copies_on_device_.size() >=
                                kMostLines;
   return !too_many_;
 }
 
 void RankLines::call(const read::Event& e) {
   if (e.unfinished || e.failed || e.captured || !room()) return;
-  if (e.numbered && (e.bucket == Bucket::ALLGATHER || e.bucket == Bucket::RESHARDING)) {
-    shards_.push_back({e.comm.value_or(0), e.seq, e.count, e.bytes});
-  }
   if (e.bucket == Bucket::P2P && !steps_.empty() && e.ts_ns >= steps_.front().from_ns) {
     stage_messages_.take(rank_, e);
   }
@@ -58,15 +55,9 @@ void RankLines::call(const read::Event& e) {
     if (e.comm) {
       c.sent += static_cast<float>(e.bytes);
       ++c.collectives;
-      if (step->counts) {
-        Sent& sent = facts_.sent[static_cast<std::size_t>(e.bucket)];
-        ++sent.calls;
-        sent.bytes += e.bytes;
-        if (e.dtype == "float32") sent.wide_bytes += e.bytes;
-      }
     }
   }
-  if (blocks(e)) copies_.push_back({{e.ts_ns, e.ts_ns + e.dur_ns}, to_device, e.bytes});
+  if (blocks(e)) copies_.push_back({e.ts_ns, e.ts_ns + e.dur_ns});
 }
 
 RankLines::Step* RankLines::step_at(std::int64_t ns) {
@@ -160,23 +151,13 @@ void RankLines::end() {
       facts_.steps += s.counts ? 1 : 0;
     }
     find_unmet();
-    const Spans hiding = either(computes_, waits);
-    mark_behind();
-    mark_again();
-    count_exposed(hiding);
-    count_gathers();
-    count_late_reductions(hiding);
-    const Spans works = either(either(communicates, computes_), unsure_);
-    count_behind(hiding, works);
     // A device that may have computed did not where others' computed for less.
     find_gaps(either(communicates, computes_));
-    count_blocking(works);
     find_hosts_spare();
   }
   // {} would keep their room, of all ranks.
   collectives_ = std::vector<Collective>();
-  shards_ = std::vector<Shard>();
-  copies_ = std::vector<Copy>();
+  copies_ = Spans();
   loads_ = std::vector<Load>();
   reads_ = std::vector<std::pair<std::int64_t, std::uint64_t>>();
   copies_on_device_ = Spans();
@@ -355,7 +336,7 @@ void RankLines::find_hosts_spare() {
     }
   };
   for (const auto& [called, ns] : waits_) add(called, ns);
-  for (const Copy& c : copies_) add(c.call.to_ns, c.call.ns());
+  for (const Span& c : copies_) add(c.to_ns, c.ns());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     Cell& cell = *steps_[i].cell;
     // Nothing tells for how long it waited behind the last call.

@@ -66,25 +66,6 @@ class RankLines : public collect::Collector {
     bool receives;     // from one other rank
     std::size_t step;  // in which it was called; SIZE_MAX: in none
     text::Kept name;
-    bool behind = false;  // an all-gather behind the last backward pass of its step
-    bool again = false;   // an all-gather of the backward pass, of what the forward pass gathered
-
-    // Without waiting for other ranks, as far as that is known.
-    Span transfer() const {
-      return {all_there_ns < on_device.to_ns ? all_there_ns : on_device.from_ns, on_device.to_ns};
-    }
-  };
-  // The facts of an all-gather or reduce-scatter that a line of its device time does not have.
-  struct Shard {
-    std::int64_t comm;
-    std::uint64_t seq;
-    std::uint64_t count;  // API argument
-    std::uint64_t bytes;
-  };
-  struct Copy {
-    Span call;
-    bool to_device;
-    std::uint64_t bytes;
   };
   // A copy to the device.
   struct Load {
@@ -104,29 +85,16 @@ class RankLines : public collect::Collector {
   void find_unmet();
   void find_inputs();
   void find_hosts_spare();
-  void count_exposed(const Spans& hiding);
-  void count_gathers();
   std::vector<std::span<const Collective>> calls_of_steps() const;
-  void mark_behind();
-  void mark_again();
-  struct OfComm;
-  std::map<std::int64_t, OfComm> comms_of(std::span<const Collective> step) const;
-  void count_behind(const Spans& hiding, const Spans& works);
-  std::vector<const Collective*> not_needed(std::span<const Collective> step) const;
-  const Shard* shard_of(const Collective& c) const;
-  void count_late_reductions(const Spans& hiding);
   void find_gaps(const Spans& works);
   struct Gaps;
-  void count_blocking(const Spans& works);
-  Blocking usual_of(std::span<const Blocking> of_steps) const;
 
   std::vector<Step> steps_;
   bool marked_;
   RankFacts& facts_;
   const CameLines& came_;
   std::vector<Collective> collectives_;
-  std::vector<Shard> shards_;
-  std::vector<Copy> copies_;
+  Spans copies_;  // calls that block
   std::vector<Load> loads_;
   std::vector<std::pair<std::int64_t, std::uint64_t>>
       reads_;  // copies to the host, and their bytes

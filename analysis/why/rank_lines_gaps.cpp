@@ -12,7 +12,6 @@ namespace {
 // Less of a step is nobody's concern.
 constexpr std::int64_t kLeastParts = 50;      // all gaps of a place
 constexpr std::int64_t kLeastPartsOne = 400;  // one of them
-constexpr std::int64_t kPauseParts = 20;      // a gap between two launches is shorter
 
 // Calls f(gap) for each gap between these spans that is not at one of the ends of `within`.
 template <typename F>
@@ -91,6 +90,18 @@ struct RankLines::Gaps {
   }
 };
 
+// Returns the calls of each step that counts and has any.
+std::vector<std::span<const RankLines::Collective>> RankLines::calls_of_steps() const {
+  std::vector<std::span<const Collective>> all;
+  for (auto from = collectives_.begin(); from != collectives_.end();) {
+    const auto to = std::ranges::find_if(from, collectives_.end(),
+                                         [&](const Collective& c) { return c.step != from->step; });
+    if (from->step != SIZE_MAX && steps_[from->step].counts) all.emplace_back(from, to);
+    from = to;
+  }
+  return all;
+}
+
 void RankLines::find_gaps(const Spans& works) {
   std::erase_if(loads_, [&](const Load& l) { return backward_.contains(l.thread); });
   std::ranges::sort(loads_, {}, &Load::called_ns);
@@ -102,19 +113,15 @@ void RankLines::find_gaps(const Spans& works) {
     const std::int64_t length = step.on_device.ns();
     Gaps gaps(calls, std::span(std::ranges::lower_bound(loads_, step.from_ns, {}, &Load::called_ns),
                                std::ranges::lower_bound(loads_, step.to_ns, {}, &Load::called_ns)));
-    const std::int64_t ends[] = {std::llround(cell.lead), std::llround(cell.between)};
-    const auto pauses = [&](std::int64_t ns) {
-      if (ns * kPauseParts > length) cell.pauses += static_cast<float>(ns);
-    };
-    std::ranges::for_each(ends, pauses);
     each_gap(works, step.on_device, [&](Span gap) {
-      pauses(gap.ns());
       if (gap.ns() * kLeastPartsOne < length) return;
       if (copies(gap.from_ns, gap.to_ns) * 2 > gap.ns()) return;
       gaps.add(gap);
     });
     // The first batch of a step is loaded in the gap at its begin, or behind the step before.
-    if (gaps.before_batches_ns != 0) gaps.before_batches_ns += ends[0] + ends[1];
+    if (gaps.before_batches_ns != 0) {
+      gaps.before_batches_ns += std::llround(cell.lead) + std::llround(cell.between);
+    }
     const auto most =
         std::ranges::max_element(gaps.between, {}, [](const auto& p) { return p.second; });
     Place place{.loads = true};

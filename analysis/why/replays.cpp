@@ -14,14 +14,20 @@ namespace {
 
 constexpr std::size_t kMostRanks = 16;  // are tried by themselves: those that compute longest
 
+// The lower of the two in the middle: of two ranks the quicker one is usual.
+double usual_of(std::vector<double> of) {
+  const auto middle = of.begin() + static_cast<std::ptrdiff_t>((of.size() - 1) / 2);
+  std::ranges::nth_element(of, middle);
+  return *middle;
+}
+
 }  // namespace
 
 Replays::Replays(const Evidence& e, const std::vector<Places>& stages)
     : e_(e),
       model_(*e.model),
       lags_(model_.graph().lag_ns),
-      step_ns_(model_.replayed_ns()),
-      scale_(e.step_ns / model_.replayed_ns()),
+      steps_ns_(model_.replayed_ns()),
       work_ns_(e.times.ranks.size()) {
   find_edges();
   find_usual_hosts(stages);
@@ -39,34 +45,49 @@ void Replays::find_edges() {
     if (place != here.end()) work_ns_[place->second] = model_.work_ns(m);
   }
   usual_work_ns_ = quantile(work_ns_, kUsual);
-  std::map<graph::Node, std::uint32_t> launches;  // since a call
   for (graph::Node n = 0; n < g.size(); ++n) {
     const std::size_t rank = rank_of[g.rank[n]];
     const graph::Position& at = model_.position(n);
     if (rank == SIZE_MAX || at.step == graph::Position::kNoStep) continue;
     for (std::uint32_t i = g.first[n]; i < g.first[n + 1]; ++i) {
-      Edge edge{.edge = i, .rank = rank, .step = at.step, .call = at.call};
+      Edge edge{.edge = i, .rank = rank, .step = at.step};
+      edge.from_step = model_.step_at(g.rank[n], g.at_ns[g.from[i]]);
       switch (g.wait[i]) {
         case graph::Wait::computes:
           work_.push_back(edge);
+          continue;
+        case graph::Wait::barrier:
+          if (is_ahead(g.rank[n], g.at_ns[g.from[i]], g.at_ns[n])) continue;
           break;
         case graph::Wait::host:
-          host_.push_back(edge);
-          break;
         case graph::Wait::launch:
-          edge.call = model_.position(g.from[i]).call;
-          edge.launch = ++launches[g.from[i]];
-          host_.push_back(edge);
-          break;
         case graph::Wait::waited:  // from then on it is the host's
-          edge.launch = g.kind[n] == graph::Kind::work ? UINT32_MAX : UINT32_MAX - 1;
-          host_.push_back(edge);
           break;
         default:
-          break;
+          continue;
       }
+      edge.call = next_call(g.rank[n], g.at_ns[g.from[i]]);
+      edge.calls = g.wait[i] == graph::Wait::host;
+      host_.push_back(edge);
     }
   }
+}
+
+// The host's next call after that.
+graph::Position Replays::next_call(std::size_t rank, std::int64_t ns) const {
+  const auto& by_call = model_.by_call(rank);
+  const auto next = std::ranges::upper_bound(
+      by_call, ns, {}, [&](std::size_t i) { return model_.run().ranks[rank].calls.called_ns[i]; });
+  return next == by_call.end() ? graph::Position()
+                               : model_.position(model_.graph().called[rank][*next]);
+}
+
+// True if at `from_ns` the host had called what came to the device next behind `to_ns`: what the
+// device did in between did not wait for it.
+bool Replays::is_ahead(std::size_t rank, std::int64_t from_ns, std::int64_t to_ns) const {
+  const run::Calls& c = model_.run().ranks[rank].calls;
+  const auto next = std::ranges::upper_bound(c.came_ns, to_ns) - c.came_ns.begin();
+  return next < std::ssize(c.came_ns) && c.called_ns[static_cast<std::size_t>(next)] <= from_ns;
 }
 
 void Replays::find_usual_hosts(const std::vector<Places>& stages) {
@@ -75,35 +96,56 @@ void Replays::find_usual_hosts(const std::vector<Places>& stages) {
   for (std::size_t s = 0; s < stages.size(); ++s) {
     for (const std::size_t r : stages[s]) stage_of[r] = s;
   }
-  using HostPlace = std::tuple<std::size_t, std::uint32_t, std::uint32_t>;  // of a rank, of a stage
-  const auto of_rank = [](const Edge& at) { return HostPlace{at.rank, at.call, at.launch}; };
-  std::map<HostPlace, std::vector<double>> lags;
-  for (const Edge& at : host_) lags[of_rank(at)].push_back(lags_[at.edge]);
-  std::map<HostPlace, double> usual;
-  std::map<HostPlace, std::vector<double>> of_stage;
-  for (auto& [place, each] : lags) {
-    const auto [rank, call, launch] = place;
-    usual[place] = median(std::move(each));
-    of_stage[{stage_of[rank], call, launch}].push_back(usual[place]);
+  // A host needs so long from its last call to this one, by rank and place in the step.
+  std::map<std::pair<std::size_t, std::uint32_t>, std::map<std::int64_t, double>> needs;
+  for (const Edge& at : host_) {
+    if (at.calls) needs[{at.rank, at.call.call}][at.call.step] = lags_[at.edge];
+  }
+  struct Usual {
+    double mean = 0;
+    double median = 0;
+  };
+  std::map<std::pair<std::size_t, std::uint32_t>, Usual> usual;
+  std::map<std::pair<std::size_t, std::uint32_t>, std::vector<double>> of_stage;
+  for (const auto& [place, by_step] : needs) {
+    std::vector<double> each;
+    for (const auto& [step, ns] : by_step) each.push_back(ns);
+    Usual& its = usual[place];
+    its.mean = mean(each);
+    its.median = usual_of(std::move(each));
+    of_stage[{stage_of[place.first], place.second}].push_back(its.mean);
   }
   for (Edge& at : host_) {
-    at.usual_ns = usual.at(of_rank(at));
-    const std::vector<double>& all = of_stage.at({stage_of[at.rank], at.call, at.launch});
-    at.more_ns = std::max(0.0, at.usual_ns - quantile(all, kUsual));
+    const auto its = usual.find({at.rank, at.call.call});
+    if (its == usual.end()) continue;
+    const auto times = [](double of, double needs_ns) {
+      return needs_ns == 0 ? 1.0 : std::min(1.0, of / needs_ns);
+    };
+    at.as_others =
+        times(usual_of(of_stage.at({stage_of[at.rank], at.call.call})), its->second.mean);
+    const auto& by_step = needs.at(its->first);
+    const auto here = by_step.find(at.call.step);
+    if (here != by_step.end()) at.as_usual = times(its->second.median, here->second);
   }
+}
+
+std::set<std::int64_t> Replays::steps_of(const SlowRanks& ranks) const {
+  std::set<std::int64_t> steps;
+  for (const std::size_t place : ranks.steps) steps.insert(e_.times.steps[e_.steps[place]]);
+  return steps;
 }
 
 std::vector<double> Replays::changed(const SlowRanks& ranks) const {
   const auto is_slow = [&](std::size_t r) { return std::ranges::binary_search(ranks.slow, r); };
-  std::set<std::int64_t> steps;
-  for (const std::size_t place : ranks.steps) steps.insert(e_.times.steps[e_.steps[place]]);
+  const std::set<std::int64_t> steps = steps_of(ranks);
   std::vector<double> lags = lags_;
   if (ranks.part != Part::compute) {
     for (const Edge& at : host_) {
       double& lag = lags[at.edge];
       if (!is_slow(at.rank)) continue;
-      if (steps.empty()) lag = std::max(0.0, lag - at.more_ns);
-      if (steps.contains(at.step)) lag = std::min(lag, at.usual_ns);
+      if (steps.empty()) lag *= at.as_others;
+      // A lag between two steps may be of either.
+      if (steps.contains(at.step) || steps.contains(at.from_step)) lag *= at.as_usual;
     }
     return lags;
   }
@@ -127,42 +169,44 @@ std::vector<double> Replays::changed(const SlowRanks& ranks) const {
   return lags;
 }
 
-double Replays::saves(const SlowRanks& ranks) const {
-  return scale_ * (step_ns_ - model_.step_ns(replay(model_.graph(), changed(ranks))));
-}
-
-double Replays::error_ns() const {
-  return scale_ * std::abs(model_.replayed_ns() - model_.measured_ns());
+Saving Replays::saves(const SlowRanks& ranks) const {
+  const auto at = graph::replay(model_.graph(), changed(ranks));
+  return saving_of(model_, steps_ns_, model_.steps_ns(at), steps_of(ranks));
 }
 
 void Replays::mend(const SlowRanks& ranks) {
   lags_ = changed(ranks);
-  step_ns_ = model_.step_ns(replay(model_.graph(), lags_));
+  steps_ns_ = model_.steps_ns(replay(model_.graph(), lags_));
   if (ranks.part != Part::compute || !ranks.steps.empty()) return;
   for (const std::size_t r : ranks.slow) work_ns_[r] = std::min(work_ns_[r], usual_work_ns_);
 }
 
-std::vector<std::pair<SlowRanks, double>> Replays::slow_devices(const std::vector<SlowRanks>& sets,
+std::vector<std::pair<SlowRanks, Saving>> Replays::slow_devices(const Places& slow,
+                                                                const std::vector<SlowRanks>& sets,
                                                                 double least_ns) {
-  std::vector<std::pair<SlowRanks, double>> found;
+  std::vector<std::pair<SlowRanks, Saving>> found;
   while (true) {
-    Places longest(work_ns_.size());
-    std::iota(longest.begin(), longest.end(), std::size_t{0});
+    Places longest = slow;
+    std::erase_if(longest, [&](std::size_t r) { return work_ns_[r] <= usual_work_ns_; });
     std::ranges::sort(longest, std::ranges::greater(), [&](std::size_t r) { return work_ns_[r]; });
     longest.resize(std::min(longest.size(), kMostRanks));
-    std::vector<std::pair<SlowRanks, double>> tried;
+    std::vector<std::pair<SlowRanks, Saving>> tried;
+    for (const SlowRanks& set : sets) tried.emplace_back(set, Saving());
+    Places first;  // those that compute longest may all have to be mended before anything is saved
     for (const std::size_t r : longest) {
-      if (work_ns_[r] > usual_work_ns_) tried.push_back({{.slow = {r}}, 0});
+      tried.push_back({{.slow = {r}}, {}});
+      first.insert(std::ranges::upper_bound(first, r), r);
+      if (first.size() > 1) tried.push_back({{.slow = first}, {}});
     }
-    for (const SlowRanks& set : sets) tried.emplace_back(set, 0);
-    for (auto& [ranks, ns] : tried) ns = saves(ranks);
-    const auto most = std::ranges::max_element(tried, {}, &std::pair<SlowRanks, double>::second);
-    if (most == tried.end() || most->second < least_ns) return found;
-    const double enough = most->second - least_ns;
+    for (auto& [ranks, saving] : tried) saving = saves(ranks);
+    const auto saved = [](const auto& t) { return t.second.ns; };
+    const auto most = std::ranges::max_element(tried, {}, saved);
+    if (most == tried.end() || most->second.ns < least_ns) return found;
+    const double enough = most->second.ns - least_ns;
     // The fewest ranks that save nearly as much are to blame: the others are only beside them.
-    std::erase_if(tried, [&](const auto& t) { return t.second < enough; });
+    std::erase_if(tried, [&](const auto& t) { return t.second.ns < enough; });
     found.push_back(*std::ranges::min_element(
-        tried, {}, [](const auto& t) { return std::pair(t.first.slow.size(), -t.second); }));
+        tried, {}, [](const auto& t) { return std::pair(t.first.slow.size(), -t.second.ns); }));
     mend(found.back().first);
   }
 }

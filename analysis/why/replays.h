@@ -1,12 +1,12 @@
-// Tells what a step of a pipeline would be shorter by if some ranks were as quick as others.
-//
-// The stages of a pipeline wait for each other anyway, so what a slow rank costs is not how much
-// longer it takes. The job is replayed with the kernels of ranks as long as the usual rank's, or
-// with their hosts as quick at each place of a step as the usual host there: that of another rank
-// of their stage, or in some steps only, their own in the others.
+// Tells what a step would be shorter by if some ranks were as quick as others: the job is replayed
+// with their kernels as long as the usual rank's, or with their hosts as quick from each call of a
+// step to the next as the usual host. That is another rank of their stage, or where they are late
+// in some steps only, they themselves in the others.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -19,16 +19,16 @@ class Replays {
   // `stages`: the ranks of each. The evidence has a model.
   Replays(const Evidence& e, const std::vector<Places>& stages);
 
-  // By how much a step is shorter without what makes these ranks slow, in ns.
-  double saves(const SlowRanks& ranks) const;
-  // By how much a step that is replayed without a change differs from the measured one.
-  double error_ns() const;
+  // By how much a step is shorter without what makes these ranks slow.
+  Saving saves(const SlowRanks& ranks) const;
   // They are as quick as others from here on.
   void mend(const SlowRanks& ranks);
 
-  // Finds the ranks and `sets` of ranks whose devices cost most, each once those before it are
-  // mended, until one saves less than `least_ns`; mends them. Returns what each saves.
-  std::vector<std::pair<SlowRanks, double>> slow_devices(const std::vector<SlowRanks>& sets,
+  // Finds which of these ranks and `sets` of ranks have devices that cost most, each once those
+  // before it are mended, until one saves less than `least_ns`; mends them. Returns what each
+  // saves.
+  std::vector<std::pair<SlowRanks, Saving>> slow_devices(const Places& slow,
+                                                         const std::vector<SlowRanks>& sets,
                                                          double least_ns);
 
  private:
@@ -37,22 +37,26 @@ class Replays {
     std::uint32_t edge = 0;
     std::size_t rank = 0;  // of the evidence
     std::int64_t step = 0;
-    // A host's place in the step: how many calls it has made, and how much launched since.
-    std::uint32_t call = 0;
-    std::uint32_t launch = 0;
-    double usual_ns = 0;  // of a host: the median of its steps at this place
-    double more_ns = 0;   // of a host: by which that is beyond the usual host's
+    std::int64_t from_step = 0;
+    graph::Position call{};  // of a host: the next one that it makes
+    bool calls = false;      // of a host: it goes on to that from its last call
+    // Times of a host's lag that it had if it went on to that call as quickly as the usual host on
+    // the average, or as it does itself in the usual step.
+    double as_others = 1;
+    double as_usual = 1;
   };
 
   void find_edges();
+  graph::Position next_call(std::size_t rank, std::int64_t ns) const;
+  bool is_ahead(std::size_t rank, std::int64_t from_ns, std::int64_t to_ns) const;
   void find_usual_hosts(const std::vector<Places>& stages);
+  std::set<std::int64_t> steps_of(const SlowRanks& ranks) const;  // empty: they are slow in all
   std::vector<double> changed(const SlowRanks& ranks) const;
 
   const Evidence& e_;
   const graph::Model& model_;
   std::vector<double> lags_;
-  double step_ns_;
-  double scale_;  // a step's length to that of a replayed one
+  graph::StepsNs steps_ns_;  // as these lags make them
   std::vector<Edge> work_{};
   std::vector<Edge> host_{};
   std::vector<double> work_ns_{};  // by rank: for how long it computes in a step

@@ -6,6 +6,7 @@
 #include "diagnose/who.h"
 #include "text/text.h"
 #include "why/causes.h"
+#include "why/changes.h"
 #include "why/numbers.h"
 
 namespace tprof::why {
@@ -31,22 +32,12 @@ diagnose::Processes members(const Evidence& e, const Transfer& t) {
 
 // A communicator with the kind of call that shows it most.
 struct Slow {
-  std::map<Bucket, double>
-      longer{};  // ns of a step, by which transfers take longer than the others'
+  // Its transfers would take so many times as long if they were as the others', by bucket and size.
+  std::map<std::pair<Bucket, std::int64_t>, double> times{};
   const Transfer* worst = nullptr;
   double worst_cost = 0;
   double usual = 0;
   std::size_t alike = 0;
-
-  // Returns what of that is not hidden: no more than what its ranks show, less than what those of
-  // the others wait.
-  double cost(const Evidence& e) const {
-    double all = 0;
-    for (const auto& [bucket, ns] : longer) {
-      all += std::min(ns, exposed_ns(e, worst->ranks, bucket));
-    }
-    return all;
-  }
 };
 
 }  // namespace
@@ -71,7 +62,7 @@ void slow_links(const Evidence& e, Findings& found) {
       Slow& slow = slow_comms[t->comm];
       const double cost = (static_cast<double>(t->usual_ns) - usual) *
                           static_cast<double>(t->calls) / static_cast<double>(e.times.steps_of_run);
-      slow.longer[t->bucket] += cost;
+      slow.times[{t->bucket, t->size_class}] = usual / static_cast<double>(t->usual_ns);
       if (slow.worst != nullptr && cost < slow.worst_cost) continue;
       slow.worst = t;
       slow.worst_cost = cost;
@@ -80,9 +71,26 @@ void slow_links(const Evidence& e, Findings& found) {
           std::ranges::count_if(each, [&](double ns) { return ns < least; }));
     }
   }
+  // Several that are slow may each cost nothing while the others are.
+  const auto saving_of_all_but = [&](const std::string& but) {
+    Changes change(*e.model);
+    for (const auto& [id, slow] : slow_comms) {
+      if (id == but) continue;
+      for (const auto& [kind, times] : slow.times) change.scale(id, kind.first, kind.second, times);
+    }
+    return change.saving();
+  };
+  const Saving all = saving_of_all_but("");
+  std::map<std::string, double> alone;  // what each adds to the others
+  double sum = 0;
   for (const auto& [id, slow] : slow_comms) {
-    const double cost = slow.cost(e);
-    if (cost < kLeastShare * e.step_ns) continue;
+    alone[id] = slow_comms.size() == 1 ? all.ns : std::max(0.0, all.ns - saving_of_all_but(id).ns);
+    sum += alone[id];
+  }
+  for (const auto& [id, slow] : slow_comms) {
+    const double cost = sum == 0 ? 0 : all.ns * alone[id] / sum;
+    const double doubt = sum == 0 ? 0 : all.doubt * alone[id] / sum;
+    if (cost < kLeastShare * e.step_ns || cost <= doubt) continue;
     const auto role = e.roles.find(id);
     diagnose::Finding& f =
         add(found, diagnose::Kind::slow_link, members(e, *slow.worst),
@@ -96,7 +104,7 @@ void slow_links(const Evidence& e, Findings& found) {
              {"alike", slow.alike},
              {"communicator", text::printable(id)}});
     f.communicator = id;
-    f.cost = cost_of(e, cost, cost / 2);
+    f.cost = cost_of(e, cost, doubt);
   }
 }
 

@@ -137,22 +137,13 @@ void tell_exchanged(const Evidence& e, const Places& slow, diagnose::Finding& f)
        {{"one", slow.size() == 1}, {"times", fmt::format("{:.1f}", least / usual)}}});
 }
 
-// Returns what it would save if these ranks were as others. The stages of a pipeline wait for each
-// other anyway: there a replay tells, or nobody knows.
-Saving saving_of(const Evidence& e, const SlowRanks& ranks, const Grid& part, Grid& own,
-                 std::optional<Replays>& replays) {
-  const Saving saving = saving_of(e, ranks, part, own);
-  if (!sends(e, ranks.slow[0])) return saving;
-  if (!replays) return {};
-  const double ns = replays->saves(ranks);
-  replays->mend(ranks);
-  return {ns, replays->error_ns()};
-}
-
-void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findings& found) {
+// Returns false if that is nobody's concern.
+bool tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findings& found) {
   const bool few = ranks.steps.size() == 2;  // too few for a doubt
   const double least_share = ranks.steps.empty() ? kLeastShare : kUsualShare;
-  if (saving.ns < least_share * e.step_ns || (!few && saving.ns <= saving.doubt)) return;
+  if (saving.ns < least_share * e.step_ns || (!few && saving.ns <= saving.doubt)) {
+    return false;
+  }
   Processes who;
   for (const std::size_t r : ranks.slow) who.push_back(e.times.ranks[r]);
   Processes slower;
@@ -189,9 +180,10 @@ void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
     tell_copies_of_ranks(e, ranks.slow, ranks.part, f);
   }
   if (kind_of(ranks.part) == Kind::slow_cpu) tell_place(e, ranks, f);
-  if (ranks.steps.empty()) return;
+  if (ranks.steps.empty()) return true;
   f.steps = {step(ranks.steps.front()), step(ranks.steps.back())};
   f.in_steps = steps_of(e, ranks.steps);
+  return true;
 }
 
 // Ranks that are slow in the same part are one group. But whole stages of a pipeline are one of
@@ -254,35 +246,33 @@ void leave_out_minor(const Parts& parts, std::vector<SlowRanks>& groups) {
   std::erase_if(groups, [](const SlowRanks& g) { return g.slow.empty(); });
 }
 
-// The slowest first; the others are worth what they delay once these are mended.
-void tell_always_slow(const Evidence& e, const Parts& parts, std::vector<SlowRanks> groups,
-                      Grid& own, std::optional<Replays>& replays, Findings& found) {
-  const auto slowest = [&](const SlowRanks& ranks) {
-    double most = 0;
-    double most_of_part = 0;
-    for (const std::size_t r : ranks.slow) {
-      most = std::max(most, mean(own.of_rank(r)));
-      most_of_part = std::max(most_of_part, of(parts, ranks.part).typical[r]);
+void add_to(Places& told, const Places& ranks) {
+  told.insert(told.end(), ranks.begin(), ranks.end());
+  std::ranges::sort(told);
+  told.erase(std::unique(told.begin(), told.end()), told.end());
+}
+
+// Who saves most first; the others are worth what they save once these are mended. Adds those that
+// are told to `told`.
+void tell_always_slow(const Evidence& e, std::vector<SlowRanks> groups, Places& told,
+                      Replays& replays, Findings& found) {
+  while (!groups.empty()) {
+    std::vector<Saving> saves;
+    for (const SlowRanks& group : groups) saves.push_back(replays.saves(group));
+    const auto most = std::ranges::max_element(saves, {}, &Saving::ns);
+    const auto its = groups.begin() + (most - saves.begin());
+    its->mended = told;
+    if (tell(e, *its, *most, found)) {
+      replays.mend(*its);
+      add_to(told, its->slow);
     }
-    return std::pair(std::round(most / (kUsualShare * e.step_ns)), most_of_part);
-  };
-  std::vector<std::pair<std::pair<double, double>, std::size_t>> order;
-  for (std::size_t g = 0; g < groups.size(); ++g) order.emplace_back(slowest(groups[g]), g);
-  std::ranges::sort(order, std::ranges::greater());
-  Places told;
-  for (const auto& [_, g] : order) {
-    SlowRanks& group = groups[g];
-    group.mended = told;
-    tell(e, group, saving_of(e, group, of(parts, group.part).ns, own, replays), found);
-    told.insert(told.end(), group.slow.begin(), group.slow.end());
-    std::ranges::sort(told);
-    told.erase(std::unique(told.begin(), told.end()), told.end());
+    groups.erase(its);
   }
 }
 
 // Tells the devices that the graph of a pipeline names, and returns them.
-Places tell_slow_devices(const Evidence& e, const std::vector<Places>& all_stages, Replays& replays,
-                         Findings& found) {
+Places tell_slow_devices(const Evidence& e, const Places& slow,
+                         const std::vector<Places>& all_stages, Replays& replays, Findings& found) {
   std::vector<SlowRanks> sets;
   for (const Places& stage : all_stages) sets.push_back({.slow = stage, .stage = true});
   std::map<std::string, Places> hosts;
@@ -290,12 +280,12 @@ Places tell_slow_devices(const Evidence& e, const std::vector<Places>& all_stage
     hosts[e.times.ranks[r]->header.host].push_back(r);
   }
   for (auto& [name, ranks] : hosts) sets.push_back({.slow = std::move(ranks)});
+  std::erase_if(sets, [&](const SlowRanks& s) { return !std::ranges::includes(slow, s.slow); });
   Places told;
-  for (auto& [ranks, ns] : replays.slow_devices(sets, kUsualShare * e.step_ns)) {
+  for (auto& [ranks, saving] : replays.slow_devices(slow, sets, kUsualShare * e.step_ns)) {
     ranks.mended = told;
-    tell(e, ranks, {ns, replays.error_ns()}, found);
-    told.insert(told.end(), ranks.slow.begin(), ranks.slow.end());
-    std::ranges::sort(told);
+    tell(e, ranks, saving, found);
+    add_to(told, ranks.slow);
   }
   return told;
 }
@@ -303,47 +293,38 @@ Places tell_slow_devices(const Evidence& e, const std::vector<Places>& all_stage
 }  // namespace
 
 void slow_ranks(const Evidence& e, Findings& found) {
-  if (e.times.ranks.size() < 2) return;
-  Grid own = own_times(e);
+  if (e.times.ranks.size() < 2 || e.model == nullptr) return;
+  const Grid own = own_times(e);
   Parts parts;
   for (const Part part : kPartsToTell)
     parts.emplace_back(part_of_own(e, part), kUsualShare * e.step_ns);
-  std::vector<SlowRanks> at_times = slow_at_times(e, own);
-  std::set<std::size_t> always;
-  std::vector<SlowRanks> groups;
   const std::vector<Places> all_stages = stages(e);
+  Replays replays(e, all_stages);
+  const Places slow_devices =
+      tell_slow_devices(e, always_slow(e, of(parts, Part::compute)), all_stages, replays, found);
   const Places mixed = slow_now_and_then_in_both(e, parts);
-  Places slow_devices;
-  std::optional<Replays> replays;
-  if (e.model != nullptr) {
-    replays.emplace(e, all_stages);
-    slow_devices = tell_slow_devices(e, all_stages, *replays, found);
-    always.insert(slow_devices.begin(), slow_devices.end());
-  }
-  for (const Part part : kPartsOfOwn) {
-    if (part == Part::compute && replays) continue;
+  std::vector<SlowRanks> groups;
+  for (const Part part : {Part::lead, Part::rest}) {
     Places slow = always_slow(e, of(parts, part));
-    if (part == Part::compute) slow_devices = slow;
-    if (part != Part::compute) {
-      std::erase_if(slow, [&](std::size_t r) { return std::ranges::binary_search(mixed, r); });
-    }
-    always.insert(slow.begin(), slow.end());
+    std::erase_if(slow, [&](std::size_t r) { return std::ranges::binary_search(mixed, r); });
     std::ranges::move(groups_of(all_stages, std::move(slow), part), std::back_inserter(groups));
   }
-  always.insert(mixed.begin(), mixed.end());
   std::ranges::move(groups_of(all_stages, mixed, Part::host), std::back_inserter(groups));
   leave_out_minor(parts, groups);
   leave_out_idle_beside_slow_devices(e, slow_devices, groups);
-  tell_always_slow(e, parts, std::move(groups), own, replays, found);
-  std::erase_if(at_times, [&](const SlowRanks& r) { return always.contains(r.slow[0]); });
+  Places told = slow_devices;
+  tell_always_slow(e, std::move(groups), told, replays, found);
+  std::vector<SlowRanks> at_times = slow_at_times(e, own);
+  std::erase_if(at_times,
+                [&](const SlowRanks& r) { return std::ranges::binary_search(told, r.slow[0]); });
   // Where ranks take turns, none of them is to blame (uneven.cpp).
   if (at_times.size() > kMostAtTimes) return;
   for (SlowRanks& r : at_times) {
     const auto part = part_of(r, own, parts);
     if (!part) continue;
     r.part = *part;
-    Grid as_others = own;
-    tell(e, r, saving_of(e, r, own, as_others, replays), found);
+    tell(e, r, replays.saves(r), found);
+    replays.mend(r);
   }
 }
 

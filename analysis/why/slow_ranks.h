@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "why/changes.h"
 #include "why/own_times.h"
 
 namespace tprof::why {
@@ -15,8 +16,6 @@ struct Lengths;
 // slow, which are half of them.
 inline constexpr double kUsual = 0.25;
 inline constexpr double kTimesUsual = 6;  // of the spread among ranks, or among steps
-
-using Places = std::vector<std::size_t>;
 
 // A part of the ranks' own time, and of each rank what it has of that beyond the usual.
 struct OfPart {
@@ -41,14 +40,6 @@ struct SlowRanks {
   Places mended{};     // ranks that are slower, and told already
   bool stage = false;  // they are one stage of a pipeline
 };
-
-// Returns what a step would be shorter by if these ranks were as fast as the others in their part,
-// and takes that from their own times.
-struct Saving {
-  double ns = 0;
-  double doubt = 0;
-};
-Saving saving_of(const Evidence& e, const SlowRanks& ranks, const Grid& part, Grid& own);
 
 // Says of devices that stand idle where in their steps that is.
 void tell_place(const Evidence& e, const SlowRanks& ranks, diagnose::Finding& f);

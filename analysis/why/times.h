@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -32,7 +31,6 @@ struct Cell {
   float wait = 0;     // of that, while another rank was missing in some call
   float missing = 0;  // while another rank was missing, whatever this one did
   float lead = 0;     // from the step's begin on the host until the device did anything
-  float pauses = 0;   // idle, in long gaps: the host did something else than to launch
   float between = 0;  // from when the device had done all of a step to the begin of the next one
   // From the step's begin until it had received what it needs from the stage of a pipeline that is
   // before it; 0: it needs nothing.
@@ -54,49 +52,6 @@ struct Cell {
   float idle() const { return length - compute - unsure - exposed; }
 };
 
-// Copies for which the program's thread waited, in the middle of steps that copy as most do.
-struct Blocking {
-  std::uint64_t steps = 0;
-  std::uint64_t calls = 0;
-  std::uint64_t bytes = 0;
-  std::int64_t idle_ns = 0;  // for which the device stood still because of them
-};
-
-// The exposed time of the calls of one bucket, without waiting for other ranks as far as that is
-// known.
-struct Exposed {
-  std::int64_t ns = 0;
-  std::int64_t queued_ns = 0;  // of calls that began when another on their communicator ended
-  // For calls of autograd's threads; all-gathers count if they gather weights again.
-  std::int64_t backward_ns = 0;
-  std::int64_t backward_transfer_ns = 0;  // their whole time, exposed or not
-};
-
-// The collectives that are called in steps.
-struct Sent {
-  std::uint64_t calls = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t wide_bytes = 0;  // of these, in float32
-};
-
-// All-gathers behind the backward pass of steps of sharded training, of those steps that make them
-// as most do: see rank_lines_behind.cpp.
-struct Behind {
-  std::uint64_t steps = 0;
-  std::uint64_t calls = 0;
-  std::uint64_t bytes = 0;
-  std::int64_t ns = 0;       // exposed, without waiting for other ranks
-  std::int64_t idle_ns = 0;  // between them, while the device waited for the host
-};
-
-// The reductions of steps that begin when the device has computed all that it does before them, and
-// run one behind the other: see rank_lines_late.cpp.
-struct LateReductions {
-  std::uint64_t steps = 0;  // that reduce so
-  std::uint64_t calls = 0;
-  std::int64_t ns = 0;  // could be hidden
-};
-
 // Between which calls of NCCL of its step a time lies: "first ncclAllReduce".
 struct Place {
   text::Kept behind{};  // empty: behind the copies to the device, with which a step begins
@@ -112,21 +67,8 @@ struct RankFacts {
   // Exposed time of calls of which it is not known when the last rank came: it is waiting or
   // transfers, and in Cell::wait as a whole.
   std::int64_t unmet_ns = 0;
-  std::array<Exposed, kBucketCount> exposed{};  // by bucket
-  Blocking to_device;
-  Blocking to_host;
-  // All-gathers that began late, when the computation that could have hidden them was over, and by
-  // how much less they would be exposed.
-  std::uint64_t gathers = 0;
-  std::uint64_t late_gathers = 0;
-  std::int64_t late_gather_ns = 0;
-  std::int64_t host_late_gather_ns = 0;   // where the host had only just called: not in these two
-  std::uint64_t reducing_passes = 0;      // backward passes that reduce gradients
-  std::uint64_t messages = 0;             // to and from neighbours, from the first step on
-  std::uint64_t exchanged = 0;            // bytes of messages in all-to-alls, likewise
-  std::array<Sent, kBucketCount> sent{};  // by bucket
-  Behind behind;
-  LateReductions late_reductions;
+  std::uint64_t messages = 0;   // to and from neighbours, from the first step on
+  std::uint64_t exchanged = 0;  // bytes of messages in all-to-alls, likewise
   std::vector<Place> places;
 };
 

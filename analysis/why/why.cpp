@@ -25,15 +25,15 @@ double unmet_ns(std::span<const RankFacts> ranks) {
   return steps == 0 ? 0 : sum / static_cast<double>(steps);
 }
 
-// The graph of a pipeline, whose stages wait for each other anyway. Null: the job is none, or the
-// graph does not give the steps that were measured.
+// Null: the graph does not give the steps that were measured.
 std::unique_ptr<const graph::Model> model_of(const collect::Passes& passes,
-                                             const steps::Found& found, const Evidence& e) {
-  if (!sends(e, 0)) return nullptr;
+                                             const steps::Found& found) {
   auto model =
       std::make_unique<const graph::Model>(passes.job(), passes.traces(), found, kMostCalls);
-  const double apart = std::abs(model->replayed_ns() - model->measured_ns());
-  return apart < kMostApart * model->measured_ns() ? std::move(model) : nullptr;
+  if (!model->graph().sound()) return nullptr;
+  const double measured = graph::mean_of(model->measured_ns());
+  const double apart = std::abs(graph::mean_of(model->replayed_ns()) - measured);
+  return apart < kMostApart * measured ? std::move(model) : nullptr;
 }
 
 void find_causes(const collect::Passes& passes, const steps::Found& found, Why& why) {
@@ -50,7 +50,7 @@ void find_causes(const collect::Passes& passes, const steps::Found& found, Why& 
              .waits = why.waits,
              .roles = roles,
              .step_ns = why.mean.length};
-  const auto model = model_of(passes, found, e);
+  const auto model = model_of(passes, found);
   e.model = model.get();
   constexpr Cause kAll[] = {
 #define X(name) name,
@@ -58,7 +58,7 @@ void find_causes(const collect::Passes& passes, const steps::Found& found, Why& 
 #undef X
   };
   for (const Cause cause : kAll) {
-    if (why.times->known() || cause == step_series) cause(e, why.findings);
+    if (e.model != nullptr || cause == step_series) cause(e, why.findings);
   }
 }
 
@@ -78,7 +78,7 @@ diagnose::Findings ranks_that_hold_up(const collect::Passes& passes, const steps
              .waits = no_waits,
              .roles = no_roles,
              .step_ns = mean_of(times).length};
-  const auto model = model_of(passes, by_steps, e);
+  const auto model = model_of(passes, by_steps);
   e.model = model.get();
   slow_ranks(e, found);
   step_series(e, found);

@@ -22,6 +22,7 @@ std::uint32_t call(run::Rank& rank, double came_ms, double ended_ms, std::uint16
   c.comm.push_back(1);
   c.stream.push_back(stream);
   c.messages.push_back(message);
+  c.copied.push_back(0);
   return static_cast<std::uint32_t>(c.size() - 1);
 }
 void work(run::Rank& rank, double from_ms, double to_ms) {
@@ -105,4 +106,54 @@ TEST_CASE("a message that came when another had ended was not waited for", "[gra
   const Graph g = graph::graph_of(run);
   CHECK(g.order.size() == g.size());
   CHECK(end_ms(g, 1, 0.5) == Approx(3 + 1));
+}
+
+// The gradients of a layer are there when an all-to-all behind its kernels has ended.
+TEST_CASE("a call may wait for the end of another call, where work stands still", "[graph]") {
+  run::Run run;
+  run.ranks.resize(2);
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    work(run.ranks[r], 0, r == 0 ? 4 : 10);
+    const std::uint32_t exchange = call(run.ranks[r], r == 0 ? 4 : 10, 11, 0);
+    CHECK(exchange == 0);
+    call(run.ranks[r], 11, 14, 1);
+  }
+  meet(run, {{0, 0}, {1, 0}});
+  meet(run, {{0, 1}, {1, 1}});
+  CHECK(end_ms(graph::graph_of(run), 1, 0.4) == Approx(4 + 1 + 3));
+}
+
+// A device's copy from the host behind each reduction is not timed, and 1 ms long: the rank that
+// waits for others comes then, and not when its work has come so far.
+TEST_CASE("copies that were not timed explain when the next call on their stream came", "[graph]") {
+  run::Run run;
+  run.ranks.resize(2);
+  work(run.ranks[0], 0, 30);
+  work(run.ranks[1], 0, 30);
+  for (std::uint32_t k = 0; k < 3; ++k) {
+    const double slow = 6 + 6 * k;  // on rank 1, which computes each layer for 6 ms
+    call(run.ranks[0], k == 0 ? 3 : slow - 4, slow + 1, 1);
+    call(run.ranks[1], slow, slow + 1, 1);
+    for (run::Rank& rank : run.ranks) rank.calls.copied.back() = k == 0 ? 0 : 1000;
+    meet(run, {{0, k}, {1, k}});
+  }
+  CHECK(end_ms(graph::graph_of(run), 1, 0.5) == Approx(30));
+  run.ranks[0].work[0].to_ns = 10 * kMs;  // its work is done long before
+  CHECK(end_ms(graph::graph_of(run), 1, 0.5) == Approx(15));
+}
+
+TEST_CASE("other edges make other times, and no circle", "[graph]") {
+  run::Run run;
+  run.ranks.resize(1);
+  work(run.ranks[0], 0, 4);
+  call(run.ranks[0], 4, 6, 1);
+  call(run.ranks[0], 6, 9, 2);  // of the same communicator
+  const Graph g = graph::graph_of(run);
+  std::vector<double> lags = g.lag_ns;
+  for (std::uint32_t i = g.first[g.came[0][1]]; i < g.first[g.came[0][1] + 1]; ++i) {
+    if (g.from[i] == g.ended[0][0]) lags[i] = graph::kNever;
+  }
+  const graph::Edge turned{g.ended[0][1], g.came[0][0], 0, Wait::turn};
+  const Graph other = graph::with_edges(g, lags, std::span(&turned, 1));
+  CHECK(other.order.size() == other.size());
 }

@@ -47,7 +47,7 @@ struct Seen : collect::Collector {
   std::string order;
 };
 
-Event event(const char* name, std::int64_t ts, std::int64_t dur, std::uint64_t seq) {
+Event kept_event(const char* name, std::int64_t ts, std::int64_t dur, std::uint64_t seq) {
   Event e;
   e.name = name;
   e.ts_ns = ts;
@@ -93,7 +93,7 @@ TEST_CASE("what was kept is shown again: every field, in the order of the lines"
   for (int i = 0; i < 3000; ++i) {
     const auto n = static_cast<std::uint64_t>(i);
     ts += i % 7 == 0 ? -3 : 1000 * i;
-    Event e = event(i % 3 == 0 ? "ncclAllGather" : "ncclAllReduce", ts, i % 5 - 1, n / 2);
+    Event e = kept_event(i % 3 == 0 ? "ncclAllGather" : "ncclAllReduce", ts, i % 5 - 1, n / 2);
     if (i % 11 == 0) e.reduce = "sum";
     if (i % 13 == 0) e.peer = i % 2;
     if (i % 17 == 0) e.chosen = false;
@@ -120,7 +120,8 @@ TEST_CASE("what was kept is shown again: every field, in the order of the lines"
   }
   const std::int64_t kEnds[] = {INT64_MIN, INT64_MAX, 0, INT64_MIN};
   for (const std::int64_t end : kEnds) {
-    both.show(&Collector::call, event("ncclAllGather", end, end, static_cast<std::uint64_t>(end)));
+    both.show(&Collector::call,
+              kept_event("ncclAllGather", end, end, static_cast<std::uint64_t>(end)));
   }
   const KeptLines* kept = both.end();
   REQUIRE(kept != nullptr);
@@ -142,18 +143,18 @@ TEST_CASE("what was kept is shown again: every field, in the order of the lines"
 
 TEST_CASE("nothing is kept of short ranks, of lines that are all different, nor of open ranges") {
   Both few;
-  few.show(&collect::Collector::call, event("ncclAllGather", 1, 1, 1));
+  few.show(&collect::Collector::call, kept_event("ncclAllGather", 1, 1, 1));
   CHECK(few.end() == nullptr);
   Both different;
   for (int i = 0; i < 5000; ++i) {
-    Event e = event("ncclAllGather", i, i, 0);
+    Event e = kept_event("ncclAllGather", i, i, 0);
     e.bytes = static_cast<std::uint64_t>(i);
     different.show(&collect::Collector::call, e);
   }
   CHECK(different.end() == nullptr);
   Both open;
   for (int i = 0; i < 5000; ++i) {
-    open.show(&collect::Collector::call, event("ncclAllGather", i, i, 0));
+    open.show(&collect::Collector::call, kept_event("ncclAllGather", i, i, 0));
     if (i == 9) open.show(&collect::Collector::open_range, read::Range{});
   }
   CHECK(open.end() == nullptr);

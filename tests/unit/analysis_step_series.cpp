@@ -1,17 +1,34 @@
 // Steps that take longer from one of them on.
-#include "analysis_why_toy.h"
+#include <numeric>
+
 #include "catch2.h"
+#include "why/causes.h"
 
 using namespace tprof;
-using namespace tprof::test;
 
 namespace {
 
 bool jumps(const std::vector<double>& longer_ms) {
-  WhyToy job(2, longer_ms.size());
-  for (std::size_t i = 0; i < longer_ms.size(); ++i) job.lengthen(i, longer_ms[i] * kMs);
+  constexpr float kMs = 1e6;
+  const std::size_t n = longer_ms.size();
+  const read::Process rank;
+  const job::Job job;
+  why::Times times{.ranks = {&rank}, .steps_of_run = n, .facts = {{}}};
+  std::vector<std::size_t> steps(n);
+  std::iota(steps.begin(), steps.end(), std::size_t{0});
+  for (std::size_t i = 0; i < n; ++i) {
+    times.steps.push_back(static_cast<std::int64_t>(i) + 2);
+    times.cells.push_back({.length = (100 + static_cast<float>(longer_ms[i])) * kMs});
+    for (auto* usual :
+         {&times.least_exposed, &times.usual_compute, &times.usual_lead, &times.usual_received}) {
+      usual->push_back(0);
+    }
+  }
+  const why::Transfers transfers;
+  const why::WaitTable waits;
+  const std::map<std::string, std::string, std::less<>> roles;
   diagnose::Findings found;
-  why::step_series(job.evidence(), found);
+  why::step_series({job, times, steps, transfers, waits, roles, nullptr, 100 * kMs}, found);
   return std::ranges::any_of(found, [](const diagnose::Finding& f) {
     return f.kind == diagnose::Kind::jumping_steps && f.steps->first == 10;
   });

@@ -1,0 +1,187 @@
+#include "why/changes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "why/numbers.h"
+
+namespace tprof::why {
+namespace {
+
+using graph::kNever;
+using graph::Node;
+using graph::Wait;
+
+double overlap(double from, double to, const run::Interval& with) {
+  return std::max(0.0, std::min(to, static_cast<double>(with.to_ns)) -
+                           std::max(from, static_cast<double>(with.from_ns)));
+}
+
+}  // namespace
+
+Saving saving_of(const graph::Model& model, const graph::StepsNs& before,
+                 const graph::StepsNs& behind, const std::set<std::int64_t>& in) {
+  std::vector<double> saved;
+  double ns = 0;
+  for (const auto& [step, takes] : before) {
+    ns += takes - behind.at(step);
+    if (in.empty() || in.contains(step)) saved.push_back(takes - behind.at(step));
+  }
+  const auto all = static_cast<double>(std::max(before.size(), std::size_t{1}));
+  const double error =
+      std::abs(graph::mean_of(model.replayed_ns()) - graph::mean_of(model.measured_ns()));
+  return {ns / all, 2 * mean_error(saved) * static_cast<double>(saved.size()) / all + error};
+}
+
+Changes::Changes(const graph::Model& model)
+    : model_(model), g_(model.graph()), lags_(model.graph().lag_ns) {}
+
+template <typename F>
+void Changes::each_edge(Node into, F&& f) {
+  for (std::uint32_t i = g_.first[into]; i < g_.first[into + 1]; ++i) f(g_.wait[i], lags_[i]);
+}
+
+void Changes::find_out() {
+  for (Node to = 0; to < g_.size(); ++to) {
+    for (std::uint32_t i = g_.first[to]; i < g_.first[to + 1]; ++i) {
+      const Wait wait = g_.wait[i];
+      const bool behind_call = wait == Wait::turn && g_.kind[to] == graph::Kind::came;
+      if (wait == Wait::barrier || wait == Wait::launch || behind_call) {
+        out_.push_back({g_.from[i], i, to});
+      }
+    }
+  }
+  std::ranges::sort(out_, {}, &Out::from);
+}
+
+void Changes::leave_out(std::size_t rank, std::size_t row, bool host) {
+  if (out_.empty()) find_out();
+  const Node ended = g_.ended[rank][row];
+  const Node called = g_.called[rank][row];
+  each_edge(ended, [](Wait wait, double& lag) {
+    lag = wait == Wait::meeting ? kNever : std::min(lag, 0.0);
+  });
+  come_early(rank, row);
+  for (const Out& out : std::ranges::equal_range(out_, ended, {}, &Out::from)) {
+    if (g_.wait[out.edge] == Wait::barrier) lags_[out.edge] = kNever;
+    if (g_.wait[out.edge] != Wait::turn) continue;
+    // The next call in its queue may need all that was computed by then.
+    const std::vector<Node>& work = g_.work[rank];
+    const auto then =
+        std::ranges::upper_bound(work, g_.at_ns[out.to], {}, [&](Node n) { return g_.at_ns[n]; });
+    if (then != work.begin()) more_.push_back({*std::prev(then), out.to, 0, Wait::place});
+  }
+  if (!host) return;
+  for (const Out& out : std::ranges::equal_range(out_, called, {}, &Out::from)) {
+    if (g_.wait[out.edge] == Wait::launch) lags_[out.edge] = 0;
+  }
+  each_edge(called, [](Wait wait, double& lag) {
+    if (wait == Wait::host) lag = 0;
+    if (wait == Wait::waited) lag = kNever;
+  });
+}
+
+void Changes::scale(std::size_t rank, std::size_t row, double times) {
+  each_edge(g_.ended[rank][row], [&](Wait, double& lag) {
+    if (lag > 0) lag *= times;
+  });
+}
+
+void Changes::scale(const std::string& comm, Bucket bucket, std::int64_t size_class, double times) {
+  for (std::size_t r = 0; r < model_.run().ranks.size(); ++r) {
+    const run::Rank& rank = model_.run().ranks[r];
+    const run::Calls& c = rank.calls;
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      if (c.comm[i] == run::Calls::kNoComm || c.bucket[i] != bucket || c.made[i] == 0) continue;
+      const read::Comm* its = read::comm_of(*rank.process, c.comm[i]);
+      const auto size = static_cast<std::int64_t>(std::bit_width(c.bytes[i] / c.made[i])) - 1;
+      if (its != nullptr && its->id == comm && size == size_class) scale(r, i, times);
+    }
+  }
+}
+
+bool Changes::come_early(std::size_t rank, std::size_t row) {
+  const Node came = g_.came[rank][row];
+  bool waits = false;
+  each_edge(came, [&](Wait wait, double& lag) {
+    if (wait != Wait::place) return;
+    lag = kNever;
+    waits = true;
+  });
+  return waits && g_.at_ns[came] - g_.at_ns[g_.called[rank][row]] > graph::kGrainNs;
+}
+
+void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
+  const run::Calls& c = model_.run().ranks[rank].calls;
+  // The calls and the work behind the copy went on when it had ended.
+  const auto at = [&](Node n) { return static_cast<double>(g_.at_ns[n]); };
+  const auto goes_on = [&](Node n) {
+    for (std::uint32_t i = g_.first[n]; i < g_.first[n + 1]; ++i) {
+      const bool waits = g_.wait[i] == Wait::waited;
+      if (waits && g_.kind[n] == graph::Kind::work) lags_[i] = std::min(lags_[i], 0.0);
+      if (g_.wait[i] == Wait::barrier || g_.wait[i] == Wait::launch) {
+        lags_[i] -= std::min(std::max(lags_[i], 0.0), overlap(at(g_.from[i]), at(n), copy.host));
+      }
+    }
+  };
+  const auto& called = model_.by_call(rank);
+  const auto next = std::ranges::lower_bound(called, copy.goes_on_ns(), {},
+                                             [&](std::size_t i) { return c.called_ns[i]; });
+  if (next != called.end()) {
+    // It may have waited for something else, too.
+    const Node node = g_.called[rank][*next];
+    std::int64_t& waited = waited_ns_.try_emplace(node, c.waited_ns[*next]).first->second;
+    waited -= copy.host.to_ns - copy.host.from_ns;
+    if (waited < graph::kGrainNs) {
+      each_edge(node, [](Wait wait, double& lag) {
+        if (wait == Wait::waited) lag = kNever;
+      });
+    }
+  }
+  const std::vector<Node>& work = g_.work[rank];
+  const auto begin =
+      std::ranges::lower_bound(work, copy.goes_on_ns(), {}, [&](Node n) { return g_.at_ns[n]; });
+  if (begin != work.end()) goes_on(*begin);
+}
+
+void Changes::reorder(std::size_t rank, Rows rows) {
+  std::map<Node, std::size_t> place;  // by the node of its end
+  for (std::size_t i = 0; i < rows.size(); ++i) place[g_.ended[rank][rows[i]]] = i;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Node came = g_.came[rank][rows[i]];
+    for (std::uint32_t k = g_.first[came]; k < g_.first[came + 1]; ++k) {
+      const auto other = place.find(g_.from[k]);
+      if (other != place.end() && other->second > i) lags_[k] = kNever;
+    }
+    if (i != 0) more_.push_back({g_.ended[rank][rows[i - 1]], came, 0, Wait::turn});
+  }
+}
+
+Saving Changes::saving() const {
+  if (more_.empty()) {
+    return saving_of(model_, model_.replayed_ns(), model_.steps_ns(graph::replay(g_, lags_)));
+  }
+  const graph::Graph changed = graph::with_edges(g_, lags_, more_);
+  if (!changed.sound()) return {};
+  return saving_of(model_, model_.replayed_ns(), model_.steps_ns(graph::replay(changed)));
+}
+
+void each_step(const graph::Model& model, const std::function<void(std::size_t, Rows)>& f) {
+  for (std::size_t r = 0; r < model.run().ranks.size(); ++r) {
+    const Rows rows = model.by_call(r);
+    const auto step = [&](std::size_t row) {
+      return model.position(model.graph().called[r][row]).step;
+    };
+    for (std::size_t from = 0; from < rows.size();) {
+      std::size_t to = from + 1;
+      while (to < rows.size() && step(rows[to]) == step(rows[from])) ++to;
+      if (model.measured_ns().contains(step(rows[from]))) f(r, rows.subspan(from, to - from));
+      from = to;
+    }
+  }
+}
+
+}  // namespace tprof::why
