@@ -123,19 +123,20 @@ def compared(request, pair_of) -> Pair:
     return pair_of(request.param)
 
 
-@pytest.fixture
-def tmp_path(request, tmp_path):
-    """In memory where runs.py starts the programs: a disk that is slow for a moment gets no ring file. A module that is
-    about disks says ON_DISK = True."""
-    if not hasattr(request.module, "runs") or hasattr(request.module, "ON_DISK"):
-        yield tmp_path
-        return
+def in_memory():
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="tprof-test-") as folder:
         yield pathlib.Path(folder)
+
+
+@pytest.fixture
+def tmp_path(request, tmp_path):
+    """It lies in memory where runs.py starts the programs: a disk that is slow for a moment gets no ring file. A module
+    that is about disks says ON_DISK = True."""
+    on_disk = not hasattr(request.module, "runs") or hasattr(request.module, "ON_DISK")
+    yield from [tmp_path] if on_disk else in_memory()
 
 
 @pytest.fixture
 def node():
     """A folder for ring files in the node's memory, where no other process has left any, and no disk is slow."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="tprof-test-") as folder:
-        yield pathlib.Path(folder)
+    yield from in_memory()

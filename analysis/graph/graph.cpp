@@ -334,16 +334,7 @@ class Builder {
   // Gives each node as lag what nothing explains.
   void finish() {
     put(graph_, edges_);
-    for (Node to = 0; to < graph_.size(); ++to) {
-      double explained = -1e300;
-      for (std::uint32_t i = graph_.first[to]; i < graph_.first[to + 1]; ++i) {
-        explained = std::max(explained, static_cast<double>(at(graph_.from[i])) + graph_.lag_ns[i]);
-      }
-      const double rest = static_cast<double>(at(to)) - explained;
-      for (std::uint32_t i = graph_.first[to]; i < graph_.first[to + 1]; ++i) {
-        if (graph_.wait[i] != Wait::computes) graph_.lag_ns[i] += std::max(rest, 0.0);
-      }
-    }
+    for (Node to = 0; to < graph_.size(); ++to) give_rest(graph_, to);
   }
 
   const run::Run& run_;
@@ -357,6 +348,22 @@ class Builder {
 };
 
 }  // namespace
+
+void give_rest(Graph& graph, Node to) {
+  const std::uint32_t first = graph.first[to];
+  const std::uint32_t last = graph.first[to + 1];
+  double explained = kNever;
+  for (std::uint32_t i = first; i < last; ++i) {
+    if (graph.lag_ns[i] == kNever) continue;
+    const auto from = static_cast<double>(graph.at_ns[graph.from[i]]);
+    explained = std::max(explained, from + graph.lag_ns[i]);
+  }
+  const double rest = static_cast<double>(graph.at_ns[to]) - explained;
+  for (std::uint32_t i = first; i < last; ++i) {
+    const bool takes = graph.wait[i] != Wait::computes && graph.lag_ns[i] != kNever;
+    if (takes) graph.lag_ns[i] += std::max(rest, 0.0);
+  }
+}
 
 Graph graph_of(const run::Run& run) {
   return Builder(run).build();

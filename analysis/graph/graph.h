@@ -72,6 +72,10 @@ struct Graph {
 
 Graph graph_of(const run::Run& run);
 
+// Gives the edges into a node, but kernels and those that nobody waits for, as lag what none of
+// them explains of when it happened.
+void give_rest(Graph& graph, Node to);
+
 // The same nodes, whose edges have these lags, with more edges.
 Graph with_edges(const Graph& graph, std::span<const double> lags_ns, std::span<const Edge> more);
 

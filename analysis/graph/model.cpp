@@ -108,27 +108,15 @@ void Model::leave_out_hosts_ahead() {
   for (Node n = 0; n < graph_.size(); ++n) {
     const std::uint32_t from = graph_.first[n];
     const std::uint32_t to = graph_.first[n + 1];
-    const auto is_ahead = [&](std::uint32_t i) {
-      const std::int64_t step = positions_[n].step;
-      return graph_.wait[i] == Wait::launch && step != Position::kNoStep && to - from > 1 &&
-             positions_[graph_.from[i]].step > step;
-    };
-    double explained = kNever;
+    const std::int64_t step = positions_[n].step;
+    if (step == Position::kNoStep || to - from < 2) continue;
     bool ahead = false;
     for (std::uint32_t i = from; i < to; ++i) {
-      if (is_ahead(i)) {
-        graph_.lag_ns[i] = kNever;
-        ahead = true;
-      } else {
-        explained = std::max(explained,
-                             static_cast<double>(graph_.at_ns[graph_.from[i]]) + graph_.lag_ns[i]);
-      }
+      if (graph_.wait[i] != Wait::launch || positions_[graph_.from[i]].step <= step) continue;
+      graph_.lag_ns[i] = kNever;
+      ahead = true;
     }
-    if (!ahead) continue;
-    const double rest = static_cast<double>(graph_.at_ns[n]) - explained;
-    for (std::uint32_t i = from; i < to; ++i) {
-      if (graph_.lag_ns[i] > kNever) graph_.lag_ns[i] += std::max(rest, 0.0);
-    }
+    if (ahead) give_rest(graph_, n);
   }
 }
 

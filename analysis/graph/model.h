@@ -11,7 +11,7 @@
 
 namespace tprof::graph {
 
-// How long each step takes, by its number; and the mean, 0 of none.
+// Each step takes so long, by its number; and the mean of them, 0 of none.
 using StepsNs = std::map<std::int64_t, double>;
 double mean_of(const StepsNs& steps);
 

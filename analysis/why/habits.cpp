@@ -158,8 +158,8 @@ std::optional<Bucket> reduces_by(const read::Process& rank) {
                                                         : std::nullopt;
 }
 
-// Those of a rank's steps that have some of a thing as most do: an evaluation or a checkpoint in
-// some of them is not what each step does.
+// Returns those of a rank's steps that have some of a thing as most do: an evaluation or a
+// checkpoint in some of them is not what each step does.
 template <typename Of, typename Size>
 std::vector<const Of*> of_usual_steps(const std::vector<Of>& steps, Size&& size) {
   std::vector<double> sizes;
@@ -308,7 +308,7 @@ void wide_dtype(const Evidence& e, Findings& found) {
   each_step(*e.model, [&](std::size_t rank, Rows rows) {
     const run::Calls& c = e.model->run().ranks[rank].calls;
     for (const std::size_t i : rows) {
-      // How long a message waits for its receiver is not known.
+      // Nobody knows how long a message waits for its receiver.
       if (c.comm[i] == run::Calls::kNoComm || c.bucket[i] == Bucket::P2P) continue;
       Sent& all = sent[c.bucket[i]];
       all.calls += c.made[i];

@@ -1,11 +1,8 @@
 #include "why/replays.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <map>
-#include <numeric>
-#include <tuple>
 
 #include "why/numbers.h"
 
@@ -13,13 +10,6 @@ namespace tprof::why {
 namespace {
 
 constexpr std::size_t kMostRanks = 16;  // are tried by themselves: those that compute longest
-
-// The lower of the two in the middle: of two ranks the quicker one is usual.
-double usual_of(std::vector<double> of) {
-  const auto middle = of.begin() + static_cast<std::ptrdiff_t>((of.size() - 1) / 2);
-  std::ranges::nth_element(of, middle);
-  return *middle;
-}
 
 }  // namespace
 
@@ -38,7 +28,6 @@ void Replays::find_edges() {
   for (std::size_t r = 0; r < e_.times.ranks.size(); ++r) here[e_.times.ranks[r]] = r;
   const graph::Graph& g = model_.graph();
   std::vector<std::size_t> rank_of;
-  std::vector<double> work;
   for (std::size_t m = 0; m < model_.run().ranks.size(); ++m) {
     const auto place = here.find(model_.run().ranks[m].process);
     rank_of.push_back(place == here.end() ? SIZE_MAX : place->second);
@@ -112,7 +101,7 @@ void Replays::find_usual_hosts(const std::vector<Places>& stages) {
     for (const auto& [step, ns] : by_step) each.push_back(ns);
     Usual& its = usual[place];
     its.mean = mean(each);
-    its.median = usual_of(std::move(each));
+    its.median = median(std::move(each));
     of_stage[{stage_of[place.first], place.second}].push_back(its.mean);
   }
   for (Edge& at : host_) {
@@ -121,8 +110,7 @@ void Replays::find_usual_hosts(const std::vector<Places>& stages) {
     const auto times = [](double of, double needs_ns) {
       return needs_ns == 0 ? 1.0 : std::min(1.0, of / needs_ns);
     };
-    at.as_others =
-        times(usual_of(of_stage.at({stage_of[at.rank], at.call.call})), its->second.mean);
+    at.as_others = times(median(of_stage.at({stage_of[at.rank], at.call.call})), its->second.mean);
     const auto& by_step = needs.at(its->first);
     const auto here = by_step.find(at.call.step);
     if (here != by_step.end()) at.as_usual = times(its->second.median, here->second);
