@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
-#include <tuple>
+#include <span>
 #include <utility>
 
 #include "budget/explain.h"
-#include "budget/say_small.h"
-#include "budget/small_calls.h"
 #include "text/text.h"
 
 namespace tprof::budget {
@@ -56,10 +53,8 @@ class Comparer {
         to_(to) {}
 
   void add(const Group& group) {
-    objects_ = objects_of(group.figures);
-    grown_.clear();
-    Figures small = small_of(group.figures);
-    std::set<Key> matched;
+    const std::size_t first = to_.rows.size();
+    Figures rest = group.figures;  // of no limit
     for (const Limit& limit : budget_.limits) {
       Row row = row_of(group, limit);
       // Calls in the model's type may be all that was expected: then the rest is beside them.
@@ -68,32 +63,47 @@ class Comparer {
         of_dtype.dtype = dtype_of(limit);
         if (Row alone = row_of(group, of_dtype); alone.within) row = std::move(alone);
       }
-      for (const auto& [key, moved] : group.figures) {
-        if (is_of(key, row.limit)) matched.insert(key);
+      std::erase_if(rest, [&](const auto& f) { return is_of(f.first, row.limit); });
+      if (!row.within && !is_copy(limit.bucket) && limit.each.most == 0) {
+        row.small = small_of(group, row);
+        row.within = row.with_small =
+            within_with_small(row.limit.calls, row.limit.bytes, row.moved, row.small,
+                              most_small(limit.bucket).value_or(SmallLimit{}));
       }
-      if (!row.within) fill_up(row, small);
-      if (!row.within) make_room(row, small);
       if (!row.within && limit.each.most != 0) row.limit.bytes = nearest(limit, row.moved.bytes);
       put(std::move(row));
     }
     std::map<Bucket, Row> others;
-    for (const auto& [key, moved] : group.figures) {
-      if (matched.contains(key) || is_small(key) || key.bucket > Bucket::OTHER_COLL) continue;
-      Row& row = others[key.bucket];
-      row.limit.bucket = key.bucket;
-      add_to(row, key, moved);
+    std::map<Bucket, Moved> small;
+    for (const auto& [key, moved] : rest) {
+      if (is_small(key)) {
+        small[key.bucket] += moved;
+      } else if (key.bucket <= Bucket::OTHER_COLL) {
+        add_to(others[key.bucket], key, moved);
+      }
     }
-    std::map<Bucket, Moved> apart;
-    for (const auto& [key, moved] : small) {
-      if (moved.calls > 0) apart[key.bucket] += moved;
-    }
-    for (const auto& [bucket, moved] : apart) put({group.ranks, bucket, moved});
     for (auto& [bucket, row] : others) {
       row.ranks = group.ranks;
+      row.limit.bucket = bucket;
       row.has_limit = false;
       row.within = !budget_.others_fail || is_copy(bucket) || is_setup(bucket);
       if (!row.within) row.limit.calls = row.limit.bytes = {0, 0};
       put(std::move(row));
+    }
+    const Objects objects = objects_of(group.figures);
+    for (const auto& [bucket, moved] : small) {
+      const bool in_row = std::any_of(
+          to_.rows.begin() + static_cast<std::ptrdiff_t>(first), to_.rows.end(),
+          [&b = bucket](const Row& row) { return row.with_small && row.limit.bucket == b; });
+      put({.ranks = group.ranks,
+           .bucket = bucket,
+           .moved = moved,
+           .most = in_row ? std::nullopt : most_calls(bucket),
+           .of_objects = bucket == Bucket::ALLGATHER ? objects.small : 0});
+    }
+    for (const std::string& said : explain(std::span(to_.rows).subspan(first), objects, budget_)) {
+      if (std::ranges::find(to_.sentences, said) == to_.sentences.end())
+        to_.sentences.push_back(said);
     }
   }
 
@@ -116,74 +126,27 @@ class Comparer {
   bool is_small(const Key& key) const {
     return budget::is_small(key.bucket, key.bytes_class, model_);
   }
-  Figures small_of(const Figures& figures) const {
-    Figures small;
-    for (const auto& [key, moved] : figures) {
-      if (is_small(key)) small[key] = moved;
+  // A budget of a run has its own small calls, by bucket; gradients are of one type.
+  Moved small_of(const Group& group, const Row& row) const {
+    std::vector<std::string> dtypes = row.dtypes;
+    if (dtypes.empty()) dtypes.push_back(dtype_of(row.limit));
+    Moved all;
+    for (const auto& [key, moved] : group.figures) {
+      if (bucket_of(key) != row.limit.bucket || !is_small(key)) continue;
+      if (budget_.small || std::ranges::count(dtypes, key.dtype) != 0) all += moved;
     }
-    return small;
-  }
-  // Gradients of small parameters, and calls that have become a little smaller than in the budget,
-  // are among the small ones. A budget of a run has its own small calls, which are not taken.
-  void fill_up(Row& row, Figures& small) {
-    if (is_copy(row.limit.bucket) || row.limit.each.most != 0) return;
-    for (const auto& [key, moved] : small) {
-      const bool same = bucket_of(key) == row.limit.bucket && moved.calls > 0 &&
-                        (row.limit.function.empty() || key.function == row.limit.function);
-      if (same) row.small[key] = moved;
-    }
-    const std::string dtype = dtype_of(row.limit);
-    Figures of_dtype = row.small;
-    std::erase_if(of_dtype,
-                  [&](const auto& s) { return !dtype.empty() && s.first.dtype != dtype; });
-    const auto filled = fill(of_dtype, row.moved, row.limit.calls, row.limit.bytes,
-                             more_than_budget(row.limit.bucket, small));
-    if (!filled) return;
-    row.within = true;
-    for (const auto& [key, moved] : *filled) {
-      small[key] -= moved;
-      row.filled += moved;
-      add_to(row, key, moved);
-    }
+    return all;
   }
   std::string dtype_of(const Limit& limit) const {
     if (!limit.dtype.empty() || !budget_.model) return limit.dtype;
     const bool gathers = limit.bucket == Bucket::ALLGATHER;
     return gathers ? model_.dtype : model_.reduce_dtype;
   }
-  double more_than_budget(Bucket bucket, const Figures& small) const {
-    if (!budget_.small) return std::numeric_limits<double>::infinity();
-    return of_bucket(small, bucket).calls - most_small(bucket).calls;
-  }
-  static Moved of_bucket(const Figures& small, Bucket bucket) {
-    Moved all;
-    for (const auto& [key, moved] : small) {
-      if (key.bucket == bucket) all += moved;
-    }
-    return all;
-  }
-  SmallLimit most_small(Bucket bucket) const {
+  // Absent: any number.
+  std::optional<SmallLimit> most_small(Bucket bucket) const {
+    if (!budget_.small) return std::nullopt;
     const auto most = budget_.small->find(bucket);
     return most == budget_.small->end() ? SmallLimit{} : most->second;
-  }
-  // Calls that have become a little larger than in the budget are not small any more: for each of
-  // these the budget has a small one more than there is.
-  void make_room(Row& row, const Figures& small) {
-    Range& calls = row.limit.calls;
-    Range& bytes = row.limit.bytes;
-    if (!budget_.small || is_copy(row.limit.bucket) || row.moved.calls <= calls.most) return;
-    const Moved now = of_bucket(small, row.limit.bucket);
-    const SmallLimit most = most_small(row.limit.bucket);
-    Moved& used = grown_[row.limit.bucket];
-    const double grown = row.moved.calls - calls.most;
-    const double more = std::max(0.0, row.moved.bytes - bytes.most);
-    if (used.calls + grown > most.calls - now.calls) return;
-    if (used.bytes + more > most.bytes - now.bytes || row.moved.bytes < bytes.least) return;
-    used += {grown, more, 0};
-    calls.most += grown;
-    bytes.most += more;
-    row.grown = grown;
-    row.within = true;
   }
   // DeepSpeed reduces to the owner of a part (ncclReduce) or to all ranks, by a setting.
   Bucket bucket_of(const Key& key) const {
@@ -198,36 +161,17 @@ class Comparer {
     if (std::ranges::find(row.dtypes, key.dtype) == row.dtypes.end())
       row.dtypes.push_back(key.dtype);
   }
-  // A size as one int64 of each rank, and an object of bytes: as often.
-  static Objects objects_of(const Figures& figures) {
-    double sizes = 0;
-    double objects = 0;
-    Objects found;
-    for (const auto& [key, moved] : figures) {
-      if (key.bucket != Bucket::ALLGATHER) continue;
-      const auto ranks = static_cast<double>(key.nranks);
-      if (key.dtype == "int64" && moved.elements == moved.calls * ranks) sizes += moved.calls;
-      if (key.dtype != "uint8") continue;
-      objects += moved.calls;
-      if (budget::is_small(key.bucket, key.bytes_class, {})) continue;
-      found.calls += moved.calls;
-      found.bytes += moved.bytes;
-    }
-    found.small = sizes + objects - found.calls;
-    return sizes == objects ? found : Objects{};
+  // A run's budget says how many small ones there may be. Those of a ledger have setup in them.
+  std::optional<double> most_calls(Bucket bucket) const {
+    const auto most = most_small(bucket);
+    const bool counted = bucket <= Bucket::OTHER_COLL && measured_.from != Measured::From::ledger;
+    return most && counted ? std::optional(most->calls) : std::nullopt;
   }
-  // A run's budget says how many there may be. Those of a ledger have setup in them.
   void put(Small small) {
-    if (budget_.small && small.bucket <= Bucket::OTHER_COLL &&
-        measured_.from != Measured::From::ledger) {
-      small.most = most_small(small.bucket).calls;
-    }
-    if (small.bucket == Bucket::ALLGATHER) small.of_objects = objects_.small;
     if (budget_.others_fail && !is_copy(small.bucket)) to_.within = to_.within && small.within();
     to_.small.push_back(std::move(small));
   }
   void put(Row row) {
-    row.objects = objects_;
     to_.within = to_.within && row.within;
     to_.rows.push_back(std::move(row));
   }
@@ -236,10 +180,60 @@ class Comparer {
   const Budget& budget_;
   Model model_;
   bool either_;
-  Objects objects_;  // of the group that is looked at
-  std::map<Bucket, Moved> grown_;
   Compared& to_;
 };
+
+// Tells of small calls that may be a part of a row.
+void say_with_small(Compared& c, const Budget& budget) {
+  std::set<std::string> said;
+  for (const Row& row : c.rows) {
+    const std::string bucket(bucket_name(row.limit.bucket));
+    const double n = row.small.calls;
+    if (row.with_small && !budget.model) {
+      said.insert(bucket +
+                  ": what differs is taken for calls that are small here or in the budget's run");
+      continue;
+    }
+    // Those of an element each are norms and losses.
+    const bool may_be = row.with_small || row.small.bytes >= 64 * n;
+    if (n == 0 || !may_be || row.moved.bytes >= row.limit.bytes.least) continue;
+    const std::string calls = fmt::format("{:.6g} small {} of {}", n, n == 1 ? "call" : "calls",
+                                          bytes_text(row.small.bytes));
+    said.insert(row.with_small
+                    ? fmt::format("{}: what is missing is taken for gradients of small parameters, "
+                                  "among {}",
+                                  bucket, calls)
+                    : fmt::format("{}: {} may be gradients of small parameters too, and {} less "
+                                  "than what is missing",
+                                  bucket, calls, n == 1 ? "is" : "are"));
+  }
+  c.notes.insert(c.notes.end(), said.begin(), said.end());
+}
+
+// Tells of more small calls than the budget has, by bucket: the ranks that make most of them. The
+// sizes of objects are told with these.
+void say_small(Compared& c) {
+  const bool objects = std::ranges::any_of(
+      c.sentences, [](const std::string& s) { return s.ends_with("all_gather_object"); });
+  const auto of_objects = [](const Small& small) {
+    return small.of_objects != 0 && small.moved.calls - *small.most == small.of_objects;
+  };
+  std::map<Bucket, const Small*> most;
+  for (const Small& small : c.small) {
+    if (small.within() || (objects && of_objects(small))) continue;
+    const Small*& known = most[small.bucket];
+    if (known == nullptr || small.moved.calls > known->moved.calls) known = &small;
+  }
+  for (const auto& [bucket, small] : most) {
+    (is_copy(bucket) ? c.notes : c.sentences)
+        .push_back(fmt::format(
+            "{}: {:.6g} small {} a step (each of less than {}), where the budget has {}{}",
+            bucket_name(bucket), small->moved.calls, small->moved.calls == 1 ? "call" : "calls",
+            bucket == Bucket::ALLREDUCE ? "16 KiB" : "64 B",
+            *small->most == 0 ? "none" : fmt::format("{:.6g}", *small->most),
+            of_objects(*small) ? ", which looks like all_gather_object" : ""));
+  }
+}
 
 }  // namespace
 
@@ -260,54 +254,61 @@ bool has_copies(const Budget& budget) {
   return std::ranges::any_of(budget.limits, [](const Limit& l) { return is_copy(l.bucket); });
 }
 
+bool within_with_small(const Range& calls, const Range& bytes, const Moved& moved,
+                       const Moved& small, const SmallLimit& most) {
+  const double more = small.calls - most.calls;
+  const double gone = more < 0 ? std::max(0.0, most.bytes - small.bytes) : 0;
+  const Range may_be_calls{moved.calls + std::min(more, 0.0), moved.calls + std::max(more, 0.0)};
+  const Range may_be_bytes{moved.bytes - gone, moved.bytes + (more > 0 ? small.bytes : 0)};
+  return calls.meets(may_be_calls) && bytes.meets(may_be_bytes);
+}
+
 Budget of_run(const Measured& measured, double tolerance) {
-  using Name = std::tuple<Bucket, std::string, std::string>;
   const std::vector<Group>& groups = measured.groups;
   struct Limited {
     std::vector<Moved> groups;
     double usual = 0;  // calls of a group, the most
   };
-  std::map<Name, Limited> all;
+  std::map<Key, Limited> all;
   std::map<Bucket, SmallLimit> small;
+  const auto is_large = [](const Key& key) {
+    return key.bucket <= Bucket::OTHER_COLL && !is_small(key.bucket, key.bytes_class, {});
+  };
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    const auto limited = [&](const Key& key) -> Limited& {
-      Limited& to = all[{key.bucket, key.function, key.dtype}];
+    const auto limited = [&](const Key& kind) -> Limited& {
+      Limited& to = all[kind];
       to.groups.resize(groups.size());
       return to;
-    };
-    const auto counts = [](const Key& key) {
-      return key.bucket <= Bucket::OTHER_COLL && !is_small(key.bucket, key.bytes_class, {});
     };
     std::map<Bucket, Moved> small_here;
     for (const auto& [key, moved] : groups[g].often) {
       if (is_small(key.bucket, key.bytes_class, {})) small_here[key.bucket] += moved;
-      if (counts(key) && is_copy(key.bucket)) limited(key).groups[g] += moved;
     }
     for (const auto& [bucket, moved] : small_here) {
       SmallLimit& most = small[bucket];
       most.calls = std::max(most.calls, moved.calls);
       most.bytes = std::max(most.bytes, moved.bytes * (1 + tolerance));
     }
-    std::map<Name, double> usual;
-    for (const auto& [key, moved] : groups[g].figures) {
-      if (!counts(key)) continue;
-      Limited& to = limited(key);
-      if (!is_copy(key.bucket)) to.groups[g] += moved;
-      double& calls = usual[{key.bucket, key.function, key.dtype}];
-      to.usual = std::max(to.usual, calls += moved.calls);
+    for (const auto& [kind, moved] : by_kind(groups[g].often, is_large)) {
+      if (is_copy(kind.bucket)) limited(kind).groups[g] = moved;
+    }
+    for (const auto& [kind, moved] : by_kind(groups[g].figures, is_large)) {
+      Limited& to = limited(kind);
+      if (!is_copy(kind.bucket)) to.groups[g] = moved;
+      to.usual = std::max(to.usual, moved.calls);
     }
   }
   Budget budget{.nranks = measured.nranks, .kinds = known_kinds(measured)};
   if (measured.from != Measured::From::ledger) budget.small = std::move(small);
-  for (const auto& [name, of] : all) {
+  for (const auto& [kind, of] : all) {
     const auto range = [&of = of.groups](double Moved::*figure, double share) {
       const auto [least, most] = std::ranges::minmax(of, {}, figure);
       return Range{least.*figure * (1 - share), most.*figure * (1 + share)};
     };
-    const auto& [bucket, function, dtype] = name;
-    Limit limit{bucket, function, dtype, range(&Moved::calls, 0), range(&Moved::bytes, tolerance)};
+    Limit limit{kind.bucket, kind.function, kind.dtype, range(&Moved::calls, 0),
+                range(&Moved::bytes, tolerance)};
     // Copies are not the same in each step, as batches, evaluations and checkpoints make them.
-    if (is_copy(bucket)) {
+    if (is_copy(kind.bucket)) {
       limit.calls = {};
       limit.bytes.least = 0;
       limit.usual = of.usual;
@@ -321,8 +322,8 @@ Compared compare(const Measured& measured, const Budget& budget) {
   Compared c;
   Comparer comparer(measured, budget, c);
   for (const Group& group : measured.groups) comparer.add(group);
-  c.sentences = explain(c.rows, budget);
-  say_small_calls(c, budget, measured.groups.size() > 1);
+  say_small(c);
+  say_with_small(c, budget);
   const bool other_job = budget.nranks != 0 && budget.nranks != measured.nranks;
   c.others = other_steps(measured, budget.kinds, other_job);
   if (budget.others_fail && !c.others.never.empty()) {

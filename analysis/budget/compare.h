@@ -53,13 +53,6 @@ Budget of_run(const Measured& measured, double tolerance);
 // "1.2 GiB"
 std::string bytes_text(double n);
 
-// All-gathers as all_gather_object makes them, of a step: one int64, then bytes.
-struct Objects {
-  double calls = 0;  // of bytes, the small ones aside
-  double bytes = 0;  // of these
-  double small = 0;  // other calls of objects: those of the int64, and of less bytes
-};
-
 struct Row {
   Members ranks;
   Limit limit;           // its bytes are those that go with so many calls
@@ -68,10 +61,8 @@ struct Row {
   Moved moved{};
   std::vector<std::string> dtypes{};  // that were moved
   bool within = true;
-  Objects objects{};  // on these ranks
-  Moved filled{};     // of `moved`, by small calls that are taken for a part of it
-  double grown = 0;   // calls beyond the limit, which has room for them by small ones that are gone
-  Figures small{};    // calls that were there to fill it, where it was not within
+  Moved small{};            // the bucket's small calls that may be of this row
+  bool with_small = false;  // within, if some of these are, or fewer than in the budget's run
 };
 
 struct Small {
@@ -83,6 +74,12 @@ struct Small {
 
   bool within() const { return !most || moved.calls <= *most; }
 };
+
+// Small calls are in no limit, but some may belong there: gradients of small parameters, or calls
+// that were a little larger or smaller in the budget's run, and there on the other side. Returns
+// whether all is within if so. `most`: the small calls that the budget has.
+bool within_with_small(const Range& calls, const Range& bytes, const Moved& moved,
+                       const Moved& small, const SmallLimit& most);
 
 struct Compared {
   bool within = true;

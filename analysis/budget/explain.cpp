@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
 
-#include "budget/small_calls.h"
 #include "text/text.h"
 
 namespace tprof::budget {
@@ -29,8 +27,7 @@ struct Whole {
   // On the same ranks, elements: in ALLREDUCE, and of gradients, in RESHARDING if there is any.
   double all_reduced = 0;
   double gradients = 0;
-  Objects objects{};
-  Figures small{};  // calls that may be a part of it
+  Moved small;  // calls that may be a part of it
 };
 
 // Returns how many times as much it is, if that is a number of 2 to 64.
@@ -72,6 +69,10 @@ std::string wide(Bucket bucket, const std::string& is, const std::string& expect
                      text::printable(is), text::printable(expected), ratio);
 }
 
+bool is_any(const Model& model, std::initializer_list<Way> ways) {
+  return std::ranges::find_first_of(model.ways, ways) != model.ways.end();
+}
+
 bool is_gradients(Bucket bucket) {
   return bucket == Bucket::RESHARDING || bucket == Bucket::ALLREDUCE;
 }
@@ -81,7 +82,7 @@ std::string by_default(const Model& model, Bucket bucket, const std::string& is)
   const bool gradients = is_gradients(bucket);
   if (model.dtype_given || (gradients && model.reduce_given)) return "";
   const bool gathers =
-      std::ranges::any_of(model.ways, [](Way way) { return way != Way::ddp && way != Way::tp; });
+      !std::ranges::all_of(model.ways, [](Way way) { return way == Way::ddp || way == Way::tp; });
   return fmt::format(" ({} is the default: {} {} says otherwise)",
                      gradients ? model.reduce_dtype : model.dtype,
                      gradients && gathers ? "--reduce-dtype" : "--dtype", text::printable(is));
@@ -161,9 +162,7 @@ constexpr Mistake kMistakes[] = {
            is.micro_batches);
      }},
     {[](Model& m, const Whole& w) {
-       const bool gathers = std::ranges::any_of(m.ways, [](Way way) {
-         return way == Way::fsdp || way == Way::hsdp || way == Way::zero3;
-       });
+       const bool gathers = is_any(m, {Way::fsdp, Way::hsdp, Way::zero3});
        const bool instead = w.bucket == Bucket::ALLREDUCE || w.moved.calls == 0;
        if (!gathers || !instead || w.all_reduced < m.params) return false;
        m.all_reduced = true;
@@ -181,13 +180,13 @@ constexpr Mistake kMistakes[] = {
        return true;
      },
      [](const Model& is, const Model& e, Bucket) {
-       const bool shards = std::ranges::any_of(
-           e.ways, [](Way way) { return way == Way::fsdp || way == Way::hsdp; });
        return fmt::format(
            "gradients of {} elements are reduced, where --params says {}: there are others, or "
            "frozen ones{}",
            elements(is.params), elements(e.params),
-           shards ? ", or FSDP2's shards are padded by rows (--tolerance)" : "");
+           is_any(e, {Way::fsdp, Way::hsdp})
+               ? ", or FSDP2's shards are padded by rows (--tolerance)"
+               : "");
      }},
     // Behind the one before, which is for less than twice as much: together they would make any
     // number.
@@ -207,7 +206,7 @@ constexpr Mistake kMistakes[] = {
            "--params is too small, or there are {:g} micro-batches (--micro-batches){}",
            is.reductions, elements(e.params), is.reductions,
            // ZeRO-2 has to reduce after each.
-           std::ranges::find(e.ways, Way::zero2) != e.ways.end()
+           is_any(e, {Way::zero2})
                ? ""
                : " and each reduces: no_sync(), or set_requires_gradient_sync(False), is missing");
      }},
@@ -220,8 +219,7 @@ bool fits(const Whole& w, const Model& model) {
         bytes_of(w.moved.calls, e.calls, e.bytes, e.each).holds(w.moved.bytes)) {
       return true;
     }
-    constexpr double kAny = std::numeric_limits<double>::infinity();
-    return e.each.most == 0 && fill(w.small, w.moved, e.calls, e.bytes, kAny).has_value();
+    return e.each.most == 0 && within_with_small(e.calls, e.bytes, w.moved, w.small, {});
   }
   return false;
 }
@@ -259,22 +257,20 @@ std::vector<std::string> from_ratios(const Whole& w) {
   }
   const double calls = w.moved.calls;
   if (w.calls.holds(calls)) return {};
-  const bool twice = calls == 2 * w.calls.most || calls == 2 * w.calls.most - 1;
-  if (w.bucket == Bucket::ALLGATHER && twice && w.moved.bytes <= 2 * w.bytes.most) {
-    return {
-        calls == 2 * w.calls.most
-            ? "each unit is gathered twice as often as in the budget: reshard_after_forward?"
-            : "each unit but one (the root) is gathered twice as often as in the budget, for the "
-              "backward pass too: reshard_after_forward is on"};
-  }
-  // The other way round: as many gathers as there are units, of at least half the bytes.
-  const bool root_again = calls == w.calls.least / 2;
-  const bool half = root_again || calls == (w.calls.least + 1) / 2;
-  if (w.bucket == Bucket::ALLGATHER && half && 2 * w.moved.bytes >= w.bytes.least) {
-    return {root_again ? "each unit is gathered half as often as in the budget: "
-                         "reshard_after_forward?"
-                       : "each unit but one (the root) is gathered half as often as in the budget, "
-                         "and kept for the backward pass: reshard_after_forward is off"};
+  const bool more = calls > w.calls.most;
+  const double once = more ? w.calls.most : calls;
+  const double twice = more ? calls : w.calls.least;
+  const bool bytes = more ? w.moved.bytes <= 2 * w.bytes.most : 2 * w.moved.bytes >= w.bytes.least;
+  if (w.bucket == Bucket::ALLGATHER && bytes && (twice == 2 * once || twice == 2 * once - 1)) {
+    const char* often = more ? "twice" : "half";
+    if (twice == 2 * once) {
+      return {fmt::format(
+          "each unit is gathered {} as often as in the budget: reshard_after_forward?", often)};
+    }
+    return {fmt::format("each unit but one (the root) is gathered {} as often as in the budget, {}",
+                        often,
+                        more ? "for the backward pass too: reshard_after_forward is on"
+                             : "and kept for the backward pass: reshard_after_forward is off")};
   }
   const auto k = times(calls, w.calls);
   if (k && (w.calls * *k).holds(calls) && (w.bytes * *k).holds(w.moved.bytes)) {
@@ -286,21 +282,20 @@ std::vector<std::string> from_ratios(const Whole& w) {
 }
 
 // True if all would be within without the objects that were gathered.
-bool are_objects(const Whole& w) {
-  return w.bucket == Bucket::ALLGATHER && w.objects.calls != 0 &&
-         w.calls.holds(w.moved.calls - w.objects.calls) &&
-         w.bytes.holds(w.moved.bytes - w.objects.bytes);
+bool are_objects(const Whole& w, const Objects& objects) {
+  return w.bucket == Bucket::ALLGATHER && objects.calls != 0 &&
+         w.calls.holds(w.moved.calls - objects.calls) &&
+         w.bytes.holds(w.moved.bytes - objects.bytes);
 }
 
-std::vector<std::string> what_is(const Whole& w, const Budget& budget) {
+std::vector<std::string> what_is(const Whole& w, const Objects& objects, const Budget& budget) {
   std::vector<std::string> said = budget.model ? mistakes(w, *budget.model) : from_ratios(w);
   if (!said.empty()) return said;
   const std::string how = fmt::format("{}: {}", bucket_name(w.bucket), more_or_less(w));
-  if (are_objects(w)) {
-    return {fmt::format("{}: {} of uint8, and as many of one int64, look like all_gather_object",
-                        how,
-                        w.objects.calls == 1 ? "1 all-gather"
-                                             : fmt::format("{:.6g} all-gathers", w.objects.calls))};
+  if (are_objects(w, objects)) {
+    return {
+        fmt::format("{}: {:.6g} {} of uint8, and as many of one int64, look like all_gather_object",
+                    how, objects.calls, objects.calls == 1 ? "all-gather" : "all-gathers")};
   }
   if (w.bucket == Bucket::BROADCAST) {
     return {how + ", which are broadcasts such as of buffers (DDP's broadcast_buffers)"};
@@ -314,14 +309,33 @@ std::vector<std::string> what_is(const Whole& w, const Budget& budget) {
 
 }  // namespace
 
-std::vector<std::string> explain(const std::vector<Row>& rows, const Budget& budget) {
-  std::map<std::pair<Members, Bucket>, Whole> wholes;
+// A size as one int64 of each rank, and an object of bytes: as often.
+Objects objects_of(const Figures& figures) {
+  double sizes = 0;
+  double objects = 0;
+  Objects found;
+  for (const auto& [key, moved] : figures) {
+    if (key.bucket != Bucket::ALLGATHER) continue;
+    const auto ranks = static_cast<double>(key.nranks);
+    if (key.dtype == "int64" && moved.elements == moved.calls * ranks) sizes += moved.calls;
+    if (key.dtype != "uint8") continue;
+    objects += moved.calls;
+    if (is_small(key.bucket, key.bytes_class, {})) continue;
+    found.calls += moved.calls;
+    found.bytes += moved.bytes;
+  }
+  found.small = sizes + objects - found.calls;
+  return sizes == objects ? found : Objects{};
+}
+
+std::vector<std::string> explain(std::span<const Row> rows, const Objects& objects,
+                                 const Budget& budget) {
+  std::map<Bucket, Whole> wholes;
   for (const Row& row : rows) {
-    Whole& w = wholes[{row.ranks, row.limit.bucket}];
+    Whole& w = wholes[row.limit.bucket];
     w.bucket = row.limit.bucket;
     w.within = w.within && row.within;
     w.moved += row.moved;
-    w.objects = row.objects;
     w.small = row.small;
     w.dtypes.insert(row.dtypes.begin(), row.dtypes.end());
     if (!row.has_limit) continue;
@@ -330,22 +344,15 @@ std::vector<std::string> explain(const std::vector<Row>& rows, const Budget& bud
     w.either += row.either;
     if (!row.limit.dtype.empty()) w.budgeted.insert(row.limit.dtype);
   }
+  const double all_reduced = wholes[Bucket::ALLREDUCE].moved.elements;
+  const double scattered = wholes[Bucket::RESHARDING].moved.elements;
   std::vector<std::string> all;
-  for (auto& [key, whole] : wholes) {
+  for (auto& [bucket, whole] : wholes) {
     if (whole.within) continue;
-    std::erase_if(whole.small, [&dtypes = whole.dtypes](const auto& s) {
-      return !dtypes.empty() && !dtypes.contains(s.first.dtype);
-    });
-    const auto in = [&wholes, &ranks = key.first](Bucket bucket) {
-      const auto found = wholes.find({ranks, bucket});
-      return found == wholes.end() ? 0 : found->second.moved.elements;
-    };
-    whole.all_reduced = in(Bucket::ALLREDUCE);
-    whole.gradients = in(Bucket::RESHARDING);
-    if (whole.gradients == 0) whole.gradients = whole.all_reduced;
-    for (std::string& said : what_is(whole, budget)) {
-      if (std::ranges::find(all, said) == all.end()) all.push_back(std::move(said));
-    }
+    whole.all_reduced = all_reduced;
+    whole.gradients = scattered != 0 ? scattered : all_reduced;
+    const std::vector<std::string> said = what_is(whole, objects, budget);
+    all.insert(all.end(), said.begin(), said.end());
   }
   return all;
 }

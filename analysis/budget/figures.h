@@ -37,4 +37,20 @@ struct Moved {
 };
 using Figures = std::map<Key, Moved>;
 
+// Returns the same function and type, on any communicator and of any size.
+inline Key kind_of(const Key& key) {
+  return {.bucket = key.bucket, .function = key.function, .dtype = key.dtype};
+}
+
+// Adds what passes, by kind.
+template <typename Passes>
+Figures by_kind(const Figures& figures, const Passes& passes) {
+  Figures kinds;
+  for (const auto& [key, moved] : figures) {
+    if (passes(key)) kinds[kind_of(key)] += moved;
+  }
+  std::erase_if(kinds, [](const auto& kind) { return kind.second == Moved{}; });
+  return kinds;
+}
+
 }  // namespace tprof::budget

@@ -20,90 +20,107 @@ namespace {
 
 using report::Json;
 
-// A misspelt key must not be a limit that is never looked at.
-void only_keys(const Json& o, const std::set<std::string>& known, const std::string& where) {
-  if (!o.is_object()) throw std::invalid_argument(where + ": expected an object");
-  for (const auto& [key, value] : o.items()) {
-    if (!known.contains(key))
-      throw std::invalid_argument(fmt::format("{}: unknown key '{}'", where, key));
+// A value of the file, and where it stands.
+struct Part {
+  const Json& json;
+  std::string where;
+
+  void check(bool as_expected, const std::string& expected) const {
+    if (!as_expected) throw std::invalid_argument(where + ": expected " + expected);
   }
-}
-
-double number_of(const Json& o, const char* key, const std::string& where) {
-  const Json& n = o[key];
-  if (n.is_number() && n >= 0) return n.get<double>();
-  throw std::invalid_argument(fmt::format("{}.{}: expected a number of 0 or more", where, key));
-}
-
-Range range_of(const Json& row, const char* key, const std::string& where) {
-  Range range;
-  if (!row.contains(key)) return range;
-  only_keys(row[key], {"min", "max"}, where + "." + key);
-  for (const auto& [name, to] : {std::pair("min", &range.least), std::pair("max", &range.most)}) {
-    if (row[key].contains(name)) *to = number_of(row[key], name, where + "." + key);
+  // A misspelt key must not be a limit that is never looked at.
+  void has_only(const std::set<std::string>& known) const {
+    check(json.is_object(), "an object");
+    for (const auto& [key, value] : json.items()) {
+      if (!known.contains(key))
+        throw std::invalid_argument(fmt::format("{}: unknown key '{}'", where, key));
+    }
   }
-  return range;
-}
+  bool has(const char* key) const { return json.contains(key); }
+  Part at(const char* key) const {
+    static const Json kNone;
+    return {has(key) ? json[key] : kNone, where + "." + key};
+  }
+  std::vector<Part> rows() const {
+    check(json.is_array(), "an array");
+    std::vector<Part> all;
+    for (const Json& row : json) all.push_back({row, fmt::format("{}[{}]", where, all.size())});
+    return all;
+  }
+  double number() const {
+    check(json.is_number() && json >= 0, "a number of 0 or more");
+    return json.get<double>();
+  }
+  std::uint64_t whole() const {
+    check(json.is_number_unsigned(), "a whole number");
+    return json.get<std::uint64_t>();
+  }
+  std::string text(const char* key) const {
+    if (!has(key)) return "";
+    at(key).check(json[key].is_string(), "a string");
+    return json[key].get<std::string>();
+  }
+  Range range(const char* key) const {
+    Range range;
+    if (!has(key)) return range;
+    const Part of = at(key);
+    of.has_only({"min", "max"});
+    if (of.has("min")) range.least = of.at("min").number();
+    if (of.has("max")) range.most = of.at("max").number();
+    return range;
+  }
+  Bucket bucket() const {
+    const auto* found = std::ranges::find(kBuckets, text("bucket"), &BucketInfo::name);
+    at("bucket").check(found != std::end(kBuckets), "a bucket such as ALLGATHER");
+    return static_cast<Bucket>(found - kBuckets);
+  }
+};
 
-std::string text_of(const Json& o, const char* key, const std::string& where) {
-  if (!o.contains(key)) return "";
-  if (o[key].is_string()) return o[key].get<std::string>();
-  throw std::invalid_argument(where + "." + key + ": expected a string");
-}
-
-Bucket bucket_of(const Json& row, const std::string& where) {
-  const std::string name = text_of(row, "bucket", where);
-  const auto* bucket = std::ranges::find(kBuckets, name, &BucketInfo::name);
-  if (bucket != std::end(kBuckets)) return static_cast<Bucket>(bucket - kBuckets);
-  throw std::invalid_argument(where + ".bucket: expected a bucket such as ALLGATHER");
-}
-
-Limit limit_of(const Json& row, const std::string& where) {
-  only_keys(row, {"bucket", "function", "dtype", "calls_per_step", "bytes_per_step", "usual_calls"},
-            where);
-  Limit limit{bucket_of(row, where), text_of(row, "function", where), text_of(row, "dtype", where),
-              range_of(row, "calls_per_step", where), range_of(row, "bytes_per_step", where)};
-  if (row.contains("usual_calls")) limit.usual = number_of(row, "usual_calls", where);
+Limit limit_of(const Part& row) {
+  row.has_only({"bucket", "function", "dtype", "calls_per_step", "bytes_per_step", "usual_calls"});
+  Limit limit{row.bucket(), row.text("function"), row.text("dtype"), row.range("calls_per_step"),
+              row.range("bytes_per_step")};
+  if (row.has("usual_calls")) limit.usual = row.at("usual_calls").number();
   return limit;
 }
 
-std::map<Bucket, SmallLimit> small_of(const Json& rows) {
-  if (!rows.is_array()) throw std::invalid_argument("budget.small: expected rows");
+std::map<Bucket, SmallLimit> small_of(const Part& rows) {
   std::map<Bucket, SmallLimit> small;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::string where = fmt::format("small[{}]", i);
-    only_keys(rows[i], {"bucket", "calls_per_step", "bytes_per_step"}, where);
-    SmallLimit& most = small[bucket_of(rows[i], where)];
-    most.calls = range_of(rows[i], "calls_per_step", where).most;
-    const double bytes = range_of(rows[i], "bytes_per_step", where).most;
-    most.bytes = std::isinf(bytes) ? 0 : bytes;
+  for (const Part& row : rows.rows()) {
+    row.has_only({"bucket", "calls_per_step", "bytes_per_step"});
+    const double bytes = row.range("bytes_per_step").most;
+    small[row.bucket()] = {row.range("calls_per_step").most, std::isinf(bytes) ? 0 : bytes};
   }
   return small;
 }
 
-// A size in bytes as Key's class, of which it is the least.
-std::int64_t class_of(const Json& bytes, const std::string& where) {
-  if (bytes.is_number_unsigned()) {
-    return static_cast<std::int64_t>(std::bit_width(bytes.get<std::uint64_t>())) - 1;
-  }
-  throw std::invalid_argument(where + ".sizes: expected whole numbers of bytes");
-}
-
-KnownKinds kinds_of(const Json& rows) {
-  if (!rows.is_array()) throw std::invalid_argument("budget.kinds: expected rows");
+// Sizes are in bytes, each the least of Key's class.
+KnownKinds kinds_of(const Part& rows) {
   KnownKinds kinds;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::string where = fmt::format("kinds[{}]", i);
-    const Json& row = rows[i];
-    only_keys(row, {"bucket", "function", "dtype", "sizes", "more_calls"}, where);
-    KnownKind& kind = kinds[{bucket_of(row, where), text_of(row, "function", where),
-                             text_of(row, "dtype", where)}];
-    if (row.contains("more_calls")) kind.more = range_of(row, "more_calls", where);
-    const Json sizes = row.value("sizes", Json::array());
-    if (!sizes.is_array()) throw std::invalid_argument(where + ".sizes: expected sizes");
-    for (const Json& bytes : sizes) kind.classes.insert(class_of(bytes, where));
+  for (const Part& row : rows.rows()) {
+    row.has_only({"bucket", "function", "dtype", "sizes", "more_calls"});
+    KnownKind& kind = kinds[{row.bucket(), row.text("function"), row.text("dtype")}];
+    if (row.has("more_calls")) kind.more = row.range("more_calls");
+    if (!row.has("sizes")) continue;
+    for (const Part& bytes : row.at("sizes").rows()) {
+      kind.classes.insert(static_cast<std::int64_t>(std::bit_width(bytes.whole())) - 1);
+    }
   }
   return kinds;
+}
+
+Budget budget_of(const Part& all) {
+  all.has_only({"schema", "nranks", "others", "rows", "small", "kinds"});
+  all.at("schema").check(all.text("schema") == kFileSchema, kFileSchema);
+  const std::string others = all.text("others");
+  all.at("others").check(others.empty() || others == "allow" || others == "fail", "allow or fail");
+  Budget budget{.others_fail = others == "fail"};
+  if (all.has("nranks")) budget.nranks = static_cast<std::int64_t>(all.at("nranks").whole());
+  if (all.has("small")) budget.small = small_of(all.at("small"));
+  if (all.has("kinds")) budget.kinds = kinds_of(all.at("kinds"));
+  for (const Part& row : all.at("rows").rows()) budget.limits.push_back(limit_of(row));
+  all.at("rows").check(!budget.limits.empty(), "a row");
+  return budget;
 }
 
 Json whole(double n) {
@@ -117,7 +134,7 @@ Json json_of(const Range& range) {
   return json;
 }
 
-Json json_of(const Kind& kind, const KnownKind& known) {
+Json json_of(const Key& kind, const KnownKind& known) {
   Json sizes = Json::array();
   for (const std::int64_t c : known.classes) sizes.push_back(c < 0 ? 0 : std::int64_t{1} << c);
   return {{"bucket", bucket_name(kind.bucket)},
@@ -133,30 +150,7 @@ Budget read_file(const std::filesystem::path& file) {
   std::ifstream in(file);
   if (!in) throw read::BadInput(file, std::strerror(errno));
   try {
-    const Json all = Json::parse(in);
-    only_keys(all, {"schema", "nranks", "others", "rows", "small", "kinds"}, "budget");
-    if (text_of(all, "schema", "budget") != kFileSchema) {
-      throw std::invalid_argument(fmt::format("expected schema {}", kFileSchema));
-    }
-    const std::string others = text_of(all, "others", "budget");
-    if (!others.empty() && others != "allow" && others != "fail") {
-      throw std::invalid_argument("budget.others: expected allow or fail");
-    }
-    Budget budget{.others_fail = others == "fail"};
-    if (all.contains("nranks")) {
-      if (!all["nranks"].is_number_unsigned()) {
-        throw std::invalid_argument("budget.nranks: expected a whole number of ranks");
-      }
-      budget.nranks = all["nranks"].get<std::int64_t>();
-    }
-    if (all.contains("small")) budget.small = small_of(all["small"]);
-    if (all.contains("kinds")) budget.kinds = kinds_of(all["kinds"]);
-    const Json rows = all.value("rows", Json());
-    if (!rows.is_array() || rows.empty()) throw std::invalid_argument("budget.rows: expected rows");
-    for (const Json& row : rows) {
-      budget.limits.push_back(limit_of(row, fmt::format("rows[{}]", budget.limits.size())));
-    }
-    return budget;
+    return budget_of({Json::parse(in), "budget"});
   } catch (const Json::parse_error& e) {
     throw read::BadInput(file, e.byte,
                          "expected a budget as tprof budget --write makes it: no JSON");

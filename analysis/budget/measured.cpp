@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
+#include <ranges>
 #include <utility>
 
 #include "diagnose/names.h"
@@ -96,69 +96,47 @@ class Grouper {
   std::map<Figures, std::pair<diagnose::Processes, Figures>> groups_;
 };
 
-// Tells of the steps that are left out, on the rank that has most of them, and of what is in no
-// figure of the others.
-class LeftOut {
- public:
-  void add(const Process& rank, Usual of, const std::function<std::int64_t(std::size_t)>& number) {
-    const std::string text = odd_text(of.odd, number);
-    if (text != first_.value_or(text)) alike_ = false;
-    if (!first_) first_ = text;
-    for (const auto& [bucket, seldom] : of.seldom) {
-      const std::string steps = steps_text(seldom.steps, number);
-      copies_[bucket][{seldom.bytes, steps, seldom.steps.size() > 1}].push_back(&rank);
-    }
-    if (of.left_out <= most_.left_out) return;
-    most_ = std::move(of);
-    rank_ = diagnose::name_of_rank(rank);
-    text_ = text;
-  }
-  std::size_t steps() const { return most_.left_out; }
-
-  std::vector<std::string> notes() const {
-    std::vector<std::string> notes = of_steps();
-    for (const auto& [bucket, all] : copies_) {
-      const auto& [copies, ranks] = *all.rbegin();  // of the most bytes
-      notes.push_back(fmt::format(
-          "{} is in no figure, as only a few steps have any: {}on {}, in "
-          "{}, {}{}",
-          bucket_name(bucket), all.size() > 1 ? "most " : "", Members(ranks).names(), copies.steps,
-          copies.several ? "up to " : "", text::bytes(static_cast<std::uint64_t>(copies.bytes))));
-    }
-    return notes;
-  }
-
- private:
-  struct Copies {
-    double bytes = 0;  // of the step with most
-    std::string steps;
-    bool several = false;
-
-    auto operator<=>(const Copies&) const = default;  // NOLINT(modernize-use-nullptr)
-  };
-
-  std::vector<std::string> of_steps() const {
-    if (most_.left_out == 0) return {};
-    std::vector<std::string> notes = {fmt::format(
-        fmt::runtime(most_.usual ? "the figures leave out {}, with other collectives than most "
-                                   "(setup, evaluation, checkpoint?)"
-                                 : "the figures leave out the first {}, with collectives that no "
-                                   "later one makes (setup)"),
-        most_.left_out == 1 ? most_.usual ? "1 step" : "step"
-                            : text::thousands(most_.left_out) + " steps")};
-    if (text_.empty()) return notes;
-    notes.push_back(fmt::format("against the others, {}{}",
-                                alike_ ? "" : fmt::format("on {}, ", rank_), text_));
-    return notes;
-  }
-
-  Usual most_;
-  std::string rank_;
-  std::string text_;
-  std::optional<std::string> first_;  // of a rank
-  bool alike_ = true;
-  std::map<Bucket, std::map<Copies, diagnose::Processes>> copies_;  // who makes such
+// Copies of a few steps, of the rank that makes most of them.
+struct Seldom {
+  double bytes = 0;  // of the step with most
+  std::vector<std::int64_t> steps{};
+  diagnose::Processes ranks{};  // that make the same
+  bool others = false;          // make something else
 };
+
+void add_seldom(Seldom& to, const Process& rank, double bytes, std::vector<std::int64_t> steps) {
+  if (bytes == to.bytes && steps == to.steps) return to.ranks.push_back(&rank);
+  const bool first = to.ranks.empty();
+  if (bytes > to.bytes || first) to = {bytes, std::move(steps), {&rank}, false};
+  to.others = !first;
+}
+
+std::string text_of(Bucket bucket, const Seldom& s) {
+  return fmt::format("{} is in no figure, as only a few steps have any: {}on {}, in {}, {}{}",
+                     bucket_name(bucket), s.others ? "most " : "", Members(s.ranks).names(),
+                     steps_text(s.steps), s.steps.size() > 1 ? "up to " : "",
+                     text::bytes(static_cast<std::uint64_t>(s.bytes)));
+}
+
+// Tells of the steps that are left out. `others`: they have other collectives than most.
+void say_left_out(Measured& m, bool others) {
+  if (m.left_out == 0) return;
+  const std::string steps = m.left_out == 1 ? "step" : text::thousands(m.left_out) + " steps";
+  if (!others) {
+    m.notes.push_back(fmt::format(
+        "the figures leave out the first {}, with collectives that no later one makes (setup)",
+        steps));
+    return;
+  }
+  m.notes.push_back(fmt::format(
+      "the figures leave out {}{}, with other collectives than most (setup, evaluation, "
+      "checkpoint?)",
+      m.left_out == 1 ? "1 " : "", steps));
+  std::map<std::int64_t, Figures> all = m.setup;
+  all.insert(m.other_steps.begin(), m.other_steps.end());
+  const std::string text = differences_text(all);
+  if (!text.empty()) m.notes.push_back("against the others, " + text);
+}
 
 Measured of_ledgers(const job::Job& job, std::uint64_t steps, bool copies) {
   Measured m{.from = Measured::From::ledger, .steps = steps};
@@ -232,17 +210,26 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
              .nranks = nranks,
              .unreadable = std::move(unreadable)};
   Grouper grouper;
-  LeftOut left_out;
+  std::map<Bucket, Seldom> seldom;
+  bool others_left_out = false;
   const auto take = [&](const Process& rank, const Usual& of, const auto& steps_of_rank) {
     if (of.steps == 0) return;
     grouper.add(rank, of.figures, of.often);
     const auto number = [&](std::size_t i) {
       return in_step == 1 ? steps_of_rank[i].step : static_cast<std::int64_t>(i) + 1;
     };
-    left_out.add(rank, of, number);
+    if (of.left_out > m.left_out) others_left_out = of.usual;
+    m.left_out = std::max(m.left_out, of.left_out);
     for (const auto& [i, figures] : of.others) {
-      Figures& to = (i < of.setup ? m.setup : m.other_steps)[number(i)];
-      if (more_calls(figures) > more_calls(to)) to = figures;
+      auto& to = i < of.setup ? m.setup : m.other_steps;
+      const auto [most, fresh] = to.try_emplace(number(i), figures);
+      if (!fresh && more_calls(figures) > more_calls(most->second)) most->second = figures;
+    }
+    for (const auto& [bucket, bytes] : of.seldom) {
+      std::vector<std::int64_t> steps;
+      for (const auto& [i, n] : bytes) steps.push_back(number(i));
+      const double most = std::ranges::max(bytes | std::views::values);
+      add_seldom(seldom[bucket], rank, most, std::move(steps));
     }
     if (of.steps > m.steps) m.usual = of.usual;
     m.steps = std::max(m.steps, of.steps);
@@ -274,7 +261,6 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
         });
     passes.read();
   }
-  m.left_out = left_out.steps();
   m.groups = grouper.finish();
   if (m.groups.empty()) {
     throw read::BadInput(
@@ -287,8 +273,8 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
                     "whole, is left out",
                     in_step, found.whole_steps ? "steps" : "steps or micro-batches"));
   }
-  const std::vector<std::string> of_left_out = left_out.notes();
-  m.notes.insert(m.notes.end(), of_left_out.begin(), of_left_out.end());
+  say_left_out(m, others_left_out);
+  for (const auto& [bucket, copies] : seldom) m.notes.push_back(text_of(bucket, copies));
   return m;
 }
 

@@ -32,7 +32,7 @@ struct Measured {
   std::size_t left_out = 0;           // steps, on the rank that has most of them
   bool usual = false;                 // the others are alike but for copies; else they may differ
   std::vector<Group> groups{};        // the largest first
-  // Collectives of steps beside the usual one, against that, as Usual has them: of any rank that
+  // NCCL's calls of steps beside the usual one, against that, as Usual has them: of any rank that
   // makes most. Setup is apart.
   std::map<std::int64_t, Figures> other_steps{};
   std::map<std::int64_t, Figures> setup{};

@@ -54,7 +54,9 @@ struct Range {
   double least = 0;
   double most = std::numeric_limits<double>::infinity();
 
+  bool operator==(const Range&) const = default;
   bool holds(double n) const { return least <= n && n <= most; }
+  bool meets(const Range& o) const { return least <= o.most && o.least <= most; }
   Range operator+(const Range& o) const { return {least + o.least, most + o.most}; }
   Range operator*(double n) const { return {least * n, most * n}; }
 };

@@ -17,24 +17,14 @@ namespace tprof::budget {
 
 struct Measured;
 
-struct Kind {
-  Bucket bucket = Bucket::ALLGATHER;
-  std::string function{};
-  std::string dtype{};
-
-  auto operator<=>(const Kind&) const = default;  // NOLINT(modernize-use-nullptr)
-};
-
 // The collectives of a kind in all steps of a run.
 struct KnownKind {
   std::set<std::int64_t> classes{};  // of their sizes, as Key has it
   Range more{0, 0};                  // calls beyond those of the usual step, where there are any
 
-  bool operator==(const KnownKind& o) const {
-    return classes == o.classes && more.least == o.more.least && more.most == o.more.most;
-  }
+  bool operator==(const KnownKind&) const = default;
 };
-using KnownKinds = std::map<Kind, KnownKind>;
+using KnownKinds = std::map<Key, KnownKind>;  // by kind_of()
 
 // Absent: no step is usual, or its calls are not known by steps.
 std::optional<KnownKinds> known_kinds(const Measured& measured);
@@ -43,7 +33,7 @@ std::optional<KnownKinds> known_kinds(const Measured& measured);
 struct OtherSteps {
   enum class InRun { yes, other_number, never };
   std::vector<std::int64_t> steps{};  // ascending
-  Kind kind{};
+  Key kind{};
   Moved more{};
   std::optional<InRun> in_run{};  // whether the budget's run has such steps; absent: nobody says
 };

@@ -18,9 +18,6 @@ constexpr std::size_t kMostSetup = 3;
 constexpr std::size_t kMostOdd = 4;         // that are told
 constexpr std::size_t kLongestList = 60;    // characters of numbers of steps
 constexpr std::int64_t kCopyOfAnySize = 6;  // from 64 bytes on: a copy that is not small
-// Collectives of a step against those of most:
-constexpr std::int64_t kAnySize = -1;
-constexpr std::int64_t kSmall = 0;  // those that do not tell steps apart
 
 // Returns the most that so large a part of the steps has.
 Moved at_most(std::vector<Moved>& sorted, std::size_t part, std::size_t of) {
@@ -110,116 +107,87 @@ Usual RankSteps::usual() const {
     if (usual.calls != 0) u.figures[key] = usual;
   }
   u.setup = setup;
-  if (u.usual) {
-    u.odd = odd(*most, u.figures);
-    u.others = others(*most, u.figures);
-  }
-  u.seldom = seldom(u);
+  if (u.usual) add_others(u, *most);
+  add_seldom(u);
   return u;
 }
 
-std::map<Bucket, Seldom> RankSteps::seldom(const Usual& u) const {
-  std::map<Bucket, std::map<std::size_t, double>> bytes;  // of steps
-  std::map<Bucket, Seldom> all;
+void RankSteps::add_others(Usual& to, std::uint64_t usual) const {
   for (const auto& [key, steps] : of_steps_) {
-    if (key.bucket != Bucket::H2D && key.bucket != Bucket::D2H) continue;
-    if (is_small(key.bucket, key.bytes_class, {})) continue;
-    if (u.figures.contains(key) || u.often.contains(key)) continue;
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (steps[i].calls != 0) bytes[key.bucket][i] += steps[i].bytes;
-    }
-  }
-  for (const auto& [bucket, steps] : bytes) {
-    for (const auto& [step, n] : steps) {
-      all[bucket].steps.push_back(step);
-      all[bucket].bytes = std::max(all[bucket].bytes, n);
-    }
-  }
-  return all;
-}
-
-std::map<std::size_t, Figures> RankSteps::others(std::uint64_t usual,
-                                                 const Figures& as_most) const {
-  std::map<std::size_t, Figures> all;
-  for (const auto& [key, steps] : of_steps_) {
-    if (!tells_steps_apart(key)) continue;
-    const auto most = as_most.find(key);
+    if (is_copy(key.bucket)) continue;
+    const auto most = to.figures.find(key);
     Key of_any = key;
     of_any.nranks = 0;
     for (std::size_t i = 0; i < std::min(calls_.size(), kMostSteps); ++i) {
       if (calls_[i] == usual) continue;
       Moved more = at(key, i);
-      if (most != as_most.end()) more -= most->second;
-      if (more != Moved{}) all[i][of_any] += more;
+      if (most != to.figures.end()) more -= most->second;
+      if (more != Moved{}) to.others[i][of_any] += more;
     }
   }
-  return all;
 }
 
-std::vector<Odd> RankSteps::odd(std::uint64_t usual, const Figures& as_most) const {
-  std::map<std::uint64_t, Odd> kinds;
-  for (std::size_t i = 0; i < std::min(calls_.size(), kMostSteps); ++i) {
-    if (calls_[i] != usual) kinds[calls_[i]].steps.push_back(i);
-  }
-  std::vector<Odd> all;
-  for (auto& [calls, kind] : kinds) {
-    for (const auto& [key, values] : of_steps_) {
-      if (is_copy(key.bucket)) continue;
-      const bool small = !tells_steps_apart(key);
-      Moved here = at(key, kind.steps[0]);
-      const auto alike = [&, k = key](std::size_t step) { return at(k, step) == here; };
-      if (small && !std::ranges::all_of(kind.steps, alike)) {
-        kind.small_differ = true;
-        continue;
-      }
-      const auto most = as_most.find(key);
-      if (most != as_most.end()) here -= most->second;
-      kind.more[{key.bucket, key.function, key.dtype, 0, small ? kSmall : kAnySize}] += here;
+void RankSteps::add_seldom(Usual& to) const {
+  for (const auto& [key, steps] : of_steps_) {
+    if (key.bucket != Bucket::H2D && key.bucket != Bucket::D2H) continue;
+    if (is_small(key.bucket, key.bytes_class, {})) continue;
+    if (to.figures.contains(key) || to.often.contains(key)) continue;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i].calls != 0) to.seldom[key.bucket][i] += steps[i].bytes;
     }
-    std::erase_if(kind.more, [](const auto& f) { return f.second == Moved{}; });
-    all.push_back(std::move(kind));
   }
-  std::ranges::sort(all, {}, [](const Odd& o) { return o.steps[0]; });
-  return all;
 }
 
-std::string odd_text(const std::vector<Odd>& odd,
-                     const std::function<std::int64_t(std::size_t)>& number) {
-  std::vector<std::string> said;
-  for (const Odd& o : odd) {
-    if (o.more.empty()) continue;  // they differ in the sizes of single calls
-    if (said.size() == kMostOdd) {
-      said.push_back("others have something else");
-      break;
-    }
+std::string differences_text(const std::map<std::int64_t, Figures>& more) {
+  // Steps are told together if they have the same but for small calls.
+  struct Alike {
+    std::vector<std::int64_t> steps{};
+    Figures small{};
+    bool small_differ = false;
+  };
+  std::map<Figures, Alike> kinds;
+  for (const auto& [step, figures] : more) {
+    const Figures small = by_kind(figures, [](const Key& k) { return !tells_steps_apart(k); });
+    Alike& alike = kinds[by_kind(figures, tells_steps_apart)];
+    if (alike.steps.empty()) alike.small = small;
+    alike.small_differ = alike.small_differ || alike.small != small;
+    alike.steps.push_back(step);
+  }
+  std::map<std::int64_t, std::string> by_first;
+  for (const auto& [large, alike] : kinds) {
     std::vector<std::string> parts;
-    for (const auto& [key, more] : o.more) {
-      const auto call_of = [](const Key& k) {
-        return (k.bytes_class == kSmall ? "small " : "") + k.function;
-      };
-      const auto alike = std::ranges::count(
-          o.more, call_of(key), [&](const auto& other) { return call_of(other.first); });
-      parts.push_back(difference(call_of(key) + (alike > 1 ? " of " + key.dtype : ""), more));
-    }
+    const auto say = [&parts](const Figures& figures, const std::string& size) {
+      for (const auto& [key, moved] : figures) {
+        const auto named = std::ranges::count(figures, key.function,
+                                              [](const auto& f) { return f.first.function; });
+        parts.push_back(
+            difference(size + key.function + (named > 1 ? " of " + key.dtype : ""), moved));
+      }
+    };
+    say(large, "");
+    if (!alike.small_differ) say(alike.small, "small ");
+    if (parts.empty()) continue;  // they differ in the sizes of single calls
     if (parts.size() > kMostOdd) {
       const std::size_t rest = parts.size() - kMostOdd;
       parts.resize(kMostOdd);
       parts.push_back(fmt::format("{} other {}", rest, rest == 1 ? "call" : "calls"));
     }
-    if (o.small_differ) parts.emplace_back("small calls");
+    if (alike.small_differ) parts.emplace_back("small calls");
     const std::string last = parts.size() > 1 ? ", and " + parts.back() : "";
     if (parts.size() > 1) parts.pop_back();
-    said.push_back(fmt::format("{} {} {}{}", steps_text(o.steps, number),
-                               o.steps.size() == 1 ? "has" : "have", fmt::join(parts, ", "), last));
+    by_first[alike.steps[0]] =
+        fmt::format("{} {} {}{}", steps_text(alike.steps), alike.steps.size() == 1 ? "has" : "have",
+                    fmt::join(parts, ", "), last);
+  }
+  std::vector<std::string> said;
+  for (const auto& [first, text] : by_first) {
+    said.push_back(said.size() == kMostOdd ? "others have something else" : text);
+    if (said.size() > kMostOdd) break;
   }
   return fmt::format("{}", fmt::join(said, "; "));
 }
 
-std::string steps_text(const std::vector<std::size_t>& places,
-                       const std::function<std::int64_t(std::size_t)>& number) {
-  std::vector<std::int64_t> steps;
-  steps.reserve(places.size());
-  for (const std::size_t i : places) steps.push_back(number(i));
+std::string steps_text(const std::vector<std::int64_t>& steps) {
   const std::string list = text::ranges(steps);
   if (list.size() > kLongestList) return text::thousands(steps.size()) + " steps";
   return (steps.size() == 1 ? "step " : "steps ") + list;

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,19 +13,6 @@
 
 namespace tprof::budget {
 
-// Steps that make the same, but not what most make.
-struct Odd {
-  std::vector<std::size_t> steps{};  // their places, from 0
-  Figures more{};             // than most, by function, type and whether small; below 0: less
-  bool small_differ = false;  // they make small calls, but not all the same
-};
-
-// Copies that less than a third of the steps make: they are in no figure.
-struct Seldom {
-  std::vector<std::size_t> steps{};  // their places, from 0
-  double bytes = 0;                  // of a step, the most
-};
-
 struct Usual {
   Figures figures{};
   // Copies and small calls: what two of three steps have at most, where `figures` has what one of
@@ -34,13 +20,14 @@ struct Usual {
   Figures often{};
   std::size_t steps = 0;  // that these are of
   std::size_t left_out = 0;
-  bool usual = false;  // these are those that differ from most; else the first
-  std::vector<Odd> odd{};
-  // The others' collectives, against the usual step, by the place of the step: by all but the ranks
-  // of their communicators, small ones aside.
-  std::map<std::size_t, Figures> others{};
+  bool usual = false;     // these are those that differ from most; else the first
   std::size_t setup = 0;  // so many of the first steps are that
-  std::map<Bucket, Seldom> seldom{};
+  // NCCL's calls of the steps that differ, against the usual step, by the place of the step: by all
+  // but the ranks of their communicators.
+  std::map<std::size_t, Figures> others{};
+  // Bytes of copies that less than a third of the steps make, by the place of the step: they are in
+  // no figure.
+  std::map<Bucket, std::map<std::size_t, double>> seldom{};
 };
 
 // Norms, losses and barriers come and go, and batches differ.
@@ -59,9 +46,8 @@ class RankSteps {
   static constexpr std::size_t kMostValues = std::size_t{1} << 22U;
 
   Moved at(const Key& key, std::size_t step) const;
-  std::map<Bucket, Seldom> seldom(const Usual& u) const;
-  std::map<std::size_t, Figures> others(std::uint64_t usual, const Figures& as_most) const;
-  std::vector<Odd> odd(std::uint64_t usual, const Figures& as_most) const;
+  void add_others(Usual& to, std::uint64_t usual) const;
+  void add_seldom(Usual& to) const;
 
   std::vector<std::uint64_t> calls_;  // of each step: equal ones have equal numbers
   Figures all_;
@@ -69,14 +55,12 @@ class RankSteps {
   std::size_t values_ = 0;
 };
 
-// "step 1 has 1 ncclAllReduce less, with as many bytes; steps 4,9 have ...". `number` is of the
-// step at a place.
-std::string odd_text(const std::vector<Odd>& odd,
-                     const std::function<std::int64_t(std::size_t)>& number);
+// Says what steps have more, by their numbers: "step 1 has 1 ncclAllReduce less, with as many
+// bytes; steps 4,9 have ...".
+std::string differences_text(const std::map<std::int64_t, Figures>& more);
 
 // "steps 5,10", or how many they are.
-std::string steps_text(const std::vector<std::size_t>& places,
-                       const std::function<std::int64_t(std::size_t)>& number);
+std::string steps_text(const std::vector<std::int64_t>& steps);
 
 // Returns the number that more than half of the steps have; equal steps have equal numbers.
 std::optional<std::uint64_t> usual_step(const std::vector<std::uint64_t>& steps);

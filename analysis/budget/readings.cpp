@@ -16,7 +16,6 @@
 namespace tprof::budget {
 namespace {
 
-constexpr double kMoreThanOnce = 1.5;    // gradients of all parameters
 constexpr std::size_t kMostAtBegin = 3;  // steps that are setup
 
 // Ranks that hold parameters together: those of the communicator that scatters, else gathers, most.
@@ -48,30 +47,28 @@ bool moves_the_same(const Model& model) {
   });
 }
 
-// Elements, the most of any rank.
-double gradients(const Compared& c) {
-  std::map<std::pair<Members, Bucket>, double> sums;
-  for (const Row& row : c.rows) sums[{row.ranks, row.limit.bucket}] += row.moved.elements;
-  double most = 0;
-  for (const auto& [key, elements] : sums) {
-    if (key.second == Bucket::RESHARDING) most = std::max(most, elements);
-  }
-  if (most > 0) return most;
-  for (const auto& [key, elements] : sums) {
-    if (key.second == Bucket::ALLREDUCE) most = std::max(most, elements);
-  }
-  return most;
+// Says that all is within the budget, or how not.
+std::string outcome(const Compared& c) {
+  if (c.within) return "all is within the budget";
+  if (c.sentences.empty()) return "not all is";
+  std::string why = c.sentences[0];
+  if (why.ends_with('?')) why.pop_back();
+  return "not all is (" + why + ")";
 }
 
-[[noreturn]] void ask(const Model& model, const Measured& several, const Reading& each) {
+// `known`: what is known of them; `how`: the options that tell them apart.
+[[noreturn]] void ask(const Reading& each, const Reading& several, double n,
+                      const std::string& known, const std::string& how) {
   throw read::BadInput(fmt::format(
-      "nothing tells whether the {} that were found are steps or micro-batches, which reduce the "
-      "same gradients: {}, and if {:g} make a step, gradients are reduced {:g} times in it; "
-      "--steps N says how many steps the job made",
-      text::thousands(several.found),
-      each.compared.within ? "if each is a step, all is within the budget"
-                           : "if each is a step, gradients are reduced once in it",
-      model.micro_batches, model.micro_batches));
+      "nothing tells whether the {} that were found are steps or micro-batches{}: if each is a "
+      "step, {}, and if {:g} make a step, {}; {}",
+      text::thousands(each.measured.found), known, outcome(each.compared), n,
+      outcome(several.compared), how));
+}
+
+std::string options_for(const Reading& each, double n) {
+  return fmt::format("--micro-batches {:g} says that they do, and --steps {} that each is a step",
+                     n, each.measured.found);
 }
 
 // Returns of how many micro-batches a step may be, if those that were found are not alike: the one
@@ -85,21 +82,6 @@ std::vector<std::size_t> sizes_of_steps(const Measured& each) {
     if (n >= 2 && n <= each.found / 2) sizes.push_back(n);
   }
   return sizes;
-}
-
-// Asks, if all is within the budget where several of those that were found make a step.
-void ask_if_micro_batches(const Model& model, const Reading& each, const Measure& measure) {
-  for (const std::size_t n : sizes_of_steps(each.measured)) {
-    Model of = model;
-    of.micro_batches = static_cast<double>(n);
-    const Reading together = reading(of, measure(n));
-    if (!together.compared.within || together.measured.left_out > kMostAtBegin) continue;
-    throw read::BadInput(fmt::format(
-        "nothing tells whether the {} that were found are steps or micro-batches: if each is a "
-        "step, not all is within the budget, and if {} make a step, all is; --micro-batches {} "
-        "says that they do, and --steps {} that each is a step",
-        text::thousands(each.measured.found), n, n, each.measured.found));
-  }
 }
 
 // Returns how often one that was found would be done for the work of the budget's step: by all
@@ -118,18 +100,11 @@ std::optional<double> found_in_budgets_step(const Compared& c) {
   return found;
 }
 
-// Says that all is within the budget, or how not.
-std::string outcome(const Compared& c) {
-  if (c.within) return "all is within the budget";
-  if (c.sentences.empty()) return "not all is";
-  std::string why = c.sentences[0];
-  if (why.ends_with('?')) why.pop_back();
-  return "not all is (" + why + ")";
-}
-
-void hedge(Reading& each) {
+// Says that all is within if what was found are steps, where nothing tells.
+Reading hedged(Reading each) {
   if (each.compared.within && each.measured.may_be_micro_batches)
     each.compared.if_steps = each.measured.found;
+  return each;
 }
 
 }  // namespace
@@ -141,37 +116,36 @@ Reading against(const Budget& budget, std::uint64_t micro_batches, const Measure
     return Reading{std::move(measured), budget, std::move(compared)};
   };
   Reading each = with(micro_batches);
-  if (!each.measured.may_be_micro_batches) return each;
   const double n = found_in_budgets_step(each.compared).value_or(0);
+  if (!each.measured.may_be_micro_batches || n == 1) return each;
   if (n < 2 || n != std::floor(n) || 2 * n > static_cast<double>(each.measured.found)) {
-    if (n != 1) hedge(each);
-    return each;
+    return hedged(std::move(each));
   }
-  const auto several = static_cast<std::uint64_t>(n);
-  throw read::BadInput(fmt::format(
-      "nothing tells whether the {0} that were found are steps or micro-batches: a step of the "
-      "budget has the work of {1} of them, gradients aside; if each is a step, {2}, and if {1} "
-      "make a step, {3}; --micro-batches 1 says that each is one, and --micro-batches {1} that "
-      "they "
-      "make one",
-      text::thousands(each.measured.found), several, outcome(each.compared),
-      outcome(with(several).compared)));
+  ask(each, with(static_cast<std::uint64_t>(n)), n,
+      fmt::format(" (a step of the budget has the work of {:g} of them, gradients aside)", n),
+      options_for(each, n));
 }
 
 Reading against(const Model& model, const Measure& measure) {
-  const auto micro_batches = static_cast<std::uint64_t>(model.micro_batches);
-  Reading several = reading(model, measure(micro_batches));
-  if (several.measured.may_be_micro_batches && !several.compared.within) {
-    ask_if_micro_batches(model, several, measure);
+  Reading asked = reading(model, measure(static_cast<std::uint64_t>(model.micro_batches)));
+  if (asked.compared.within) return hedged(std::move(asked));
+  if (asked.measured.may_be_micro_batches) {
+    for (const std::size_t n : sizes_of_steps(asked.measured)) {
+      Model of = model;
+      of.micro_batches = static_cast<double>(n);
+      const Reading several = reading(of, measure(n));
+      if (!several.compared.within || several.measured.left_out > kMostAtBegin) continue;
+      ask(asked, several, of.micro_batches, "", options_for(asked, of.micro_batches));
+    }
   }
-  hedge(several);
-  if (!several.measured.may_be_steps || several.compared.within) return several;
+  if (!asked.measured.may_be_steps) return asked;
   Reading each = reading(model, measure(1));
   const bool same = moves_the_same(model);
-  if (!same) return each.compared.within ? each : several;
-  // A micro-batch reduces each gradient once at most.
-  if (gradients(each.compared) > kMoreThanOnce * model.params) return each;
-  ask(model, several.measured, each);
+  if (same && each.compared.within) {
+    ask(each, asked, model.micro_batches, ", which reduce the same gradients",
+        "--steps N says how many steps the job made");
+  }
+  return same || each.compared.within ? each : asked;
 }
 
 }  // namespace tprof::budget

@@ -165,7 +165,6 @@ std::string verdict(const Compared& c) {
 }
 
 Json json_of(const Others& others) {
-  using InRun = OtherSteps::InRun;
   Json all = Json::array();
   for (const OtherSteps& o : others.all) {
     all.push_back({{"steps", o.steps},
@@ -174,10 +173,10 @@ Json json_of(const Others& others) {
                    {"dtype", o.kind.dtype},
                    {"calls", exact(o.more.calls)},
                    {"bytes", exact(o.more.bytes)},
-                   {"in_run", !o.in_run                  ? Json()
-                              : o.in_run == InRun::yes   ? Json("yes")
-                              : o.in_run == InRun::never ? Json("never")
-                                                         : Json("other number")}});
+                   {"in_run", !o.in_run                              ? Json()
+                              : o.in_run == OtherSteps::InRun::yes   ? Json("yes")
+                              : o.in_run == OtherSteps::InRun::never ? Json("never")
+                                                                     : Json("other number")}});
   }
   return all;
 }

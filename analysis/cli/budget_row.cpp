@@ -41,8 +41,8 @@ Bytes may be more by what shards are padded: N - 1 elements in each of 16
 parameters of a layer (FSDP2 pads whole rows, for which --tolerance allows),
 and by --tolerance. Norms and other small calls are apart: all-reduces of less
 than 16 KiB, others of less than 64 bytes. Where less moved than it should
-have, small ones of the same type that make up just what is missing are taken
-for gradients of small parameters, and a sentence says so. A budget of a run
+have, and small ones of the same type may make up what is missing, they are
+taken for gradients of small parameters, and a sentence says so. A budget of a run
 says how many small calls there are, and which collectives steps beside the
 usual one make (evaluations, checkpoints); in its file "others": "allow" lets
 there be more, and collectives that it has not.

@@ -60,11 +60,11 @@ TEST_CASE("a call that a step lacks does not hide another of another type", "[bu
     steps.add(i, weights, amounts(calls, calls << 21));
     if (i == 3 || i == 7) steps.add(i, kGather, amounts(1, 1 << 19));
   }
-  CHECK(
-      odd_text(steps.usual().odd, [](std::size_t i) { return static_cast<std::int64_t>(i) + 1; }) ==
-      "step 4 has 1 ncclAllGather more, of 512.00 KiB; step 8 has 1 ncclAllGather of bfloat16 "
-      "less, "
-      "of 2.00 MiB, and 1 ncclAllGather of float32 more, of 512.00 KiB");
+  std::map<std::int64_t, Figures> others;
+  for (const auto& [i, more] : steps.usual().others) others[static_cast<int>(i) + 1] = more;
+  CHECK(differences_text(others) ==
+        "step 4 has 1 ncclAllGather more, of 512.00 KiB; step 8 has 1 ncclAllGather of bfloat16 "
+        "less, of 2.00 MiB, and 1 ncclAllGather of float32 more, of 512.00 KiB");
 }
 
 TEST_CASE("where no step is usual, collectives are the mean without setup", "[budget]") {
@@ -77,13 +77,12 @@ TEST_CASE("where no step is usual, collectives are the mean without setup", "[bu
   CHECK(u.steps == 2);
   CHECK(u.figures.at(kReduction).bytes == 3500);
   CHECK_FALSE(u.figures.contains(kGather));
-  CHECK(u.odd.empty());
+  CHECK(u.others.empty());
 }
 
 TEST_CASE("differences of steps are told by calls and bytes", "[budget]") {
   const auto text = [](double calls, double bytes) {
-    const Odd odd{.steps = {4}, .more = {{kGather, {calls, bytes, 0}}}};
-    return odd_text({odd}, [](std::size_t i) { return static_cast<std::int64_t>(i); });
+    return differences_text({{4, {{kGather, {calls, bytes, 0}}}}});
   };
   CHECK(text(0, -2048) == "step 4 has 2.00 KiB less in ncclAllGather");
   CHECK(text(-1, 0) == "step 4 has 1 ncclAllGather less, with as many bytes");
