@@ -7,13 +7,9 @@
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "diagnose/names.h"
-#include "export/csv_writer.h"
-#include "export/inspector.h"
-#include "export/kineto.h"
+#include "export/formats.h"
 #include "export/ledger_tables.h"
 #include "export/line_tables.h"
-#include "export/parquet_writer.h"
-#include "export/sqlite_writer.h"
 #include "export/time_axis.h"
 #include "read/error.h"
 #include "report/report.h"
@@ -25,9 +21,9 @@ namespace tprof::cli {
 namespace {
 
 std::unique_ptr<trace_export::TableWriter> writer_of(const Options& o) {
-  if (!o.sqlite.empty()) return std::make_unique<trace_export::SqliteWriter>(o.sqlite);
-  if (!o.csv.empty()) return std::make_unique<trace_export::CsvWriter>(o.csv);
-  return std::make_unique<trace_export::ParquetWriter>(o.parquet);
+  if (!o.sqlite.empty()) return trace_export::sqlite_writer(o.sqlite);
+  if (!o.csv.empty()) return trace_export::csv_writer(o.csv);
+  return trace_export::parquet_writer(o.parquet);
 }
 
 const fs::path& output_of(const Options& o) {
@@ -56,7 +52,6 @@ void write(const read::Traces& traces, const trace_export::Exported& of,
            std::vector<read::Skipped>& skipped) {
   Progress progress("exporting", traces.traces.size());
   trace_export::write_job(of, to);
-  trace_export::LineTables lines(of, to);
   std::size_t done = 0;
   const auto is_chosen = [&](const read::Process& p) { return of.ranks.contains(&p); };
   for (const read::Trace& trace : traces.traces) {
@@ -66,7 +61,7 @@ void write(const read::Traces& traces, const trace_export::Exported& of,
       for (const read::Process& p : trace.processes) {
         if (is_chosen(p)) trace_export::write_process(of, p, to);
       }
-      lines.write(trace);
+      trace_export::write_lines(of, trace, to);
     } catch (const trace_export::CantWrite&) {
       throw;
     } catch (const read::BadInput& e) {
@@ -82,14 +77,9 @@ void write(const read::Traces& traces, const trace_export::Exported& of,
 // Writes a file for each rank. A rank without any call that was timed on the device gets none.
 void write_ranks(const Options& o, const read::Traces& traces, const trace_export::Exported& of,
                  std::vector<const read::Process*>& chosen, std::vector<read::Skipped>& skipped) {
-  using trace_export::RankFormat;
   trace_export::NewOutput output(o.output, trace_export::NewOutput::Kind::folder);
-  const trace_export::Hosts hosts = trace_export::hosts_of_communicators(of.job);
   const trace_export::MakeRankFormat make =
-      [&](const std::vector<const read::Process*>& rank) -> std::unique_ptr<RankFormat> {
-    if (o.kineto) return std::make_unique<trace_export::KinetoTrace>(of, rank);
-    return std::make_unique<trace_export::InspectorLog>(of, hosts, rank);
-  };
+      o.kineto ? trace_export::kineto_traces(of) : trace_export::inspector_logs(of);
   const std::size_t skipped_before = skipped.size();
   Progress progress("exporting", traces.traces.size());
   const trace_export::RankFiles files = trace_export::write_ranks(

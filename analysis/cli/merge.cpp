@@ -62,19 +62,16 @@ void require_size(std::uint64_t bytes, const filter::Selection& asked, std::uint
       gzip ? "" : "-o FILE.gz may be larger; "));
 }
 
-std::vector<trace_export::BadPart> written(const std::vector<trace_export::Part>& parts,
-                                           const std::vector<trace_export::Beside>& beside,
-                                           const trace_export::Timeline& timeline,
-                                           const trace_export::TimeAxis& axis,
-                                           const std::string& only, bool gzip,
+std::vector<trace_export::BadPart> written(const trace_export::Merged& merged,
+                                           const trace_export::Timeline& timeline, bool gzip,
                                            trace_export::Output& output) {
   std::uint64_t bytes = 0;
   std::error_code ignored;
-  for (const trace_export::Part& part : parts) {
+  for (const trace_export::Part& part : merged.parts) {
     bytes += std::filesystem::file_size(part.trace->source.file, ignored);
   }
   Progress progress("merging", bytes, Of::bytes);
-  return trace_export::write_chrome(parts, beside, timeline, axis.clocks(), only, gzip, output,
+  return trace_export::write_chrome(merged, timeline, gzip, output,
                                     [&](std::uint64_t done) { progress(done); });
 }
 
@@ -138,14 +135,17 @@ int merge(const Options& o) {
     }();
     auto members = trace_export::placements(job, axis, chosen, others);
     timeline.place(members);
-    if (o.positions) trace_export::add_positions(members, timeline.found());
+    for (auto& [process, member] : members) {
+      if (o.positions) member.positions = &timeline.found();
+    }
     trace_export::add_filter(members, asked);
-    auto parts = trace_export::parts_of(traces, members);
-    const std::size_t of_ranks = parts.size();
-    trace_export::add_nodes(nodes, parts);
+    trace_export::Merged merged{trace_export::parts_of(traces, members),
+                                trace_export::placed(others, members), axis.clocks(),
+                                told.sentence()};
+    const std::size_t of_ranks = merged.parts.size();
+    trace_export::add_nodes(nodes, merged.parts);
     trace_export::Output output(o.output, gzip);
-    const auto bad = written(parts, trace_export::placed(others, members), timeline, axis,
-                             told.sentence(), gzip, output);
+    const auto bad = written(merged, timeline, gzip, output);
     if (bad.empty()) {
       output.close();
       size = output.size();

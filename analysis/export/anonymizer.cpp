@@ -4,7 +4,7 @@
 #include <cctype>
 #include <utility>
 
-#include "export/line_editor.h"
+#include "export/event_fields.h"
 
 namespace tprof::trace_export {
 namespace {

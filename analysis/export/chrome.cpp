@@ -3,38 +3,37 @@
 #include <algorithm>
 #include <future>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <thread>
+#include <utility>
 
 #include "export/part_editor.h"
-#include "export/timeline.h"
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/schema.h"
-#include "read/error.h"
 
 namespace tprof::trace_export {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A block on its way from the input to the output. Slots are reused: new room for every block would
-// cost more in page faults than the editing itself.
+// A piece of the output on its way to it. Slots are reused: new room for every piece would cost
+// more in page faults than the editing itself.
 struct Slot {
   read::Block block;
   PartEditor editor;
-  std::string text;
+  Pen text;
   Piece piece;
   std::future<void> work;
-  const Part* part = nullptr;
+  const Part* part = nullptr;  // null: no lines of a part
 };
 
 // Slots that other threads work on, written in the order in which they were taken. Their small
 // number bounds the memory. Nothing more is written after a part that can't be read.
 class Pipeline {
  public:
-  Pipeline(Output& output, std::int64_t window_ns)
-      : rates_(window_ns),
+  Pipeline(Output& output, bool gzip, std::int64_t window_ns)
+      : rates(window_ns),
         output_(output),
+        gzip_(gzip),
         slots_(std::clamp(std::thread::hardware_concurrency(), 1U, 16U) + 1) {}
 
   // Returns the next slot, after writing what it held.
@@ -42,9 +41,22 @@ class Pipeline {
     Slot& slot = slots_[next_];
     next_ = (next_ + 1) % slots_.size();
     write(slot);
+    slot.text.clear();
+    slot.part = nullptr;
     return slot;
   }
-
+  // Has write(slot.text) called in another thread.
+  template <typename F>
+  void start(Slot& slot, F write) {
+    slot.work = std::async(std::launch::async, [&slot, gzip = gzip_, write] {
+      write(slot.text);
+      pack(slot.text.text(), gzip, slot.piece);
+    });
+  }
+  template <typename F>
+  void put(F write) {
+    start(next_slot(), write);
+  }
   void finish() {
     for (std::size_t i = 0; i < slots_.size(); ++i) next_slot();
   }
@@ -52,13 +64,14 @@ class Pipeline {
   // Throws if the output can't be begun again.
   void leave_out(const Part& part, const read::BadInput& error) {
     if (!output_.appears_whole()) throw error;
-    if (!leaves_out(part)) bad_.push_back({&part, error});
+    if (!leaves_out(part)) bad.push_back({&part, error});
   }
   bool leaves_out(const Part& part) const {
-    return std::ranges::any_of(bad_, [&](const BadPart& bad) { return bad.part == &part; });
+    return std::ranges::find(bad, &part, &BadPart::part) != bad.end();
   }
-  const Rates& rates() const { return rates_; }  // of what was written
-  std::vector<BadPart> bad() && { return std::move(bad_); }
+
+  Rates rates;  // of what was written
+  std::vector<BadPart> bad{};
 
  private:
   void write(Slot& slot) {
@@ -68,43 +81,34 @@ class Pipeline {
     } catch (const read::BadInput& e) {
       leave_out(*slot.part, e);
     }
-    if (!bad_.empty()) return;
+    if (!bad.empty()) return;
     output_.write(slot.piece);
-    if (slot.part != nullptr) rates_.add(slot.editor.moved());
+    if (slot.part != nullptr) rates.add(slot.editor.moved());
   }
-
-  Rates rates_;
 
   Output& output_;
+  bool gzip_;
   std::vector<Slot> slots_;
   std::size_t next_ = 0;
-  std::vector<BadPart> bad_;
 };
 
-Json metadata(std::string_view name, std::int64_t pid, Json args) {
-  return {{"name", name}, {"ph", "M"}, {"pid", pid}, {"tid", 0}, {"args", std::move(args)}};
+void put_json(const Json& line, Pen& out) {
+  const std::string text = line.dump(-1, ' ', true, Json::error_handler_t::replace);
+  out.reserve(text.size() + Pen::kLine) << text;
 }
 
-// Returns `[` and the lines that only a merged trace has.
-std::string opening(const std::vector<Part>& parts, const std::vector<HostClock>& clocks,
-                    const std::string& only) {
-  Json files = Json::array();
-  std::string processes;
-  const auto add = [&](const Json& line) {
-    processes += ",\n" + line.dump(-1, ' ', true, Json::error_handler_t::replace);
-  };
-  for (const Part& part : parts) {
-    if (part.of_node) continue;
-    files.push_back(part.trace->source.file.filename().string());
-    for (const Member& m : part.members) {
-      if (!m.to) continue;
-      add(metadata(name_of(LineKind::process_name), m.to->pid, {{"name", m.title}}));
-      add(metadata(name_of(LineKind::process_sort_index), m.to->pid,
-                   {{"sort_index", m.sort_index}}));
-    }
+Json metadata(LineKind kind, std::int64_t pid, Json args) {
+  return {
+      {"name", name_of(kind)}, {"ph", "M"}, {"pid", pid}, {"tid", 0}, {"args", std::move(args)}};
+}
+
+// Writes `[` and the lines that only a merged trace has.
+void put_opening(const Merged& merged, Pen& out) {
+  Json args = {{"schema", kSchema}, {"tprof_version", kVersion}, {"files", Json::array()}};
+  for (const Part& part : merged.parts) {
+    if (!part.of_node) args["files"].push_back(part.trace->source.file.filename().string());
   }
-  Json args = {{"schema", kSchema}, {"tprof_version", kVersion}, {"files", files}};
-  for (const HostClock& c : clocks) {
+  for (const HostClock& c : merged.clocks) {
     args["clocks"].push_back({{"host", c.host},
                               {"ranks", c.ranks},
                               {"group", c.group},
@@ -114,43 +118,45 @@ std::string opening(const std::vector<Part>& parts, const std::vector<HostClock>
                               {"likely_ns", c.likely_ns},
                               {"at_most_ns", c.at_most_ns ? Json(*c.at_most_ns) : Json()}});
   }
-  if (!only.empty()) args["only"] = only;
-  const Json merged = metadata(name_of(LineKind::merged), 0, std::move(args));
-  return "[\n" + merged.dump(-1, ' ', true, Json::error_handler_t::replace) + processes;
+  if (!merged.only.empty()) args["only"] = merged.only;
+  out.reserve(Pen::kLine) << "[\n";
+  put_json(metadata(LineKind::merged, 0, std::move(args)), out);
+  for (const Part& part : merged.parts) {
+    for (const Member& m : part.members) {
+      if (part.of_node || !m.to) continue;
+      put_json(metadata(LineKind::process_name, m.to->pid, {{"name", m.title}}), out.line());
+      put_json(metadata(LineKind::process_sort_index, m.to->pid, {{"sort_index", m.sort_index}}),
+               out.line());
+    }
+  }
 }
 
-// Returns the first line of another tool's trace, which says how its times came onto the axis.
-std::string opening(const Beside& beside, std::size_t number) {
+// Writes the first line of another tool's trace, which says how its times came onto the axis.
+void put_opening(const Beside& beside, std::size_t number, Pen& out) {
   Json args = {{"file", beside.file.filename().string()}, {"clock", beside.clock.sentence()}};
   if (const auto& shift = beside.clock.shift) {
     args["collectives"] = shift->pairs;
     args["shift_ns"] = shift->ns;
     args["fits_ns"] = {shift->least_ns, shift->most_ns};
   }
-  const Json line = {{"cat", "OTHER,"},       {"ph", "M"},
-                     {"pid", beside.to.pid},  {"tid", first_lane_of(number)},
-                     {"name", "tprof_other"}, {"args", std::move(args)}};
-  return ",\n" + line.dump(-1, ' ', true, Json::error_handler_t::replace);
+  put_json({{"cat", "OTHER,"},
+            {"ph", "M"},
+            {"pid", beside.to.pid},
+            {"tid", first_lane_of(number)},
+            {"name", "tprof_other"},
+            {"args", std::move(args)}},
+           out.line());
 }
 
 }  // namespace
 
-std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vector<Beside>& beside,
-                                  const Timeline& timeline, const std::vector<HostClock>& clocks,
-                                  const std::string& only, bool gzip, Output& output,
+std::vector<BadPart> write_chrome(const Merged& merged, const Timeline& timeline, bool gzip,
+                                  Output& output,
                                   const std::function<void(std::uint64_t)>& progress) {
-  Pipeline pipeline(output, timeline.window_ns());
-  const auto put = [&](std::string text) {
-    Slot& slot = pipeline.next_slot();
-    slot.text = std::move(text);
-    slot.part = nullptr;
-    slot.work =
-        std::async(std::launch::async, [&slot, gzip] { pack(slot.text, gzip, slot.piece); });
-  };
-  put(opening(parts, clocks, only));
+  Pipeline pipeline(output, gzip, timeline.window_ns());
   std::uint64_t done = 0;
-  std::int64_t next_id = timeline.meets_count();  // of an arrow
-  const auto put_all = [&](const Part& part) {
+  std::int64_t next_id = timeline.next_arrow();
+  const auto put_part = [&](const Part& part) {
     std::optional<read::BlockReader> reader;
     const auto next = [&](read::Block& block) {
       try {
@@ -164,41 +170,38 @@ std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vec
     for (;;) {
       Slot& slot = pipeline.next_slot();
       if (pipeline.leaves_out(part) || !next(slot.block)) return;
-      const std::int64_t first_id = next_id;
-      next_id += PartEditor::most_arrows(slot.block);
-      done += slot.block.text.size();
       slot.part = &part;
-      slot.work = std::async(std::launch::async, [&part, &slot, &timeline, first_id, gzip] {
-        slot.text.clear();
-        slot.editor.edit(part, slot.block, timeline, first_id, slot.text);
-        pack(slot.text, gzip, slot.piece);
+      pipeline.start(slot, [&part, &slot, &timeline](Pen& out) {
+        slot.editor.edit(part, slot.block, timeline, out);
       });
-      progress(done);
+      progress(done += slot.block.text.size());
     }
   };
-  for (const Part& part : parts) {
-    for (const Member& m : part.members) {
-      if (m.to && !part.of_node) put(timeline.lanes(m));
+  const auto each_rank = [&](const auto& put) {
+    for (const Part& part : merged.parts) {
+      for (const Member& m : part.members) {
+        if (m.to && !part.of_node) pipeline.put([&put, &m](Pen& out) { put(m, out); });
+      }
     }
-  }
-  for (const Part& part : parts) put_all(part);
-  for (std::size_t i = 0; i < beside.size(); ++i) {
-    std::string text = opening(beside[i], i);
-    beside[i].trace->put(beside[i].to, i, next_id, text, [&](std::string& full) {
-      put(std::move(full));
-      full.clear();
+    pipeline.finish();
+  };
+  pipeline.put([&](Pen& out) { put_opening(merged, out); });
+  each_rank([&](const Member& m, Pen& out) { timeline.write_lanes(m, out); });
+  for (const Part& part : merged.parts) put_part(part);
+  for (std::size_t i = 0; i < merged.beside.size(); ++i) {
+    const Beside& beside = merged.beside[i];
+    pipeline.put([&beside, i](Pen& out) { put_opening(beside, i, out); });
+    beside.trace->put(beside.to, i, next_id, [&](Pen& full) {
+      Slot& slot = pipeline.next_slot();
+      std::swap(slot.text, full);
+      pipeline.start(slot, [](const Pen&) {});
     });
-    put(std::move(text));
   }
   pipeline.finish();  // all calls are counted
-  for (const Part& part : parts) {
-    for (const Member& m : part.members) {
-      if (m.to && !part.of_node) put(pipeline.rates().lines(m.to->pid));
-    }
-  }
-  put("\n]\n");
+  each_rank([&](const Member& m, Pen& out) { pipeline.rates.write(m.to->pid, out); });
+  pipeline.put([](Pen& out) { out.reserve(Pen::kLine) << "\n]\n"; });
   pipeline.finish();
-  return std::move(pipeline).bad();
+  return std::move(pipeline.bad);
 }
 
 }  // namespace tprof::trace_export

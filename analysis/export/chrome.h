@@ -1,32 +1,23 @@
-// Merges many traces into one Chrome trace.
+// Writes a merged trace: one array in Chrome's format, part after part.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "export/line_editor.h"
 #include "export/other_clock.h"
 #include "export/other_trace.h"
 #include "export/output.h"
+#include "export/placement.h"
 #include "read/error.h"
 #include "read/load.h"
 
 namespace tprof::trace_export {
 
 class Timeline;
-
-// A process of an input, and where it goes. If nowhere, it is left out.
-struct Member {
-  const read::Process* process = nullptr;
-  std::optional<Placement> to;
-  std::string title;  // as viewers show it
-  std::int64_t sort_index = 0;
-};
 
 struct Part {
   const read::Trace* trace = nullptr;
@@ -61,13 +52,19 @@ struct BadPart {
   read::BadInput error;
 };
 
-// Writes one array, part after part. `only` says which calls are in it; empty: all. Memory does not
-// grow with the input, but for what the timeline holds. `progress` gets the bytes of input done so
-// far. If the result is not empty, the output is useless, and the caller knows which parts to leave
-// out of another.
-std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vector<Beside>& beside,
-                                  const Timeline& timeline, const std::vector<HostClock>& clocks,
-                                  const std::string& only, bool gzip, Output& output,
+// All that a merged trace is written of.
+struct Merged {
+  std::vector<Part> parts;
+  std::vector<Beside> beside{};
+  std::vector<HostClock> clocks{};
+  std::string only{};  // which calls are in it; empty: all
+};
+
+// Memory does not grow with the input, but for what the timeline holds. `progress` gets the bytes
+// of input done so far. If the result is not empty, the output is useless, and the caller knows
+// which parts to leave out of another.
+std::vector<BadPart> write_chrome(const Merged& merged, const Timeline& timeline, bool gzip,
+                                  Output& output,
                                   const std::function<void(std::uint64_t)>& progress);
 
 }  // namespace tprof::trace_export

@@ -5,10 +5,8 @@
 #include <map>
 #include <string>
 
-#include "export/line_editor.h"
-#include "filter/selection.h"
+#include "export/placement.h"
 #include "job/jobs.h"
-#include "steps/found.h"
 
 namespace tprof::trace_export {
 

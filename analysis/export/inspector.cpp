@@ -1,11 +1,12 @@
-#include "export/inspector.h"
-
+// Writes the collectives of a rank as NCCL's Inspector does (plugins/profiler/inspector, format
+// v4.0), one JSON object each.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
+#include "export/formats.h"
 #include "interpose/format/schema.h"
 #include "stats/totals.h"
 
@@ -31,7 +32,9 @@ std::uint64_t message_bytes(const read::Event& e, std::int64_t nranks) {
   return of_all && nranks > 0 ? e.bytes / static_cast<std::uint64_t>(nranks) : e.bytes;
 }
 
-}  // namespace
+// The number of hosts that the ranks of each communicator are on, for communicators of which the
+// job has all ranks.
+using Hosts = std::map<std::pair<std::string, std::int64_t>, std::size_t>;
 
 Hosts hosts_of_communicators(const job::Job& job) {
   struct HostsMet {
@@ -54,50 +57,70 @@ Hosts hosts_of_communicators(const job::Job& job) {
   return hosts;
 }
 
-std::string InspectorLog::file_name() const {
-  return fmt::format("rank-{:05}.jsonl", rank_);
-}
+class InspectorLog : public RankFormat {
+ public:
+  InspectorLog(const Exported& of, std::shared_ptr<const Hosts> hosts, std::int64_t rank)
+      : of_(of), hosts_(std::move(hosts)), rank_(rank) {}
 
-void InspectorLog::call(const Process& p, const read::Event& e, const read::DeviceTime* t,
-                        std::string& out) {
-  const std::string_view name = collective(e.name);
-  // A group's time belongs to none of its calls.
-  if (t == nullptr || t->calls != 1 || t->dur_ns <= 0 || !e.collective() || name.empty()) return;
-  const read::Comm* found = read::comm_of(p, e.comm);
-  if (found == nullptr || !found->known()) return;
-  const read::Comm& comm = *found;
-  const read::Amounts amounts = {.device_ns = static_cast<std::uint64_t>(t->dur_ns),
-                                 .device_timed = 1,
-                                 .device_bytes = e.bytes};
-  stats::OpKey key;
-  key.bucket = e.bucket;
-  key.nranks = comm.nranks;
-  const auto algorithm = stats::algbw(amounts);
-  const auto bus = stats::busbw(key, amounts);
-  if (!algorithm || !bus) return;
-  Json header = {{"id", comm.id}};
-  if (comm.name) header["comm_name"] = *comm.name;
-  header["rank"] = comm.rank;
-  header["n_ranks"] = comm.nranks;
-  const auto hosts = hosts_.find({comm.id, comm.nranks});
-  if (hosts != hosts_.end()) header["nnodes"] = hosts->second;
-  const std::int64_t ended_ns = of_.base_time_ns + of_.ranks.at(&p).at.moved(t->ts_ns) + t->dur_ns;
-  const Json line = {{"header", std::move(header)},
-                     {"metadata",
-                      {{"inspector_output_format_version", "v4.0"},
-                       {"rec_mechanism", std::string("tprof ") + kVersion},
-                       {"dump_timestamp_us", ended_ns / 1000},
-                       {"hostname", p.header.host},
-                       {"pid", p.header.pid}}},
-                     {"coll_perf",
-                      {{"coll", name},
-                       {"coll_sn", e.seq},
-                       {"coll_msg_size_bytes", message_bytes(e, comm.nranks)},
-                       {"coll_exec_time_us", (t->dur_ns + 500) / 1000},
-                       {"coll_algobw_gbs", *algorithm},
-                       {"coll_busbw_gbs", *bus}}}};
-  out += line.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
-  ++timed_;
+  std::string file_name() const override { return fmt::format("rank-{:05}.jsonl", rank_); }
+  std::uint64_t timed() const override { return timed_; }
+  void call(const Process& p, const read::Event& e, const read::DeviceTime* t,
+            std::string& out) override {
+    const std::string_view name = collective(e.name);
+    // A group's time belongs to none of its calls.
+    if (t == nullptr || t->calls != 1 || t->dur_ns <= 0 || !e.collective() || name.empty()) return;
+    const read::Comm* found = read::comm_of(p, e.comm);
+    if (found == nullptr || !found->known()) return;
+    const read::Comm& comm = *found;
+    const read::Amounts amounts = {.device_ns = static_cast<std::uint64_t>(t->dur_ns),
+                                   .device_timed = 1,
+                                   .device_bytes = e.bytes};
+    stats::OpKey key;
+    key.bucket = e.bucket;
+    key.nranks = comm.nranks;
+    const auto algorithm = stats::algbw(amounts);
+    const auto bus = stats::busbw(key, amounts);
+    if (!algorithm || !bus) return;
+    Json header = {{"id", comm.id}};
+    if (comm.name) header["comm_name"] = *comm.name;
+    header["rank"] = comm.rank;
+    header["n_ranks"] = comm.nranks;
+    const auto hosts = hosts_->find({comm.id, comm.nranks});
+    if (hosts != hosts_->end()) header["nnodes"] = hosts->second;
+    const std::int64_t ended_ns =
+        of_.base_time_ns + of_.ranks.at(&p).at.moved(t->ts_ns) + t->dur_ns;
+    const Json line = {{"header", std::move(header)},
+                       {"metadata",
+                        {{"inspector_output_format_version", "v4.0"},
+                         {"rec_mechanism", std::string("tprof ") + kVersion},
+                         {"dump_timestamp_us", ended_ns / 1000},
+                         {"hostname", p.header.host},
+                         {"pid", p.header.pid}}},
+                       {"coll_perf",
+                        {{"coll", name},
+                         {"coll_sn", e.seq},
+                         {"coll_msg_size_bytes", message_bytes(e, comm.nranks)},
+                         {"coll_exec_time_us", (t->dur_ns + 500) / 1000},
+                         {"coll_algobw_gbs", *algorithm},
+                         {"coll_busbw_gbs", *bus}}}};
+    out += line.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+    ++timed_;
+  }
+
+ private:
+  const Exported& of_;
+  std::shared_ptr<const Hosts> hosts_;
+  std::int64_t rank_;
+  std::uint64_t timed_ = 0;
+};
+
+}  // namespace
+
+MakeRankFormat inspector_logs(const Exported& of) {
+  const auto hosts = std::make_shared<const Hosts>(hosts_of_communicators(of.job));
+  return [&of, hosts](const std::vector<const Process*>& all) {
+    return std::make_unique<InspectorLog>(of, hosts, all.front()->header.rank.value_or(0));
+  };
 }
 
 }  // namespace tprof::trace_export

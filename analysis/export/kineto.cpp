@@ -1,15 +1,16 @@
-#include "export/kineto.h"
-
+// Writes a rank's trace as PyTorch's profiler (Kineto) does, as far as calls, copies, ranges and
+// steps go. It is for tools that read such traces: HTA and TensorBoard's profiler.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
-#include "export/digits.h"
-#include "export/json_text.h"
-#include "export/kineto_names.h"
+#include "export/formats.h"
+#include "export/nesting.h"
+#include "export/pen.h"
 #include "interpose/format/record.h"
 #include "interpose/format/schema.h"
 
@@ -22,6 +23,12 @@ using read::Process;
 // it.
 constexpr std::int64_t kDefaultStream = 7;
 
+// Returns the text as a JSON string with its quotes, in ASCII. Anything that is not UTF-8 is
+// replaced.
+std::string json_text(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
 std::set<std::int64_t> devices_of(const std::vector<const Process*>& processes) {
   std::set<std::int64_t> devices;
   for (const Process* p : processes) {
@@ -33,10 +40,109 @@ std::set<std::int64_t> devices_of(const std::vector<const Process*>& processes) 
   return devices;
 }
 
-}  // namespace
+struct Name {
+  std::string_view ours;
+  std::string_view theirs;
+};
 
-KinetoTrace::KinetoTrace(const Exported& of, std::vector<const Process*> processes)
-    : of_(of), processes_(std::move(processes)) {}
+constexpr Name kOperations[] = {
+    {"ncclAllGather", "nccl:all_gather"},
+    {"ncclReduceScatter", "nccl:reduce_scatter"},
+    {"ncclAllReduce", "nccl:all_reduce"},
+    {"ncclBroadcast", "nccl:broadcast"},
+    {"ncclBcast", "nccl:broadcast"},
+    {"ncclReduce", "nccl:reduce"},
+    {"ncclAlltoAll", "nccl:all_to_all"},
+    {"ncclGather", "nccl:gather"},
+    {"ncclScatter", "nccl:scatter"},
+    {"ncclSend", "nccl:send"},
+    {"ncclRecv", "nccl:recv"},
+};
+
+constexpr Name kTypes[] = {
+    {"int8", "signed char"}, {"uint8", "unsigned char"}, {"int32", "int"},
+    {"int64", "long int"},   {"float16", "c10::Half"},   {"bfloat16", "c10::BFloat16"},
+    {"float32", "float"},    {"float64", "double"},
+};
+
+template <std::size_t N>
+std::string_view theirs(const Name (&names)[N], std::string_view ours, std::string_view otherwise) {
+  const auto* found = std::ranges::find(names, ours, &Name::ours);
+  return found == std::end(names) ? otherwise : found->theirs;
+}
+
+// Returns the name of c10d's range around a call, or nothing if there is none. TensorBoard's
+// profiler finds communication by the first five names. By all of them it finds where a trace
+// without steps begins and ends.
+std::string_view kineto_operation(std::string_view function) {
+  return theirs(kOperations, function, {});
+}
+
+// Returns PyTorch's name of a tensor's data type, and our own name of any other type.
+std::string_view kineto_type(std::string_view dtype) {
+  return theirs(kTypes, dtype, dtype);
+}
+
+// Returns a name for what ran on the device. HTA takes `nccl...Kernel...` for communication, and
+// Memcpy for memory. The name has no algorithm or protocol, since they are not known.
+std::string kineto_kernel(const read::Event& e) {
+  switch (e.bucket) {
+    case Bucket::H2D:
+      return "Memcpy HtoD";
+    case Bucket::D2H:
+      return "Memcpy DtoH";
+    case Bucket::D2D:
+      return "Memcpy DtoD";
+    case Bucket::H2H:
+      return "Memcpy HtoH";
+    case Bucket::MANAGED:
+      return "Memcpy managed";
+    default:
+      return "ncclKernel_" +
+             (e.name.str().starts_with("nccl") ? e.name.str().substr(4) : e.name.str());
+  }
+}
+
+class KinetoTrace : public RankFormat {
+ public:
+  KinetoTrace(const Exported& of, std::vector<const Process*> processes)
+      : of_(of), processes_(std::move(processes)) {}
+
+  std::string file_name() const override;
+  void begin(std::string& out) override;
+  void call(const Process& process, const read::Event& e, const read::DeviceTime* t,
+            std::string& out) override;
+  void range(const Process& process, const read::Range& r, std::string& out) override;
+  void end(std::string& out) override;
+  std::uint64_t timed() const override { return timed_; }
+  bool look(const std::vector<const Process*>& of_file) override;
+  void looked(std::string& out) override;
+
+ private:
+  // Where and when an event is.
+  struct Place {
+    std::int64_t pid = 0;
+    std::int64_t tid = 0;
+    std::int64_t from_ns = 0;
+    std::int64_t dur_ns = 0;
+  };
+  // `name` comes with its quotes, `arguments` without their braces.
+  void event(std::string_view category, std::string_view name, const Place& at,
+             std::string arguments, std::string& out);
+  static void process_name(std::int64_t pid, const std::string& name, std::string& out);
+  void operation(const read::Event& e, const read::Comm& comm, const Place& at, std::string& out);
+  void on_device(const Process& process, const read::Event& e, const read::DeviceTime& t,
+                 std::string& out);
+  void steps(const Process& process, std::string& out);
+
+  const Exported& of_;
+  std::vector<const Process*> processes_;
+  bool looks_ = false;
+  Nesting slices_;                    // of the file that is read
+  std::vector<const Process*> here_;  // in it
+  std::uint64_t calls_ = 0;
+  std::uint64_t timed_ = 0;
+};
 
 // Names files as torch.profiler.tensorboard_trace_handler does, with the rank for the process id: a
 // worker, and the time of the span, which is the same for all ranks.
@@ -186,6 +292,14 @@ void KinetoTrace::range(const Process& p, const read::Range& r, std::string& out
   const Placement& axis = of_.ranks.at(&p).at;
   const Place at{p.header.pid, r.thread, axis.moved(r.ts_ns), axis.length(r.ts_ns, r.dur_ns)};
   event("user_annotation", json_text(r.name), at, {}, out);
+}
+
+}  // namespace
+
+MakeRankFormat kineto_traces(const Exported& of) {
+  return [&of](const std::vector<const Process*>& all) {
+    return std::make_unique<KinetoTrace>(of, all);
+  };
 }
 
 }  // namespace tprof::trace_export

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "export/line_editor.h"
+#include "export/pen.h"
+#include "export/placement.h"
 #include "filter/filter.h"
 #include "steps/found.h"
 #include "why/spans.h"
@@ -13,10 +13,9 @@
 namespace tprof::trace_export {
 
 // A slice "step 7" for each step, of which `only` may choose some.
-void append_steps(const std::vector<steps::Interval>& steps,
-                  const std::optional<stats::StepList>& only, const Placement& to,
-                  std::string& out);
+void write_steps(const std::vector<steps::Interval>& steps,
+                 const std::optional<stats::StepList>& only, const Placement& to, Pen& out);
 
-void append_exposed(const why::Spans& exposed, const Placement& to, std::string& out);
+void write_exposed(const why::Spans& exposed, const Placement& to, Pen& out);
 
 }  // namespace tprof::trace_export

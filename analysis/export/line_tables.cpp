@@ -1,7 +1,12 @@
 #include "export/line_tables.h"
 
 #include <cmath>
+#include <cstdint>
+#include <map>
+#include <set>
 
+#include "stats/started_ranges.h"
+#include "stats/timed_calls.h"
 #include "stats/totals.h"
 
 namespace tprof::trace_export {
@@ -38,47 +43,47 @@ const char* kind(const read::Range& r) {
   return r.id.empty() ? "pushed" : "started";
 }
 
-}  // namespace
+// The state of a rank whose lines are being read.
+class LineRows {
+ public:
+  LineRows(const Exported& of, const Process& p, TableWriter& to)
+      : of_(of), process_(p), rank_(of.ranks.at(&p)), to_(to) {}
 
-void LineTables::write(const read::Trace& trace) {
-  ranks_.clear();
-  read::LineReader reader;
-  if (of_.asked != nullptr) reader.chosen = of_.asked->chosen();
-  reader.wanted = [&](const Process& p) { return of_.ranks.contains(&p); };
-  reader.event = [&](const Process& p, const read::Event& e) { rank_of(p).calls.call(e); };
-  reader.device_time = [&](const Process& p, const read::DeviceTime& t) {
-    rank_of(p).calls.time(t);
-  };
-  reader.range = [&](const Process& p, const read::Range& r) { range(p, r); };
-  reader.thread = [&](const Process& p, const read::ThreadName& t) {
-    std::set<std::int64_t>& known = rank_of(p).threads;
-    if (known.size() == kMostThreads || !known.insert(t.thread).second) return;
-    to_.row(TableName::threads, {of_.ranks.at(&p).number, p.header.rank, t.thread, t.name});
-  };
-  reader.end = [&](const Process& p) {
-    Rank& rank = rank_of(p);
-    rank.calls.finish();
-    for (const auto& [id, r] : rank.started.open()) put(p, r, r.ts_ns, std::nullopt);
-    ranks_.erase(&p);
-  };
-  read::read_lines(trace, reader);
+  void range(const read::Range& r);
+  void thread(const read::ThreadName& t);
+  void end();
+
+  stats::TimedCalls calls{[this](const auto& e, const auto* t) { call(e, t); }};
+
+ private:
+  void call(const read::Event& e, const read::DeviceTime* t);
+  void put(const read::Range& r, const std::optional<std::int64_t>& from_ns,
+           const std::optional<std::int64_t>& to_ns);
+
+  static constexpr std::size_t kMostThreads = 65536;
+
+  const Exported& of_;
+  const Process& process_;
+  const Exported::Rank& rank_;
+  TableWriter& to_;
+  stats::StartedRanges started_{};
+  std::set<std::int64_t> threads_{};
+};
+
+void LineRows::thread(const read::ThreadName& t) {
+  if (threads_.size() == kMostThreads || !threads_.insert(t.thread).second) return;
+  to_.row(TableName::threads, {rank_.number, process_.header.rank, t.thread, t.name});
 }
 
-LineTables::Rank& LineTables::rank_of(const Process& process) {
-  const auto known = ranks_.find(&process);
-  if (known != ranks_.end()) return known->second;
-  const Process* p = &process;
-  const auto put_call = [this, p](const read::Event& e, const read::DeviceTime* t) {
-    call(*p, e, t);
-  };
-  return ranks_.try_emplace(p, Rank{stats::TimedCalls(put_call)}).first->second;
+void LineRows::end() {
+  calls.finish();
+  for (const auto& [id, r] : started_.open()) put(r, r.ts_ns, std::nullopt);
 }
 
-void LineTables::call(const Process& p, const read::Event& e, const read::DeviceTime* t) {
+void LineRows::call(const read::Event& e, const read::DeviceTime* t) {
   if (!e.chosen) return;
-  const Exported::Rank& rank = of_.ranks.at(&p);
-  to_.row(TableName::calls, {rank.number,
-                             p.header.rank,
+  to_.row(TableName::calls, {rank_.number,
+                             process_.header.rank,
                              e.thread,
                              bucket_name(e.bucket),
                              e.name,
@@ -94,43 +99,61 @@ void LineTables::call(const Process& p, const read::Event& e, const read::Device
                              host_memory_name(e.host_memory),
                              e.stream,
                              outcome(e),
-                             rank.at.moved(e.ts_ns),
+                             rank_.at.moved(e.ts_ns),
                              e.unfinished ? Value() : Value(e.dur_ns),
-                             t == nullptr ? Value() : Value(rank.at.moved(t->ts_ns)),
+                             t == nullptr ? Value() : Value(rank_.at.moved(t->ts_ns)),
                              t == nullptr ? Value() : Value(t->dur_ns),
                              t == nullptr ? Value() : Value(t->calls),
-                             steps::step_at(of_.found, &p, e.ts_ns)});
+                             steps::step_at(of_.found, &process_, e.ts_ns)});
 }
 
-void LineTables::range(const Process& p, const read::Range& r) {
-  auto& started = rank_of(p).started;
+void LineRows::range(const read::Range& r) {
   switch (r.phase) {
     case Phase::closed:
-      return put(p, r, r.ts_ns, r.ts_ns + r.dur_ns);
+      return put(r, r.ts_ns, r.ts_ns + r.dur_ns);
     case Phase::mark:
-      return put(p, r, r.ts_ns, std::nullopt);
+      return put(r, r.ts_ns, std::nullopt);
     case Phase::started:
-      return started.start(r);
+      return started_.start(r);
     case Phase::open:
-      started.end(r);
-      return put(p, r, r.ts_ns, std::nullopt);
+      started_.end(r);
+      return put(r, r.ts_ns, std::nullopt);
     case Phase::ended:
-      return put(p, r, started.end(r), r.ts_ns);
+      return put(r, started_.end(r), r.ts_ns);
   }
 }
 
-void LineTables::put(const Process& p, const read::Range& r,
-                     const std::optional<std::int64_t>& from_ns,
-                     const std::optional<std::int64_t>& to_ns) {
-  if (!of_.has_range(p, from_ns.value_or(r.ts_ns))) return;
-  const Exported::Rank& rank = of_.ranks.at(&p);
-  const auto from = from_ns ? Value(rank.at.moved(*from_ns)) : Value();
+void LineRows::put(const read::Range& r, const std::optional<std::int64_t>& from_ns,
+                   const std::optional<std::int64_t>& to_ns) {
+  if (!of_.has_range(process_, from_ns.value_or(r.ts_ns))) return;
+  const auto from = from_ns ? Value(rank_.at.moved(*from_ns)) : Value();
   to_.row(TableName::ranges,
-          {rank.number, p.header.rank, r.thread, r.name, r.domain, r.category_name,
+          {rank_.number, process_.header.rank, r.thread, r.name, r.domain, r.category_name,
            r.category == 0 ? Value() : Value(r.category), r.color, number(r.payload),
            or_null(r.elements), or_null(r.bytes), r.error, kind(r), from,
            from_ns && to_ns ? Value(*to_ns - *from_ns) : Value(),
-           from_ns ? Value(steps::step_at(of_.found, &p, *from_ns)) : Value()});
+           from_ns ? Value(steps::step_at(of_.found, &process_, *from_ns)) : Value()});
+}
+
+}  // namespace
+
+void write_lines(const Exported& of, const read::Trace& trace, TableWriter& to) {
+  std::map<const Process*, LineRows> ranks;
+  const auto rows_of = [&](const Process& p) -> LineRows& {
+    return ranks.try_emplace(&p, of, p, to).first->second;
+  };
+  read::LineReader reader;
+  if (of.asked != nullptr) reader.chosen = of.asked->chosen();
+  reader.wanted = [&](const Process& p) { return of.ranks.contains(&p); };
+  reader.event = [&](const Process& p, const read::Event& e) { rows_of(p).calls.call(e); };
+  reader.device_time = [&](const Process& p, const auto& t) { rows_of(p).calls.time(t); };
+  reader.range = [&](const Process& p, const read::Range& r) { rows_of(p).range(r); };
+  reader.thread = [&](const Process& p, const read::ThreadName& t) { rows_of(p).thread(t); };
+  reader.end = [&](const Process& p) {
+    rows_of(p).end();
+    ranks.erase(&p);
+  };
+  read::read_lines(trace, reader);
 }
 
 }  // namespace tprof::trace_export

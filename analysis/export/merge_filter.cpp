@@ -8,8 +8,6 @@
 #include <string>
 
 #include "read/input.h"
-#include "read/json.h"
-#include "read/metadata.h"
 #include "read/window_files.h"
 
 namespace tprof::trace_export {
@@ -18,45 +16,6 @@ namespace {
 using read::Process;
 
 constexpr double kTypicalRatio = 12;  // of gzip's to the lines
-
-// Those of other steps go with them: NVTX ranges, computation, counters.
-bool touches_steps(const filter::Selection& asked, const Process& p, const read::object& line) {
-  const auto& steps = asked.filter().steps;
-  if (!steps) return true;
-  const auto of_rank = asked.found()->ranks.find(&p);
-  if (of_rank == asked.found()->ranks.end()) return false;
-  const auto micros = [&](std::string_view key) {
-    double value = 0;
-    const auto e = read::find(line, key);
-    return e && e->get(value) == simdjson::SUCCESS && std::abs(value) < 1e15 ? value : 0;
-  };
-  const std::int64_t from_ns = std::llround(micros("ts") * 1000);
-  const std::int64_t to_ns = from_ns + std::llround(micros("dur") * 1000);
-  return std::ranges::any_of(of_rank->second, [&](const steps::Interval& i) {
-    const bool before_its_end = from_ns < i.to_ns;
-    return steps->holds(i.step) && before_its_end &&
-           (i.from_ns < to_ns || (from_ns == to_ns && i.from_ns == to_ns));
-  });
-}
-
-bool keeps(const filter::Selection& asked, const Process& p, const read::Line& line,
-           simdjson::dom::parser& parser) {
-  if (read::is_metadata(line.text) || read::is_of_merge(line.text) || read::is_other(line.text) ||
-      line.text.starts_with("{\"name\":\"thread_name\"")) {
-    return true;
-  }
-  read::object o;
-  if (parser.parse(line.text.data(), line.text.size(), false).get(o) != simdjson::SUCCESS) {
-    throw read::Malformed("expected one JSON object on this line");
-  }
-  if (read::is_device_time(line.text)) return asked.calls().time(p, read::device_time_of(o));
-  if (read::is_named_by_program(line.text) || read::is_busy(line.text)) {
-    return touches_steps(asked, p, o);
-  }
-  const auto e = read::call_of(o);
-  if (!e) return true;
-  return e->launch ? asked.calls().launch(p, *e) : asked.calls().call(p, *e);
-}
 
 // The last bytes of a file that gzip made say its size modulo 2^32, and its own size how often that
 // went round.
@@ -108,18 +67,25 @@ double share(const filter::Selection& asked, const Process& p) {
 
 }  // namespace
 
+bool Member::wants(std::int64_t from_ns, std::int64_t to_ns) const {
+  if (asked == nullptr || !asked->filter().steps) return true;
+  const auto of_rank = asked->found()->ranks.find(process);
+  if (of_rank == asked->found()->ranks.end()) return false;
+  return std::ranges::any_of(of_rank->second, [&](const steps::Interval& i) {
+    const bool before_its_end = from_ns < i.to_ns;
+    return asked->filter().steps->holds(i.step) && before_its_end &&
+           (i.from_ns < to_ns || (from_ns == to_ns && i.from_ns == to_ns));
+  });
+}
+
 void add_filter(Members& members, const filter::Selection& asked) {
   if (!asked.words().of_calls()) return;
   for (auto& [process, member] : members) {
-    if (!member.to) continue;
-    member.to->keeps = [&asked, p = process](const read::Line& line,
-                                             simdjson::dom::parser& parser) {
-      return keeps(asked, *p, line, parser);
-    };
+    member.asked = &asked;
     // A footer is of all lanes, and stands with the first.
     if (process->lane != 0) continue;
     for (const Process* lane = process; lane < process + process->lanes; ++lane) {
-      member.to->left_out += asked.lines_of(*lane).second;
+      member.left_out += asked.lines_of(*lane).second;
     }
   }
 }

@@ -11,24 +11,6 @@
 namespace tprof::trace_export {
 namespace {
 
-// Returns the step that a moment of a rank is in, and the epoch. The epoch is how often the
-// program's step numbers had begun again. If they never do, it is how often the counts had been
-// reset.
-std::string position(const steps::Found& found, const read::Process& p, std::int64_t ts_ns) {
-  const steps::Interval* step = steps::interval_of(found, &p, ts_ns);
-  std::optional<std::int64_t> epoch;
-  if (found.counted_on && step != nullptr) {
-    epoch = step->epoch;
-  } else if (!found.counted_on && !p.epoch_ends.empty()) {
-    epoch = std::ranges::count_if(p.epoch_ends,
-                                  [&](const read::Ledger& end) { return end.ts_ns <= ts_ns; });
-  }
-  std::string out;
-  if (step != nullptr) out = fmt::format(R"("step":{})", step->step);
-  if (epoch) out += fmt::format(R"({}"epoch":{})", out.empty() ? "" : ",", *epoch);
-  return out;
-}
-
 std::int64_t first_index(const Part& part) {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   for (const Member& m : part.members) {
@@ -37,21 +19,10 @@ std::int64_t first_index(const Part& part) {
   return first;
 }
 
-// Returns the place of a node's lanes: that of a process on the same host.
-Placement beside(const Placement& process, const read::Header& of, const read::Header& node) {
-  const std::int64_t later_ns = of.monotonic_ns && node.monotonic_ns
-                                    ? *node.monotonic_ns - *of.monotonic_ns
-                                    : node.base_time_ns - of.base_time_ns;
-  Placement to = process;
-  to.shift_ns += later_ns;
-  to.position = nullptr;
-  to.from_zero = true;
-  if (to.drift_ns) {
-    to.drift_ns = [drift_ns = to.drift_ns, later_ns](std::int64_t ts_ns) {
-      return drift_ns(ts_ns + later_ns);
-    };
-  }
-  return to;
+// By how much later the clock of a node's file begins than that of a process on its host.
+std::int64_t later_ns(const read::Header& of, const read::Header& node) {
+  return of.monotonic_ns && node.monotonic_ns ? *node.monotonic_ns - *of.monotonic_ns
+                                              : node.base_time_ns - of.base_time_ns;
 }
 
 // True if the process ran under the `tprof run` that wrote these lanes.
@@ -63,9 +34,26 @@ bool is_of_node(const read::Trace& trace, const read::Header& node) {
 
 }  // namespace
 
+// The epoch is how often the program's step numbers had begun again. If they never do, it is how
+// often the counts had been reset.
+std::string Member::position(std::int64_t ts_ns) const {
+  const steps::Interval* step = steps::interval_of(*positions, process, ts_ns);
+  std::optional<std::int64_t> epoch;
+  if (positions->counted_on && step != nullptr) {
+    epoch = step->epoch;
+  } else if (!positions->counted_on && !process->epoch_ends.empty()) {
+    epoch = std::ranges::count_if(process->epoch_ends,
+                                  [&](const read::Ledger& end) { return end.ts_ns <= ts_ns; });
+  }
+  std::string out;
+  if (step != nullptr) out = fmt::format(R"("step":{})", step->step);
+  if (epoch) out += fmt::format(R"({}"epoch":{})", out.empty() ? "" : ",", *epoch);
+  return out;
+}
+
 Members unplaced(const std::vector<const read::Process*>& chosen) {
   Members members;
-  for (const read::Process* p : chosen) members[p] = {p, Placement{}, {}, 0};
+  for (const read::Process* p : chosen) members[p] = {p, Placement{}};
   return members;
 }
 
@@ -95,15 +83,6 @@ Members placements(const job::Job& job, const TimeAxis& axis,
   return members;
 }
 
-void add_positions(Members& members, const steps::Found& found) {
-  for (auto& [process, member] : members) {
-    if (!member.to) continue;
-    member.to->position = [&found, p = process](std::int64_t ts_ns) {
-      return position(found, *p, ts_ns);
-    };
-  }
-}
-
 std::vector<Part> parts_of(const read::Traces& traces, const Members& members) {
   std::vector<Part> parts;
   for (const read::Trace& trace : traces.traces) {
@@ -112,7 +91,7 @@ std::vector<Part> parts_of(const read::Traces& traces, const Members& members) {
     for (const read::Process& p : trace.processes) {
       const auto found = members.find(&p);
       any = any || found != members.end();
-      part.members.push_back(found == members.end() ? Member{&p, {}, {}, 0} : found->second);
+      part.members.push_back(found == members.end() ? Member{&p} : found->second);
     }
     if (any) parts.push_back(std::move(part));
   }
@@ -134,7 +113,9 @@ void add_nodes(const std::vector<read::Trace>& nodes, std::vector<Part>& parts) 
       }
     }
     if (at == nullptr) continue;
-    Member member{&writer, beside(*at->to, at->process->header, writer.header), {}, 0};
+    Member member{&writer, at->to};
+    member.to->shift_ns += later_ns(at->process->header, writer.header);
+    member.of_node = true;
     parts.insert(lowest + 1, {&node, {std::move(member)}, true});
   }
 }
@@ -145,17 +126,10 @@ std::vector<Beside> placed(const std::vector<OtherFile>& others, const Members& 
     const auto member = members.find(other.process);
     if (member == members.end()) continue;
     // Its times are CLOCK_REALTIME of the host, as is ts 0 of the process, except for its shift.
-    const std::int64_t shift_ns = other.clock.shift ? other.clock.shift->ns : 0;
-    const std::int64_t zero_ns = other.process->header.base_time_ns - shift_ns;
     Placement to = *member->second.to;
-    to.shift_ns -= zero_ns;
-    to.position = nullptr;
-    if (to.drift_ns) {
-      to.drift_ns = [drift_ns = to.drift_ns, zero_ns](std::int64_t ns) {
-        return drift_ns(ns - zero_ns);
-      };
-    }
-    all.push_back({other.file, other.trace, std::move(to), other.clock});
+    to.shift_ns -= other.process->header.base_time_ns;
+    if (other.clock.shift) to.shift_ns += other.clock.shift->ns;
+    all.push_back({other.file, other.trace, to, other.clock});
   }
   return all;
 }

@@ -7,7 +7,6 @@
 #include "export/chrome.h"
 #include "export/other_files.h"
 #include "export/time_axis.h"
-#include "steps/found.h"
 
 namespace tprof::trace_export {
 
@@ -21,9 +20,6 @@ Members unplaced(const std::vector<const read::Process*>& chosen);
 Members placements(const job::Job& job, const TimeAxis& axis,
                    const std::vector<const read::Process*>& chosen,
                    const std::vector<OtherFile>& others);
-
-// Makes each event tell its step and epoch. The members refer to `found` from here on.
-void add_positions(Members& members, const steps::Found& found);
 
 std::vector<Part> parts_of(const read::Traces& traces, const Members& members);
 

@@ -5,19 +5,18 @@
 
 namespace tprof::trace_export {
 
+// As viewers sort them: of two that begin together the longer one comes first.
 bool Nesting::before(const Slice& a, const Slice& b) {
-  return std::tie(a.lane, a.begin_ns, b.dur_ns) < std::tie(b.lane, b.begin_ns, a.dur_ns);
+  return std::tie(a.begin_ns, b.dur_ns) < std::tie(b.begin_ns, a.dur_ns);
 }
 
 // Where two overlap, the one that loses less ends where the other one does or begins. None loses
 // all of its time.
-void Nesting::finish() {
-  if (!std::ranges::is_sorted(slices_, before)) std::ranges::sort(slices_, before);
+void Nesting::cut(Lane& lane) {
+  if (!std::ranges::is_sorted(lane, before)) std::ranges::sort(lane, before);
   std::vector<Slice*> open;  // each within the one before
-  for (Slice& s : slices_) {
-    while (!open.empty() && (open.back()->lane != s.lane || open.back()->end_ns() <= s.begin_ns)) {
-      open.pop_back();
-    }
+  for (Slice& s : lane) {
+    while (!open.empty() && open.back()->end_ns() <= s.begin_ns) open.pop_back();
     while (!open.empty() && open.back()->end_ns() < s.end_ns()) {
       Slice& around = *open.back();
       const std::int64_t behind = s.end_ns() - around.end_ns();
@@ -31,14 +30,22 @@ void Nesting::finish() {
     }
     open.push_back(&s);
   }
-  std::erase_if(slices_, [](const Slice& s) { return s.cut_ns == 0; });
-  slices_.shrink_to_fit();
+  std::erase_if(lane, [](const Slice& s) { return s.cut_ns == 0; });
+  lane.shrink_to_fit();
+}
+
+void Nesting::finish() {
+  for (auto& [number, lane] : lanes_) cut(lane);
+  std::erase_if(lanes_, [](const auto& lane) { return lane.second.empty(); });
+  last_ = nullptr;
 }
 
 std::int64_t Nesting::cut_ns(std::int64_t lane, std::int64_t begin_ns, std::int64_t dur_ns) const {
-  const Slice wanted{lane, begin_ns, dur_ns, 0};
-  const auto at = std::ranges::lower_bound(slices_, wanted, before);
-  return at == slices_.end() || before(wanted, *at) ? 0 : at->cut_ns;
+  const auto of = lanes_.find(lane);
+  if (of == lanes_.end()) return 0;
+  const Slice wanted{begin_ns, dur_ns, 0};
+  const auto at = std::ranges::lower_bound(of->second, wanted, before);
+  return at == of->second.end() || before(wanted, *at) ? 0 : at->cut_ns;
 }
 
 }  // namespace tprof::trace_export

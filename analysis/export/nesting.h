@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace tprof::trace_export {
@@ -11,7 +12,8 @@ namespace tprof::trace_export {
 class Nesting {
  public:
   void add(std::int64_t lane, std::int64_t begin_ns, std::int64_t dur_ns) {
-    slices_.push_back({lane, begin_ns, dur_ns, 0});
+    if (last_ == nullptr || lane != last_lane_) last_ = &lanes_[last_lane_ = lane];
+    last_->push_back({begin_ns, dur_ns, 0});
   }
   // Has to be called behind the last slice. From then on only those that are cut are in memory.
   void finish();
@@ -21,17 +23,19 @@ class Nesting {
 
  private:
   struct Slice {
-    std::int64_t lane;
     std::int64_t begin_ns;
     std::int64_t dur_ns;
     std::int64_t cut_ns;
 
     std::int64_t end_ns() const { return begin_ns + dur_ns - cut_ns; }
   };
-  // As viewers sort them: of two that begin together the longer one comes first.
+  using Lane = std::vector<Slice>;
   static bool before(const Slice& a, const Slice& b);
+  static void cut(Lane& lane);
 
-  std::vector<Slice> slices_;
+  std::map<std::int64_t, Lane> lanes_;  // each lane's in order, once finished
+  std::int64_t last_lane_ = 0;
+  Lane* last_ = nullptr;
 };
 
 }  // namespace tprof::trace_export

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "export/digits.h"
-#include "export/line_editor.h"
+#include "export/pen.h"
 
 namespace tprof::trace_export {
 

@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <iterator>
 
-#include "export/digits.h"
 #include "export/other_collectives.h"
 #include "read/error.h"
 #include "read/input.h"
@@ -17,8 +15,6 @@
 
 namespace tprof::trace_export {
 namespace {
-
-namespace ondemand = simdjson::ondemand;
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 // A ts since 1970 is above this (September 2001), a ts since a machine's or a job's start below.
@@ -56,49 +52,37 @@ bool is_arrow(std::string_view phase) {
 
 }  // namespace
 
-// The parts of an event that may be changed, and the rest as it is.
 struct OtherTrace::Event {
-  std::string_view cat, ph, pid, tid, ts, dur, id, id2, bind_id, scope, name, args;
-  std::string rest;  // ,"key":value of all others
+  EventFields fields{};
   std::int64_t at = 0;
   std::int64_t dur_ns = 0;
 
-  explicit Event(ondemand::object object);
-  bool metadata() const { return ph == "\"M\""; }
-  bool slice() const { return ph == "\"X\"" && !dur.empty(); }
+  void read(std::string_view text);
+  std::string_view operator[](std::string_view key) const { return fields[key]; }
+  bool metadata() const { return fields["ph"] == "\"M\""; }
+  bool slice() const { return fields["ph"] == "\"X\"" && !fields["dur"].empty(); }
+  bool has_time() const { return !metadata() && !fields["ts"].empty(); }
+  bool timed() const { return at != 0 && dur_ns >= 0; }
   // Merge writes its own names of processes, and its own sort order for viewers.
   bool shown() const {
-    return metadata() ? name == "\"thread_name\"" : !ph.empty() && !ts.empty() && timed();
+    return metadata() ? fields["name"] == "\"thread_name\""
+                      : !fields["ph"].empty() && has_time() && timed();
   }
-  bool timed() const { return at != 0 && dur_ns >= 0; }
 };
 
-OtherTrace::Event::Event(ondemand::object object) {
-  const std::pair<std::string_view, std::string_view*> places[] = {
-      {"cat", &cat},         {"ph", &ph},       {"pid", &pid},   {"tid", &tid},
-      {"ts", &ts},           {"dur", &dur},     {"id", &id},     {"id2", &id2},
-      {"bind_id", &bind_id}, {"scope", &scope}, {"name", &name}, {"args", &args}};
-  for (auto field : object) {
-    const std::string_view key = value_of(field.escaped_key());
-    const std::string_view value = value_of(simdjson::to_json_string(value_of(field.value())));
-    const auto place =
-        std::ranges::find(places, key, &std::pair<std::string_view, std::string_view*>::first);
-    if (place != std::end(places)) {
-      *place->second = value;
-    } else {
-      (((rest += ",\"") += key) += "\":") += value;
-    }
-  }
-  if (metadata() || ts.empty()) return;
-  at = time_ns(ts);
-  if (slice()) dur_ns = time_ns(dur);
+void OtherTrace::Event::read(std::string_view text) {
+  fields.read(text);
+  at = dur_ns = 0;
+  if (!has_time()) return;
+  at = time_ns(fields["ts"]);
+  if (slice()) dur_ns = time_ns(fields["dur"]);
 }
 
 // Each event's tokens are written as they are, so it is parsed as a whole before.
 template <typename F>
 std::string OtherTrace::each_event(F&& f) const {
   simdjson::dom::parser whole;
-  ondemand::parser parser;
+  Event event;
   std::string text;
   const auto piece = [&](const read::JsonPieces::Piece& p) {
     text.reserve(p.text.size() + simdjson::SIMDJSON_PADDING);
@@ -106,8 +90,8 @@ std::string OtherTrace::each_event(F&& f) const {
     if (const auto error = whole.parse(text.data(), text.size(), false).error()) {
       throw read::Malformed(simdjson::error_message(error));
     }
-    auto document = value_of(parser.iterate(simdjson::padded_string_view(text, text.capacity())));
-    f(Event(value_of(document.get_object())));
+    event.read(text);
+    f(event);
   };
   std::optional<read::JsonPieces> pieces;
   pieces.emplace(file_, "traceEvents", [&](const read::JsonPieces::Piece& p) {
@@ -128,11 +112,11 @@ std::string OtherTrace::each_event(F&& f) const {
 
 std::int64_t OtherTrace::lane(const Event& e) {
   const auto next = static_cast<std::int64_t>(lanes_.size());
-  return lanes_.try_emplace({std::string(e.pid), std::string(e.tid)}, next).first->second;
+  return lanes_.try_emplace({std::string(e["pid"]), std::string(e["tid"])}, next).first->second;
 }
 
 void OtherTrace::look_at(const Event& e) {
-  if (e.metadata() || e.ts.empty()) return;
+  if (!e.has_time()) return;
   if (!e.timed()) {
     ++left_out_;
     return;
@@ -146,9 +130,9 @@ OtherTrace::OtherTrace(std::filesystem::path file) : file_(std::move(file)) {
   OtherCollectives collectives;
   const std::string rest = each_event([&](const Event& e) {
     look_at(e);
-    if (!e.slice() || !e.timed() || (e.cat != "\"cpu_op\"" && e.cat != "\"user_annotation\""))
-      return;
-    collectives.add(e.tid, e.name, e.args, e.at, e.at + e.dur_ns);
+    const std::string_view cat = e["cat"];
+    if (!e.slice() || !e.timed() || (cat != "\"cpu_op\"" && cat != "\"user_annotation\"")) return;
+    collectives.add(e["tid"], e["name"], e["args"], e.at, e.at + e.dur_ns);
   });
   simdjson::dom::parser parser;
   const simdjson::dom::element about = value_of(parser.parse(rest));
@@ -174,65 +158,71 @@ OtherTrace::OtherTrace(std::filesystem::path file) : file_(std::move(file)) {
   }
 }
 
-std::int64_t OtherTrace::number_of(const Event& e, std::string_view kind, std::string_view id,
-                                   std::int64_t& next_id) {
-  const bool quoted = id.size() >= 2 && id.front() == '"';
-  std::string key = fmt::format("{} {}", kind, quoted ? id.substr(1, id.size() - 2) : id);
+std::int64_t OtherTrace::number_of(const Event& e, std::string_view kind, std::int64_t& next_id) {
+  std::string_view id = e[kind];
+  if (id.size() >= 2 && id.front() == '"') id = id.substr(1, id.size() - 2);
+  std::string key = fmt::format("{} {}", kind, id);
   if (kind == "id") {
-    key += fmt::format(" {} {} {}", e.cat, e.scope, is_arrow(e.ph) ? e.name : "");
+    key += fmt::format(" {} {} {}", e["cat"], e["scope"], is_arrow(e["ph"]) ? e["name"] : "");
   } else if (kind == "id2") {
-    key += fmt::format(" {} {}", e.cat, e.pid);
+    key += fmt::format(" {} {}", e["cat"], e["pid"]);
   }
   const auto [at, fresh] = ids_.try_emplace(std::move(key), next_id);
   if (fresh) ++next_id;
   return at->second;
 }
 
-void OtherTrace::put_event(const Event& e, const Placement& to, std::int64_t lane,
-                           std::int64_t& next_id, std::string& out) {
-  const auto field = [&](std::string_view key, std::string_view value) {
-    if (!value.empty()) (((out += ",\"") += key) += "\":") += value;
-  };
-  fmt::format_to(std::back_inserter(out), ",\n{{\"cat\":\"OTHER,{}\"", unquoted(e.cat));
-  field("ph", e.ph);
-  field("pid", std::to_string(to.pid));
-  field("tid", std::to_string(lane));
-  std::int64_t cut = 0;
-  if (!e.metadata()) {
-    const std::int64_t at = base_ns_ + e.at;
-    field("ts", micros(to.moved(at)));
-    if (e.slice()) {
-      cut = slices_.cut_ns(this->lane(e), e.at, e.dur_ns);
-      field("dur", micros(to.length(at, e.dur_ns - cut)));
-    } else {
-      field("dur", e.dur);
+void OtherTrace::put_event(Event& e, const Placement& to, std::int64_t lane, std::int64_t& next_id,
+                           Pen& out) {
+  EventFields& fields = e.fields;
+  if (e.metadata()) {
+    for (const char* no_part_of_it : {"ts", "dur", "id", "id2", "bind_id"}) {
+      fields.set(no_part_of_it, "");
     }
-    if (!e.id.empty()) field("id", std::to_string(number_of(e, "id", e.id, next_id)));
-    if (!e.id2.empty()) field("id", std::to_string(number_of(e, "id2", e.id2, next_id)));
-    if (!e.bind_id.empty()) {
-      field("bind_id", fmt::format("\"0x{:x}\"", number_of(e, "bind_id", e.bind_id, next_id)));
-    }
-  }
-  field("name", e.name);
-  if (!e.metadata()) out += e.rest;
-  if (cut == 0) {
-    field("args", e.args);
   } else {
-    const bool none = e.args.empty() || e.args == "{}" || e.args.front() != '{';
-    field("args", fmt::format("{{\"cut\":{}{}{}", micros(cut), none ? "" : ",",
-                              none ? "}" : e.args.substr(1)));
+    const std::int64_t at = base_ns_ + e.at;
+    fields.set("ts", micros(to.moved(at)));
+    if (e.slice()) {
+      const std::int64_t cut = slices_.cut_ns(this->lane(e), e.at, e.dur_ns);
+      fields.set("dur", micros(to.length(at, e.dur_ns - cut)));
+      if (cut != 0) {
+        const std::string_view args = e["args"];
+        const bool none =
+            !args.starts_with('{') || args.find_first_not_of(" \t\r\n", 1) == args.find('}');
+        fields.set("args", fmt::format("{{\"cut\":{}{}{}", micros(cut), none ? "" : ",",
+                                       none ? "}" : args.substr(1)));
+      }
+    }
+    std::string id;
+    for (const char* kind : {"id", "id2"}) {
+      if (!e[kind].empty()) id = std::to_string(number_of(e, kind, next_id));
+    }
+    if (!e["bind_id"].empty()) {
+      fields.set("bind_id", fmt::format("\"0x{:x}\"", number_of(e, "bind_id", next_id)));
+    }
+    fields.set("id", id);
+    fields.set("id2", "");
   }
-  out += '}';
+  fields.set("scope", "");
+  fields.set("pid", std::to_string(to.pid));
+  fields.set("tid", std::to_string(lane));
+  const std::string category(unquoted(e["cat"]));
+  fields.set("cat", "");
+  const std::string text = fields.text();
+  out.line(category.size() + text.size())
+      << "{\"cat\":\"OTHER," << category << "\"," << text << "}";
 }
 
 void OtherTrace::put(const Placement& to, std::size_t number, std::int64_t& next_id,
-                     std::string& out, const std::function<void(std::string&)>& full) {
+                     const std::function<void(Pen&)>& full) {
   ids_.clear();
-  each_event([&](const Event& e) {
+  Pen out;
+  each_event([&](Event& e) {
     if (!e.shown()) return;
     put_event(e, to, first_lane_of(number) + lane(e), next_id, out);
     if (out.size() >= kPieceBytes) full(out);
   });
+  full(out);
 }
 
 }  // namespace tprof::trace_export

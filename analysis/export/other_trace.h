@@ -13,8 +13,9 @@
 #include <vector>
 
 #include "align/enclosed.h"
-#include "export/line_editor.h"
+#include "export/event_fields.h"
 #include "export/nesting.h"
+#include "export/placement.h"
 
 namespace tprof::trace_export {
 
@@ -46,12 +47,12 @@ class OtherTrace {
   // negative.
   std::uint64_t left_out() const { return left_out_; }
 
-  // Reads it again and appends all its events, each with ",\n" before it. Calls `full` whenever
-  // there is a mebibyte of them. `to` is the place of a process whose ts 0 is CLOCK_REALTIME 0.
-  // `number` is the trace's, and tells its lanes from those of others. Ids become numbers from
-  // `next_id` on.
-  void put(const Placement& to, std::size_t number, std::int64_t& next_id, std::string& out,
-           const std::function<void(std::string&)>& full);
+  // Reads it again and writes all its events, each with ",\n" before it. Calls `full` with a
+  // mebibyte of them, and with the rest; it clears them. `to` is the place of a process whose ts 0
+  // is CLOCK_REALTIME 0. `number` is the trace's, and tells its lanes from those of others. Ids
+  // become numbers from `next_id` on.
+  void put(const Placement& to, std::size_t number, std::int64_t& next_id,
+           const std::function<void(Pen&)>& full);
 
  private:
   struct Event;
@@ -59,10 +60,8 @@ class OtherTrace {
   std::string each_event(F&& f) const;  // returns all else
   void look_at(const Event& e);
   std::int64_t lane(const Event& e);
-  std::int64_t number_of(const Event& e, std::string_view kind, std::string_view id,
-                         std::int64_t& next_id);
-  void put_event(const Event& e, const Placement& to, std::int64_t lane, std::int64_t& next_id,
-                 std::string& out);
+  std::int64_t number_of(const Event& e, std::string_view kind, std::int64_t& next_id);
+  void put_event(Event& e, const Placement& to, std::int64_t lane, std::int64_t& next_id, Pen& out);
 
   std::filesystem::path file_;
   std::optional<std::int64_t> rank_;

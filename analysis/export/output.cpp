@@ -101,13 +101,11 @@ void Unfinished::keep() {
   paths_.clear();
 }
 
-void pack(std::string& text, bool gzip, Piece& piece) {
+void pack(std::string_view text, bool gzip, Piece& piece) {
   piece.text_size = text.size();
-  if (!gzip) {
-    piece.bytes.swap(text);
-    return;
-  }
-  auto* input = reinterpret_cast<Bytef*>(text.data());
+  piece.bytes = text;
+  if (!gzip) return;
+  auto* input = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));  // only read
   const auto size = static_cast<uInt>(text.size());
   piece.crc = static_cast<std::uint32_t>(crc32(0, input, size));
   z_stream z{};
@@ -115,13 +113,13 @@ void pack(std::string& text, bool gzip, Piece& piece) {
                    Z_DEFAULT_STRATEGY) != Z_OK) {
     throw std::bad_alloc();
   }
-  piece.bytes.resize(deflateBound(&z, size) + 16);  // 16: the empty block of a flush
+  piece.packed.resize(deflateBound(&z, size) + 16);  // 16: the empty block of a flush
   z.next_in = input;
   z.avail_in = size;
-  z.next_out = reinterpret_cast<Bytef*>(piece.bytes.data());
-  z.avail_out = static_cast<uInt>(piece.bytes.size());
+  z.next_out = reinterpret_cast<Bytef*>(piece.packed.data());
+  z.avail_out = static_cast<uInt>(piece.packed.size());
   const int result = deflate(&z, Z_SYNC_FLUSH);
-  piece.bytes.resize(z.total_out);
+  piece.bytes = std::string_view(piece.packed).substr(0, z.total_out);
   deflateEnd(&z);
   if (result != Z_OK) throw std::runtime_error("zlib: deflate failed");
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tprof::trace_export {
@@ -36,15 +37,15 @@ class Unfinished {
 
 // A piece of the file as it will be written. Pieces are packed in parallel and written in order.
 struct Piece {
-  std::string bytes;
+  std::string_view bytes;
   std::uint32_t crc = 0;  // of the text
   std::uint64_t text_size = 0;
+  std::string packed{};
 };
 
-// Fills `piece` with `text`. With `gzip` it is deflated so that pieces can be put one after the
-// other, as pigz does. Both keep their capacity for the next use; the content of `text` is then
-// unspecified.
-void pack(std::string& text, bool gzip, Piece& piece);
+// Fills `piece` with `text`, which has to stay until the piece is written. With `gzip` it is
+// deflated so that pieces can be put one after the other, as pigz does.
+void pack(std::string_view text, bool gzip, Piece& piece);
 
 // A regular file gets its name in close(), when everything is in it, and not before. Anything else
 // with that name (a device, a pipe, standard output) is written to directly.

@@ -5,13 +5,18 @@
 #include <utility>
 
 #include "read/error.h"
-#include "read/json.h"
 #include "read/metadata.h"
 #include "read/process.h"
 
 namespace tprof::trace_export {
 namespace {
 
+constexpr std::size_t kUsual = 4096;          // longest line that need not ask for room
+constexpr std::int64_t kNowhere = INT64_MIN;  // in training
+// The phases of an arrow's events.
+constexpr std::string_view kStart = "\"s\"";
+constexpr std::string_view kStep = "\"t\"";
+constexpr std::string_view kEnd = "\"f\",\"bp\":\"e\"";
 constexpr std::string_view kNameFirst = "{\"name\":\"";
 constexpr std::string_view kThreadName = "{\"name\":\"thread_name\"";
 
@@ -28,14 +33,6 @@ const Member& lane_of(const Member& last, const std::optional<std::int64_t>& com
   if (last.process->lanes == 1) return last;
   const read::Process& owner = read::lane_of_call(*last.process, comm, device);
   return *(&last - last.process->lane + owner.lane);
-}
-
-read::object parsed(const read::Line& line, simdjson::dom::parser& parser) {
-  read::object event;
-  if (parser.parse(line.text.data(), line.text.size(), false).get(event) != simdjson::SUCCESS) {
-    throw not_an_object();
-  }
-  return event;
 }
 
 // True for what the name of a function is made of: the quotes of others would have to be escaped.
@@ -65,7 +62,7 @@ std::vector<const Member*> lanes_for(const Member& last, const read::Line& line,
   const bool range = read::is_range(line.text);
   const bool of_lane = range || read::is_busy(line.text) || read::is_life(line.text);
   if (is_no_event(line.text) && !of_lane) return {first};
-  const read::object args = read::object_of(parsed(line, parser), "args");
+  const read::object args = read::object_of(read::object_in(parser, line.text), "args");
   auto device = read::optional_integer(args, "device");
   if (range && !device) device = 0;
   return {&lane_of(last, read::optional_integer(args, "comm"), device)};
@@ -73,36 +70,24 @@ std::vector<const Member*> lanes_for(const Member& last, const read::Line& line,
 
 }  // namespace
 
-void PartEditor::go_to(const Member& member) {
-  if (member.process == process_) return;
-  process_ = member.process;
-  rank_ = timeline_->of(*process_);
-  near_call_ = near_time_ = 0;
-}
-
-bool PartEditor::wants(const read::Line& line, const Member& member) {
-  return member.to && (!member.to->keeps || member.to->keeps(line, parser_));
-}
-
-std::int64_t PartEditor::most_arrows(const read::Block& block) {
-  std::int64_t all = 0;
-  const std::string_view text = block.text;
-  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
-    all += read::is_device_time(text.substr(at)) ? 1 : 0;
+// Returns false for one that is left out.
+bool PartEditor::go_to(const Member& member) {
+  if (&member != member_) {
+    member_ = &member;
+    rank_ = timeline_->of(*member.process);
+    near_call_ = near_time_ = 0;
   }
-  return all;
+  return member.to.has_value();
 }
 
 void PartEditor::edit(const Part& part, const read::Block& block, const Timeline& timeline,
-                      std::int64_t first_id, std::string& out) {
+                      Pen& out) {
   timeline_ = &timeline;
   out_ = &out;
-  process_ = nullptr;
+  member_ = nullptr;
   moved_.clear();
-  next_id_ = first_id - 1;
   read::each_line(block, [&](const read::Line& line) {
     const Member& member = member_at(part, line.offset);
-    if (read::is_device_time(line.text)) ++next_id_;
     try {
       if (own_line(line, member)) return;
       if (member.process->lanes == 1) {
@@ -118,48 +103,186 @@ void PartEditor::edit(const Part& part, const read::Block& block, const Timeline
 
 // Returns false if the line is not as the library writes it.
 bool PartEditor::own_line(const read::Line& line, const Member& last) {
-  if (line.text.size() > Pen::kLongest) return false;
+  if (line.text.size() > kUsual) return false;
   read::OwnArguments own;
   if (line.text.starts_with(kNameFirst)) {
     if (!own_.call(line.text, call_, &own)) return false;
-    const Member& member = lane_of(last, call_.comm, call_.device);
-    if (wants(line, member)) put_call(member, own.all);
-    return true;
-  }
-  if (read::is_device_time(line.text)) {
+    if (go_to(lane_of(last, call_.comm, call_.device))) put_call(own.all);
+  } else if (read::is_device_time(line.text)) {
     if (!own_.device_time(line.text, time_, &own)) return false;
-    const Member& member = lane_of(last, time_.comm, time_.device);
-    if (wants(line, member)) put_time(member, own.all);
-    return true;
+    if (go_to(lane_of(last, time_.comm, time_.device))) put_time(own.all);
+  } else {
+    if (!read::is_busy(line.text) || !read::OwnLines::busy(line.text, busy_)) return false;
+    if (go_to(lane_of(last, std::nullopt, busy_.device))) put_busy();
   }
-  if (!read::is_busy(line.text) || !read::OwnLines::busy(line.text, busy_)) return false;
-  const Member& member = lane_of(last, std::nullopt, busy_.device);
-  if (wants(line, member)) put_busy(member);
   return true;
 }
 
 // Any line.
 void PartEditor::put(const read::Line& line, const Member& member) {
-  if (!wants(line, member)) return;
-  go_to(member);
+  if (!go_to(member)) return;
   const bool time = read::is_device_time(line.text);
-  if (line.text.size() <= Pen::kLongest && (time || !is_no_event(line.text))) {
-    const read::object event = parsed(line, parser_);
+  if (time || !is_no_event(line.text)) {
+    out_->reserve(Pen::kLine + 4 * line.text.size());  // names may stand twice
+    const read::object event = read::object_in(parser_, line.text);
     auto call = time ? std::nullopt : read::call_of(event);
     if (time) time_ = read::device_time_of(event);
-    if (time ? is_function(time_.name) : call && !call->launch && is_function(call->name)) {
-      arguments_.clear();
-      editor_.arguments(line, arguments_);
-      if (time) return put_time(member, arguments_);
+    if (time && is_function(time_.name)) return put_time(editor_.arguments(line));
+    if (call && !call->launch && is_function(call->name)) {
       call_ = *std::move(call);
-      return put_call(member, arguments_);
+      return put_call(editor_.arguments(line));
+    }
+    if (const filter::Selection* asked = member.asked; asked != nullptr && (time || call)) {
+      const read::Process& of = *member.process;
+      if (!(time           ? asked->calls().time(of, time_)
+            : call->launch ? asked->calls().launch(of, *call)
+                           : asked->calls().call(of, *call))) {
+        return;
+      }
     }
   }
-  const std::size_t size = out_->size();
-  *out_ += ",\n";
-  if (!editor_.edit(line, *member.to, *out_, rank_ == nullptr ? nullptr : &rank_->slices)) {
-    out_->resize(size);
+  editor_.edit(line, member, rank_ == nullptr ? nullptr : &rank_->slices, *out_);
+}
+
+PartEditor::Written PartEditor::written(std::int64_t lane, std::int64_t ts_ns,
+                                        std::int64_t dur_ns) const {
+  const std::int64_t cut = rank_ == nullptr ? 0 : rank_->slices.cut_ns(lane, ts_ns, dur_ns);
+  return {lane, ts_ns, dur_ns - cut, cut};
+}
+
+void PartEditor::put_slice(const Written& slice) {
+  const Placement& to = *member_->to;
+  out_->slice(to.pid, slice.lane, to.moved(slice.ts_ns), to.length(slice.ts_ns, slice.dur_ns));
+}
+
+void PartEditor::put_arguments(std::string_view arguments, const Written& slice,
+                               std::int64_t ts_ns) {
+  const bool position = member_->positions != nullptr && ts_ns != kNowhere &&
+                        arguments.find("\"step\":") == arguments.npos;
+  if (slice.cut_ns == 0 && !position) {
+    *out_ << arguments;
+    return;
   }
+  *out_ << arguments.substr(0, arguments.size() - 2);
+  if (slice.cut_ns != 0) (*out_ << ",\"cut\":").micros(slice.cut_ns);
+  const std::string more = position ? member_->position(ts_ns) : std::string();
+  if (!more.empty()) *out_ << "," << more;
+  *out_ << "}}";
+}
+
+void PartEditor::put_call(std::string_view arguments) {
+  const read::Event& e = call_;
+  if (member_->asked != nullptr && !member_->asked->calls().call(*member_->process, e)) return;
+  const Placement& to = *member_->to;
+  const CallNames::Name name = names_.of(e.name, e.bucket, e.bytes);
+  const Written slice = written(e.thread, e.ts_ns, e.dur_ns);
+  out_->line() << "{\"name\":\"" << name.what << name.size << "\",\"cat\":\""
+               << bucket_name(e.bucket) << "\",";
+  if (e.unfinished) {
+    (*out_ << "\"ph\":\"B\",\"pid\":" << to.pid << ",\"tid\":" << e.thread << ",\"ts\":")
+        .micros(to.moved(e.ts_ns));
+  } else {
+    put_slice(slice);
+  }
+  *out_ << ",\"cname\":\"" << color_of(e.bucket) << "\",\"args\":{\"op\":\""
+        << std::string_view(e.name) << "\",";
+  put_arguments(arguments, slice, e.ts_ns);
+  if (e.unfinished || e.failed || e.captured) return;
+  add(moved_, {to.pid, to.moved(e.ts_ns) / timeline_->window_ns(), e.bucket, e.bytes});
+  put_turn_of_call(slice);
+}
+
+// `queued` says how long before its time a call was made, on the axis of the merged trace.
+void PartEditor::put_time(std::string_view arguments) {
+  const read::DeviceTime& t = time_;
+  if (member_->asked != nullptr && !member_->asked->calls().time(*member_->process, t)) return;
+  const Placement& to = *member_->to;
+  const std::int64_t called_ns = t.ts_ns - t.queued_ns;
+  const TimedCall* call =
+      rank_ == nullptr ? nullptr : rank_->timed_call(called_ns, t.thread, near_time_);
+  std::optional<Bucket> bucket;
+  if (!t.launch && call != nullptr) {
+    bucket = static_cast<Bucket>(call->bucket);
+  } else if (!t.launch && rank_ != nullptr) {
+    bucket = rank_->bucket_without_line(t.name);
+  }
+  const Written slice = written(t.lane, t.ts_ns, t.dur_ns);
+  out_->line() << "{\"cat\":\"DEVICE\",\"name\":\"";
+  if (bucket) {
+    const auto name = names_.of(t.name, *bucket, call ? call->size() : std::nullopt);
+    *out_ << name.what << name.size << "\",";
+    put_slice(slice);
+    *out_ << ",\"cname\":\"" << color_of(*bucket) << "\",\"args\":{\"op\":\""
+          << std::string_view(t.name) << "\",";
+  } else {
+    *out_ << std::string_view(t.name) << "\",";
+    put_slice(slice);
+    *out_ << ",\"args\":{";
+  }
+  constexpr std::string_view kQueued = "\"queued\":";
+  const std::size_t at = to.clocks == nullptr ? arguments.npos : arguments.find(kQueued);
+  if (at != arguments.npos) {
+    (*out_ << arguments.substr(0, at) << kQueued).micros(to.moved(t.ts_ns) - to.moved(called_ns));
+    arguments.remove_prefix(arguments.find_first_of(",}", at));
+  }
+  put_arguments(arguments, slice, called_ns);
+  if (call == nullptr) return;
+  const std::int64_t id = rank_->first_arrow + (call - rank_->timed.data());
+  put_end_of_arrow(kStart, "to the device", id, {t.thread, to.moved(called_ns)});
+  put_end_of_arrow(kEnd, "to the device", id,
+                   {t.lane, to.moved(touched_ns(t.ts_ns, slice.dur_ns, false))});
+  if (t.seq) put_turn(call->channel, *t.seq, t.name == "ncclRecv", t.dur_ns, slice);
+}
+
+void PartEditor::put_busy() {
+  if (!member_->wants(busy_.ts_ns, busy_.ts_ns + busy_.dur_ns)) return;
+  const Written slice = written(busy_.lane, busy_.ts_ns, busy_.dur_ns);
+  out_->line() << "{\"cat\":\"BUSY\",\"name\":\"compute\",";
+  put_slice(slice);
+  *out_ << ",\"args\":{\"device\":" << busy_.device;
+  // A device computes on from one step into the next, so it has no position.
+  put_arguments(busy_.unsure ? ",\"unsure\":true}}" : "}}", slice, kNowhere);
+}
+
+// An arrow ends at the device time, if there is one.
+void PartEditor::put_turn_of_call(const Written& slice) {
+  const read::Event& e = call_;
+  const std::optional<End> end = rank_ == nullptr ? std::nullopt : end_of(e);
+  const RankTimeline::Comm* comm = end ? rank_->comm(*e.comm) : nullptr;
+  if (comm == nullptr) return;
+  const TimedCall* timed = rank_->timed_call(e.ts_ns, e.thread, near_call_);
+  if (timed != nullptr && timed->channel != kNoChannel) return;
+  const std::uint32_t channel = end->is_message()
+                                    ? timeline_->meets().find(end->channel(comm->comm, comm->rank))
+                                    : comm->channel;
+  put_turn(channel, e.seq, end->receives, e.dur_ns, slice);
+}
+
+// It came when it was measured to, and is drawn within what is written.
+void PartEditor::put_turn(std::uint32_t channel, std::uint64_t seq, bool receives,
+                          std::int64_t dur_ns, const Written& slice) {
+  using enum Meets::Turn;
+  const Placement& to = *member_->to;
+  const Meets& meets = timeline_->meets();
+  const Arrival came{seq, to.moved(touched_ns(slice.ts_ns, dur_ns, receives))};
+  const Meets::Turn turn = meets.turn(channel, rank_->order, came);
+  if (turn == none) return;
+  put_end_of_arrow(turn == first  ? kStart
+                   : turn == last ? kEnd
+                                  : kStep,
+                   meets.channel(channel).from == Channel::kAll ? "collective" : "message",
+                   meets.number_of_meet(channel, seq),
+                   {slice.lane, to.moved(touched_ns(slice.ts_ns, slice.dur_ns, receives))});
+}
+
+// An arrow's id is a number that no other arrow of the trace has: viewers take no other, and no
+// larger one than 2^53.
+void PartEditor::put_end_of_arrow(std::string_view phase, std::string_view name, std::int64_t id,
+                                  const Touch& at) {
+  (out_->line() << "{\"cat\":\"FLOW\",\"name\":\"" << name << "\",\"ph\":" << phase << ",\"id\":"
+                << id << ",\"pid\":" << member_->to->pid << ",\"tid\":" << at.lane << ",\"ts\":")
+          .micros(at.ts_ns)
+      << "}";
 }
 
 }  // namespace tprof::trace_export

@@ -6,10 +6,9 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "export/call_names.h"
-#include "export/chrome.h"
-#include "export/flows.h"
 #include "export/line_editor.h"
 #include "export/pen.h"
 #include "export/rates.h"
@@ -21,12 +20,8 @@ namespace tprof::trace_export {
 
 class PartEditor {
  public:
-  // The number of times on the device, each of which may have an arrow.
-  static std::int64_t most_arrows(const read::Block& block);
-  // Appends the block's lines to `out`, each with a line break before it. Arrows to times on the
-  // device have ids from `first_id` on. Throws BadInput.
-  void edit(const Part& part, const read::Block& block, const Timeline& timeline,
-            std::int64_t first_id, std::string& out);
+  // Writes the block's lines, each with a line break before it. Throws BadInput.
+  void edit(const Part& part, const read::Block& block, const Timeline& timeline, Pen& out);
   const std::vector<InWindow>& moved() const { return moved_; }  // by the calls of that block
 
  private:
@@ -37,42 +32,42 @@ class PartEditor {
     std::int64_t dur_ns;
     std::int64_t cut_ns;
   };
+  // A place on a lane, on the axis of the merged trace.
+  struct Touch {
+    std::int64_t lane;
+    std::int64_t ts_ns;
+  };
   Written written(std::int64_t lane, std::int64_t ts_ns, std::int64_t dur_ns) const;
-  void put_slice(const Written& slice, const Placement& to);
-  // Ends a line with its arguments and what was cut.
-  void put_arguments(std::string_view arguments, const Written& slice);
+  void put_slice(const Written& slice);
+  // Ends a line with its arguments, what was cut and the position at `ts_ns`.
+  void put_arguments(std::string_view arguments, const Written& slice, std::int64_t ts_ns);
   bool own_line(const read::Line& line, const Member& last);
   void put(const read::Line& line, const Member& member);
-  void put_call(const Member& member, std::string_view arguments);
-  void put_time(const Member& member, std::string_view arguments);
-  void put_busy(const Member& member);
-  void count(const Member& member, const read::Event& e);
-  void put_position(const Member& member, std::int64_t ts_ns);
-  void put_turn_of_call(const Member& member, const read::Event& e, const Written& slice);
-  void put_turn(const Member& member, std::uint32_t channel, std::uint64_t seq, bool receives,
-                std::int64_t dur_ns, const Written& slice);
-  bool wants(const read::Line& line, const Member& member);
-  void go_to(const Member& member);
-  const TimedCall* timed(const read::DeviceTime& t);
-  std::optional<Bucket> bucket_of(const read::DeviceTime& t, const TimedCall* call);
+  bool go_to(const Member& member);
+  void put_call(std::string_view arguments);
+  void put_time(std::string_view arguments);
+  void put_busy();
+  void put_turn_of_call(const Written& slice);
+  // This rank's event of the arrow between ranks, if it is one of several.
+  void put_turn(std::uint32_t channel, std::uint64_t seq, bool receives, std::int64_t dur_ns,
+                const Written& slice);
+  void put_end_of_arrow(std::string_view phase, std::string_view name, std::int64_t id,
+                        const Touch& at);
 
   const Timeline* timeline_ = nullptr;
-  std::string* out_ = nullptr;
+  Pen* out_ = nullptr;
   LineEditor editor_;
   simdjson::dom::parser parser_;
   CallNames names_;
-  Pen pen_;
-  std::string arguments_;
-  std::int64_t next_id_ = 0;
   std::vector<InWindow> moved_;
   // Lines use the room of these again.
   read::OwnLines own_;
   read::Event call_;
   read::DeviceTime time_;
   read::Busy busy_;
-  // The process whose lines were read last, and where its calls stood.
-  const read::Process* process_ = nullptr;
-  const RankTimeline* rank_ = nullptr;
+  // Whose lines were read last, and where its calls stood.
+  const Member* member_ = nullptr;
+  const RankTimeline* rank_ = nullptr;  // null: nothing is known
   std::size_t near_call_ = 0;
   std::size_t near_time_ = 0;
 };

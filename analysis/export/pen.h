@@ -1,21 +1,50 @@
-// Writes a line of a trace into room of its own, of which the caller knows that it is enough: what
-// takes the time of millions of lines is to ask for room at every word.
+// The text of a trace on its way to a file. Room is asked for once a line: to ask at every word is
+// what takes the time of millions of lines.
 #pragma once
 
 #include <charconv>
+#include <concepts>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 
-#include "export/digits.h"
-
 namespace tprof::trace_export {
+
+// Writes "1042.117" for 1042117 and returns the end. It takes at most 24 bytes.
+inline char* put_micros(char* at, std::int64_t ns) {
+  if (ns < 0) *at++ = '-';
+  const std::uint64_t size =
+      ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
+  at = std::to_chars(at, at + 20, size / 1000).ptr;
+  const auto rest = static_cast<std::uint32_t>(size % 1000);
+  *at++ = '.';
+  *at++ = static_cast<char>('0' + rest / 100);
+  *at++ = static_cast<char>('0' + rest / 10 % 10);
+  *at++ = static_cast<char>('0' + rest % 10);
+  return at;
+}
+
+inline std::string micros(std::int64_t ns) {
+  char text[24];
+  return {text, put_micros(text, ns)};
+}
 
 class Pen {
  public:
-  // No text may be longer; all else of a line is far shorter than the rest of the room.
-  static constexpr std::size_t kLongest = 4096;
+  // A line may be as long; what is longer says so to line().
+  static constexpr std::size_t kLine = 12 * 1024;
+
+  // Begins a line behind the one before it. `more`: bytes beyond kLine.
+  Pen& line(std::size_t more = 0) {
+    reserve(kLine + more);
+    return *this << ",\n";
+  }
+  Pen& reserve(std::size_t bytes) {
+    if (static_cast<std::size_t>(end_ - at_) < bytes) grow(bytes);
+    return *this;
+  }
 
   template <std::size_t N>
   Pen& operator<<(const char (&literal)[N]) {
@@ -28,11 +57,8 @@ class Pen {
     at_ += text.size();
     return *this;
   }
-  Pen& operator<<(std::int64_t n) {
-    at_ = std::to_chars(at_, at_ + 20, n).ptr;
-    return *this;
-  }
-  Pen& operator<<(std::uint64_t n) {
+  template <std::integral N>
+  Pen& operator<<(N n) {
     at_ = std::to_chars(at_, at_ + 20, n).ptr;
     return *this;
   }
@@ -40,21 +66,30 @@ class Pen {
     at_ = put_micros(at_, ns);
     return *this;
   }
-  // The fields of a slice of ours that say where and when it is.
+  // The fields of a slice that say where and when it is.
   Pen& slice(std::int64_t pid, std::int64_t lane, std::int64_t ts_ns, std::int64_t dur_ns) {
     *this << "\"ph\":\"X\",\"pid\":" << pid << ",\"tid\":" << lane << ",\"ts\":";
     return (micros(ts_ns) << ",\"dur\":").micros(dur_ns);
   }
 
-  // Appends what was written, and begins again.
-  void move_to(std::string& out) {
-    out.append(room_, at_);
-    at_ = room_;
-  }
+  std::size_t size() const { return static_cast<std::size_t>(at_ - room_.get()); }
+  std::string_view text() const { return {room_.get(), size()}; }
+  void clear() { at_ = room_.get(); }
 
  private:
-  char room_[3 * kLongest];
-  char* at_ = room_;
+  void grow(std::size_t bytes) {
+    const std::size_t used = size();
+    const std::size_t all = 2 * (used + bytes);
+    std::unique_ptr<char[]> room(new char[all]);  // not zeroed
+    if (used != 0) std::memcpy(room.get(), room_.get(), used);
+    room_ = std::move(room);
+    at_ = room_.get() + used;
+    end_ = room_.get() + all;
+  }
+
+  std::unique_ptr<char[]> room_;
+  char* at_ = nullptr;
+  char* end_ = nullptr;
 };
 
 }  // namespace tprof::trace_export

@@ -42,19 +42,13 @@ why::Spans without(const why::Spans& all, const why::Spans& others) {
 const TimedCall* RankTimeline::timed_call(std::int64_t begin_ns, std::int64_t thread,
                                           std::size_t& near) const {
   const std::pair wanted(begin_ns, static_cast<std::uint32_t>(thread));
-  constexpr std::size_t kSteps = 8;
-  near = std::min(near, timed.size());
-  if (near == 0 || kByBegin(timed[near - 1]) < wanted) {
-    const std::size_t end = std::min(timed.size(), near + kSteps);
-    while (near < end && kByBegin(timed[near]) < wanted) ++near;
+  auto at = timed.begin() + static_cast<std::ptrdiff_t>(std::min(near, timed.size()));
+  for (int steps = 0; steps < 8 && at != timed.end() && kByBegin(*at) < wanted; ++steps) ++at;
+  if (at == timed.end() || kByBegin(*at) != wanted) {
+    at = std::ranges::lower_bound(timed, wanted, {}, kByBegin);
   }
-  const bool here = (near == timed.size() || kByBegin(timed[near]) >= wanted) &&
-                    (near == 0 || kByBegin(timed[near - 1]) < wanted);
-  if (!here) {
-    const auto found = std::ranges::lower_bound(timed, wanted, {}, kByBegin);
-    near = static_cast<std::size_t>(found - timed.begin());
-  }
-  return near < timed.size() && kByBegin(timed[near]) == wanted ? &timed[near] : nullptr;
+  near = static_cast<std::size_t>(at - timed.begin());
+  return at != timed.end() && kByBegin(*at) == wanted ? &*at : nullptr;
 }
 
 const RankTimeline::Comm* RankTimeline::comm(std::int64_t number) const {
@@ -103,11 +97,20 @@ void TimelineLines::call(const read::Event& e) {
                     e.bytes, e.bucket, e.bucket == Bucket::P2P && e.name == "ncclRecv", e.name});
 }
 
+void TimelineLines::launch(const read::Event& e) {
+  mine_.slices.add(e.thread, e.ts_ns, e.dur_ns);
+  if (e.unfinished) return;
+  if (calls_.size() >= kMostKept) match();
+  calls_.push_back({.begin_ns = e.ts_ns,
+                    .dur_ns = e.dur_ns,
+                    .thread = static_cast<std::uint32_t>(e.thread),
+                    .bytes = TimedCall::kNoBytes});
+}
+
 void TimelineLines::device_time(const read::DeviceTime& t) {
   const why::Span span{t.ts_ns, t.ts_ns + t.dur_ns};
   if (t.chosen) mine_.slices.add(t.lane, t.ts_ns, t.dur_ns);
-  // A graph has its kernels in it.
-  if (t.launch) return hides_.push_back(span);
+  if (t.launch) hides_.push_back(span);  // a graph has its kernels in it
   if (!t.chosen) return;
   if (t.comm) communicates_.push_back(span);
   if (times_.size() >= kMostKept) match();
@@ -138,7 +141,6 @@ void TimelineLines::match() {
     bool on_device = time != times_.end() && kByBegin(*time) == kByBegin(c);
     why::Span span{c.begin_ns, c.begin_ns + c.dur_ns};
     if (on_device && is_copy(c.bucket)) ++with_line_[{c.function, c.bucket}];
-    mine_.more_timed = mine_.more_timed || (on_device && mine_.timed.size() >= reading_.most_timed);
     if (on_device && mine_.timed.size() < reading_.most_timed) {
       TimedCall timed{.begin_ns = c.begin_ns, .thread = c.thread};
       timed.bucket = static_cast<std::uint8_t>(c.bucket);

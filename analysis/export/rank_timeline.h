@@ -12,14 +12,13 @@
 #include <vector>
 
 #include "collect/lines.h"
-#include "export/line_editor.h"
 #include "export/meets.h"
 #include "export/nesting.h"
 #include "why/spans.h"
 
 namespace tprof::trace_export {
 
-// A call that has a device time: what that time's line lacks.
+// A call or a graph launch that has a device time: what that time's line lacks.
 struct TimedCall {
   static constexpr std::uint64_t kNoBytes = (std::uint64_t{1} << 56) - 1;  // not known
 
@@ -47,15 +46,11 @@ struct RankTimeline {
   const Comm* comm(std::int64_t number) const;
   // Returns the bucket of a device time whose call has no line, if the ledger leaves only one.
   std::optional<Bucket> bucket_without_line(std::string_view function) const;
-  // False for a call that has no line. Launches are not looked at.
-  bool is_drawn(const read::DeviceTime& t, const TimedCall* call) const {
-    return t.launch || call != nullptr || more_timed;
-  }
 
   std::uint32_t order = 0;  // of the ranks
   std::vector<Comm> comms{};
   std::vector<TimedCall> timed{};               // ascending by begin and thread
-  bool more_timed = false;                      // than `timed` holds
+  std::int64_t first_arrow = 0;                 // id of the arrow to the first of them
   std::map<text::Kept, Bucket> without_line{};  // by function
   std::optional<why::Spans> exposed{};          // on the rank's clock; nullopt: not known
   Nesting slices{};                             // all that its lines have
@@ -90,7 +85,7 @@ class TimelineLines : public collect::Collector {
   bool wants_times() const override { return true; }
   bool wants_busy() const override { return true; }
   bool wants_ranges() const override { return true; }
-  void launch(const read::Event& e) override { mine_.slices.add(e.thread, e.ts_ns, e.dur_ns); }
+  void launch(const read::Event& e) override;
   void range(const read::Range& r) override;
   void call(const read::Event& e) override;
   void device_time(const read::DeviceTime& t) override;
@@ -104,12 +99,12 @@ class TimelineLines : public collect::Collector {
     std::int64_t begin_ns;
     std::int64_t dur_ns;
     std::uint32_t thread;
-    std::uint32_t channel;  // in mine_.arrivals
-    std::uint64_t seq;
-    std::uint64_t bytes;
-    Bucket bucket;
-    bool receives;
-    text::Kept function;
+    std::uint32_t channel = kNoChannel;  // in mine_.arrivals
+    std::uint64_t seq = 0;
+    std::uint64_t bytes = 0;
+    Bucket bucket = Bucket::OTHER_COLL;  // of a graph launch, too
+    bool receives = false;
+    text::Kept function{};
   };
   struct Time {
     std::int64_t begin_ns;

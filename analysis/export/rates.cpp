@@ -6,8 +6,6 @@
 #include <iterator>
 
 #include "export/call_names.h"
-#include "export/digits.h"
-#include "interpose/format/record.h"
 
 namespace tprof::trace_export {
 namespace {
@@ -37,10 +35,9 @@ void Rates::add(const std::vector<InWindow>& all) {
   }
 }
 
-std::string Rates::lines(std::int64_t pid) const {
-  std::string out;
+void Rates::write(std::int64_t pid, Pen& out) const {
   const auto of = ranks_.find(pid);
-  if (of == ranks_.end()) return out;
+  if (of == ranks_.end()) return;
   std::size_t windows = 0;
   for (const auto& bytes : of->second) windows = std::max(windows, bytes.size());
   std::string before;
@@ -55,13 +52,12 @@ std::string Rates::lines(std::int64_t pid) const {
                      in_window * 1e9 / static_cast<double>(window_ns_));
     }
     if (rates == before) continue;
-    fmt::format_to(std::back_inserter(out),
-                   ",\n{{\"cat\":\"{}\",\"name\":\"bytes/s\",\"ph\":\"C\",\"pid\":{},\"tid\":0,"
-                   "\"ts\":{},\"args\":{{{}}}}}",
-                   kLaneCategory, pid, micros(static_cast<std::int64_t>(i) * window_ns_), rates);
+    (out.line() << "{\"cat\":\"LANE\",\"name\":\"bytes/s\",\"ph\":\"C\",\"pid\":" << pid
+                << ",\"tid\":0,\"ts\":")
+            .micros(static_cast<std::int64_t>(i) * window_ns_)
+        << ",\"args\":{" << rates << "}}";
     before = std::move(rates);
   }
-  return out;
 }
 
 }  // namespace tprof::trace_export

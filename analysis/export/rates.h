@@ -4,10 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <string>
 #include <vector>
 
-#include "export/line_editor.h"
+#include "export/pen.h"
 #include "interpose/format/buckets.h"
 
 namespace tprof::trace_export {
@@ -28,8 +27,9 @@ class Rates {
   explicit Rates(std::int64_t window_ns) : window_ns_(window_ns) {}
 
   void add(const std::vector<InWindow>& all);
-  // The counters of a rank: a line for each window whose rates are not those of the one before.
-  std::string lines(std::int64_t pid) const;
+  // Writes the counters of a rank: a line for each window whose rates are not those of the one
+  // before.
+  void write(std::int64_t pid, Pen& out) const;
 
  private:
   using Buckets = std::array<std::vector<std::uint64_t>, kBucketCount>;

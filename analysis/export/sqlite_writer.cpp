@@ -1,6 +1,9 @@
-#include "export/sqlite_writer.h"
-
+// Writes the tables as a SQLite database.
 #include <fmt/format.h>
+#include <sqlite3.h>
+
+#include "export/formats.h"
+#include "export/new_output.h"
 
 namespace tprof::trace_export {
 namespace {
@@ -18,7 +21,39 @@ void bind(sqlite3_stmt* to, int place, const Value& value) {
   }
 }
 
-}  // namespace
+class SqliteWriter : public TableWriter {
+ public:
+  explicit SqliteWriter(const std::filesystem::path& name);
+
+  void row(TableName table, Row values) override {
+    sqlite3_stmt* insert = inserts_[static_cast<std::size_t>(table)].get();
+    int place = 0;
+    for (const Value& value : values) bind(insert, ++place, value);
+    if (sqlite3_step(insert) != SQLITE_DONE) fail();
+    sqlite3_reset(insert);
+  }
+  void begin_part() override {
+    if (std::exchange(in_part_, true)) run("RELEASE part");
+    run("SAVEPOINT part");
+  }
+  void take_back_part() override { run("ROLLBACK TO part"); }
+  void finish() override;
+
+ private:
+  struct Close {
+    void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+    void operator()(sqlite3_stmt* s) const { sqlite3_finalize(s); }
+  };
+  void run(const std::string& sql) {
+    if (sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail();
+  }
+  [[noreturn]] void fail() { throw CantWrite(output_.part(), sqlite3_errmsg(db_.get())); }
+
+  NewOutput output_;
+  std::unique_ptr<sqlite3, Close> db_;
+  std::vector<std::unique_ptr<sqlite3_stmt, Close>> inserts_;
+  bool in_part_ = false;
+};
 
 SqliteWriter::SqliteWriter(const std::filesystem::path& name)
     : output_(name, NewOutput::Kind::file) {
@@ -36,7 +71,9 @@ SqliteWriter::SqliteWriter(const std::filesystem::path& name)
     std::string columns;
     std::string places;
     for (const auto& [column, type] : table.columns) {
-      columns += fmt::format("{}{} {}", columns.empty() ? "" : ", ", column, type);
+      const bool first_of_all = table.name == std::string_view("processes") && columns.empty();
+      columns += fmt::format("{}{} {}{}", columns.empty() ? "" : ", ", column, type,
+                             first_of_all ? " PRIMARY KEY" : "");
       places += places.empty() ? "?" : ", ?";
     }
     run(fmt::format("CREATE TABLE {} ({})", table.name, columns));
@@ -50,32 +87,6 @@ SqliteWriter::SqliteWriter(const std::filesystem::path& name)
   }
 }
 
-void SqliteWriter::fail() {
-  throw CantWrite(output_.part(), sqlite3_errmsg(db_.get()));
-}
-
-void SqliteWriter::run(const std::string& sql) {
-  if (sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail();
-}
-
-void SqliteWriter::row(TableName table, std::initializer_list<Value> values) {
-  sqlite3_stmt* insert = inserts_[static_cast<std::size_t>(table)].get();
-  int place = 0;
-  for (const Value& value : values) bind(insert, ++place, value);
-  if (sqlite3_step(insert) != SQLITE_DONE) fail();
-  sqlite3_reset(insert);
-}
-
-void SqliteWriter::begin_part() {
-  if (in_part_) run("RELEASE part");
-  run("SAVEPOINT part");
-  in_part_ = true;
-}
-
-void SqliteWriter::take_back_part() {
-  run("ROLLBACK TO part");
-}
-
 void SqliteWriter::finish() {
   inserts_.clear();
   for (const TableInfo& table : tables()) {
@@ -87,6 +98,12 @@ void SqliteWriter::finish() {
   run("COMMIT");
   db_.reset();
   output_.publish();
+}
+
+}  // namespace
+
+std::unique_ptr<TableWriter> sqlite_writer(const std::filesystem::path& name) {
+  return std::make_unique<SqliteWriter>(name);
 }
 
 }  // namespace tprof::trace_export

@@ -1,99 +1,54 @@
 #include "export/tables.h"
 
 namespace tprof::trace_export {
+namespace {
+
+// Columns are of integers if nothing else is said.
+std::vector<TableInfo::Column> columns(std::string_view text) {
+  std::vector<TableInfo::Column> all;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    const std::size_t colon = word.find(':');
+    const std::string_view type = colon == word.npos ? "INTEGER" : word.substr(colon + 1);
+    all.push_back({std::string(word.substr(0, colon)), std::string(type)});
+  }
+  return all;
+}
+
+}  // namespace
 
 const std::vector<TableInfo>& tables() {
-  constexpr const char* kInt = "INTEGER";
-  constexpr const char* kText = "TEXT";
   static const std::vector<TableInfo> kAll = {
       {"job",
-       {{"tables_version", kInt},
-        {"tprof_version", kText},
-        {"run_id", kText},
-        {"attempt", kInt},
-        {"world_size", kInt},
-        {"base_time_ns", kInt},
-        {"clocks", kText},
-        {"steps_found", kText},
-        {"steps_whole", kInt},
-        {"chosen", kText}},
+       columns("tables_version tprof_version:TEXT run_id:TEXT attempt world_size base_time_ns "
+               "clocks:TEXT steps_found:TEXT steps_whole chosen:TEXT"),
        {}},
       {"processes",
-       {{"process", "INTEGER PRIMARY KEY"},
-        {"rank", kInt},
-        {"world_size", kInt},
-        {"host", kText},
-        {"boot_id", kText},
-        {"pid", kInt},
-        {"device", kInt},
-        {"start_ns", kInt},
-        {"ended", kText},
-        {"calls_without_line", kInt},
-        {"ranges_without_line", kInt},
-        {"nccl_version", kInt},
-        {"cudart_version", kInt},
-        {"command", kText},
-        {"file", kText}},
+       columns("process rank world_size host:TEXT boot_id:TEXT pid device start_ns ended:TEXT "
+               "calls_without_line ranges_without_line nccl_version cudart_version command:TEXT "
+               "file:TEXT"),
        {"rank"}},
-      {"threads",
-       {{"process", kInt}, {"rank", kInt}, {"thread", kInt}, {"name", kText}},
-       {"process, thread"}},
+      {"threads", columns("process rank thread name:TEXT"), {"process, thread"}},
       {"communicators",
-       {{"process", kInt},
-        {"rank", kInt},
-        {"comm", kInt},
-        {"id", kText},
-        {"name", kText},
-        {"nranks", kInt},
-        {"rank_in_comm", kInt},
-        {"device", kInt},
-        {"parent", kInt}},
+       columns("process rank comm id:TEXT name:TEXT nranks rank_in_comm device parent"),
        {"process, comm", "id"}},
       {"ledger",
-       {{"process", kInt},        {"rank", kInt},
-        {"bucket", kText},        {"function", kText},
-        {"dtype", kText},         {"comm", kInt},
-        {"device", kInt},         {"host_memory", kText},
-        {"bytes_class", kInt},    {"mode", kText},
-        {"thread", kText},        {"calls", kInt},
-        {"count", kInt},          {"elements", kInt},
-        {"bytes", kInt},          {"host_ns", kInt},
-        {"host_ns_max", kInt},    {"device_timed", kInt},
-        {"device_ns", kInt},      {"device_ns_max", kInt},
-        {"exposure_known", kInt}, {"exposure_known_ns", kInt},
-        {"exposed_ns", kInt},     {"exposed_ns_max", kInt},
-        {"late", kInt},           {"failed", kInt},
-        {"unfinished", kInt}},
+       columns("process rank bucket:TEXT function:TEXT dtype:TEXT comm device host_memory:TEXT "
+               "bytes_class mode:TEXT thread:TEXT calls count elements bytes host_ns host_ns_max "
+               "device_timed device_ns device_ns_max exposure_known exposure_known_ns exposed_ns "
+               "exposed_ns_max late failed unfinished"),
        {"function, rank"}},
       {"calls",
-       {{"process", kInt},   {"rank", kInt},         {"thread", kInt},       {"bucket", kText},
-        {"function", kText}, {"comm", kInt},         {"seq", kInt},          {"peer", kInt},
-        {"reduce", kText},   {"dtype", kText},       {"count", kInt},        {"elements", kInt},
-        {"bytes", kInt},     {"device", kInt},       {"host_memory", kText}, {"stream", kInt},
-        {"outcome", kText},  {"ts_ns", kInt},        {"host_ns", kInt},      {"device_ts_ns", kInt},
-        {"device_ns", kInt}, {"device_calls", kInt}, {"step", kInt}},
+       columns("process rank thread bucket:TEXT function:TEXT comm seq peer reduce:TEXT dtype:TEXT "
+               "count elements bytes device host_memory:TEXT stream outcome:TEXT ts_ns host_ns "
+               "device_ts_ns device_ns device_calls step"),
        {"function, rank", "bucket", "process, ts_ns", "step"}},
       {"ranges",
-       {{"process", kInt},
-        {"rank", kInt},
-        {"thread", kInt},
-        {"name", kText},
-        {"domain", kText},
-        {"category", kText},
-        {"category_number", kInt},
-        {"color", kText},
-        {"payload", "NUMERIC"},
-        {"elements", kInt},
-        {"bytes", kInt},
-        {"error", kText},
-        {"kind", kText},
-        {"ts_ns", kInt},
-        {"ns", kInt},
-        {"step", kInt}},
+       columns("process rank thread name:TEXT domain:TEXT category:TEXT category_number color:TEXT "
+               "payload:NUMERIC elements bytes error:TEXT kind:TEXT ts_ns ns step"),
        {"name, rank", "process, thread, ts_ns"}},
-      {"steps",
-       {{"process", kInt}, {"rank", kInt}, {"step", kInt}, {"ts_ns", kInt}, {"ns", kInt}},
-       {"step"}},
+      {"steps", columns("process rank step ts_ns ns"), {"step"}},
   };
   return kAll;
 }

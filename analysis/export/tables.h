@@ -22,13 +22,20 @@ inline constexpr int kTablesVersion = 1;
 enum class TableName { job, processes, threads, communicators, ledger, calls, ranges, steps };
 
 struct TableInfo {
+  struct Column {
+    std::string name;
+    std::string type;  // in SQLite
+  };
   const char* name;
-  std::vector<std::pair<const char*, const char*>> columns;  // with their types in SQLite
-  std::vector<const char*> indexes;                          // columns of each
+  std::vector<Column> columns;
+  std::vector<const char*> indexes;  // columns of each
 };
 
 // Returns the tables in the order of TableName.
 const std::vector<TableInfo>& tables();
+inline const TableInfo& info_of(TableName table) {
+  return tables()[static_cast<std::size_t>(table)];
+}
 
 // The value of one column of a row. Empty text counts as none, since nothing here has an empty
 // name.
@@ -72,12 +79,13 @@ class CantWrite : public read::BadInput {
   using BadInput::BadInput;
 };
 
+using Row = std::initializer_list<Value>;  // one value for each column
+
 // Takes the rows. Throws CantWrite.
 class TableWriter {
  public:
   virtual ~TableWriter() = default;
-  // Takes one value for each column.
-  virtual void row(TableName table, std::initializer_list<Value> values) = 0;
+  virtual void row(TableName table, Row values) = 0;
   // take_back_part() removes all rows since the last begin_part().
   virtual void begin_part() = 0;
   virtual void take_back_part() = 0;

@@ -56,14 +56,11 @@ Placement TimeAxis::placement(const read::Process& p, std::int64_t pid,
   Placement to{pid, zero_ns(p) - base_ns, base_ns};
   if (!aligned()) return to;
   const job::Hosts& hosts = meetings_->hosts();
-  const std::size_t host = hosts.of(p);
-  const align::Clocks& clocks = found_->clocks;
-  if (clocks.hosts()[host].behind == host) return to;
-  const std::int64_t at_zero = hosts.on_axis(p, 0);
-  const std::int64_t from = clocks.aligned(host, at_zero);
-  to.drift_ns = [&clocks, host, at_zero, from](std::int64_t ts_ns) {
-    return clocks.aligned(host, at_zero + ts_ns) - from - ts_ns;
-  };
+  to.host = hosts.of(p);
+  if (found_->clocks.hosts()[to.host].behind == to.host) return to;
+  to.clocks = &found_->clocks;
+  to.shift_ns = hosts.on_axis(p, 0);
+  to.zero_ns = base_ns - hosts.zero_ns();
   return to;
 }
 

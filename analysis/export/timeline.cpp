@@ -10,8 +10,8 @@ namespace {
 constexpr std::int64_t kWindows = 1000;
 constexpr std::int64_t kShortestWindow = 1'000'000;
 
-// All ranks together keep so many, at 24 bytes each. Device times beyond it have no size, and their
-// arrows end at the host's calls.
+// All ranks together keep so many, at 24 bytes each. Device times beyond it have no size and
+// no arrow; those between ranks end at the host's calls.
 constexpr std::size_t kMostTimed = std::size_t{1} << 23;
 
 // By the last ledgers, which say until when they are true, or the last calls where there are none.
@@ -42,7 +42,8 @@ Timeline::Timeline(const job::Job& job, const read::Traces& traces,
                    const std::vector<const read::Process*>& processes,
                    const filter::Selection& asked, bool arrows, TimeAxis* axis,
                    const std::function<void(std::size_t)>& progress)
-    : meets_(processes),
+    : processes_(processes),
+      meets_(processes),
       reading_{kMostTimed / std::max<std::size_t>(processes.size(), 1), arrows},
       only_(asked.filter()) {
   job::Job of = job;
@@ -91,7 +92,12 @@ void Timeline::place(const Members& members) {
       if (of != kNoChannel) rank.comms.push_back({number, of, meets_.number_of({of}), comm.rank});
     }
   }
-  meets_count_ = meets_.number_meets();
+  next_arrow_ = meets_.number_meets();
+  for (const read::Process* p : processes_) {
+    RankTimeline& rank = ranks_.at(p);
+    rank.first_arrow = next_arrow_;
+    next_arrow_ += static_cast<std::int64_t>(rank.timed.size());
+  }
 }
 
 const RankTimeline* Timeline::of(const read::Process& process) const {
@@ -99,13 +105,11 @@ const RankTimeline* Timeline::of(const read::Process& process) const {
   return found == ranks_.end() ? nullptr : &found->second;
 }
 
-std::string Timeline::lanes(const Member& member) const {
-  std::string out;
+void Timeline::write_lanes(const Member& member, Pen& out) const {
   const auto steps = found_.ranks.find(member.process);
-  if (steps != found_.ranks.end()) append_steps(steps->second, only_.steps, *member.to, out);
+  if (steps != found_.ranks.end()) write_steps(steps->second, only_.steps, *member.to, out);
   const RankTimeline& rank = ranks_.at(member.process);
-  if (rank.exposed) append_exposed(*rank.exposed, *member.to, out);
-  return out;
+  if (rank.exposed) write_exposed(*rank.exposed, *member.to, out);
 }
 
 }  // namespace tprof::trace_export

@@ -4,7 +4,7 @@
 
 #include <functional>
 #include <map>
-#include <string>
+#include <vector>
 
 #include "export/merge_plan.h"
 #include "export/rank_timeline.h"
@@ -25,17 +25,18 @@ class Timeline {
   void place(const Members& members);
 
   const Meets& meets() const { return meets_; }
-  std::int64_t meets_count() const { return meets_count_; }
+  std::int64_t next_arrow() const { return next_arrow_; }  // an id that no arrow has
   const steps::Found& found() const { return found_; }
   const RankTimeline* of(const read::Process& process) const;  // null: none
   std::int64_t window_ns() const { return window_ns_; }        // of rates
 
-  // The lines of a process's own lanes, each with a line break before it.
-  std::string lanes(const Member& member) const;
+  // Writes the lines of a process's own lanes, each with a line break before it.
+  void write_lanes(const Member& member, Pen& out) const;
 
  private:
+  std::vector<const read::Process*> processes_;
   Meets meets_;
-  std::int64_t meets_count_ = 0;
+  std::int64_t next_arrow_ = 0;
   Reading reading_;
   std::int64_t window_ns_ = 1;
   const filter::Filter& only_;

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "children/child.h"
@@ -58,11 +57,11 @@ struct Ended {
   std::string said;
 };
 
-Ended run_python(const std::filesystem::path& folder, const nlohmann::json& jobs) {
+Ended run_python(const std::filesystem::path& folder, std::string_view files) {
   const std::string script(kToParquet);
   const Memory input;
   const Memory output;
-  input.write(jobs.dump());
+  input.write(files);
   children::Child child(
       [&] {
         if (chdir(folder.c_str()) != 0) return errno;
@@ -81,7 +80,7 @@ Ended run_python(const std::filesystem::path& folder, const nlohmann::json& jobs
 }  // namespace
 
 void require_pyarrow() {
-  const Ended ended = run_python("/", nlohmann::json::array());
+  const Ended ended = run_python("/", "[]");
   if (ended.code == 0) return;
   throw read::BadInput(fmt::format(
       "--parquet: pyarrow writes these files, and the first python3 in PATH has none ({}): pip "
@@ -89,14 +88,8 @@ void require_pyarrow() {
       ended.code == kNotFound ? "there is no python3" : ended.said));
 }
 
-void to_parquet(const std::filesystem::path& folder, const std::vector<ParquetJob>& jobs) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const ParquetJob& job : jobs) {
-    nlohmann::json columns = nlohmann::json::object();
-    for (const auto& [name, type] : job.columns) columns[name] = type;
-    list.push_back({{"csv", job.csv}, {"parquet", job.parquet}, {"columns", columns}});
-  }
-  const Ended ended = run_python(folder, list);
+void to_parquet(const std::filesystem::path& folder, const std::string& files) {
+  const Ended ended = run_python(folder, files);
   if (ended.code == 0) return;
   throw CantWrite(
       folder, ended.code > 0 ? ended.said : "python3 was killed while it made the Parquet files");

@@ -4,22 +4,13 @@
 
 #include <filesystem>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace tprof::trace_export {
-
-// Paths are within a folder.
-struct ParquetJob {
-  std::string csv;      // with a line of names first; it is removed
-  std::string parquet;  // a new file
-  std::vector<std::pair<std::string, std::string>> columns;  // with Arrow's names of their types
-};
 
 // Throws BadInput if the first python3 of PATH has no pyarrow.
 void require_pyarrow();
 
-// Throws CantWrite.
-void to_parquet(const std::filesystem::path& folder, const std::vector<ParquetJob>& jobs);
+// `files` is what to_parquet.py takes; its paths are within a folder. Throws CantWrite.
+void to_parquet(const std::filesystem::path& folder, const std::string& files);
 
 }  // namespace tprof::trace_export

@@ -176,11 +176,9 @@ void BlockReader::stop_at_window(Block& block) {
 
 bool BlockReader::next_of_file(Block& block) {
   std::string& text = block.text;
-  text.assign(carry_);  // not swapped, so that a reused block keeps its room
-  carry_.clear();
+  std::size_t old = carry_.size();
   block.offset = offset_;
   for (;;) {
-    const std::size_t old = text.size();
     const std::size_t target = std::max(block_bytes_, old + std::max(old, block_bytes_) / 2 + 1);
     if (old >= longest_line_) {
       throw BadInput(source_.file, offset_,
@@ -188,9 +186,12 @@ bool BlockReader::next_of_file(Block& block) {
                          " MiB: not a tprof trace, or damaged");
     }
     text.reserve(target + simdjson::SIMDJSON_PADDING);
-    text.resize(target);
+    text.resize(target);  // of a reused block next to nothing is zeroed
+    if (!carry_.empty()) carry_.copy(text.data(), old);
+    carry_.clear();
     const std::size_t got = read(text.data() + old, target - old);
-    text.resize(old + got);
+    old += got;
+    text.resize(old);
     if (got == 0) {
       carry_.assign(text);
       if (ended_) look_for_the_end(carry_);
@@ -212,10 +213,14 @@ void BlockReader::look_for_the_end(std::string_view block) {
   constexpr std::string_view kSpace = " \t\r\n";
   std::size_t behind = 0;
   if (!ended_) {
-    const std::size_t bracket = block.starts_with(']') ? 0 : block.find("\n]");
+    // Far fewer lines have a bracket than there are line breaks.
+    std::size_t bracket = block.find(']');
+    while (bracket != block.npos && bracket != 0 && block[bracket - 1] != '\n') {
+      bracket = block.find(']', bracket + 1);
+    }
     if (bracket == std::string_view::npos) return;
     ended_ = true;
-    behind = block.find(']', bracket) + 1;
+    behind = bracket + 1;
   }
   const std::size_t more = block.find_first_not_of(kSpace, behind);
   if (more == std::string_view::npos) return;

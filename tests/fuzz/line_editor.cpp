@@ -25,12 +25,14 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   text.reserve(size + simdjson::SIMDJSON_PADDING);
   const trace_export::Placement to{7, 1'500'000'123, 1'763'683'200'000'000'000};
   trace_export::LineEditor editor;
-  std::string out;
+  trace_export::Pen pen;
   try {
-    if (!editor.edit({text, 0}, to, out)) return 0;
+    editor.edit({text, 0}, {.to = to}, nullptr, pen);
   } catch (const read::Malformed&) {
     return 0;
   }
+  if (pen.size() == 0) return 0;
+  const std::string out(pen.text().substr(2));  // behind the break before it
   Json before = Json::parse(text, nullptr, false);
   if (before.is_discarded()) return 0;
   Json after = Json::parse(out, nullptr, false);
