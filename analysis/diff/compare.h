@@ -69,29 +69,17 @@ struct TimeChange {
 // The change of a step's length of which more may be chance than this share is not known.
 inline constexpr double kMuchNoise = 0.1;
 
-// The steps of a run that stand out: longer than its usual ones by more than these vary.
-struct LongSteps {
-  std::size_t steps = 0;  // that stand out from the usual ones
-  std::size_t of_steps = 0;
-  double more_ns = 0;               // what they add to the run together
-  std::vector<std::int64_t> far{};  // the numbers of those far longer than any of the other run
-  double far_ns = 0;                // what these add to the run together
-};
-
-// A part of the usual step that grew on one rank far more than on any other.
-struct OneRank {
-  TimeChange::Of of;
-  std::int64_t rank;
-  double ns;  // at least by so much
-};
-
-// How long the compared steps of a run are, without any picking.
+// How long the compared steps of a run are.
 struct Lengths {
   std::size_t steps = 0;
   std::vector<std::int64_t> beyond{};  // the numbers of those longer than any of the other run
   double mean_ns = 0;
   double median_ns = 0;
   double longest_ns = 0;
+  std::size_t out = 0;  // that stand out: longer than its usual ones by more than these vary
+  double out_ns = 0;    // what they add to the run together
+  std::vector<std::int64_t> far{};  // the numbers of those far longer than any of the other run
+  double far_ns = 0;                // what these add to the run together
 };
 
 // A finding that one run alone has.
@@ -116,9 +104,6 @@ struct Diff {
   std::vector<CountChange> counts;  // those that differ: collectives that one alone has,
                                     // others, copies; of each by cost, else by bytes
   std::vector<TimeChange> times;    // all that were compared, the step first
-  std::vector<OneRank> one_rank;    // one of each part at most
-  LongSteps long_a;
-  LongSteps long_b;
   Lengths lengths_a;
   Lengths lengths_b;
   // Ranks that hold up the others in one run alone; nullopt: not known of both.

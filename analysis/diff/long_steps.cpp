@@ -40,18 +40,22 @@ std::vector<std::size_t> pauses(const Usual& side, const std::vector<double>& ex
   return all;
 }
 
-LongSteps long_ones(const Usual& side, const std::vector<double>& extra,
-                    const std::vector<std::size_t>& far) {
-  LongSteps found{.of_steps = extra.size()};
+void put_long(const Usual& side, const std::vector<double>& extra,
+              const std::vector<std::size_t>& far, const char* name, Diff& to, Lengths& lengths) {
   for (const double ns : extra) {
-    found.more_ns += ns;
-    found.steps += ns != 0;
+    lengths.out_ns += ns;
+    lengths.out += ns != 0;
   }
   for (const std::size_t i : far) {
-    found.far.push_back(side.run.steps[i].number);
-    found.far_ns += extra[i];
+    lengths.far.push_back(side.run.steps[i].number);
+    lengths.far_ns += extra[i];
   }
-  return found;
+  if (lengths.out == 0) return;
+  to.notes.push_back(fmt::format(
+      "{} of {} steps of {} {} out from the usual ones by more than these vary, {:.1f} ms longer "
+      "on average, the longest {:.1f} ms: left out of the times of the usual step",
+      lengths.out, lengths.steps, name, lengths.out == 1 ? "stands" : "stand",
+      lengths.out_ns / static_cast<double>(lengths.out) / 1e6, std::ranges::max(extra) / 1e6));
 }
 
 }  // namespace
@@ -86,17 +90,8 @@ void compare_long_steps(const Usual& a, const Usual& b, const stats::FarAbove& f
   std::vector<double> of_b = extra_of(b, far.b, step.b);
   const auto far_a = pauses(a, of_a, step.a, to.lengths_b.longest_ns);
   const auto far_b = pauses(b, of_b, step.b, to.lengths_a.longest_ns);
-  to.long_a = long_ones(a, of_a, far_a);
-  to.long_b = long_ones(b, of_b, far_b);
-  for (const auto& [found, name] : {std::pair(&to.long_a, "A"), std::pair(&to.long_b, "B")}) {
-    if (found->steps == 0) continue;
-    to.notes.push_back(fmt::format(
-        "{} of {} steps of {} {} out from the usual ones by more than these vary, {:.1f} ms longer "
-        "on average, the longest {:.1f} ms: left out of the times of the usual step",
-        found->steps, found->of_steps, name, found->steps == 1 ? "stands" : "stand",
-        found->more_ns / static_cast<double>(found->steps) / 1e6,
-        std::ranges::max(found == &to.long_a ? of_a : of_b) / 1e6));
-  }
+  put_long(a, of_a, far_a, "A", to, to.lengths_a);
+  put_long(b, of_b, far_b, "B", to, to.lengths_b);
   const auto d = stats::difference(of_a, of_b, all_of(of_a, of_b));
   if (!d) return;
   const auto [low, high] = d->interval();

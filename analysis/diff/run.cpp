@@ -38,15 +38,18 @@ std::vector<Step> comparable(stats::CallsBySteps all, std::int64_t first, bool b
 }
 
 void put_parts(const why::Times& times, Run& run) {
-  for (const read::Process* rank : times.ranks) {
-    run.rank_numbers.push_back(rank->header.rank.value_or(-1));
-  }
+  const auto ranks = static_cast<double>(times.ranks.size());
   for (Step& step : run.steps) {
     const auto at = std::ranges::lower_bound(times.steps, step.number);
     const auto s = static_cast<std::size_t>(at - times.steps.begin());
+    Parts& mean = step.parts.emplace();
     for (std::size_t r = 0; r < times.ranks.size(); ++r) {
       const why::Cell& c = times.of(r)[s];
-      step.parts.push_back({c.compute, c.unsure, c.wait, c.exposed - c.wait, c.idle()});
+      mean.compute += c.compute / ranks;
+      mean.unsure += c.unsure / ranks;
+      mean.waiting += c.wait / ranks;
+      mean.transfers += (c.exposed - c.wait) / ranks;
+      mean.idle += c.idle() / ranks;
     }
   }
   double unmet = 0;

@@ -19,19 +19,19 @@ namespace tprof::diff {
 
 using stats::OpKind;
 
-// Tells where the time of a step went on one rank's device, in nanoseconds: why/times.h. Their sum
-// is its length.
+// Tells where the time of a step went on the devices, in nanoseconds: why/times.h, the mean over
+// ranks. Their sum is its length.
 struct Parts {
-  float compute = 0;
-  float unsure = 0;     // computing or idle
-  float waiting = 0;    // exposed, while another rank was missing
-  float transfers = 0;  // exposed, beside that
-  float idle = 0;
+  double compute = 0;
+  double unsure = 0;     // computing or idle
+  double waiting = 0;    // exposed, while another rank was missing
+  double transfers = 0;  // exposed, beside that
+  double idle = 0;
 };
 
 struct Step : stats::StepCalls {
   std::int64_t number = 0;
-  std::vector<Parts> parts{};  // by rank, as in Run::rank_numbers; empty: not known
+  std::optional<Parts> parts{};  // absent: not known
 };
 
 struct Run {
@@ -45,14 +45,13 @@ struct Run {
   // Steps that all ranks made and have lines of, without the first: memory and connections are made
   // in it. Empty: none are known, or nobody looked.
   std::vector<Step> steps{};
-  std::vector<std::int64_t> rank_numbers{};  // whose devices were followed
-  double unmet_share = 0;                    // of the waiting: it may be transfers
-  std::uint64_t steps_seen = 0;              // with the others; 0: not known
-  bool whole_steps = true;                   // false: each may be a micro-batch
-  bool by_devices = false;                   // the devices tell how long steps are
-  bool may_run_ahead = false;                // the hosts, of their devices
-  std::string no_steps{};                    // why none are known: a sentence without its full stop
-  std::vector<read::Skipped> unreadable{};   // files whose lines are left out
+  double unmet_share = 0;                   // of the waiting: it may be transfers
+  std::uint64_t steps_seen = 0;             // with the others; 0: not known
+  bool whole_steps = true;                  // false: each may be a micro-batch
+  bool by_devices = false;                  // the devices tell how long steps are
+  bool may_run_ahead = false;               // the hosts, of their devices
+  std::string no_steps{};                   // why none are known: a sentence without its full stop
+  std::vector<read::Skipped> unreadable{};  // files whose lines are left out
   // Those that tell of ranks that hold up the others. Nullopt: nobody knows, or only some calls
   // were asked for.
   std::optional<diagnose::Findings> slow_ranks{};

@@ -68,36 +68,23 @@ std::uint64_t steps_of(const Finding& f) {
   return why::is_slow_rank(f.kind) ? f.in_steps.size() : 1;
 }
 
-// A rank that is slow by chance, as far as this run tells: in how many steps, and what for at most.
-struct ByChance {
-  std::uint64_t steps = 0;
-  double ns = 0;
-};
-ByChance by_chance(const Run& run) {
-  ByChance most;
-  for (const Finding& f : *run.slow_ranks) {
-    if (when(f) != When::now_and_then) continue;
-    most.steps = std::max(most.steps, steps_of(f));
-    if (f.cost) most.ns = std::max(most.ns, ns_of(f, 1));
-  }
-  return most;
-}
-
-// Events that are rare vary by the root of their number. Fewer of them do where they also cost far
-// more.
+// True if its ranks are slow more often than any rank of the other run is by chance. Rare events
+// vary by the root of their number.
 bool more_often(const Finding& f, const Run& in, const Run& other) {
-  constexpr double kTimesAsMuch = 5;
-  const ByChance chance = by_chance(other);
-  const double deviations = ns_of(f, -1) > kTimesAsMuch * chance.ns ? 2.5 : 3;
+  constexpr double kDeviations = 3;
+  std::uint64_t by_chance = 0;
+  for (const Finding& o : *other.slow_ranks) {
+    if (when(o) == When::now_and_then) by_chance = std::max(by_chance, steps_of(o));
+  }
   const auto steps = static_cast<double>(in.steps.size());
   const auto others = static_cast<double>(other.steps.size());
   const double share = static_cast<double>(steps_of(f)) / steps;
-  const double least = static_cast<double>(chance.steps) / others;
-  return share - least > deviations * std::sqrt(share / steps + least / others);
+  const double least = static_cast<double>(by_chance) / others;
+  return share - least > kDeviations * std::sqrt(share / steps + least / others);
 }
 
 // True if most of its steps are far longer than any of the other run.
-bool far_longer(const Finding& f, const LongSteps& steps) {
+bool far_longer(const Finding& f, const Lengths& steps) {
   if (when(f) != When::now_and_then) return false;
   const auto far = static_cast<std::uint64_t>(
       std::ranges::count_if(steps.far, [&](auto number) { return f.in_steps.contains(number); }));
@@ -118,7 +105,7 @@ void compare_slow_ranks(const Run& a, const Run& b, Diff& to) {
           *other.slow_ranks, [&](const Finding& o) { return o.cost && covers(o, f); });
       const bool chance = when(f) == When::now_and_then &&
                           !(more_often(f, in, other) && ns_of(f, -1) > to.times[0].noise);
-      if ((both || chance) && !far_longer(f, in_b ? to.long_b : to.long_a)) continue;
+      if ((both || chance) && !far_longer(f, in_b ? to.lengths_b : to.lengths_a)) continue;
       to.slow_ranks->push_back({in_b, f});
     }
   }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <numeric>
 
 #include "diff/usual.h"
@@ -16,44 +15,15 @@ using stats::CallSums;
 
 constexpr double kMuchInFew = 1.0 / 3;  // of the time, in steps that are far above most
 
-using Series = std::map<OpKind, std::vector<double>>;
+// With more of the waiting that may be transfers, the two are one part.
+constexpr double kMostUnmet = 0.1;
 
-// The sums of each step, by what `project` leaves of a kind, as `figure` makes values of them.
-template <typename Project, typename Figure>
-Series series(const Usual& side, const Project& project, const Figure& figure) {
-  Series all;
-  for (const Step* step : side.steps) {
-    std::map<OpKind, CallSums> sums;
-    for (const auto& [kind, s] : step->kinds) sums[project(kind)] += s;
-    for (const auto& [kind, s] : sums) {
-      const double value = figure(kind, s, side);
-      if (value > 0) all[kind].push_back(value);
-    }
-  }
-  return all;
-}
-
-OpKind bucket_alone(const OpKind& kind) {
-  return {.bucket = kind.bucket};
-}
-OpKind of_any_type(OpKind kind) {
-  kind.dtype.clear();
-  return kind;
-}
-
-double device_ns_per_rank(const OpKind& /*kind*/, const CallSums& s, const Usual& side) {
-  return device_ns(s) / side.ranks();
-}
-double host_ns(const OpKind& kind, const CallSums& s, const Usual& side) {
-  return stats::has_host_side(kind.bucket) ? static_cast<double>(s.host_ns) / side.ranks() : 0;
-}
-// busbw, of copies algbw.
-double bandwidth(const OpKind& kind, const CallSums& s, const Usual& side) {
-  const std::int64_t n = kind.size == "world" ? side.run.world : std::atoll(kind.size.c_str());
-  const read::Amounts a = {
-      .device_ns = s.device_ns, .device_timed = s.device_timed, .device_bytes = s.device_bytes};
-  const auto algbw = stats::algbw(a);
-  return stats::busbw({kind.bucket, {}, {}, {}, n}, a).value_or(algbw.value_or(0));
+// By how much a figure surely grew or shrank. Nullopt: too few steps have it, or nobody knows.
+std::optional<stats::Difference> difference(const Series& a, const Series& b) {
+  const auto grew = stats::difference(a.most, b.least, all_of(a.most, b.least));
+  if (grew && grew->b >= grew->a) return grew;
+  const auto shrank = stats::difference(a.least, b.most, all_of(a.least, b.most));
+  return shrank && shrank->b < shrank->a ? shrank : std::nullopt;
 }
 
 // The part of the device's time in calls of a bucket that is exposed, in the same steps.
@@ -73,7 +43,7 @@ std::optional<double> exposed_ns(const Usual& side, Bucket bucket) {
     }
     if (sum.device_ns == 0) continue;
     ++steps;
-    all += device_ns_per_rank({}, sum, side) * exposed / static_cast<double>(sum.device_ns);
+    all += device_ns(sum) / side.ranks() * exposed / static_cast<double>(sum.device_ns);
   }
   return steps == 0 ? std::nullopt : std::optional(all / static_cast<double>(steps));
 }
@@ -209,27 +179,18 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
     all.push_back(d);
   };
   add(Of::step, {}, *step);
-  for (const PartChange& p : parts_of(a, b)) add(p.of, {}, p.difference);
-  const std::size_t behind_parts = all.size();
-  const auto compare = [&](Of of, const auto& project, const auto& figure) {
-    const Series of_b = series(b, project, figure);
-    for (const auto& [kind, values] : series(a, project, figure)) {
-      const auto same = of_b.find(kind);
-      if (same == of_b.end()) continue;
-      const auto d = stats::difference(values, same->second, all_of(values, same->second));
-      if (d) add(of == Of::busbw && is_copy(kind.bucket) ? Of::algbw : of, kind, *d);
-    }
-  };
-  compare(Of::device, bucket_alone, device_ns_per_rank);
-  compare(Of::host, bucket_alone, host_ns);
-  compare(Of::busbw, of_any_type, bandwidth);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    to.times[i].noise = all[i].noise(all.size());
-    if (i < behind_parts) {
-      to.times[i].noise = std::max(kLeastOfStep * step->a, to.times[i].noise);
-    }
+  const bool waiting_known = std::max(run_a.unmet_share, run_b.unmet_share) <= kMostUnmet;
+  const Figures of_b = figures_of(b, waiting_known);
+  for (const auto& [figure, series] : figures_of(a, waiting_known)) {
+    const auto same = of_b.find(figure);
+    if (same == of_b.end()) continue;
+    if (const auto d = difference(series, same->second)) add(figure.first, figure.second, *d);
   }
-  to.one_rank = grown_on_one_rank(a, b);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    TimeChange& t = to.times[i];
+    t.noise = all[i].noise(all.size());
+    if (t.of < Of::exposed) t.noise = std::max(kLeastOfStep * step->a, t.noise);
+  }
   if (ran_ahead) {
     to.notes.emplace_back(
         "few steps have much of the time, as hosts run ahead of their devices until they wait: the "
@@ -242,8 +203,7 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
   add_exposed(a, b, to.times);
   if (run_a.of_some_calls()) {  // steps are as long as all of their calls make them
     std::erase_if(to.times, [](const TimeChange& t) { return t.of < Of::exposed; });
-    to.one_rank.clear();
-    to.long_a = to.long_b = {};
+    to.lengths_a = to.lengths_b = {};
   }
   const auto worse = [&](auto&&... of) {
     return std::ranges::any_of(to.times, [&](const TimeChange& t) {

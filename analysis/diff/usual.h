@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "diff/compare.h"
@@ -31,6 +33,17 @@ struct Usual {
   }
 };
 
+// A figure of these steps, in their order: at least and at most, where it is not known better.
+struct Series {
+  std::vector<double> least{};
+  std::vector<double> most{};
+};
+using Figures = std::map<std::pair<TimeChange::Of, OpKind>, Series>;
+
+// The parts of a step and the times and bandwidths of its calls. `waiting_known`: it can be told
+// from transfers.
+Figures figures_of(const Usual& side, bool waiting_known);
+
 // Leaves none out.
 inline stats::FarAbove all_of(const std::vector<double>& a, const std::vector<double>& b) {
   return {std::vector<bool>(a.size()), std::vector<bool>(b.size())};
@@ -42,15 +55,5 @@ void compare_long_steps(const Usual& a, const Usual& b, const stats::FarAbove& f
 // The one step that is far longer than all others of both runs, if its run is so much longer, too:
 // a host that ran ahead may wait for its device in one step for what it called in all. Else none.
 stats::FarAbove one_pause(const Usual& a, const Usual& b);
-
-// A part of a step, the mean over ranks.
-struct PartChange {
-  TimeChange::Of of;
-  stats::Difference difference;
-};
-std::vector<PartChange> parts_of(const Usual& a, const Usual& b);
-
-// The ranks of which a part grew far more than of all others, one of a part at most.
-std::vector<OneRank> grown_on_one_rank(const Usual& a, const Usual& b);
 
 }  // namespace tprof::diff

@@ -140,7 +140,7 @@ Json json_of(const diff::TimeChange& t) {
           {"changed", t.changed()}};
 }
 
-Json json_of(const diff::LongSteps& l) {
+Json json_of(const diff::Lengths& l) {
   return {{"steps", l.far}, {"more_ns", l.far_ns}};
 }
 
@@ -148,10 +148,6 @@ Json json_of(const diff::OfOneRun& one) {
   Json j = {{"only_in", one.in_b ? "B" : "A"}};
   j.update(to_json({one.finding}, Detail::full)[0]);
   return j;
-}
-
-Json json_of(const diff::OneRank& r) {
-  return {{"of", of_text(r.of).key}, {"rank", r.rank}, {"at_least_ns", r.ns}};
 }
 
 template <typename T>
@@ -209,8 +205,7 @@ std::string to_json(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
             {"no_counts", text_or_null(d.no_counts)},
             {"times", d.no_times.empty() ? array_of(d.times) : Json()},
             {"no_times", text_or_null(d.no_times)},
-            {"far_longer", {{"a", json_of(d.long_a)}, {"b", json_of(d.long_b)}}},
-            {"grown_on_one_rank", array_of(d.one_rank)},
+            {"far_longer", {{"a", json_of(d.lengths_a)}, {"b", json_of(d.lengths_b)}}},
             {"slow_ranks", d.slow_ranks ? array_of(*d.slow_ranks) : Json()},
             {"settings", table_json(setting_columns(), d.settings)},
             {"notes", d.notes},

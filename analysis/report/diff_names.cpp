@@ -88,14 +88,15 @@ std::string mostly(const diff::Diff& d) {
   return out;
 }
 
-std::string of_one_rank(const diff::Diff& d) {
-  std::string out;
-  for (const diff::OneRank& r : d.one_rank) {
-    out += fmt::format(" {} {} {} at least {} longer, far more than any other.",
-                       r.of == Of::compute ? "Rank" : "The device of rank", r.rank,
-                       r.of == Of::compute ? "computes" : "stands idle", length_of(r.ns));
-  }
-  return out;
+// The steps of the two runs, of which the one is told against the other.
+struct Told {
+  const diff::Lengths& more;
+  const diff::Lengths& less;
+  const char* name;  // of the one
+  const char* other;
+};
+Told told(const diff::Diff& d, bool b) {
+  return b ? Told{d.lengths_b, d.lengths_a, "B", "A"} : Told{d.lengths_a, d.lengths_b, "A", "B"};
 }
 
 // "3,20", or "from 3 to 59" where they are many.
@@ -112,17 +113,15 @@ std::string of_lengths(const diff::Diff& d) {
   const diff::Lengths& a = d.lengths_a;
   const diff::Lengths& b = d.lengths_b;
   if (a.steps == 0 || b.steps == 0) return "";
-  const bool in_b = b.longest_ns >= a.longest_ns;
-  const diff::Lengths& more = in_b ? b : a;
-  const diff::Lengths& less = in_b ? a : b;
+  const Told t = told(d, b.longest_ns >= a.longest_ns);
+  const std::size_t n = t.more.beyond.size();
   const std::string beyond =
-      more.beyond.empty()
+      n == 0
           ? ""
           : fmt::format(
                 ", and {} of {} steps of {}, {}, {} longer than any of {}'s, up to {} against {}",
-                more.beyond.size(), more.steps, in_b ? "B" : "A", numbers_of(more.beyond),
-                more.beyond.size() == 1 ? "takes" : "take", in_b ? "A" : "B",
-                length_of(more.longest_ns), length_of(less.longest_ns));
+                n, t.more.steps, t.name, numbers_of(t.more.beyond), n == 1 ? "takes" : "take",
+                t.other, length_of(t.more.longest_ns), length_of(t.less.longest_ns));
   return fmt::format(" All steps take {} and {} on average, the median one {} and {}{}.",
                      length_of(a.mean_ns), length_of(b.mean_ns), length_of(a.median_ns),
                      length_of(b.median_ns), beyond);
@@ -133,7 +132,7 @@ std::string of_lengths(const diff::Diff& d) {
 const diff::TimeChange* stand_out(const diff::Diff& d) {
   const auto rare = std::ranges::find(d.times, Of::long_steps, &diff::TimeChange::of);
   if (rare == d.times.end() || !rare->changed()) return nullptr;
-  const double by_far = std::max(d.long_a.far_ns, d.long_b.far_ns);
+  const double by_far = std::max(d.lengths_a.far_ns, d.lengths_b.far_ns);
   const double by_all = std::abs(rare->b - rare->a) * static_cast<double>(d.lengths_b.steps);
   return by_far > by_all / 2 ? nullptr : &*rare;
 }
@@ -145,7 +144,7 @@ std::string of_usual_step(const diff::Diff& d) {
                "Whether the usual step changed can't be told: it takes {} and {}, and {} may be "
                "chance.",
                length_of(step.a), length_of(step.b), length_of(step.noise)) +
-           (d.long_a.far.empty() && d.long_b.far.empty() ? of_lengths(d) : "");
+           (d.lengths_a.far.empty() && d.lengths_b.far.empty() ? of_lengths(d) : "");
   }
   if (!step.changed()) {
     return fmt::format("B's {} takes as long as A's, {}, within {:.1f}%.",
@@ -161,39 +160,33 @@ std::string of_usual_step(const diff::Diff& d) {
   return fmt::format("B's {} takes {}, {:.1f}% {} than A's ({:.1f} to {:.1f}%){}.",
                      against ? "usual step" : "step", length_of(step.b), percent(step.b - step.a),
                      longer ? "longer" : "shorter", from, to, mostly(d)) +
-         (against ? of_lengths(d) : "") + of_one_rank(d);
+         (against ? of_lengths(d) : "");
 }
 
 // "1 of 39 steps of B, 20, takes 24.85 s, and none of A more than 186.31 ms: that adds 24.73 s, or
 // 634.17 ms a step on average. "
 std::string far_ones(const diff::Diff& d) {
-  const bool in_b = !d.long_b.far.empty();
-  const diff::LongSteps& found = in_b ? d.long_b : d.long_a;
-  if (found.far.empty()) return "";
-  const bool one = found.far.size() == 1;
-  const auto& [longest, other] = in_b ? std::pair(d.lengths_b.longest_ns, d.lengths_a.longest_ns)
-                                      : std::pair(d.lengths_a.longest_ns, d.lengths_b.longest_ns);
+  const Told t = told(d, !d.lengths_b.far.empty());
+  const std::size_t n = t.more.far.size();
+  if (n == 0) return "";
   return fmt::format(
       "{} of {} steps of {}, {}, {} {}, and none of {} more than {}: that adds {}, or {} a step on "
       "average. ",
-      found.far.size(), found.of_steps, in_b ? "B" : "A", numbers_of(found.far),
-      one ? "takes" : "take up to", length_of(longest), in_b ? "A" : "B", length_of(other),
-      length_of(found.far_ns), length_of(found.far_ns / static_cast<double>(found.of_steps)));
+      n, t.more.steps, t.name, numbers_of(t.more.far), n == 1 ? "takes" : "take up to",
+      length_of(t.more.longest_ns), t.other, length_of(t.less.longest_ns), length_of(t.more.far_ns),
+      length_of(t.more.far_ns / static_cast<double>(t.more.steps)));
 }
 
 // "3 of 19 steps of B, up to 1.03 s, are 2.90 s longer together, and none of A stands out"
-std::string long_ones(const diff::Diff& d, bool in_b) {
-  const diff::LongSteps& more = in_b ? d.long_b : d.long_a;
-  const diff::LongSteps& less = in_b ? d.long_a : d.long_b;
-  const char* other = in_b ? "A" : "B";
-  const double longest_ns = (in_b ? d.lengths_b : d.lengths_a).longest_ns;
-  const std::string are = fmt::format(
-      "{} of {} steps of {}, {}{}, {} {} longer{}", more.steps, more.of_steps, in_b ? "B" : "A",
-      more.steps == 1 ? "of " : "up to ", length_of(longest_ns), more.steps == 1 ? "is" : "are",
-      length_of(more.more_ns), more.steps == 1 ? "" : " together");
-  if (less.steps == 0) return fmt::format("{}, and none of {} stands out", are, other);
-  return fmt::format("{}, and {} of {} of {} {}", are, less.steps, less.of_steps, other,
-                     length_of(less.more_ns));
+std::string long_ones(const Told& t) {
+  const bool one = t.more.out == 1;
+  const std::string are =
+      fmt::format("{} of {} steps of {}, {}{}, {} {} longer{}", t.more.out, t.more.steps, t.name,
+                  one ? "of " : "up to ", length_of(t.more.longest_ns), one ? "is" : "are",
+                  length_of(t.more.out_ns), one ? "" : " together");
+  if (t.less.out == 0) return fmt::format("{}, and none of {} stands out", are, t.other);
+  return fmt::format("{}, and {} of {} of {} {}", are, t.less.out, t.less.steps, t.other,
+                     length_of(t.less.out_ns));
 }
 
 std::string of_step(const diff::Diff& d) {
@@ -222,7 +215,7 @@ std::string of_step(const diff::Diff& d) {
   const std::string others =
       fmt::format("Steps that stand out from the usual ones add {} {} to a step on average: {}.",
                   length_of(rare->b - rare->a), rare->b > rare->a ? "more" : "less",
-                  long_ones(d, rare->b > rare->a));
+                  long_ones(told(d, rare->b > rare->a)));
   // The part that changed comes first.
   return far_ones(d) + (d.times[0].changed() ? usual + " " + others : others + " " + usual);
 }
@@ -325,7 +318,7 @@ bool changed(const diff::Diff& d) {
 }
 
 bool same(const diff::Diff& d) {
-  return d.no_counts.empty() && !changed(d) && d.long_a.far.empty() && d.long_b.far.empty() &&
+  return d.no_counts.empty() && !changed(d) && d.lengths_a.far.empty() && d.lengths_b.far.empty() &&
          (!d.slow_ranks || d.slow_ranks->empty());
 }
 
