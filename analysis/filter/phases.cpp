@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "read/error.h"
-#include "stats/rest_order.h"
+#include "stats/told_phases.h"
 
 namespace tprof::filter {
 namespace {
@@ -12,10 +12,10 @@ namespace {
 using read::Process;
 using stats::StepPhase;
 
-PhaseRuns runs_of(const stats::RestCalls& rank, const std::vector<steps::Interval>* steps) {
+PhaseRuns runs_of(const stats::RankCalls& rank, const std::vector<steps::Interval>* steps) {
   const auto told = stats::told_phases(rank, steps);
   PhaseRuns runs;
-  for (const stats::RestCalls::Thread& thread : rank.threads) {
+  for (const stats::RankCalls::Thread& thread : rank.threads) {
     std::vector<std::uint32_t> calls = thread.calls;
     std::ranges::stable_sort(calls, {}, [&](std::uint32_t i) { return rank.calls[i].ts_ns; });
     auto& of_thread = runs[thread.tid];
@@ -31,9 +31,9 @@ PhaseRuns runs_of(const stats::RestCalls& rank, const std::vector<steps::Interva
   return runs;
 }
 
-struct RankPhases : stats::RestCalls {
+struct RankPhases : stats::RankCalls {
   RankPhases(const Process& rank, const std::vector<steps::Interval>* of_rank)
-      : RestCalls(rank), steps(of_rank) {}
+      : RankCalls(rank), steps(of_rank) {}
 
   void end() override {
     ordered = whole();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "diagnose/names.h"
@@ -24,12 +25,6 @@ using text::thousands;
 constexpr std::size_t kGroupsShown = 8;
 constexpr std::size_t kRowsShown = 100;  // per group
 
-Amounts sum(const LayerRow& row) {
-  Amounts all;
-  for (const Amounts& a : row.ops) all += a;
-  return all;
-}
-
 // Returns the calls of a rank per step. A whole number is shown as such.
 std::string per_step(std::uint64_t calls, std::uint64_t rank_steps) {
   if (calls == 0 || rank_steps == 0) return "-";
@@ -37,12 +32,8 @@ std::string per_step(std::uint64_t calls, std::uint64_t rank_steps) {
   return fmt::format("{:.2f}", static_cast<double>(calls) / static_cast<double>(rank_steps));
 }
 
-std::size_t units_of(const LayerGroup& group) {
-  return static_cast<std::size_t>(std::ranges::count_if(group.rows, &LayerRow::unit));
-}
-
 std::string heading(const LayerGroup& group) {
-  const std::size_t units = units_of(group);
+  const auto units = static_cast<std::size_t>(std::ranges::count_if(group.rows, &LayerRow::unit));
   const std::size_t buckets = group.rows.size() - units;
   std::string what;
   if (units != 0) what = diagnose::counted(units, "unit");
@@ -55,66 +46,42 @@ std::string heading(const LayerGroup& group) {
                      group.nranks, what);
 }
 
-// A row, and its operations together.
-struct SummedRow {
-  const LayerRow* row;
-  Amounts amounts;
-};
-
-std::vector<SummedRow> summed(const LayerGroup& group) {
-  std::vector<SummedRow> rows;
-  for (const LayerRow& row : group.rows) rows.push_back({&row, sum(row)});
-  return rows;
+std::string kind(const LayerRow& r) {
+  return r.unit ? "unit" : "bucket";
 }
 
-template <typename Of>
-Column<SummedRow> of_row(const char* title, const char* key, Unit unit, Of of,
-                         Show show = Show::always) {
-  return {title, key, unit, [of](const SummedRow& r) { return Value(of(*r.row)); }, show};
-}
-
-bool timed(const LayerGroup& group) {
-  return std::ranges::any_of(group.rows,
-                             [](const LayerRow& r) { return sum(r).device_timed != 0; });
-}
-
-std::vector<Column<SummedRow>> layer_columns(const LayerGroup& group) {
-  using Row = SummedRow;
-  const auto kind = [](const LayerRow& r) { return std::string(r.unit ? "unit" : "bucket"); };
+std::vector<Column<LayerRow>> layer_columns(const LayerGroup& group) {
+  using Row = LayerRow;
+  const bool timed =
+      std::ranges::any_of(group.rows, [](const Row& r) { return r.amounts.device_timed != 0; });
+  const auto named_by = [](const Row& r) {
+    return or_unknown(std::string(stats::kNamedByNames[static_cast<std::size_t>(r.named)]));
+  };
   std::vector<Column<Row>> all = {
-      of_row("", nullptr, Unit::text,
-             [kind](const LayerRow& r) { return fmt::format("{} {}", kind(r), r.place); }),
-      of_row(nullptr, "kind", Unit::text, kind),
-      of_row(nullptr, "place", Unit::number, [](const LayerRow& r) { return r.place; }),
-      {"name", "name", Unit::name, [](const Row& r) { return or_unknown(r.row->name); },
-       Show::if_any},
-      of_row(nullptr, "named_by", Unit::name,
-             [](const LayerRow& r) {
-               return or_unknown(
-                   std::string(stats::kNamedByNames[static_cast<std::size_t>(r.named)]));
-             }),
-      of_row(nullptr, "count", Unit::count, [](const LayerRow& r) { return r.count; }),
-      of_row(
-          "elements", "elements", Unit::count, [](const LayerRow& r) { return r.elements; },
-          Show::if_room),
-      of_row("size", "bytes", Unit::bytes, [](const LayerRow& r) { return r.bytes; }),
-      of_row(nullptr, "dtype", Unit::text, [](const LayerRow& r) { return r.dtype; })};
+      {"", nullptr, Unit::text,
+       [](const Row& r) { return fmt::format("{} {}", kind(r), r.place); }},
+      {nullptr, "kind", Unit::text, kind},
+      {nullptr, "place", Unit::number, &Row::place},
+      {"name", "name", Unit::name, [](const Row& r) { return or_unknown(r.name); }, Show::if_any},
+      {nullptr, "named_by", Unit::name, named_by},
+      {nullptr, "count", Unit::count, &Row::count},
+      {"elements", "elements", Unit::count, &Row::elements, Show::if_room},
+      {"size", "bytes", Unit::bytes, &Row::bytes},
+      {nullptr, "dtype", Unit::text, &Row::dtype}};
   for (std::size_t op = 0; op < stats::kLayerOps; ++op) {
     const char* name = stats::kLayerOpNames[op].data();
-    all.push_back({name, nullptr, Unit::right_text,
-                   [op, steps = group.rank_steps](const Row& r) {
-                     const std::uint64_t calls = r.row->ops[op].calls;
-                     return calls == 0 ? Value() : Value(per_step(calls, steps));
-                   },
-                   Show::if_any});
-    all.push_back(of_row(nullptr, name, Unit::text, [op](const LayerRow& r) {
-      const Amounts& a = r.ops[op];
-      return a.calls == 0 ? Value() : Value(call_figures(a));
-    }));
+    const auto shown = [op, steps = group.rank_steps](const Row& r) {
+      return r.ops[op].calls == 0 ? Value() : Value(per_step(r.ops[op].calls, steps));
+    };
+    const auto figures = [op](const Row& r) {
+      return r.ops[op].calls == 0 ? Value() : Value(call_figures(r.ops[op]));
+    };
+    append(all, {{name, nullptr, Unit::right_text, shown, Show::if_any},
+                 {nullptr, name, Unit::text, figures}});
   }
   append(all, {figure<Row>("calls", nullptr, Unit::count, &Amounts::calls, Show::if_room),
                figure<Row>("bytes", nullptr, Unit::bytes, &Amounts::bytes, Show::if_room),
-               host_time_column<Row>(timed(group) ? Show::if_room : Show::always),
+               host_time_column<Row>(timed ? Show::if_room : Show::always),
                device_time_column<Row>("device time", nullptr, Show::if_any)});
   return all;
 }
@@ -137,72 +104,53 @@ std::vector<Column<BucketRow>> left_columns() {
   return all;
 }
 
-bool any_named(const Layers& layers, NamedBy by) {
-  return std::ranges::any_of(layers.groups, [by](const LayerGroup& g) {
-    return std::ranges::any_of(g.rows, [by](const LayerRow& r) { return r.named == by; });
-  });
-}
-
 // Explains the figures, and what they rest on.
 std::string notes(const Layers& layers) {
+  bool units = false;
+  bool buckets = false;
+  std::set<NamedBy> named;
+  for (const LayerGroup& group : layers.groups) {
+    for (const LayerRow& row : group.rows) {
+      (row.unit ? units : buckets) = true;
+      named.insert(row.named);
+    }
+  }
   const auto left = [&](NoLayer why) { return layers.left.contains(why); };
+  const std::pair<bool, const char*> all[] = {
+      {units || buckets,
+       "forward, backward: all-gathers of one step and rank, made by the thread that calls "
+       "backward() and by autograd's threads; scattered, reduced: reduce-scatters and all-reduces "
+       "of gradients."},
+      {units,
+       "unit: data that forward passes gather at one place in their order, and backward passes "
+       "gather again or reduce-scatter: sharded parameters, as a rule. Units of one size are told "
+       "apart by this order, which backward passes reverse; data that a pass gathers twice counts "
+       "as two units."},
+      {buckets,
+       "bucket: data that most backward passes reduce at one place in their order, and no forward "
+       "pass gathers or reduces: gradients, as a rule."},
+      {named.contains(NamedBy::module), "name: the module's, from FSDP's own ranges."},
+      {named.contains(NamedBy::range),
+       "name: the innermost NVTX range around all forward gathers of a unit and none of another; "
+       "where parameters are fetched ahead, it may be the layer before."},
+      {named.contains(NamedBy::site),
+       "name: the innermost line of the program that all forward gathers of a unit come from, and "
+       "none of another."},
+      {left(NoLayer::order),
+       "order: calls in passes that differ from most, and calls that nothing assigns to a unit."},
+      {left(NoLayer::data),
+       "data: calls that nothing shows to carry parameters or gradients (they may be data, "
+       "activations, norms, flags)."},
+      {left(NoLayer::behind),
+       "behind: calls in no forward or backward pass: after the last one of a step (optimizer, "
+       "evaluation, checkpoint), or on another thread."},
+      {left(NoLayer::outside),
+       "outside: calls outside all steps (setup), without a line, or in CUDA graphs."},
+      {!layers.adds_up,
+       "Rows do not add up to the totals: the lines are newer than the last ledger, so what is "
+       "outside is not known."}};
   std::string out;
-  if (!layers.groups.empty()) {
-    out +=
-        "  forward, backward: all-gathers of one step and rank, made by the thread that calls "
-        "backward() and by autograd's threads; scattered, reduced: reduce-scatters and all-reduces "
-        "of gradients.\n";
-  }
-  const bool units =
-      std::ranges::any_of(layers.groups, [](const LayerGroup& g) { return units_of(g) != 0; });
-  if (units) {
-    out +=
-        "  unit: data that forward passes gather at one place in their order, and backward passes "
-        "gather again or reduce-scatter: sharded parameters, as a rule. Units of one size are told "
-        "apart by this order, which backward passes reverse; data that a pass gathers twice counts "
-        "as two units.\n";
-  }
-  if (std::ranges::any_of(layers.groups,
-                          [](const LayerGroup& g) { return units_of(g) != g.rows.size(); })) {
-    out +=
-        "  bucket: data that most backward passes reduce at one place in their order, and no "
-        "forward pass gathers or reduces: gradients, as a rule.\n";
-  }
-  if (any_named(layers, NamedBy::module)) out += "  name: the module's, from FSDP's own ranges.\n";
-  if (any_named(layers, NamedBy::range)) {
-    out +=
-        "  name: the innermost NVTX range around all forward gathers of a unit and none of "
-        "another; where parameters are fetched ahead, it may be the layer before.\n";
-  }
-  if (any_named(layers, NamedBy::site)) {
-    out +=
-        "  name: the innermost line of the program that all forward gathers of a unit come from, "
-        "and "
-        "none of another.\n";
-  }
-  if (left(NoLayer::order)) {
-    out +=
-        "  order: calls in passes that differ from most, and calls that nothing assigns to a "
-        "unit.\n";
-  }
-  if (left(NoLayer::data)) {
-    out +=
-        "  data: calls that nothing shows to carry parameters or gradients (they may be data, "
-        "activations, norms, flags).\n";
-  }
-  if (left(NoLayer::behind)) {
-    out +=
-        "  behind: calls in no forward or backward pass: after the last one of a step (optimizer, "
-        "evaluation, checkpoint), or on another thread.\n";
-  }
-  if (left(NoLayer::outside)) {
-    out += "  outside: calls outside all steps (setup), without a line, or in CUDA graphs.\n";
-  }
-  if (!layers.adds_up) {
-    out +=
-        "  Rows do not add up to the totals: the lines are newer than the last ledger, so what is "
-        "outside is not known.\n";
-  }
+  for (const auto& [shown, text] : all) out += shown ? fmt::format("  {}\n", text) : "";
   return out;
 }
 
@@ -227,7 +175,7 @@ std::vector<Section> sections_of(const Layers& layers, const steps::Found& found
   for (std::size_t i = 0; i < (people ? std::min(n, kGroupsShown) : n); ++i) {
     const LayerGroup& group = layers.groups[i];
     all.push_back({.lead = heading(group),
-                   .table = sheet(layer_columns(group), summed(group), who),
+                   .table = sheet(layer_columns(group), group.rows, who),
                    .at = fmt::format("/groups/{}/rows", i),
                    .facts = {{"ranks", group.ranks},
                              {"nranks", group.nranks},

@@ -1,71 +1,22 @@
 #include "stats/layer_names.h"
 
-#include <algorithm>
 #include <optional>
-#include <utility>
 
 namespace tprof::stats {
 namespace {
 
-using Names = RowNames::Names;
-
-void see(RowNames::Around& around, std::size_t depth) {
-  ++around.calls;
-  around.depth += depth;
-}
-
-void add_all(Names& to, const Names& more) {
-  for (const auto& [name, around] : more) {
-    to[name].calls += around.calls;
-    to[name].depth += around.depth;
-  }
-}
-
-// Returns for each row the innermost name that is around all of its forward gathers and around none
-// of another row's.
-std::vector<std::string> own_names(const std::vector<RowNames>& all, Names RowNames::*of) {
-  std::map<std::string_view, std::size_t> rows;
-  for (const RowNames& row : all) {
-    for (const auto& [name, around] : row.*of) ++rows[name];
-  }
-  std::vector<std::string> own;
-  for (const RowNames& row : all) {
-    own.emplace_back();
-    std::optional<std::uint64_t> innermost;
-    for (const auto& [name, around] : row.*of) {
-      if (around.calls != row.gathered || rows[name] != 1) continue;
-      if (innermost && *innermost <= around.depth) continue;
-      innermost = around.depth;
-      own.back() = name;
-    }
+// Returns the innermost name that is around all gathers of a row and around none of another row's.
+std::pair<NamedBy, std::string> own_name(
+    const RowNames& row, const std::map<std::pair<NamedBy, std::string>, std::size_t>& rows_with) {
+  std::pair<NamedBy, std::string> own;
+  std::pair innermost(NamedBy::site, UINT64_MAX);  // ranges go before sites
+  for (const auto& [name, around] : row.around) {
+    const std::pair depth(name.first, around.depth);
+    if (around.calls != row.gathered || rows_with.at(name) != 1 || depth >= innermost) continue;
+    innermost = depth;
+    own = name;
   }
   return own;
-}
-
-}  // namespace
-
-void RowNames::add(const LayerCalls& rank, std::uint32_t call, bool forward) {
-  if (const std::string_view m = module_around(rank, call); !m.empty()) modules.emplace(m);
-  if (!forward) return;
-  ++gathered;
-  if (const auto around = rank.around.find(call); around != rank.around.end()) {
-    std::size_t depth = 0;
-    for (const std::uint32_t name : around->second) see(ranges[rank.names[name]], depth++);
-  }
-  const SiteKey* site = rank.sites.find(rank.site[call]);
-  if (site == nullptr) return;
-  std::set<std::string> seen;  // a recursive function counts once
-  for (const SiteFrame& f : site->frames) {
-    std::string text = text_of(f);
-    if (of_program(f) && seen.insert(text).second) see(frames[std::move(text)], seen.size());
-  }
-}
-
-void RowNames::add(const RowNames& more) {
-  modules.insert(more.modules.begin(), more.modules.end());
-  gathered += more.gathered;
-  add_all(ranges, more.ranges);
-  add_all(frames, more.frames);
 }
 
 std::string_view module_of(std::string_view range) {
@@ -79,7 +30,40 @@ std::string_view module_of(std::string_view range) {
   return {};
 }
 
-std::string_view module_around(const LayerCalls& rank, std::uint32_t call) {
+}  // namespace
+
+void RowNames::add(const RankCalls& rank, const SiteLines& sites, std::uint32_t call) {
+  const auto see = [&](NamedBy by, std::string_view name, std::size_t depth) {
+    Around& seen = around[{by, std::string(name)}];
+    ++seen.calls;
+    seen.depth += depth;
+  };
+  ++gathered;
+  if (const std::string_view m = module_around(rank, call); !m.empty()) modules.emplace(m);
+  if (const auto ranges = rank.around.find(call); ranges != rank.around.end()) {
+    std::size_t depth = 0;
+    for (const std::uint32_t name : ranges->second) see(NamedBy::range, rank.names[name], depth++);
+  }
+  const SiteKey* site = sites.find(rank.calls[call].site);
+  if (site == nullptr) return;
+  std::set<std::string> seen;  // a recursive function counts once
+  for (const SiteFrame& f : site->frames) {
+    const std::string text = text_of(f);
+    if (of_program(f) && seen.insert(text).second) see(NamedBy::site, text, seen.size());
+  }
+}
+
+RowNames& RowNames::operator+=(const RowNames& more) {
+  gathered += more.gathered;
+  modules.insert(more.modules.begin(), more.modules.end());
+  for (const auto& [name, seen] : more.around) {
+    around[name].calls += seen.calls;
+    around[name].depth += seen.depth;
+  }
+  return *this;
+}
+
+std::string_view module_around(const RankCalls& rank, std::uint32_t call) {
   const auto around = rank.around.find(call);
   if (around == rank.around.end()) return {};
   for (const std::uint32_t name : around->second) {
@@ -89,27 +73,23 @@ std::string_view module_around(const LayerCalls& rank, std::uint32_t call) {
   return {};
 }
 
-void name_rows(std::vector<LayerRow>& rows, const std::vector<RowNames>& names) {
-  const bool modules =
-      std::ranges::any_of(names, [](const RowNames& row) { return !row.modules.empty(); });
-  const std::vector<std::string> ranges = own_names(names, &RowNames::ranges);
-  const std::vector<std::string> frames = own_names(names, &RowNames::frames);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    LayerRow& row = rows[i];
-    if (names[i].modules.size() == 1) {
-      row.name = *names[i].modules.begin();
-      row.named = NamedBy::module;
-    } else if (modules && ranges[i] == "FSDP::all_gather") {  // the root's module has no name
-      row.name = "(root)";
-      row.named = NamedBy::module;
-    } else if (!ranges[i].empty()) {
-      row.name = ranges[i];
-      row.named = NamedBy::range;
-    } else if (!frames[i].empty()) {
-      row.name = frames[i];
-      row.named = NamedBy::site;
+std::vector<std::pair<NamedBy, std::string>> names_of(const std::vector<const RowNames*>& rows) {
+  std::map<std::pair<NamedBy, std::string>, std::size_t> rows_with;
+  bool modules = false;
+  for (const RowNames* row : rows) {
+    modules = modules || !row->modules.empty();
+    for (const auto& [name, around] : row->around) ++rows_with[name];
+  }
+  std::vector<std::pair<NamedBy, std::string>> names;
+  for (const RowNames* row : rows) {
+    names.push_back(own_name(*row, rows_with));
+    if (row->modules.size() == 1) {
+      names.back() = {NamedBy::module, *row->modules.begin()};
+    } else if (modules && names.back().second == "FSDP::all_gather") {
+      names.back() = {NamedBy::module, "(root)"};  // the root's module has no name
     }
   }
+  return names;
 }
 
 }  // namespace tprof::stats

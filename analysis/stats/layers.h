@@ -1,5 +1,5 @@
-// Finds what each layer of a model moves, from the repeating pattern within a step. Layers are
-// units of parameters that are gathered together (FSDP, ZeRO-3) and buckets of gradients that are
+// Finds what each layer of a model moves. A layer is a place among the calls of a usual pass: a
+// unit of parameters that are gathered together (FSDP, ZeRO-3), or a bucket of gradients that are
 // reduced together (DDP).
 #pragma once
 
@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "collect/passes.h"
+#include "stats/layer_names.h"
+#include "stats/rank_calls.h"
 #include "stats/steps.h"
 #include "stats/totals.h"
 
@@ -24,12 +26,6 @@ inline constexpr std::string_view kLayerOpNames[] = {"forward", "backward", "sca
 inline constexpr std::size_t kLayerOps = std::size(kLayerOpNames);
 Bucket bucket_of(LayerOp op);
 
-// module: FSDP2's own ranges name the module. range: the innermost NVTX range that is around all of
-// its forward gathers and no other unit's. site: the innermost line of the program from which all
-// of its forward gathers come, and no other unit's.
-enum class NamedBy { none, module, range, site };
-inline constexpr std::string_view kNamedByNames[] = {"", "module", "range", "site"};
-
 struct LayerRow {
   bool unit = false;        // else a bucket
   std::size_t place = 0;    // from 1: units as the forward pass gathers them, buckets as they come
@@ -39,7 +35,9 @@ struct LayerRow {
   std::string dtype{};
   std::string name{};
   NamedBy named = NamedBy::none;
+  RowNames names{};                            // of which it is one
   std::array<read::Amounts, kLayerOps> ops{};  // sums over ranks and steps
+  read::Amounts amounts{};                     // of all of these together
 };
 
 // Ranks whose communicators have the same units and buckets.
@@ -50,10 +48,9 @@ struct LayerGroup {
   std::vector<LayerRow> rows{};
 };
 
-// Why a call is in no row. order: its pass has another order than most, or nothing tells which of
-// several units it belongs to. data: it may carry something else than parameters or gradients.
-// behind: it is in no forward or backward pass of a step. outside: it is in no step, or has no
-// line.
+// Why a call is in no row. order: its pass has another number of calls of its size, or in another
+// order. data: it may carry something else than parameters or gradients. behind: it is in no
+// forward or backward pass of a step. outside: it is in no step, or has no line.
 enum class NoLayer { order, data, behind, outside };
 inline constexpr std::string_view kNoLayerNames[] = {"order", "data", "behind", "outside"};
 
@@ -63,10 +60,6 @@ struct Layers {
   bool adds_up = true;  // false: `outside` is not known, as the ledger is older than the lines
   std::vector<const read::Process*> unnamed{};  // ranks without known autograd threads
 };
-
-// The buckets that layers are made of.
-inline constexpr Bucket kLayerBuckets[] = {Bucket::ALLGATHER, Bucket::RESHARDING,
-                                           Bucket::ALLREDUCE};
 
 // Reads the lines of the next pass. `totals` are those of what is asked for: all calls of these
 // buckets add up to them. Refers to `found`, `totals`, `comms` and `to` until then.

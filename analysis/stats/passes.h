@@ -4,29 +4,25 @@
 #include <cstdint>
 #include <vector>
 
-#include "stats/rest_calls.h"
+#include "stats/rank_calls.h"
 #include "steps/found.h"
 
 namespace tprof::stats {
 
-using Places = std::vector<std::uint32_t>;  // indices into RestCalls::calls, in their order
-
-// `before` and `late` are calls of the thread that calls backward(), which blocks there until
-// autograd's threads have finished. If these called nothing, gradients are reduced in `late`.
+// `ahead`, `late` and `behind` are calls of the thread that calls backward(), which blocks there
+// until autograd's threads have finished.
 struct Pass {
-  Places before{};    // the forward pass, and what was called ahead of it
-  Places backward{};  // by autograd's threads
-  Places late{};      // gradients that are reduced directly after it (DeepSpeed's last ones)
-};
-
-struct StepPasses {
   std::int64_t step = 0;
-  std::vector<Pass> passes{};
-  Places behind{};  // after the last pass
+  std::size_t number = 0;  // in the step
+  Places ahead{};          // the forward pass, and what was called ahead of it
+  Places backward{};       // by autograd's threads
+  Places late{};           // gradients that are reduced directly after it (DeepSpeed's last ones)
+  bool last = false;       // of the step
+  Places behind{};         // what follows the last one
 };
 
 struct Passes {
-  std::vector<StepPasses> steps{};  // those with a backward pass
+  std::vector<Pass> all{};
   std::uint64_t least_gradient = 0;
 
   // True for a reduction that is too large for norms and flags. Reductions before the first
@@ -34,8 +30,6 @@ struct Passes {
   bool gradient(const CallKind& kind) const;
 };
 
-// `by_time` holds indices into RestCalls::calls, in the order of time.
-Passes passes_of(const RestCalls& rank, const Places& by_time,
-                 const std::vector<steps::Interval>& steps);
+Passes passes_of(const RankCalls& rank, const std::vector<steps::Interval>& steps);
 
 }  // namespace tprof::stats

@@ -1,221 +1,295 @@
 #include "stats/rank_layers.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <utility>
 
-#include "stats/layer_order.h"
-#include "stats/pass_calls.h"
+#include "interpose/format/step_mark.h"
 
 namespace tprof::stats {
 namespace {
 
-constexpr std::size_t kFewestSteps = 2;  // in which an order must be seen: one repeats nothing
+constexpr std::size_t kFewestSteps = 2;  // in which a layer must be seen: one repeats nothing
+constexpr std::size_t kMostOrders = 64;  // only the most frequent ones are compared
+
+using Sizes = std::vector<std::uint64_t>;  // of the calls of a pass, in their order
+using Counts = std::vector<std::pair<std::uint64_t, std::size_t>>;  // of calls, by size
+using InTemplate = std::vector<std::optional<std::size_t>>;
+
+// Returns the place of each call of a pass in the template, of which it may be the reverse. The
+// calls of a size have one if there are as many as in the template. Where that has several of a
+// size, they must come in its order too.
+InTemplate places_in(const Sizes& usual, const Sizes& calls, bool reversed) {
+  std::map<std::uint64_t, std::pair<Places, Places>> by_size;  // in the template, and of the calls
+  for (std::uint32_t i = 0; i < usual.size(); ++i) by_size[usual[i]].first.push_back(i);
+  for (std::uint32_t i = 0; i < calls.size(); ++i) by_size[calls[i]].second.push_back(i);
+  InTemplate told(calls.size());
+  Places several;
+  for (auto& [size, of] : by_size) {
+    auto& [places, mine] = of;
+    if (places.size() != mine.size()) continue;
+    if (reversed) std::ranges::reverse(places);
+    for (std::size_t i = 0; i < mine.size(); ++i) told[mine[i]] = places[i];
+    if (mine.size() > 1) several.insert(several.end(), mine.begin(), mine.end());
+  }
+  std::ranges::sort(several);
+  const auto place = [&](std::uint32_t call) { return told[call]; };
+  if (reversed ? !std::ranges::is_sorted(several, std::ranges::greater(), place)
+               : !std::ranges::is_sorted(several, {}, place)) {
+    for (const std::uint32_t call : several) told[call].reset();
+  }
+  return told;
+}
+
+// Returns how many calls there are of each size.
+Counts counts_of(Sizes calls) {
+  std::ranges::sort(calls);
+  Counts counts;
+  for (const std::uint64_t size : calls) {
+    if (counts.empty() || counts.back().first != size) counts.emplace_back(size, 0);
+    ++counts.back().second;
+  }
+  return counts;
+}
+
+// Returns the template: the calls of the pass by which most calls of all passes have a place.
+// `times` says how often passes of these calls were made.
+Sizes template_of(const std::map<Sizes, std::size_t>& times) {
+  std::vector<std::pair<Sizes, std::size_t>> all(times.begin(), times.end());
+  std::ranges::stable_sort(all, std::ranges::greater(), &std::pair<Sizes, std::size_t>::second);
+  if (all.size() > kMostOrders) all.resize(kMostOrders);
+  std::vector<Counts> counts;
+  for (const auto& [calls, passes] : all) counts.push_back(counts_of(calls));
+  Sizes best;
+  std::size_t most = 0;
+  for (std::size_t candidate = 0; candidate < all.size(); ++candidate) {
+    std::size_t told = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      Counts alike;
+      std::ranges::set_intersection(counts[candidate], counts[i], std::back_inserter(alike));
+      for (const auto& [size, calls] : alike) told += calls * all[i].second;
+    }
+    if (told > most) best = all[candidate].first;
+    most = std::max(most, told);
+  }
+  return best;
+}
+
+// Tells what passes do with data of one size on a communicator.
+struct OfSize {
+  std::array<bool, kLayerOps> made{};
+  bool activations = false;  // it is reduced or scattered ahead of a backward pass
+
+  bool seen(LayerOp op) const { return made[static_cast<std::size_t>(op)]; }
+  // True for parameters: they come back in the backward pass, gathered again or as gradients.
+  bool comes_back() const {
+    return !activations && seen(LayerOp::forward) &&
+           (seen(LayerOp::again) || seen(LayerOp::scattered));
+  }
+};
+
+struct OfComm {
+  std::map<std::uint64_t, OfSize> sizes{};
+  std::uint64_t reduced_bytes = 0;  // gradients that are all-reduced
+  std::uint64_t other_bytes = 0;    // gathered or scattered in backward passes
+
+  std::set<std::uint64_t> moved_by(LayerOp op) const {
+    std::set<std::uint64_t> counts;
+    for (const auto& [count, of] : sizes) {
+      if (of.seen(op)) counts.insert(count);
+    }
+    return counts;
+  }
+  // If gradients are all-reduced (DDP), what is gathered is something else.
+  bool unit(std::uint64_t count) const {
+    const auto of = sizes.find(count);
+    return of != sizes.end() && of->second.comes_back() && reduced_bytes <= other_bytes;
+  }
+};
 
 class Mapper {
  public:
-  Mapper(const LayerCalls& rank, CallsOfPasses calls) : rank_(rank), calls_(std::move(calls)) {
-    for (const std::uint32_t place : calls_.all) found_.none[place] = NoLayer::data;
+  Mapper(const RankCalls& rank, const Passes& passes, const std::set<std::int64_t>& carriers)
+      : rank_(rank), passes_(passes), carriers_(carriers) {
+    found_.told.resize(rank.calls.size());
   }
 
-  RankLayers map(const std::set<std::int64_t>& carriers) && {
-    for (auto& [comm, calls] : calls_.comms) {
-      if (carriers.contains(comm)) find_units(comm, calls);
-    }
-    for (auto& [comm, calls] : calls_.comms) {
-      if (carriers.contains(comm)) find_buckets(comm, calls);
-    }
-    for (const auto& [call, place] : found_.places) {
-      RankRow& row = found_.comms[place.comm].rows[place.row];
-      row.names.add(rank_, call, place.op == LayerOp::forward);
-    }
+  RankLayers map() && {
+    each_call([&](std::size_t, std::uint32_t call, std::optional<LayerOp> op) { see(call, op); });
+    find_replicas();
+    std::map<Family, Lists> families;
+    each_call([&](std::size_t pass, std::uint32_t call, std::optional<LayerOp> op) {
+      if (!op) return;
+      const std::optional<Family> family = family_of(rank_.kind(call), *op);
+      if (!family) return;
+      found_.told[call].op = *op;
+      families[*family][{pass, family->second ? LayerOp::forward : *op}].push_back(call);
+    });
+    for (const auto& [family, lists] : families) place(family, lists);
     return std::move(found_);
   }
 
  private:
-  const CallKind& kind(std::uint32_t place) const { return rank_.kinds[rank_.calls[place].kind]; }
-  Sizes sizes(const Places& places) const {
+  // Layers whose calls have an order among each other: the units, or the buckets (true), of a
+  // communicator.
+  using Family = std::pair<std::int64_t, bool>;
+  // Its calls in the order of each pass; those of units by their operation.
+  using Lists = std::map<std::pair<std::size_t, LayerOp>, Places>;
+
+  // Visits the calls of passes that are no flags or scales. Nullopt: activations.
+  template <typename See>
+  void each_call(const See& see) {
+    const auto visit = [&](std::size_t pass, std::uint32_t call, bool ahead) {
+      const CallKind& k = rank_.kind(call);
+      found_.told[call].none = NoLayer::data;
+      if (!moves_layers(k) || k.bytes <= kScalarBytes) return;
+      std::optional<LayerOp> op;
+      if (k.bucket == Bucket::ALLGATHER) {
+        op = ahead ? LayerOp::forward : LayerOp::again;
+      } else if (!ahead) {
+        op = k.bucket == Bucket::RESHARDING ? LayerOp::scattered : LayerOp::reduced;
+      }
+      see(pass, call, op);
+    };
+    for (std::size_t n = 0; n < passes_.all.size(); ++n) {
+      for (const std::uint32_t i : passes_.all[n].ahead) visit(n, i, true);
+      for (const std::uint32_t i : passes_.all[n].backward) visit(n, i, false);
+      for (const std::uint32_t i : passes_.all[n].late) visit(n, i, false);
+    }
+  }
+
+  void see(std::uint32_t call, std::optional<LayerOp> op) {
+    const CallKind& k = rank_.kind(call);
+    OfComm& comm = comms_[k.comm];
+    OfSize& of = comm.sizes[k.count];
+    if (!op) {
+      of.activations = true;
+      return;
+    }
+    of.made[static_cast<std::size_t>(*op)] = true;
+    if (*op == LayerOp::again || *op == LayerOp::scattered) {
+      comm.other_bytes = read::saturated_sum(comm.other_bytes, k.bytes);
+    } else if (*op == LayerOp::reduced && passes_.gradient(k)) {
+      comm.reduced_bytes = read::saturated_sum(comm.reduced_bytes, k.bytes);
+    }
+  }
+
+  // For hybrid sharding: replicas all-reduce the shards of all gradients that another communicator
+  // scatters.
+  void find_replicas() {
+    for (const auto& [comm, of] : comms_) {
+      const std::set<std::uint64_t> reduced = of.moved_by(LayerOp::reduced);
+      for (const auto& [other, shards] : comms_) {
+        const std::set<std::uint64_t> scattered = shards.moved_by(LayerOp::scattered);
+        if (other != comm && !scattered.empty() && std::ranges::includes(reduced, scattered)) {
+          shards_of_[comm] = other;
+        }
+      }
+    }
+  }
+
+  std::optional<Family> family_of(const CallKind& k, LayerOp op) const {
+    const auto shards = shards_of_.find(k.comm);
+    const bool replica = op == LayerOp::reduced && shards != shards_of_.end();
+    const std::int64_t home = replica ? shards->second : k.comm;
+    if (!carriers_.contains(home)) return std::nullopt;
+    if ((replica || op != LayerOp::reduced) && comms_.at(home).unit(k.count)) {
+      return Family(home, false);
+    }
+    const OfSize& of = comms_.at(k.comm).sizes.at(k.count);
+    const bool gradient = op == LayerOp::reduced
+                              ? k.bytes >= passes_.least_gradient
+                              : op == LayerOp::scattered && !of.seen(LayerOp::forward);
+    if (!gradient || of.activations || !carriers_.contains(k.comm)) return std::nullopt;
+    return Family(k.comm, true);
+  }
+
+  // A place in the template.
+  struct Row {
+    std::optional<std::uint32_t> first{};  // call
+    std::set<std::int64_t> steps{};
+    bool back = false;  // parameters came back
+    std::set<std::string_view> modules{};
+    std::optional<std::pair<std::size_t, std::size_t>> row{};  // in `found_`
+  };
+
+  void place(const Family& family, const Lists& lists) {
+    std::map<Sizes, std::size_t> times;
+    for (const auto& [key, calls] : lists) {
+      if (key.second == LayerOp::forward) ++times[sizes(calls)];
+    }
+    const Sizes usual = template_of(times);
+    std::vector<Row> rows(usual.size());
+    std::vector<std::pair<std::uint32_t, std::size_t>> placed;  // calls
+    for (const auto& [key, calls] : lists) {
+      const bool back = key.second != LayerOp::forward;
+      const InTemplate told = places_in(usual, sizes(calls), back);
+      for (std::size_t i = 0; i < calls.size(); ++i) {
+        found_.told[calls[i]].none = NoLayer::order;
+        if (!told[i]) continue;
+        Row& row = rows[*told[i]];
+        if (!row.first) row.first = calls[i];
+        row.steps.insert(passes_.all[key.first].step);
+        row.back = row.back || back;
+        if (const auto m = module_around(rank_, calls[i]); !m.empty()) row.modules.insert(m);
+        placed.emplace_back(calls[i], *told[i]);
+      }
+    }
+    take(family, usual, rows);
+    for (const auto& [call, at] : placed) {
+      found_.told[call].row = rows[at].row;
+      if (!family.second && !rows[at].back) found_.told[call].none = NoLayer::data;
+    }
+  }
+
+  // Takes the rows that are layers. If FSDP2's ranges name two modules at one place they are right,
+  // and the order of calls of this size is another.
+  void take(const Family& family, const Sizes& usual, std::vector<Row>& rows) {
+    std::set<std::uint64_t> contradicted;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].modules.size() > 1) contradicted.insert(usual[i]);
+    }
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const bool proved = family.second || rows[i].back;
+      if (!proved || rows[i].steps.size() < kFewestSteps || contradicted.contains(usual[i])) {
+        continue;
+      }
+      if (found_.comms.empty() || found_.comms.back().first != family.first) {
+        found_.comms.emplace_back(family.first, std::vector<LayerRow>());
+      }
+      std::vector<LayerRow>& all = found_.comms.back().second;
+      rows[i].row = {found_.comms.size() - 1, all.size()};
+      const CallKind& k = rank_.kind(*rows[i].first);
+      all.push_back({.unit = !family.second,
+                     .place = ++place,
+                     .count = k.count,
+                     .elements = k.elements,
+                     .bytes = k.bytes,
+                     .dtype = k.dtype});
+    }
+  }
+
+  Sizes sizes(const Places& calls) const {
     Sizes all;
-    for (const std::uint32_t place : places) all.push_back(kind(place).count);
+    for (const std::uint32_t call : calls) all.push_back(rank_.kind(call).count);
     return all;
   }
 
-  // Parameters come back in the backward pass: they are gathered again, or as many gradients are
-  // scattered. If gradients are all-reduced (DDP), what is gathered is something else. Scatters in
-  // the forward pass, too, are activations.
-  void find_units(std::int64_t comm, CommCalls& of) {
-    if (of.scatters_ahead || of.reduced_bytes > of.other_bytes) return;
-    std::set<std::uint64_t> back;
-    for (const auto& [number, p] : of.passes) {
-      for (const Places* places : {&p.again, &p.scatters}) {
-        for (const std::uint32_t place : *places) back.insert(kind(place).count);
-      }
-    }
-    std::map<Sizes, std::size_t> times;
-    for (auto& [number, p] : of.passes) {
-      std::erase_if(p.gathers, [&](std::uint32_t g) { return !back.contains(kind(g).count); });
-      ++times[sizes(p.gathers)];
-    }
-    const Sizes order = common_order(times);
-    Rows rows;
-    std::set<std::int64_t> seen;  // steps
-    for (const auto& [number, p] : of.passes) {
-      const auto places = places_in(sizes(p.gathers), order);
-      if (places && !p.gathers.empty()) seen.insert(calls_.steps[number]);
-      for (std::size_t i = 0; i < p.gathers.size(); ++i) {
-        rows.add(p.gathers[i], places ? std::optional((*places)[i]) : std::nullopt,
-                 LayerOp::forward);
-      }
-      add_backward(rows, order, p.again, LayerOp::again);
-      add_backward(rows, order, p.scatters, LayerOp::scattered);
-      add_replicas(rows, comm, number, p.scatters);
-    }
-    if (seen.size() >= kFewestSteps && mostly_told(rows) && !contradicted(rows)) {
-      take(comm, rows, order, true);
-    } else {
-      for (const auto& [place, row] : rows.told) found_.none[place] = NoLayer::order;
-    }
-  }
-
-  // Maps calls to places in an order.
-  struct Rows {
-    struct Told {
-      std::optional<std::size_t> place{};
-      LayerOp op{};
-    };
-    std::map<std::uint32_t, Told> told{};
-    void add(std::uint32_t call, std::optional<std::size_t> place, LayerOp op) {
-      told[call] = {place, op};
-    }
-  };
-
-  void add_backward(Rows& rows, const Sizes& order, const Places& calls, LayerOp op) const {
-    const auto places = places_in_reverse(sizes(calls), order);
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      const bool known = std::ranges::find(order, kind(calls[i]).count) != order.end();
-      if (known) rows.add(calls[i], places[i], op);
-    }
-  }
-
-  // For hybrid sharding: replicas reduce the shards of gradients in the order in which they were
-  // scattered.
-  void add_replicas(Rows& rows, std::int64_t comm, std::size_t number, const Places& scatters) {
-    if (scatters.empty()) return;
-    for (auto& [other, calls] : calls_.comms) {
-      const auto pass = calls.passes.find(number);
-      if (other == comm || pass == calls.passes.end()) continue;
-      Places& reduces = pass->second.reduces;
-      if (sizes(reduces) != sizes(scatters)) continue;
-      for (std::size_t i = 0; i < reduces.size(); ++i) {
-        const auto told = rows.told.find(scatters[i]);
-        if (told == rows.told.end() || !told->second.place) return;
-      }
-      for (std::size_t i = 0; i < reduces.size(); ++i) {
-        rows.add(reduces[i], rows.told[scatters[i]].place, LayerOp::reduced);
-      }
-      reduces.clear();
-      return;
-    }
-  }
-
-  // True if at least half of the calls have a place. Otherwise the order is not the program's: what
-  // was taken for steps may be something else.
-  static bool mostly_told(const Rows& rows) {
-    const auto n = std::ranges::count_if(
-        rows.told, [](const auto& entry) { return entry.second.place.has_value(); });
-    return 2 * static_cast<std::size_t>(n) >= rows.told.size();
-  }
-
-  // True if FSDP2's ranges name two modules at one place. They are right, so the order is wrong.
-  bool contradicted(const Rows& rows) const {
-    std::map<std::size_t, std::string_view> modules;
-    for (const auto& [call, told] : rows.told) {
-      const std::string_view module = module_around(rank_, call);
-      if (!told.place || module.empty()) continue;
-      const auto [known, added] = modules.try_emplace(*told.place, module);
-      if (known->second != module) return true;
-    }
-    return false;
-  }
-
-  // Takes the places as rows. For units, only those of which something came back.
-  void take(std::int64_t comm, const Rows& rows, const Sizes& order, bool units) {
-    std::vector<bool> proved(order.size(), !units);
-    std::map<std::size_t, std::uint32_t> first;
-    for (const auto& [call, told] : rows.told) {
-      if (!told.place) continue;
-      first.try_emplace(*told.place, call);
-      if (told.op != LayerOp::forward) proved[*told.place] = true;
-    }
-    std::vector<std::size_t> numbers(order.size());
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      if (!proved[i] || !first.contains(i)) continue;
-      const auto [known, added] = index_.try_emplace(comm, found_.comms.size());
-      if (added) found_.comms.push_back({.comm = comm});
-      std::vector<RankRow>& all = found_.comms[known->second].rows;
-      numbers[i] = all.size();
-      all.push_back({.unit = units, .call = kind(first[i])});
-    }
-    for (const auto& [call, told] : rows.told) {
-      if (told.place && proved[*told.place]) {
-        found_.none.erase(call);
-        found_.places[call] = {index_[comm], numbers[*told.place], told.op};
-      } else {
-        found_.none[call] = told.place ? NoLayer::data : NoLayer::order;
-      }
-    }
-  }
-
-  // Finds the buckets among the remaining reductions of backward passes.
-  void find_buckets(std::int64_t comm, CommCalls& of) {
-    std::map<Sizes, std::size_t> times;
-    std::map<std::size_t, std::pair<Places, Sizes>> passes;
-    for (const auto& [number, p] : of.passes) {
-      auto& [calls, order] = passes[number];
-      for (const Places* places : {&p.scatters, &p.reduces}) {
-        for (const std::uint32_t place : *places) {
-          const std::uint64_t count = kind(place).count;
-          const bool scatter = kind(place).bucket == Bucket::RESHARDING;
-          if (of.activations.contains(count)) continue;
-          if (!scatter && kind(place).bytes < calls_.least_gradient) continue;
-          if (scatter && (of.scatters_ahead || of.gathered.contains(count))) continue;
-          calls.push_back(place);
-        }
-      }
-      std::ranges::sort(calls, {}, [&](std::uint32_t c) { return rank_.calls[c].ts_ns; });
-      order = sizes(calls);
-      ++times[order];
-    }
-    const Sizes order = common_order(times);
-    Rows rows;
-    std::set<std::int64_t> seen;
-    for (const auto& [number, pass] : passes) {
-      const auto& [calls, counts] = pass;
-      const auto places = places_in(counts, order);
-      if (places && !calls.empty()) seen.insert(calls_.steps[number]);
-      for (std::size_t i = 0; i < calls.size(); ++i) {
-        const bool scatter = kind(calls[i]).bucket == Bucket::RESHARDING;
-        rows.add(calls[i], places ? std::optional((*places)[i]) : std::nullopt,
-                 scatter ? LayerOp::scattered : LayerOp::reduced);
-      }
-    }
-    if (seen.size() >= kFewestSteps && mostly_told(rows)) {
-      take(comm, rows, order, false);
-    } else {
-      for (const auto& [place, row] : rows.told) found_.none[place] = NoLayer::order;
-    }
-  }
-
-  const LayerCalls& rank_;
-  CallsOfPasses calls_;
-  std::map<std::int64_t, std::size_t> index_;  // of communicators in `found_`
+  const RankCalls& rank_;
+  const Passes& passes_;
+  const std::set<std::int64_t>& carriers_;
+  std::map<std::int64_t, OfComm> comms_;
+  std::map<std::int64_t, std::int64_t> shards_of_;  // of communicators of replicas
   RankLayers found_;
 };
 
 }  // namespace
 
-RankLayers layers_of(const LayerCalls& rank, const Passes& passes,
+RankLayers layers_of(const RankCalls& rank, const Passes& passes,
                      const std::set<std::int64_t>& carriers) {
-  return Mapper(rank, calls_of_passes(rank, passes)).map(carriers);
+  return Mapper(rank, passes, carriers).map();
 }
 
 }  // namespace tprof::stats

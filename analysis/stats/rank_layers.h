@@ -2,39 +2,28 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
-#include "stats/layer_names.h"
+#include "stats/layers.h"
 #include "stats/passes.h"
 
 namespace tprof::stats {
 
-struct RankRow {
-  bool unit = false;
-  CallKind call{};  // its first call
-  RowNames names{};
-};
-
-struct CommLayers {
-  std::int64_t comm = -1;
-  std::vector<RankRow> rows{};  // units, then buckets
-};
-
 struct RankLayers {
-  struct Place {
-    std::size_t comm = 0;  // index into `comms`
-    std::size_t row = 0;
+  struct Told {
+    NoLayer none = NoLayer::behind;
+    std::optional<std::pair<std::size_t, std::size_t>> row{};  // in which of `comms`, and there
     LayerOp op = LayerOp::forward;
   };
-  std::vector<CommLayers> comms{};
-  std::map<std::uint32_t, Place> places{};  // by the call's index
-  std::map<std::uint32_t, NoLayer> none{};  // calls in passes that are in no row
+  std::vector<std::pair<std::int64_t, std::vector<LayerRow>>> comms{};  // without their figures
+  std::vector<Told> told{};                                             // of each call
 };
 
 // `carriers`: communicators that may carry parameters.
-RankLayers layers_of(const LayerCalls& rank, const Passes& passes,
+RankLayers layers_of(const RankCalls& rank, const Passes& passes,
                      const std::set<std::int64_t>& carriers);
 
 }  // namespace tprof::stats

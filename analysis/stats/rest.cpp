@@ -4,9 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "stats/rest_calls.h"
-#include "stats/rest_order.h"
-
 namespace tprof::stats {
 namespace {
 
@@ -23,54 +20,31 @@ Buckets not_autograd(const Process& process) {
   return totals;
 }
 
-Told told_of(const RestCalls& rank, const std::vector<steps::Interval>* steps) {
+Told told_of(const RankCalls& rank, const std::vector<steps::Interval>* steps) {
   const auto phases = told_phases(rank, steps);
   Told told;
-  for (std::size_t i = 0; i < rank.calls.size(); ++i) {
+  for (std::uint32_t i = 0; i < rank.calls.size(); ++i) {
     if (!phases[i]) continue;
-    const RankCall& call = rank.calls[i];
-    const CallKind& k = rank.kinds[call.kind];
-    told[*phases[i]][static_cast<std::size_t>(k.bucket)] +=
-        {.calls = 1,
-         .count = k.count,
-         .elements = k.elements,
-         .bytes = k.bytes,
-         .host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(call.dur_ns, 0))};
+    told[*phases[i]][static_cast<std::size_t>(rank.kind(i).bucket)] += rank.amounts(i);
   }
   return told;
 }
 
-// Subtracts the told calls from the ledger's. False if the ledger has fewer, as in a process whose
-// last ledger is older than its lines.
-bool take(Buckets& left, const Told& told) {
+std::optional<Buckets> without(Buckets all, const Told& told) {
   for (const auto& [key, buckets] : told) {
     for (std::size_t b = 0; b < kBucketCount; ++b) {
-      read::Amounts& from = left[b];
-      const read::Amounts& a = buckets[b];
-      if (from.calls < a.calls || from.count < a.count || from.elements < a.elements ||
-          from.bytes < a.bytes || from.host_ns < a.host_ns) {
-        return false;
-      }
-      from.calls -= a.calls;
-      from.count -= a.count;
-      from.elements -= a.elements;
-      from.bytes -= a.bytes;
-      from.host_ns -= a.host_ns;
+      const std::optional<read::Amounts> left = stats::without(all[b], buckets[b]);
+      if (!left) return std::nullopt;
+      all[b] = *left;
     }
   }
-  return true;
-}
-
-void add(Rest& rest, const std::pair<StepPhase, ToldBy>& key, const Buckets& buckets) {
-  for (std::size_t b = 0; b < kBucketCount; ++b) {
-    if (buckets[b].calls != 0) rest.told[key][b] += buckets[b];
-  }
+  return all;
 }
 
 // Reduces the calls of a rank to what is told of them, once its last line was read.
-struct RankRest : RestCalls {
+struct RankRest : RankCalls {
   RankRest(const Process& rank, const std::vector<steps::Interval>* of_rank)
-      : RestCalls(rank), steps(of_rank) {}
+      : RankCalls(rank), steps(of_rank) {}
 
   void end() override {
     ordered = whole();
@@ -93,12 +67,12 @@ Rest split_rest(const job::Job& job, const collect::Lines& lines, const steps::F
     const bool ordered = rank != nullptr && rank->ordered;
     if (!ordered && found.ranks.contains(p)) rest.unordered.push_back(p);
     if (rank != nullptr && rank->told) {
-      if (Buckets behind = left; take(behind, *rank->told)) {
-        left = behind;
-        for (const auto& [key, buckets] : *rank->told) add(rest, key, buckets);
+      if (const std::optional<Buckets> behind = without(left, *rank->told)) {
+        left = *behind;
+        for (const auto& [key, buckets] : *rank->told) add(rest.told[key], buckets);
       }
     }
-    add(rest, {StepPhase::other, ToldBy::none}, left);
+    add(rest.told[{StepPhase::other, ToldBy::none}], left);
   }
   return rest;
 }

@@ -2,22 +2,17 @@
 // lines tell of them.
 #pragma once
 
-#include <array>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "collect/passes.h"
-#include "stats/phase_names.h"
+#include "stats/told_phases.h"
 #include "stats/totals.h"
 #include "steps/found.h"
 
 namespace tprof::stats {
-
-// The basis of a split: the program's NVTX ranges, the names of threads that only load data, or the
-// order of calls within a step. none: it is what is left.
-enum class ToldBy { range, thread, order, none };
-inline constexpr std::string_view kToldByNames[] = {"range", "thread", "order", "none"};
 
 struct Rest {
   // They add up to the ledgers' calls.

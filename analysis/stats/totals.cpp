@@ -138,6 +138,16 @@ void add(Buckets& to, const Buckets& more) {
   for (std::size_t b = 0; b < kBucketCount; ++b) to[b] += more[b];
 }
 
+std::optional<read::Amounts> without(const read::Amounts& all, const read::Amounts& part) {
+  read::Amounts left = all;
+  for (const auto of : {&read::Amounts::calls, &read::Amounts::count, &read::Amounts::elements,
+                        &read::Amounts::bytes, &read::Amounts::host_ns}) {
+    if (all.*of < part.*of) return std::nullopt;
+    left.*of -= part.*of;
+  }
+  return left;
+}
+
 std::optional<double> algbw(const read::Amounts& a) {
   if (a.device_timed == 0 || a.device_ns == 0) return std::nullopt;
   return static_cast<double>(a.device_bytes) / static_cast<double>(a.device_ns);

@@ -58,6 +58,9 @@ void add_host_memory(HostMemories& totals, const read::Process& process);
 void add_ops(Ops& ops, const read::Process& process);
 read::Amounts sum(const Buckets& buckets);
 void add(Buckets& to, const Buckets& more);
+// Subtracts some of the calls, what they moved and their host time. Nullopt if there are fewer, as
+// in a process whose last ledger is older than its lines.
+std::optional<read::Amounts> without(const read::Amounts& all, const read::Amounts& part);
 
 // Bandwidths as nccl-tests defines them (its doc/PERFORMANCE.md), in units of 1e9 bytes a second.
 // algbw: bytes over device time, of the calls that were timed there. Nullopt if none was: host time

@@ -1,6 +1,7 @@
 """tprof summary --by layer: every call is in the unit that made it, or is said not to be known."""
 
 import collections
+import itertools
 import json
 import random
 
@@ -275,6 +276,28 @@ def test_stages_of_a_pipeline_have_units_of_their_own(tmp_path):
     found = [(group["ranks"], [row["count"] for row in group["rows"]]) for group in groups]
     assert found == [([0, 1], [500, 500]), ([2, 3], [700])]
     assert all(g["rank_steps"] == 14 for g in groups)
+
+
+def test_replicas_reduce_the_shards_of_units_whatever_else_they_reduce_once(tmp_path):
+    loop = loops.Loop([[0, 1], [2, 3], [0, 2], [1, 3]])
+    sizes = (9000, 500, 500)
+    for step in range(7):
+        loop.step()
+        loop.micro_batch()
+        for size, comm in itertools.product(sizes, (0, 1)):
+            loop.gather(size, comm)
+        with loop.backward():
+            for size in reversed(sizes):
+                for comm in (0, 1):
+                    loop.scatter(size, comm)
+                for comm in (2, 3):
+                    loop.reduce(size, comm)
+            if step == 3:
+                loop.reduce(700, 2)
+    layers = layers_of(loop.job.write(tmp_path / "job"))
+    made = dict.fromkeys(OPS, 4 * 7) | {"backward": 0}
+    assert rows_of(layers) == [(size, made) for size in sizes]
+    assert left_of(layers)["order", "ALLREDUCE"] == 2
 
 
 def with_ranges(folder, name_of):
