@@ -123,8 +123,7 @@ int merge(const Options& o) {
   bool axis_is_read = chosen.size() != job.processes.size();
   if (axis_is_read) axis.read(job, traces);
   for (;;) {
-    const std::uint64_t bytes = trace_export::estimated_bytes(
-        trace_export::parts_of(traces, trace_export::unplaced(chosen)), asked);
+    const std::uint64_t bytes = trace_export::estimated_bytes(traces, chosen, asked);
     if (!o.force) require_size(bytes, asked, most, gzip);
     arrows = o.force || fits_with_arrows(bytes, most);
     trace_export::TimeAxis* const unread = std::exchange(axis_is_read, true) ? nullptr : &axis;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <future>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
@@ -108,16 +107,7 @@ void put_opening(const Merged& merged, Pen& out) {
   for (const Part& part : merged.parts) {
     if (!part.of_node) args["files"].push_back(part.trace->source.file.filename().string());
   }
-  for (const HostClock& c : merged.clocks) {
-    args["clocks"].push_back({{"host", c.host},
-                              {"ranks", c.ranks},
-                              {"group", c.group},
-                              {"ahead_ns", c.ahead_ns},
-                              {"drift_ppb", c.drift_ppb},
-                              {"pieces", c.pieces},
-                              {"likely_ns", c.likely_ns},
-                              {"at_most_ns", c.at_most_ns ? Json(*c.at_most_ns) : Json()}});
-  }
+  if (!merged.clocks.empty()) args["clocks"] = merged.clocks;
   if (!merged.only.empty()) args["only"] = merged.only;
   out.reserve(Pen::kLine) << "[\n";
   put_json(metadata(LineKind::merged, 0, std::move(args)), out);
@@ -133,8 +123,9 @@ void put_opening(const Merged& merged, Pen& out) {
 
 // Writes the first line of another tool's trace, which says how its times came onto the axis.
 void put_opening(const Beside& beside, std::size_t number, Pen& out) {
-  Json args = {{"file", beside.file.filename().string()}, {"clock", beside.clock.sentence()}};
-  if (const auto& shift = beside.clock.shift) {
+  Json args = {{"file", beside.file->file.filename().string()},
+               {"clock", beside.file->clock.sentence()}};
+  if (const auto& shift = beside.file->clock.shift) {
     args["collectives"] = shift->pairs;
     args["shift_ns"] = shift->ns;
     args["fits_ns"] = {shift->least_ns, shift->most_ns};
@@ -191,7 +182,7 @@ std::vector<BadPart> write_chrome(const Merged& merged, const Timeline& timeline
   for (std::size_t i = 0; i < merged.beside.size(); ++i) {
     const Beside& beside = merged.beside[i];
     pipeline.put([&beside, i](Pen& out) { put_opening(beside, i, out); });
-    beside.trace->put(beside.to, i, next_id, [&](Pen& full) {
+    beside.file->trace->put(beside.to, i, next_id, [&](Pen& full) {
       Slot& slot = pipeline.next_slot();
       std::swap(slot.text, full);
       pipeline.start(slot, [](const Pen&) {});

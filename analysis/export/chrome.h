@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "export/other_clock.h"
-#include "export/other_trace.h"
+#include "export/other_files.h"
 #include "export/output.h"
 #include "export/placement.h"
 #include "read/error.h"
@@ -25,25 +25,10 @@ struct Part {
   bool of_node = false;         // lanes of a node: its member is no process of the job's
 };
 
-// How the clock of a host was corrected, as the first line of a merged trace says. See the
-// contract.
-struct HostClock {
-  std::string host;
-  std::vector<std::int64_t> ranks{};  // ascending
-  std::size_t group = 0;              // hosts of one group are aligned with each other
-  std::int64_t ahead_ns = 0;          // how far it was ahead of its reference host
-  std::int64_t drift_ppb = 0;
-  std::size_t pieces = 1;  // number of straight pieces of its course
-  std::int64_t likely_ns = 0;
-  std::optional<std::int64_t> at_most_ns{};
-};
-
-// A trace of another tool (other_trace.h), where it goes, and by which clock.
+// Another tool's trace, and where it goes.
 struct Beside {
-  std::filesystem::path file;
-  std::shared_ptr<OtherTrace> trace;
+  const OtherFile* file;
   Placement to;
-  OtherClock clock;
 };
 
 // A part that can't be read, and why.
@@ -56,8 +41,8 @@ struct BadPart {
 struct Merged {
   std::vector<Part> parts;
   std::vector<Beside> beside{};
-  std::vector<HostClock> clocks{};
-  std::string only{};  // which calls are in it; empty: all
+  nlohmann::ordered_json clocks{};  // how those of hosts were corrected, as the contract says
+  std::string only{};               // which calls are in it; empty: all
 };
 
 // Memory does not grow with the input, but for what the timeline holds. `progress` gets the bytes

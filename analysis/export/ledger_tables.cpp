@@ -1,4 +1,4 @@
-#include "export/ledger_tables.h"
+#include "export/table_rows.h"
 
 #include "interpose/format/schema.h"
 

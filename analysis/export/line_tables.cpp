@@ -1,4 +1,4 @@
-#include "export/line_tables.h"
+#include "export/table_rows.h"
 
 #include <cmath>
 #include <cstdint>

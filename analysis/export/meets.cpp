@@ -34,11 +34,6 @@ std::uint32_t Meets::number_of(const Channel& channel) {
   return at->second;
 }
 
-std::uint32_t Meets::find(const Channel& channel) const {
-  const auto found = numbers_.find(channel);
-  return found == numbers_.end() ? kNoChannel : found->second;
-}
-
 // Ranks that came at one moment are in the order in which their lines stand.
 void Meets::join(Meet& meet, std::uint32_t rank, std::int64_t at_ns) {
   if (std::tie(at_ns, rank) < std::tie(meet.first_ns, meet.first)) {
@@ -79,32 +74,23 @@ std::int64_t Meets::number_meets() {
   return next;
 }
 
-std::int64_t Meets::number_of_meet(std::uint32_t channel, std::uint64_t seq) const {
-  const Table& of = tables_[channel];
-  return of.first + (find_meet(channel, seq) - of.meets.begin());
-}
-
-Meets::Found Meets::find_meet(std::uint32_t channel, std::uint64_t seq) const {
-  const std::vector<Meet>& meets = tables_[channel].meets;
-  if (meets.empty() || seq < meets.front().seq) return meets.end();
+std::pair<Meets::Turn, std::int64_t> Meets::turn(std::uint32_t channel, std::uint32_t rank,
+                                                 const Arrival& arrival) const {
+  const Table& table = tables_[channel];
+  const std::vector<Meet>& meets = table.meets;
   // Mostly every collective has a line.
-  const std::uint64_t guess = seq - meets.front().seq;
-  if (guess < meets.size() && meets[guess].seq == seq) {
-    return meets.begin() + static_cast<std::ptrdiff_t>(guess);
+  const std::uint64_t guess = meets.empty() ? 0 : arrival.seq - meets.front().seq;
+  auto meet = meets.begin() + static_cast<std::ptrdiff_t>(std::min(guess, meets.size()));
+  if (meet == meets.end() || meet->seq != arrival.seq) {
+    meet = std::ranges::lower_bound(meets, arrival.seq, {}, &Meet::seq);
   }
-  const Found meet = std::ranges::lower_bound(meets, seq, {}, &Meet::seq);
-  return meet != meets.end() && meet->seq == seq ? meet : meets.end();
-}
-
-Meets::Turn Meets::turn(std::uint32_t channel, std::uint32_t rank, const Arrival& arrival) const {
-  if (channel == kNoChannel) return Turn::none;
-  const Found meet = find_meet(channel, arrival.seq);
-  if (meet == tables_[channel].meets.end() || meet->first == meet->last) return Turn::none;
-  const auto mine = std::tie(arrival.at_ns, rank);
-  const auto first = std::tie(meet->first_ns, meet->first);
-  const auto last = std::tie(meet->last_ns, meet->last);
-  if (mine < first || mine > last) return Turn::none;
-  return mine == first ? Turn::first : mine == last ? Turn::last : Turn::between;
+  if (meet == meets.end() || meet->seq != arrival.seq || meet->first == meet->last) {
+    return {Turn::none, 0};
+  }
+  return {rank == meet->first  ? Turn::first
+          : rank == meet->last ? Turn::last
+                               : Turn::between,
+          table.first + (meet - meets.begin())};
 }
 
 }  // namespace tprof::trace_export

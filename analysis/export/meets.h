@@ -48,6 +48,7 @@ inline constexpr std::uint32_t kNoChannel = std::numeric_limits<std::uint32_t>::
 struct Arrival {
   std::uint64_t seq = 0;
   std::int64_t at_ns = 0;  // on the axis of the merged trace
+  std::uint32_t call = 0;  // of its rank's
 };
 
 class Meets {
@@ -59,8 +60,6 @@ class Meets {
 
   std::uint32_t comm_of(const read::Comm& comm) const;  // kNoChannel: none
   std::uint32_t number_of(const Channel& channel);
-  std::uint32_t find(const Channel& channel) const;  // kNoChannel: nobody came
-  const Channel& channel(std::uint32_t number) const { return tables_[number].channel; }
 
   // Adds the arrivals of a rank, ascending by seq, each once. Ranks may come in any order.
   void add(std::uint32_t channel, std::uint32_t rank, const std::vector<Arrival>& arrivals);
@@ -68,10 +67,10 @@ class Meets {
   // Has to be called when all were added: numbers what they came to, from 0 on. Returns how many
   // there are.
   std::int64_t number_meets();
-  std::int64_t number_of_meet(std::uint32_t channel, std::uint64_t seq) const;
 
-  // Tells when a rank's turn was. `none`: nobody else came, or it is not one of those.
-  Turn turn(std::uint32_t channel, std::uint32_t rank, const Arrival& arrival) const;
+  // Tells when a rank's turn was, and the number of what it came to. `none`: nobody else came.
+  std::pair<Turn, std::int64_t> turn(std::uint32_t channel, std::uint32_t rank,
+                                     const Arrival& arrival) const;
 
  private:
   struct Meet {
@@ -86,8 +85,6 @@ class Meets {
     std::vector<Meet> meets{};  // ascending by seq
     std::int64_t first = 0;     // number of the first of these
   };
-  using Found = std::vector<Meet>::const_iterator;
-  Found find_meet(std::uint32_t channel, std::uint64_t seq) const;  // end(): there is none
   static void join(Meet& meet, std::uint32_t rank, std::int64_t at_ns);
 
   std::map<std::pair<std::string, std::int64_t>, std::uint32_t> comms_;  // by id and size

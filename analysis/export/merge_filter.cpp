@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 
 #include "read/input.h"
@@ -90,19 +91,22 @@ void add_filter(Members& members, const filter::Selection& asked) {
   }
 }
 
-std::uint64_t estimated_bytes(const std::vector<Part>& parts, const filter::Selection& asked) {
+std::uint64_t estimated_bytes(const read::Traces& traces, const std::vector<const Process*>& chosen,
+                              const filter::Selection& asked) {
+  const std::set<const Process*> those(chosen.begin(), chosen.end());
   double all = 0;
   Windows windows;
-  for (const Part& part : parts) {
-    const read::Source& source = part.trace->source;
+  for (const read::Trace& trace : traces.traces) {
+    double parts = 0;  // each rank of a file with several has its part
+    for (const Process& p : trace.processes) {
+      if (those.contains(&p)) parts += share(asked, p);
+    }
+    if (parts == 0) continue;
+    const read::Source& source = trace.source;
     const double bytes =
         static_cast<double>(text_bytes(source.file) + source.rest.size() +
                             (source.windows_of ? window_bytes(source.file, windows) : 0));
-    // Each rank of a file with several has its part.
-    for (const Member& m : part.members) {
-      if (!m.to) continue;
-      all += bytes * share(asked, *m.process) / static_cast<double>(part.members.size());
-    }
+    all += bytes * parts / static_cast<double>(trace.processes.size());
   }
   return static_cast<std::uint64_t>(all);
 }

@@ -13,8 +13,10 @@ namespace tprof::trace_export {
 // refer to `asked` from here on.
 void add_filter(Members& members, const filter::Selection& asked);
 
-// Bytes of the merged trace before compression: those of the members' lines, by the sizes of their
-// files, and of each rank's the share that its chosen calls are of all that have a line.
-std::uint64_t estimated_bytes(const std::vector<Part>& parts, const filter::Selection& asked);
+// Bytes of a merged trace of these processes before compression: by the sizes of their files, and
+// of each rank's the share that its chosen calls are of all that have a line.
+std::uint64_t estimated_bytes(const read::Traces& traces,
+                              const std::vector<const read::Process*>& chosen,
+                              const filter::Selection& asked);
 
 }  // namespace tprof::trace_export

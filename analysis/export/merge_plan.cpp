@@ -51,12 +51,6 @@ std::string Member::position(std::int64_t ts_ns) const {
   return out;
 }
 
-Members unplaced(const std::vector<const read::Process*>& chosen) {
-  Members members;
-  for (const read::Process* p : chosen) members[p] = {p, Placement{}};
-  return members;
-}
-
 Members placements(const job::Job& job, const TimeAxis& axis,
                    const std::vector<const read::Process*>& chosen,
                    const std::vector<OtherFile>& others) {
@@ -129,7 +123,7 @@ std::vector<Beside> placed(const std::vector<OtherFile>& others, const Members& 
     Placement to = *member->second.to;
     to.shift_ns -= other.process->header.base_time_ns;
     if (other.clock.shift) to.shift_ns += other.clock.shift->ns;
-    all.push_back({other.file, other.trace, to, other.clock});
+    all.push_back({&other, to});
   }
   return all;
 }

@@ -5,15 +5,11 @@
 #include <vector>
 
 #include "export/chrome.h"
-#include "export/other_files.h"
 #include "export/time_axis.h"
 
 namespace tprof::trace_export {
 
 using Members = std::map<const read::Process*, Member>;
-
-// Those that are chosen, before it is known where they go.
-Members unplaced(const std::vector<const read::Process*>& chosen);
 
 // Decides where each process goes: its rank is its pid. Further processes of a rank, and those
 // without one, get pids after the last rank.
@@ -27,7 +23,7 @@ std::vector<Part> parts_of(const read::Traces& traces, const Members& members);
 // of the process whose header comes before them.
 void add_nodes(const std::vector<read::Trace>& nodes, std::vector<Part>& parts);
 
-// Returns the traces of those processes that are left.
+// Returns the traces of those processes that are left. They refer to `others`.
 std::vector<Beside> placed(const std::vector<OtherFile>& others, const Members& members);
 
 }  // namespace tprof::trace_export

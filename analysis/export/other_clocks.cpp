@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "export/pen.h"
 #include "read/error.h"
 #include "read/events.h"
 #include "text/text.h"
@@ -112,6 +113,12 @@ OtherClock clock_of(const Marked& marked, const Calls& calls) {
 }
 
 }  // namespace
+
+std::string OtherClock::sentence() const {
+  if (!shift) return "the wall clock: " + why;
+  return fmt::format("refined by {} collective{}, shifted {} us", shift->pairs,
+                     shift->pairs == 1 ? "" : "s", micros(shift->ns));
+}
 
 std::vector<OtherClock> other_clocks(const std::vector<Marked>& marked,
                                      const read::Traces& traces) {

@@ -14,7 +14,6 @@
 
 #include "diagnose/ends.h"
 #include "diagnose/names.h"
-#include "export/other_clocks.h"
 #include "read/error.h"
 #include "read/folder.h"
 #include "text/text.h"
@@ -62,29 +61,21 @@ std::vector<fs::path> files_of(const std::string& pattern) {
   return files;
 }
 
-class OfNoRank : public read::BadInput {
- public:
-  OfNoRank(const fs::path& file, std::int64_t of, const std::vector<const read::Process*>& chosen)
-      : BadInput(file, fmt::format("it is of rank {}, which is not merged: that is {}", of,
-                                   diagnose::ranks_of(chosen).str())),
-        rank(of) {}
-  std::int64_t rank;
-};
+const read::Process* process_of(std::int64_t rank, const std::vector<const read::Process*>& all) {
+  const auto process =
+      std::ranges::find_if(all, [&](const read::Process* p) { return p->header.rank == rank; });
+  return process == all.end() ? nullptr : *process;
+}
 
-// Returns the process of the trace's rank. `given` comes from RANK=.
-const read::Process* owner_of(const fs::path& file, const OtherTrace& trace,
-                              std::optional<std::int64_t> given,
+const read::Process& owner_of(const fs::path& file, std::optional<std::int64_t> rank,
                               const std::vector<const read::Process*>& chosen) {
-  std::optional<std::int64_t> rank = given ? given : trace.rank();
-  if (!rank) rank = rank_in_name(file);
-  if (!rank && chosen.size() == 1) return chosen[0];
+  if (!rank && chosen.size() == 1) return *chosen[0];
   if (!rank) {
     throw read::BadInput(file, "nothing tells which rank's it is: give it as --with RANK=FILE");
   }
-  const auto process =
-      std::ranges::find_if(chosen, [&](const read::Process* p) { return p->header.rank == rank; });
-  if (process == chosen.end()) throw OfNoRank(file, *rank, chosen);
-  return *process;
+  if (const read::Process* process = process_of(*rank, chosen)) return *process;
+  throw read::BadInput(file, fmt::format("it is of rank {}, which is not merged: that is {}", *rank,
+                                         diagnose::ranks_of(chosen).str()));
 }
 
 // From when on, and until when, the job may have been seen by others.
@@ -136,16 +127,18 @@ std::vector<OtherFile> other_files(const std::vector<std::string>& with,
     const std::vector<fs::path> files = files_of(pattern);
     if (files.empty()) throw read::BadInput(fs::path(pattern), "no such file, for --with");
     for (const fs::path& file : files) {
+      std::optional<std::int64_t> rank = given;
       try {
         const auto trace = std::make_shared<OtherTrace>(file);
-        const read::Process* process = owner_of(file, *trace, given, chosen);
+        if (!rank) rank = trace->rank();
+        if (!rank) rank = rank_in_name(file);
+        const read::Process& process = owner_of(file, rank, chosen);
         require_same_time(file, *trace, chosen);
-        found.push_back({file, trace, process, trace->begin_ns() - process->header.base_time_ns});
-        marked.push_back({process, trace->collectives()});
-      } catch (const OfNoRank& e) {
-        leave_out(e, !is_here(e.rank));  // else nobody asked for that rank
+        found.push_back({file, trace, &process, trace->begin_ns() - process.header.base_time_ns});
+        marked.push_back({&process, trace->collectives()});
       } catch (const read::BadInput& e) {
-        leave_out(e, true);
+        const bool unasked = rank && is_here(*rank) && process_of(*rank, chosen) == nullptr;
+        leave_out(e, !unasked);
       } catch (const std::bad_alloc&) {
         leave_out(read::BadInput(file, "too large for memory"), true);
       }

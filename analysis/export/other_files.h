@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "export/other_clock.h"
+#include "export/other_clocks.h"
 #include "export/other_trace.h"
 #include "read/folder.h"
 #include "read/process.h"

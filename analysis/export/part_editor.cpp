@@ -189,7 +189,8 @@ void PartEditor::put_call(std::string_view arguments) {
   put_arguments(arguments, slice, e.ts_ns);
   if (e.unfinished || e.failed || e.captured) return;
   add(moved_, {to.pid, to.moved(e.ts_ns) / timeline_->window_ns(), e.bucket, e.bytes});
-  put_turn_of_call(slice);
+  const DrawnCall* call = rank_ == nullptr ? nullptr : rank_->call(e.ts_ns, e.thread, near_call_);
+  if (call != nullptr && call->on_device == 0) put_turn(*call, slice);
 }
 
 // `queued` says how long before its time a call was made, on the axis of the merged trace.
@@ -198,8 +199,7 @@ void PartEditor::put_time(std::string_view arguments) {
   if (member_->asked != nullptr && !member_->asked->calls().time(*member_->process, t)) return;
   const Placement& to = *member_->to;
   const std::int64_t called_ns = t.ts_ns - t.queued_ns;
-  const TimedCall* call =
-      rank_ == nullptr ? nullptr : rank_->timed_call(called_ns, t.thread, near_time_);
+  const DrawnCall* call = rank_ == nullptr ? nullptr : rank_->call(called_ns, t.thread, near_time_);
   std::optional<Bucket> bucket;
   if (!t.launch && call != nullptr) {
     bucket = static_cast<Bucket>(call->bucket);
@@ -227,11 +227,11 @@ void PartEditor::put_time(std::string_view arguments) {
   }
   put_arguments(arguments, slice, called_ns);
   if (call == nullptr) return;
-  const std::int64_t id = rank_->first_arrow + (call - rank_->timed.data());
+  const std::int64_t id = rank_->first_arrow + (call - rank_->calls.data());
   put_end_of_arrow(kStart, "to the device", id, {t.thread, to.moved(called_ns)});
   put_end_of_arrow(kEnd, "to the device", id,
                    {t.lane, to.moved(touched_ns(t.ts_ns, slice.dur_ns, false))});
-  if (t.seq) put_turn(call->channel, *t.seq, t.name == "ncclRecv", t.dur_ns, slice);
+  if (call->on_device != 0) put_turn(*call, slice);
 }
 
 void PartEditor::put_busy() {
@@ -244,35 +244,16 @@ void PartEditor::put_busy() {
   put_arguments(busy_.unsure ? ",\"unsure\":true}}" : "}}", slice, kNowhere);
 }
 
-// An arrow ends at the device time, if there is one.
-void PartEditor::put_turn_of_call(const Written& slice) {
-  const read::Event& e = call_;
-  const std::optional<End> end = rank_ == nullptr ? std::nullopt : end_of(e);
-  const RankTimeline::Comm* comm = end ? rank_->comm(*e.comm) : nullptr;
-  if (comm == nullptr) return;
-  const TimedCall* timed = rank_->timed_call(e.ts_ns, e.thread, near_call_);
-  if (timed != nullptr && timed->channel != kNoChannel) return;
-  const std::uint32_t channel = end->is_message()
-                                    ? timeline_->meets().find(end->channel(comm->comm, comm->rank))
-                                    : comm->channel;
-  put_turn(channel, e.seq, end->receives, e.dur_ns, slice);
-}
-
-// It came when it was measured to, and is drawn within what is written.
-void PartEditor::put_turn(std::uint32_t channel, std::uint64_t seq, bool receives,
-                          std::int64_t dur_ns, const Written& slice) {
+void PartEditor::put_turn(const DrawnCall& call, const Written& slice) {
   using enum Meets::Turn;
-  const Placement& to = *member_->to;
-  const Meets& meets = timeline_->meets();
-  const Arrival came{seq, to.moved(touched_ns(slice.ts_ns, dur_ns, receives))};
-  const Meets::Turn turn = meets.turn(channel, rank_->order, came);
+  const auto turn = static_cast<Meets::Turn>(call.turn);
   if (turn == none) return;
+  const std::int64_t at = touched_ns(slice.ts_ns, slice.dur_ns, call.receives != 0);
   put_end_of_arrow(turn == first  ? kStart
                    : turn == last ? kEnd
                                   : kStep,
-                   meets.channel(channel).from == Channel::kAll ? "collective" : "message",
-                   meets.number_of_meet(channel, seq),
-                   {slice.lane, to.moved(touched_ns(slice.ts_ns, slice.dur_ns, receives))});
+                   call.message != 0 ? "message" : "collective", call.meet,
+                   {slice.lane, member_->to->moved(at)});
 }
 
 // An arrow's id is a number that no other arrow of the trace has: viewers take no other, and no

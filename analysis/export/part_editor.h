@@ -47,10 +47,8 @@ class PartEditor {
   void put_call(std::string_view arguments);
   void put_time(std::string_view arguments);
   void put_busy();
-  void put_turn_of_call(const Written& slice);
   // This rank's event of the arrow between ranks, if it is one of several.
-  void put_turn(std::uint32_t channel, std::uint64_t seq, bool receives, std::int64_t dur_ns,
-                const Written& slice);
+  void put_turn(const DrawnCall& call, const Written& slice);
   void put_end_of_arrow(std::string_view phase, std::string_view name, std::int64_t id,
                         const Touch& at);
 

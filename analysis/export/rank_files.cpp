@@ -7,7 +7,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
-#include <set>
+#include <utility>
 
 #include "export/tables.h"
 #include "stats/timed_calls.h"
@@ -19,100 +19,87 @@ using read::Process;
 
 constexpr std::size_t kFull = std::size_t{1} << 20;
 
-// The file of one rank, while its lines are read.
-struct RankFile {
-  std::int64_t rank = 0;
-  std::vector<const Process*> processes{};
-  std::size_t unread = 0;  // how many of `processes` are unread
-  bool damaged = false;
-  std::unique_ptr<RankFormat> format{};
-  std::filesystem::path path{};
-  gzFile file = nullptr;
-  std::string text{};
-
-  RankFile() = default;
-  RankFile(const RankFile&) = delete;
-  RankFile& operator=(const RankFile&) = delete;
-  ~RankFile() {
-    if (file != nullptr) gzclose(file);
-  }
-};
-
 [[noreturn]] void fail(const std::filesystem::path& file) {
   throw CantWrite(file, errno == 0 ? "can't be written" : std::strerror(errno));
 }
 
-class Writer {
+// The file of one rank, while its lines are read.
+class RankFile {
  public:
-  Writer(const MakeRankFormat& make, NewOutput& to) : make_(make), to_(to) {}
+  RankFile() = default;
+  RankFile(const RankFile&) = delete;
+  RankFile& operator=(const RankFile&) = delete;
+  ~RankFile() {
+    if (file_ != nullptr) gzclose(file_);
+  }
 
-  void open(RankFile& r) {
-    if (r.format != nullptr) return;
-    r.format = make_(r.processes);
-    const std::string name = r.format->file_name();
-    r.path = to_.part() / name;
+  void open(const MakeRankFormat& make, NewOutput& to) {
+    if (format != nullptr) return;
+    format = make(processes);
+    const std::string name = format->file_name();
+    path_ = to.part() / name;
     errno = 0;
-    const int fd = to_.file(name);
-    if (fd < 0) fail(r.path);
-    r.file = gzdopen(fd, name.ends_with(".gz") ? "wb" : "wbT");
-    if (r.file == nullptr) {
-      close(fd);
-      fail(r.path);
+    const int fd = to.file(name);
+    if (fd < 0) fail(path_);
+    file_ = gzdopen(fd, name.ends_with(".gz") ? "wb" : "wbT");
+    if (file_ == nullptr) {
+      ::close(fd);
+      fail(path_);
     }
-    r.format->begin(r.text);
+    format->begin(text);
   }
-
-  void write(RankFile& r) {
+  // Writes the text if it is as long.
+  void write(std::size_t least = 1) {
+    if (text.size() < least) return;
     errno = 0;
-    const auto size = static_cast<unsigned>(r.text.size());
-    if (size != 0 && gzwrite(r.file, r.text.data(), size) != static_cast<int>(size)) fail(r.path);
-    r.text.clear();
+    const auto size = static_cast<unsigned>(text.size());
+    if (gzwrite(file_, text.data(), size) != static_cast<int>(size)) fail(path_);
+    text.clear();
   }
-
-  void finish(RankFile& r, RankFiles& all) {
-    if (r.format == nullptr) return;
-    const bool kept = !r.damaged && r.format->timed() != 0;
+  // Returns false if there is no file: it would be damaged, or have no time of the device.
+  bool close() {
+    const bool kept = !damaged && format->timed() != 0;
     if (kept) {
-      r.format->end(r.text);
-      write(r);
+      format->end(text);
+      write();
     }
     errno = 0;
-    const int closed = gzclose(r.file);
-    r.file = nullptr;
+    const int closed = gzclose(std::exchange(file_, nullptr));
     if (!kept) {
-      std::filesystem::remove(r.path);
+      std::filesystem::remove(path_);
     } else if (closed != Z_OK) {
-      fail(r.path);
+      fail(path_);
     }
-    if (kept) all.written.push_back(r.rank);
-    if (!kept && !r.damaged) all.untimed.push_back(r.rank);
+    return kept;
   }
+
+  std::vector<const Process*> processes{};
+  std::size_t unread = 0;  // how many of `processes` are unread
+  bool damaged = false;
+  std::unique_ptr<RankFormat> format{};
+  std::string text{};
 
  private:
-  const MakeRankFormat& make_;
-  NewOutput& to_;
+  std::filesystem::path path_{};
+  gzFile file_ = nullptr;
 };
 
 using OfProcess = std::map<const Process*, RankFile*>;
+using OfTrace = std::map<RankFile*, std::vector<const Process*>>;
 
 void read_trace(const read::Trace& trace, const Exported& of, const OfProcess& files,
-                Writer& writer) {
+                const OfTrace& here) {
   std::map<const Process*, stats::TimedCalls> calls;
   bool looks = false;
-  const auto full = [&](RankFile& r) {
-    if (looks) r.text.clear();
-    if (r.text.size() >= kFull) writer.write(r);
-  };
-  for (const Process& p : trace.processes) {
-    const auto found = files.find(&p);
-    if (found == files.end()) continue;
-    RankFile& r = *found->second;
-    writer.open(r);
-    calls.try_emplace(&p, [&r, &p, &full](const read::Event& e, const read::DeviceTime* t) {
-      if (!e.chosen) return;
-      r.format->call(p, e, t, r.text);
-      full(r);
-    });
+  const auto full = [&](RankFile& r) { looks ? r.text.clear() : r.write(kFull); };
+  for (const auto& [file, processes] : here) {
+    for (const Process* p : processes) {
+      calls.try_emplace(p, [&full, r = file, p](const read::Event& e, const read::DeviceTime* t) {
+        if (!e.chosen) return;
+        r->format->call(*p, e, t, r->text);
+        full(*r);
+      });
+    }
   }
   read::LineReader reader;
   if (of.asked != nullptr) reader.chosen = of.asked->chosen();
@@ -126,17 +113,13 @@ void read_trace(const read::Trace& trace, const Exported& of, const OfProcess& f
     full(r);
   };
   reader.end = [&](const Process& p) { calls.at(&p).finish(); };
-  std::map<RankFile*, std::vector<const Process*>> ranks;
-  for (const Process& p : trace.processes) {
-    if (const auto found = files.find(&p); found != files.end()) ranks[found->second].push_back(&p);
-  }
-  for (const auto& [r, processes] : ranks) {
-    writer.write(*r);
+  for (const auto& [r, processes] : here) {
+    r->write();
     looks = r->format->look(processes) || looks;
   }
   if (looks) read::read_lines(trace, reader);
   looks = false;
-  for (const auto& [r, processes] : ranks) r->format->looked(r->text);
+  for (const auto& [r, processes] : here) r->format->looked(r->text);
   read::read_lines(trace, reader);
 }
 
@@ -154,31 +137,36 @@ RankFiles write_ranks(const Exported& of, const read::Traces& traces, const Make
       continue;
     }
     RankFile& r = ranks[*p->header.rank];
-    r.rank = *p->header.rank;
     r.processes.push_back(p);
     ++r.unread;
     files[p] = &r;
   }
-  Writer writer(make, to);
   std::size_t done = 0;
   for (const read::Trace& trace : traces.traces) {
-    std::set<RankFile*> here;
+    OfTrace here;
     for (const Process& p : trace.processes) {
       const auto found = files.find(&p);
       if (found == files.end()) continue;
-      here.insert(found->second);
+      here[found->second].push_back(&p);
       --found->second->unread;
     }
     try {
-      if (!here.empty()) read_trace(trace, of, files, writer);
+      for (const auto& [r, processes] : here) r->open(make, to);
+      if (!here.empty()) read_trace(trace, of, files, here);
     } catch (const CantWrite&) {
       throw;
     } catch (const read::BadInput& e) {
       skipped.push_back({std::string(e.what()) + "; left out", true});
-      for (RankFile* r : here) r->damaged = true;
+      for (const auto& [r, processes] : here) r->damaged = true;
     }
-    for (RankFile* r : here) {
-      if (r->unread == 0) writer.finish(*r, all);
+    for (const auto& [r, processes] : here) {
+      if (r->unread != 0 || r->format == nullptr) continue;
+      const std::int64_t rank = *processes.front()->header.rank;
+      if (r->close()) {
+        all.written.push_back(rank);
+      } else if (!r->damaged) {
+        all.untimed.push_back(rank);
+      }
     }
     progress(++done);
   }

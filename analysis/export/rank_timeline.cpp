@@ -11,7 +11,8 @@ namespace tprof::trace_export {
 namespace {
 
 // As many calls and times are kept until they are matched: a rank file of the default quota has
-// fewer lines. Where there are more, those that come in different lots are not matched.
+// fewer lines. Where there are more, those that come in other lots than their neighbours in time
+// are not matched.
 constexpr std::size_t kMostKept = std::size_t{1} << 20;
 
 constexpr auto kByBegin = [](const auto& call) { return std::pair(call.begin_ns, call.thread); };
@@ -39,21 +40,16 @@ why::Spans without(const why::Spans& all, const why::Spans& others) {
 
 }  // namespace
 
-const TimedCall* RankTimeline::timed_call(std::int64_t begin_ns, std::int64_t thread,
-                                          std::size_t& near) const {
+const DrawnCall* RankTimeline::call(std::int64_t begin_ns, std::int64_t thread,
+                                    std::size_t& near) const {
   const std::pair wanted(begin_ns, static_cast<std::uint32_t>(thread));
-  auto at = timed.begin() + static_cast<std::ptrdiff_t>(std::min(near, timed.size()));
-  for (int steps = 0; steps < 8 && at != timed.end() && kByBegin(*at) < wanted; ++steps) ++at;
-  if (at == timed.end() || kByBegin(*at) != wanted) {
-    at = std::ranges::lower_bound(timed, wanted, {}, kByBegin);
+  auto at = calls.begin() + static_cast<std::ptrdiff_t>(std::min(near, calls.size()));
+  for (int steps = 0; steps < 8 && at != calls.end() && kByBegin(*at) < wanted; ++steps) ++at;
+  if (at == calls.end() || kByBegin(*at) != wanted) {
+    at = std::ranges::lower_bound(calls, wanted, {}, kByBegin);
   }
-  near = static_cast<std::size_t>(at - timed.begin());
-  return at != timed.end() && kByBegin(*at) == wanted ? &*at : nullptr;
-}
-
-const RankTimeline::Comm* RankTimeline::comm(std::int64_t number) const {
-  const auto found = std::ranges::lower_bound(comms, number, {}, &Comm::number);
-  return found == comms.end() || found->number != number ? nullptr : &*found;
+  near = static_cast<std::size_t>(at - calls.begin());
+  return at != calls.end() && kByBegin(*at) == wanted ? &*at : nullptr;
 }
 
 std::optional<Bucket> RankTimeline::bucket_without_line(std::string_view function) const {
@@ -104,7 +100,7 @@ void TimelineLines::launch(const read::Event& e) {
   calls_.push_back({.begin_ns = e.ts_ns,
                     .dur_ns = e.dur_ns,
                     .thread = static_cast<std::uint32_t>(e.thread),
-                    .bytes = TimedCall::kNoBytes});
+                    .bytes = DrawnCall::kNoBytes});
 }
 
 void TimelineLines::device_time(const read::DeviceTime& t) {
@@ -138,22 +134,26 @@ void TimelineLines::match() {
   auto time = times_.begin();
   for (const Call& c : calls_) {
     while (time != times_.end() && kByBegin(*time) < kByBegin(c)) ++time;
-    bool on_device = time != times_.end() && kByBegin(*time) == kByBegin(c);
-    why::Span span{c.begin_ns, c.begin_ns + c.dur_ns};
-    if (on_device && is_copy(c.bucket)) ++with_line_[{c.function, c.bucket}];
-    if (on_device && mine_.timed.size() < reading_.most_timed) {
-      TimedCall timed{.begin_ns = c.begin_ns, .thread = c.thread};
-      timed.bucket = static_cast<std::uint8_t>(c.bucket);
-      if (time->alone) {
-        timed.bytes = std::min(c.bytes, TimedCall::kNoBytes);
-        timed.channel = c.channel;
-        span = time->on_device;
-      }
-      mine_.timed.push_back(timed);
+    const bool timed = time != times_.end() && kByBegin(*time) == kByBegin(c);
+    if (timed && is_copy(c.bucket)) ++with_line_[{c.function, c.bucket}];
+    const bool has_arrow = c.channel != kNoChannel;
+    const bool kept = mine_.calls.size() < reading_.most_calls &&
+                      (mine_.calls.empty() || kByBegin(mine_.calls.back()) <= kByBegin(c));
+    if (!kept || (!timed && !has_arrow)) continue;
+    DrawnCall call{.begin_ns = c.begin_ns, .thread = c.thread};
+    call.bucket = static_cast<std::uint8_t>(c.bucket);
+    call.on_device = timed && time->alone;
+    call.receives = c.receives;
+    if (call.on_device) call.bytes = std::min(c.bytes, DrawnCall::kNoBytes);
+    if (has_arrow) {
+      RankTimeline::Arrivals& of = mine_.arrivals[c.channel];
+      call.message = of.channel.from != Channel::kAll;
+      const why::Span span =
+          call.on_device ? time->on_device : why::Span{c.begin_ns, c.begin_ns + c.dur_ns};
+      of.all.push_back({c.seq, touched_ns(span.from_ns, span.ns(), c.receives),
+                        static_cast<std::uint32_t>(mine_.calls.size())});
     }
-    if (c.channel == kNoChannel) continue;
-    const std::int64_t at = touched_ns(span.from_ns, span.ns(), c.receives);
-    mine_.arrivals[c.channel].all.push_back({c.seq, at});
+    mine_.calls.push_back(call);
   }
   calls_.clear();
   times_.clear();
@@ -190,7 +190,6 @@ void TimelineLines::end() {
   find_without_line();
   calls_ = {};
   times_ = {};
-  order(mine_.timed);
   find_exposed();
   communicates_ = {};
   hides_ = {};

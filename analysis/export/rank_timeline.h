@@ -18,16 +18,19 @@
 
 namespace tprof::trace_export {
 
-// A call or a graph launch that has a device time: what that time's line lacks.
-struct TimedCall {
-  static constexpr std::uint64_t kNoBytes = (std::uint64_t{1} << 56) - 1;  // not known
+// A call or a graph launch that has a device time, or arrows: what its lines lack.
+struct DrawnCall {
+  static constexpr std::uint64_t kNoBytes = (std::uint64_t{1} << 52) - 1;  // not known
 
   std::int64_t begin_ns = 0;  // on the rank's clock
   std::uint32_t thread = 0;
-  // In arrivals, then of all ranks. Unless it is none, the arrow ends at the device time.
-  std::uint32_t channel = kNoChannel;
-  std::uint64_t bytes : 56 = kNoBytes;
-  std::uint64_t bucket : 8 = 0;
+  std::uint32_t meet = 0;  // id of the arrow between ranks
+  std::uint64_t bytes : 52 = kNoBytes;
+  std::uint64_t bucket : 7 = 0;
+  std::uint64_t turn : 2 = 0;       // Meets::Turn
+  std::uint64_t on_device : 1 = 0;  // the arrow touches the device time, not the call
+  std::uint64_t receives : 1 = 0;
+  std::uint64_t message : 1 = 0;  // else a collective
 
   std::optional<std::uint64_t> size() const {
     return bytes == kNoBytes ? std::nullopt : std::optional<std::uint64_t>(bytes);
@@ -35,22 +38,14 @@ struct TimedCall {
 };
 
 struct RankTimeline {
-  struct Comm {
-    std::int64_t number = 0;
-    std::uint32_t comm = kNoChannel;     // as in Channel
-    std::uint32_t channel = kNoChannel;  // of its collectives
-    std::int64_t rank = 0;
-  };
   // Looks from `near` on, which it leaves at the place: lines follow each other in time.
-  const TimedCall* timed_call(std::int64_t begin_ns, std::int64_t thread, std::size_t& near) const;
-  const Comm* comm(std::int64_t number) const;
+  const DrawnCall* call(std::int64_t begin_ns, std::int64_t thread, std::size_t& near) const;
   // Returns the bucket of a device time whose call has no line, if the ledger leaves only one.
   std::optional<Bucket> bucket_without_line(std::string_view function) const;
 
-  std::uint32_t order = 0;  // of the ranks
-  std::vector<Comm> comms{};
-  std::vector<TimedCall> timed{};               // ascending by begin and thread
-  std::int64_t first_arrow = 0;                 // id of the arrow to the first of them
+  std::uint32_t order = 0;                      // of the ranks
+  std::vector<DrawnCall> calls{};               // ascending by begin and thread
+  std::int64_t first_arrow = 0;                 // id of the arrow to the first one's device time
   std::map<text::Kept, Bucket> without_line{};  // by function
   std::optional<why::Spans> exposed{};          // on the rank's clock; nullopt: not known
   Nesting slices{};                             // all that its lines have
@@ -72,7 +67,7 @@ inline std::int64_t touched_ns(std::int64_t ts_ns, std::int64_t dur_ns, bool rec
 }
 
 struct Reading {
-  std::size_t most_timed = 0;  // of one rank
+  std::size_t most_calls = 0;  // of one rank
   bool arrows = false;
 };
 

@@ -64,27 +64,28 @@ Placement TimeAxis::placement(const read::Process& p, std::int64_t pid,
   return to;
 }
 
-std::vector<HostClock> TimeAxis::clocks() const {
-  std::vector<HostClock> all;
+nlohmann::ordered_json TimeAxis::clocks() const {
+  nlohmann::ordered_json all;
   if (!aligned()) return all;
   const auto& hosts = meetings_->hosts().all();
   for (std::size_t h = 0; h < hosts.size(); ++h) {
     const align::HostClock& c = found_->clocks.hosts()[h];
-    HostClock clock{.host = hosts[h].name};
+    std::vector<std::int64_t> ranks;
     for (const read::Process* p : hosts[h].processes) {
-      if (p->header.rank) clock.ranks.push_back(*p->header.rank);
+      if (p->header.rank) ranks.push_back(*p->header.rank);
     }
-    std::ranges::sort(clock.ranks);
-    clock.group = c.group;
-    if (c.behind != h) {
-      const align::Line& line = c.course.pieces.front().line;
-      clock.ahead_ns = std::llround(line.y0);
-      clock.drift_ppb = std::llround(line.slope * 1e9);
-      clock.pieces = c.course.pieces.size();
-    }
-    clock.likely_ns = std::llround(c.likely);
-    if (c.at_most < align::kUnbounded) clock.at_most_ns = std::llround(c.at_most);
-    all.push_back(std::move(clock));
+    std::ranges::sort(ranks);
+    const bool corrected = c.behind != h;
+    const align::Line line = corrected ? c.course.pieces.front().line : align::Line{};
+    all.push_back({{"host", hosts[h].name},
+                   {"ranks", ranks},
+                   {"group", c.group},
+                   {"ahead_ns", std::llround(line.y0)},
+                   {"drift_ppb", std::llround(line.slope * 1e9)},
+                   {"pieces", corrected ? c.course.pieces.size() : 1},
+                   {"likely_ns", std::llround(c.likely)},
+                   {"at_most_ns", nullptr}});
+    if (c.at_most < align::kUnbounded) all.back()["at_most_ns"] = std::llround(c.at_most);
   }
   return all;
 }

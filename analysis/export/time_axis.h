@@ -4,10 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "diagnose/host_clocks.h"
-#include "export/chrome.h"
+#include "export/placement.h"
 #include "job/hosts.h"
 
 namespace tprof::trace_export {
@@ -39,7 +40,7 @@ class TimeAxis {
 
   // Returns by how much each host's clock was corrected, and by how much it may be wrong. Merged
   // traces have the same (see the contract). Empty if the hosts' wall clocks are used.
-  std::vector<HostClock> clocks() const;
+  nlohmann::ordered_json clocks() const;
   // Returns the same as a sentence for people. Empty for one host, and for traces merged before.
   std::string sentence() const;
 

@@ -10,9 +10,9 @@ namespace {
 constexpr std::int64_t kWindows = 1000;
 constexpr std::int64_t kShortestWindow = 1'000'000;
 
-// All ranks together keep so many, at 24 bytes each. Device times beyond it have no size and
-// no arrow; those between ranks end at the host's calls.
-constexpr std::size_t kMostTimed = std::size_t{1} << 23;
+// All ranks together keep so many, at 24 bytes each. Those beyond have no arrow, and their device
+// times no size.
+constexpr std::size_t kMostCalls = std::size_t{1} << 23;
 
 // By the last ledgers, which say until when they are true, or the last calls where there are none.
 std::int64_t length_ns(const Members& members,
@@ -44,7 +44,7 @@ Timeline::Timeline(const job::Job& job, const read::Traces& traces,
                    const std::function<void(std::size_t)>& progress)
     : processes_(processes),
       meets_(processes),
-      reading_{kMostTimed / std::max<std::size_t>(processes.size(), 1), arrows},
+      reading_{kMostCalls / std::max<std::size_t>(processes.size(), 1), arrows},
       only_(asked.filter()) {
   job::Job of = job;
   of.processes = processes;
@@ -74,30 +74,28 @@ Timeline::Timeline(const job::Job& job, const read::Traces& traces,
 void Timeline::place(const Members& members) {
   window_ns_ = window_of(length_ns(members, ranks_));
   for (auto& [process, rank] : ranks_) {
-    std::vector<std::uint32_t> numbers;
-    const auto member = members.find(process);
-    const bool placed = member != members.end() && member->second.to;
+    const Placement& to = *members.at(process).to;
     for (RankTimeline::Arrivals& of : rank.arrivals) {
-      numbers.push_back(meets_.number_of(of.channel));
-      if (!placed) continue;
-      for (Arrival& a : of.all) a.at_ns = member->second.to->moved(a.at_ns);
-      meets_.add(numbers.back(), rank.order, of.all);
-    }
-    rank.arrivals = {};
-    for (TimedCall& t : rank.timed) {
-      if (t.channel != kNoChannel) t.channel = numbers[t.channel];
-    }
-    for (const auto& [number, comm] : process->comms) {
-      const std::uint32_t of = comm.known() ? meets_.comm_of(comm) : kNoChannel;
-      if (of != kNoChannel) rank.comms.push_back({number, of, meets_.number_of({of}), comm.rank});
+      for (Arrival& a : of.all) a.at_ns = to.moved(a.at_ns);
+      meets_.add(meets_.number_of(of.channel), rank.order, of.all);
     }
   }
   next_arrow_ = meets_.number_meets();
   for (const read::Process* p : processes_) {
     RankTimeline& rank = ranks_.at(p);
+    for (const RankTimeline::Arrivals& of : rank.arrivals) {
+      const std::uint32_t channel = meets_.number_of(of.channel);
+      for (const Arrival& a : of.all) {
+        const auto [turn, meet] = meets_.turn(channel, rank.order, a);
+        rank.calls[a.call].turn = static_cast<std::uint8_t>(turn);
+        rank.calls[a.call].meet = static_cast<std::uint32_t>(meet);
+      }
+    }
+    rank.arrivals = {};
     rank.first_arrow = next_arrow_;
-    next_arrow_ += static_cast<std::int64_t>(rank.timed.size());
+    next_arrow_ += static_cast<std::int64_t>(rank.calls.size());
   }
+  meets_ = Meets({});
 }
 
 const RankTimeline* Timeline::of(const read::Process& process) const {

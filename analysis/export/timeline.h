@@ -24,7 +24,6 @@ class Timeline {
   // written.
   void place(const Members& members);
 
-  const Meets& meets() const { return meets_; }
   std::int64_t next_arrow() const { return next_arrow_; }  // an id that no arrow has
   const steps::Found& found() const { return found_; }
   const RankTimeline* of(const read::Process& process) const;  // null: none

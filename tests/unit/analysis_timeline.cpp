@@ -40,34 +40,36 @@ TEST_CASE("ranks have their turns in the order in which they came, whichever is 
   meets.add(channel, 0, {{0, 20}, {1, 10}, {2, 5}});
   meets.add(channel, 1, {{0, 90}, {2, 4}});
   using enum Meets::Turn;
-  CHECK(meets.turn(channel, 0, {0, 20}) == first);
-  CHECK(meets.turn(channel, 2, {0, 50}) == between);
-  CHECK(meets.turn(channel, 1, {0, 90}) == last);
+  REQUIRE(meets.number_meets() == 4);
+  const auto turn = [&](std::uint32_t rank, const Arrival& a) {
+    return meets.turn(channel, rank, a);
+  };
+  CHECK(turn(0, {0, 20}) == std::pair(first, std::int64_t{0}));
+  CHECK(turn(2, {0, 50}) == std::pair(between, std::int64_t{0}));
+  CHECK(turn(1, {0, 90}) == std::pair(last, std::int64_t{0}));
   // At one moment, by rank.
-  CHECK(meets.turn(channel, 0, {1, 10}) == first);
-  CHECK(meets.turn(channel, 2, {1, 10}) == last);
-  CHECK(meets.turn(channel, 1, {2, 4}) == first);
-  CHECK(meets.turn(channel, 0, {2, 5}) == last);
-  CHECK(meets.turn(channel, 2, {7, 1}) == none);   // alone
-  CHECK(meets.turn(channel, 2, {8, 1}) == none);   // nobody
-  CHECK(meets.turn(channel, 2, {0, 91}) == none);  // none of those that were added
-  CHECK(meets.find({0, 1, 2}) == kNoChannel);
+  CHECK(turn(0, {1, 10}) == std::pair(first, std::int64_t{1}));
+  CHECK(turn(2, {1, 10}) == std::pair(last, std::int64_t{1}));
+  CHECK(turn(1, {2, 4}) == std::pair(first, std::int64_t{2}));
+  CHECK(turn(0, {2, 5}) == std::pair(last, std::int64_t{2}));
+  CHECK(turn(2, {7, 1}).first == none);  // alone
+  CHECK(turn(2, {8, 1}).first == none);  // nobody
 }
 
 TEST_CASE("a call is found by when it began and its thread, wherever one looked before") {
   RankTimeline rank;
   for (std::int64_t at = 0; at < 100; ++at) {
-    rank.timed.push_back(
+    rank.calls.push_back(
         {.begin_ns = at * 10, .thread = 7, .bytes = static_cast<std::uint64_t>(at)});
   }
   for (std::size_t near : {std::size_t{0}, std::size_t{50}, std::size_t{100}, std::size_t{5000}}) {
     std::size_t from = near;
     for (std::int64_t at : {0, 3, 99, 50, 51, 49}) {
-      const TimedCall* found = rank.timed_call(at * 10, 7, from);
+      const DrawnCall* found = rank.call(at * 10, 7, from);
       REQUIRE(found != nullptr);
       CHECK(found->size() == static_cast<std::uint64_t>(at));
-      CHECK(rank.timed_call(at * 10 + 1, 7, from) == nullptr);
-      CHECK(rank.timed_call(at * 10, 8, from) == nullptr);
+      CHECK(rank.call(at * 10 + 1, 7, from) == nullptr);
+      CHECK(rank.call(at * 10, 8, from) == nullptr);
     }
   }
 }
