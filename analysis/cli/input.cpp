@@ -13,14 +13,16 @@
 
 namespace tprof::cli {
 
-read::Traces load(const std::vector<std::filesystem::path>& paths, const team::Shared& team) {
-  return load(read::trace_files(paths, team), team);
+read::Traces load(const std::vector<std::filesystem::path>& paths, const team::Shared& team,
+                  read::Wanted wanted) {
+  return load(read::trace_files(paths, team), team, wanted);
 }
 
-read::Traces load(const std::vector<read::TraceFile>& files, const team::Shared& team) {
+read::Traces load(const std::vector<read::TraceFile>& files, const team::Shared& team,
+                  read::Wanted wanted) {
   Progress progress("reading", files.size());
   read::Traces traces = read::load_all(
-      files, [&](std::size_t done) { progress(done); }, read::Wanted::lines, team);
+      files, [&](std::size_t done) { progress(done); }, wanted, team);
   job::join_ids(traces.traces);
   return traces;
 }

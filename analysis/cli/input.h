@@ -14,9 +14,11 @@
 namespace tprof::cli {
 
 // Loads all traces, with progress on a terminal.
-read::Traces load(const std::vector<read::TraceFile>& files, const team::Shared& team = {});
+read::Traces load(const std::vector<read::TraceFile>& files, const team::Shared& team = {},
+                  read::Wanted wanted = read::Wanted::lines);
 // Those that PATHs name; each process of a team loads a part, and all have them.
-read::Traces load(const std::vector<std::filesystem::path>& paths, const team::Shared& team);
+read::Traces load(const std::vector<std::filesystem::path>& paths, const team::Shared& team,
+                  read::Wanted wanted = read::Wanted::lines);
 
 // Returns the folder of the run in ./tprof-traces that was begun last, and says which on standard
 // error. Throws BadInput if there is none.

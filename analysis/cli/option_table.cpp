@@ -254,6 +254,7 @@ Examples:
   tprof check tprof-traces/train-20260101-120000-0
   tprof check DIR --no-lines      # thousands of ranks: the ends of the files only
   tprof check DIR --json | jq '.findings[] | select(.severity == "error")'
+  tprof check DUMPS               # of PyTorch's Flight Recorder: nccl_trace_rank_*
 It compares what the hosts called. tprof report tells causes and costs, also
 of a rank that the others wait for.
 Exit code: 0 no warning and no error, 1 one of these, 2 unreadable input.)",

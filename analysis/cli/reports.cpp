@@ -118,7 +118,7 @@ int summary(const Options& o) {
 
 int check(const Options& o) {
   const filter::Filter only = filter::parsed(o.only);
-  const read::Traces traces = load(o.paths, o.team);
+  const read::Traces traces = load(o.paths, o.team, read::Wanted::dumps);
   for (const read::Trace& trace : traces.traces) {
     const std::string& of = trace.processes.front().header.window_of;
     if (of.empty()) continue;

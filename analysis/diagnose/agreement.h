@@ -24,6 +24,7 @@ struct Member {
   bool did(std::uint64_t seq) const { return done != nullptr && done->count > seq; }
   std::optional<std::int64_t> rank() const { return process->header.rank; }  // in the world
   bool closed() const { return process->end == read::End::closed; }
+  bool dumped() const { return process->end == read::End::dumped; }
 };
 using Members = std::vector<const Member*>;
 

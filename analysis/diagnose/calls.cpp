@@ -21,7 +21,7 @@ auto compared(const Event& e) {
 }  // namespace
 
 Fact fact_of(const Event& e) {
-  if (e.launch)
+  if (e.launch || e.dtype.empty())
     return {Say::launch, {{"function", e.name}, {"captured", false}, {"at", std::nullopt}}};
   return {Say::call,
           {{"function", e.name},

@@ -17,27 +17,27 @@ using read::Process;
 constexpr std::int64_t kAllReadNs = 1'000'000'000;
 
 bool has_all_times(const Process& p, const Case& c) {
-  const auto timing = p.header.config->find("TPROF_TIMING");
-  const bool all_timed =
-      timing != p.header.config->end() && (timing->second == "events" || timing->second == "cupti");
+  if (!has_all_ends(p) || p.end == End::dumped) return p.end == End::dumped;
   const bool none_lost = p.footer && p.footer->dropped.empty() && p.footer->timing_lost.empty();
   const auto idle_since = idle_since_ns(p, c.lines);
   // A stopped process reads no times.
   const char state = state_here(p).value_or('?');
-  return all_timed && none_lost && !p.snapshot && state != 'T' && state != 't' && idle_since &&
+  return none_lost && !p.snapshot && state != 'T' && state != 't' && idle_since &&
          end_ns(p) - *idle_since >= kAllReadNs;
 }
 
 }  // namespace
 
+std::optional<std::uint64_t> ended_by(const Member& m, const Case& c) {
+  const auto* device = c.lines.of<Operations>(m.process);
+  if (device == nullptr || !has_all_times(*m.process, c)) return std::nullopt;
+  const auto through = device->through.find(m.comm->comm);
+  return through == device->through.end() ? std::nullopt : std::optional(through->second);
+}
+
 std::optional<std::uint64_t> devices_at(const Communicator& communicator, const Case& c) {
   std::optional<std::uint64_t> at;
-  for (const Member& m : communicator.members) {
-    const auto* device = c.lines.of<Operations>(m.process);
-    if (device == nullptr || !has_all_times(*m.process, c)) continue;
-    const auto through = device->through.find(m.comm->comm);
-    if (through != device->through.end()) at = std::max(at.value_or(0), through->second);
-  }
+  for (const Member& m : communicator.members) at = std::max(at, ended_by(m, c));
   return at;
 }
 

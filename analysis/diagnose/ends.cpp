@@ -201,6 +201,10 @@ std::pair<std::int64_t, std::int64_t> span_of(const Processes& processes) {
   return {first, last};
 }
 
+bool is_as_of_now(const Process& p) {
+  return p.end == End::running || p.end == End::dumped;
+}
+
 std::int64_t oldest_ns(const Processes& processes) {
   std::int64_t oldest = INT64_MAX;
   for (const Process* p : processes) oldest = std::min(oldest, known_until_ns(*p));
@@ -290,6 +294,7 @@ Fact unknown_after(const Processes& snapshots) {
 }
 
 Fact where_to_look(const Process& p, std::optional<std::int64_t> quiet_since_ns) {
+  if (p.end == End::dumped) return {Say::look_at_rank, {{"who", &p}}};
   if (p.end == End::running) {
     return {Say::look_at_stack,
             {{"snapshot", p.snapshot},

@@ -10,6 +10,10 @@
 
 namespace tprof::diagnose {
 
+// True for a process that is judged as of now: it runs, or a dump tells of it, which PyTorch writes
+// when a call has timed out.
+bool is_as_of_now(const read::Process& process);
+
 // CLOCK_REALTIME until which the counts of a process without a footer are known.
 std::int64_t known_until_ns(const read::Process& process);
 // CLOCK_REALTIME at which a process's trace began. In a merged trace ts 0 may be earlier.

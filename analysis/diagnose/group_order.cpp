@@ -6,7 +6,7 @@
 // promise. Programs that live with it are well as long as they go on.
 #include <algorithm>
 #include <string_view>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "collect/collectors.h"
@@ -24,13 +24,6 @@ using read::Process;
 
 // A job that ended stood still if its hosts had made no call for so long.
 constexpr std::int64_t kStoodNs = 10'000'000'000;
-
-// Some ranks of the others go on before all have called them, as does who sends a message.
-bool all_wait(const Operation& o) {
-  constexpr std::string_view kOneWay[] = {"ncclBroadcast", "ncclBcast",   "ncclReduce",
-                                          "ncclGather",    "ncclScatter", "ncclSend"};
-  return std::ranges::find(kOneWay, std::string_view(o.function)) == std::end(kOneWay);
-}
 
 struct Circle {
   const Case& c;
@@ -54,12 +47,13 @@ struct Circle {
 
   // True if they made no call for long.
   bool stood() const {
+    if (process(all[0]).end == End::dumped) return true;
     const auto quiet = quiet_ns(processes(), c.lines);
     return quiet && *quiet >= (ended() ? kStoodNs : c.options.stuck_after_ns);
   }
 
   bool nobody_goes_on() const {
-    return std::ranges::all_of(all, [](const Behind& b) { return all_wait(*b.first); });
+    return std::ranges::all_of(all, [](const Behind& b) { return b.first->all_wait(); });
   }
 
   // True if the devices' times tell so of all these calls.
@@ -72,21 +66,27 @@ struct Circle {
     });
   }
 
-  // True if the two ranks had another order before, and went on.
-  bool was_so_before() const {
-    std::unordered_map<Queues::Meeting, std::size_t> there;
-    for (const auto& [what, place] : queues.before(all[1])) there.try_emplace(what, place);
-    std::size_t here = 0;
-    std::size_t furthest = 0;  // there, of what came before this place here, and with it
-    std::size_t with = 0;
-    for (const auto& [what, place] : queues.before(all[0])) {
-      const auto other = there.find(what);
-      if (other == there.end()) continue;
-      if (std::exchange(here, place) != place) furthest = with;
-      if (other->second < furthest) return true;
-      with = std::max(with, other->second);
+  // True if the two ranks part at several places, between which they had called the same: the
+  // program lives with that.
+  bool is_habit() const {
+    std::vector<Queues::Meeting> here = queues.order_on_both(all[0]);
+    std::vector<Queues::Meeting> there = queues.order_on_both(all[1]);
+    const auto keep_those_of = [](std::vector<Queues::Meeting>& some, const auto& others) {
+      const std::unordered_set<Queues::Meeting> known(others.begin(), others.end());
+      std::erase_if(some, [&](Queues::Meeting m) { return !known.contains(m); });
+    };
+    keep_those_of(here, there);
+    keep_those_of(there, here);
+    std::unordered_set<Queues::Meeting> apart;  // called by one of them so far
+    int places = 0;
+    for (std::size_t i = 0; i < std::min(here.size(), there.size()); ++i) {
+      if (here[i] == there[i]) continue;
+      places += apart.empty() ? 1 : 0;
+      for (const Queues::Meeting m : {here[i], there[i]}) {
+        if (apart.erase(m) == 0) apart.insert(m);
+      }
     }
-    return false;
+    return places > 1;
   }
 
   // Who has a part in both, in this order.
@@ -219,7 +219,7 @@ void group_order(const Case& c, Findings& found) {
   const Queues threads(c.communicators, ranks, differs, false);
   const Circle swapped{c, threads, threads.circle()};
   if (swapped.all.size() == 2 && swapped.stood() &&
-      (swapped.not_through() || !swapped.was_so_before())) {
+      (swapped.not_through() || !swapped.is_habit())) {
     say(swapped, false, found);
   }
 }

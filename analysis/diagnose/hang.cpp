@@ -128,7 +128,7 @@ class HeldUp {
   // True if the process runs, or lived on for long without a call, or while somebody was inside
   // `call`. A process that ended did not hang, however long the others waited for it afterwards.
   bool stood_still(const Process& p, const OpenCall* call) const {
-    if (p.end == End::running || p.end == End::closed) return p.end == End::running;
+    if (is_as_of_now(p) || p.end == End::closed) return is_as_of_now(p);
     const auto idle_since = idle_since_ns(p, case_.lines);
     if (idle_since && end_ns(p) - *idle_since >= kQuietNs) return true;
     if (!long_open(call) || !call->since_ns) return false;
@@ -141,7 +141,7 @@ class HeldUp {
     std::int64_t least = INT64_MAX;
     for (const Process* p : who) {
       const auto idle_since = idle_since_ns(*p, case_.lines);
-      if (!idle_since) return std::nullopt;
+      if (!idle_since || p->end == End::dumped) return std::nullopt;
       least = std::min(least, end_ns(*p) - *idle_since);
     }
     return Ns{least};
@@ -234,7 +234,7 @@ class HeldUp {
     const OpenCall* stood =
         m.open != nullptr ? m.open : longest(processes_of(m.came), who[0]->header.boot_id);
     const bool hang =
-        std::ranges::any_of(who, [](const Process* p) { return p->end == End::running; }) ||
+        std::ranges::any_of(who, [](const Process* p) { return is_as_of_now(*p); }) ||
         std::ranges::all_of(who, [&](const Process* p) { return stood_still(*p, stood); });
     const bool closed = select(who, [](const Process& p) { return p.end != End::closed; }).empty();
     const Processes seen = select(who, [](const Process& p) { return p.snapshot; });
@@ -252,7 +252,7 @@ class HeldUp {
       Finding& f = add(hang, who, not_come(m, who, then), m.communicator, {}, m.life->function);
       f.communicator = communicator_of(*m.life->process, *m.life->life);
       lead_with({callers(m, case_)}, f);
-      if (!closed) f.evidence.push_back({Say::in_no_call, {{"who", who[0]}}});
+      if (!closed) add_in_no_call(*who[0], f);
       return;
     }
     // Hosts run ahead: who is behind in calls may wait for what another's device does not do.
@@ -287,9 +287,13 @@ class HeldUp {
       evidence.push_back(*std::move(only));
     if (stood != nullptr) evidence.push_back(inside(*stood));
     lead_with(evidence, f);
-    if (!closed) f.evidence.push_back({Say::in_no_call, {{"who", who[0]}}});
+    if (!closed) add_in_no_call(*who[0], f);
     if (devices) f.ranks = ranks_of(processes_of(m.communicator->members));
     if (waits) look_at_both(m, f);
+  }
+
+  static void add_in_no_call(const Process& p, Finding& f) {
+    if (p.end != End::dumped) f.evidence.push_back({Say::in_no_call, {{"who", &p}}});
   }
 
   void add_end_of_message(const Missed& m, const Processes& who, bool hang, Fact then) {
@@ -311,6 +315,7 @@ class HeldUp {
     if (others.size() > 1)
       lead_with({{Say::have_messages_for, {{"who", others}, {"other", who}}}}, f);
     const Process& other = *m.came[0]->process;
+    if (other.end == End::dumped) return;  // of messages that ended it does not tell
     const auto* operations = case_.lines.of<Operations>(&other);
     lead_with({{Say::ends_of_messages,
                 {{"who", &other},
@@ -364,9 +369,7 @@ class HeldUp {
 
   // One may be killed at work between two calls. Where nobody made a call for long, nobody could.
   bool all_stand(const Processes& path) const {
-    if (std::ranges::any_of(path, [](const Process* p) { return p->end == End::running; })) {
-      return true;
-    }
+    if (std::ranges::any_of(path, [](const Process* p) { return is_as_of_now(*p); })) return true;
     const auto quiet = quiet_ns(path, case_.lines);
     return long_open(longest(path)) || (quiet && *quiet > kStandsNs);
   }
@@ -418,7 +421,9 @@ class HeldUp {
     say(Say::end_unknown, ended(End::partial));
     if (!snapshots.empty()) f.evidence.push_back(unknown_after(snapshots));
     say(Say::nothing_known, text::Ranks(case_.job.missing));
-    f.evidence.push_back({Say::hosts_view});
+    const Processes dumped = ended(End::dumped);
+    say(Say::dumps_tell, dumped);
+    if (dumped.size() < all.size()) f.evidence.push_back({Say::hosts_view});
   }
 
   const Case& case_;

@@ -21,7 +21,7 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
   X(world_sizes_differ, warning) X(assumed_job, warning) X(skipped, note) X(unreadable, error) X(running, note)                  \
   X(snapshot, warning) X(not_closed, warning) X(exited, warning) X(partial, error) X(lost, error)                    \
   /* what they did */                                                                             \
-  X(mismatch, error) X(group_order, error) X(refused, error) X(hang, error) X(stopped, warning)                     \
+  X(mismatch, error) X(group_order, error) X(refused, error) X(lost_device, error) X(hang, error) X(stopped, warning)                     \
   X(unmatched_p2p, warning) X(p2p_sizes, warning) X(failed, warning) X(unfinished, warning) X(late, note)                   \
   /* what their files hold */                                                                     \
   X(overflow, error) X(dropped, warning) X(dropped_ranges, note) X(window_alone, note)            \
@@ -58,7 +58,7 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
 // severity, the one from the upper row is shown first.
 #define TPROF_DIAGNOSES(X)                                                                       \
   X(kMissingRanks) X(kMissingMembers) X(kDuplicateRanks) X(kRankGroups) X(kWorldSizes) X(kNotClosed) X(kExited) X(kOverflow)              \
-  X(kWithoutEffect) X(kMismatch) X(kOpenMismatch) X(kPointToPoint) X(kGroupOrder) X(kRefusedLife) X(kHang) X(kLedgerLines)      \
+  X(kWithoutEffect) X(kMismatch) X(kOpenMismatch) X(kPointToPoint) X(kGroupOrder) X(kRefusedLife) X(kLostDevice) X(kHang) X(kLedgerLines)      \
   X(kLedgerDecreased) X(kClockStep) X(kLateRanks) X(kCoverage) X(kDifferences) X(kDropped) X(kUntimedCalls)      \
   X(kMissingWindows) X(kOtherRuns) X(kAssumedJob) X(kNotCompared) X(kSkippedFiles)
 // clang-format on

@@ -88,7 +88,7 @@ Facts row_evidence(const Parting& p, LedgerRows& rows) {
                          {"theirs", calls ? theirs.first : theirs.second}}});
   }
   shorten(evidence, 6);
-  if (evidence.empty()) evidence.push_back({Say::same_calls});
+  if (evidence.empty() && !p.others[0]->dumped()) evidence.push_back({Say::same_calls});
   return evidence;
 }
 

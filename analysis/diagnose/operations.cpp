@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "diagnose/calls.h"
+
 namespace tprof::diagnose {
 namespace {
 
@@ -23,10 +25,29 @@ Operation operation(const Event& e, std::int64_t stream) {
           .thread = static_cast<std::int32_t>(e.thread),
           .stream = static_cast<std::int32_t>(stream),
           .group = static_cast<std::int32_t>(e.group),
+          .print = static_cast<std::uint32_t>(fingerprint(e)),
           .send = e.name == "ncclSend"};
 }
 
 }  // namespace
+
+bool Operation::all_wait() const {
+  constexpr std::string_view kOneWay[] = {"ncclBroadcast", "ncclBcast",   "ncclReduce",
+                                          "ncclGather",    "ncclScatter", "ncclSend"};
+  return std::ranges::find(kOneWay, std::string_view(function)) == std::end(kOneWay);
+}
+
+bool has_all_ends(const read::Process& p) {
+  const auto timing = p.header.config->find("TPROF_TIMING");
+  return p.end == read::End::dumped || (timing != p.header.config->end() &&
+                                        (timing->second == "events" || timing->second == "cupti"));
+}
+
+Operations::Operations(const read::Process& rank, std::size_t most) : Collector(rank), most_(most) {
+  for (const read::Collectives& c : read::collectives_of(rank)) {
+    if (c.ended) through[c.comm] = *c.ended;
+  }
+}
 
 void Operations::call(const Event& e) {
   if (e.failed && e.comm) refused.insert(*e.comm);
@@ -83,7 +104,8 @@ void Operations::end() {
   const bool one_alone = std::ranges::all_of(channels, [&](const auto& of) {
     return of.first.comm == channels.begin()->first.comm && of.first.peer == ChannelKey::kEverybody;
   });
-  if (one_alone) all.clear();  // the collectives of one communicator have no order to compare
+  // The collectives of one communicator have no order to compare.
+  if (one_alone && rank_.end != read::End::dumped) all.clear();
   all.shrink_to_fit();
 }
 
@@ -109,10 +131,7 @@ bool Operations::is_through(std::int64_t comm, std::uint64_t seq) const {
 }
 
 bool Operations::is_not_through(std::int64_t comm, std::uint64_t seq) const {
-  const auto timing = rank_.header.config->find("TPROF_TIMING");
-  const bool all_timed = timing != rank_.header.config->end() &&
-                         (timing->second == "events" || timing->second == "cupti");
-  if (!all_timed || through.empty()) return false;
+  if (!has_all_ends(rank_) || through.empty()) return false;
   const auto behind = through.find(comm);
   return (behind == through.end() ? 0 : behind->second) == seq;
 }

@@ -42,17 +42,23 @@ struct Operation {
   std::int32_t thread = 0;
   std::int32_t stream = kNoStream;  // 0: the default stream
   std::int32_t group = 0;           // whose End enqueued it; 0: none
+  std::uint32_t print = 0;          // equal for calls that match
   bool send = false;
 
   bool message() const { return peer != ChannelKey::kEverybody; }
   ChannelKey channel() const { return {comm, peer, send}; }
+  // False where some ranks go on before all have called it, as does who sends a message.
+  bool all_wait() const;
 };
+
+// True if the ends of all calls are known that the process's device is through with.
+bool has_all_ends(const read::Process& process);
 
 // Keeps the last operations of a process: of one that closed its messages only, as collectives are
 // compared by the ledgers.
 struct Operations : collect::Collector {
   // `most`: how many are kept.
-  Operations(const read::Process& rank, std::size_t most) : Collector(rank), most_(most) {}
+  Operations(const read::Process& rank, std::size_t most);
   void call(const read::Event& e) override;
   void last_call(const read::Event& e) override;
   void device_time(const read::DeviceTime& t) override;

@@ -65,38 +65,32 @@ void Queues::number_meetings(const std::vector<bool>& left_out) {
   }
 }
 
-// Returns the operations that count: those that the device is not known to be through with, and
-// where streams are not compared, only the last of each communicator, with its group.
-std::vector<bool> Queues::looked_at(const Operations& known) const {
-  std::map<std::int32_t, std::int64_t> done;  // by communicator, when the last of these was called
-  std::map<std::int32_t, const Operation*> last;
+namespace {
+
+// By communicator, when the last call was made that the device is known to be through with.
+std::map<std::int32_t, std::int64_t> done_of(const Operations& known) {
+  std::map<std::int32_t, std::int64_t> done;
   for (const Operation& o : known.all) {
-    if (!o.message() && known.is_through(o.comm, o.seq)) {
-      done[o.comm] = std::max(done.try_emplace(o.comm, o.ts_ns).first->second, o.ts_ns);
-    }
-    const Operation*& latest = last.try_emplace(o.comm, &o).first->second;
-    if (o.ts_ns >= latest->ts_ns) latest = &o;
+    if (o.message() || !known.is_through(o.comm, o.seq)) continue;
+    std::int64_t& last = done.try_emplace(o.comm, o.ts_ns).first->second;
+    last = std::max(last, o.ts_ns);
   }
-  std::vector<bool> all;
-  for (const Operation& o : known.all) {
-    const auto through = done.find(o.comm);
-    const Operation& latest = *last.at(o.comm);
-    const bool is_last =
-        &o == &latest || (o.group != 0 && o.group == latest.group && o.thread == latest.thread);
-    all.push_back((through == done.end() || o.ts_ns > through->second) && (streams_ || is_last));
-  }
-  return all;
+  return done;
 }
+
+}  // namespace
 
 void Queues::make_turns(std::size_t rank) {
   const auto& [process, known] = ranks_[rank];
-  const std::vector<bool> wanted = looked_at(*known);
+  const std::map<std::int32_t, std::int64_t> done = done_of(*known);
   std::map<std::array<std::int64_t, 4>, std::uint32_t> queues;  // the last turn in each
   const Operation* before = nullptr;
   for (std::uint32_t i = 0; i < known->all.size(); ++i) {
     const Operation& o = known->all[i];
     Item& item = items_[items_of_[rank] + i];
-    if (item.meeting == kFree || !wanted[i]) continue;
+    const auto through = done.find(o.comm);
+    const bool is_done = through != done.end() && o.ts_ns <= through->second;
+    if (item.meeting == kFree || is_done) continue;
     const std::uint32_t other = first_[item.meeting];
     const bool twice = other != kNone && other >= items_of_[rank] &&
                        known->all[other - items_of_[rank]].send == o.send;
@@ -235,16 +229,22 @@ bool Queues::in_order(const Turn& first, const Turn& then) const {
   });
 }
 
-std::vector<std::pair<Queues::Meeting, std::size_t>> Queues::before(const Behind& b) const {
-  std::vector<std::pair<Meeting, std::size_t>> all;
-  std::size_t place = 0;
+std::vector<Queues::Meeting> Queues::order_on_both(const Behind& b) const {
+  std::vector<Meeting> all;
+  std::size_t group = 0;  // where the group of the last begins in `all`
+  const Operation* last = nullptr;
   const std::vector<Operation>& operations = ranks_[b.at->rank].operations->all;
-  for (std::uint32_t i = 0; i < b.then_at->begin; ++i) {
+  for (std::uint32_t i = 0; i < operations.size(); ++i) {
     const Operation& o = operations[i];
-    const bool counts = o.comm == b.then->comm || (o.comm == b.first->comm && i < b.at->begin);
     const Meeting meeting = items_[items_of_[b.at->rank] + i].meeting;
-    if (i == 0 || o.group == 0 || o.group != operations[i - 1].group) ++place;
-    if (counts && o.thread == b.first->thread && meeting != kFree) all.emplace_back(meeting, place);
+    if (o.thread != b.first->thread || meeting == kFree) continue;
+    if (o.comm != b.first->comm && o.comm != b.then->comm) continue;
+    const bool joins = last != nullptr && o.group != 0 && o.group == last->group;
+    if (!joins) group = all.size();
+    last = &o;
+    all.insert(
+        std::upper_bound(all.begin() + static_cast<std::ptrdiff_t>(group), all.end(), meeting),
+        meeting);
   }
   return all;
 }

@@ -48,8 +48,7 @@ class Queues {
 
   // `left_out`: communicators whose numbers are not those of the same calls. `streams`: what a
   // thread called on one stream or one communicator runs one after the other. Else all that it
-  // called does, of which only the last of each communicator is looked at. Threads have no order
-  // among them.
+  // called does. Threads have no order among them.
   Queues(const std::vector<Communicator>& communicators, std::vector<RankQueue> ranks,
          const std::vector<bool>& left_out, bool streams);
 
@@ -63,9 +62,9 @@ class Queues {
   std::vector<const Turn*> together_with(const Turn& turn) const;
   // True if the one has to wait for the other.
   bool in_order(const Turn& first, const Turn& then) const;
-  // Tells what the thread called on the two communicators before, and in which place: the calls of
-  // a group have one.
-  std::vector<std::pair<Meeting, std::size_t>> before(const Behind& behind) const;
+  // Tells in which order the thread called all that is known on the two communicators. The calls of
+  // a group have none.
+  std::vector<Meeting> order_on_both(const Behind& behind) const;
 
  private:
   static constexpr std::uint32_t kNone = Turn::kNone;
@@ -84,7 +83,6 @@ class Queues {
   };
 
   void number_meetings(const std::vector<bool>& left_out);
-  std::vector<bool> looked_at(const Operations& known) const;
   void make_turns(std::size_t rank);
   void put_behind(std::uint32_t before, std::uint32_t turn);
   void run();

@@ -17,7 +17,7 @@ namespace tprof::diagnose {
   X(never_came) X(not_come) X(some_not_come) X(got_back) X(not_all_came) X(only_such_call)        \
   X(runs_unknown) X(closed_before)                                                                \
   X(stood_still) X(stopped_there) X(wait_for_each_other) X(waits_in) X(waits_for) X(same_order)   \
-  X(returned_to) X(nobody_missing) X(look_at_network) X(lines_tell_how_long) X(in_no_call)        \
+  X(returned_to) X(nobody_missing) X(look_at_network) X(look_at_rank) X(dumps_tell) X(did_not_end) X(devices_stand) X(lines_tell_how_long) X(in_no_call)        \
   X(did_not_close) X(end_unknown) X(unknown_after) X(nothing_known) X(hosts_view)                 \
   X(called_then) X(order_circle) X(not_through) X(no_call_since)                               \
   X(process_stopped) X(let_go_on) X(let_go_of) X(meanwhile) X(may_wait_for_device) \
@@ -40,7 +40,7 @@ namespace tprof::diagnose {
 // clang-format on
 
 #define X(name, ...) name,
-enum class Say : std::uint8_t { TPROF_KINDS(X) TPROF_SENTENCES(X) count_ };
+enum class Say : std::uint16_t { TPROF_KINDS(X) TPROF_SENTENCES(X) count_ };
 #undef X
 
 constexpr Say say(Kind kind) {

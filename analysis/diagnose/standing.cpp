@@ -171,7 +171,7 @@ Fact callers(const Missed& m, const Case& c) {
 
 void add_standing(const Case& c, const Waits& waits, const Processes& who, Finding& f) {
   add_ranges(c, waits, who, f);
-  if (c.lines.of<collect::LastCalls>(who[0]) != nullptr) {
+  if (who[0]->end != End::dumped && c.lines.of<collect::LastCalls>(who[0]) != nullptr) {
     f.evidence.push_back(last_call(*who[0], c.lines));
   }
   f.time = time_of(c, waits, who);

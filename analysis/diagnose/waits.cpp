@@ -224,7 +224,7 @@ class Finder {
   // Messages are in flight whenever a job is killed.
   bool will_not_come(const Process& p) {
     if (!quiet_) quiet_ = quiet_ns(case_.job.processes, case_.lines).value_or(0);
-    return p.end == End::closed || p.end == End::running || *quiet_ > kStandsNs;
+    return p.end == End::closed || is_as_of_now(p) || *quiet_ > kStandsNs;
   }
 
   // Finds the first message to or from each other member of which only this one has called its end.

@@ -22,6 +22,7 @@ const char* ended(const read::Process& p) {
     case End::running:
       return p.snapshot ? "snapshot" : "running";
     case End::lost:
+    case End::dumped:
       break;
   }
   return "lost";

@@ -98,6 +98,7 @@ std::string_view Rank::state() const {
     case End::partial:
       return kStates[3];
     case End::lost:
+    case End::dumped:
       break;
   }
   return kStates[4];

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "read/error.h"
+#include "read/flight_recorder.h"
 #include "read/node_files.h"
 #include "read/parallel.h"
 #include "read/ring_file.h"
@@ -34,7 +35,7 @@ std::string stem_of(const fs::path& file) {
 }
 
 bool is_called_like_a_trace(const fs::path& path) {
-  return !is_node_file(path) && !stem_of(path).empty();
+  return !is_node_file(path) && (!stem_of(path).empty() || is_called_like_a_dump(path));
 }
 
 bool looks_like_trace(const fs::directory_entry& entry) {
@@ -191,6 +192,7 @@ std::vector<TraceFile> files_in(const fs::path& folder) {
   // Windows' files are read with their rank file. Without it they are traces of their own.
   std::set<std::string> stems;
   for (const TraceFile& file : files) stems.insert(stem_of(file.path));
+  stems.erase("");
   std::erase_if(files, [&](const TraceFile& file) {
     return stems.contains(stem_of_rank_file(stem_of(file.path) + ".json"));
   });
@@ -270,6 +272,7 @@ Traces load_all(const std::vector<TraceFile>& files,
     if (outcome.skipped) result.skipped.push_back(std::move(*outcome.skipped));
     if (!first_error) first_error = outcome.error;
   }
+  leave_out_numbers_of_messages(result.traces);
   if (result.traces.empty()) {
     if (first_error) std::rethrow_exception(first_error);
     const std::string& first = result.skipped[0].reason;

@@ -9,6 +9,7 @@
 
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
+#include "read/flight_recorder.h"
 #include "read/metadata.h"
 #include "read/process.h"
 #include "read/ring_file.h"
@@ -126,6 +127,8 @@ class File {
     if (!in_) block.text.clear();
     return block;
   }
+
+  std::string beginning() { return part(0, std::min<std::uint64_t>(size(), kEdge)).text; }
 
   // Returns its first whole lines.
   Block head() {
@@ -298,6 +301,10 @@ Trace load_file(const std::filesystem::path& path, Merged merged, Wanted wanted)
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return all();  // a pipe can be read only once
   File file(path);
+  if (is_called_like_a_dump(path) || begins_like_a_dump(file.beginning())) {
+    if (wanted == Wanted::dumps) return load_dump(path);
+    throw NotATrace(path, false, "a dump of PyTorch's Flight Recorder: tprof check reads it");
+  }
   const Block head = file.head();
   const std::optional<Header> header = beginning_of(head).header;
   if (!header) return all();

@@ -30,7 +30,8 @@ enum class Merged { read, leave };
 
 // The parts to read of a running process: everything, or only the counts and the open calls. The
 // latter skips the lines that it has not written yet, so that looking again and again costs little.
-enum class Wanted { lines, counts };
+// `dumps`: everything, and dumps of PyTorch's Flight Recorder too. Others refuse these.
+enum class Wanted { lines, counts, dumps };
 
 // Throws BadInput. If it can, reads only the beginning and the end of a rank file, or what its
 // process left beside it in place of an end. With Merged::leave a merged trace has no processes.

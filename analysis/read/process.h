@@ -114,7 +114,11 @@ struct Collectives {
   std::int64_t comm = 0;
   std::uint64_t count = 0;
   Signature signature = 0;
-  std::vector<Signature> marks;
+  std::vector<Signature> marks{};
+  // Of a Flight Recorder dump, which has no signature.
+  std::optional<std::uint64_t> ended{};  // how many the device has ended
+  bool messages = false;                 // there are sends or receives beside them
+  bool by_status = false;                // no entry tells `count`
 };
 
 // Memory that the program had allocated (TPROF_MEMORY).
@@ -199,6 +203,7 @@ enum class End {
   partial,    // the same, but the file could not hold all counts (disk full): lower bounds
   running,    // no footer, process alive: as of now
   lost,       // no footer and no ring file: exact up to the last ledger line only
+  dumped,     // a dump of PyTorch's Flight Recorder: what came after it is not known
 };
 
 struct Process {

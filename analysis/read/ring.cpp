@@ -171,7 +171,7 @@ Replay replay(const RingFile& ring, const std::filesystem::path& rank_file, Want
 
   // A process that makes a million calls a second may outrun us. Then the lines of its ring are
   // left to its own writer; the counts are as of now all the same.
-  const bool lines = wanted == Wanted::lines || !result.running;
+  const bool lines = wanted != Wanted::counts || !result.running;
   const int attempts = lines ? 20 : 0;
   Drain drain(view);
   std::unique_ptr<Progress> progress;

@@ -105,6 +105,23 @@ std::span<const Words> words_of_hangs() {
        "[, and at that of {other}: py-spy dump --native --pid {other_pid} on {other_host}]"},
       {Say::look_at_output,
        "look at the output of {who} on {host} {from?from|around} {at}{from? on|}"},
+      {Say::lost_device,
+       "the {who?device|devices} of {who} did not end what the devices of others ended: {who?it "
+       "is|they are} lost, or cut off from them",
+       "look at {who?this GPU and its host|these GPUs and their hosts}: Xid errors in dmesg, "
+       "nvidia-smi -q, the links between them; the other ranks wait for {who?it|them}"},
+      {Say::did_not_end,
+       "{who} called {function}, collective {seq} of communicator {communicator}: its device did "
+       "not end it, and {others?that|those} of {others} did"},
+      {Say::devices_stand,
+       "{who} called {function}, collective {seq} of communicator {communicator}, and no device "
+       "ended it: nobody is missing, so the devices or the network hold it up"},
+      {Say::look_at_rank,
+       "look at {who}: the end of its output, its stack if it still runs (py-spy dump --native), "
+       "its GPU (nvidia-smi, Xid errors in dmesg)"},
+      {Say::dumps_tell,
+       "of {who} dumps of PyTorch's Flight Recorder tell, which it writes when a call times out: "
+       "what came later is not known, and messages are counted from the first that has not ended"},
       {Say::look_at_network, "look at the network and at NCCL's own log (NCCL_DEBUG=INFO)"},
       {Say::same_order,
        "calls that wait for each other must be made in the same order on all ranks; sends and "

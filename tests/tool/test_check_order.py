@@ -159,10 +159,10 @@ def test_devices_that_are_not_through_prove_it(tmp_path):
 @pytest.mark.parametrize("streams", [{}, other_streams()])
 @pytest.mark.parametrize("who", [0, 1])
 def test_what_a_device_was_through_with_is_no_deadlock(tmp_path, streams, who):
-    """A rank that waits long for something else looks alike but for that."""
+    """Where the other one's device did not end the same, that is why they stand."""
     folder = killed_after(swapped_in_the_last_step(**streams), LONG).write(tmp_path / "job")
     time_on_the_device(folder, lambda rank, call: call["seq"] < 7 or (rank == who and call["comm"] == 1))
-    assert worse_than_notes(folder) == []
+    assert [(f["kind"], f["ranks"]) for f in worse_than_notes(folder)] == [("lost_device", [1 - who])]
 
 
 def test_orders_that_always_differed_are_well(tmp_path):
@@ -202,13 +202,26 @@ def test_jobs_that_closed_or_went_on_are_well(tmp_path):
     for rank in job.ranks:
         rank.end = "closed"
     assert worse_than_notes(job.write(tmp_path / "closed")) == []
-    # Two steps that followed tell that the orders were none of one stream's.
-    job = swapped_in_the_last_step(8, **other_streams())
+
+
+def behind(job, number):
+    """Each rank's host calls more, as hosts run ahead of their devices."""
     for rank in job.ranks:
-        for comm in (WORLD, PAIR, WORLD, PAIR):
-            if comm in rank.order:
-                rank.ops.append(all_reduce(comm, rank.ops[-1].at + 1, stream=comm + 1))
-    assert worse_than_notes(killed_after(job, LONG).write(tmp_path / "on")) == []
+        for n in range(number):
+            if n % 2 in rank.order:
+                rank.ops.append(all_reduce(n % 2, rank.ops[-1].at + 1, stream=n % 2 + 1))
+    return job
+
+
+@pytest.mark.parametrize("number", [1, 2, 5, 40])
+@pytest.mark.parametrize("timed", [False, True])
+def test_two_calls_the_other_way_round_behind_which_others_were_made(number, timed, tmp_path):
+    folder = killed_after(behind(swapped_in_the_last_step(8, **other_streams()), number), LONG).write(tmp_path / "job")
+    if timed:
+        time_on_the_device(folder, lambda rank, call: call["seq"] < 7)
+    (finding,) = worse_than_notes(folder)
+    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("group_order", [0, 1], 7)
+    assert finding["severity"] == ("error" if timed else "warning")
 
 
 def test_where_a_rank_did_something_else_that_is_told(tmp_path):

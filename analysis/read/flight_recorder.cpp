@@ -1,0 +1,382 @@
+#include "read/flight_recorder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "interpose/format/dtypes.h"
+#include "interpose/format/ledger.h"
+#include "read/error.h"
+#include "read/input.h"
+#include "read/json.h"
+#include "read/plain_values.h"
+
+namespace tprof::read {
+namespace {
+
+constexpr std::size_t kLargestDump = std::size_t{512} << 20;
+constexpr std::size_t kFirstBytes = std::size_t{1} << 16;
+constexpr std::int64_t kMostRanks = 1 << 20;
+
+std::string bytes_of(const std::filesystem::path& file) {
+  Input input(file);
+  std::string bytes;
+  for (std::size_t got = 1; got != 0;) {
+    const std::size_t before = bytes.size();
+    bytes.resize(before + (std::size_t{1} << 20));
+    got = input.read(bytes.data() + before, bytes.size() - before);
+    bytes.resize(before + got);
+    if (bytes.size() > kLargestDump) throw BadInput(file, "larger than any Flight Recorder dump");
+  }
+  return bytes;
+}
+
+std::optional<std::int64_t> rank_of(const std::filesystem::path& file) {
+  const std::string stem = file.filename().replace_extension().string();
+  const auto digits = stem.substr(stem.find_last_not_of("0123456789") + 1);
+  const auto rank = integer_in(digits);
+  return rank && *rank < kMostRanks ? rank : std::nullopt;
+}
+
+// PyTorch has variants of each operation, whose names begin alike but for case and underlines.
+struct Operation {
+  std::string_view begins;
+  std::string_view function;
+  Bucket bucket;
+  bool by_output = false;  // its output has the size that NCCL counts
+  bool uneven = false;     // its size may differ by rank
+};
+constexpr Operation kOperations[] = {
+    {"allgather", "ncclAllGather", Bucket::ALLGATHER},
+    {"reducescatter", "ncclReduceScatter", Bucket::RESHARDING, true},
+    {"allreduce", "ncclAllReduce", Bucket::ALLREDUCE},
+    {"alltoall", "ncclAlltoAll", Bucket::ALLTOALL, false, true},
+    {"broadcast", "ncclBroadcast", Bucket::BROADCAST},
+    {"reduce", "ncclReduce", Bucket::REDUCE},
+    {"gather", "ncclGather", Bucket::OTHER_COLL},
+    {"scatter", "ncclScatter", Bucket::OTHER_COLL, true},
+};
+
+struct Name {
+  std::string_view theirs;
+  std::string_view ours;
+};
+constexpr Name kTypes[] = {
+    {"BFloat16", "bfloat16"},
+    {"Float", "float32"},
+    {"Half", "float16"},
+    {"Double", "float64"},
+    {"Int", "int32"},
+    {"Long", "int64"},
+    {"Byte", "uint8"},
+    {"Char", "int8"},
+    {"Bool", "uint8"},
+    {"Float8_e4m3fn", "float8e4m3"},
+    {"Float8_e5m2", "float8e5m2"},
+};
+
+// Returns a text that can stand in quotes as it is.
+std::string word(std::string_view text) {
+  std::string kept;
+  for (const char c : text.substr(0, 64)) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+    kept += plain ? c : '_';
+  }
+  return kept;
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::filesystem::path& file)
+      : file_(file), values_(file, bytes_of(file)), dump_(values_.root()) {}
+
+  Trace read() {
+    const auto rank = rank_of(file_);
+    if (!rank) {
+      throw BadInput(file_,
+                     "the name of a Flight Recorder dump tells its rank, as in nccl_trace_rank_3");
+    }
+    const std::string_view version = values_.text(dump_, "version");
+    if (values_.find(dump_, "pg_config") == nullptr || !version.starts_with("2.")) {
+      throw BadInput(file_, fmt::format("expected a Flight Recorder dump of formats 2.4 to 2.10{}",
+                                        version.empty() ? "" : ", this is " + word(version)));
+    }
+    process_.file = file_.string();
+    process_.line_pid = process_.header.pid = process_.header.rank.emplace(*rank);
+    process_.header.boot_id = fmt::format("dump of rank {}", *rank);  // it has a clock of its own
+    process_.end = End::dumped;
+    process_.footer.emplace();
+    process_.ledger.emplace();
+    read_groups();
+    read_entries();
+    read_status();
+    Trace trace{{file_, 0, "[\n" + std::move(lines_) + "]\n"}, {}, false, true};
+    trace.processes.push_back(std::move(process_));
+    return trace;
+  }
+
+ private:
+  struct Group {
+    std::int64_t comm = 0;
+    std::optional<std::int64_t> id{};           // by which entries and the status know it
+    std::uint64_t made = 0;                     // collectives, as far as entries tell
+    std::optional<std::uint64_t> first_left{};  // the first that has not ended
+    bool entries = false;
+    bool messages = false;
+    std::set<std::uint64_t> seen{};                                 // collectives with a line
+    std::map<std::pair<std::int64_t, bool>, std::uint64_t> left{};  // messages that have not ended
+  };
+
+  void read_groups() {
+    const PlainValue& all = *values_.find(dump_, "pg_config");
+    if (all.kind != PlainValue::Kind::dict) throw BadInput(file_, "expected groups in pg_config");
+    for (std::size_t i = 0; i + 1 < all.items.size(); i += 2) {
+      const std::string name(values_.at(all.items[i]).text);
+      const PlainValue& about = values_.at(all.items[i + 1]);
+      const std::vector<std::int64_t> ranks = ranks_in(about);
+      const auto me = std::ranges::find(ranks, *process_.header.rank);
+      if (me == ranks.end()) continue;
+      Comm c;
+      c.comm = static_cast<std::int64_t>(groups_.size()) + 1;
+      std::uint64_t hash = std::hash<std::string>()(name);
+      for (const std::int64_t rank : ranks) hash = mix64(hash ^ static_cast<std::uint64_t>(rank));
+      c.id = fmt::format("{:016x}", hash);
+      const std::string_view what = values_.text(about, "desc");
+      if (!what.empty() && what != "undefined") c.name = std::string(what);
+      c.nranks = static_cast<std::int64_t>(ranks.size());
+      c.rank = me - ranks.begin();
+      auto& world = process_.header.world_size;
+      world = std::max(world.value_or(0), c.nranks);
+      groups_.emplace(name, Group{.comm = c.comm});
+      process_.comms.emplace(c.comm, std::move(c));
+    }
+  }
+
+  // "[0, 1, 5]", or a list.
+  std::vector<std::int64_t> ranks_in(const PlainValue& group) const {
+    std::vector<std::int64_t> ranks;
+    for (const PlainValue::Place place : values_.list(group, "ranks")) {
+      ranks.push_back(values_.at(place).number);
+    }
+    std::string_view text = values_.text(group, "ranks");
+    while (!text.empty()) {
+      const auto begin = text.find_first_of("0123456789");
+      if (begin == std::string_view::npos) break;
+      text.remove_prefix(begin);
+      const auto digits = text.substr(0, text.find_first_not_of("0123456789"));
+      ranks.push_back(integer_in(digits).value_or(-1));
+      text.remove_prefix(digits.size());
+    }
+    const bool good = std::ranges::all_of(
+        ranks, [](std::int64_t rank) { return rank >= 0 && rank < kMostRanks; });
+    if (!good) throw BadInput(file_, "a group with an impossible rank");
+    return ranks;
+  }
+
+  std::int64_t number(const PlainValue& entry, std::string_view key) const {
+    const std::int64_t n = values_.integer(entry, key).value_or(0);
+    if (n < 0 || n > kLatestNs) throw BadInput(file_, fmt::format("an impossible \"{}\"", key));
+    return n;
+  }
+
+  void read_entries() {
+    std::vector<const PlainValue*> entries;
+    for (const PlainValue::Place place : values_.list(dump_, "entries")) {
+      entries.push_back(&values_.at(place));
+    }
+    std::int64_t first = kLatestNs;
+    for (const PlainValue* e : entries) first = std::min(first, number(*e, "time_created_ns"));
+    process_.header.base_time_ns = process_.header.start_ns = entries.empty() ? 0 : first;
+    for (const PlainValue* e : entries) read_entry(*e);
+  }
+
+  void read_entry(const PlainValue& e) {
+    const std::vector<PlainValue::Place> names = values_.list(e, "process_group");
+    const auto found =
+        names.empty() ? groups_.end() : groups_.find(std::string(values_.at(names[0]).text));
+    if (found == groups_.end()) return;
+    Group& group = found->second;
+    group.id = values_.integer(e, "pg_id");
+    group.entries = true;
+    const auto seq = static_cast<std::uint64_t>(number(e, "collective_seq_id"));
+    const bool message = number(e, "is_p2p") != 0;
+    const bool ended =
+        values_.text(e, "state") == "completed" || number(e, "time_discovered_completed_ns") != 0;
+    group.made = std::max(group.made, seq);
+    std::int64_t& until = process_.ledger->ts_ns;
+    const std::int64_t created = number(e, "time_created_ns");
+    for (const std::string_view key :
+         {"time_created_ns", "time_discovered_started_ns", "time_discovered_completed_ns"}) {
+      until = std::max(until, number(e, key) - process_.header.base_time_ns);
+    }
+    if (message) {
+      group.messages = true;
+      if (!ended) add_message(e, group, created);
+      return;
+    }
+    if (seq == 0) return;
+    if (!ended) group.first_left = std::min(group.first_left.value_or(seq - 1), seq - 1);
+    // Calls that are made together have one number, and the first stands for all.
+    if (group.seen.insert(seq - 1).second) add_collective(e, group, seq - 1, created);
+  }
+
+  // "nccl:send 0->3" and "nccl:recv 0<-3" have the ranks in the group.
+  void add_message(const PlainValue& e, Group& group, std::int64_t created) {
+    const std::string_view what = values_.text(e, "profiling_name");
+    const std::string_view name = what.substr(what.find(':') + 1);
+    const bool send = name.starts_with("send ");
+    const auto peer = integer_in(name.substr(name.find_last_not_of("0123456789") + 1));
+    if ((!send && !name.starts_with("recv ")) || !peer || *peer >= kMostRanks) return;
+    add_line(e, group, send ? "ncclSend" : "ncclRecv", Bucket::P2P,
+             group.left[std::pair(*peer, send)]++, created, "input", peer);
+  }
+
+  void add_collective(const PlainValue& e, const Group& group, std::uint64_t seq,
+                      std::int64_t created) {
+    const std::string_view what = values_.text(e, "profiling_name");
+    const std::string name = word(what.substr(what.find(':') + 1));
+    std::string plain;
+    for (const char c : name) {
+      if (c != '_') plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    const auto* known = std::ranges::find_if(
+        kOperations, [&](const Operation& o) { return plain.starts_with(o.begins); });
+    if (known == std::end(kOperations)) {
+      return add_line(e, group, name, Bucket::OTHER_COLL, seq, created, "input", std::nullopt);
+    }
+    add_line(e, group, known->function, known->bucket, seq, created,
+             known->uneven      ? ""
+             : known->by_output ? "output"
+                                : "input",
+             std::nullopt);
+  }
+
+  // `side` has the size that counts; empty: none does.
+  void add_line(const PlainValue& e, const Group& group, std::string_view function, Bucket bucket,
+                std::uint64_t seq, std::int64_t created, const std::string& side,
+                const std::optional<std::int64_t>& peer) {
+    std::uint64_t count = 0;
+    for (const PlainValue::Place tensor : values_.list(e, side + "_sizes")) {
+      std::uint64_t elements = 1;
+      for (const PlainValue::Place size : values_.at(tensor).items) {
+        const std::int64_t n = values_.at(size).number;
+        if (n < 0 || __builtin_mul_overflow(elements, static_cast<std::uint64_t>(n), &elements)) {
+          throw BadInput(file_, "a tensor of an impossible size");
+        }
+      }
+      count = saturated_sum(count, elements);
+    }
+    std::string type;
+    if (const auto types = values_.list(e, side + "_dtypes"); !types.empty()) {
+      const std::string_view theirs = values_.at(types[0]).text;
+      const auto* ours = std::ranges::find(kTypes, theirs, &Name::theirs);
+      type = ours == std::end(kTypes) ? word(theirs) : std::string(ours->ours);
+    }
+    const auto* known = std::ranges::find(kDtypes, type, &DtypeInfo::name);
+    const std::uint64_t size = known == std::end(kDtypes) ? 1 : known->size;
+    std::uint64_t bytes = 0;
+    if (__builtin_mul_overflow(count, size, &bytes)) bytes = kSaturated;
+    const std::int64_t ts = created - process_.header.base_time_ns;
+    const std::int64_t thread = values_.integer(e, "thread_id").value_or(0);
+    lines_ += fmt::format(
+        R"({{"name":"{}","cat":"{}","ph":"X","pid":{},"tid":{},"ts":{}.{:03},"dur":0.000,)"
+        R"("args":{{"comm":{},"seq":{},"count":{},"dtype":"{}","bytes":{}{},"stream":null}}}},)"
+        "\n",
+        function, bucket_name(bucket), process_.line_pid, thread & INT32_MAX, ts / 1000, ts % 1000,
+        group.comm, seq, count, type, bytes, peer ? fmt::format(",\"peer\":{}", *peer) : "");
+  }
+
+  // Groups that have no entries have a status alone. Both tables are in the order in which the
+  // groups were made, by numbers as texts.
+  void read_status() {
+    const PlainValue* status = values_.find(dump_, "pg_status");
+    std::map<std::int64_t, const PlainValue*> by_id;
+    if (status != nullptr && status->kind == PlainValue::Kind::dict) {
+      for (std::size_t i = 0; i + 1 < status->items.size(); i += 2) {
+        if (const auto id = integer_in(values_.at(status->items[i]).text)) {
+          by_id[*id] = &values_.at(status->items[i + 1]);
+        }
+      }
+    }
+    std::map<std::int64_t, Group*> in_order;
+    for (auto& [name, group] : groups_) {
+      if (const auto made = integer_in(name)) in_order[*made] = &group;
+    }
+    if (in_order.size() == by_id.size() && in_order.size() == groups_.size()) {
+      auto next = by_id.begin();
+      for (const auto& [made, group] : in_order) {
+        const std::int64_t id = (next++)->first;
+        if (!group->id) group->id = id;
+      }
+    }
+    for (auto& [name, group] : groups_) {
+      Collectives made{.comm = group.comm, .count = group.made, .messages = group.messages};
+      if (!group.entries) {
+        const auto known = group.id ? by_id.find(*group.id) : by_id.end();
+        if (known == by_id.end()) continue;
+        made.count = static_cast<std::uint64_t>(std::max<std::int64_t>(
+            values_.integer(*known->second, "last_enqueued_collective").value_or(0), 0));
+        made.by_status = true;
+      }
+      made.ended = group.first_left.value_or(made.count);
+      process_.ledger->collectives.push_back(std::move(made));
+    }
+  }
+
+  std::filesystem::path file_;
+  PlainValues values_;
+  const PlainValue& dump_;
+  Process process_;
+  std::map<std::string, Group> groups_;  // by name
+  std::string lines_;
+};
+
+}  // namespace
+
+bool is_called_like_a_dump(const std::filesystem::path& file) {
+  constexpr std::string_view kBefore = "_trace_rank_";
+  const std::string name = file.filename().string();
+  const auto digits = name.find_last_not_of("0123456789") + 1;
+  return digits != name.size() && std::string_view(name).substr(0, digits).ends_with(kBefore);
+}
+
+bool begins_like_a_dump(std::string_view bytes) {
+  const std::string_view first = bytes.substr(0, kFirstBytes);
+  const auto has = [&](std::string_view key) { return first.find(key) != std::string_view::npos; };
+  if (first.starts_with('\x80')) return has("pg_config") || has("comm_lib_version");
+  return first.starts_with('{') && (has("\"pg_config\"") || has("\"collective_seq_id\""));
+}
+
+Trace load_dump(const std::filesystem::path& file) {
+  return Reader(file).read();
+}
+
+void leave_out_numbers_of_messages(std::vector<Trace>& traces) {
+  const auto key = [](const Process& p, const Collectives& c) {
+    const Comm& comm = p.comms.at(c.comm);
+    return comm.name ? *comm.name : comm.id.str();
+  };
+  std::set<std::string> with_messages;
+  const auto each = [&](const auto& see) {
+    for (Trace& trace : traces) {
+      for (Process& p : trace.processes) {
+        if (p.end == End::dumped) see(p);
+      }
+    }
+  };
+  each([&](const Process& p) {
+    for (const Collectives& c : p.ledger->collectives) {
+      if (c.messages) with_messages.insert(key(p, c));
+    }
+  });
+  each([&](Process& p) {
+    std::erase_if(p.ledger->collectives, [&](const Collectives& c) {
+      return c.by_status && with_messages.contains(key(p, c));
+    });
+  });
+}
+
+}  // namespace tprof::read
