@@ -193,7 +193,8 @@ Agreement agreement_of(const Communicator& c) {
   for (const Member& m : c.members) {
     if (m.done != nullptr) members.push_back(&m);
   }
-  a.all_there = members.size() == static_cast<std::size_t>(c.nranks);
+  a.all_there = members.size() == static_cast<std::size_t>(c.nranks) &&
+                std::ranges::none_of(c.members, &Member::dumped);  // these have no signatures
   if (members.empty()) return a;
   a.collectives = groups_by(members, [](const Member& m) { return m.count(); })[0][0]->count();
   const auto [fewest, most] = std::ranges::minmax(members, {}, &Member::count);

@@ -91,7 +91,7 @@ void each_collective(const Member& m, std::uint64_t from, std::uint64_t to,
                             .event =
                                 [&](const Process&, const Event& e) {
                                   if (e.collective() && e.comm == m.comm->comm && !e.failed &&
-                                      !e.unfinished && e.seq >= from && e.seq < to) {
+                                      e.seq >= from && e.seq < to) {
                                     see(e);
                                   }
                                 }});

@@ -31,7 +31,7 @@ std::optional<std::string> made_at(const read::Event& event, const read::Process
 // Returns the trace that holds the process; null if it is none of these.
 const read::Trace* trace_of(const read::Process& process, const read::Traces& traces);
 
-// Calls see(event) for each returned collective in [from, to) that has a line, in the file's order.
+// Calls see(event) for each collective in [from, to) that has a line, in the file's order.
 void each_collective(const Member& member, std::uint64_t from, std::uint64_t to,
                      const read::Traces& traces,
                      const std::function<void(const read::Event&)>& see);

@@ -34,30 +34,6 @@ std::vector<const Diagnosis*> rows_for(const Options& options) {
   return all;
 }
 
-// Dumps have no signatures. Returns who made another call than most at the first collective where
-// any did, of those that have lines.
-std::optional<Parting> parting_of_calls(const Communicator& comm, const Case& c) {
-  std::map<std::uint64_t, std::map<std::uint32_t, Members>> made;
-  for (const Member& m : comm.members) {
-    const auto* operations = c.lines.of<Operations>(m.process);
-    if (operations == nullptr) continue;
-    for (const Operation& o : operations->all) {
-      if (o.comm == m.comm->comm && !o.message()) made[o.seq][o.print].push_back(&m);
-    }
-  }
-  for (const auto& [seq, calls] : made) {
-    if (calls.size() < 2) continue;
-    const auto most =
-        std::ranges::max_element(calls, {}, [](const auto& call) { return call.second.size(); });
-    Parting parting{.others = most->second, .same = seq, .end = seq + 1};
-    for (const auto& [print, members] : calls) {
-      if (print != most->first) parting.groups.push_back(members);
-    }
-    return parting;
-  }
-  return std::nullopt;
-}
-
 void compare(Case& c) {
   c.communicators = communicators(c.job);
   if (c.options.comms != nullptr) {
@@ -67,16 +43,15 @@ void compare(Case& c) {
       });
     });
   }
-  for (Communicator& comm : c.communicators) {
+  for (std::size_t i = 0; i < c.communicators.size(); ++i) {
+    Communicator& comm = c.communicators[i];
+    for (const Member& m : comm.members) c.places[{m.process, m.comm->comm}] = {i, &m};
     // A file that contradicts itself is not compared with the others.
     for (Member& m : comm.members) {
       const auto* ledgers = c.lines.of<collect::DecreasedLedgers>(m.process);
       if (ledgers != nullptr && !ledgers->places.empty()) m.done = nullptr;
     }
-    Agreement& made = c.agreements.emplace_back(agreement_of(comm));
-    if (std::ranges::none_of(comm.members, &Member::dumped)) continue;
-    made.all_there = false;
-    if (auto parting = parting_of_calls(comm, c)) made.partings.push_back(*std::move(parting));
+    c.agreements.push_back(agreement_of(comm));
   }
 }
 

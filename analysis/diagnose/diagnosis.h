@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "collect/lines.h"
@@ -30,6 +32,10 @@ struct Options {
   std::function<void(std::size_t)> progress = [](std::size_t) {};  // files read, from any thread
 };
 
+// Communicators and who is which member of them, by the process and its number of the communicator.
+using Places =
+    std::map<std::pair<const read::Process*, std::int64_t>, std::pair<std::size_t, const Member*>>;
+
 // The job that is looked at, and what was read of it.
 struct Case {
   const job::Job& job;
@@ -39,6 +45,7 @@ struct Case {
   std::shared_ptr<const Meetings> meetings{};  // null if lines are not read
   std::vector<read::Skipped> skipped{};        // files that are not looked at
   std::vector<Communicator> communicators{};
+  Places places{};
   std::vector<Agreement> agreements{};  // one per communicator
 };
 

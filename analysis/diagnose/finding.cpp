@@ -26,8 +26,7 @@ Finding& add(Findings& to, Kind kind, const Processes& who, Values values) {
 bool keeps_from_going_on(const Finding& f) {
   const bool waits_for_ever = f.kind == Kind::p2p_sizes && f.severity == Severity::error;
   return f.kind == Kind::mismatch || f.kind == Kind::group_order || f.kind == Kind::hang ||
-         f.kind == Kind::lost_device ||
-         waits_for_ever;
+         f.kind == Kind::lost_device || waits_for_ever;
 }
 
 bool healthy(const Findings& findings) {

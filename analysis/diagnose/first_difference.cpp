@@ -112,6 +112,21 @@ void tell(const Side& mine, const Side& theirs, const read::Traces& traces, Fact
 
 }  // namespace
 
+FirstDifference difference_at(const Member& m, const Member& o, std::uint64_t seq, const Case& c) {
+  FirstDifference d{.seq = seq};
+  const Side mine(m, seq, c);
+  const Side theirs(o, seq, c);
+  for (const Side* side : {&mine, &theirs}) {
+    if (!side->has_it()) continue;
+    d.function = side->from[0].name;
+    const std::int64_t at = called_ns(side->from[0], *side->process());
+    if (!d.time) d.time = TimeRange{at, at};
+    d.time = TimeRange{std::min(d.time->from_ns, at), std::max(d.time->to_ns, at)};
+  }
+  tell(mine, theirs, c.traces, d.evidence);
+  return d;
+}
+
 FirstDifference first_difference(const Parting& parting, std::uint64_t end, const Case& c) {
   const Member& m = *with_most_lines(parting.groups[0], c, parting.same, end);
   const Member& o = *with_most_lines(parting.others, c, parting.same, end);
@@ -133,19 +148,10 @@ FirstDifference first_difference(const Parting& parting, std::uint64_t end, cons
     }
     from = to;
   }
-  if (unknown) d.unknown = {which_lines(m, c), which_lines(o, c)};
-  if (!d.seq) return d;
-  const Side mine(m, *d.seq, c);
-  const Side theirs(o, *d.seq, c);
-  for (const Side* side : {&mine, &theirs}) {
-    if (!side->has_it()) continue;
-    d.function = side->from[0].name;
-    const std::int64_t at = called_ns(side->from[0], *side->process());
-    if (!d.time) d.time = TimeRange{at, at};
-    d.time = TimeRange{std::min(d.time->from_ns, at), std::max(d.time->to_ns, at)};
-  }
-  tell(mine, theirs, c.traces, d.evidence);
-  if (unknown) d.evidence.push_back({Say::earlier_too, {{"why", d.unknown}}});
+  if (d.seq) d = difference_at(m, o, *d.seq, c);
+  if (!unknown) return d;
+  d.unknown = {which_lines(m, c), which_lines(o, c)};
+  if (d.seq) d.evidence.push_back({Say::earlier_too, {{"why", d.unknown}}});
   return d;
 }
 

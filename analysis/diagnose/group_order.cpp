@@ -210,13 +210,13 @@ void group_order(const Case& c, Findings& found) {
   for (const Communicator& comm : c.communicators) {
     differs.push_back(different.contains(comm.id) || unfit.contains(comm.id));
   }
-  const Queues streams(c.communicators, ranks, differs, true);
+  const Queues streams(c.places, ranks, differs, true);
   const Circle deadlock{c, streams, streams.circle()};
   if (!deadlock.all.empty() &&
       (deadlock.stood() || (deadlock.ended() && deadlock.nobody_goes_on()))) {
     return say(deadlock, deadlock.nobody_goes_on(), found);
   }
-  const Queues threads(c.communicators, ranks, differs, false);
+  const Queues threads(c.places, ranks, differs, false);
   const Circle swapped{c, threads, threads.circle()};
   if (swapped.all.size() == 2 && swapped.stood() &&
       (swapped.not_through() || !swapped.is_habit())) {

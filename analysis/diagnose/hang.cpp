@@ -74,6 +74,7 @@ class HeldUp {
       place.call != nullptr ? add_inside(place) : add_absent(place);
     }
     if (held_up.empty() && !waits_.on.empty()) add_cycle();
+    if (std::ranges::none_of(found_, keeps_from_going_on)) add_devices();
     lead_with_stopped(case_, before, found_);
     if (found_.size() != before) add_limits(found_[before]);
   }
@@ -403,6 +404,35 @@ class HeldUp {
                                          : "");
     lead_with(evidence, f);
     f.next = Fact{Say::same_order};
+  }
+
+  // Dumps tell of a collective that all have called and no device has ended: the one called first.
+  void add_devices() {
+    const Operation* first = nullptr;
+    const Communicator* where = nullptr;
+    std::int64_t first_ns = INT64_MAX;
+    for (const Communicator& comm : case_.communicators) {
+      const auto at = devices_at(comm, case_);
+      const Member& m = comm.members[0];
+      const bool all = comm.members.size() == static_cast<std::size_t>(comm.nranks);
+      if (!at || !all || !m.dumped() || who_did(comm, *at).size() != comm.members.size()) continue;
+      const Operation* call = case_.lines.of<Operations>(m.process)->find({m.comm->comm}, *at);
+      if (call == nullptr || m.process->header.base_time_ns + call->ts_ns >= first_ns) continue;
+      first_ns = m.process->header.base_time_ns + call->ts_ns;
+      first = call;
+      where = &comm;
+    }
+    if (first == nullptr) return;
+    const Processes who = processes_of(where->members);
+    Finding& f = add(true, who,
+                     {Say::devices_stand,
+                      {{"who", who},
+                       {"function", first->function},
+                       {"seq", first->seq},
+                       {"communicator", where->id}}},
+                     where, first->seq, first->function);
+    f.severity = Severity::warning;  // somebody may have asked for the dumps of a job that ran
+    f.next = Fact{Say::look_at_network};
   }
 
   // Adds the limits that hold for every place.

@@ -58,7 +58,7 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
 // severity, the one from the upper row is shown first.
 #define TPROF_DIAGNOSES(X)                                                                       \
   X(kMissingRanks) X(kMissingMembers) X(kDuplicateRanks) X(kRankGroups) X(kWorldSizes) X(kNotClosed) X(kExited) X(kOverflow)              \
-  X(kWithoutEffect) X(kMismatch) X(kOpenMismatch) X(kPointToPoint) X(kGroupOrder) X(kRefusedLife) X(kLostDevice) X(kHang) X(kLedgerLines)      \
+  X(kWithoutEffect) X(kMismatch) X(kPointToPoint) X(kGroupOrder) X(kRefusedLife) X(kLostDevice) X(kHang) X(kLedgerLines)      \
   X(kLedgerDecreased) X(kClockStep) X(kLateRanks) X(kCoverage) X(kDifferences) X(kDropped) X(kUntimedCalls)      \
   X(kMissingWindows) X(kOtherRuns) X(kAssumedJob) X(kNotCompared) X(kSkippedFiles)
 // clang-format on

@@ -7,6 +7,8 @@
 #include <tuple>
 
 #include "collect/collectors.h"
+#include "diagnose/calls.h"
+#include "diagnose/operations.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -88,8 +90,29 @@ Facts row_evidence(const Parting& p, LedgerRows& rows) {
                          {"theirs", calls ? theirs.first : theirs.second}}});
   }
   shorten(evidence, 6);
-  if (evidence.empty() && !p.others[0]->dumped()) evidence.push_back({Say::same_calls});
+  if (evidence.empty()) evidence.push_back({Say::same_calls});
   return evidence;
+}
+
+// `what` follows the name of the communicator.
+Finding& add_mismatch(Findings& found, const Communicator& c, const Parting& p, Fact what,
+                      Facts evidence) {
+  Members all = p.members();
+  if (p.tie()) {
+    all.insert(all.end(), p.others.begin(), p.others.end());
+    evidence.push_back({Say::no_majority});
+  }
+  Finding& f = add(found, Kind::mismatch, processes_of(all),
+                   {{"communicator", c.id},
+                    {"nranks", c.nranks},
+                    {"what", std::move(what)},
+                    {"where", std::nullopt},
+                    {"lines_missing", false}});
+  f.communicator = c.id;
+  if (p.end == p.same + 1) f.seq = p.same;
+  f.between = std::pair(p.same, p.end);
+  f.evidence = std::move(evidence);
+  return f;
 }
 
 Finding& add_parting(Findings& found, const Communicator& c, const Parting& p, LedgerRows& rows) {
@@ -153,13 +176,80 @@ void add_partings(const Communicator& c, const Parting& parting, const Case& of,
   for (const auto& [one, d] : places) add_operation(one, d, add_parting(found, c, one, rows));
 }
 
+// Ledgers hold calls that returned, and dumps have no signatures. So for each communicator, these
+// are the collectives that no signature covers on some rank: who is known to have called what.
+using Called = std::map<std::uint64_t, std::map<std::uint32_t, Members>>;
+
+std::vector<Called> called_by_each(const Case& c) {
+  std::vector<Called> all(c.communicators.size());
+  const auto each = [&](const auto& see) {
+    for (const read::Process* p : c.job.processes) {
+      const auto* operations = c.lines.of<Operations>(p);
+      if (operations == nullptr) continue;
+      for (const Operation& o : operations->all) {
+        const auto place = c.places.find({p, o.comm});
+        if (o.message() || place == c.places.end()) continue;
+        see(all[place->second.first], *place->second.second, o);
+      }
+    }
+  };
+  each([](Called& called, const Member& m, const Operation& o) {
+    if (m.dumped() || !m.did(o.seq)) called[o.seq];
+  });
+  each([](Called& called, const Member& m, const Operation& o) {
+    const auto calls = called.find(o.seq);
+    if (calls != called.end()) calls->second[o.print].push_back(&m);
+  });
+  return all;
+}
+
+// Adds who called something else than most at the first of these.
+void add_called(const Communicator& comm, Called& called, const Case& c, CallFinder& finder,
+                Findings& found) {
+  for (auto& [seq, calls] : called) {
+    Members returned = who_did(comm, seq);
+    for (const auto& [print, members] : calls) {
+      std::erase_if(returned, [&](const Member* m) {
+        return std::ranges::find(members, m) != members.end();
+      });
+    }
+    if (const auto call = finder.find(returned, seq)) {
+      Members& with = calls[static_cast<std::uint32_t>(fingerprint(call->event))];
+      with.insert(with.begin(), call->by);
+      for (const Member* m : returned)
+        if (m != call->by) with.push_back(m);
+    }
+    if (calls.size() < 2) continue;
+    Parting parting{.same = seq, .end = seq + 1};
+    for (auto& [print, members] : calls) parting.groups.push_back(members);
+    std::ranges::sort(parting.groups, std::ranges::greater(), [](const Members& group) {
+      return std::pair(group.size(), -group[0]->comm->rank);
+    });
+    parting.others = parting.groups[0];
+    parting.groups.erase(parting.groups.begin());
+    FirstDifference d = difference_at(*parting.groups[0][0], *parting.others[0], seq, c);
+    Finding& f = add_mismatch(
+        found, comm, parting,
+        {Say::did_not_call,
+         {{"seq", seq}, {"who", who_of(parting.members())}, {"others", who_of(parting.others)}}},
+        std::move(d.evidence));
+    f.function = d.function;
+    f.time = d.time;
+    return;
+  }
+}
+
 void mismatches(const Case& c, Findings& found) {
   std::size_t left = c.options.read_lines ? kMaxCompared : 0;
   LedgerRows rows;
+  CallFinder finder(c);
+  std::vector<Called> called = called_by_each(c);
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
+    const std::size_t before = found.size();
     for (const Parting& parting : c.agreements[i].partings) {
       add_partings(c.communicators[i], parting, c, left, rows, found);
     }
+    if (found.size() == before) add_called(c.communicators[i], called[i], c, finder, found);
   }
 }
 
@@ -173,27 +263,7 @@ std::set<std::string> different(const Findings& found) {
   return ids;
 }
 
-Finding& add_mismatch(Findings& found, const Communicator& c, const Parting& p, Fact what,
-                      Facts evidence) {
-  Members all = p.members();
-  if (p.tie()) {
-    all.insert(all.end(), p.others.begin(), p.others.end());
-    evidence.push_back({Say::no_majority});
-  }
-  Finding& f = add(found, Kind::mismatch, processes_of(all),
-                   {{"communicator", c.id},
-                    {"nranks", c.nranks},
-                    {"what", std::move(what)},
-                    {"where", std::nullopt},
-                    {"lines_missing", false}});
-  f.communicator = c.id;
-  if (p.end == p.same + 1) f.seq = p.same;
-  f.between = std::pair(p.same, p.end);
-  f.evidence = std::move(evidence);
-  return f;
-}
-
 extern const Diagnosis kMismatch{kCheck | kSummary | kWhole, mismatches,
-                                 collect::want<collect::ReturnedCalls>};
+                                 collect::want<collect::LastCalls, collect::ReturnedCalls>};
 
 }  // namespace tprof::diagnose

@@ -12,10 +12,6 @@ namespace tprof::diagnose {
 // Returns the ids of the communicators on which a mismatch was found.
 std::set<std::string> different(const Findings& found);
 
-// `what` follows the name of the communicator.
-Finding& add_mismatch(Findings& found, const Communicator& communicator, const Parting& parting,
-                      Fact what, Facts evidence);
-
 // The first collective that two ranks issued differently, from their lines.
 struct FirstDifference {
   std::optional<std::uint64_t> seq;  // nullopt: the lines do not tell
@@ -24,6 +20,10 @@ struct FirstDifference {
   Facts evidence{};
   Facts unknown{};  // why none was found, or why there may be an earlier one; empty: certain
 };
+
+// Tells what the two called as this collective.
+FirstDifference difference_at(const Member& mine, const Member& theirs, std::uint64_t seq,
+                              const Case& c);
 
 // Compares the first group of the parting with the others, in collectives [parting.same, end).
 FirstDifference first_difference(const Parting& parting, std::uint64_t end, const Case& c);

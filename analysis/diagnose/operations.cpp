@@ -101,11 +101,6 @@ void Operations::end() {
     if (end != channel.calls) channel.first = channel.calls;  // in no order
   }
   std::ranges::stable_sort(all, {}, &Operation::thread);
-  const bool one_alone = std::ranges::all_of(channels, [&](const auto& of) {
-    return of.first.comm == channels.begin()->first.comm && of.first.peer == ChannelKey::kEverybody;
-  });
-  // The collectives of one communicator have no order to compare.
-  if (one_alone && rank_.end != read::End::dumped) all.clear();
   all.shrink_to_fit();
 }
 

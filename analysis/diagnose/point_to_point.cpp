@@ -62,19 +62,14 @@ std::optional<std::uint64_t> first_that_differs(OneEnd& from, OneEnd& to) {
 
 // Returns, by communicator, the pairs of ranks that exchanged messages, of which both are known.
 std::vector<Pairs> pairs_of(const Case& c) {
-  std::map<std::pair<const read::Process*, std::int64_t>, std::pair<std::size_t, const Member*>>
-      places;
-  for (std::size_t i = 0; i < c.communicators.size(); ++i) {
-    for (const Member& m : c.communicators[i].members) places[{m.process, m.comm->comm}] = {i, &m};
-  }
   std::map<ChannelOfJob, Pair> pairs;
   for (const read::Process* p : c.job.processes) {
     const auto* operations = c.lines.of<Operations>(p);
     if (operations == nullptr) continue;
     std::map<ChannelKey, OneEnd*> ends;
     for (const auto& [key, channel] : operations->channels) {
-      const auto place = places.find({p, key.comm});
-      if (place == places.end()) continue;
+      const auto place = c.places.find({p, key.comm});
+      if (place == c.places.end()) continue;
       const auto& [communicator, me] = place->second;
       const Member* other = member_of(c.communicators[communicator], key.peer);
       if (other == nullptr || c.lines.of<Operations>(other->process) == nullptr) continue;

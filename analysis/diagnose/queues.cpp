@@ -16,12 +16,9 @@ struct Numbers {
 
 }  // namespace
 
-Queues::Queues(const std::vector<Communicator>& communicators, std::vector<RankQueue> ranks,
+Queues::Queues(const Places& places, std::vector<RankQueue> ranks,
                const std::vector<bool>& left_out, bool streams)
-    : streams_(streams), ranks_(std::move(ranks)) {
-  for (std::size_t i = 0; i < communicators.size(); ++i) {
-    for (const Member& m : communicators[i].members) places_[{m.process, m.comm->comm}] = {i, &m};
-  }
+    : streams_(streams), places_(places), ranks_(std::move(ranks)) {
   number_meetings(left_out);
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) make_turns(rank);
   run();

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "diagnose/agreement.h"
+#include "diagnose/diagnosis.h"
 #include "diagnose/operations.h"
 
 namespace tprof::diagnose {
@@ -49,8 +49,8 @@ class Queues {
   // `left_out`: communicators whose numbers are not those of the same calls. `streams`: what a
   // thread called on one stream or one communicator runs one after the other. Else all that it
   // called does. Threads have no order among them.
-  Queues(const std::vector<Communicator>& communicators, std::vector<RankQueue> ranks,
-         const std::vector<bool>& left_out, bool streams);
+  Queues(const Places& places, std::vector<RankQueue> ranks, const std::vector<bool>& left_out,
+         bool streams);
 
   // Returns the first circle in which each waits for the next; empty: all of them can run. Refers
   // to this.
@@ -90,8 +90,7 @@ class Queues {
   std::int64_t device_of(std::size_t rank, const Operation& operation) const;
 
   bool streams_;
-  std::map<std::pair<const read::Process*, std::int64_t>, std::pair<std::size_t, const Member*>>
-      places_;
+  const Places& places_;
   std::vector<RankQueue> ranks_;
   std::vector<std::uint32_t> items_of_;  // of each rank, where its items begin
   std::vector<Item> items_;

@@ -25,7 +25,7 @@ namespace tprof::diagnose {
   /* mismatches */                                                                                \
   X(issued) X(issued_others) X(did_not_call) X(counted_calls) X(same_calls) X(differ_too)         \
   X(no_majority) X(operation_unknown) X(part_at) X(part_within) X(difference) X(earlier_too)      \
-  X(no_lines) X(lines_exist) X(made) X(one_made) X(both_made) X(made_no_more) X(left_out) X(extra) X(swapped) \
+  X(no_lines) X(lines_exist) X(one_made) X(both_made) X(made_no_more) X(left_out) X(extra) X(swapped) \
   /* other evidence */                                                                            \
   X(latest_arrival) X(arrivals_are) X(exchanges_more) X(copies_in_times) X(holds_up) X(idle_at_end) X(idle_before_copies) X(idle_within) X(look_there) X(more_calls) X(more_calls_before) X(read_rarely) X(call_rarely) X(save_aside) X(copies_out_each) X(sends_more) X(copies_in_more) X(copies_out_more) X(totals_unmatched) X(sizes_differ_too) X(end_of_message) X(sums) X(sums_differ)  \
   X(fewer_collectives) X(fewer_calls) X(missed_of) X(value_on) X(rank_group)                                  \

@@ -30,11 +30,7 @@ ChannelKey key_of_other_end(const Member& me, const ChannelKey& key, const Membe
 
 class Finder {
  public:
-  explicit Finder(const Case& c) : case_(c), stuck_after_ns_(c.options.stuck_after_ns) {
-    for (const Communicator& comm : c.communicators) {
-      for (const Member& m : comm.members) places_[{m.process, m.comm->comm}] = {&comm, &m};
-    }
-  }
+  explicit Finder(const Case& c) : case_(c), stuck_after_ns_(c.options.stuck_after_ns) {}
 
   Waits run() {
     for (const Process* p : case_.job.processes) add_open_calls(*p);
@@ -62,10 +58,10 @@ class Finder {
   // Makes an open call on the communicator that has this number in the process.
   OpenCall open_call(const Process& p, std::optional<std::int64_t> comm,
                      const std::string& function) const {
-    const auto place = comm ? places_.find({&p, *comm}) : places_.end();
-    const bool known = place != places_.end();
+    const auto place = comm ? case_.places.find({&p, *comm}) : case_.places.end();
+    const bool known = place != case_.places.end();
     return {.process = &p,
-            .communicator = known ? place->second.first : nullptr,
+            .communicator = known ? &case_.communicators[place->second.first] : nullptr,
             .member = known ? place->second.second : nullptr,
             .function = function};
   }
@@ -270,9 +266,6 @@ class Finder {
   const Case& case_;
   CallFinder finder_{case_};
   std::int64_t stuck_after_ns_;
-  // Keyed by process and its own number of a communicator.
-  std::map<std::pair<const Process*, std::int64_t>, std::pair<const Communicator*, const Member*>>
-      places_;
   // The last of the open calls.
   std::map<std::pair<const Process*, ChannelKey>, const OpenCall*> entered_;
   std::optional<std::int64_t> quiet_;  // for how long nobody made a call

@@ -184,14 +184,25 @@ const read::Process* parent_of(
   return found == last ? nullptr : found->second;
 }
 
+// Things that are put together step by step, each under the first of those that it is with.
+class Joined {
+ public:
+  explicit Joined(std::size_t n) : above_(n) {
+    std::iota(above_.begin(), above_.end(), std::size_t{0});
+  }
+  std::size_t root(std::size_t i) {
+    while (above_[i] != i) i = above_[i] = above_[above_[i]];
+    return i;
+  }
+  void put_under(std::size_t i, std::size_t other) { above_[root(i)] = root(other); }
+
+ private:
+  std::vector<std::size_t> above_;
+};
+
 // Puts processes together that share a communicator, and children with their parents.
 std::vector<Part> connected(const Processes& processes) {
-  std::vector<std::size_t> above(processes.size());
-  std::iota(above.begin(), above.end(), std::size_t{0});
-  const auto root = [&](std::size_t i) {
-    while (above[i] != i) i = above[i] = above[above[i]];
-    return i;
-  };
+  Joined joined(processes.size());
   std::map<std::string_view, std::size_t> holder;
   std::map<const read::Process*, std::size_t> place;
   std::multimap<std::pair<std::string_view, std::int64_t>, const read::Process*> by_pid;
@@ -202,7 +213,7 @@ std::vector<Part> connected(const Processes& processes) {
     for (const auto& [number, comm] : p.comms) {
       if (!comm.known()) continue;
       const auto [first, fresh] = holder.try_emplace(comm.id, i);
-      if (!fresh) above[root(i)] = root(first->second);
+      if (!fresh) joined.put_under(i, first->second);
     }
   }
   std::vector<bool> belongs(processes.size());
@@ -210,11 +221,11 @@ std::vector<Part> connected(const Processes& processes) {
     const read::Process* parent = parent_of(*processes[i], by_pid);
     if (parent == nullptr || parent == processes[i]) continue;
     belongs[i] = true;
-    above[root(i)] = root(place.at(parent));
+    joined.put_under(i, place.at(parent));
   }
   std::map<std::size_t, Part> parts;
   for (std::size_t i = 0; i < processes.size(); ++i) {
-    parts[root(i)].add(*processes[i], belongs[i]);
+    parts[joined.root(i)].add(*processes[i], belongs[i]);
   }
   std::vector<Part> all;
   for (auto& [first, part] : parts) all.push_back(std::move(part));
@@ -282,11 +293,10 @@ std::int64_t last_heard_ns(const read::Process& p) {
 std::vector<Processes> rank_groups(const Processes& processes) {
   using Link = std::tuple<int, std::int64_t, std::string_view, std::int64_t>;
   std::map<Link, std::vector<std::size_t>> links;
-  std::vector<std::size_t> above(processes.size());
+  Joined joined(processes.size());
   std::vector<std::set<std::int64_t>> ranks(processes.size());
   for (std::size_t i = 0; i < processes.size(); ++i) {
     const read::Header& h = processes[i]->header;
-    above[i] = i;
     ranks[i] = {*h.rank};
     if (!h.rendezvous.empty()) links[{0, 0, h.rendezvous, 0}].push_back(i);
     if (h.launcher) links[{1, h.launcher->start_ticks, h.boot_id, h.launcher->pid}].push_back(i);
@@ -294,27 +304,23 @@ std::vector<Processes> rank_groups(const Processes& processes) {
       if (comm.known()) links[{2, -comm.nranks, comm.id, 0}].push_back(i);
     }
   }
-  const auto root = [&](std::size_t i) {
-    while (above[i] != i) i = above[i] = above[above[i]];
-    return i;
-  };
   for (const auto& [link, members] : links) {
     // A link that holds a rank twice joins groups, and makes none.
     std::set<std::int64_t> here;
     for (const std::size_t member : members) here.insert(*processes[member]->header.rank);
     if (here.size() < members.size()) continue;
     for (const std::size_t member : members) {
-      std::size_t a = root(members.front());
-      std::size_t b = root(member);
+      std::size_t a = joined.root(members.front());
+      std::size_t b = joined.root(member);
       if (ranks[a].size() < ranks[b].size()) std::swap(a, b);
       const auto held = [&](std::int64_t rank) { return ranks[a].contains(rank); };
       if (std::ranges::any_of(ranks[b], held)) continue;
       ranks[a].merge(ranks[b]);
-      above[b] = a;
+      joined.put_under(b, a);
     }
   }
   std::map<std::size_t, Processes> groups;
-  for (std::size_t i = 0; i < processes.size(); ++i) groups[root(i)].push_back(processes[i]);
+  for (std::size_t i = 0; i < processes.size(); ++i) groups[joined.root(i)].push_back(processes[i]);
   std::vector<Processes> all;
   for (auto& [first, group] : groups) all.push_back(std::move(group));
   return all;

@@ -301,13 +301,13 @@ Trace load_file(const std::filesystem::path& path, Merged merged, Wanted wanted)
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return all();  // a pipe can be read only once
   File file(path);
-  if (is_called_like_a_dump(path) || begins_like_a_dump(file.beginning())) {
+  const Block head = file.head();
+  const std::optional<Header> header = beginning_of(head).header;
+  if (!header) {
+    if (!is_called_like_a_dump(path) && !begins_like_a_dump(file.beginning())) return all();
     if (wanted == Wanted::dumps) return load_dump(path);
     throw NotATrace(path, false, "a dump of PyTorch's Flight Recorder: tprof check reads it");
   }
-  const Block head = file.head();
-  const std::optional<Header> header = beginning_of(head).header;
-  if (!header) return all();
   if (auto ends = closed(file, head)) return std::move(*ends);
   if (!file.ended()) {
     const bool alone = !header->window_of.empty();

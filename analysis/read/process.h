@@ -115,7 +115,7 @@ struct Collectives {
   std::uint64_t count = 0;
   Signature signature = 0;
   std::vector<Signature> marks{};
-  // Of a Flight Recorder dump, which has no signature.
+  // A Flight Recorder dump has these, and no signature.
   std::optional<std::uint64_t> ended{};  // how many the device has ended
   bool messages = false;                 // there are sends or receives beside them
   bool by_status = false;                // no entry tells `count`

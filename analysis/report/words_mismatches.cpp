@@ -34,9 +34,6 @@ std::span<const Words> words_of_mismatches() {
       {Say::earlier_too, "an earlier one may differ: {why:;}"},
       {Say::no_lines, "{who:rank} has no lines of it"},
       {Say::lines_exist, "lines of {who:rank} exist for its collectives {first} to {last}"},
-      {Say::made,
-       "{who}, {seq}: {call}{returned?; it returned|}{open?; it did not return|}{open_to_some?; it "
-       "returned to some|}"},
       {Say::one_made, "{who:rank}, {seq}: {call}[, from {line}]"},
       {Say::both_made, "both sides, {seq}: {call} on {who:rank}"},
       {Say::made_no_more, "{who:rank}, {seq}: no more"},

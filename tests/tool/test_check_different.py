@@ -169,5 +169,5 @@ def test_a_rank_that_stands_in_another_call_than_those_that_went_on(tmp_path, en
             rank.end = end
     (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert (finding["kind"], finding["ranks"], finding["seq"]) == ("mismatch", [2], 5)
-    assert finding["evidence"][0].startswith(f"ranks 0,1,3, 5: {op.function} of {op.count:,} ")
-    assert finding["evidence"][0].endswith("; it returned")
+    made = f", 5: {op.function} of {op.count:,} "
+    assert any(line.startswith("rank 0" + made) for line in finding["evidence"])

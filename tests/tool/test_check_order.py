@@ -162,7 +162,7 @@ def test_what_a_device_was_through_with_is_no_deadlock(tmp_path, streams, who):
     """Where the other one's device did not end the same, that is why they stand."""
     folder = killed_after(swapped_in_the_last_step(**streams), LONG).write(tmp_path / "job")
     time_on_the_device(folder, lambda rank, call: call["seq"] < 7 or (rank == who and call["comm"] == 1))
-    assert [(f["kind"], f["ranks"]) for f in worse_than_notes(folder)] == [("lost_device", [1 - who])]
+    assert [(f["kind"], f["ranks"]) for f in worse_than_notes(folder)] == [("lost_device", [1 - who, 2])]
 
 
 def test_orders_that_always_differed_are_well(tmp_path):

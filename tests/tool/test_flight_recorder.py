@@ -141,6 +141,17 @@ def test_a_job_in_which_nobody_waits(form, only_active, tmp_path):
     assert errors(Dumps(GROUPS).write(tmp_path / "d", form, only_active)) == []
 
 
+def test_devices_that_all_stand_in_one_collective(tmp_path):
+    """Every rank came, so it is no rank that holds them up. It may also be a dump of a job that ran."""
+    job = Dumps(GROUPS)
+    at = [max(i for i, (group, _) in enumerate(calls) if group == "default_pg") for calls in job.calls]
+    job.ended = at
+    seq = sum(group == "default_pg" for group, _ in job.calls[0]) - 1
+    (finding,) = worse_than_notes(job.write(tmp_path / "d"))
+    assert (finding["kind"], finding["severity"], finding["seq"]) == ("hang", "warning", seq)
+    assert "no device ended it" in finding["text"] and finding["ranks"] == [0, 1, 2, 3]
+
+
 def run(job):
     """Lets the devices end their calls in order: one ends where all ranks of its group have come to it."""
     at = [0] * job.size
