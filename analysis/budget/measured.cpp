@@ -113,7 +113,7 @@ void add_seldom(Seldom& to, const Process& rank, double bytes, std::vector<std::
 
 std::string text_of(Bucket bucket, const Seldom& s) {
   return fmt::format("{} is in no figure, as only a few steps have any: {}on {}, in {}, {}{}",
-                     bucket_name(bucket), s.others ? "most " : "", Members(s.ranks).names(),
+                     bucket_name(bucket), s.others ? "most " : "", diagnose::names_of(s.ranks),
                      steps_text(s.steps), s.steps.size() > 1 ? "up to " : "",
                      text::bytes(static_cast<std::uint64_t>(s.bytes)));
 }

@@ -62,27 +62,21 @@ std::string verdict(const Row& row) {
   return more ? "over" : "under";
 }
 
-template <typename R>
-Column<R> ranks_column(bool show) {
-  return {show ? "ranks" : nullptr, nullptr, Unit::text, [](const R& r) { return r.ranks.list(); },
-          report::Show::label};
-}
-
-std::vector<Column<Row>> columns(bool several, bool functions) {
-  const auto named = [](const std::string& text) { return report::or_unknown(text); };
+std::vector<Column<Row>> columns(bool several) {
   const auto expected = [](const Row& r, const Range& limit, std::string (*show)(double)) {
     return !r.has_limit && r.within ? std::string("-") : range(limit, show);
   };
   return {
-      ranks_column<Row>(several),
+      {several ? "ranks" : nullptr, nullptr, Unit::text,
+       [](const Row& r) { return r.ranks.list(); }, report::Show::label},
       {nullptr, "ranks", Unit::text, [](const Row& r) { return json_of(r.ranks); }},
       {"bucket", "bucket", Unit::text,
        [](const Row& r) { return std::string(bucket_name(r.limit.bucket)); }},
       {"dtype", nullptr, Unit::text,
        [](const Row& r) { return fmt::format("{}", fmt::join(r.dtypes, " ")); },
        report::Show::if_room},
-      {functions ? "function" : nullptr, "function", Unit::name,
-       [=](const Row& r) { return named(r.limit.function); }, report::Show::if_room},
+      {"function", "function", Unit::name,
+       [](const Row& r) { return report::or_unknown(r.limit.function); }, report::Show::if_room},
       {nullptr, "dtypes", Unit::text, [](const Row& r) { return Json(r.dtypes); }},
       {"calls", nullptr, Unit::right_text, [](const Row& r) { return number(r.moved.calls); }},
       {"expected", nullptr, Unit::right_text,
@@ -187,8 +181,6 @@ std::string to_text(const Measured& m, const Compared& c, std::size_t width) {
   const bool several = m.groups.size() > 1;
   Members ranks;  // a rank whose file can't be read, or has no step, is in no group
   for (const Group& group : m.groups) ranks.add(group.ranks);
-  const bool functions =
-      std::ranges::any_of(c.rows, [](const Row& r) { return !r.limit.function.empty(); });
   std::string out = report::only_text(c.only, {}, "filter: ");
   out += fmt::format(
       "{} in a step{}, the {} of {}{} ({}):\n\n",
@@ -199,7 +191,7 @@ std::string to_text(const Measured& m, const Compared& c, std::size_t width) {
       : m.steps == 1         ? " step"
                              : " steps",
       from(m));
-  out += report::table_text(columns(several, functions), c.rows,
+  out += report::table_text(columns(several), c.rows,
                             {.width = width,
                              .breaks = true,
                              .rows = kMostRows,
@@ -228,7 +220,7 @@ std::string to_json(const job::Job& job, const Measured& m, const Compared& c) {
               {"may_be_micro_batches", m.may_be_micro_batches},
               {"from", from(m)},
               {"steps", m.steps},
-              {"rows", report::table_json(columns(false, false), c.rows)},
+              {"rows", report::table_json(columns(false), c.rows)},
               {"small", small},
               {"other_steps", json_of(c.others)},
               {"explained_by", c.sentences},

@@ -14,6 +14,11 @@ bool Value::operator==(const Value& other) const {
   return is == other.is;
 }
 
+bool has_value(const Values& values, std::string_view name) {
+  const auto named = std::ranges::find(values, name, &Named::name);
+  return named != values.end() && !std::holds_alternative<std::monostate>(named->value.is);
+}
+
 void set(Fact& fact, Named value) {
   const auto known = std::ranges::find(fact.values, value.name, &Named::name);
   if (known != fact.values.end()) {

@@ -2,10 +2,12 @@
 // refer to nothing, so they outlive the traces that they are from.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -105,6 +107,14 @@ void Named::set(T&& v) {
     value.is = std::forward<T>(v);
   }
 }
+
+// Returns the value of that name, if it is of this kind. Null: it is not there.
+template <typename T>
+const T* value_of(const Values& values, std::string_view name) {
+  const auto named = std::ranges::find(values, name, &Named::name);
+  return named == values.end() ? nullptr : std::get_if<T>(&named->value.is);
+}
+bool has_value(const Values& values, std::string_view name);
 
 // Sets a value, which may be there.
 void set(Fact& fact, Named value);

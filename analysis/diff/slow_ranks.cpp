@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
-#include <string_view>
 #include <vector>
 
 #include "diff/compare.h"
@@ -17,11 +16,6 @@ namespace {
 using diagnose::Finding;
 using diagnose::Findings;
 using diagnose::Kind;
-
-bool has_value(const Finding& f, std::string_view name) {
-  const auto named = std::ranges::find(f.text.values, name, &diagnose::Named::name);
-  return named != f.text.values.end() && !std::holds_alternative<std::monostate>(named->value.is);
-}
 
 // True if its steps are n apart, n more than one, but for gaps, in which another rank may have been
 // later. Each step is so by chance in one of n cases.
@@ -38,7 +32,8 @@ enum class When { always, every_nth, now_and_then };
 When when(const Finding& f) {
   if (!f.steps) return When::always;
   if (f.kind == Kind::long_steps) return When::now_and_then;
-  return has_value(f, "period") || is_pattern(f) ? When::every_nth : When::now_and_then;
+  return diagnose::has_value(f.text.values, "period") || is_pattern(f) ? When::every_nth
+                                                                       : When::now_and_then;
 }
 
 // Its cost for a step: `doubts` is 1 for the most, and -1 for the least.

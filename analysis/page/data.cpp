@@ -57,10 +57,6 @@ Json buckets_of(const Gathered& g) {
   return all;
 }
 
-std::string role_of(const stats::CommSummary& c) {
-  return c.role + (!c.role_sure && !c.role.empty() ? "?" : "");
-}
-
 Json run_of(const Gathered& g) {
   const job::Job& job = *g.summary.job;
   const auto [first, last] = diagnose::span_of(job.processes);

@@ -38,6 +38,4 @@ std::vector<Unseen> unseen_by(const Gathered& g);
 // Says which filters are on, and of what; empty: none.
 std::string only_text_of(const Gathered& g);
 
-std::string role_of(const stats::CommSummary& c);  // "shard?", where that is a guess
-
 }  // namespace tprof::page

@@ -48,8 +48,7 @@ std::string in_words(const std::string& why, const char* const (&names)[n], Say 
 }  // namespace
 
 Json operations_of(const Gathered& g) {
-  std::map<std::string, std::string> roles;
-  for (const stats::CommSummary& c : g.calls().comms) roles[c.id] = role_of(c);
+  const std::map<std::string, std::string> roles = stats::role_texts(g.calls().comms);
   using Key = std::tuple<Bucket, std::string, std::int64_t, std::string, std::string, std::int64_t>;
   std::map<Key, Operation> sums;
   for (const auto& [key, a] : g.calls().ops) {
@@ -210,7 +209,7 @@ Json communicators_of(const Gathered& g) {
   const Bins bins(ranks.size(), kMostRanks);
   std::map<std::pair<std::int64_t, std::string>, std::vector<const stats::CommSummary*>> families;
   for (const stats::CommSummary& c : g.calls().comms)
-    families[{-c.nranks, role_of(c)}].push_back(&c);
+    families[{-c.nranks, stats::role_text(c)}].push_back(&c);
   Json all = Json::array();
   for (const auto& [key, members] : families) {
     if (all.size() == kMostFamilies) break;

@@ -84,8 +84,7 @@ Json late_places(const Gathered& g) {
     return std::tuple(-p.ns, p.first->rank->header.rank, p.first->step);
   });
   if (all.size() > kMostLate) all.resize(kMostLate);
-  std::map<std::string, std::string> roles;
-  for (const stats::CommSummary& c : g.summary.comms) roles[c.id] = role_of(c);
+  std::map<std::string, std::string> roles = stats::role_texts(g.summary.comms);
   Json rows = Json::array();
   for (const Place& p : all) {
     rows.push_back({{"rank", diagnose::name_of_rank(*p.first->rank)},

@@ -55,19 +55,15 @@ std::string who_fell_silent(const Finding& f) {
   const auto fact =
       std::ranges::find(f.evidence, diagnose::Say::fell_silent, &diagnose::Fact::what);
   if (fact == f.evidence.end()) return "";
-  const auto value = [&](std::string_view name) {
-    return std::ranges::find(fact->values, name, &diagnose::Named::name)->value.is;
-  };
-  return fmt::format(" ({} fell silent first, {} before the others)",
-                     diagnose::names_of(std::get<diagnose::Who>(value("who"))),
-                     diagnose::duration(std::get<diagnose::Ns>(value("longer")).n));
+  return fmt::format(
+      " ({} fell silent first, {} before the others)",
+      diagnose::names_of(*diagnose::value_of<diagnose::Who>(fact->values, "who")),
+      diagnose::duration(diagnose::value_of<diagnose::Ns>(fact->values, "longer")->n));
 }
 
 // ", and made no call in the last 57.2 s"; empty: they did, or it is not known.
 std::string quiet_of(const Finding& f) {
-  const auto quiet = std::ranges::find(f.text.values, "quiet", &diagnose::Named::name);
-  const auto* ns =
-      quiet == f.text.values.end() ? nullptr : std::get_if<diagnose::Ns>(&quiet->value.is);
+  const auto* ns = diagnose::value_of<diagnose::Ns>(f.text.values, "quiet");
   return ns == nullptr
              ? ""
              : fmt::format(", and made no call in the last {}", diagnose::duration(ns->n));

@@ -24,21 +24,21 @@ std::string collectives_text(const CommSummary& c) {
 
 std::vector<Column<CommSummary>> comm_columns() {
   using Row = CommSummary;
-  return {{"communicator", "id", Unit::text, [](const Row& c) { return std::string(c.id); }},
-          {"name", "name", Unit::name, [](const Row& c) { return or_unknown(c.name); }},
-          {"role", nullptr, Unit::name,
-           [](const Row& c) { return c.role + (guessed(c) ? "?" : ""); }, Show::if_any},
-          {nullptr, "role", Unit::name, [](const Row& c) { return or_unknown(c.role); }},
-          {nullptr, "role_guessed", Unit::text, [](const Row& c) { return Json(c.role_guessed); }},
-          {"size", "nranks", Unit::number, [](const Row& c) { return c.nranks; }},
-          {"ranks", nullptr, Unit::text, [](const Row& c) { return text::ranges(c.ranks); }},
-          {nullptr, "ranks", Unit::text, [](const Row& c) { return Json(c.ranks); }},
-          {"collectives", nullptr, Unit::right_text, collectives_text, Show::if_room},
-          {nullptr, "collectives", Unit::count, [](const Row& c) { return c.collectives; }},
-          figure<Row>("calls", "calls", Unit::count, &read::Amounts::calls),
-          figure<Row>("bytes", "bytes", Unit::bytes, &read::Amounts::bytes),
-          {"split from", "parent", Unit::name, [](const Row& c) { return or_unknown(c.parent); },
-           Show::if_room}};
+  return {
+      {"communicator", "id", Unit::text, [](const Row& c) { return std::string(c.id); }},
+      {"name", "name", Unit::name, [](const Row& c) { return or_unknown(c.name); }},
+      {"role", nullptr, Unit::name, [](const Row& c) { return stats::role_text(c); }, Show::if_any},
+      {nullptr, "role", Unit::name, [](const Row& c) { return or_unknown(c.role); }},
+      {nullptr, "role_guessed", Unit::text, [](const Row& c) { return Json(c.role_guessed); }},
+      {"size", "nranks", Unit::number, [](const Row& c) { return c.nranks; }},
+      {"ranks", nullptr, Unit::text, [](const Row& c) { return text::ranges(c.ranks); }},
+      {nullptr, "ranks", Unit::text, [](const Row& c) { return Json(c.ranks); }},
+      {"collectives", nullptr, Unit::right_text, collectives_text, Show::if_room},
+      {nullptr, "collectives", Unit::count, [](const Row& c) { return c.collectives; }},
+      figure<Row>("calls", "calls", Unit::count, &read::Amounts::calls),
+      figure<Row>("bytes", "bytes", Unit::bytes, &read::Amounts::bytes),
+      {"split from", "parent", Unit::name, [](const Row& c) { return or_unknown(c.parent); },
+       Show::if_room}};
 }
 
 }  // namespace

@@ -42,28 +42,22 @@ double share_of(const Finding& f) {
   return f.cost ? f.cost->share : 0;
 }
 
-bool has_value(const diagnose::Fact& fact, std::string_view name) {
-  const auto named = std::ranges::find(fact.values, name, &diagnose::Named::name);
-  return named != fact.values.end() && !std::holds_alternative<std::monostate>(named->value.is);
-}
-
 // True if nobody has made a call for a moment, in a job that runs.
 bool stands(const Finding& f) {
-  return f.kind == diagnose::Kind::running && has_value(f.text, "quiet");
+  return f.kind == diagnose::Kind::running && diagnose::has_value(f.text.values, "quiet");
 }
 
 // How much of the run a job that ended without closing had stood still at its end.
 double stood_share(const diagnose::Diagnosed& said) {
   const auto f = std::ranges::find(said.findings, diagnose::Kind::not_closed, &Finding::kind);
-  if (f == said.findings.end() || !has_value(f->text, "quiet")) return 0;
-  const auto quiet = std::ranges::find(f->text.values, "quiet", &diagnose::Named::name);
+  if (f == said.findings.end()) return 0;
+  const auto* quiet = diagnose::value_of<diagnose::Ns>(f->text.values, "quiet");
+  if (quiet == nullptr) return 0;
   std::int64_t run_ns = 0;
   for (const read::Process* p : said.job->processes) {
     run_ns = std::max(run_ns, diagnose::known_until_ns(*p) - diagnose::began_ns(*p));
   }
-  return run_ns <= 0 ? 0
-                     : static_cast<double>(std::get<diagnose::Ns>(quiet->value.is).n) /
-                           static_cast<double>(run_ns);
+  return run_ns <= 0 ? 0 : static_cast<double>(quiet->n) / static_cast<double>(run_ns);
 }
 
 // A rank that the others waited for, far longer than for the rest. Short runs have no finding of
@@ -152,7 +146,9 @@ JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
   // A job that stands is slower than any cause of slow steps makes it.
   if (about == all.end()) {
     about = std::ranges::find_if(all, [](const Finding& f) {
-      return stands(f) && (has_value(f.text, "behind") || has_value(f.text, "last"));
+      const diagnose::Values& values = f.text.values;
+      return stands(f) &&
+             (diagnose::has_value(values, "behind") || diagnose::has_value(values, "last"));
     });
   }
   if (about == all.end()) {

@@ -125,13 +125,9 @@ Section section_of(const WaitTable& waits, const std::vector<stats::CommSummary>
         "(TPROF_TIMING=events).\n";
     return s;
   }
-  std::map<std::string, std::string> roles;
-  for (const stats::CommSummary& c : comms) {
-    if (!c.role.empty()) roles[c.id] = c.role + (c.role_sure ? "" : "?");
-  }
   const bool steps = std::ranges::any_of(
       waits.rows, [](const WaitRow& r) { return r.rank_steps != 0 && r.in_steps.calls != 0; });
-  s.table = sheet(columns(roles, steps), waits.rows, who);
+  s.table = sheet(columns(stats::role_texts(comms), steps), waits.rows, who);
   s.legend = {
       {nullptr,
        "Wait: until the last rank came, or the other end of a message. Transfer: from then to the "

@@ -6,6 +6,18 @@
 
 namespace tprof::stats {
 
+std::string role_text(const CommSummary& c) {
+  return c.role + (c.role_sure || c.role.empty() ? "" : "?");
+}
+
+std::map<std::string, std::string> role_texts(const std::vector<CommSummary>& comms) {
+  std::map<std::string, std::string> roles;
+  for (const CommSummary& c : comms) {
+    if (!c.role.empty()) roles[c.id] = role_text(c);
+  }
+  return roles;
+}
+
 std::vector<CommSummary> communicators(const job::Job& job, const Ops& ops) {
   std::map<std::pair<std::string, std::int64_t>, CommSummary> found;
   for (const read::Process* p : job.processes) {

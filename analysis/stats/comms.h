@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,10 @@ struct CommSummary {
     collectives = std::max(collectives, by_a_rank);
   }
 };
+
+// "shard", or "shard?" where that is a guess; empty: not known.
+std::string role_text(const CommSummary& comm);
+std::map<std::string, std::string> role_texts(const std::vector<CommSummary>& comms);  // by id
 
 // Returns the communicators of a job, the largest first. `ops` are the calls of its processes.
 std::vector<CommSummary> communicators(const job::Job& job, const Ops& ops);

@@ -88,14 +88,11 @@ diagnose::Findings ranks_that_hold_up(const collect::Passes& passes, const steps
 
 text::Ranks that_hold_up(const diagnose::Finding& finding) {
   if (is_slow_rank(finding.kind)) return finding.ranks;
-  const diagnose::Values& values = finding.text.values;
-  const auto by = std::ranges::find(values, "held_up_by", &diagnose::Named::name);
   text::Ranks ranks;
-  const auto* all = by == values.end() ? nullptr : std::get_if<diagnose::Facts>(&by->value.is);
-  if (all == nullptr) return ranks;
-  for (const diagnose::Fact& f : *all) {
-    const auto who = std::ranges::find(f.values, "who", &diagnose::Named::name);
-    ranks.add(std::get<diagnose::Who>(who->value.is).ranks);
+  const auto* by = diagnose::value_of<diagnose::Facts>(finding.text.values, "held_up_by");
+  if (by == nullptr) return ranks;
+  for (const diagnose::Fact& f : *by) {
+    ranks.add(diagnose::value_of<diagnose::Who>(f.values, "who")->ranks);
   }
   return ranks;
 }
