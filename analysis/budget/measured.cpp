@@ -33,16 +33,16 @@ std::size_t whole_steps(std::size_t found, std::size_t in_step) {
   return in_step > 1 && found % in_step == 0 && steps > 1 ? steps - 1 : steps;
 }
 
-struct Lines : collect::Collector {
+struct Lines {
   Lines(const Process& rank, const std::vector<steps::Interval>& all, std::size_t of_step,
         bool with_copies)
-      : Collector(rank),
+      : rank_(rank),
         intervals(all),
         in_step(of_step),
         copies(with_copies),
         steps(whole_steps(all.size(), of_step)) {}
 
-  void call(const read::Event& e) override {
+  void call(const read::Event& e) {
     if (e.unfinished || e.failed || e.captured) return;
     const steps::Interval* at = steps::interval_at(intervals, e.ts_ns);
     if (at == nullptr) return;
@@ -51,12 +51,12 @@ struct Lines : collect::Collector {
       steps.add(step, key_of(stats::op_of(e, rank_)), stats::amounts_of(e));
     }
   }
-  void end() override {
+  void end() {
     found = steps.usual();
     steps = RankSteps(0);
   }
-  void state(team::Archive& archive) override { archive(found); }
 
+  const Process& rank_;
   const std::vector<steps::Interval>& intervals;
   std::size_t in_step;
   bool copies;
@@ -173,16 +173,9 @@ std::size_t found_in_step(const steps::Found& found, const Asked& asked) {
   return found.whole_steps ? 1 : asked.micro_batches;
 }
 
-Measured measure(const job::Job& job, const read::Traces& traces, const Asked& asked,
-                 const std::function<void(std::size_t)>& progress) {
-  collect::Passes passes(job, traces, progress);
-  steps::Found found;
-  steps::want(passes, found);
-  // A file that can't be read has no steps, so the next pass does not look at it.
-  std::vector<read::Skipped> unreadable;
-  passes.want([](const Process&, collect::Collectors&) {},
-              [&](const collect::Lines& lines) { unreadable = lines.unreadable(); });
-  passes.read();
+Measured measure(const run::Lines& all_lines, const Asked& asked) {
+  const job::Job& job = all_lines.job();
+  const steps::Found found = steps::find(all_lines);
   const bool known = found.how != steps::How::none;
   const std::int64_t nranks = job.world_size.value_or(static_cast<std::int64_t>(job.ranks.size()));
   const std::size_t in_step = known ? found_in_step(found, asked) : 0;
@@ -192,7 +185,7 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
   }
   if (in_step == 0) {
     Measured m = of_ledgers(job, asked.steps, asked.copies);
-    m.unreadable = std::move(unreadable);
+    m.unreadable = all_lines.unreadable();
     m.nranks = nranks;
     if (known) {
       m.notes.push_back(fmt::format("{} steps or micro-batches were found, which do not make {}",
@@ -207,8 +200,7 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
              .may_be_steps = in_step > 1 && !found.whole_steps && asked.steps == 0,
              .may_be_micro_batches =
                  in_step == 1 && !found.whole_steps && asked.steps == 0 && !asked.each_is_step,
-             .nranks = nranks,
-             .unreadable = std::move(unreadable)};
+             .nranks = nranks};
   Grouper grouper;
   std::map<Bucket, Seldom> seldom;
   bool others_left_out = false;
@@ -246,21 +238,17 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
       take(*rank, steps.usual(), lines);
     }
   } else {
-    passes.want(
-        [&](const Process& rank, collect::Collectors& all) {
+    all_lines.each(
+        [&](const Process& rank) {
           const auto intervals = found.ranks.find(&rank);
-          if (intervals == found.ranks.end()) return;
-          collect::want<Lines>(rank, all, intervals->second, in_step, asked.copies);
+          return intervals == found.ranks.end()
+                     ? std::nullopt
+                     : std::optional<Lines>(std::in_place, rank, intervals->second, in_step,
+                                            asked.copies);
         },
-        [&](const collect::Lines& lines) {
-          for (const auto& [rank, intervals] : found.ranks) {
-            if (const Lines* of = lines.of<Lines>(rank)) take(*rank, of->found, intervals);
-          }
-          const auto& more = lines.unreadable();
-          m.unreadable.insert(m.unreadable.end(), more.begin(), more.end());
-        });
-    passes.read();
+        [&](const Lines& of) { take(of.rank_, of.found, of.intervals); });
   }
+  m.unreadable = all_lines.unreadable();
   m.groups = grouper.finish();
   if (m.groups.empty()) {
     throw read::BadInput(

@@ -53,7 +53,6 @@ struct Asked {
 std::size_t found_in_step(const steps::Found& found, const Asked& asked);
 
 // Throws BadInput if no steps are known, or no rank made one. There is a group at least.
-Measured measure(const job::Job& job, const read::Traces& traces, const Asked& asked,
-                 const std::function<void(std::size_t)>& progress);
+Measured measure(const run::Lines& all_lines, const Asked& asked);
 
 }  // namespace tprof::budget

@@ -9,7 +9,6 @@
 #include "budget/report.h"
 #include "cli/commands.h"
 #include "cli/input.h"
-#include "cli/progress.h"
 #include "cli/screen.h"
 #include "read/error.h"
 #include "text/text.h"
@@ -95,14 +94,13 @@ int budget(const Options& o) {
   read::Traces traces = load(read::trace_files(o.paths));
   const filter::Filter only = filter::parsed(o.only);
   const job::Job job = filter::with_ranks(job::one_job(traces, o.choice), only.words.ranks);
+  const run::Lines lines = lines_of(job, traces);
   const auto measured_as = [&](std::uint64_t micro_batches) {
-    Progress progress("reading lines", traces.traces.size());
-    return budget::measure(job, traces,
+    return budget::measure(lines,
                            {.steps = static_cast<std::uint64_t>(b.steps),
                             .micro_batches = micro_batches,
                             .each_is_step = b.micro_batches == 1,
-                            .copies = b.offload || !b.write.empty() || budget::has_copies(budget)},
-                           [&](std::size_t done) { progress(done); });
+                            .copies = b.offload || !b.write.empty() || budget::has_copies(budget)});
   };
   budget::Reading found;
   if (model) {

@@ -3,7 +3,6 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
-#include "cli/progress.h"
 #include "cli/screen.h"
 #include "read/error.h"
 #include "report/diff.h"
@@ -26,16 +25,10 @@ int diff_runs(const Options& o) {
   const diagnose::Findings findings_a = findings_of(job_a, traces_a, only.words);
   const diagnose::Findings findings_b = findings_of(job_b, traces_b, only.words);
   const filter::Needs needs{.steps = !o.no_lines};
-  const filter::Selection asked_a(job_a, traces_a, only, needs);
-  const filter::Selection asked_b(job_b, traces_b, only, needs);
-  const auto look_at = [&](const filter::Selection& asked, const diagnose::Findings& findings,
-                           const read::Traces& traces, const fs::path& path) {
-    Progress progress("reading lines", traces.traces.size());
-    return diff::look_at(asked, findings, traces, path.string(), !o.no_lines,
-                         [&](std::size_t done) { progress(done); });
-  };
-  const diff::Run a = look_at(asked_a, findings_a, traces_a, o.run_a);
-  const diff::Run b = look_at(asked_b, findings_b, traces_b, o.run_b);
+  const filter::Selection asked_a(lines_of(job_a, traces_a), traces_a, only, needs);
+  const filter::Selection asked_b(lines_of(job_b, traces_b), traces_b, only, needs);
+  const diff::Run a = diff::look_at(asked_a, findings_a, o.run_a, !o.no_lines);
+  const diff::Run b = diff::look_at(asked_b, findings_b, o.run_b, !o.no_lines);
   const diff::Diff found = diff::compare(a, b);
   const diff::Judgement judgement = diff::judge(rules, found);
   show(o.json ? report::to_json(a, b, found, judgement)

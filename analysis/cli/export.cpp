@@ -121,10 +121,11 @@ int export_traces(const Options& o) {
   const auto writer = tables ? writer_of(o) : nullptr;
   read::Traces traces = load(read::trace_files(o.paths));
   const job::Job job = job::one_job(traces, o.choice);
-  const trace_export::TimeAxis axis(job, traces, o.clock);
-  filter::Selection asked(job, traces, only, {.counts = tables, .steps = true});
+  const run::Lines lines = lines_of(job, traces);
+  const trace_export::TimeAxis axis(lines, o.clock);
+  filter::Selection asked(lines, traces, only, {.counts = tables, .steps = true});
   std::vector<const read::Process*> chosen = asked.job().processes;
-  const steps::Found found = asked.found() ? *asked.found() : steps::find(job, traces);
+  const steps::Found found = asked.found() ? *asked.found() : steps::find(lines);
   trace_export::Exported of{job, found, axis.base_ns(chosen), axis.sentence()};
   if (!only.words.empty()) of.asked = &asked;
   for (const read::Process* p : chosen) {

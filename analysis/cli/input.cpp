@@ -27,6 +27,11 @@ read::Traces load(const std::vector<read::TraceFile>& files, const team::Shared&
   return traces;
 }
 
+run::Lines lines_of(const job::Job& job, const read::Traces& traces) {
+  const auto progress = std::make_shared<Progress>("reading lines", traces.traces.size());
+  return {job, traces, [progress](std::size_t done) { (*progress)(done); }};
+}
+
 diagnose::Findings findings_of(const job::Job& job, const read::Traces& traces,
                                const filter::Words& only) {
   return diagnose::diagnose(

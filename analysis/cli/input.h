@@ -28,6 +28,9 @@ std::filesystem::path newest_run();
 // people wait at the wrong one. Returns whether it said so: all that comes is the job's, then.
 bool say_if_none_yet(const std::filesystem::path& folder);
 
+// The lines of a job, with progress on a terminal when they are loaded.
+run::Lines lines_of(const job::Job& job, const read::Traces& traces);
+
 // Prints the findings about what was read on standard error, as other commands print them.
 void say_findings(const job::Job& job, const read::Traces& traces);
 

@@ -103,10 +103,12 @@ int merge(const Options& o) {
   if (files.empty()) throw read::BadInput(o.paths[0], "no rank files but the output itself");
   read::Traces traces = load(files);
   const job::Job job = job::one_job(traces, o.choice);
-  trace_export::TimeAxis axis(job, traces, o.clock, trace_export::TimeAxis::Unread{});
+  const run::Lines lines = lines_of(job, traces);
+  // The clocks are found by all ranks, whichever are written.
+  const trace_export::TimeAxis axis(lines, o.clock);
   // A process that holds several ranks comes as a whole: its header and its ledger are those of all
   // its ranks.
-  const filter::Selection asked(job, traces, only,
+  const filter::Selection asked(lines, traces, only,
                                 {.counts = false,
                                  .device_times = true,
                                  .ranks = filter::Comes::with_lanes,
@@ -119,19 +121,11 @@ int merge(const Options& o) {
   if (!told.comms.empty()) told.comms = "some";
   std::uint64_t size = 0;
   bool arrows = true;
-  // The clocks are found by all ranks, whichever are written.
-  bool axis_is_read = chosen.size() != job.processes.size();
-  if (axis_is_read) axis.read(job, traces);
   for (;;) {
     const std::uint64_t bytes = trace_export::estimated_bytes(traces, chosen, asked);
     if (!o.force) require_size(bytes, asked, most, gzip);
     arrows = o.force || fits_with_arrows(bytes, most);
-    trace_export::TimeAxis* const unread = std::exchange(axis_is_read, true) ? nullptr : &axis;
-    trace_export::Timeline timeline = [&] {
-      Progress progress("reading lines", traces.traces.size());
-      return trace_export::Timeline(asked.job(), traces, chosen, asked, arrows, unread,
-                                    [&](std::size_t done) { progress(done); });
-    }();
+    trace_export::Timeline timeline(chosen, asked, arrows);
     auto members = trace_export::placements(job, axis, chosen, others);
     timeline.place(members);
     for (auto& [process, member] : members) {

@@ -4,7 +4,6 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
-#include "cli/progress.h"
 #include "cli/screen.h"
 #include "replay/report.h"
 
@@ -14,12 +13,8 @@ int replay(const Options& o) {
   const filter::Filter only = filter::parsed(o.only);
   read::Traces traces = load(read::trace_files(o.paths));
   const job::Job job = job::one_job(traces, o.choice);
-  filter::Selection asked(job, traces, only, {});
-  replay::Plan plan = [&] {
-    Progress progress("reading lines", traces.traces.size());
-    return replay::plan(
-        asked.job(), traces, [&](std::size_t done) { progress(done); }, asked.chosen());
-  }();
+  filter::Selection asked(lines_of(job, traces), traces, only, {});
+  replay::Plan plan = replay::plan(asked.lines());
   asked.give_back();
   plan.only = asked.words();
   plan.notes = asked.notes();

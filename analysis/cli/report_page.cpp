@@ -7,7 +7,6 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/peak_option.h"
-#include "cli/progress.h"
 #include "cli/report_page.h"
 #include "cli/screen.h"
 #include "export/output.h"
@@ -63,16 +62,10 @@ int report_of(const Options& o) {
   filter::with_ranks(job, only.words.ranks);
   page::Gathered g;
   g.why.peak = peak;
-  {
-    Progress progress("reading", traces.traces.size());
-    page::gather(
-        job, traces, [&](std::size_t done) { progress(done); }, g);
-  }
-  const filter::Selection asked(job, traces, only, {});
-  if (!only.words.empty()) {
-    page::gather_calls(
-        asked, traces, [](std::size_t) {}, g);
-  }
+  const run::Lines lines = lines_of(job, traces);
+  page::gather(lines, g);
+  const filter::Selection asked(lines, traces, only, {});
+  if (!only.words.empty()) page::gather_calls(asked, g);
   if (!o.output.empty()) {
     if (!o.team || o.team->rank() == 0) {
       const std::string page = page::to_html(g);

@@ -9,7 +9,6 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/peak_option.h"
-#include "cli/progress.h"
 #include "cli/screen.h"
 #include "diagnose/diagnose.h"
 #include "doctor/examine.h"
@@ -94,15 +93,11 @@ int summary(const Options& o) {
   if (o.epoch >= 0) keep_epoch(traces, job, o.epoch);
   if (!only.words.empty()) options.findings = findings_of(job, traces, only.words);
   const filter::Selection asked(
-      job, traces, only,
+      lines_of(job, traces), traces, only,
       {.steps = options.steps || options.layers || options.phases || options.top != 0,
        .device_times = options.top != 0});
   options.asked = &asked;
-  const stats::Summary s = [&] {
-    Progress progress("reading lines", traces.traces.size());
-    options.progress = [&](std::size_t done) { progress(done); };
-    return stats::summarise(asked.job(), traces, options);
-  }();
+  const stats::Summary s = stats::summarise(asked.lines(), options);
   if (o.json) {
     text::put(report::to_json(s));
   } else {
@@ -129,15 +124,11 @@ int check(const Options& o) {
   }
   const job::Job job = filter::with_ranks(job::one_job(traces, o.choice), only.words.ranks);
   const filter::Calls comms(only, job);
-  const diagnose::Diagnosed diagnosed = [&] {
-    Progress progress("checking", traces.traces.size());
-    return diagnose::diagnose(job, traces,
-                              {.whole_job = only.words.ranks.empty(),
-                               .comms = only.comms.empty() ? nullptr : &comms,
-                               .read_lines = !o.no_lines,
-                               .stuck_after_ns = std::llround(o.stuck_after_s * 1e9),
-                               .progress = [&](std::size_t done) { progress(done); }});
-  }();
+  const diagnose::Diagnosed diagnosed = diagnose::diagnose(
+      lines_of(job, traces), {.whole_job = only.words.ranks.empty(),
+                              .comms = only.comms.empty() ? nullptr : &comms,
+                              .read_lines = !o.no_lines,
+                              .stuck_after_ns = std::llround(o.stuck_after_s * 1e9)});
   show(o.json ? report::to_json(diagnosed, only.words) : report::to_text(diagnosed, only.words),
        o.json);
   return diagnose::healthy(diagnosed.findings) ? kOk : kFinding;

@@ -85,8 +85,7 @@ std::uintmax_t bytes_of(const launch::FilesOfRun& files) {
 void report_on(const job::Job& job, const read::Traces& traces, const fs::path& folder,
                stats::Summary& s, report::TextOptions& options) {
   page::Gathered g;
-  page::gather(
-      job, traces, [](std::size_t) {}, g);
+  page::gather(run::Lines(job, traces), g);
   const fs::path page = folder / "report.html";
   options.verdict = page::verdict(g);
   try {
@@ -126,7 +125,7 @@ void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
       text::say("\n{}", why_it_ended(job, traces, is_short, which));
       continue;
     }
-    stats::Summary s = stats::summarise(job, traces, {.whole_job = !files.others});
+    stats::Summary s = stats::summarise(run::Lines(job, traces), {.whole_job = !files.others});
     report::TextOptions options = {.width = 80};
     if (files.others) {
       options.next = {"tprof report " + which + "  (all hosts)"};

@@ -4,7 +4,7 @@
 #include <functional>
 #include <tuple>
 
-#include "collect/collectors.h"
+#include "diagnose/last_calls.h"
 #include "stats/sites.h"
 
 namespace tprof::diagnose {
@@ -100,7 +100,7 @@ void each_collective(const Member& m, std::uint64_t from, std::uint64_t to,
 std::optional<KnownCall> CallFinder::find(const Members& callers, std::uint64_t seq) {
   const Member* returned = nullptr;  // the first whose file has a line of it
   for (const Member* m : callers) {
-    const auto* calls = case_.lines.of<collect::LastCalls>(m->process);
+    const auto* calls = case_.lines.of<LastCalls>(m->process);
     if (calls == nullptr) continue;
     for (const Event& e : calls->open) {
       if (e.collective() && e.comm == m->comm->comm && e.seq == seq) return KnownCall{m, e};
@@ -109,8 +109,7 @@ std::optional<KnownCall> CallFinder::find(const Members& callers, std::uint64_t 
     if (last != calls->last_collective.end() && last->second.seq == seq) {
       return KnownCall{m, last->second};
     }
-    const collect::Intervals& lines =
-        case_.lines.of<collect::ReturnedCalls>(m->process)->collectives(m->comm->comm);
+    const Intervals& lines = case_.lines.of<ReturnedCalls>(m->process)->collectives(m->comm->comm);
     if (returned == nullptr && lines.covered_until(seq) > seq) {
       returned = m;
     }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "collect/collectors.h"
 #include "diagnose/ends.h"
+#include "diagnose/last_calls.h"
 #include "diagnose/operations.h"
 #include "diagnose/process_state.h"
 
@@ -43,7 +43,7 @@ std::optional<std::uint64_t> devices_at(const Communicator& communicator, const 
 
 bool reads_from_device(const Process& p, const Case& c) {
   if (!idle_since_ns(p, c.lines)) return false;
-  return c.lines.of<collect::LastCalls>(&p)->last->bucket == Bucket::D2H;
+  return c.lines.of<LastCalls>(&p)->last->bucket == Bucket::D2H;
 }
 
 const Process* longest_quiet(const Members& members, const Case& c) {

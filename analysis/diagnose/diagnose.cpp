@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "collect/collectors.h"
 #include "diagnose/mismatch.h"
-#include "diagnose/operations.h"
 #include "diagnose/point_to_point.h"
 
 namespace tprof::diagnose {
@@ -48,8 +46,8 @@ void compare(Case& c) {
     for (const Member& m : comm.members) c.places[{m.process, m.comm->comm}] = {i, &m};
     // A file that contradicts itself is not compared with the others.
     for (Member& m : comm.members) {
-      const auto* ledgers = c.lines.of<collect::DecreasedLedgers>(m.process);
-      if (ledgers != nullptr && !ledgers->places.empty()) m.done = nullptr;
+      const run::Said* said = c.said(*m.process);
+      if (said != nullptr && !said->decreased.empty()) m.done = nullptr;
     }
     c.agreements.push_back(agreement_of(comm));
   }
@@ -91,48 +89,46 @@ Diagnosed said_of(Case& c, const std::vector<const Diagnosis*>& made) {
   return said;
 }
 
+Diagnosed of_ledgers(const run::Lines& lines, const Options& options) {
+  const SeenLines none;
+  Case c{.job = lines.job(),
+         .traces = lines.traces(),
+         .options = options,
+         .lines = none,
+         .skipped = lines.traces().skipped};
+  return said_of(c, rows_for(options));
+}
+
 }  // namespace
 
 Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Options& options) {
-  Diagnosed said;
-  if (options.read_lines) {
-    collect::Passes passes(job, traces, options.progress);
-    want(passes, options, said);
-    passes.read();
-  } else {
-    const collect::Lines none;
-    Case c{
-        .job = job, .traces = traces, .options = options, .lines = none, .skipped = traces.skipped};
-    said = said_of(c, rows_for(options));
-  }
-  return said;
+  return diagnose(run::Lines(job, traces), options);
 }
 
-void want(collect::Passes& passes, const Options& options, Diagnosed& to) {
-  const std::vector<const Diagnosis*> made = rows_for(options);
+Diagnosed diagnose(const run::Lines& lines, const Options& options,
+                   std::shared_ptr<const Meetings> meetings) {
+  if (!options.read_lines) return of_ledgers(lines, options);
+  if (meetings == nullptr) meetings = std::make_shared<const Meetings>(lines);
+  const job::Job& job = lines.job();
   const std::size_t most =
-      kMostOperations / std::max<std::size_t>(passes.job().processes.size(), 1);
+      std::max(kMostOperations / std::max<std::size_t>(job.processes.size(), 1), kFewestOperations);
   const bool check = (options.asked & kCheck) != 0;
-  const auto make = [made, most, check](const read::Process& rank, collect::Collectors& all) {
-    collect::want<collect::DecreasedLedgers, collect::LastCalls>(
-        rank, all);  // used by this file and by explain()
-    if (check) collect::want<Operations>(rank, all, std::max(most, kFewestOperations));
-    for (const Diagnosis* d : made) {
-      if (d->collect != nullptr) d->collect(rank, all);
-    }
-  };
-  passes.want(make, [made, options, &passes, &to,
-                     meetings = want_meetings(passes)](const collect::Lines& lines) {
-    Case c{.job = passes.job(),
-           .traces = passes.traces(),
-           .options = options,
-           .lines = lines,
-           .meetings = meetings,
-           .skipped = passes.traces().skipped};
-    const auto& unreadable = lines.unreadable();
-    c.skipped.insert(c.skipped.end(), unreadable.begin(), unreadable.end());
-    to = said_of(c, made);
+  const SeenLines seen = lines.each([&](const read::Process& rank) {
+    return Seen{.last = LastCalls(rank),
+                .sums = SumsOfLines(rank),
+                .operations = check ? std::optional<Operations>(std::in_place, rank, most)
+                                    : std::optional<Operations>()};
   });
+  Case c{.job = job,
+         .traces = lines.traces(),
+         .options = options,
+         .lines = seen,
+         .meetings = std::move(meetings),
+         .skipped = lines.traces().skipped,
+         .read = &lines};
+  const auto& unreadable = lines.unreadable();
+  c.skipped.insert(c.skipped.end(), unreadable.begin(), unreadable.end());
+  return said_of(c, rows_for(options));
 }
 
 bool complete(const job::Job& job, const Findings& findings) {

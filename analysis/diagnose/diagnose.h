@@ -29,9 +29,9 @@ struct Diagnosed {
   Findings findings;  // the worst first
 };
 
-// Takes the lines of the next pass, whatever the options say; `to` has to stay until then.
-void want(collect::Passes& passes, const Options& options, Diagnosed& to);
-// Reads them, if the options say so.
+// Looks at lines if the options say so. `meetings`: of all of them, if somebody has them.
+Diagnosed diagnose(const run::Lines& lines, const Options& options,
+                   std::shared_ptr<const Meetings> meetings = nullptr);
 Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Options& options);
 
 // True if every process closed or was recovered, and no finding is an error (what ranks did

@@ -3,16 +3,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "collect/lines.h"
 #include "diagnose/agreement.h"
 #include "diagnose/finding.h"
 #include "diagnose/meetings.h"
+#include "diagnose/seen.h"
 #include "filter/calls.h"
 #include "job/jobs.h"
 #include "read/folder.h"
@@ -29,7 +28,6 @@ struct Options {
   const filter::Calls* comms = nullptr;          // only these; null: all
   bool read_lines = true;                        // else only the ledgers are used
   std::int64_t stuck_after_ns = 30'000'000'000;  // for a process that still runs
-  std::function<void(std::size_t)> progress = [](std::size_t) {};  // files read, from any thread
 };
 
 // Communicators and who is which member of them, by the process and its number of the communicator.
@@ -41,21 +39,24 @@ struct Case {
   const job::Job& job;
   const read::Traces& traces;
   const Options& options;
-  const collect::Lines& lines;                 // empty if lines are not read
+  const SeenLines& lines;                      // empty if lines are not read
   std::shared_ptr<const Meetings> meetings{};  // null if lines are not read
   std::vector<read::Skipped> skipped{};        // files that are not looked at
   std::vector<Communicator> communicators{};
   Places places{};
   std::vector<Agreement> agreements{};  // one per communicator
+  const run::Lines* read = nullptr;     // null if lines are not read
+
+  // Null: they are not, or not this rank's.
+  const run::Said* said(const read::Process& rank) const {
+    return read == nullptr ? nullptr : read->said(rank);
+  }
 };
 
 struct Diagnosis {
   unsigned asked;  // bits of the commands that run it
   // Appends its findings to those of the diagnoses before it.
   void (*reduce)(const Case&, Findings&);
-  // Registers the collectors that it needs (lines.h): `collect::want<Mine, Another>`. Null: the
-  // ledgers are enough.
-  void (*collect)(const read::Process& rank, collect::Collectors&) = nullptr;
   // True if it finds nothing without lines. The other diagnoses only say less then.
   bool needs_lines = false;
 };

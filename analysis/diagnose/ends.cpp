@@ -5,8 +5,8 @@
 #include <ctime>
 #include <map>
 
-#include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
+#include "diagnose/last_calls.h"
 #include "diagnose/process_state.h"
 
 namespace tprof::diagnose {
@@ -46,7 +46,7 @@ std::optional<Fact> last_collective(const Processes& who, const Case& c) {
   std::optional<Fact> last;
   std::int64_t last_ns = INT64_MIN;
   for (const Process* p : who) {
-    const auto* calls = c.lines.of<collect::LastCalls>(p);
+    const auto* calls = c.lines.of<LastCalls>(p);
     if (calls == nullptr) continue;
     for (const auto& [number, e] : calls->last_collective) {
       const auto comm = p->comms.find(number);
@@ -95,7 +95,7 @@ void running(const Case& c, Findings& found) {
     return;
   }
   const bool inside_calls = std::ranges::any_of(
-      who, [&](const Process* p) { return !c.lines.of<collect::LastCalls>(p)->open.empty(); });
+      who, [&](const Process* p) { return !c.lines.of<LastCalls>(p)->open.empty(); });
   if (*quiet < c.options.stuck_after_ns || inside_calls || !c.job.missing.empty()) return;
   // A long checkpoint looks alike, so this is no error.
   if (const auto last = last_collective(who, c)) {
@@ -215,13 +215,13 @@ std::int64_t end_ns(const Process& p) {
   return std::clamp<std::int64_t>(known_until_ns(p), 0, INT64_MAX / 8 * 5);
 }
 
-std::optional<std::int64_t> idle_since_ns(const Process& p, const collect::Lines& lines) {
-  const auto* calls = lines.of<collect::LastCalls>(&p);
+std::optional<std::int64_t> idle_since_ns(const Process& p, const SeenLines& lines) {
+  const auto* calls = lines.of<LastCalls>(&p);
   if (calls == nullptr || !calls->knows_last()) return std::nullopt;
   return p.header.base_time_ns + calls->last->ts_ns + calls->last->dur_ns;
 }
 
-std::optional<std::int64_t> quiet_ns(const Processes& processes, const collect::Lines& lines) {
+std::optional<std::int64_t> quiet_ns(const Processes& processes, const SeenLines& lines) {
   // Others are quiet behind the end of the first of them, which they may wait for.
   const bool run =
       std::ranges::any_of(processes, [](const Process* p) { return p->end == End::running; });
@@ -231,7 +231,7 @@ std::optional<std::int64_t> quiet_ns(const Processes& processes, const collect::
   };
   std::map<std::string_view, Times> of_host;
   for (const Process* p : processes) {
-    const auto* calls = lines.of<collect::LastCalls>(p);
+    const auto* calls = lines.of<LastCalls>(p);
     if (calls == nullptr) return std::nullopt;
     const auto idle_since = idle_since_ns(*p, lines);
     if (!idle_since && calls->open.empty()) return std::nullopt;
@@ -256,10 +256,10 @@ std::optional<std::int64_t> quiet_ns(const Processes& processes, const collect::
 // between two such calls is then the ranks' own delay plus the difference of their clocks. Twice
 // that, plus a second, is a safe bound.
 std::optional<std::int64_t> clock_doubt_ns(const Process& a, const Process& b,
-                                           const collect::Lines& lines) {
+                                           const SeenLines& lines) {
   if (a.header.boot_id == b.header.boot_id) return 0;
-  const auto* of_a = lines.of<collect::LastCalls>(&a);
-  const auto* of_b = lines.of<collect::LastCalls>(&b);
+  const auto* of_a = lines.of<LastCalls>(&a);
+  const auto* of_b = lines.of<LastCalls>(&b);
   if (of_a == nullptr || of_b == nullptr) return std::nullopt;
   for (const auto& [number, ts] : of_a->begun) {
     const auto comm = a.comms.find(number);
@@ -279,7 +279,7 @@ std::int64_t latest_ns(const Process& p) {
   return end_ns(p) + (p.end == End::closed ? 0 : kBetweenSignsNs);
 }
 
-bool ended_before(const Process& a, const Process& b, const collect::Lines& lines) {
+bool ended_before(const Process& a, const Process& b, const SeenLines& lines) {
   const auto doubt = clock_doubt_ns(a, b, lines);
   const bool both_closed = a.end == End::closed && b.end == End::closed;
   return doubt && latest_ns(a) + *doubt + (both_closed ? kTogetherNs : 0) < end_ns(b);

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "collect/lines.h"
 #include "diagnose/facts.h"
+#include "diagnose/seen.h"
 
 namespace tprof::diagnose {
 
@@ -27,12 +27,11 @@ std::int64_t oldest_ns(const Processes& processes);  // the smallest known_until
 std::int64_t end_ns(const read::Process& process);
 
 // CLOCK_REALTIME at which its last call ended; nullopt if unknown.
-std::optional<std::int64_t> idle_since_ns(const read::Process& process,
-                                          const collect::Lines& lines);
+std::optional<std::int64_t> idle_since_ns(const read::Process& process, const SeenLines& lines);
 
 // For how long none of these has made a call by now, or had when the first of them ended, by the
 // clocks of their hosts; nullopt if unknown.
-std::optional<std::int64_t> quiet_ns(const Processes& processes, const collect::Lines& lines);
+std::optional<std::int64_t> quiet_ns(const Processes& processes, const SeenLines& lines);
 
 // If ranks made no call for longer, the job stands: hosts that wait for their devices make none for
 // a moment in a healthy job too.
@@ -41,10 +40,10 @@ inline constexpr std::int64_t kStandsNs = 3'000'000'000;
 // The most by which the clocks of two processes may differ. Nullopt if unknown: then their times
 // can't be compared.
 std::optional<std::int64_t> clock_doubt_ns(const read::Process& a, const read::Process& b,
-                                           const collect::Lines& lines);
+                                           const SeenLines& lines);
 
 // True if the one is known to have ended before the other.
-bool ended_before(const read::Process& a, const read::Process& b, const collect::Lines& lines);
+bool ended_before(const read::Process& a, const read::Process& b, const SeenLines& lines);
 // The latest moment at which it may have ended.
 std::int64_t latest_ns(const read::Process& process);
 

@@ -89,7 +89,7 @@ constexpr std::int64_t kSilentNs = 50'000'000;
 constexpr std::size_t kMaxEarliest = 64;  // the earliest, which all are compared with
 
 // Returns the processes for which no other is known to have ended before.
-Processes first_to_end(const Processes& ended, const collect::Lines& lines) {
+Processes first_to_end(const Processes& ended, const SeenLines& lines) {
   std::map<std::pair<std::string, bool>, const Process*> of_host;  // earliest, by boot and closed
   for (const Process* p : ended) {
     const std::pair key(p->header.boot_id, p->end == End::closed);
@@ -117,7 +117,7 @@ Processes first_to_end(const Processes& ended, const collect::Lines& lines) {
 
 // For how long none of these had made a call when the first of them ended, if the job stood: then
 // who was heard of last tells nothing.
-std::optional<Ns> stood_ns(const Processes& ended, const collect::Lines& lines) {
+std::optional<Ns> stood_ns(const Processes& ended, const SeenLines& lines) {
   const auto quiet = quiet_ns(ended, lines);
   return quiet && *quiet > kStandsNs ? std::optional(Ns{*quiet}) : std::nullopt;
 }
@@ -149,7 +149,7 @@ Fact who_ended_first(const Processes& closed, const Processes& killed, const Pro
 
 // Adds which rank fell silent first, and returns it, for ranks of one host that were all killed at
 // about the same time. It says no more than what was seen. Null: none did.
-const Process* add_who_fell_silent(Processes killed, const collect::Lines& lines, Finding& about) {
+const Process* add_who_fell_silent(Processes killed, const SeenLines& lines, Finding& about) {
   if (killed.size() < 2) return nullptr;
   std::ranges::stable_sort(killed, {}, [](const Process* p) { return end_ns(*p); });
   const Process& first = *killed[0];

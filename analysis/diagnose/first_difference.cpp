@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "collect/collectors.h"
 #include "diagnose/calls.h"
+#include "diagnose/last_calls.h"
 #include "diagnose/mismatch.h"
 
 namespace tprof::diagnose {
@@ -25,9 +25,9 @@ std::vector<std::uint64_t> fingerprints(const Member& m, std::uint64_t from, std
   return all;
 }
 
-const collect::Intervals& lines_of(const Member& m, const Case& c) {
-  static const collect::Intervals kNone;
-  const auto* lines = c.lines.of<collect::ReturnedCalls>(m.process);
+const Intervals& lines_of(const Member& m, const Case& c) {
+  static const Intervals kNone;
+  const auto* lines = c.lines.of<ReturnedCalls>(m.process);
   return lines == nullptr ? kNone : lines->collectives(m.comm->comm);
 }
 
@@ -46,7 +46,7 @@ const Member* with_most_lines(const Members& members, const Case& c, std::uint64
 }
 
 Fact which_lines(const Member& m, const Case& c) {
-  const collect::Intervals& lines = lines_of(m, c);
+  const Intervals& lines = lines_of(m, c);
   if (lines.empty()) return {Say::no_lines, {{"who", m.process}}};
   return {Say::lines_exist,
           {{"who", m.process}, {"first", lines.begin()}, {"last", lines.end() - 1}}};

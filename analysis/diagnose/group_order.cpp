@@ -9,9 +9,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/ends.h"
+#include "diagnose/last_calls.h"
 #include "diagnose/mismatch.h"
 #include "diagnose/point_to_point.h"
 #include "diagnose/queues.h"
@@ -226,6 +226,6 @@ void group_order(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kGroupOrder{kCheck, group_order, collect::want<collect::LastCalls>, true};
+extern const Diagnosis kGroupOrder{kCheck, group_order, true};
 
 }  // namespace tprof::diagnose

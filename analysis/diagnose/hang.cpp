@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <set>
 
-#include "collect/collectors.h"
 #include "diagnose/device_waits.h"
 #include "diagnose/ends.h"
 #include "diagnose/exited.h"
+#include "diagnose/last_calls.h"
 #include "diagnose/left_alone.h"
 #include "diagnose/mismatch.h"
 #include "diagnose/process_state.h"
@@ -468,7 +468,6 @@ void hangs(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kHang{
-    kCheck, hangs, collect::want<collect::LastCalls, collect::ReturnedCalls, collect::OpenRanges>};
+extern const Diagnosis kHang{kCheck, hangs};
 
 }  // namespace tprof::diagnose

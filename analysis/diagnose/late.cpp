@@ -94,6 +94,6 @@ void late(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kLateRanks{kCheck, late, nullptr, true};
+extern const Diagnosis kLateRanks{kCheck, late, true};
 
 }  // namespace tprof::diagnose

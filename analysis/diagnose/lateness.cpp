@@ -233,11 +233,4 @@ Lateness lateness_of(const Meetings& meetings, const HostClocks& clocks,
   return std::move(counter).result();
 }
 
-void want_lateness(collect::Passes& passes, std::optional<Lateness>& to,
-                   const ArrivalReader& reader) {
-  passes.then([meetings = want_meetings(passes), reader, &to] {
-    to = lateness_of(*meetings, host_clocks(*meetings), reader);
-  });
-}
-
 }  // namespace tprof::diagnose

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "collect/passes.h"
 #include "diagnose/host_clocks.h"
 #include "diagnose/meetings.h"
 
@@ -71,9 +70,5 @@ struct ArrivalReader {
 
 Lateness lateness_of(const Meetings& meetings, const HostClocks& clocks,
                      const ArrivalReader& reader = {});
-
-// Reads the lines of the next pass. Leaves out files that can't be read.
-void want_lateness(collect::Passes& passes, std::optional<Lateness>& to,
-                   const ArrivalReader& reader = {});
 
 }  // namespace tprof::diagnose

@@ -6,10 +6,8 @@
 #include <map>
 #include <set>
 
-#include "collect/collectors.h"
-#include "collect/known.h"
 #include "diagnose/diagnosis.h"
-#include "diagnose/operations.h"
+#include "diagnose/last_calls.h"
 #include "diagnose/who.h"
 
 namespace tprof::diagnose {
@@ -17,31 +15,6 @@ namespace {
 
 using read::End;
 using read::Process;
-
-// The key that a row of the ledger and the lines of its calls have in common.
-struct CallKey {
-  Bucket bucket = Bucket::ALLGATHER;
-  text::Kept name;
-  text::Kept dtype;
-  std::optional<std::int64_t> comm;
-  Mode mode = Mode::direct;
-
-  std::uint64_t hash() const {
-    return collect::hash_of(static_cast<std::int64_t>(bucket), name, dtype, comm.value_or(-1),
-                            static_cast<std::int64_t>(mode));
-  }
-
-  // clang-tidy 14 takes the 0 of a rewritten comparison for a pointer.
-  auto operator<=>(const CallKey&) const = default;  // NOLINT(modernize-use-nullptr)
-};
-
-struct CallSums {
-  std::uint64_t calls = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t unfinished = 0;
-
-  bool operator==(const CallSums&) const = default;
-};
 
 // True for a process whose lines are all there, whose ledger was made after the last of them and
 // had a row for each kind of call.
@@ -56,7 +29,7 @@ bool comparable(const Process& p) {
 std::map<CallKey, CallSums> sums_of_ledger(const Process& p) {
   std::map<CallKey, CallSums> sums;
   for (const read::Row& row : read::rows_of(p)) {
-    if (row.mode == Mode::replayed || !collect::wants_lines(p, row.bucket)) continue;
+    if (row.mode == Mode::replayed || !read::wants_lines(p, row.bucket)) continue;
     const read::Amounts& a = row.amounts;
     if (a.calls == 0 && a.unfinished == 0) continue;
     CallSums& s = sums[{row.bucket, row.name, row.dtype, row.comm, row.mode}];
@@ -67,35 +40,6 @@ std::map<CallKey, CallSums> sums_of_ledger(const Process& p) {
   return sums;
 }
 
-// Collects where the ledger and the lines disagree. On nearly every rank, that is nowhere.
-struct SumsOfLines : collect::Collector {
-  using collect::Collector::Collector;
-  void call(const read::Event& e) override {
-    if (e.failed && !e.unfinished) return;
-    CallSums& s =
-        sums_[{e.bucket, e.name, e.dtype, e.comm, e.captured ? Mode::captured : Mode::direct}];
-    if (e.unfinished) {
-      ++s.unfinished;
-    } else {
-      ++s.calls;
-      s.bytes += e.bytes;
-    }
-  }
-  void end() override {
-    const auto of_lines = sums_.take();
-    if (!comparable(rank_)) return;
-    for (const auto& [key, sums] : sums_of_ledger(rank_)) differ[key].first = sums;
-    for (const auto& [key, sums] : of_lines) differ[key].second = sums;
-    std::erase_if(differ, [](const auto& d) { return d.second.first == d.second.second; });
-  }
-  void state(team::Archive& archive) override { archive(differ); }
-
-  std::map<CallKey, std::pair<CallSums, CallSums>> differ;  // sums of the ledger, of the lines
-
- private:
-  collect::Known<CallKey, CallSums> sums_;
-};
-
 std::string id_of(const Process& p, std::int64_t comm) {
   const auto found = p.comms.find(comm);
   return found == p.comms.end() ? fmt::format("number {}", comm) : found->second.id.str();
@@ -104,7 +48,7 @@ std::string id_of(const Process& p, std::int64_t comm) {
 // Reports communicators with a missing or repeated sequence number, and returns them. Skips those
 // on which a call was refused, since it may have taken its number with it.
 std::set<std::int64_t> add_gaps(const Process& p, const Case& c, Findings& found) {
-  const auto& lines = *c.lines.of<collect::ReturnedCalls>(&p);
+  const auto& lines = *c.lines.of<ReturnedCalls>(&p);
   const auto& refused = c.lines.of<Operations>(&p)->refused;
   std::set<std::int64_t> comms;
   for (const auto& [comm, numbers] : lines.numbers) {
@@ -161,7 +105,7 @@ void lines_against_ledger(const Case& c, Findings& found) {
   for (const Process* p : c.job.processes) {
     const auto* lines = c.lines.of<SumsOfLines>(p);
     if (lines == nullptr || !comparable(*p)) continue;
-    if (!c.lines.of<collect::DecreasedLedgers>(p)->places.empty()) continue;
+    if (!c.said(*p)->decreased.empty()) continue;
     disagreement(*p, *lines, add_gaps(*p, c, found), found);
   }
 }
@@ -169,10 +113,10 @@ void lines_against_ledger(const Case& c, Findings& found) {
 void decreased_ledgers(const Case& c, Findings& found) {
   for (const read::Process* p : c.job.processes) {
     if (p->lane != 0) continue;  // counted once per file
-    const auto* ledgers = c.lines.of<collect::DecreasedLedgers>(p);
-    if (ledgers == nullptr || ledgers->places.empty()) continue;
+    const run::Said* said = c.said(*p);
+    if (said == nullptr || said->decreased.empty()) continue;
     Finding& f = add(found, Kind::ledger_decreased, {p}, {{"file", p->file}});
-    for (const auto& [offset, what, now, before] : ledgers->places) {
+    for (const auto& [offset, what, now, before] : said->decreased) {
       f.evidence.push_back({what.function.empty() ? Say::fewer_collectives : Say::fewer_calls,
                             {{"offset", offset},
                              {"now", now},
@@ -188,10 +132,27 @@ void decreased_ledgers(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kLedgerLines{
-    kCheck, lines_against_ledger,
-    collect::want<SumsOfLines, collect::ReturnedCalls, collect::DecreasedLedgers>, true};
-extern const Diagnosis kLedgerDecreased{kCheck, decreased_ledgers,
-                                        collect::want<collect::DecreasedLedgers>, true};
+void SumsOfLines::call(const read::Event& e) {
+  if (e.failed && !e.unfinished) return;
+  CallSums& s =
+      sums_[{e.bucket, e.name, e.dtype, e.comm, e.captured ? Mode::captured : Mode::direct}];
+  if (e.unfinished) {
+    ++s.unfinished;
+  } else {
+    ++s.calls;
+    s.bytes += e.bytes;
+  }
+}
+
+void SumsOfLines::end() {
+  const auto of_lines = sums_.take();
+  if (!comparable(rank_)) return;
+  for (const auto& [key, sums] : sums_of_ledger(rank_)) differ[key].first = sums;
+  for (const auto& [key, sums] : of_lines) differ[key].second = sums;
+  std::erase_if(differ, [](const auto& d) { return d.second.first == d.second.second; });
+}
+
+extern const Diagnosis kLedgerLines{kCheck, lines_against_ledger, true};
+extern const Diagnosis kLedgerDecreased{kCheck, decreased_ledgers, true};
 
 }  // namespace tprof::diagnose

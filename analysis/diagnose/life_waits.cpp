@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <set>
 
-#include "collect/collectors.h"
 #include "diagnose/ends.h"
+#include "diagnose/last_calls.h"
 #include "diagnose/names.h"
 #include "diagnose/standing.h"
 
@@ -87,7 +87,7 @@ class LifeWaits {
   }
 
   std::uint64_t result_of(const Process& p, const std::string& key) const {
-    const auto* calls = case_.lines.of<collect::LastCalls>(&p);
+    const auto* calls = case_.lines.of<LastCalls>(&p);
     if (calls == nullptr) return 0;
     const auto same = std::ranges::find_if(calls->failed_life,
                                            [&](const LifeCall& c) { return key_of(p, c) == key; });

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "collect/collectors.h"
 #include "diagnose/device_waits.h"
+#include "diagnose/last_calls.h"
 #include "diagnose/mismatch.h"
 
 namespace tprof::diagnose {
@@ -82,6 +82,6 @@ void lost_devices(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kLostDevice{kCheck, lost_devices, collect::want<collect::LastCalls>, true};
+extern const Diagnosis kLostDevice{kCheck, lost_devices, true};
 
 }  // namespace tprof::diagnose

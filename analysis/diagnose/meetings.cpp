@@ -1,20 +1,16 @@
 #include "diagnose/meetings.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
 
-#include "collect/waiting.h"
 #include "diagnose/agreement.h"
 #include "diagnose/values_read.h"
 #include "interpose/format/record.h"
-#include "read/error.h"
-#include "read/parallel.h"
-#include "read/window_files.h"
+#include "stats/waiting.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -49,8 +45,6 @@ bool is_collective(Bucket bucket) {
   return !is_copy(bucket) && bucket != Bucket::P2P;
 }
 
-constexpr std::string_view kDeviceTime = R"({"cat":"DEVICE",)";
-
 // Messages have numbers of their own. A group of several kinds has one time in all.
 bool collective(const text::Kept& function) {
   static const text::Kept kOthers[] = {"ncclSend", "ncclRecv", kGroupName};
@@ -63,35 +57,12 @@ bool counts_device_time(const read::Process& p) {
   });
 }
 
-// The ledger has only sums of device time, so this looks for a line that has one. Such lines come
-// early in the file, unless device times were asked for late (`tprof ctl`): then all that comes
-// before them is read.
-bool has_device_times(const read::Process& p) {
-  if (!counts_device_time(p)) return false;
-  try {
-    read::Source source{.file = p.file, .rest = {}};
-    if (read::has_window_files(p.header)) source.windows_of = p.header.base_time_ns;
-    read::BlockReader blocks(source);
-    read::Block block;
-    while (blocks.next(block)) {
-      if (block.text.starts_with(kDeviceTime) ||
-          block.text.find('\n' + std::string(kDeviceTime)) != std::string::npos) {
-        return true;
-      }
-    }
-    return false;
-  } catch (const read::BadInput&) {
-    return false;  // whoever reads its lines reports it
-  }
-}
-
-// A comparison takes two ranks with device times, so the search stops at two.
-bool timed_on_device(const job::Job& job) {
-  std::atomic<int> timed{0};
-  read::in_parallel(job.processes.size(), [&](std::size_t i) {
-    if (timed < 2 && has_device_times(*job.processes[i])) ++timed;
-  });
-  return timed >= 2;
+// The ledger has only sums of device time, also of calls whose lines are gone.
+bool has_lines_of_times(const run::Lines& lines) {
+  return timed_on_device(lines.job()) &&
+         std::ranges::count_if(lines.job().processes, [&](const read::Process* p) {
+           return counts_device_time(*p) && lines.has_device_times(*p);
+         }) >= 2;
 }
 
 // True if ranks, of one host or of several, called different things.
@@ -103,11 +74,11 @@ bool differ(std::span<const HostPart> parts) {
 
 }  // namespace
 
-class Meetings::Arrivals : public collect::Collector {
+class Meetings::Arrivals {
  public:
-  Arrivals(const read::Process& rank, Meetings& to) : collect::Collector(rank), to_(to) {}
+  Arrivals(const read::Process& rank, Meetings& to) : rank_(rank), to_(to) {}
 
-  void call(const read::Event& e) override {
+  void call(const read::Event& e) {
     if (!to_.on_device_) values_.see(e);
     if (!e.collective() || e.failed || e.captured || e.seq % to_.stride_ != 0) return;
     const Shape shape = shape_of(e);
@@ -131,9 +102,9 @@ class Meetings::Arrivals : public collect::Collector {
     }
   }
 
-  bool wants_times() const override { return to_.on_device_; }
-  void device_time(const read::DeviceTime& t) override {
-    if (!t.comm || !t.seq || *t.seq % to_.stride_ != 0 || !collective(t.name)) return;
+  void device_time(const read::DeviceTime& t) {
+    if (!to_.on_device_ || !t.comm || !t.seq || *t.seq % to_.stride_ != 0 || !collective(t.name))
+      return;
     Place* place = place_on(*t.comm);
     if (place == nullptr) return;
     const Number number{*t.comm, static_cast<std::int64_t>(*t.seq)};
@@ -144,7 +115,7 @@ class Meetings::Arrivals : public collect::Collector {
       keep(times_, number, {t.ts_ns, t.dur_ns});
     }
   }
-  void end() override {
+  void end() {
     to_.untimed_ += untimed_ + arrivals_.size();
     arrivals_ = {};
     times_ = {};
@@ -152,8 +123,6 @@ class Meetings::Arrivals : public collect::Collector {
     for (auto& [comm, place] : places_) hand_on(place);
     places_ = {};
   }
-  void state(team::Archive&) override {}  // its part of the table is shared: Meetings::share()
-  bool is_done() const override { return true; }
 
  private:
   static constexpr std::size_t kMostCalls = 64;          // that go to the table together
@@ -198,7 +167,7 @@ class Meetings::Arrivals : public collect::Collector {
   // second of each other in the file, so few are kept. When there are too many, the first is
   // dropped: its other half may never come. Returns how many were dropped.
   template <typename Value>
-  static std::size_t keep(collect::Waiting<Value>& all, const Number& number, const Value& value) {
+  static std::size_t keep(stats::Waiting<Value>& all, const Number& number, const Value& value) {
     constexpr std::size_t kMostHalves = 65536;
     if (Value* there = all.find(number)) {
       *there = value;
@@ -234,9 +203,10 @@ class Meetings::Arrivals : public collect::Collector {
     place.calls.clear();
   }
 
+  const read::Process& rank_;
   Meetings& to_;
-  collect::Waiting<Arrival> arrivals_;    // calls still without their time
-  collect::Waiting<Time> times_;          // times still without their call
+  stats::Waiting<Arrival> arrivals_;      // calls still without their time
+  stats::Waiting<Time> times_;            // times still without their call
   std::map<std::int64_t, Place> places_;  // by communicator
   std::int64_t base_ns_ = 0;              // on its host's axis
   std::uint64_t untimed_ = 0;             // calls dropped from `arrivals_`
@@ -248,8 +218,9 @@ class Meetings::Arrivals : public collect::Collector {
 
 Meetings::~Meetings() = default;
 
-Meetings::Meetings(const job::Job& job, std::size_t room)
-    : hosts_(job), on_device_(timed_on_device(job)) {
+Meetings::Meetings(const run::Lines& lines, std::size_t room)
+    : hosts_(lines.job()), on_device_(has_lines_of_times(lines)) {
+  const job::Job& job = lines.job();
   std::uint64_t parts = 0;
   for (const Communicator& c : communicators(job)) {
     if (c.members.size() < 2) continue;
@@ -281,10 +252,8 @@ Meetings::Meetings(const job::Job& job, std::size_t room)
         std::min(kept, std::max<std::uint64_t>(1, kPartsOfBlock / table.comm.hosts.size()));
     table.blocks.resize((kept + table.block - 1) / table.block);
   }
-}
-
-void Meetings::collect(const read::Process& rank, collect::Collectors& all) {
-  collect::want<Arrivals>(rank, all, *this);
+  lines.each([this](const read::Process& rank) { return Arrivals(rank, *this); },
+             [](const Arrivals& /*the table has all*/) {});
 }
 
 const Meetings::Handle* Meetings::handle_of(const OfRank& of) const {
@@ -350,22 +319,9 @@ void Meetings::each(const std::function<void(const Meeting&)>& see) const {
   }
 }
 
-std::shared_ptr<const Meetings> want_meetings(collect::Passes& passes) {
-  return passes.shared<Meetings>([&] {
-    auto meetings = std::make_shared<Meetings>(passes.job());
-    passes.want([meetings](const read::Process& rank,
-                           collect::Collectors& all) { meetings->collect(rank, all); },
-                [](const collect::Lines&) {},
-                [meetings](team::Team& team) { meetings->share(team); });
-    return meetings;
-  });
-}
-
-void read_meetings(const job::Job& job, const read::Traces& traces, Meetings& meetings) {
-  collect::Lines::of_job(job, traces, [&](const read::Process& rank, collect::Collectors& all) {
-    meetings.collect(rank, all);
-  });
-  if (traces.team) meetings.share(*traces.team);
+bool timed_on_device(const job::Job& job) {
+  return std::ranges::count_if(job.processes,
+                               [](const read::Process* p) { return counts_device_time(*p); }) >= 2;
 }
 
 const char* collective_name(Bucket bucket) {

@@ -1,5 +1,5 @@
 // Collects when the ranks of a job came to their collectives and left them, by their hosts' clocks.
-// Makes one pass over the lines, in bounded memory.
+// Takes bounded memory.
 #pragma once
 
 #include <array>
@@ -15,9 +15,8 @@
 #include <vector>
 
 #include "align/clocks.h"
-#include "collect/passes.h"
 #include "job/hosts.h"
-#include "team/team.h"
+#include "run/lines.h"
 
 namespace tprof::diagnose {
 
@@ -76,8 +75,8 @@ struct HostClocks;
 class Meetings {
  public:
   // `room` is the number of parts to keep, at 64 bytes each. If there are more, every second
-  // collective is left out, or three of four, and so on.
-  explicit Meetings(const job::Job& job, std::size_t room = std::size_t{1} << 20);
+  // collective is left out, or three of four, and so on. Files that can't be read are left out.
+  explicit Meetings(const run::Lines& lines, std::size_t room = std::size_t{1} << 20);
   Meetings(const Meetings&) = delete;
   Meetings& operator=(const Meetings&) = delete;
   ~Meetings();
@@ -87,20 +86,12 @@ class Meetings {
   // return when the work is enqueued, so there are no ends.
   bool on_device() const { return on_device_; }
   std::uint64_t stride() const { return stride_; }  // 1: all are kept
-  // With the device's times: the number of calls without one, which are left out. Valid once the
-  // lines are read.
+  // With the device's times: the number of calls without one, which are left out.
   std::uint64_t untimed() const { return untimed_; }
 
   // Visits all by communicator, in the order of their sequence numbers, up to the first in which
-  // ranks called different things: from there on equal numbers are no meeting. Valid once the lines
-  // are read.
+  // ranks called different things: from there on equal numbers are no meeting.
   void each(const std::function<void(const Meeting&)>& see) const;
-
-  // Adds what the other processes of the team have read of the lines, and they what this one has.
-  void share(team::Team& team);
-
-  // Adds a collector to those that Lines::of_job makes for a rank.
-  void collect(const read::Process& rank, collect::Collectors& all);
 
  private:
   friend const HostClocks& host_clocks(const Meetings& meetings);
@@ -120,7 +111,8 @@ class Meetings {
     MetComm comm;
     std::uint64_t block = 1;  // collectives per block
     std::vector<std::unique_ptr<HostPart[]>> blocks{};
-    // Several files are read at a time, seldom at the same place. Each block uses one of these.
+    // Several ranks are looked at at a time, seldom at the same place. Each block uses one of
+    // these.
     std::array<std::mutex, 8> mutexes{};
   };
   struct Handle {
@@ -141,11 +133,9 @@ class Meetings {
   mutable std::shared_ptr<const HostClocks> clocks_;             // once somebody has asked for them
 };
 
-// The meetings of the lines of the next pass, shared by all who want them.
-std::shared_ptr<const Meetings> want_meetings(collect::Passes& passes);
-
-// Fills `meetings` from the lines of all ranks. Files that can't be read are left out.
-void read_meetings(const job::Job& job, const read::Traces& traces, Meetings& meetings);
+// True if the ledgers of two ranks have collectives that were timed on the device: to compare takes
+// two.
+bool timed_on_device(const job::Job& job);
 
 // Returns the function of a bucket whose collectives make all ranks wait for each other.
 const char* collective_name(Bucket bucket);

@@ -6,8 +6,8 @@
 #include <map>
 #include <tuple>
 
-#include "collect/collectors.h"
 #include "diagnose/calls.h"
+#include "diagnose/last_calls.h"
 #include "diagnose/operations.h"
 
 namespace tprof::diagnose {
@@ -263,7 +263,6 @@ std::set<std::string> different(const Findings& found) {
   return ids;
 }
 
-extern const Diagnosis kMismatch{kCheck | kSummary | kWhole, mismatches,
-                                 collect::want<collect::LastCalls, collect::ReturnedCalls>};
+extern const Diagnosis kMismatch{kCheck | kSummary | kWhole, mismatches};
 
 }  // namespace tprof::diagnose

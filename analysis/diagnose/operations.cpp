@@ -43,7 +43,7 @@ bool has_all_ends(const read::Process& p) {
                                         (timing->second == "events" || timing->second == "cupti"));
 }
 
-Operations::Operations(const read::Process& rank, std::size_t most) : Collector(rank), most_(most) {
+Operations::Operations(const read::Process& rank, std::size_t most) : rank_(rank), most_(most) {
   for (const read::Collectives& c : read::collectives_of(rank)) {
     if (c.ended) through[c.comm] = *c.ended;
   }

@@ -10,9 +10,9 @@
 #include <tuple>
 #include <vector>
 
-#include "collect/lines.h"
 #include "diagnose/agreement.h"
 #include "diagnose/facts.h"
+#include "read/events.h"
 
 namespace tprof::diagnose {
 
@@ -56,15 +56,13 @@ bool has_all_ends(const read::Process& process);
 
 // Keeps the last operations of a process: of one that closed its messages only, as collectives are
 // compared by the ledgers.
-struct Operations : collect::Collector {
+struct Operations {
   // `most`: how many are kept.
   Operations(const read::Process& rank, std::size_t most);
-  void call(const read::Event& e) override;
-  void last_call(const read::Event& e) override;
-  void device_time(const read::DeviceTime& t) override;
-  bool wants_times() const override { return true; }
-  void end() override;
-  void state(team::Archive& archive) override { archive(all, channels, through, refused); }
+  void call(const read::Event& e);
+  void last_call(const read::Event& e);
+  void device_time(const read::DeviceTime& t);
+  void end();
 
   // True if the device is through with this collective, as far as its times tell, or is not: then
   // it is through with what came before.
@@ -91,6 +89,7 @@ struct Operations : collect::Collector {
   std::set<std::int64_t> refused;  // communicators with calls that were, of any kind
 
  private:
+  const read::Process& rank_;
   std::size_t most_;
   std::vector<Operation> of_ring_;  // they may have lines of their own, which say more
   std::size_t oldest_ = 0;          // in `all`, once that is full

@@ -7,9 +7,9 @@
 #include <map>
 #include <set>
 
-#include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/ends.h"
+#include "diagnose/last_calls.h"
 #include "diagnose/operations.h"
 
 namespace tprof::diagnose {
@@ -281,6 +281,6 @@ std::set<std::string> unfit_messages(const Findings& found) {
   return ids;
 }
 
-extern const Diagnosis kPointToPoint{kCheck, point_to_point, collect::want<collect::LastCalls>};
+extern const Diagnosis kPointToPoint{kCheck, point_to_point};
 
 }  // namespace tprof::diagnose

@@ -3,8 +3,8 @@
 #include <map>
 #include <set>
 
-#include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
+#include "diagnose/last_calls.h"
 #include "diagnose/who.h"
 
 namespace tprof::diagnose {
@@ -39,7 +39,7 @@ void missing_members(const Case& c, Findings& found) {
   // Where ranks stand in the call that makes it, or were refused, that is told.
   std::set<std::string> not_made;
   for (const Process* p : c.job.processes) {
-    const auto* calls = c.lines.of<collect::LastCalls>(p);
+    const auto* calls = c.lines.of<LastCalls>(p);
     if (calls == nullptr) continue;
     for (const auto* some : {&calls->open_life, &calls->failed_life}) {
       for (const read::LifeCall& call : *some) not_made.insert(call.id);

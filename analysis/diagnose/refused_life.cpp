@@ -2,7 +2,7 @@
 #include <map>
 #include <tuple>
 
-#include "collect/collectors.h"
+#include "diagnose/last_calls.h"
 #include "diagnose/names.h"
 #include "diagnose/waits.h"
 
@@ -16,7 +16,7 @@ void refused_life(const Case& c, Findings& found) {
   };
   std::map<std::tuple<std::string, std::string, std::uint64_t>, Refused> all;
   for (const read::Process* p : c.job.processes) {
-    const auto* calls = c.lines.of<collect::LastCalls>(p);
+    const auto* calls = c.lines.of<LastCalls>(p);
     if (calls == nullptr) continue;
     for (const read::LifeCall& call : calls->failed_life) {
       Refused& of = all[{call.name, communicator_of(*p, call), call.result}];
@@ -40,6 +40,6 @@ void refused_life(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kRefusedLife{kCheck, refused_life, collect::want<collect::LastCalls>, true};
+extern const Diagnosis kRefusedLife{kCheck, refused_life, true};
 
 }  // namespace tprof::diagnose

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "collect/collectors.h"
 #include "diagnose/ends.h"
+#include "diagnose/last_calls.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -23,15 +23,14 @@ struct RangePath {
 };
 
 // Returns one path per thread, first that of the thread of its open or last call.
-std::vector<RangePath> range_paths(const Process& p, const collect::Lines& lines,
-                                   const OpenCall* call) {
+std::vector<RangePath> range_paths(const Process& p, const SeenLines& lines, const OpenCall* call) {
   std::vector<RangePath> paths;
-  const auto* calls = lines.of<collect::LastCalls>(&p);
+  const auto* calls = lines.of<LastCalls>(&p);
   if (calls == nullptr) return paths;
   std::optional<std::int64_t> its_thread;
   if (calls->last) its_thread = calls->last->thread;
   if (call != nullptr) its_thread = call->thread;
-  for (const read::Range& range : lines.of<collect::OpenRanges>(&p)->ranges) {  // outermost first
+  for (const read::Range& range : lines.of<OpenRanges>(&p)->ranges) {  // outermost first
     auto path = std::ranges::find(paths, range.thread, &RangePath::thread);
     if (path == paths.end()) {
       path = paths.insert(its_thread == range.thread ? paths.begin() : paths.end(),
@@ -76,7 +75,7 @@ void add_ranges(const Case& c, const Waits& waits, const Processes& who, Finding
   f.evidence.insert(f.evidence.end(), facts.begin(), facts.end());
 }
 
-Fact last_call(const Process& p, const collect::Lines& lines) {
+Fact last_call(const Process& p, const SeenLines& lines) {
   const auto idle_since = idle_since_ns(p, lines);
   if (!idle_since) return {Say::last_call_unknown, {{"who", &p}}};
   const Ns none_for = before_end(p, *idle_since);
@@ -85,7 +84,7 @@ Fact last_call(const Process& p, const collect::Lines& lines) {
   const bool closed = p.end == End::closed;
   return {Say::last_call,
           {{"who", &p},
-           {"call", fact_of(*lines.of<collect::LastCalls>(&p)->last, p)},
+           {"call", fact_of(*lines.of<LastCalls>(&p)->last, p)},
            {"snapshot", p.snapshot},
            {"runs", !p.snapshot && p.end == End::running},
            {"lives", lives},
@@ -171,7 +170,7 @@ Fact callers(const Missed& m, const Case& c) {
 
 void add_standing(const Case& c, const Waits& waits, const Processes& who, Finding& f) {
   add_ranges(c, waits, who, f);
-  if (who[0]->end != End::dumped && c.lines.of<collect::LastCalls>(who[0]) != nullptr) {
+  if (who[0]->end != End::dumped && c.lines.of<LastCalls>(who[0]) != nullptr) {
     f.evidence.push_back(last_call(*who[0], c.lines));
   }
   f.time = time_of(c, waits, who);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "collect/collectors.h"
 #include "diagnose/ends.h"
+#include "diagnose/last_calls.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -51,9 +51,7 @@ class Finder {
   }
 
  private:
-  const collect::LastCalls* calls_of(const Process& p) const {
-    return case_.lines.of<collect::LastCalls>(&p);
-  }
+  const LastCalls* calls_of(const Process& p) const { return case_.lines.of<LastCalls>(&p); }
 
   // Makes an open call on the communicator that has this number in the process.
   OpenCall open_call(const Process& p, std::optional<std::int64_t> comm,
@@ -70,7 +68,7 @@ class Finder {
   // its time, so only long calls count.
   void add_open_calls(const Process& p) {
     if (p.end == End::closed || p.end == End::lost) return;
-    if (const collect::LastCalls* calls = calls_of(p)) {
+    if (const LastCalls* calls = calls_of(p)) {
       for (const read::Event& e : calls->open) {
         const std::int64_t since = p.header.base_time_ns + e.ts_ns;
         if (p.end == End::running && end_ns(p) - since < stuck_after_ns_) continue;
@@ -128,7 +126,7 @@ class Finder {
   // communicator.
   std::int64_t called_ns(const Member& m) const {
     const Process& p = *m.process;
-    const collect::LastCalls* calls = calls_of(p);
+    const LastCalls* calls = calls_of(p);
     if (calls == nullptr) return end_ns(p);
     for (const read::Event& e : calls->open) {
       if (e.collective() && e.comm == m.comm->comm) return p.header.base_time_ns + e.ts_ns;

@@ -1,6 +1,7 @@
 #include "diff/run.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include "steps/pace.h"
@@ -62,11 +63,10 @@ void put_parts(const why::Times& times, Run& run) {
 }  // namespace
 
 Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
-            const read::Traces& traces, const std::string& path, bool lines,
-            const std::function<void(std::size_t)>& progress) {
+            const std::string& path, bool with_lines) {
   const job::Job& job = asked.job();
-  const stats::Summary summary =
-      stats::summarise(job, traces, {.asked = &asked, .findings = findings});
+  const run::Lines lines = asked.lines();
+  const stats::Summary summary = stats::summarise(lines, {.asked = &asked, .findings = findings});
   Run run{.path = path, .job = &job, .ranks = job.ranks.size(), .ended = summary.complete};
   run.only = asked.words();
   run.notes = asked.notes();
@@ -81,42 +81,31 @@ Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
       run.callers[kind].insert(p);
     });
   }
-  if (!lines) {
+  if (!with_lines) {
     run.no_steps = "lines were not read";
     return run;
   }
-  collect::Passes passes(job, traces, progress, asked.chosen());
-  steps::Found found;
-  if (asked.found()) {
-    found = *asked.found();
-  } else {
-    steps::want(passes, found);
-  }
-  why::Transfers transfers;
-  why::want_transfers(passes, transfers);
-  passes.want([](const read::Process&, collect::Collectors&) {},
-              [&](const collect::Lines& all) { run.unreadable = all.unreadable(); });
-  passes.read();
+  const steps::Found found = asked.found() ? *asked.found() : steps::find(lines);
+  const why::Transfers transfers =
+      why::transfers_of(lines, std::make_shared<const diagnose::Meetings>(lines));
+  run.unreadable = lines.unreadable();
   run.no_steps = found.why;
   if (found.how == steps::How::none) return run;
   run.steps_seen = found.steps.size();
   run.whole_steps = found.whole_steps;
   run.may_run_ahead = steps::may_run_ahead(found);
-  stats::CallsBySteps by_number;
-  want_step_calls(passes, found, kinds, by_number);
-  std::optional<why::Times> times;
-  why::want_times(passes, found, transfers.last_came.get(), times);
-  passes.read();
-  run.by_devices = times->known();
-  if (run.by_devices) put_lengths(*times, by_number);
+  stats::CallsBySteps by_number = stats::step_calls(lines, found, kinds);
+  const why::Times times = why::times_of(lines, found, transfers.last_came.get());
+  run.by_devices = times.known();
+  if (run.by_devices) put_lengths(times, by_number);
   if (run.by_devices && run.only.empty()) {
-    run.slow_ranks = why::ranks_that_hold_up(passes, found, *times, transfers);
+    run.slow_ranks = why::ranks_that_hold_up(lines, found, times, transfers);
   }
   if (const auto& only = asked.filter().steps) {
     std::erase_if(by_number, [&](const auto& step) { return !only->holds(step.first); });
   }
   run.steps = comparable(std::move(by_number), found.steps.front(), run.by_devices);
-  if (run.by_devices) put_parts(*times, run);
+  if (run.by_devices) put_parts(times, run);
   return run;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,7 +11,6 @@
 #include "diagnose/finding.h"
 #include "filter/selection.h"
 #include "job/jobs.h"
-#include "read/folder.h"
 #include "stats/step_calls.h"
 
 namespace tprof::diff {
@@ -62,10 +60,8 @@ struct Run {
   }
 };
 
-// Looks at the steps only if `lines`. `progress` gets the number of files done of a pass over the
-// lines, of which there are two, from any thread. `findings` are those of all that `asked` is of.
+// Looks at the steps only if `with_lines`. `findings` are those of all that `asked` is of.
 Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
-            const read::Traces& traces, const std::string& path, bool lines,
-            const std::function<void(std::size_t)>& progress);
+            const std::string& path, bool with_lines);
 
 }  // namespace tprof::diff

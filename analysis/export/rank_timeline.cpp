@@ -59,9 +59,9 @@ std::optional<Bucket> RankTimeline::bucket_without_line(std::string_view functio
 }
 
 TimelineLines::TimelineLines(const read::Process& rank, const Reading& reading, const Meets& meets,
-                             RankTimeline& to)
-    : Collector(rank), reading_(reading), meets_(meets), to_(to) {
-  mine_.order = to.order;
+                             std::uint32_t order)
+    : rank_(rank), reading_(reading), meets_(meets) {
+  mine_.order = order;
 }
 
 // Returns a number of this rank's.
@@ -199,10 +199,6 @@ void TimelineLines::end() {
     const auto same = [](const Arrival& a, const Arrival& b) { return a.seq == b.seq; };
     of.all.erase(std::unique(of.all.begin(), of.all.end(), same), of.all.end());
   }
-}
-
-void TimelineLines::hand_over() {
-  to_ = std::move(mine_);
 }
 
 }  // namespace tprof::trace_export

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "collect/lines.h"
 #include "export/meets.h"
 #include "export/nesting.h"
+#include "run/lines.h"
 #include "why/spans.h"
 
 namespace tprof::trace_export {
@@ -71,23 +71,20 @@ struct Reading {
   bool arrows = false;
 };
 
-// Reads one rank into `to`.
-class TimelineLines : public collect::Collector {
+// Reads one rank, which is the `order`-th.
+class TimelineLines {
  public:
   TimelineLines(const read::Process& rank, const Reading& reading, const Meets& meets,
-                RankTimeline& to);
+                std::uint32_t order);
 
-  bool wants_times() const override { return true; }
-  bool wants_busy() const override { return true; }
-  bool wants_ranges() const override { return true; }
-  void launch(const read::Event& e) override;
-  void range(const read::Range& r) override;
-  void call(const read::Event& e) override;
-  void device_time(const read::DeviceTime& t) override;
-  void busy(const read::Busy& b) override;
-  void end() override;
-  void hand_over() override;
-  void state(team::Archive&) override {}  // no team merges
+  void launch(const read::Event& e);
+  void range(const read::Range& r);
+  void call(const read::Event& e);
+  void device_time(const read::DeviceTime& t);
+  void busy(const read::Busy& b);
+  void end();
+  const read::Process& rank() const { return rank_; }
+  RankTimeline take() { return std::move(mine_); }
 
  private:
   struct Call {
@@ -112,10 +109,10 @@ class TimelineLines : public collect::Collector {
   void find_exposed();
   void find_without_line();
 
+  const read::Process& rank_;
   const Reading& reading_;
   const Meets& meets_;
-  RankTimeline& to_;
-  RankTimeline mine_;  // until the file was read without an error
+  RankTimeline mine_;
   std::vector<Call> calls_;
   std::vector<Time> times_;
   std::map<std::tuple<std::int64_t, std::int64_t, bool>, std::uint32_t> numbers_;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "text/text.h"
 
@@ -17,31 +16,18 @@ std::string duration(double ns) {
 
 }  // namespace
 
-TimeAxis::TimeAxis(const job::Job& job, const read::Traces& traces, Clock clock, Unread)
-    : meetings_(std::make_unique<diagnose::Meetings>(job)),
-      merged_before_(std::ranges::any_of(traces.traces, &read::Trace::merged)) {
-  wanted_ = clock != Clock::realtime && !merged_before_ && meetings_->hosts().all().size() >= 2 &&
-            meetings_->on_device();
-}
-
-void TimeAxis::want(collect::Passes& passes) {
-  if (!wanted_) return;
-  passes.want([this](const read::Process& rank,
-                     collect::Collectors& all) { meetings_->collect(rank, all); },
-              [](const collect::Lines&) {});
-}
-
-void TimeAxis::know() {
-  if (wanted_) found_ = std::make_unique<diagnose::HostClocks>(host_clocks(*meetings_));
-}
-
-void TimeAxis::read(const job::Job& job, const read::Traces& traces) {
-  if (wanted_) read_meetings(job, traces, *meetings_);
-  know();
+TimeAxis::TimeAxis(const run::Lines& lines, Clock clock)
+    : hosts_(lines.job()),
+      merged_before_(std::ranges::any_of(lines.traces().traces, &read::Trace::merged)),
+      timed_(diagnose::timed_on_device(lines.job())) {
+  if (clock == Clock::realtime || merged_before_ || hosts_.all().size() < 2 || !timed_) return;
+  const diagnose::Meetings meetings(lines);
+  timed_ = meetings.on_device();
+  if (timed_) found_ = diagnose::host_clocks(meetings);
 }
 
 std::int64_t TimeAxis::zero_ns(const read::Process& p) const {
-  const job::Hosts& hosts = meetings_->hosts();
+  const job::Hosts& hosts = hosts_;
   const std::int64_t at = hosts.on_axis(p, 0);
   return hosts.zero_ns() + (aligned() ? found_->clocks.aligned(hosts.of(p), at) : at);
 }
@@ -55,19 +41,18 @@ Placement TimeAxis::placement(const read::Process& p, std::int64_t pid,
                               std::int64_t base_ns) const {
   Placement to{pid, zero_ns(p) - base_ns, base_ns};
   if (!aligned()) return to;
-  const job::Hosts& hosts = meetings_->hosts();
-  to.host = hosts.of(p);
+  to.host = hosts_.of(p);
   if (found_->clocks.hosts()[to.host].behind == to.host) return to;
   to.clocks = &found_->clocks;
-  to.shift_ns = hosts.on_axis(p, 0);
-  to.zero_ns = base_ns - hosts.zero_ns();
+  to.shift_ns = hosts_.on_axis(p, 0);
+  to.zero_ns = base_ns - hosts_.zero_ns();
   return to;
 }
 
 nlohmann::ordered_json TimeAxis::clocks() const {
   nlohmann::ordered_json all;
   if (!aligned()) return all;
-  const auto& hosts = meetings_->hosts().all();
+  const auto& hosts = hosts_.all();
   for (std::size_t h = 0; h < hosts.size(); ++h) {
     const align::HostClock& c = found_->clocks.hosts()[h];
     std::vector<std::int64_t> ranks;
@@ -91,12 +76,11 @@ nlohmann::ordered_json TimeAxis::clocks() const {
 }
 
 std::string TimeAxis::sentence() const {
-  const std::size_t hosts = meetings_->hosts().all().size();
+  const std::size_t hosts = hosts_.all().size();
   if (hosts < 2 || merged_before_) return "";
   if (!aligned()) {
-    return fmt::format(
-        "the clocks of {} hosts are their wall clocks, whose error is not known{}", hosts,
-        meetings_->on_device() ? "" : " (times on the device tell: TPROF_TIMING=events)");
+    return fmt::format("the clocks of {} hosts are their wall clocks, whose error is not known{}",
+                       hosts, timed_ ? "" : " (times on the device tell: TPROF_TIMING=events)");
   }
   double likely = 0;
   double at_most = 0;

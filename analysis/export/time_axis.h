@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "diagnose/host_clocks.h"
@@ -20,16 +20,7 @@ class TimeAxis {
   // Aligns several hosts by what their collectives prove of the clocks, if these were timed on the
   // device and `clock` asks for it. The lines are read for that. Else the hosts' wall clocks
   // decide. Traces that were merged before stay as they are to each other.
-  TimeAxis(const job::Job& job, const read::Traces& traces, Clock clock)
-      : TimeAxis(job, traces, clock, Unread{}) {
-    read(job, traces);
-  }
-  // The same in two parts, for who reads the lines anyhow: want() and then know(), else read().
-  struct Unread {};
-  TimeAxis(const job::Job& job, const read::Traces& traces, Clock clock, Unread);
-  void want(collect::Passes& passes);
-  void know();
-  void read(const job::Job& job, const read::Traces& traces);
+  TimeAxis(const run::Lines& lines, Clock clock);
 
   // Returns the time of a process's ts 0, by CLOCK_REALTIME of the first host as far as it is
   // known.
@@ -47,10 +38,10 @@ class TimeAxis {
  private:
   bool aligned() const { return found_ && found_->known(); }
 
-  std::unique_ptr<diagnose::Meetings> meetings_;
-  std::unique_ptr<diagnose::HostClocks> found_;  // null: not looked for
+  job::Hosts hosts_;
+  std::optional<diagnose::HostClocks> found_{};  // nullopt: not looked for
   bool merged_before_ = false;
-  bool wanted_ = false;
+  bool timed_ = false;  // on the device
 };
 
 }  // namespace tprof::trace_export

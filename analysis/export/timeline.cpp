@@ -38,37 +38,24 @@ std::int64_t window_of(std::int64_t length_ns) {
   }
 }
 
-Timeline::Timeline(const job::Job& job, const read::Traces& traces,
-                   const std::vector<const read::Process*>& processes,
-                   const filter::Selection& asked, bool arrows, TimeAxis* axis,
-                   const std::function<void(std::size_t)>& progress)
+Timeline::Timeline(const std::vector<const read::Process*>& processes,
+                   const filter::Selection& asked, bool arrows)
     : processes_(processes),
       meets_(processes),
       reading_{kMostCalls / std::max<std::size_t>(processes.size(), 1), arrows},
       only_(asked.filter()) {
-  job::Job of = job;
+  job::Job of = asked.job();
   of.processes = processes;
   for (const read::Process* p : processes) {
     ranks_[p].order = static_cast<std::uint32_t>(ranks_.size());
   }
-  collect::Passes passes(of, traces, progress,
-                         asked.words().of_calls() ? asked.chosen() : read::Chosen());
-  if (asked.found()) {
-    found_ = *asked.found();
-  } else {
-    steps::want(passes, found_);
-  }
-  if (axis != nullptr) axis->want(passes);
-  passes.want(
-      [&](const read::Process& rank, collect::Collectors& all) {
-        const auto known = ranks_.find(&rank);
-        if (known == ranks_.end()) return;
-        collect::want<TimelineLines>(rank, all, reading_, meets_, known->second);
+  const run::Lines lines = asked.lines().of(of);
+  found_ = asked.found() ? *asked.found() : steps::find(lines);
+  lines.each(
+      [&](const read::Process& rank) {
+        return TimelineLines(rank, reading_, meets_, ranks_.at(&rank).order);
       },
-      [](const collect::Lines&) {});
-  while (passes.read()) {
-  }
-  if (axis != nullptr) axis->know();
+      [&](TimelineLines& rank) { ranks_[&rank.rank()] = rank.take(); });
 }
 
 void Timeline::place(const Members& members) {

@@ -2,7 +2,6 @@
 // between ranks, sizes of what ran on devices, lanes of steps and of exposed communication, rates.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <vector>
 
@@ -14,11 +13,9 @@ namespace tprof::trace_export {
 
 class Timeline {
  public:
-  // Reads the lines of these processes, also for `axis` where that is not null. Files that can't be
-  // read are left out. `progress` gets the number of files done, from any thread.
-  Timeline(const job::Job& job, const read::Traces& traces,
-           const std::vector<const read::Process*>& processes, const filter::Selection& asked,
-           bool arrows, TimeAxis* axis, const std::function<void(std::size_t)>& progress);
+  // From the lines of these processes. Files that can't be read are left out.
+  Timeline(const std::vector<const read::Process*>& processes, const filter::Selection& asked,
+           bool arrows);
 
   // Finds out in which order ranks came, and how long it is. Has to be called before the lines are
   // written.

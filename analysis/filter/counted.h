@@ -9,8 +9,8 @@
 #include <tuple>
 #include <vector>
 
-#include "collect/lines.h"
 #include "filter/calls.h"
+#include "run/lines.h"
 #include "stats/timed_calls.h"
 
 namespace tprof::filter {
@@ -27,16 +27,14 @@ struct LineKey {
 };
 LineKey key_of(const read::Row& row);
 
-struct Counted : collect::Collector {
+struct Counted {
   static constexpr std::size_t kMost = 65536;  // different keys; a damaged file may have any number
 
-  Counted(const read::Process& rank, bool keeps_begun) : Collector(rank), keeps(keeps_begun) {}
+  explicit Counted(bool keeps_begun) : keeps(keeps_begun) {}
 
-  bool wants_times() const override { return true; }
-  void call(const read::Event& e) override;
-  void device_time(const read::DeviceTime& t) override { calls.time(t); }
-  void end() override { calls.finish(); }
-  void state(team::Archive& archive) override { archive(lines, passed, in_lines, left_out, begun); }
+  void call(const read::Event& e);
+  void device_time(const read::DeviceTime& t) { calls.time(t); }
+  void end() { calls.finish(); }
   std::uint64_t lines_of(const LineKey& key) const {
     const auto found = lines.find(key);
     return found == lines.end() ? 0 : found->second;
@@ -47,9 +45,6 @@ struct Counted : collect::Collector {
     std::optional<std::int64_t> device{};
     HostMemory host_memory = HostMemory::unknown;
     auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr)
-    void state(team::Archive& archive) {
-      archive(bucket, name, dtype, comm, bytes_class, device, host_memory);
-    }
   };
   std::map<LineKey, std::uint64_t> lines;  // whether or not they pass
   std::map<Key, read::Amounts> passed;

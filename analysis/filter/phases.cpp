@@ -35,13 +35,12 @@ struct RankPhases : stats::RankCalls {
   RankPhases(const Process& rank, const std::vector<steps::Interval>* of_rank)
       : RankCalls(rank), steps(of_rank) {}
 
-  void end() override {
+  void end() {
     ordered = whole();
     known = all && named();
     if (known) runs = runs_of(*this, ordered ? steps : nullptr);
     let_go();
   }
-  void state(team::Archive& archive) override { archive(ordered, known, all, runs); }
 
   const std::vector<steps::Interval>* steps;  // null: not known
   bool ordered = false;
@@ -61,27 +60,25 @@ StepPhase PhasesOfRanks::at(const Process& rank, std::int64_t thread, std::int64
   return next == of_thread->second.begin() ? StepPhase::other : std::prev(next)->second;
 }
 
-void want_phases(collect::Passes& passes, const steps::Found& found, PhasesOfRanks& to) {
-  passes.want(
-      [&found](const Process& rank, collect::Collectors& all) {
-        const auto steps = found.ranks.find(&rank);
-        collect::want<RankPhases>(rank, all, steps == found.ranks.end() ? nullptr : &steps->second);
-      },
-      [&](const collect::Lines& lines) {
-        for (const Process* p : passes.job().processes) {
-          const auto* rank = lines.of<RankPhases>(p);
-          if (rank == nullptr) continue;
-          if (!rank->known) {
-            throw read::BadInput(p->file, rank->all
-                                              ? "--phase: the lines do not tell which threads are "
+PhasesOfRanks phases_of(const run::Lines& lines, const steps::Found& found) {
+  PhasesOfRanks phases;
+  const auto ranks = lines.each([&](const Process& rank) {
+    const auto steps = found.ranks.find(&rank);
+    return RankPhases(rank, steps == found.ranks.end() ? nullptr : &steps->second);
+  });
+  for (const Process* p : lines.job().processes) {
+    RankPhases* rank = ranks.of(p);
+    if (rank == nullptr) continue;
+    if (!rank->known) {
+      throw read::BadInput(p->file, rank->all ? "--phase: the lines do not tell which threads are "
                                                 "autograd's, as their names are gone"
                                               : "--phase: more calls than can be told apart; give "
                                                 "fewer --ranks");
-          }
-          if (!rank->ordered) to.unordered.push_back(p);
-          to.ranks[p] = rank->runs;
-        }
-      });
+    }
+    if (!rank->ordered) phases.unordered.push_back(p);
+    phases.ranks[p] = std::move(rank->runs);
+  }
+  return phases;
 }
 
 }  // namespace tprof::filter

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "collect/passes.h"
+#include "run/lines.h"
 #include "stats/phase_names.h"
 #include "steps/found.h"
 
@@ -23,8 +23,8 @@ struct PhasesOfRanks {
 };
 
 // As `summary --by phase` tells them: backward is what autograd's threads called, and the other
-// calls as far as ranges, threads and their order tell. Reads the lines of the next pass. Throws
-// BadInput, in that pass, for a rank of which they can't be told.
-void want_phases(collect::Passes& passes, const steps::Found& found, PhasesOfRanks& to);
+// calls as far as ranges, threads and their order tell. Throws BadInput for a rank of which they
+// can't be told.
+PhasesOfRanks phases_of(const run::Lines& lines, const steps::Found& found);
 
 }  // namespace tprof::filter

@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "collect/collectors.h"
 #include "read/error.h"
 #include "stats/roles.h"
 #include "stats/totals.h"
@@ -29,20 +28,19 @@ void keep_ranks(steps::Found& found, const job::Job& job) {
 
 }  // namespace
 
-Selection::Selection(const job::Job& whole, read::Traces& traces, const Filter& filter,
+Selection::Selection(const run::Lines& whole, read::Traces& traces, const Filter& filter,
                      const Needs& needs)
-    : filter_(filter),
-      job_(with_ranks(whole, filter.words.ranks, needs.ranks)),
-      calls_(filter, whole) {
+    : lines_(whole),
+      filter_(filter),
+      job_(with_ranks(whole.job(), filter.words.ranks, needs.ranks)),
+      calls_(filter, whole.job()) {
   if (filter_.words.empty()) return;
   if (const auto few = absent_of(filter_.words.ranks, job_)) {
     notes_.push_back(*few);
   }
-  if (filter_.steps || !filter_.phases.empty() || needs.steps) find_steps(whole, traces, needs);
+  if (filter_.steps || !filter_.phases.empty() || needs.steps) find_steps();
   if (!filter_.phases.empty()) {
-    collect::Passes passes(job_, traces, needs.progress);
-    want_phases(passes, *found_, phases_);
-    passes.read();
+    phases_ = phases_of(lines_.of(job_), *found_);
     calls_.phases = &phases_;
     if (!phases_.unordered.empty()) {
       notes_.push_back(
@@ -61,11 +59,8 @@ Selection::Selection(const job::Job& whole, read::Traces& traces, const Filter& 
   count(traces, needs);
 }
 
-void Selection::find_steps(const job::Job& whole, const read::Traces& traces, const Needs& needs) {
-  found_.emplace();
-  collect::Passes passes(whole, traces, needs.progress);
-  steps::want(passes, *found_);
-  passes.read();
+void Selection::find_steps() {
+  found_ = steps::find(lines_);
   calls_.found = filter_.steps ? &*found_ : nullptr;
   keep_ranks(*found_, job_);
   if (!filter_.steps) return;

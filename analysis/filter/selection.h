@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,7 +22,6 @@ struct Needs {
   bool device_times = false;  // Chosen::time, for readers that see no calls beside device times
   Comes ranks = Comes::alone;
   bool left_out = false;  // how many calls of each rank's lines are not chosen
-  std::function<void(std::size_t)> progress{};
 };
 
 // While it lives, the ledgers of the job's processes have the chosen calls alone, so that all that
@@ -35,8 +33,9 @@ struct Needs {
 // sizes from lines: notes() say which calls have none.
 class Selection {
  public:
-  // Throws BadInput for what the job does not have.
-  Selection(const job::Job& whole, read::Traces& traces, const Filter& filter, const Needs& needs);
+  // `whole`: the lines of the whole job. Throws BadInput for what the job does not have.
+  Selection(const run::Lines& whole, read::Traces& traces, const Filter& filter,
+            const Needs& needs);
   Selection(const Selection&) = delete;
   Selection& operator=(const Selection&) = delete;
   ~Selection() { give_back(); }
@@ -47,7 +46,8 @@ class Selection {
   const std::vector<std::string>& notes() const { return notes_; }  // sentences, no full stop
   // The steps of the whole job, with the chosen ranks alone; nullopt: nobody needs them.
   const std::optional<steps::Found>& found() const { return found_; }
-  read::Chosen chosen() const;  // refers to this
+  read::Chosen chosen() const;                                    // refers to this
+  run::Lines lines() const { return lines_.of(job_, chosen()); }  // refers to this
   const Calls& calls() const { return calls_; }
   // The communicators with their roles, by all of their calls; of calls only.
   const std::vector<stats::CommSummary>& comms() const { return comms_; }
@@ -57,7 +57,7 @@ class Selection {
   void give_back();  // the ledgers as they were read
 
  private:
-  void find_steps(const job::Job& whole, const read::Traces& traces, const Needs& needs);
+  void find_steps();
   bool filter_step_lines();
   void count(read::Traces& traces, const Needs& needs);
   read::Rows rows_of_steps(const read::Process& rank) const;
@@ -72,6 +72,7 @@ class Selection {
   void add_uncounted(const read::Process& rank);
   void say_untold();
 
+  run::Lines lines_;  // of the whole job
   Filter filter_;
   job::Job job_;
   Calls calls_;

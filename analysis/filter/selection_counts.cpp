@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "collect/collectors.h"
 #include "filter/selection.h"
 #include "text/text.h"
 
@@ -70,7 +69,7 @@ read::Rows Selection::rows_of_steps(const Process& rank) const {
 std::optional<stats::StepPhase> Selection::phase_of(const Process& rank,
                                                     const read::Row& row) const {
   if (filter_.steps || filter_.phases.empty() || row.mode != Mode::direct) return std::nullopt;
-  if (row.thread == ThreadKind::mixed || collect::wants_lines(rank, row.bucket)) {
+  if (row.thread == ThreadKind::mixed || read::wants_lines(rank, row.bucket)) {
     return std::nullopt;
   }
   return row.thread == ThreadKind::autograd ? stats::StepPhase::backward : stats::StepPhase::other;
@@ -124,7 +123,7 @@ read::Rows Selection::filtered(const Process& rank, const Counted* lines, bool b
 void Selection::add_uncounted(const Process& rank) {
   for (const read::Row& row : read::rows_of(rank)) {
     const bool copies = !kBuckets[static_cast<std::size_t>(row.bucket)].lines;
-    if (!copies || collect::wants_lines(rank, row.bucket)) continue;
+    if (!copies || read::wants_lines(rank, row.bucket)) continue;
     if (row.mode == Mode::direct && calls_.row(rank, row) != Holds::no) {
       untold_.calls[row.bucket] += row.amounts.calls;
     }
@@ -142,20 +141,17 @@ void Selection::count(read::Traces& traces, const Needs& needs) {
   const bool counts_lines =
       needs.counts && !by_steps && (moments || std::ranges::any_of(job_.processes, undecided));
   const bool keeps_begun = needs.device_times && calls_.needs_begun();
-  collect::Lines lines;
+  run::ByRank<Counted> lines;
   if (counts_lines || keeps_begun || needs.left_out) {
-    const auto make = [&](const Process& rank, collect::Collectors& all) {
-      collect::want<Counted>(rank, all, keeps_begun);
-    };
     const read::Chosen by_call{
         .call = [&](const Process& p, const read::Event& e) { return calls_.call(p, e); }};
-    lines = collect::Lines::of_job(job_, traces, make, needs.progress, by_call);
+    lines = lines_.of(job_, by_call).each([&](const Process&) { return Counted(keeps_begun); });
   }
   const std::set<const Process*> ours(job_.processes.begin(), job_.processes.end());
   for (read::Trace& trace : traces.traces) {
     for (Process& p : trace.processes) {
       if (!ours.contains(&p)) continue;
-      const Counted* of_lines = lines.of<Counted>(&p);
+      const Counted* of_lines = lines.of(&p);
       if (of_lines != nullptr) lines_of_[&p] = {of_lines->in_lines, of_lines->left_out};
       if (of_lines != nullptr && keeps_begun) begun_[&p] = of_lines->begun;
       if (!needs.counts) continue;

@@ -42,9 +42,8 @@ double mean_of(const StepsNs& steps) {
   return steps.empty() ? 0 : sum / static_cast<double>(steps.size());
 }
 
-Model::Model(const job::Job& job, const read::Traces& traces, const steps::Found& found,
-             std::uint64_t most_calls)
-    : run_(run::load(job, traces, parts_of(job, found, most_calls))),
+Model::Model(const run::Lines& lines, const steps::Found& found, std::uint64_t most_calls)
+    : run_(run::load(lines, parts_of(lines.job(), found, most_calls))),
       graph_(graph_of(run_)),
       found_(found),
       positions_(graph_.size()) {

@@ -27,8 +27,7 @@ class Model {
  public:
   // `found` has to stay. A job with more calls than `most_calls` is taken by some of its steps, one
   // after the other.
-  Model(const job::Job& job, const read::Traces& traces, const steps::Found& found,
-        std::uint64_t most_calls);
+  Model(const run::Lines& lines, const steps::Found& found, std::uint64_t most_calls);
 
   const run::Run& run() const { return run_; }
   const Graph& graph() const { return graph_; }

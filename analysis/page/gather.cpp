@@ -154,16 +154,10 @@ std::vector<std::size_t> warm_steps(const Gathered& g) {
   return all;
 }
 
-void gather_calls(const filter::Selection& asked, const read::Traces& traces,
-                  const std::function<void(std::size_t)>& progress, Gathered& g) {
-  g.spectra.clear();
-  g.asked = stats::summarise(
-      asked.job(), traces,
-      {.asked = &asked,
-       .findings = diagnose::Findings(),
-       .with_lines = [&](collect::Passes& passes,
-                         const stats::Summary&) { stats::want_spectra(passes, g.spectra); },
-       .progress = progress});
+void gather_calls(const filter::Selection& asked, Gathered& g) {
+  const run::Lines lines = asked.lines();
+  g.spectra = stats::spectra_of(lines);
+  g.asked = stats::summarise(lines, {.asked = &asked, .findings = diagnose::Findings()});
 }
 
 report::Known known_of(const Gathered& g) {
@@ -185,8 +179,27 @@ report::Known known_of(const Gathered& g) {
   return known;
 }
 
-void gather(const job::Job& job, const read::Traces& traces,
-            const std::function<void(std::size_t)>& progress, Gathered& g) {
+namespace {
+
+// The timelines of the slowest step and of a typical one.
+void choose_steps(const run::Lines& lines, Gathered& g) {
+  const stats::Summary& s = g.summary;
+  g.lengths = g.why.known() ? lengths_of(*g.why.times, s.found) : lengths_of(lines.job(), s.found);
+  const std::vector<std::size_t> warm = warm_steps(g);
+  if (warm.empty() || !s.lateness) return;
+  const auto show = [&](const char* which, std::size_t at) {
+    g.timelines.push_back(timeline_of(s, g.why, g.lengths[at], which, s.found.steps[at]));
+  };
+  show("slowest", warm.back());
+  const std::size_t typical = warm[(warm.size() - 1) / 2];
+  if (typical != warm.back()) show("typical", typical);
+  stats::fill_bars(lines, g.timelines);
+}
+
+}  // namespace
+
+void gather(const run::Lines& lines, Gathered& g) {
+  const job::Job& job = lines.job();
   const job::Hosts hosts(job);
   const diagnose::ArrivalReader arrivals = {
       .clocks = [&](const diagnose::HostClocks& c) { g.clocks = c.clocks; },
@@ -198,34 +211,13 @@ void gather(const job::Job& job, const read::Traces& traces,
                               .ts_ns = axis_ns - hosts.on_axis(*a.rank, 0),
                               .late_ns = a.late_ns});
           }};
-  const auto choose_steps = [&](collect::Passes& passes, const stats::Summary& s) {
-    const auto choose = [&job, &g, &passes, &s] {
-      g.lengths = g.why.known() ? lengths_of(*g.why.times, s.found) : lengths_of(job, s.found);
-      const std::vector<std::size_t> warm = warm_steps(g);
-      if (warm.empty() || !s.lateness) return;
-      const auto show = [&](const char* which, std::size_t at) {
-        g.timelines.push_back(timeline_of(s, g.why, g.lengths[at], which, s.found.steps[at]));
-      };
-      show("slowest", warm.back());
-      const std::size_t typical = warm[(warm.size() - 1) / 2];
-      if (typical != warm.back()) show("typical", typical);
-      stats::want_timelines(passes, g.timelines);
-    };
-    if (!g.why.known()) return choose();
-    passes.then(choose);  // when it is known how long steps are on the devices
-    passes.keep_lines();
-  };
-  g.summary = stats::summarise(job, traces,
-                               {.lateness = true,
-                                .with_lines =
-                                    [&](collect::Passes& passes, const stats::Summary& s) {
-                                      stats::want_spectra(passes, g.spectra);
-                                      diagnose::want(passes, {}, g.said);
-                                      why::want(passes, s.found, g.why);
-                                    },
-                                .with_steps = choose_steps,
-                                .arrivals = arrivals,
-                                .progress = progress});
+  const auto meetings = std::make_shared<const diagnose::Meetings>(lines);
+  g.summary =
+      stats::summarise(lines, {.lateness = true, .arrivals = arrivals, .meetings = meetings});
+  g.spectra = stats::spectra_of(lines);
+  g.said = diagnose::diagnose(lines, {}, meetings);
+  why::find(lines, g.summary.found, meetings, g.why);
+  choose_steps(lines, g);
   add_causes(g);
   put_in_steps(g.why, g.summary, g.late);
 }

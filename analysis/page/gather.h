@@ -61,14 +61,12 @@ struct Gathered {
 
 // Reads the lines twice: for what needs no steps, and for the rest. Those of the ranks in timelines
 // once more, where the devices' times have to say which steps these are of.
-void gather(const job::Job& job, const read::Traces& traces,
-            const std::function<void(std::size_t)>& progress, Gathered& to);
+void gather(const run::Lines& lines, Gathered& to);
 
 // Puts what was asked for in place of the figures of calls: buckets, operations, how long they
 // took, and communicators. Why the job is slow, its steps and who came late stay those of the whole
 // job, as other calls make them. The selection has to stay.
-void gather_calls(const filter::Selection& asked, const read::Traces& traces,
-                  const std::function<void(std::size_t)>& progress, Gathered& to);
+void gather_calls(const filter::Selection& asked, Gathered& to);
 inline constexpr const char* kOfCalls[] = {"buckets", "per_rank", "ops", "hist", "comms"};
 
 // Steps whose length is told: all but the first of several, in which programs warm up.

@@ -121,6 +121,8 @@ struct Busy {
   std::int64_t dur_ns = 0;
   bool unsure = false;  // it may or may not have computed
   std::int64_t lane = 0;
+
+  bool operator==(const Busy&) const = default;
 };
 
 // A thread's name when it was first seen.

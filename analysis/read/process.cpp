@@ -210,4 +210,10 @@ const Process& lane_of_call(const Process& any, const std::optional<std::int64_t
   return *first;
 }
 
+bool wants_lines(const Process& p, Bucket bucket) {
+  if (kBuckets[static_cast<std::size_t>(bucket)].lines) return true;
+  const auto events = p.header.config->find("TPROF_EVENTS");
+  return events != p.header.config->end() && events->second == "all";
+}
+
 }  // namespace tprof::read

@@ -246,6 +246,9 @@ inline std::span<const Collectives> collectives_of(const Process& p) {
                   : std::span<const Collectives>();
 }
 
+// Whether each call of the bucket gets a line, as far as there is room.
+bool wants_lines(const Process& process, Bucket bucket);
+
 // True for a process that a rank forked and that is no rank itself, such as a data loader.
 inline bool is_child(const Process& p) {
   return p.header.forked_from && p.header.rank && p.comms.empty();

@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "collect/lines.h"
 #include "replay/nccl_tests.h"
+#include "run/lines.h"
 
 namespace tprof::replay {
 
@@ -27,10 +27,9 @@ struct Made {
   auto operator<=>(const Made&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-struct MadeCalls : collect::Collector {
-  using Collector::Collector;
-  void call(const read::Event& e) override;
-  void state(team::Archive& archive) override { archive(made, others, lines); }
+struct MadeCalls {
+  explicit MadeCalls(const read::Process& /*its lines are enough*/) {}
+  void call(const read::Event& e);
 
   static constexpr std::size_t kMost = 65536;  // different calls
 

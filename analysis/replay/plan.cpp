@@ -117,14 +117,10 @@ class Planner {
 
 }  // namespace
 
-Plan plan(const job::Job& job, const read::Traces& traces,
-          const std::function<void(std::size_t)>& progress, const read::Chosen& chosen) {
-  const auto make = [](const Process& rank, collect::Collectors& all) {
-    collect::want<MadeCalls>(rank, all);
-  };
-  const auto lines = collect::Lines::of_job(job, traces, make, progress, chosen);
+Plan plan(const run::Lines& lines) {
+  const auto ranks = lines.each<MadeCalls>();
   Planner planner;
-  for (const Process* p : job.processes) planner.add(*p, lines.of<MadeCalls>(p));
+  for (const Process* p : lines.job().processes) planner.add(*p, ranks.of(p));
   Plan plan = planner.finish();
   plan.unreadable = lines.unreadable();
   return plan;

@@ -55,7 +55,6 @@ struct Plan {
   std::vector<std::string> notes;         // what is not exact for that
 };
 
-Plan plan(const job::Job& job, const read::Traces& traces,
-          const std::function<void(std::size_t)>& progress, const read::Chosen& chosen);
+Plan plan(const run::Lines& lines);
 
 }  // namespace tprof::replay

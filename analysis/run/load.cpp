@@ -2,6 +2,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -10,9 +11,7 @@
 #include "align/clocks.h"
 #include "interpose/format/thread_kind.h"
 #include "job/hosts.h"
-#include "read/error.h"
 #include "read/events.h"
-#include "read/parallel.h"
 #include "run/run.h"
 
 namespace tprof::run {
@@ -67,8 +66,15 @@ struct Copy {
   std::uint64_t bytes = 0;
 };
 
-// The lines of one rank, as they were read.
-struct Lines {
+// The lines of one rank.
+struct OfRank {
+  OfRank() = default;
+  OfRank(const read::Process& rank, const Parts& only) : process(&rank) {
+    if (const auto part = only.find(&rank); part != only.end()) within = part->second;
+  }
+
+  const read::Process* process = nullptr;
+  std::optional<Interval> within{};
   std::vector<Call> calls{};
   std::vector<Copy> copies{};
   std::vector<Timed> timed{};
@@ -79,8 +85,11 @@ struct Lines {
   // By thread: its last group, and when that began on each stream.
   std::map<std::int64_t, std::pair<std::int64_t, std::map<std::int64_t, std::int64_t>>> groups{};
 
-  void call(const read::Event& e, const read::Process& p) {
-    if (e.unfinished || e.captured || e.failed) return;
+  bool wanted(std::int64_t ns) const {
+    return !within || (within->from_ns <= ns && ns < within->to_ns);
+  }
+  void call(const read::Event& e) {
+    if (!wanted(e.ts_ns) || e.unfinished || e.captured || e.failed) return;
     if (blocks(e)) {
       blocked.push_back({{e.ts_ns, e.ts_ns + e.dur_ns}, e.bucket == Bucket::H2D, e.bytes});
     }
@@ -92,7 +101,7 @@ struct Lines {
       if (std::exchange(group, e.group) != e.group) begun.clear();
       called = begun.try_emplace(e.stream.value_or(-1), e.ts_ns).first->second;
     }
-    const read::Comm* comm = read::comm_of(p, *e.comm);
+    const read::Comm* comm = read::comm_of(*process, *e.comm);
     if (comm == nullptr || !comm->known()) return;
     Meets m{.comm = static_cast<std::uint32_t>(*e.comm), .number = e.seq};
     if (e.bucket == Bucket::P2P) {
@@ -111,7 +120,8 @@ struct Lines {
                      e.count,
                      e.bytes});
   }
-  void time(const read::DeviceTime& t) {
+  void device_time(const read::DeviceTime& t) {
+    if (!wanted(t.ts_ns - t.queued_ns)) return;
     timed.push_back({{t.ts_ns - t.queued_ns, t.thread},
                      t.ts_ns,
                      t.ts_ns + t.dur_ns,
@@ -119,6 +129,12 @@ struct Lines {
                      t.comm ? static_cast<std::uint32_t>(*t.comm) : Calls::kNoComm,
                      t.waited_ns,
                      t.calls});
+  }
+  void busy(const read::Busy& b) {
+    if (wanted(b.ts_ns)) (b.unsure ? unsure : work).push_back({b.ts_ns, b.ts_ns + b.dur_ns});
+  }
+  void thread(const read::ThreadName& t) {
+    if (thread_kind(t.name) == ThreadKind::autograd) autograd.insert(t.thread);
   }
 };
 
@@ -145,12 +161,12 @@ double sum_ns(const std::vector<Interval>& all) {
 
 // A device that may have computed did so for as long as others did: three quarters of the ranks
 // keep within that. The rest of such a time was its host's.
-void add_unsure(std::vector<Lines>& lines) {
+void add_unsure(std::vector<OfRank>& lines) {
   std::vector<double> sure;
-  for (const Lines& rank : lines) sure.push_back(sum_ns(rank.work));
+  for (const OfRank& rank : lines) sure.push_back(sum_ns(rank.work));
   std::ranges::sort(sure);
   const double usual = sure.empty() ? 0 : sure[sure.size() - 1 - sure.size() / 4];
-  for (Lines& rank : lines) {
+  for (OfRank& rank : lines) {
     const double share =
         std::clamp((usual - sum_ns(rank.work)) / std::max(1.0, sum_ns(rank.unsure)), 0.0, 1.0);
     for (const Interval& i : rank.unsure) {
@@ -193,7 +209,7 @@ std::vector<std::uint64_t> copied_before(const std::vector<Copy>& copies,
 }
 
 // The rows of a rank in their order, and what each of them meets.
-std::vector<std::pair<Meets, std::uint32_t>> fill(Lines lines, Rank& rank) {
+std::vector<std::pair<Meets, std::uint32_t>> fill(OfRank lines, Rank& rank) {
   std::ranges::sort(lines.timed, {},
                     [](const Timed& t) { return std::tie(t.came_ns, t.ended_ns); });
   std::ranges::sort(lines.calls);
@@ -272,49 +288,21 @@ void move_times(Rank& rank, const Move& move) {
 
 }  // namespace
 
-Run load(const job::Job& job, const read::Traces& traces, const Parts& only) {
+Run load(const Lines& from, const Parts& only) {
   Run run;
+  const job::Job& job = from.job();
   std::map<const read::Process*, std::size_t> places;
   for (const read::Process* p : job.processes) {
     if (!p->header.rank) continue;
     places.emplace(p, run.ranks.size());
     run.ranks.push_back({.process = p});
   }
-  std::vector<Lines> lines(run.ranks.size());
-  read::in_parallel(traces.traces.size(), [&](std::size_t i) {
-    const auto of = [&](const read::Process& p) -> Lines& { return lines[places.at(&p)]; };
-    const auto wanted = [&](const read::Process& p, std::int64_t ns) {
-      const auto part = only.find(&p);
-      return part == only.end() || (part->second.from_ns <= ns && ns < part->second.to_ns);
-    };
-    try {
-      read::read_lines(
-          traces.traces[i],
-          {.wanted = [&](const read::Process& p) { return places.contains(&p); },
-           .event =
-               [&](const read::Process& p, const read::Event& e) {
-                 if (wanted(p, e.ts_ns)) of(p).call(e, p);
-               },
-           .device_time =
-               [&](const read::Process& p, const read::DeviceTime& t) {
-                 if (wanted(p, t.ts_ns - t.queued_ns)) of(p).time(t);
-               },
-           .busy =
-               [&](const read::Process& p, const read::Busy& b) {
-                 if (!wanted(p, b.ts_ns)) return;
-                 (b.unsure ? of(p).unsure : of(p).work).push_back({b.ts_ns, b.ts_ns + b.dur_ns});
-               },
-           .thread =
-               [&](const read::Process& p, const read::ThreadName& t) {
-                 const bool autograd = thread_kind(t.name) == ThreadKind::autograd;
-                 if (autograd && places.contains(&p)) of(p).autograd.insert(t.thread);
-               }});
-    } catch (const read::BadInput&) {
-      for (const read::Process& p : traces.traces[i].processes) {
-        if (places.contains(&p)) of(p) = {};
-      }
-    }
-  });
+  std::vector<OfRank> lines(run.ranks.size());
+  from.each(
+      [&](const read::Process& p) {
+        return places.contains(&p) ? std::optional<OfRank>(std::in_place, p, only) : std::nullopt;
+      },
+      [&](OfRank& rank) { lines[places.at(rank.process)] = std::move(rank); });
 
   add_unsure(lines);
   // Ranks know a communicator by numbers of their own, and all by its id.

@@ -12,7 +12,7 @@
 
 #include "interpose/format/buckets.h"
 #include "job/jobs.h"
-#include "read/folder.h"
+#include "run/lines.h"
 
 namespace tprof::run {
 
@@ -81,10 +81,10 @@ struct Run {
   }
 };
 
-// Reads the lines of a job's ranks, several files at a time, of those in `only` what began in this
-// part of their own time. A file that can't be read gives no rows. Clocks of hosts that nothing
-// connects stay as the hosts had them.
+// From the lines of a job's ranks: of those in `only`, what began in this part of their own time. A
+// file that can't be read gives no rows. Clocks of hosts that nothing connects stay as the hosts
+// had them.
 using Parts = std::map<const read::Process*, Interval>;
-Run load(const job::Job& job, const read::Traces& traces, const Parts& only = {});
+Run load(const Lines& lines, const Parts& only = {});
 
 }  // namespace tprof::run

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/lines.h"
+#include "run/lines.h"
 #include "stats/samples.h"
 #include "stats/started_ranges.h"
 #include "stats/steps.h"
@@ -26,15 +26,12 @@ struct Wanted {
   std::vector<std::uint64_t> edges{};  // empty: not known yet
 };
 
-struct Durations : collect::Collector {
+struct Durations {
   static constexpr std::size_t kMostNames = 1000;
 
-  Durations(const read::Process& rank, const Wanted& what) : Collector(rank), wanted(what) {}
+  Durations(const read::Process& rank, const Wanted& what) : rank_(rank), wanted(what) {}
 
-  bool wants_times() const override { return true; }
-  bool wants_ranges() const override { return !wanted.bucket; }
-
-  void call(const read::Event& e) override {
+  void call(const read::Event& e) {
     if (e.unfinished || e.captured || e.failed) return;
     name(e.name);
     if (wanted.bucket ? e.bucket != *wanted.bucket : e.name != wanted.name) return;
@@ -42,11 +39,11 @@ struct Durations : collect::Collector {
     of[kHost].add(not_below_0(e.dur_ns), 1, wanted.edges);
     calls.call(e);
   }
-  void device_time(const read::DeviceTime& t) override { calls.time(t); }
-  void end() override { calls.finish(); }
-  void state(team::Archive& archive) override { archive(of, shared, names); }
+  void device_time(const read::DeviceTime& t) { calls.time(t); }
+  void end() { calls.finish(); }
 
-  void range(const read::Range& r) override {
+  void range(const read::Range& r) {
+    if (wanted.bucket) return;
     using Phase = read::Range::Phase;
     if (r.phase == Phase::mark || r.phase == Phase::open) return;
     name(r.name);
@@ -63,6 +60,7 @@ struct Durations : collect::Collector {
     if (names.size() < kMostNames) names.insert(seen);
   }
 
+  const read::Process& rank_;
   const Wanted& wanted;
   std::array<Samples, kFroms> of;
   std::uint64_t shared = 0;

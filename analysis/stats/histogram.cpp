@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <memory>
 #include <set>
 #include <utility>
 
@@ -21,24 +21,19 @@ namespace {
 using read::Process;
 using Kind = Histogram::Kind;
 
-// Takes part in the next pass, with an error if a file could not be read.
-void want_durations(collect::Passes& passes, const Wanted& wanted,
-                    std::function<void(const collect::Lines&)> take) {
-  passes.want(
-      [&wanted](const Process& rank, collect::Collectors& all) {
-        collect::want<ScopeLedger>(rank, all);
-        collect::want<Durations>(rank, all, wanted);
-      },
-      [take = std::move(take)](const collect::Lines& lines) {
-        if (!lines.unreadable().empty()) throw read::BadInput(lines.unreadable()[0].reason);
-        take(lines);
-      });
+using RankDurations = run::ByRank<Durations>;
+
+// Throws BadInput if a file can't be read.
+RankDurations durations_of(const run::Lines& lines, const Wanted& wanted) {
+  RankDurations all = lines.each([&](const Process& rank) { return Durations(rank, wanted); });
+  if (!lines.unreadable().empty()) throw read::BadInput(lines.unreadable()[0].reason);
+  return all;
 }
 
 template <typename F>
-void each_rank(const job::Job& job, const collect::Lines& lines, const F& f) {
+void each_rank(const job::Job& job, const RankDurations& durations, const F& f) {
   for (const Process* p : job.processes) {
-    if (const auto* rank = lines.of<Durations>(p)) f(*p, *rank);
+    if (const auto* rank = durations.of(p)) f(*p, *rank);
   }
 }
 
@@ -73,14 +68,11 @@ std::uint64_t counted(const job::Job& job, const Wanted& wanted) {
 }
 
 // Returns the scopes of that name by rank, whatever their category.
-std::map<std::optional<std::int64_t>, read::ScopeTotal> scopes_of(const job::Job& job,
-                                                                  const collect::Lines& lines,
-                                                                  const std::string& name) {
+std::map<std::optional<std::int64_t>, read::ScopeTotal> scopes_named(const run::Lines& lines,
+                                                                     const std::string& name) {
   std::map<std::optional<std::int64_t>, read::ScopeTotal> ranks;
-  for (const Process* p : job.processes) {
-    const auto* ledger = lines.of<ScopeLedger>(p);
-    if (ledger == nullptr) continue;
-    for (const read::ScopeTotal& scope : ledger->scopes) {
+  for (const Process* p : lines.job().processes) {
+    for (const read::ScopeTotal& scope : scopes_of(lines, *p)) {
       if (scope.name == name) add(ranks[p->header.rank], scope);
     }
   }
@@ -98,9 +90,9 @@ void set_times(Samples& to, const read::ScopeTotal& scope,
 }
 
 // Returns nullopt if all scopes have lines, since lines tell more.
-std::optional<Histogram> of_counts(const job::Job& job, const collect::Lines& lines,
-                                   const HistogramOptions& options, std::uint64_t with_lines) {
-  const auto ranks = scopes_of(job, lines, options.name.substr(0, kMaxRangeName));
+std::optional<Histogram> of_counts(const run::Lines& lines, const HistogramOptions& options,
+                                   std::uint64_t with_lines) {
+  const auto ranks = scopes_named(lines, options.name.substr(0, kMaxRangeName));
   read::ScopeTotal all;
   for (const auto& [rank, scope] : ranks) add(all, scope);
   if (all.count <= with_lines || all.bins.empty()) return std::nullopt;
@@ -141,62 +133,36 @@ std::vector<std::uint64_t> edges(std::uint64_t min_ns, std::uint64_t max_ns, std
   return all;
 }
 
-namespace {
-
-// Both passes share it: the first finds the bins.
-struct Making {
-  Wanted wanted;
-  From from = kHost;
-};
-
-// Returns false if the histogram is whole without a second pass.
-bool set_edges(const job::Job& job, const HistogramOptions& options, const collect::Lines& lines,
-               Making& making, Histogram& h) {
-  Wanted& wanted = making.wanted;
+Histogram histogram_of(const run::Lines& lines, const HistogramOptions& options,
+                       const steps::Found& found, const std::optional<StepList>& only) {
+  const job::Job& job = lines.job();
+  Wanted wanted{options.name.substr(0, kMaxRangeName), bucket_of(options.name), found, only};
+  Histogram h{};
+  h.name = options.name;
   std::array<Spread, kFroms> all;
   std::set<std::string> names;
-  each_rank(job, lines, [&](const Process&, const Durations& rank) {
+  each_rank(job, durations_of(lines, wanted), [&](const Process&, const Durations& rank) {
     for (std::size_t i = 0; i < kFroms; ++i) all[i].add(rank.of[i].time);
     h.shared += rank.shared;
     names.insert(rank.names.begin(), rank.names.end());
   });
-  making.from = all[kDevice].count != 0 ? kDevice : all[kHost].count != 0 ? kHost : kRange;
-  const Spread& time = all[making.from];
-  if (making.from == kRange && !wanted.only) {
-    if (auto counted = of_counts(job, lines, options, time.count)) {
-      h = std::move(*counted);
-      return false;
-    }
+  const From from = all[kDevice].count != 0 ? kDevice : all[kHost].count != 0 ? kHost : kRange;
+  const Spread& time = all[from];
+  if (from == kRange && !only) {
+    if (auto counted = of_counts(lines, options, time.count)) return std::move(*counted);
   }
   if (time.count == 0) found_none(job, wanted, std::move(names));
-  h.on_device = making.from == kDevice;
-  h.kind = making.from == kRange ? Kind::range : wanted.bucket ? Kind::bucket : Kind::function;
+  h.on_device = from == kDevice;
+  h.kind = from == kRange ? Kind::range : wanted.bucket ? Kind::bucket : Kind::function;
   h.looked = all[kHost].count;
   h.log_scaled = time.max_ns / Histogram::kLogFrom >= std::max<std::uint64_t>(time.min_ns, 1);
   h.edges_ns = wanted.edges = edges(time.min_ns, time.max_ns, options.bins, h.log_scaled);
-  return true;
-}
-
-}  // namespace
-
-void want_histogram(collect::Passes& passes, const HistogramOptions& options,
-                    const steps::Found& found, const std::optional<StepList>& only,
-                    std::optional<Histogram>& to) {
-  const std::string name = options.name.substr(0, kMaxRangeName);
-  const auto making =
-      std::make_shared<Making>(Making{{name, bucket_of(options.name), found, only}});
-  want_durations(passes, making->wanted, [=, &passes, &to](const collect::Lines& first) {
-    to = Histogram{};
-    to->name = options.name;
-    if (!set_edges(passes.job(), options, first, *making, *to)) return;
-    want_durations(passes, making->wanted, [=, &passes, &to](const collect::Lines& second) {
-      each_rank(passes.job(), second, [&](const Process& p, const Durations& rank) {
-        if (rank.of[making->from].time.count == 0) return;
-        to->all.add(rank.of[making->from]);
-        to->ranks[p.header.rank].add(rank.of[making->from]);
-      });
-    });
+  each_rank(job, durations_of(lines, wanted), [&](const Process& p, const Durations& rank) {
+    if (rank.of[from].time.count == 0) return;
+    h.all.add(rank.of[from]);
+    h.ranks[p.header.rank].add(rank.of[from]);
   });
+  return h;
 }
 
 }  // namespace tprof::stats

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/passes.h"
+#include "run/lines.h"
 #include "stats/samples.h"
 #include "stats/steps.h"
 
@@ -43,11 +43,10 @@ struct Histogram {
 };
 
 // Covers calls that were executed when called and have a line, in the steps asked for. Uses the
-// device's times if any call has one. Reads the lines of the next two passes, and refers to `found`
-// until then. Throws BadInput if nothing has that name, and for a line that can't be read.
-void want_histogram(collect::Passes& passes, const HistogramOptions& options,
-                    const steps::Found& found, const std::optional<StepList>& only,
-                    std::optional<Histogram>& to);
+// device's times if any call has one. Throws BadInput if nothing has that name, and for a line that
+// can't be read.
+Histogram histogram_of(const run::Lines& lines, const HistogramOptions& options,
+                       const steps::Found& found, const std::optional<StepList>& only);
 
 // Edges from the shortest to the longest duration. There may be fewer bins than asked for, since an
 // edge is a whole nanosecond.

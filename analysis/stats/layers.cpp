@@ -1,7 +1,7 @@
 #include "stats/layers.h"
 
 #include <algorithm>
-#include <memory>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -116,28 +116,23 @@ struct LayersOfRank : RankCalls {
     names_ranges_ = true;
   }
 
-  void device_time(const read::DeviceTime& t) override {
+  void device_time(const read::DeviceTime& t) {
     if (t.calls != 1 || !t.comm || !t.seq || device_ns.size() == kMost) return;
     device_ns[{*t.comm, *t.seq}] = static_cast<std::uint64_t>(std::max<std::int64_t>(t.dur_ns, 0));
   }
-  void metadata(const read::Line& line, const Process&) override { sites.add(rank_, line); }
-  bool wants_metadata() const override { return true; }
-  bool wants_times() const override { return true; }
+  void metadata(const read::Line& line) { sites.add(rank_, line); }
 
-  void end() override {
+  void end() {
     autograd = std::ranges::any_of(threads, [](const Thread& t) { return t.autograd(); });
     add_up();
     let_go();
     device_ns.clear();
     sites = SiteLines();
   }
-  void state(team::Archive& archive) override { archive(autograd, sums); }
-  void hand_over() override {
-    for (const auto& [id, group] : sums.comms) {
-      merge(merger.comms[id][shape_of(group)], group);
-    }
-    for (const auto& [why, buckets] : sums.left) stats::add(merger.to.left[why], buckets);
-    sums = RankSums();
+  void add_to(Merger& ranks) const {
+    for (const auto& [id, group] : sums.comms) merge(ranks.comms[id][shape_of(group)], group);
+    for (const auto& [why, buckets] : sums.left) stats::add(ranks.to.left[why], buckets);
+    if (!autograd) ranks.to.unnamed.push_back(&rank_);
   }
 
   void add_up() {
@@ -209,24 +204,23 @@ Bucket bucket_of(LayerOp op) {
   return op == LayerOp::reduced ? Bucket::ALLREDUCE : Bucket::ALLGATHER;
 }
 
-void want_layers(collect::Passes& passes, const steps::Found& found, const StepList& asked,
-                 const Buckets& totals, const std::vector<CommSummary>& comms, Layers& to) {
-  if (found.how == steps::How::none) return add_outside(to, totals);
-  const auto merger = std::make_shared<Merger>(Merger{to, asked, activations_of(comms)});
-  passes.want(
-      [merger, &found](const Process& rank, collect::Collectors& all) {
-        const auto steps = found.ranks.find(&rank);
-        if (steps == found.ranks.end()) return;
-        collect::want<LayersOfRank>(rank, all, steps->second, *merger);
-      },
-      [merger, &found, &totals, &to](const collect::Lines& lines) {
-        for (const auto& [rank, steps] : found.ranks) {
-          const auto* of_rank = lines.of<LayersOfRank>(rank);
-          if (of_rank != nullptr && !of_rank->autograd) to.unnamed.push_back(rank);
-        }
-        merger->finish();
-        add_outside(to, totals);
-      });
+Layers layers_of(const run::Lines& lines, const steps::Found& found, const StepList& asked,
+                 const Buckets& totals, const std::vector<CommSummary>& comms) {
+  Layers layers;
+  if (found.how != steps::How::none) {
+    Merger merger{layers, asked, activations_of(comms)};
+    lines.each(
+        [&](const Process& rank) {
+          const auto steps = found.ranks.find(&rank);
+          return steps == found.ranks.end()
+                     ? std::nullopt
+                     : std::optional<LayersOfRank>(std::in_place, rank, steps->second, merger);
+        },
+        [&](const LayersOfRank& rank) { rank.add_to(merger); });
+    merger.finish();
+  }
+  add_outside(layers, totals);
+  return layers;
 }
 
 }  // namespace tprof::stats

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/passes.h"
+#include "run/lines.h"
 #include "stats/layer_names.h"
 #include "stats/rank_calls.h"
 #include "stats/steps.h"
@@ -61,9 +61,8 @@ struct Layers {
   std::vector<const read::Process*> unnamed{};  // ranks without known autograd threads
 };
 
-// Reads the lines of the next pass. `totals` are those of what is asked for: all calls of these
-// buckets add up to them. Refers to `found`, `totals`, `comms` and `to` until then.
-void want_layers(collect::Passes& passes, const steps::Found& found, const StepList& asked,
-                 const Buckets& totals, const std::vector<CommSummary>& comms, Layers& to);
+// `totals` are those of what is asked for: all calls of these buckets add up to them.
+Layers layers_of(const run::Lines& lines, const steps::Found& found, const StepList& asked,
+                 const Buckets& totals, const std::vector<CommSummary>& comms);
 
 }  // namespace tprof::stats

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "collect/lines.h"
+#include "run/lines.h"
 #include "stats/timed_calls.h"
 
 namespace tprof::stats {
@@ -11,25 +11,22 @@ namespace {
 using read::Event;
 using read::Process;
 
-struct RankTimes : collect::Collector {
+struct RankTimes {
   RankTimes(const Process& rank, const steps::Found& steps,
             const std::optional<StepList>& steps_asked)
-      : Collector(rank), found(steps), only(steps_asked) {}
+      : rank_(rank), found(steps), only(steps_asked) {}
 
-  bool wants_times() const override { return true; }
-
-  void call(const Event& e) override {
+  void call(const Event& e) {
     if (e.unfinished || e.captured || e.failed || !e.chosen) return;
     if (!in_steps(only, found, rank_, e.ts_ns)) return;
     of(e).host.time.add(not_below_0(e.dur_ns));
     calls.call(e);
   }
-  void device_time(const read::DeviceTime& t) override { calls.time(t); }
-  void end() override {
+  void device_time(const read::DeviceTime& t) { calls.time(t); }
+  void end() {
     calls.finish();
     known = {};
   }
-  void state(team::Archive& archive) override { archive(times); }
 
   // A rank has few operations, and each call looks for its own: a key of strings is made once.
   OpTime& of(const Event& e) {
@@ -54,6 +51,7 @@ struct RankTimes : collect::Collector {
     OpTime* times;
   };
   std::vector<Known> known{};
+  const Process& rank_;
   const steps::Found& found;
   std::optional<StepList> only;
   OpTimes times;
@@ -70,33 +68,21 @@ void RankedSpread::add(const RankedSpread& other) {
   ranks.insert(other.ranks.begin(), other.ranks.end());
 }
 
-namespace {
-
-OpTimes op_times(const job::Job& job, const collect::Lines& lines) {
+OpTimes op_times(const run::Lines& lines, const steps::Found& found,
+                 const std::optional<StepList>& only) {
   OpTimes all;
-  for (const Process* p : job.processes) {
-    const auto* rank = lines.of<RankTimes>(p);
-    if (rank == nullptr) continue;
-    for (auto [key, times] : rank->times) {
-      for (RankedSpread* spread : {&times.host, &times.device}) {
-        if (p->header.rank && spread->time.count != 0) spread->ranks.insert(*p->header.rank);
-      }
-      all[key].host.add(times.host);
-      all[key].device.add(times.device);
-    }
-  }
+  lines.each([&](const Process& rank) { return RankTimes(rank, found, only); },
+             [&](const RankTimes& rank) {
+               const std::optional<std::int64_t>& number = rank.rank_.header.rank;
+               for (auto [key, times] : rank.times) {
+                 for (RankedSpread* spread : {&times.host, &times.device}) {
+                   if (number && spread->time.count != 0) spread->ranks.insert(*number);
+                 }
+                 all[key].host.add(times.host);
+                 all[key].device.add(times.device);
+               }
+             });
   return all;
-}
-
-}  // namespace
-
-void want_op_times(collect::Passes& passes, const steps::Found& found,
-                   const std::optional<StepList>& only, std::optional<OpTimes>& to) {
-  passes.want(
-      [&found, only](const Process& rank, collect::Collectors& all) {
-        collect::want<RankTimes>(rank, all, found, only);
-      },
-      [&passes, &to](const collect::Lines& lines) { to = op_times(passes.job(), lines); });
 }
 
 }  // namespace tprof::stats

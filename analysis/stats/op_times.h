@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "collect/passes.h"
+#include "run/lines.h"
 #include "stats/spread.h"
 #include "stats/steps.h"
 #include "stats/totals.h"
@@ -31,9 +31,9 @@ struct OpTime {
 
 using OpTimes = std::map<OpKey, OpTime>;
 
-// Covers calls that were executed when called and have a line, in the steps asked for. Reads the
-// lines of the next pass, and refers to `found` until then. Leaves out files that can't be read.
-void want_op_times(collect::Passes& passes, const steps::Found& found,
-                   const std::optional<StepList>& only, std::optional<OpTimes>& to);
+// Covers calls that were executed when called and have a line, in the steps asked for. Leaves out
+// files that can't be read.
+OpTimes op_times(const run::Lines& lines, const steps::Found& found,
+                 const std::optional<StepList>& only);
 
 }  // namespace tprof::stats

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "collect/lines.h"
 #include "read/error.h"
+#include "run/lines.h"
 #include "stats/scope_totals.h"
 #include "stats/started_ranges.h"
 
@@ -128,27 +128,21 @@ void add_range(ProcessRanges& process, const read::Range& r, std::int64_t rank) 
 }
 
 // Every rank of a process has one of these, all with the same ranges.
-struct RangeCollector : collect::Collector {
-  RangeCollector(const read::Process& rank, std::shared_ptr<ProcessRanges> of)
-      : Collector(rank), process(std::move(of)) {}
+struct RangesOfRank {
+  RangesOfRank(const read::Process& rank, ProcessRanges& of) : rank_(rank), process(of) {}
 
-  void call(const read::Event& e) override {
+  void call(const read::Event& e) {
     if (e.unfinished || e.captured || e.failed) return;
-    if (!process->threads.contains(e.thread) && process->threads.size() == kMaxThreads) {
-      process->beyond = true;
+    if (!process.threads.contains(e.thread) && process.threads.size() == kMaxThreads) {
+      process.beyond = true;
       return;
     }
-    process->threads[e.thread].call(e.ts_ns, e.bucket, e.bytes);
+    process.threads[e.thread].call(e.ts_ns, e.bucket, e.bytes);
   }
-  void range(const read::Range& r) override {
-    add_range(*process, r, rank_.header.rank.value_or(-1));
-  }
+  void range(const read::Range& r) { add_range(process, r, rank_.header.rank.value_or(-1)); }
 
-  bool wants_ranges() const override { return true; }
-  // Every rank of the process says the same.
-  void state(team::Archive& archive) override { archive(process->totals); }
-
-  std::shared_ptr<ProcessRanges> process;
+  const read::Process& rank_;
+  ProcessRanges& process;
 };
 
 void merge(RangeTotals& to, const ProcessRanges& process) {
@@ -193,24 +187,25 @@ long double Payloads::mean() const {
   return count == 0 ? 0 : sum / static_cast<long double>(count);
 }
 
-namespace {
-
-using Processes = std::map<const read::Process*, std::shared_ptr<ProcessRanges>>;  // by first lane
-
-RangeTotals range_totals(const job::Job& job, const collect::Lines& lines, Processes& processes) {
+RangeTotals range_totals(const run::Lines& lines) {
+  std::map<const read::Process*, std::shared_ptr<ProcessRanges>> processes;  // by first lane
+  for (const read::Process* p : lines.job().processes) {
+    auto& process = processes[p - p->lane];
+    if (process == nullptr) process = std::make_shared<ProcessRanges>();
+  }
+  const auto ranks = lines.each([&](const read::Process& rank) {
+    return RangesOfRank(rank, *processes.at(&rank - rank.lane));
+  });
   if (!lines.unreadable().empty()) throw read::BadInput(lines.unreadable()[0].reason);
   RangeTotals totals;
   ScopeTotals scopes;
-  for (const read::Process* p : job.processes) {
-    const auto* collected = lines.of<RangeCollector>(p);
-    if (collected == nullptr) continue;
-    scopes.add(*p, lines.of<ScopeLedger>(p)->scopes);
-    if (auto& ranges = processes[p - p->lane]; ranges != nullptr) {
-      merge(totals, *ranges);
-      ranges.reset();
-    } else {
-      continue;  // another rank of the process was here
-    }
+  for (const read::Process* p : lines.job().processes) {
+    if (ranks.of(p) == nullptr) continue;
+    scopes.add(*p, scopes_of(lines, *p));
+    auto& ranges = processes[p - p->lane];
+    if (ranges == nullptr) continue;  // another rank of the process was here
+    merge(totals, *ranges);
+    ranges.reset();
     totals.all_lines = totals.all_lines && p->footer && p->footer->dropped.empty();
     if (!p->footer) continue;
     for (const auto& [reason, n] : p->footer->ranges_dropped) {
@@ -219,22 +214,6 @@ RangeTotals range_totals(const job::Job& job, const collect::Lines& lines, Proce
   }
   scopes.complete(totals);
   return totals;
-}
-
-}  // namespace
-
-void want_ranges(collect::Passes& passes, std::optional<RangeTotals>& to) {
-  const auto processes = std::make_shared<Processes>();
-  passes.want(
-      [processes](const read::Process& p, collect::Collectors& all) {
-        auto& process = (*processes)[&p - p.lane];
-        if (process == nullptr) process = std::make_shared<ProcessRanges>();
-        collect::want<ScopeLedger>(p, all);
-        collect::want<RangeCollector>(p, all, process);
-      },
-      [&passes, &to, processes](const collect::Lines& lines) {
-        to = range_totals(passes.job(), lines, *processes);
-      });
 }
 
 }  // namespace tprof::stats

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "collect/passes.h"
 #include "interpose/format/buckets.h"
+#include "run/lines.h"
 #include "stats/spread.h"
 
 namespace tprof::stats {
@@ -74,8 +74,7 @@ struct RangeTotals {
   bool all_lines = true;      // every call has a line, as far as its bucket gets any
 };
 
-// Reads all lines, each file once, in memory that does not grow with them. Throws BadInput for a
-// line that can't be read.
-void want_ranges(collect::Passes& passes, std::optional<RangeTotals>& to);
+// In memory that does not grow with the lines. Throws BadInput for a line that can't be read.
+RangeTotals range_totals(const run::Lines& lines);
 
 }  // namespace tprof::stats

@@ -4,7 +4,6 @@
 #include <limits>
 #include <numeric>
 
-#include "collect/collectors.h"
 #include "interpose/format/thread_kind.h"
 #include "stats/totals.h"
 
@@ -132,7 +131,7 @@ void RankCalls::let_go() {
 std::pair<std::uint64_t, std::uint64_t> RankCalls::autograd_calls() const {
   std::uint64_t in_ledger = 0;
   each_row(rank_, [&](const read::Row& row) {
-    if (row.thread == ThreadKind::autograd && collect::wants_lines(rank_, row.bucket)) {
+    if (row.thread == ThreadKind::autograd && read::wants_lines(rank_, row.bucket)) {
       in_ledger += row.amounts.calls;
     }
   });

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "collect/lines.h"
+#include "read/events.h"
 #include "stats/phase_names.h"
 
 namespace tprof::stats {
@@ -44,7 +44,8 @@ struct RankCall {
 
 using Places = std::vector<std::uint32_t>;  // indices into RankCalls::calls, in their order
 
-struct RankCalls : collect::Collector {
+struct RankCalls {
+  explicit RankCalls(const read::Process& rank) : rank_(rank) {}
   static constexpr std::size_t kMost = std::size_t{1} << 22;
 
   struct Thread {
@@ -55,11 +56,9 @@ struct RankCalls : collect::Collector {
     bool loads() const;  // a thread of PyTorch that only loads data
   };
 
-  using Collector::Collector;
-  void call(const read::Event& e) override;
-  void range(const read::Range& r) override;
-  bool wants_ranges() const override { return true; }
-  void thread(const read::ThreadName& t) override;
+  void call(const read::Event& e);
+  void range(const read::Range& r);
+  void thread(const read::ThreadName& t);
 
   const CallKind& kind(std::uint32_t call) const { return kinds[calls[call].kind]; }
   read::Amounts amounts(std::uint32_t call) const;
@@ -81,6 +80,7 @@ struct RankCalls : collect::Collector {
   std::vector<std::string> names;
 
  protected:
+  const read::Process& rank_;
   void let_go();  // of the calls, when all is told that they tell
   bool names_ranges_ = false;
 

@@ -46,24 +46,29 @@ struct RankRest : RankCalls {
   RankRest(const Process& rank, const std::vector<steps::Interval>* of_rank)
       : RankCalls(rank), steps(of_rank) {}
 
-  void end() override {
+  void end() {
     ordered = whole();
     if (named()) told = told_of(*this, ordered ? steps : nullptr);
     let_go();
   }
-
-  void state(team::Archive& archive) override { archive(ordered, told); }
 
   const std::vector<steps::Interval>* steps;  // null: not known
   bool ordered = false;
   std::optional<Told> told;
 };
 
-Rest split_rest(const job::Job& job, const collect::Lines& lines, const steps::Found& found) {
+}  // namespace
+
+Rest rest_of(const run::Lines& lines, const steps::Found& found) {
+  const job::Job& job = lines.job();
+  const auto ranks = lines.each([&](const Process& rank) {
+    const auto steps = found.ranks.find(&rank);
+    return RankRest(rank, steps == found.ranks.end() ? nullptr : &steps->second);
+  });
   Rest rest;
   for (const Process* p : job.processes) {
     Buckets left = not_autograd(*p);
-    const auto* rank = lines.of<RankRest>(p);
+    const RankRest* rank = ranks.of(p);
     const bool ordered = rank != nullptr && rank->ordered;
     if (!ordered && found.ranks.contains(p)) rest.unordered.push_back(p);
     if (rank != nullptr && rank->told) {
@@ -75,17 +80,6 @@ Rest split_rest(const job::Job& job, const collect::Lines& lines, const steps::F
     add(rest.told[{StepPhase::other, ToldBy::none}], left);
   }
   return rest;
-}
-
-}  // namespace
-
-void want_rest(collect::Passes& passes, const steps::Found& found, std::optional<Rest>& to) {
-  passes.want(
-      [&found](const Process& rank, collect::Collectors& all) {
-        const auto steps = found.ranks.find(&rank);
-        collect::want<RankRest>(rank, all, steps == found.ranks.end() ? nullptr : &steps->second);
-      },
-      [&](const collect::Lines& lines) { to = split_rest(passes.job(), lines, found); });
 }
 
 }  // namespace tprof::stats

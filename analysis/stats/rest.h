@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "collect/passes.h"
+#include "run/lines.h"
 #include "stats/told_phases.h"
 #include "stats/totals.h"
 #include "steps/found.h"
@@ -21,8 +21,7 @@ struct Rest {
   std::vector<const read::Process*> unordered{};
 };
 
-// Reads the lines of the next pass, and refers to `found` until then. Calls in files that can't be
-// read are `other`.
-void want_rest(collect::Passes& passes, const steps::Found& found, std::optional<Rest>& to);
+// Calls in files that can't be read are `other`.
+Rest rest_of(const run::Lines& lines, const steps::Found& found);
 
 }  // namespace tprof::stats

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "interpose/format/line_kinds.h"
 #include "interpose/format/scopes.h"
-#include "read/scope_line.h"
 
 namespace tprof::stats {
 namespace {
@@ -32,12 +30,12 @@ void complete(RangeTotal& range, const ScopeTotal& told) {
 
 }  // namespace
 
-void ScopeLedger::metadata(const read::Line& line, const read::Process&) {
-  if (rank_.lane != 0 || !is_line(line.text, LineKind::ledger)) return;
-  scopes = read::scopes_of(line.text);
+std::span<const ScopeTotal> scopes_of(const run::Lines& lines, const read::Process& rank) {
+  const run::Said* said = rank.lane == 0 ? lines.said(rank) : nullptr;
+  return said == nullptr ? std::span<const ScopeTotal>() : std::span(said->scopes);
 }
 
-void ScopeTotals::add(const read::Process& process, const std::vector<ScopeTotal>& scopes) {
+void ScopeTotals::add(const read::Process& process, std::span<const ScopeTotal> scopes) {
   for (const ScopeTotal& scope : scopes) {
     Scope& to = scopes_[key_of(scope)];
     read::add(to.total, scope);

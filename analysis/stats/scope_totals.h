@@ -4,28 +4,21 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <vector>
+#include <span>
 
-#include "collect/lines.h"
 #include "read/scope_line.h"
+#include "run/lines.h"
 #include "stats/ranges.h"
 
 namespace tprof::stats {
 
 // The scopes as of the last ledger. In a process that holds several ranks, the first has them.
-struct ScopeLedger : collect::Collector {
-  using Collector::Collector;
-  void metadata(const read::Line& line, const read::Process& so_far) override;
-  bool wants_metadata() const override { return true; }
-  void state(team::Archive& archive) override { archive(scopes); }
-
-  std::vector<read::ScopeTotal> scopes;
-};
+std::span<const read::ScopeTotal> scopes_of(const run::Lines& lines, const read::Process& rank);
 
 // Sums over all processes, by name and category.
 class ScopeTotals {
  public:
-  void add(const read::Process& process, const std::vector<read::ScopeTotal>& scopes);
+  void add(const read::Process& process, std::span<const read::ScopeTotal> scopes);
   // Takes these figures where the lines show fewer scopes.
   void complete(RangeTotals& totals) const;
 

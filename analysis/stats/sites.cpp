@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "collect/lines.h"
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
+#include "run/lines.h"
 
 namespace tprof::stats {
 namespace {
@@ -33,14 +33,13 @@ SiteKey key_of(read::SiteLine line, symbols::Names& names) {
   return site;
 }
 
-struct SiteCalls : collect::Collector {
-  using Collector::Collector;
+struct SiteCalls {
+  explicit SiteCalls(const read::Process& rank) : rank_(rank) {}
   using Op = std::pair<Bucket, std::string>;
 
-  void metadata(const read::Line& line, const read::Process&) override { sites.add(rank_, line); }
-  bool wants_metadata() const override { return true; }
+  void metadata(const read::Line& line) { sites.add(rank_, line); }
 
-  void call(const read::Event& e) override {
+  void call(const read::Event& e) {
     if (e.unfinished || e.captured || e.failed || !e.chosen) return;
     const std::int64_t number = sites.find(e.site) != nullptr ? e.site : 0;
     const auto host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(e.dur_ns, 0));
@@ -48,10 +47,11 @@ struct SiteCalls : collect::Collector {
         .calls = 1, .count = e.count, .bytes = e.bytes, .host_ns = host_ns, .host_ns_max = host_ns};
   }
 
-  void state(team::Archive& archive) override { archive(sites, calls); }
-
   SiteLines sites;
   std::map<std::pair<std::int64_t, Op>, read::Amounts> calls;
+
+ private:
+  const read::Process& rank_;
 };
 
 bool contains(std::string_view text, std::string_view part) {
@@ -93,14 +93,14 @@ const SiteFrame* program_frame(const SiteKey& site) {
   return own == site.frames.end() ? nullptr : &*own;
 }
 
-namespace {
-
-SiteTotals site_totals(const job::Job& job, const collect::Lines& lines) {
+SiteTotals site_totals(const run::Lines& lines) {
+  const job::Job& job = lines.job();
+  const auto ranks = lines.each<SiteCalls>();
   if (!lines.unreadable().empty()) throw read::BadInput(lines.unreadable()[0].reason);
   SiteTotals totals;
   std::set<symbols::Frame> frames;
   for (const read::Process* p : job.processes) {
-    const auto* rank = lines.of<SiteCalls>(p);
+    const SiteCalls* rank = ranks.of(p);
     if (rank == nullptr) continue;
     totals.all_lines = totals.all_lines && p->footer && p->footer->dropped.empty();
     totals.names.add(rank->sites.names());
@@ -115,14 +115,6 @@ SiteTotals site_totals(const job::Job& job, const collect::Lines& lines) {
   }
   totals.names.find(frames);
   return totals;
-}
-
-}  // namespace
-
-void want_sites(collect::Passes& passes, std::optional<SiteTotals>& to) {
-  passes.want(
-      [](const read::Process& p, collect::Collectors& all) { collect::want<SiteCalls>(p, all); },
-      [&passes, &to](const collect::Lines& lines) { to = site_totals(passes.job(), lines); });
 }
 
 }  // namespace tprof::stats

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "collect/passes.h"
 #include "read/site_line.h"
+#include "run/lines.h"
 #include "stats/totals.h"
 #include "symbols/frames.h"
 
@@ -41,11 +41,6 @@ class SiteLines {
   const SiteKey* find(std::int64_t number) const;         // null: not known
   const symbols::Names& names() const { return names_; }  // of native frames
 
-  template <typename Archive>
-  void state(Archive& archive) {
-    archive(sites_, names_);
-  }
-
  private:
   simdjson::dom::parser parser_;
   std::map<std::int64_t, SiteKey> sites_;
@@ -69,7 +64,7 @@ bool of_program(const SiteFrame& frame);
 // Returns the innermost frame that is the program's own; null if there is none.
 const SiteFrame* program_frame(const SiteKey& site);
 
-// Reads all lines, each file once. Throws BadInput for a line that can't be read.
-void want_sites(collect::Passes& passes, std::optional<SiteTotals>& to);
+// Throws BadInput for a line that can't be read.
+SiteTotals site_totals(const run::Lines& lines);
 
 }  // namespace tprof::stats

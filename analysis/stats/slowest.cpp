@@ -35,11 +35,6 @@ class Longest {
     if (calls.size() > most_) calls.pop_back();
   }
 
-  void state(team::Archive& archive, const Process& rank) {
-    archive(calls, looked);
-    for (SlowCall& c : calls) c.rank = &rank;
-  }
-
   std::vector<SlowCall> calls;  // the longest first
   std::uint64_t looked = 0;
 
@@ -55,18 +50,16 @@ struct Asked {
 
 // Keeps candidates by both times, since only the end of the lines shows whether the device's are
 // known.
-struct Candidates : collect::Collector {
+struct Candidates {
   Candidates(const Process& rank, const Asked& what)
-      : Collector(rank), asked(what), host(what.most), device(what.most) {}
+      : rank_(rank), asked(what), host(what.most), device(what.most) {}
 
-  bool wants_times() const override { return true; }
-
-  void call(const Event& e) override {
+  void call(const Event& e) {
     if (e.unfinished || e.captured || e.failed || !e.chosen) return;
     see(host, {.rank = &rank_, .time_ns = e.dur_ns, .ts_ns = e.ts_ns, .line = e, .bytes = e.bytes});
   }
 
-  void device_time(const read::DeviceTime& t) override {
+  void device_time(const read::DeviceTime& t) {
     if (t.launch || !t.chosen || t.name == kGroupName) return;
     see(device, {.rank = &rank_,
                  .time_ns = t.dur_ns,
@@ -75,24 +68,19 @@ struct Candidates : collect::Collector {
                  .calls = t.calls});
   }
 
-  void state(team::Archive& archive) override {
-    host.state(archive, rank_);
-    device.state(archive, rank_);
-  }
-
   void see(Longest& longest, SlowCall call) const {
     if (in_steps(asked.only, asked.found, rank_, call.ts_ns)) longest.see(std::move(call));
   }
 
+  const Process& rank_;
   const Asked& asked;
   Longest host;
   Longest device;
 };
 
 // Finds the lines of calls whose device times are known.
-struct TheirLines : collect::Collector {
-  TheirLines(const Process& rank, std::vector<SlowCall> wanted)
-      : Collector(rank), calls(std::move(wanted)), seen(calls.size()) {
+struct TheirLines {
+  explicit TheirLines(std::vector<SlowCall> wanted) : calls(std::move(wanted)), seen(calls.size()) {
     for (std::size_t i = 0; i < calls.size(); ++i) {
       const SlowCall& c = calls[i];
       called[{c.device->thread, c.ts_ns}] = i;
@@ -100,7 +88,7 @@ struct TheirLines : collect::Collector {
     }
   }
 
-  void call(const Event& e) override {
+  void call(const Event& e) {
     if (e.unfinished || e.captured || e.failed) return;
     const auto found = called.find({e.thread, e.ts_ns});
     if (found != called.end() && calls[found->second].device->name == e.name) {
@@ -118,11 +106,6 @@ struct TheirLines : collect::Collector {
       sums[i] = read::saturated_sum(sums[i], e.bytes);
       if (++seen[i] == c.calls) c.bytes = sums[i];
     }
-  }
-
-  void state(team::Archive& archive) override {
-    archive(calls);
-    for (SlowCall& c : calls) c.rank = &rank_;
   }
 
   std::vector<SlowCall> calls;
@@ -152,56 +135,48 @@ void order(const Asked& asked, Slowest& slowest) {
   for (SlowCall& c : slowest.calls) c.step = steps::step_at(asked.found, c.rank, c.ts_ns);
 }
 
-void want_lines(collect::Passes& passes, const std::shared_ptr<const Asked>& asked,
-                std::optional<Slowest>& to) {
+// Finds the lines of these calls.
+void find_lines(const run::Lines& lines, std::vector<SlowCall>& calls) {
   std::map<const Process*, std::vector<SlowCall>> by_rank;
-  for (SlowCall& c : std::exchange(to->calls, {})) by_rank[c.rank].push_back(std::move(c));
-  passes.want(
-      [by_rank = std::move(by_rank)](const Process& rank, collect::Collectors& all) {
+  for (SlowCall& c : std::exchange(calls, {})) by_rank[c.rank].push_back(std::move(c));
+  lines.each(
+      [&](const Process& rank) {
         const auto wanted = by_rank.find(&rank);
-        if (wanted == by_rank.end()) return;
-        collect::want<TheirLines>(rank, all, wanted->second);
+        return wanted == by_rank.end() ? std::nullopt
+                                       : std::optional<TheirLines>(std::in_place, wanted->second);
       },
-      [&passes, asked, &to](const collect::Lines& lines) {
-        for (const Process* p : passes.job().processes) {
-          const auto* found = lines.of<TheirLines>(p);
-          if (found == nullptr) continue;
-          to->calls.insert(to->calls.end(), found->calls.begin(), found->calls.end());
-        }
-        order(*asked, *to);
+      [&](const TheirLines& rank) {
+        calls.insert(calls.end(), rank.calls.begin(), rank.calls.end());
       });
-}
-
-Slowest slowest_of(const job::Job& job, const collect::Lines& lines) {
-  Slowest slowest;
-  std::vector<SlowCall> of_host;
-  std::uint64_t on_host = 0;
-  for (const Process* p : job.processes) {
-    const auto* rank = lines.of<Candidates>(p);
-    if (rank == nullptr) continue;
-    slowest.calls.insert(slowest.calls.end(), rank->device.calls.begin(), rank->device.calls.end());
-    of_host.insert(of_host.end(), rank->host.calls.begin(), rank->host.calls.end());
-    slowest.looked += rank->device.looked;
-    on_host += rank->host.looked;
-  }
-  slowest.on_device = !slowest.calls.empty();
-  if (slowest.on_device) return slowest;
-  slowest.calls = std::move(of_host);
-  slowest.looked = on_host;
-  return slowest;
 }
 
 }  // namespace
 
-void want_slowest(collect::Passes& passes, std::size_t most, const steps::Found& found,
-                  const std::optional<StepList>& only, std::optional<Slowest>& to) {
-  const auto asked = std::make_shared<const Asked>(Asked{most, found, only});
-  passes.want([asked](const Process& rank,
-                      collect::Collectors& all) { collect::want<Candidates>(rank, all, *asked); },
-              [&passes, asked, &to](const collect::Lines& lines) {
-                to = slowest_of(passes.job(), lines);
-                to->on_device ? want_lines(passes, asked, to) : order(*asked, *to);
-              });
+Slowest slowest_of(const run::Lines& lines, std::size_t most, const steps::Found& found,
+                   const std::optional<StepList>& only) {
+  const Asked asked{most, found, only};
+  Slowest slowest;
+  std::vector<SlowCall> of_host;
+  std::uint64_t on_host = 0;
+  lines.each([&](const Process& rank) { return Candidates(rank, asked); },
+             [&](const Candidates& rank) {
+               const auto add = [](std::vector<SlowCall>& to, const std::vector<SlowCall>& more) {
+                 to.insert(to.end(), more.begin(), more.end());
+               };
+               add(slowest.calls, rank.device.calls);
+               add(of_host, rank.host.calls);
+               slowest.looked += rank.device.looked;
+               on_host += rank.host.looked;
+             });
+  slowest.on_device = !slowest.calls.empty();
+  if (slowest.on_device) {
+    find_lines(lines, slowest.calls);
+  } else {
+    slowest.calls = std::move(of_host);
+    slowest.looked = on_host;
+  }
+  order(asked, slowest);
+  return slowest;
 }
 
 }  // namespace tprof::stats

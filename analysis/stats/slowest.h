@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "collect/passes.h"
 #include "read/events.h"
+#include "run/lines.h"
 #include "stats/steps.h"
 
 namespace tprof::stats {
@@ -30,9 +30,8 @@ struct Slowest {
 };
 
 // Finds the `most` slowest calls that have a line, in the steps asked for. Uses the device's times
-// if any call has one, else the host's. Reads the lines of the next pass, and with the device's
-// times those of one more; refers to `found` until then. Leaves out files that can't be read.
-void want_slowest(collect::Passes& passes, std::size_t most, const steps::Found& found,
-                  const std::optional<StepList>& only, std::optional<Slowest>& to);
+// if any call has one, else the host's. Leaves out files that can't be read.
+Slowest slowest_of(const run::Lines& lines, std::size_t most, const steps::Found& found,
+                   const std::optional<StepList>& only);
 
 }  // namespace tprof::stats

@@ -17,34 +17,24 @@ bool any_timed(const read::Process& rank) {
                              [](const read::Row& row) { return row.amounts.device_timed != 0; });
 }
 
-struct RankSpectra : collect::Collector {
-  RankSpectra(const read::Process& rank, Spectra& to)
-      : Collector(rank), all(to), timed(any_timed(rank)) {}
+struct RankSpectra {
+  explicit RankSpectra(const read::Process& rank) : timed(any_timed(rank)) {}
 
-  bool wants_times() const override { return timed; }
-  void call(const read::Event& e) override {
+  void call(const read::Event& e) {
     if (e.unfinished || e.captured || e.failed || !e.chosen) return;
     mine[operation_of(e)].host.add(not_below_0(e.dur_ns), 1);
     if (timed) calls.call(e);
   }
-  void device_time(const read::DeviceTime& t) override { calls.time(t); }
-  void end() override {
+  void device_time(const read::DeviceTime& t) {
+    if (timed) calls.time(t);
+  }
+  void end() {
     calls.finish();
     found = mine.take();
   }
-  void state(team::Archive& archive) override { archive(found); }
-  bool is_done() const override { return true; }
-  void hand_over() override {
-    for (const auto& [key, spectra] : found) {
-      all[key].host.add(spectra.host);
-      all[key].device.add(spectra.device);
-    }
-    found.clear();
-  }
 
-  Spectra& all;
   bool timed;
-  collect::Known<OperationSize, CallSpectra> mine;
+  run::Known<OperationSize, CallSpectra> mine;
   Spectra found;
   TimedCalls calls{[this](const read::Event& e, const read::DeviceTime* t) {
     if (t == nullptr || t->calls == 0) return;
@@ -81,10 +71,16 @@ void Spectrum::add(const Spectrum& more) {
   total_ns = read::saturated_sum(total_ns, more.total_ns);
 }
 
-void want_spectra(collect::Passes& passes, Spectra& to) {
-  passes.want([&to](const read::Process& rank,
-                    collect::Collectors& all) { collect::want<RankSpectra>(rank, all, to); },
-              [](const collect::Lines& /*handed_over*/) {});
+Spectra spectra_of(const run::Lines& lines) {
+  Spectra all;
+  lines.each([](const read::Process& rank) { return RankSpectra(rank); },
+             [&](const RankSpectra& rank) {
+               for (const auto& [key, spectra] : rank.found) {
+                 all[key].host.add(spectra.host);
+                 all[key].device.add(spectra.device);
+               }
+             });
+  return all;
 }
 
 }  // namespace tprof::stats

@@ -8,9 +8,9 @@
 #include <string>
 #include <tuple>
 
-#include "collect/known.h"
-#include "collect/passes.h"
 #include "interpose/format/buckets.h"
+#include "run/known.h"
+#include "run/lines.h"
 
 namespace tprof::stats {
 
@@ -36,7 +36,7 @@ struct OperationSize {
   std::int64_t bytes_class = -1;
 
   std::uint64_t hash() const {
-    return collect::hash_of(static_cast<std::int64_t>(bucket), name, bytes_class);
+    return run::hash_of(static_cast<std::int64_t>(bucket), name, bytes_class);
   }
   auto operator<=>(const OperationSize&) const = default;  // NOLINT(modernize-use-nullptr)
 };
@@ -47,7 +47,7 @@ struct CallSpectra {
 };
 using Spectra = std::map<OperationSize, CallSpectra>;
 
-// Covers calls that were executed when called and have a line. Reads the lines of the next pass.
-void want_spectra(collect::Passes& passes, Spectra& to);
+// Covers calls that were executed when called and have a line.
+Spectra spectra_of(const run::Lines& lines);
 
 }  // namespace tprof::stats

@@ -29,11 +29,6 @@ class Spread {
   double mean_ns = 0;
   double std_ns() const;  // of all of them, not of a sample
 
-  template <typename Archive>
-  void state(Archive& archive) {
-    archive(count, total_ns, min_ns, max_ns, mean_ns, squares_);
-  }
-
  private:
   double squares_ = 0;  // of the distances to the mean
 };

@@ -1,6 +1,7 @@
 #include "stats/step_calls.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "stats/spread.h"
@@ -14,16 +15,15 @@ CallSums sums_of(const read::Amounts& a) {
   return {.calls = a.calls, .elements = a.elements, .bytes = a.bytes, .host_ns = a.host_ns};
 }
 
-struct InSteps : collect::Collector {
+struct InSteps {
   InSteps(const read::Process& rank, const steps::Found& found, bool in_pace,
-          const OpKinds& all_kinds, CallsBySteps& to)
-      : Collector(rank),
+          const OpKinds& all_kinds)
+      : rank_(rank),
         intervals(found.ranks.at(&rank)),
         counted(found.exact),
         paced(in_pace),
         first(found.steps[found.steps.size() - std::min(found.steps.size(), kMostStepsKept)]),
-        kinds(all_kinds),
-        all(to) {
+        kinds(all_kinds) {
     for (std::size_t k = 0; counted && k < intervals.size(); ++k) {
       for (const read::Row& row : found.lines.at(&rank)[k].rows) {
         at(kinds.of(row, rank), k) += sums_of(row.amounts);
@@ -31,13 +31,11 @@ struct InSteps : collect::Collector {
     }
   }
 
-  bool wants_times() const override { return true; }
-  void call(const read::Event& e) override { calls.call(e); }
-  void device_time(const read::DeviceTime& t) override { calls.time(t); }
-  void end() override { calls.finish(); }
-  void state(team::Archive& archive) override { archive(sums); }
+  void call(const read::Event& e) { calls.call(e); }
+  void device_time(const read::DeviceTime& t) { calls.time(t); }
+  void end() { calls.finish(); }
 
-  void hand_over() override {
+  void add_to(CallsBySteps& all) const {
     std::vector<bool> known(intervals.size());
     for (const auto& [kind, steps] : sums) {
       for (std::size_t k = 0; k < steps.size(); ++k) {
@@ -56,7 +54,6 @@ struct InSteps : collect::Collector {
       }
       if (known[k]) ++step.calling;
     }
-    sums.clear();
   }
 
   void take(const read::Event& e, const read::DeviceTime* t) {
@@ -77,12 +74,12 @@ struct InSteps : collect::Collector {
     return of[k];
   }
 
+  const read::Process& rank_;
   const std::vector<steps::Interval>& intervals;
   bool counted;
   bool paced;
   std::int64_t first;
   const OpKinds& kinds;
-  CallsBySteps& all;
   std::map<OpKind, std::vector<CallSums>> sums;
   TimedCalls calls{[this](const read::Event& e, const read::DeviceTime* t) { take(e, t); }};
 };
@@ -97,14 +94,17 @@ CallSums& CallSums::operator+=(const CallSums& more) {
   return *this;
 }
 
-void want_step_calls(collect::Passes& passes, const steps::Found& found, const OpKinds& kinds,
-                     CallsBySteps& to) {
-  passes.want(
-      [&, paced = steps::in_pace(found)](const read::Process& rank, collect::Collectors& all) {
-        if (!found.ranks.contains(&rank)) return;
-        collect::want<InSteps>(rank, all, found, paced.contains(&rank), kinds, to);
+CallsBySteps step_calls(const run::Lines& lines, const steps::Found& found, const OpKinds& kinds) {
+  CallsBySteps all;
+  const auto paced = steps::in_pace(found);
+  lines.each(
+      [&](const read::Process& rank) {
+        return found.ranks.contains(&rank) ? std::optional<InSteps>(std::in_place, rank, found,
+                                                                    paced.contains(&rank), kinds)
+                                           : std::nullopt;
       },
-      [](const collect::Lines& /*handed_over*/) {});
+      [&](const InSteps& rank) { rank.add_to(all); });
+  return all;
 }
 
 }  // namespace tprof::stats

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <map>
 
-#include "collect/passes.h"
+#include "run/lines.h"
 #include "stats/op_kind.h"
 #include "steps/found.h"
 
@@ -37,8 +37,7 @@ using CallsBySteps = std::map<std::int64_t, StepCalls>;
 inline constexpr std::size_t kMostStepsKept = 4096;
 
 // Counts calls that were executed directly: as the ranks' writers counted them, else as their lines
-// tell. Reads the lines of the next pass, and refers to all of these until then.
-void want_step_calls(collect::Passes& passes, const steps::Found& found, const OpKinds& kinds,
-                     CallsBySteps& to);
+// tell.
+CallsBySteps step_calls(const run::Lines& lines, const steps::Found& found, const OpKinds& kinds);
 
 }  // namespace tprof::stats

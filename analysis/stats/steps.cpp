@@ -84,13 +84,12 @@ class Adder {
   std::map<std::int64_t, StepFigures> by_number_;
 };
 
-// Collects them from event lines, and hands each rank's over once it was read.
-struct PerStep : collect::Collector {
-  PerStep(const Process& rank, const std::vector<steps::Interval>& intervals, const StepList& asked,
-          Adder& all)
-      : Collector(rank), figures(rank, intervals), only(asked), adder(all) {}
+// Takes them from its event lines.
+struct PerStep {
+  PerStep(const Process& rank, const std::vector<steps::Interval>& intervals, const StepList& asked)
+      : figures(rank, intervals), only(asked) {}
 
-  void call(const Event& e) override {
+  void call(const Event& e) {
     if (e.unfinished || e.failed || e.captured || !e.chosen) return;
     const auto& all = figures.intervals;
     const steps::Interval* interval = steps::interval_at(all, e.ts_ns);
@@ -98,15 +97,9 @@ struct PerStep : collect::Collector {
     const auto k = static_cast<std::size_t>(interval - all.data());
     figures.add(k, {e.bucket, e.bytes}, amounts_of(e));
   }
-  void state(team::Archive& archive) override { archive(figures.steps); }
-  void hand_over() override {
-    adder.take(figures);
-    figures.steps = std::vector<StepFigures>();
-  }
 
   RankFigures figures;
   StepList only;
-  Adder& adder;
 };
 
 }  // namespace
@@ -116,23 +109,25 @@ bool in_steps(const std::optional<StepList>& asked, const steps::Found& found,
   return !asked || asked->holds(steps::step_at(found, &rank, ts_ns).value_or(-1));
 }
 
-void want_step_totals(collect::Passes& passes, const steps::Found& found, const StepList& asked,
-                      StepTotals& to) {
+StepTotals step_totals(const run::Lines& lines, const steps::Found& found, const StepList& asked) {
+  StepTotals all;
+  Adder adder(found, asked, all);
   if (found.exact) {
-    Adder adder(found, asked, to);
     for (const auto& [rank, intervals] : found.ranks) {
       adder.take(of_lines(*rank, intervals, found.lines.at(rank)));
     }
-    return adder.finish();
+  } else {
+    lines.each(
+        [&](const Process& rank) {
+          const auto intervals = found.ranks.find(&rank);
+          return intervals == found.ranks.end()
+                     ? std::nullopt
+                     : std::optional<PerStep>(std::in_place, rank, intervals->second, asked);
+        },
+        [&](const PerStep& rank) { adder.take(rank.figures); });
   }
-  const auto adder = std::make_shared<Adder>(found, asked, to);
-  passes.want(
-      [&found, asked, adder](const Process& rank, collect::Collectors& all) {
-        const auto intervals = found.ranks.find(&rank);
-        if (intervals == found.ranks.end()) return;
-        collect::want<PerStep>(rank, all, intervals->second, asked, *adder);
-      },
-      [adder](const collect::Lines& /*handed_over*/) { adder->finish(); });
+  adder.finish();
+  return all;
 }
 
 std::vector<Odd> odd_ones(const std::vector<StepFigures>& steps) {

@@ -56,10 +56,8 @@ bool in_steps(const std::optional<StepList>& asked, const steps::Found& found,
               const read::Process& rank, std::int64_t ts_ns);
 
 // Counts calls that were executed directly: those that a graph replays have no line. Takes what the
-// ranks' writers counted in these steps, else reads the lines of the next pass, and refers to
-// `found` and `to` until then.
-void want_step_totals(collect::Passes& passes, const steps::Found& found, const StepList& asked,
-                      StepTotals& to);
+// ranks' writers counted in these steps, else their lines.
+StepTotals step_totals(const run::Lines& lines, const steps::Found& found, const StepList& asked);
 
 // Steps whose calls differ in the same way from those of most steps.
 struct Odd {

@@ -6,8 +6,8 @@
 #include <functional>
 #include <utility>
 
-#include "collect/waiting.h"
 #include "read/events.h"
+#include "stats/waiting.h"
 
 namespace tprof::stats {
 
@@ -29,8 +29,8 @@ class TimedCalls {
   using Begun = std::pair<std::int64_t, std::int64_t>;  // when, and on which thread
 
   Sink sink_;
-  collect::Waiting<read::Event> calls_;
-  collect::Waiting<read::DeviceTime> times_;
+  Waiting<read::Event> calls_;
+  Waiting<read::DeviceTime> times_;
 };
 
 }  // namespace tprof::stats

@@ -13,26 +13,18 @@ struct WantedBars {
   bool on_device = false;
 };
 
-struct CallsOfStep : collect::Collector {
+struct CallsOfStep {
   CallsOfStep(const read::Process& rank, std::vector<WantedBars> what)
-      : Collector(rank), wanted(std::move(what)) {}
+      : rank_(rank), wanted(std::move(what)) {}
 
-  bool wants_times() const override {
-    return std::ranges::any_of(wanted, [](const WantedBars& w) { return w.on_device; });
-  }
-  void call(const read::Event& e) override {
+  void call(const read::Event& e) {
     if (!e.captured && !e.failed) calls.call(e);
   }
-  void device_time(const read::DeviceTime& t) override { calls.time(t); }
-  void end() override {
+  void device_time(const read::DeviceTime& t) { calls.time(t); }
+  void end() {
     calls.finish();
     for (const WantedBars& w : wanted) keep_longest(*w.of);
   }
-
-  void state(team::Archive& archive) override {
-    for (const WantedBars& w : wanted) archive(w.of->bars, w.of->left_out);
-  }
-  bool is_done() const override { return true; }
 
   static void keep_longest(TimelineRank& of) {
     if (of.bars.size() <= Timeline::kMostBars) return;
@@ -68,24 +60,27 @@ struct CallsOfStep : collect::Collector {
     }
   }
 
+  const read::Process& rank_;
   std::vector<WantedBars> wanted;
   TimedCalls calls{[this](const read::Event& e, const read::DeviceTime* t) { take(e, t); }};
 };
 
 }  // namespace
 
-void want_timelines(collect::Passes& passes, std::vector<Timeline>& to) {
+void fill_bars(const run::Lines& lines, std::vector<Timeline>& timelines) {
   std::map<const read::Process*, std::vector<WantedBars>> by_rank;
-  for (Timeline& t : to) {
+  for (Timeline& t : timelines) {
     for (TimelineRank& r : t.ranks) by_rank[r.rank].push_back({&r, t.on_device});
   }
   if (by_rank.empty()) return;
-  passes.want(
-      [by_rank = std::move(by_rank)](const read::Process& rank, collect::Collectors& all) {
+  lines.each(
+      [&](const read::Process& rank) {
         const auto wanted = by_rank.find(&rank);
-        if (wanted != by_rank.end()) collect::want<CallsOfStep>(rank, all, wanted->second);
+        return wanted == by_rank.end()
+                   ? std::nullopt
+                   : std::optional<CallsOfStep>(std::in_place, rank, wanted->second);
       },
-      [](const collect::Lines&) {});
+      [](const CallsOfStep& /*the bars are in their place*/) {});
 }
 
 }  // namespace tprof::stats

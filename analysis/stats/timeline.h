@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/passes.h"
+#include "run/lines.h"
 #include "steps/found.h"
 
 namespace tprof::stats {
@@ -45,8 +45,7 @@ struct Timeline {
   std::vector<TimelineRank> ranks{};
 };
 
-// Fills the bars of all of them. Reads the lines of the next pass, of these ranks only, and refers
-// to `to` until then.
-void want_timelines(collect::Passes& passes, std::vector<Timeline>& to);
+// Fills those of all timelines, from the lines of their ranks.
+void fill_bars(const run::Lines& lines, std::vector<Timeline>& timelines);
 
 }  // namespace tprof::stats

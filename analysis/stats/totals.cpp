@@ -27,10 +27,10 @@ struct Gather {
 
 // Adds up a size and what follows it on its communicator as soon as both are here. Lines of several
 // threads are not in the order of issue.
-class Gathers : public collect::Collector {
+class Gathers {
  public:
-  using Collector::Collector;
-  void call(const read::Event& event) override {
+  explicit Gathers(const read::Process& /*its lines are enough*/) {}
+  void call(const read::Event& event) {
     if (event.name != "ncclAllGather" || event.unfinished || event.captured || event.failed ||
         !event.numbered)
       return;
@@ -48,7 +48,6 @@ class Gathers : public collect::Collector {
       alone_.erase(alone_.begin());
     }
   }
-  void state(team::Archive& archive) override { archive(total_); }
   const read::Amounts& total() const { return total_; }
 
  private:
@@ -159,17 +158,15 @@ std::optional<double> busbw(const OpKey& key, const read::Amounts& amounts) {
   return *bandwidth * bus_factor(key.bucket, key.nranks);
 }
 
-void want_object_gathers(collect::Passes& passes, std::optional<read::Amounts>& to) {
-  passes.want(
-      [](const read::Process& p, collect::Collectors& all) { collect::want<Gathers>(p, all); },
-      [&passes, &to](const collect::Lines& lines) {
-        to = read::Amounts{};
-        for (const read::Process* p : passes.job().processes) {
-          const auto* gathers = lines.of<Gathers>(p);
-          if (gathers == nullptr || !has_all_its_lines(*p)) return to.reset();
-          *to += gathers->total();
-        }
-      });
+std::optional<read::Amounts> object_gathers(const run::Lines& lines) {
+  read::Amounts all;
+  const auto ranks = lines.each<Gathers>();
+  for (const read::Process* p : lines.job().processes) {
+    const Gathers* gathers = ranks.of(p);
+    if (gathers == nullptr || !has_all_its_lines(*p)) return std::nullopt;
+    all += gathers->total();
+  }
+  return all;
 }
 
 }  // namespace tprof::stats

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "collect/passes.h"
 #include "read/events.h"
 #include "read/load.h"
+#include "run/lines.h"
 
 namespace tprof::stats {
 
@@ -73,8 +73,7 @@ double bus_factor(Bucket bucket, std::int64_t nranks);
 // The part of ALLGATHER that moves pickled objects instead of tensors.
 // torch.distributed.all_gather_object gathers one int64 (the size), then bytes. That is a
 // one-element int64 ncclAllGather directly followed on the same communicator by a uint8 one. Both
-// calls are counted. They show in event lines only: reads those of the next pass. `to` stays empty
-// if lines of any process are missing.
-void want_object_gathers(collect::Passes& passes, std::optional<read::Amounts>& to);
+// calls are counted. They show in event lines only. Nullopt if lines of any process are missing.
+std::optional<read::Amounts> object_gathers(const run::Lines& lines);
 
 }  // namespace tprof::stats

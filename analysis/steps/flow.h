@@ -12,7 +12,6 @@
 
 #include "read/process.h"
 #include "steps/sequence.h"
-#include "team/archive.h"
 
 namespace tprof::steps {
 
@@ -42,9 +41,6 @@ struct Flow {
   bool told = false;
 
   std::size_t count() const { return steps.empty() ? 0 : steps.size() - 1; }
-  void state(team::Archive& archive) {
-    archive(neighbours, at_ns, sent, received, steps, end_known, several, told);
-  }
 };
 
 // Returns nothing if the rank has no neighbours that answer, or has too many for a stage.

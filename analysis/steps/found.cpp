@@ -24,16 +24,14 @@ using read::Process;
 using LinesOfRanks = std::map<const Process*, std::vector<read::StepLine>>;
 
 // Keeps the calls of a rank only until its last line: what is left of them are its steps.
-struct Calls : collect::Collector {
-  Calls(const Process& rank, LinesOfRanks& all_lines) : Collector(rank), to(all_lines) {}
-  void call(const read::Event& e) override {
-    reading().sequence.add(e);
+struct Calls {
+  explicit Calls(const Process& rank) : rank_(rank) {}
+  void call(const read::Event& e) {
+    reading_->sequence.add(e);
     reading_->end_ns = std::max(reading_->end_ns, e.ts_ns + e.dur_ns + 1);
   }
-  void range(const read::Range& r) override { reading().marks.add(r); }
-  bool wants_ranges() const override { return true; }
-  bool wants_metadata() const override { return true; }
-  void metadata(const read::Line& line, const read::Process& /*so_far*/) override {
+  void range(const read::Range& r) { reading_->marks.add(r); }
+  void metadata(const read::Line& line) {
     if (!is_line(line.text, LineKind::step)) return;
     try {
       lines.push_back(read::parse_step_line(line.text));
@@ -41,26 +39,17 @@ struct Calls : collect::Collector {
       throw read::BadInput(rank_.file, line.offset, e.what());
     }
   }
-  void end() override {
+  void end() {
     lines.shrink_to_fit();
-    reading();
-    const auto of_rank = std::exchange(reading_, nullptr);
-    Sequence& sequence = of_rank->sequence;
+    const auto read = std::exchange(reading_, nullptr);
+    Sequence& sequence = read->sequence;
     any = !sequence.operations.empty();
     whole = sequence.whole;
-    marked = of_rank->marks.steps();
+    marked = read->marks.steps();
     sequence.sort();
-    steps = steps_of(rank_, sequence, of_rank->end_ns);
-  }
-  void state(team::Archive& archive) override {
-    archive(lines, any, whole, marked, steps.intervals, steps.anchors, steps.period, steps.flow);
-    steps.rank = &rank_;
-  }
-  void hand_over() override {
-    if (!lines.empty()) to[&rank_] = std::move(lines);
+    steps = steps_of(rank_, sequence, read->end_ns);
   }
 
-  LinesOfRanks& to;  // of the job: from here they go into what is found, uncopied
   std::vector<read::StepLine> lines;
   bool any = false;    // there were calls
   bool whole = false;  // all of them were looked at
@@ -73,11 +62,8 @@ struct Calls : collect::Collector {
     Marks marks{};
     std::int64_t end_ns = 0;
   };
-  Reading& reading() {
-    if (!reading_) reading_ = std::make_unique<Reading>();
-    return *reading_;
-  }
-  std::unique_ptr<Reading> reading_;  // from the rank's first line to its last
+  const Process& rank_;
+  std::unique_ptr<Reading> reading_ = std::make_unique<Reading>();  // until the rank's last line
 };
 
 // Gives each marked step a number of its own, and names the ranks that have fewer.
@@ -199,13 +185,19 @@ bool has_schedule(const Process* p) {
   return schedule != p->header.config->end() && schedule->second != "off";
 }
 
-Found found_in(const job::Job& job, const collect::Lines& lines, LinesOfRanks& of_ranks) {
+}  // namespace
+
+Found find(const run::Lines& all) {
+  const job::Job& job = all.job();
+  LinesOfRanks of_ranks;
+  const run::ByRank<Calls> lines = all.each<Calls>();
   std::vector<std::pair<const Process*, const Calls*>> calling;
   std::vector<const Process*> cut;
   std::vector<const Process*> long_ones;
   for (const Process* p : job.processes) {
-    const Calls* calls = lines.of<Calls>(p);
+    Calls* calls = lines.of(p);
     if (calls == nullptr) continue;
+    if (!calls->lines.empty()) of_ranks[p] = std::move(calls->lines);
     const bool calls_others = !p->comms.empty() && calls->any;
     if (!calls_others && !of_ranks.contains(p) && calls->marked.empty()) continue;
     calling.emplace_back(p, calls);
@@ -244,25 +236,6 @@ Found found_in(const job::Job& job, const collect::Lines& lines, LinesOfRanks& o
                     names(long_ones), text::thousands(Sequence::kMost)));
   }
   return std::move(*found);
-}
-
-}  // namespace
-
-void want(collect::Passes& passes, Found& to) {
-  const auto of_ranks = std::make_shared<LinesOfRanks>();
-  passes.want([of_ranks](const Process& rank,
-                         collect::Collectors& all) { collect::want<Calls>(rank, all, *of_ranks); },
-              [of_ranks, &passes, &to](const collect::Lines& lines) {
-                to = found_in(passes.job(), lines, *of_ranks);
-              });
-}
-
-Found find(const job::Job& job, const read::Traces& traces) {
-  collect::Passes passes(job, traces);
-  Found found;
-  want(passes, found);
-  passes.read();
-  return found;
 }
 
 }  // namespace tprof::steps

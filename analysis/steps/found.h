@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "collect/passes.h"
 #include "read/step_line.h"
+#include "run/lines.h"
 
 namespace tprof::steps {
 
@@ -54,8 +54,6 @@ const Interval* interval_of(const Found& found, const read::Process* rank, std::
 std::optional<std::int64_t> step_at(const Found& found, const read::Process* rank,
                                     std::int64_t ts_ns);
 
-// From the lines of the next pass.
-void want(collect::Passes& passes, Found& to);
-Found find(const job::Job& job, const read::Traces& traces);  // reads them
+Found find(const run::Lines& lines);
 
 }  // namespace tprof::steps

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "collect/known.h"
 #include "read/events.h"
+#include "run/known.h"
 
 namespace tprof::steps {
 
@@ -50,14 +50,14 @@ class Sequence {
     std::int64_t peer;
 
     std::uint64_t hash() const {
-      return collect::hash_of(name, comm, static_cast<std::int64_t>(count), dtype, peer);
+      return run::hash_of(name, comm, static_cast<std::int64_t>(count), dtype, peer);
     }
     auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr)
   };
   struct Number {
     std::uint32_t number = UINT32_MAX;
   };
-  collect::Known<Key, Number> numbers_;
+  run::Known<Key, Number> numbers_;
 };
 
 }  // namespace tprof::steps

@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "collect/lines.h"
+#include "run/lines.h"
 
 namespace tprof::stats {
 namespace {
@@ -15,28 +15,25 @@ using Numbers = std::map<std::pair<std::int64_t, std::uint64_t>, diagnose::LateA
 
 // The device comes to a collective when the host may be in the step behind it already: it is the
 // call that is in a step.
-struct TheirCalls : collect::Collector {
+struct TheirCalls {
   TheirCalls(const Process& rank, const Numbers& numbers, const steps::Found& steps)
-      : Collector(rank), late(numbers), found(steps) {}
+      : rank_(rank), late(numbers), found(steps) {}
 
-  void call(const read::Event& e) override {
+  void call(const read::Event& e) {
     if (!e.collective() || e.failed || e.captured) return;
     const auto arrival = late.find({*e.comm, e.seq});
     if (arrival != late.end()) arrival->second->step = steps::step_at(found, &rank_, e.ts_ns);
   }
 
-  void state(team::Archive& archive) override {
-    for (const auto& [number, arrival] : late) archive(arrival->step);
-  }
-  bool is_done() const override { return true; }
-
+  const Process& rank_;
   const Numbers& late;
   const steps::Found& found;
 };
 
 }  // namespace
 
-void want_steps(collect::Passes& passes, diagnose::Lateness& lateness, const steps::Found& found) {
+void put_in_steps(const run::Lines& lines, const steps::Found& found,
+                  diagnose::Lateness& lateness) {
   if (found.how == steps::How::none) return;
   std::map<const Process*, Numbers> by_rank;
   for (diagnose::LateArrival& a : lateness.worst) {
@@ -44,13 +41,14 @@ void want_steps(collect::Passes& passes, diagnose::Lateness& lateness, const ste
       if (comm.id == a.communicator) by_rank[a.rank][{number, a.seq}] = &a;
     }
   }
-  passes.want(
-      [late = std::move(by_rank), &found](const Process& rank, collect::Collectors& all) {
-        const auto numbers = late.find(&rank);
-        if (numbers == late.end()) return;
-        collect::want<TheirCalls>(rank, all, numbers->second, found);
+  lines.each(
+      [&](const Process& rank) {
+        const auto numbers = by_rank.find(&rank);
+        return numbers == by_rank.end()
+                   ? std::nullopt
+                   : std::optional<TheirCalls>(std::in_place, rank, numbers->second, found);
       },
-      [](const collect::Lines&) {});
+      [](const TheirCalls& /*the steps are in their place*/) {});
 }
 
 }  // namespace tprof::stats

@@ -63,46 +63,39 @@ void count_ledgers(const job::Job& job, Summary& s) {
   }
 }
 
-// Each file is read once for what needs no steps, and once more for what does.
-void read_lines(const job::Job& job, const read::Traces& traces, const SummaryOptions& options,
-                Summary& s) {
+void take_lines(const run::Lines& lines, const SummaryOptions& options, Summary& s) {
   const bool of_calls = s.only.of_calls();
-  collect::Passes passes(job, traces, options.progress,
-                         of_calls ? options.asked->chosen() : read::Chosen());
   const std::optional<StepList>& only = s.only_steps;
   const bool splits = options.phases && !of_calls;
-  const bool knows_steps = options.asked != nullptr && options.asked->found();
-  if (knows_steps) s.found = *options.asked->found();
-  const auto want_times = [&] {
-    if (options.op_times) want_op_times(passes, s.found, only, s.op_times);
-    if (options.top != 0) want_slowest(passes, options.top, s.found, only, s.slowest);
-    if (options.histogram) want_histogram(passes, *options.histogram, s.found, only, s.histogram);
-  };
-  const bool wants_steps = options.steps || options.top != 0 || options.lateness ||
-                           options.layers || splits || options.waits;
-  if (wants_steps && !knows_steps) steps::want(passes, s.found);
-  if (options.read_lines && !of_calls) want_object_gathers(passes, s.object_gathers);
-  if (options.lateness) diagnose::want_lateness(passes, s.lateness, options.arrivals);
-  if (options.waits) why::want_transfers(passes, s.transfers);
-  if (options.ranges) want_ranges(passes, s.ranges);
-  if (options.sites) want_sites(passes, s.sites);
-  if (options.with_lines) options.with_lines(passes, s);
-  want_times();
-  if (wants_steps) passes.keep_lines();
-  passes.read();
-  if (options.steps || only) {
-    want_step_totals(passes, s.found, only.value_or(StepList{}), s.steps.emplace());
+  if (options.asked != nullptr && options.asked->found()) {
+    s.found = *options.asked->found();
+  } else if (options.steps || options.top != 0 || options.lateness || options.layers || splits ||
+             options.waits) {
+    s.found = steps::find(lines);
   }
-  if (s.lateness) want_steps(passes, *s.lateness, s.found);
-  if (splits) want_rest(passes, s.found, s.rest);
+  auto meetings = options.meetings;
+  if (meetings == nullptr && (options.lateness || options.waits)) {
+    meetings = std::make_shared<const diagnose::Meetings>(lines);
+  }
+  if (options.read_lines && !of_calls) s.object_gathers = object_gathers(lines);
+  if (options.lateness) {
+    s.lateness =
+        diagnose::lateness_of(*meetings, diagnose::host_clocks(*meetings), options.arrivals);
+    put_in_steps(lines, s.found, *s.lateness);
+  }
   if (options.waits) {
-    why::want_wait_table(passes, s.found, s.transfers, options.peak, s.waits.emplace());
+    s.transfers = why::transfers_of(lines, meetings);
+    s.waits = why::wait_table_of(lines, s.found, s.transfers, options.peak);
   }
+  if (options.ranges) s.ranges = range_totals(lines);
+  if (options.sites) s.sites = site_totals(lines);
+  if (options.op_times) s.op_times = op_times(lines, s.found, only);
+  if (options.top != 0) s.slowest = slowest_of(lines, options.top, s.found, only);
+  if (options.histogram) s.histogram = histogram_of(lines, *options.histogram, s.found, only);
+  if (options.steps || only) s.steps = step_totals(lines, s.found, only.value_or(StepList{}));
+  if (splits) s.rest = rest_of(lines, s.found);
   if (options.layers) {
-    want_layers(passes, s.found, only.value_or(StepList{}), s.buckets, s.comms, s.layers.emplace());
-  }
-  if (options.with_steps) options.with_steps(passes, s);
-  while (passes.read()) {
+    s.layers = layers_of(lines, s.found, only.value_or(StepList{}), s.buckets, s.comms);
   }
 }
 
@@ -120,7 +113,8 @@ void each_rank(const Summary& s,
   }
 }
 
-Summary summarise(const job::Job& job, const read::Traces& traces, const SummaryOptions& options) {
+Summary summarise(const run::Lines& lines, const SummaryOptions& options) {
+  const job::Job& job = lines.job();
   Summary s;
   s.job = &job;
   if (options.asked != nullptr) {
@@ -131,10 +125,10 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
   count_ledgers(job, s);
   if (!s.only.of_calls()) s.memory = memory_of(job);
   count_communicators(s, options.asked);
-  read_lines(job, traces, options, s);
+  take_lines(lines, options, s);
   s.findings = options.findings
                    ? *options.findings
-                   : diagnose::diagnose(job, traces,
+                   : diagnose::diagnose(job, lines.traces(),
                                         {.asked = diagnose::kSummary,
                                          .whole_job = options.whole_job && s.only.ranks.empty(),
                                          .read_lines = false})

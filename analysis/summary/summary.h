@@ -84,15 +84,12 @@ struct SummaryOptions {
   const filter::Selection* asked = nullptr;     // leaves the rest out
   // The findings from before anything was left out of the ledgers; nullopt: they are found now.
   std::optional<diagnose::Findings> findings{};
-  bool whole_job = true;  // ranks that are not there are missing
-  // For other tables of the same passes: over all lines, and the one that knows the steps.
-  std::function<void(collect::Passes&, const Summary&)> with_lines{};
-  std::function<void(collect::Passes&, const Summary&)> with_steps{};
-  diagnose::ArrivalReader arrivals{};  // with `lateness`
-  // Gets the number of files done of a pass over the lines, from any thread.
-  std::function<void(std::size_t)> progress{};
+  bool whole_job = true;                                 // ranks that are not there are missing
+  diagnose::ArrivalReader arrivals{};                    // with `lateness`
+  std::shared_ptr<const diagnose::Meetings> meetings{};  // of all lines, if somebody has them
 };
 
-Summary summarise(const job::Job& job, const read::Traces& traces, const SummaryOptions& options);
+// Sums up the lines' job. Where no event lines are asked for, they are not loaded.
+Summary summarise(const run::Lines& lines, const SummaryOptions& options);
 
 }  // namespace tprof::stats

@@ -32,11 +32,6 @@ class Names {
   // Returns nothing if the frame's places are not known.
   const std::vector<Place>& of(const Frame& frame) const;
 
-  template <typename Archive>
-  void state(Archive& archive) {  // before find()
-    archive(paths_);
-  }
-
  private:
   std::map<std::pair<std::string, std::string>, std::set<std::string>> paths_;
   std::map<Frame, std::vector<Place>> places_;

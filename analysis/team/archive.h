@@ -2,18 +2,15 @@
 // function, so that they can't differ.
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -160,33 +157,6 @@ class Archive {
       one(all.emplace_hint(all.end(), std::move(key), V{})->second);
     }
   }
-  template <typename K, typename C>
-  void one(std::set<K, C>& all) {
-    const std::uint64_t n = length(all.size());
-    if (packs_) {
-      for (const K& key : all) one(const_cast<K&>(key));  // NOLINT: only read
-      return;
-    }
-    all.clear();
-    for (std::uint64_t i = 0; i < n; ++i) {
-      K key{};
-      one(key);
-      all.insert(all.end(), std::move(key));
-    }
-  }
-  template <typename T, std::size_t N>
-  void one(std::array<T, N>& all) {
-    for (T& value : all) one(value);
-  }
-  template <typename A, typename B>
-  void one(std::pair<A, B>& both) {
-    operator()(both.first, both.second);
-  }
-  template <typename... T>
-  void one(std::tuple<T...>& all) {
-    std::apply([&](T&... values) { operator()(values...); }, all);
-  }
-
   template <typename T>
   void one(T& value) {
     if constexpr (requires { value.state(*this); }) {

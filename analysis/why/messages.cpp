@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -13,23 +15,23 @@ namespace {
 
 constexpr std::uint64_t kRoom = std::uint64_t{1} << 20;
 
-class Ends : public collect::Collector {
+class Ends {
  public:
-  Ends(const read::Process& rank, std::uint64_t stride) : Collector(rank), stride_(stride) {}
+  Ends(const read::Process& rank, std::uint64_t stride) : rank_(rank), stride_(stride) {}
+  const read::Process& rank() const { return rank_; }
 
-  void call(const read::Event& e) override {
+  void call(const read::Event& e) {
     if (e.unfinished || e.captured || e.failed) return;
     if (e.group != 0) return in_group(e);
     if (ours(e)) calls_.call(e);
   }
-  bool wants_times() const override { return true; }
-  void device_time(const read::DeviceTime& t) override {
+  void device_time(const read::DeviceTime& t) {
     if (!t.comm || what_timed(t) == TimeOf::other) return;
     if (t.calls == 1) calls_.time(t);
     if (times_.size() >= kRoom) return;
     times_[{t.ts_ns - t.queued_ns, t.thread}] = {t.ts_ns, t.ts_ns + t.dur_ns, t.calls};
   }
-  void end() override {
+  void end() {
     calls_.finish();
     for (const Waiting& w : waiting_) {
       const auto group = times_.find(w.group);
@@ -44,7 +46,6 @@ class Ends : public collect::Collector {
     waiting_ = {};
     times_ = {};
   }
-  void state(team::Archive& archive) override { archive(ends); }
 
   std::vector<MessageEnd> ends{};
 
@@ -100,6 +101,7 @@ class Ends : public collect::Collector {
     add(end_of(e), t->ts_ns - t->queued_ns, {t->ts_ns, t->ts_ns + t->dur_ns, 1}, 0);
   }
 
+  const read::Process& rank_;
   std::uint64_t stride_;
   std::vector<Waiting> waiting_;
   std::map<Begun, Time> times_;
@@ -110,22 +112,31 @@ class Ends : public collect::Collector {
 
 }  // namespace
 
-Messages::Messages(const job::Job& job) {
+Messages::Messages(const run::Lines& lines) {
   std::uint64_t calls = 0;
-  for (const read::Process* p : job.processes) {
+  std::set<const read::Process*> callers;
+  for (const read::Process* p : lines.job().processes) {
     for (const read::Row& row : read::rows_of(*p)) {
-      if (row.bucket == Bucket::P2P) calls = read::saturated_sum(calls, row.amounts.calls);
+      if (row.bucket != Bucket::P2P) continue;
+      calls = read::saturated_sum(calls, row.amounts.calls);
+      callers.insert(p);
     }
   }
-  while (calls / stride_ > kRoom) stride_ *= 2;
+  std::uint64_t stride = 1;
+  while (calls / stride > kRoom) stride *= 2;
+  if (callers.empty()) return;
+  lines.each(
+      [&](const read::Process& rank) {
+        return callers.contains(&rank) ? std::optional<Ends>(std::in_place, rank, stride)
+                                       : std::nullopt;
+      },
+      [&](Ends& of) {
+        if (!of.ends.empty()) ends_[&of.rank()] = std::move(of.ends);
+      });
+  join();
 }
 
-void Messages::join(const job::Job& job, const collect::Lines& lines) {
-  for (const read::Process* p : job.processes) {
-    if (const Ends* its = lines.of<Ends>(p); its != nullptr && !its->ends.empty()) {
-      ends_[p] = its->ends;
-    }
-  }
+void Messages::join() {
   std::map<std::string, std::size_t> comms;  // numbers for ids
   // By communicator, the ranks of sender and receiver on it, and the number.
   using Key = std::tuple<std::size_t, std::int64_t, std::int64_t, std::uint64_t>;
@@ -146,20 +157,6 @@ void Messages::join(const job::Job& job, const collect::Lines& lines) {
   for (const auto& [key, m] : found) {
     if (m.sent != nullptr && m.received != nullptr && m.sender != m.receiver) all_.push_back(m);
   }
-}
-
-std::shared_ptr<const Messages> want_messages(collect::Passes& passes) {
-  const auto messages = std::make_shared<Messages>(passes.job());
-  const auto calls_any = [](const read::Process& p) {
-    return std::ranges::any_of(read::rows_of(p),
-                               [](const read::Row& row) { return row.bucket == Bucket::P2P; });
-  };
-  passes.want(
-      [messages, calls_any](const read::Process& rank, collect::Collectors& all) {
-        if (calls_any(rank)) collect::want<Ends>(rank, all, messages->stride());
-      },
-      [messages, &passes](const collect::Lines& lines) { messages->join(passes.job(), lines); });
-  return messages;
 }
 
 }  // namespace tprof::why

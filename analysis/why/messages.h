@@ -7,10 +7,10 @@
 #include <optional>
 #include <vector>
 
-#include "collect/passes.h"
 #include "diagnose/host_clocks.h"
 #include "interpose/format/record.h"
 #include "read/events.h"
+#include "run/lines.h"
 
 namespace tprof::why {
 
@@ -51,22 +51,15 @@ struct Message {
 // Keeps at most about a million ends: of more, every second message is left out, and so on.
 class Messages {
  public:
-  explicit Messages(const job::Job& job);
+  explicit Messages(const run::Lines& lines);
 
-  std::uint64_t stride() const { return stride_; }
-  // Valid once the lines are read.
   const std::vector<Message>& all() const { return all_; }
 
  private:
-  friend std::shared_ptr<const Messages> want_messages(collect::Passes& passes);
-  void join(const job::Job& job, const collect::Lines& lines);
+  void join();
 
-  std::uint64_t stride_ = 1;
   std::map<const read::Process*, std::vector<MessageEnd>> ends_;
   std::vector<Message> all_;
 };
-
-// The messages of the lines of the next pass.
-std::shared_ptr<const Messages> want_messages(collect::Passes& passes);
 
 }  // namespace tprof::why

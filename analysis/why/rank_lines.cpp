@@ -29,8 +29,12 @@ bool blocks(const read::Event& e) {
 }  // namespace
 
 RankLines::RankLines(const read::Process& rank, std::vector<Step> steps, bool marked,
-                     RankFacts& facts, const CameLines& came)
-    : Collector(rank), steps_(std::move(steps)), marked_(marked), facts_(facts), came_(came) {}
+                     RankFacts& facts, const LastCame* last_came)
+    : rank_(rank),
+      steps_(std::move(steps)),
+      marked_(marked),
+      facts_(facts),
+      came_(rank, last_came) {}
 
 bool RankLines::room() {
   too_many_ = too_many_ || collectives_.size() + copies_.size() + waits_.size() + computes_.size() +
@@ -74,6 +78,7 @@ void RankLines::device_time(const read::DeviceTime& t) {
   if (t.launch) return computes_.push_back(span);  // a graph has its kernels in it
   if (t.device) copies_on_device_.push_back(span);
   if (!t.comm) return;
+  came_.device_time(t);
   if (came_.bucket == nullptr) return;
   const std::optional<Came>& came = came_.came;
   collectives_.push_back(
@@ -105,7 +110,7 @@ void RankLines::thread(const read::ThreadName& t) {
   if (thread_kind(t.name) == ThreadKind::autograd) backward_.insert(t.thread);
 }
 
-void RankLines::metadata(const read::Line& line, const read::Process& /*so_far*/) {
+void RankLines::metadata(const read::Line& line) {
   if (!is_line(line.text, LineKind::window)) return;
   try {
     const read::WindowLine window = read::parse_window_line(line.text);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "collect/lines.h"
+#include "run/lines.h"
 #include "why/came_lines.h"
 #include "why/spans.h"
 #include "why/stage_messages.h"
@@ -18,7 +18,7 @@
 namespace tprof::why {
 
 // Fills the cells and facts of its rank at the end of the rank's lines.
-class RankLines : public collect::Collector {
+class RankLines {
  public:
   // A rank file of the default quota has fewer lines. Beyond it nothing is told of the rank.
   static constexpr std::size_t kMostLines = std::size_t{1} << 21;
@@ -33,22 +33,14 @@ class RankLines : public collect::Collector {
   };
   // `steps`: the rank's own, ascending. `marked`: by the program.
   RankLines(const read::Process& rank, std::vector<Step> steps, bool marked, RankFacts& facts,
-            const CameLines& came);
+            const LastCame* last_came);
 
-  bool wants_times() const override { return true; }
-  bool wants_busy() const override { return true; }
-  bool wants_metadata() const override { return true; }
-  void call(const read::Event& e) override;
-  void device_time(const read::DeviceTime& t) override;
-  void busy(const read::Busy& b) override;
-  void thread(const read::ThreadName& t) override;
-  void metadata(const read::Line& line, const read::Process& so_far) override;
-  void end() override;
-  void state(team::Archive& archive) override {
-    for (const Step& s : steps_) archive(*s.cell);
-    archive(facts_);
-  }
-  bool is_done() const override { return true; }
+  void call(const read::Event& e);
+  void device_time(const read::DeviceTime& t);
+  void busy(const read::Busy& b);
+  void thread(const read::ThreadName& t);
+  void metadata(const read::Line& line);
+  void end();
 
  private:
   // A call of NCCL; also a message to one other rank.
@@ -89,10 +81,11 @@ class RankLines : public collect::Collector {
   void find_gaps(const Spans& works);
   struct Gaps;
 
+  const read::Process& rank_;
   std::vector<Step> steps_;
   bool marked_;
   RankFacts& facts_;
-  const CameLines& came_;
+  CameLines came_;
   std::vector<Collective> collectives_;
   Spans copies_;  // calls that block
   std::vector<Load> loads_;

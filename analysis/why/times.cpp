@@ -150,48 +150,49 @@ Cell mean_of(const Times& times) {
   return all;
 }
 
-void want_times(collect::Passes& passes, const steps::Found& found, const LastCame* last_came,
-                std::optional<Times>& to) {
-  Times& times = to.emplace();
-  times.why = why_not(passes.job(), found);
-  if (found.how == steps::How::none) return;
+Times times_of(const run::Lines& lines, const steps::Found& found, const LastCame* last_came) {
+  Times times;
+  times.why = why_not(lines.job(), found);
+  if (found.how == steps::How::none) return times;
   for (const auto& [rank, intervals] : found.ranks) times.ranks.push_back(rank);
   std::ranges::sort(times.ranks, {}, [](const read::Process* p) { return p->header.rank; });
   times.steps = kept_steps(found, times.ranks.size());
   times.steps_of_run = found.steps.size();
   times.cells.resize(times.ranks.size() * times.steps.size());
   times.facts.resize(times.ranks.size());
+  if (!times.known()) {
+    take_lengths(found, times);
+    return times;
+  }
   std::map<const read::Process*, std::size_t> places;
   for (std::size_t r = 0; r < times.ranks.size(); ++r) places[times.ranks[r]] = r;
-  if (!times.known()) return take_lengths(found, times);
-  passes.want(
-      [&found, &times, last_came, places = std::move(places)](const read::Process& rank,
-                                                              collect::Collectors& all) {
+  lines.each(
+      [&](const read::Process& rank) {
+        std::optional<RankLines> of;
         const auto place = places.find(&rank);
-        if (place == places.end()) return;
+        if (place == places.end()) return of;
         std::vector<RankLines::Step> steps;
         each_kept(found, times, &rank, [&](const steps::Interval& i, std::size_t s) {
           steps.push_back({i.from_ns, i.to_ns, &times.cells[place->second * times.steps.size() + s],
                            s > 0 || times.steps.size() < 3});
         });
-        collect::want<RankLines>(rank, all, std::move(steps), found.how == steps::How::mark,
-                                 times.facts[place->second], want_came(rank, all, last_came));
+        of.emplace(rank, std::move(steps), found.how == steps::How::mark,
+                   times.facts[place->second], last_came);
+        return of;
       },
-      [&times](const collect::Lines&) {
-        leave_out_unknown(times);
-        find_usual(times);
-        if (times.counted().empty()) {
-          const bool too_many = std::ranges::any_of(times.facts, &RankFacts::too_many_lines);
-          times.why = too_many
-                          ? fmt::format(
-                                "a rank has more than the {} lines by which devices are "
-                                "followed at most",
-                                text::thousands(RankLines::kMostLines))
-                          : "there is no step in which the devices of all ranks were followed, "
-                            "and in the step before it (TPROF_TIMING=events for all calls, "
-                            "lines of all ranks, windows of two steps or more)";
-        }
-      });
+      [](const RankLines& /*cells and facts are in their place*/) {});
+  leave_out_unknown(times);
+  find_usual(times);
+  if (!times.counted().empty()) return times;
+  const bool too_many = std::ranges::any_of(times.facts, &RankFacts::too_many_lines);
+  times.why =
+      too_many
+          ? fmt::format("a rank has more than the {} lines by which devices are followed at most",
+                        text::thousands(RankLines::kMostLines))
+          : "there is no step in which the devices of all ranks were followed, and in the "
+            "step before it (TPROF_TIMING=events for all calls, lines of all ranks, windows "
+            "of two steps or more)";
+  return times;
 }
 
 }  // namespace tprof::why

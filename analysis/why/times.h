@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "collect/passes.h"
 #include "interpose/format/buckets.h"
+#include "run/lines.h"
 #include "steps/found.h"
 #include "text/kept.h"
 #include "why/transfers.h"
@@ -143,9 +143,7 @@ Cell mean_of(const Times& times);
 // If there are more than this, neighbouring steps are left out: every second, and so on.
 inline constexpr std::size_t kMostCells = std::size_t{1} << 22;
 
-// Takes the lines of the next pass; all but `passes` have to stay until then. `last_came` may be
-// null.
-void want_times(collect::Passes& passes, const steps::Found& found, const LastCame* last_came,
-                std::optional<Times>& to);
+// `last_came` may be null.
+Times times_of(const run::Lines& lines, const steps::Found& found, const LastCame* last_came);
 
 }  // namespace tprof::why

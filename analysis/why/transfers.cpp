@@ -296,11 +296,9 @@ std::optional<Came> LastCameTo::of(const read::DeviceTime& t) {
   return message(t.ts_ns - t.queued_ns, what == TimeOf::send);
 }
 
-void want_transfers(collect::Passes& passes, Transfers& to) {
-  passes.then(
-      [meetings = diagnose::want_meetings(passes), messages = want_messages(passes), &passes, &to] {
-        if (meetings->on_device()) to = Finder(passes.job(), meetings, *messages).run();
-      });
+Transfers transfers_of(const run::Lines& lines, std::shared_ptr<const Meetings> meetings) {
+  if (!meetings->on_device()) return {};
+  return Finder(lines.job(), std::move(meetings), Messages(lines)).run();
 }
 
 }  // namespace tprof::why

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "collect/passes.h"
 #include "diagnose/host_clocks.h"
 #include "diagnose/meetings.h"
 #include "interpose/format/buckets.h"
+#include "run/lines.h"
 #include "text/ranks.h"
 #include "why/messages.h"
 
@@ -110,7 +110,7 @@ struct Transfers {
   std::unique_ptr<LastCame> last_came{};  // null: nothing was timed on the device
 };
 
-// Takes the lines of the next pass; `to` has to stay until then.
-void want_transfers(collect::Passes& passes, Transfers& to);
+// `meetings` are those of these lines.
+Transfers transfers_of(const run::Lines& lines, std::shared_ptr<const diagnose::Meetings> meetings);
 
 }  // namespace tprof::why

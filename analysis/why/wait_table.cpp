@@ -1,7 +1,6 @@
 #include "why/wait_table.h"
 
 #include <algorithm>
-#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -18,24 +17,18 @@ constexpr std::size_t kMostKinds = 4096;  // of one rank
 using Key = std::tuple<std::string, Bucket, std::int64_t>;
 using Rows = std::map<Key, WaitRow>;
 
-// The ranks add this up together.
-struct Shared {
-  Rows rows{};
-  std::uint64_t stride = 1;
-};
-
 // Splits the calls of one rank.
-class SpentLines : public collect::Collector {
+class SpentLines {
  public:
-  SpentLines(const read::Process& rank, const steps::Found& found, const CameLines& came,
-             Shared& to)
-      : Collector(rank), came_(came), to_(to) {
+  SpentLines(const read::Process& rank, const steps::Found& found, const LastCame* last_came,
+             std::uint64_t stride)
+      : rank_(rank), came_(rank, last_came), stride_(stride) {
     const auto steps = found.ranks.find(&rank);
     if (steps != found.ranks.end()) steps_ = &steps->second;
   }
 
-  bool wants_times() const override { return true; }
-  void device_time(const read::DeviceTime& t) override {
+  void device_time(const read::DeviceTime& t) {
+    came_.device_time(t);
     const std::optional<Came>& came = came_.came;
     if (!came || came->size_class == Came::kSeveral || kinds_.size() >= kMostKinds) return;
     const std::int64_t wait = std::clamp<std::int64_t>(came->at_ns - t.ts_ns, 0, t.dur_ns);
@@ -46,21 +39,18 @@ class SpentLines : public collect::Collector {
         steps_ == nullptr ? nullptr : steps::interval_at(*steps_, t.ts_ns - t.queued_ns);
     if (step == nullptr) return;
     kind.in_steps += spent;
-    if (static_cast<std::uint64_t>(step - steps_->data()) % to_.stride == 0) {
+    if (static_cast<std::uint64_t>(step - steps_->data()) % stride_ == 0) {
       kind.steps[step->step] += spent;
     }
   }
 
-  void state(team::Archive& archive) override { archive(kinds_); }
-  bool is_done() const override { return true; }
-
-  void hand_over() override {
+  void add_to(Rows& rows) const {
     for (const auto& [key, kind] : kinds_) {
       const auto& [number, bucket, size_class] = key;
       const read::Comm* comm = read::comm_of(rank_, number);
       if (comm == nullptr) continue;
-      const auto row = to_.rows.find({std::string(comm->id), bucket, size_class});
-      if (row == to_.rows.end()) continue;
+      const auto row = rows.find({std::string(comm->id), bucket, size_class});
+      if (row == rows.end()) continue;
       row->second.spent += kind.all;
       row->second.in_steps += kind.in_steps;
       for (const auto& [step, spent] : kind.steps) row->second.of_steps[step] += spent;
@@ -70,7 +60,6 @@ class SpentLines : public collect::Collector {
         if (mine->rank == &rank_) mine->spent += kind.all;
       }
     }
-    kinds_.clear();
   }
 
  private:
@@ -80,8 +69,9 @@ class SpentLines : public collect::Collector {
     std::map<std::int64_t, Spent> steps{};
   };
 
-  const CameLines& came_;
-  Shared& to_;
+  const read::Process& rank_;
+  CameLines came_;
+  std::uint64_t stride_;
   const std::vector<steps::Interval>* steps_ = nullptr;
   std::map<std::tuple<std::int64_t, Bucket, std::int64_t>, Kind> kinds_{};
 };
@@ -146,26 +136,23 @@ const WaitOfRank* WaitRow::most_often_last() const {
   return most == of_ranks.end() || most->last.times == 0 ? nullptr : &*most;
 }
 
-void want_wait_table(collect::Passes& passes, const steps::Found& found, const Transfers& transfers,
-                     const Peak& peak, WaitTable& to) {
-  if (transfers.last_came == nullptr) return;
-  to.known = true;
-  const auto shared = std::make_shared<Shared>();
-  shared->rows = rows_by_ledgers(passes.job(), found);
-  shared->stride = found.steps.size() / kMostSteps + 1;
-  passes.want(
-      [&found, &transfers, shared](const read::Process& rank, collect::Collectors& all) {
-        collect::want<SpentLines>(rank, all, found, want_came(rank, all, transfers.last_came.get()),
-                                  *shared);
+WaitTable wait_table_of(const run::Lines& lines, const steps::Found& found,
+                        const Transfers& transfers, const Peak& peak) {
+  WaitTable table;
+  if (transfers.last_came == nullptr) return table;
+  table.known = true;
+  table.step_stride = found.steps.size() / kMostSteps + 1;
+  auto rows = rows_by_ledgers(lines.job(), found);
+  lines.each(
+      [&](const read::Process& rank) {
+        return SpentLines(rank, found, transfers.last_came.get(), table.step_stride);
       },
-      [&transfers, shared, peak, &to](const collect::Lines&) {
-        add_meetings(transfers, peak, shared->rows);
-        to.step_stride = shared->stride;
-        for (auto& [key, row] : shared->rows) to.rows.push_back(std::move(row));
-        std::ranges::stable_sort(to.rows, std::ranges::greater(), [](const WaitRow& r) {
-          return r.spent.wait_ns + r.spent.transfer_ns;
-        });
-      });
+      [&](const SpentLines& of) { of.add_to(rows); });
+  add_meetings(transfers, peak, rows);
+  for (auto& [key, row] : rows) table.rows.push_back(std::move(row));
+  std::ranges::stable_sort(table.rows, std::ranges::greater(),
+                           [](const WaitRow& r) { return r.spent.wait_ns + r.spent.transfer_ns; });
+  return table;
 }
 
 }  // namespace tprof::why

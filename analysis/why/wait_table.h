@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/passes.h"
+#include "run/lines.h"
 #include "steps/found.h"
 #include "text/ranks.h"
 #include "why/peak.h"
@@ -66,9 +66,7 @@ struct WaitTable {
   bool known = false;             // false: nothing was timed on the device
 };
 
-// Wants its part of the next two passes: the first one fills `found` and `transfers`, and all have
-// to stay. Call it in the first one's turn, behind what fills them.
-void want_wait_table(collect::Passes& passes, const steps::Found& found, const Transfers& transfers,
-                     const Peak& peak, WaitTable& to);
+WaitTable wait_table_of(const run::Lines& lines, const steps::Found& found,
+                        const Transfers& transfers, const Peak& peak);
 
 }  // namespace tprof::why

@@ -26,18 +26,16 @@ double unmet_ns(std::span<const RankFacts> ranks) {
 }
 
 // Null: the graph does not give the steps that were measured.
-std::unique_ptr<const graph::Model> model_of(const collect::Passes& passes,
-                                             const steps::Found& found) {
-  auto model =
-      std::make_unique<const graph::Model>(passes.job(), passes.traces(), found, kMostCalls);
+std::unique_ptr<const graph::Model> model_of(const run::Lines& lines, const steps::Found& found) {
+  auto model = std::make_unique<const graph::Model>(lines, found, kMostCalls);
   if (!model->graph().sound()) return nullptr;
   const double measured = graph::mean_of(model->measured_ns());
   const double apart = std::abs(graph::mean_of(model->replayed_ns()) - measured);
   return apart < kMostApart * measured ? std::move(model) : nullptr;
 }
 
-void find_causes(const collect::Passes& passes, const steps::Found& found, Why& why) {
-  const job::Job& job = passes.job();
+void find_causes(const run::Lines& lines, const steps::Found& found, Why& why) {
+  const job::Job& job = lines.job();
   const std::vector<std::size_t> steps = why.times->counted();
   if (steps.empty()) return;
   why.mean = mean_of(*why.times);
@@ -50,7 +48,7 @@ void find_causes(const collect::Passes& passes, const steps::Found& found, Why& 
              .waits = why.waits,
              .roles = roles,
              .step_ns = why.mean.length};
-  const auto model = model_of(passes, found);
+  const auto model = model_of(lines, found);
   e.model = model.get();
   constexpr Cause kAll[] = {
 #define X(name) name,
@@ -64,21 +62,21 @@ void find_causes(const collect::Passes& passes, const steps::Found& found, Why& 
 
 }  // namespace
 
-diagnose::Findings ranks_that_hold_up(const collect::Passes& passes, const steps::Found& by_steps,
+diagnose::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Found& by_steps,
                                       const Times& times, const Transfers& transfers) {
   diagnose::Findings found;
   const std::vector<std::size_t> steps = times.counted();
   if (steps.empty()) return found;
   const WaitTable no_waits;
   const std::map<std::string, std::string, std::less<>> no_roles;
-  Evidence e{.job = passes.job(),
+  Evidence e{.job = lines.job(),
              .times = times,
              .steps = steps,
              .transfers = transfers,
              .waits = no_waits,
              .roles = no_roles,
              .step_ns = mean_of(times).length};
-  const auto model = model_of(passes, by_steps);
+  const auto model = model_of(lines, by_steps);
   e.model = model.get();
   slow_ranks(e, found);
   step_series(e, found);
@@ -97,14 +95,12 @@ text::Ranks that_hold_up(const diagnose::Finding& finding) {
   return ranks;
 }
 
-void want(collect::Passes& passes, const steps::Found& found, Why& to) {
-  want_transfers(passes, to.transfers);
-  passes.then([&] {
-    want_times(passes, found, to.transfers.last_came.get(), to.times);
-    want_wait_table(passes, found, to.transfers, to.peak, to.waits);
-    passes.want([](const read::Process&, collect::Collectors&) {}, [](const collect::Lines&) {});
-    passes.then([&] { find_causes(passes, found, to); });
-  });
+void find(const run::Lines& lines, const steps::Found& found,
+          std::shared_ptr<const diagnose::Meetings> meetings, Why& to) {
+  to.transfers = transfers_of(lines, std::move(meetings));
+  to.times = times_of(lines, found, to.transfers.last_came.get());
+  to.waits = wait_table_of(lines, found, to.transfers, to.peak);
+  find_causes(lines, found, to);
 }
 
 }  // namespace tprof::why

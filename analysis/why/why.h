@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "collect/passes.h"
 #include "diagnose/finding.h"
+#include "run/lines.h"
 #include "steps/found.h"
 #include "why/times.h"
 #include "why/transfers.h"
@@ -28,14 +28,14 @@ struct Why {
 
 // Finds of the causes only the ranks that hold up the others: always, in some steps (is_slow_rank),
 // or in one that takes far longer. `times` have to be known.
-diagnose::Findings ranks_that_hold_up(const collect::Passes& passes, const steps::Found& found,
+diagnose::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Found& found,
                                       const Times& times, const Transfers& transfers);
 
 // The ranks of such a finding; empty: it names none.
 text::Ranks that_hold_up(const diagnose::Finding& finding);
 
-// Takes the lines of the next two passes; `found`, which the first of them has to fill, and `to`
-// have to stay until then. Call this behind steps::want().
-void want(collect::Passes& passes, const steps::Found& found, Why& to);
+// Fills all but `peak`, which it takes. `meetings` are those of these lines.
+void find(const run::Lines& lines, const steps::Found& found,
+          std::shared_ptr<const diagnose::Meetings> meetings, Why& to);
 
 }  // namespace tprof::why

@@ -15,8 +15,8 @@ FEW, MANY = 128, 2048
 # Bytes per rank beyond the first few. Each rank of these has three steps and 17 rows of figures, and 50 calls, which
 # are nodes of the report's graph.
 MOST_PER_RANK = {"summary": 8_000, "check": 11_000, "report": 25_000}
-# How often each file is read: to load it, for what needs no steps, in one pass for what does, and for the graph.
-PASSES = {"summary": 1, "check": 2, "report": 4}
+# How often each file is read: to load it, and for its lines.
+PASSES = {"summary": 1, "check": 2, "report": 2}
 
 
 def used(folder: pathlib.Path, *command: object) -> dict:

@@ -1,13 +1,9 @@
 // One process unpacks what another has packed.
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "catch2.h"
@@ -21,7 +17,7 @@ enum class Color : std::uint8_t { red = 7, green = 200 };
 
 struct Part {
   std::optional<std::int64_t> stream = 0;
-  std::array<std::int32_t, 3> three{};
+  std::int32_t three = 0;
   double share = 0;
   Color color = Color::red;
 
@@ -41,9 +37,11 @@ class Hidden {
 struct Whole {
   std::string text;
   std::vector<Part> parts;
-  std::map<std::string, std::set<std::int64_t>> by_name;
-  std::tuple<bool, long double, std::uint64_t> mixed{};
-  std::pair<Hidden, Hidden> hidden{};
+  std::map<std::string, std::vector<std::int64_t>> by_name;
+  bool yes = false;
+  long double wide = 0;
+  std::uint64_t most = 0;
+  Hidden hidden{};
   std::vector<text::Kept> names;
   std::optional<std::string> none;
 
@@ -52,10 +50,12 @@ struct Whole {
 
 Whole whole() {
   return {.text = std::string("a\0b", 3),
-          .parts = {{std::nullopt, {1, -2, INT32_MIN}, 0.1, Color::green}, {5, {}, -1e300, {}}},
+          .parts = {{std::nullopt, INT32_MIN, 0.1, Color::green}, {5, -2, -1e300, {}}},
           .by_name = {{"x", {INT64_MIN, -1, 0, INT64_MAX}}, {"", {}}},
-          .mixed = {true, 1.5L, UINT64_MAX},
-          .hidden = {Hidden(-7), Hidden(300)},
+          .yes = true,
+          .wide = 1.5L,
+          .most = UINT64_MAX,
+          .hidden = Hidden(-7),
           .names = {"twice", "once", "twice"},
           .none = {}};
 }

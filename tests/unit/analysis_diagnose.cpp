@@ -3,7 +3,7 @@
 #include <set>
 
 #include "catch2.h"
-#include "collect/intervals.h"
+#include "diagnose/intervals.h"
 #include "diagnose/names.h"
 
 using namespace tprof;
@@ -13,7 +13,7 @@ TEST_CASE("intervals hold what was added, in whichever order it came") {
   std::mt19937 random(5);
   for (int round = 0; round < 50; ++round) {
     std::set<std::uint64_t> expected;
-    collect::Intervals seqs;
+    diagnose::Intervals seqs;
     std::uint64_t twice = 0;
     for (int i = 0; i < 200; ++i) {
       const std::uint64_t n = random() % 150;
@@ -44,7 +44,7 @@ TEST_CASE("intervals hold what was added, in whichever order it came") {
 }
 
 TEST_CASE("a file that is nothing but gaps is not kept in memory") {
-  collect::Intervals seqs;
+  diagnose::Intervals seqs;
   for (std::uint64_t n = 0; n < 100'000; ++n) seqs.add(3 * n);
   CHECK(seqs.left_out());
   CHECK(seqs.parts().size() < 10'000);

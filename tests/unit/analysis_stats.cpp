@@ -24,11 +24,7 @@ std::optional<read::Amounts> objects_of(std::string_view lines) {
   read::Traces traces;
   traces.traces.push_back(read::load(file));
   const job::Job job = job::jobs_of({&traces.traces[0].processes[0]}).at(0);
-  collect::Passes passes(job, traces);
-  std::optional<read::Amounts> objects;
-  stats::want_object_gathers(passes, objects);
-  passes.read();
-  return objects;
+  return stats::object_gathers(run::Lines(job, traces));
 }
 
 }  // namespace

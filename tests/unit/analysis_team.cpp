@@ -187,10 +187,10 @@ read::Traces loaded(const Folder& folder, const team::Shared& team) {
 std::string summarised(read::Traces& traces, stats::SummaryOptions options,
                        const filter::Words& only = {}) {
   const job::Job whole = job::one_job(traces, {});
-  const filter::Selection asked(whole, traces, filter::parsed(only),
+  const filter::Selection asked(run::Lines(whole, traces), traces, filter::parsed(only),
                                 {.steps = true, .device_times = true});
   options.asked = &asked;
-  const stats::Summary s = stats::summarise(asked.job(), traces, options);
+  const stats::Summary s = stats::summarise(asked.lines(), options);
   std::string all = report::to_json(s);
   for (const report::ByRow& by : report::by_rows()) {
     all += report::to_text(s, {.by = by.by, .per_rank = true, .next = {}});
@@ -208,7 +208,7 @@ stats::SummaryOptions team_tables() {
 std::string reported(const read::Traces& traces) {
   const job::Job job = job::one_job(traces, {});
   page::Gathered g;
-  page::gather(job, traces, {}, g);
+  page::gather(run::Lines(job, traces), g);
   return page::to_json(g) + page::to_text(g, "");
 }
 

@@ -12,7 +12,7 @@
 #include "interpose/base/hash.h"
 #include "text/kept.h"
 
-namespace tprof::collect {
+namespace tprof::run {
 
 // The hash of a key's parts.
 inline std::uint64_t part_of_hash(const text::Kept& text) {
@@ -50,4 +50,4 @@ class Known {
   std::vector<Place> places_;
 };
 
-}  // namespace tprof::collect
+}  // namespace tprof::run

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace tprof::collect {
+namespace tprof::diagnose {
 
 class Intervals {
  public:
@@ -64,11 +64,6 @@ class Intervals {
 
   const auto& parts() const { return parts_; }  // begin and end, ascending
 
-  template <typename Archive>
-  void state(Archive& archive) {
-    archive(parts_, twice_, left_out_);
-  }
-
  private:
   static constexpr std::size_t kMaxParts = 4096;
   using Parts = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
@@ -86,4 +81,4 @@ class Intervals {
   std::uint64_t left_out_ = 0;
 };
 
-}  // namespace tprof::collect
+}  // namespace tprof::diagnose

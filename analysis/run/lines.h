@@ -1,0 +1,232 @@
+// The lines of a job: loaded once, when somebody asks first, and shown to all who want some of
+// them.
+//
+// Who wants lines is a plain struct with a function for each kind of line that it wants: call,
+// launch, last_call, range, open_range, device_time, busy, life, thread, metadata, each with the
+// line as it is in read/events.h, and end() behind the rank's last line: the place to reduce what
+// was kept of them. A struct that is made of several has `auto parts()`, which ties them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "job/jobs.h"
+#include "read/events.h"
+#include "read/folder.h"
+#include "run/kept_lines.h"
+#include "run/said.h"
+
+namespace tprof::run {
+
+template <typename T>
+inline constexpr bool kIsOptional = false;
+template <typename T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+// Calls f for each of the structs that `of` is made of: itself, its parts, what an optional has.
+template <typename T, typename F>
+void each_part(T& of, const F& f) {
+  if constexpr (kIsOptional<std::remove_const_t<T>>) {
+    if (of) each_part(*of, f);
+  } else if constexpr (requires { of.parts(); }) {
+    std::apply([&](auto&... part) { (each_part(part, f), ...); }, of.parts());
+  } else {
+    f(of);
+  }
+}
+
+// True if one of the structs that a T is made of takes such lines.
+template <typename T, typename See, typename Line>
+constexpr bool takes() {
+  if constexpr (kIsOptional<T>) {
+    return takes<typename T::value_type, See, Line>();
+  } else if constexpr (requires(T & of) { of.parts(); }) {
+    return []<typename... P>(std::type_identity<std::tuple<P&...>>) {
+      return (takes<P, See, Line>() || ...);
+    }(std::type_identity<decltype(std::declval<T&>().parts())>{});
+  } else {
+    return std::is_invocable_v<See, T&, const Line&>;
+  }
+}
+
+// A struct that a rank's lines are shown to.
+template <typename Made>
+struct Shown {
+  const read::Process& rank;
+  Made made;
+  bool ended = false;
+
+  void end() {
+    if (std::exchange(ended, true)) return;
+    each_part(made, [](auto& part) {
+      if constexpr (requires { part.end(); }) part.end();
+    });
+  }
+};
+
+// By rank, for those of which there is any.
+template <typename Made>
+class ByRank {
+ public:
+  // Null: none of its lines could be read, or nobody wanted them. `T`: the struct, or a part of it.
+  template <typename T = Made>
+  T* of(const read::Process* rank) const {
+    const auto shown = all_.find(rank);
+    if (shown == all_.end()) return nullptr;
+    T* found = nullptr;
+    each_part(shown->second->made, [&](auto& part) {
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(part)>, T>) found = &part;
+    });
+    return found;
+  }
+  void add(std::unique_ptr<Shown<Made>> shown) {
+    const read::Process* rank = &shown->rank;
+    all_.emplace(rank, std::move(shown));
+  }
+
+ private:
+  std::unordered_map<const read::Process*, std::unique_ptr<Shown<Made>>> all_;
+};
+
+template <typename Make>
+using MadeBy = std::remove_cvref_t<std::invoke_result_t<const Make&, const read::Process&>>;
+
+// Has lines of a kind shown to those that take them.
+template <typename Made, typename Line, typename See>
+void connect(const std::vector<std::unique_ptr<Shown<Made>>>& all,
+             std::function<void(const read::Process&, const Line&)>& to, const See& see) {
+  if constexpr (takes<Made, See, Line>()) {
+    to = [&all, see](const read::Process& rank, const Line& line) {
+      const auto by_rank = [](const auto& shown) { return &shown->rank; };
+      const auto at = all.size() == 1 ? all.begin()
+                                      : std::ranges::lower_bound(all, &rank, std::less(), by_rank);
+      each_part((*at)->made, [&](auto& part) {
+        if constexpr (std::is_invocable_v<See, decltype(part), const Line&>) see(part, line);
+      });
+    };
+  }
+}
+
+template <typename Made>
+Reader reader_of(const std::vector<std::unique_ptr<Shown<Made>>>& all) {
+  Reader to;
+  read::LineReader& of = to.lines;
+  connect(all, of.event, [](auto& c, const auto& l) -> decltype(c.call(l)) { c.call(l); });
+  connect(all, of.launch, [](auto& c, const auto& l) -> decltype(c.launch(l)) { c.launch(l); });
+  connect(all, of.last, [](auto& c, const auto& l) -> decltype(c.last_call(l)) { c.last_call(l); });
+  connect(all, of.range, [](auto& c, const auto& l) -> decltype(c.range(l)) { c.range(l); });
+  connect(all, of.open_range,
+          [](auto& c, const auto& l) -> decltype(c.open_range(l)) { c.open_range(l); });
+  connect(all, of.device_time,
+          [](auto& c, const auto& l) -> decltype(c.device_time(l)) { c.device_time(l); });
+  connect(all, of.busy, [](auto& c, const auto& l) -> decltype(c.busy(l)) { c.busy(l); });
+  connect(all, of.life, [](auto& c, const auto& l) -> decltype(c.life(l)) { c.life(l); });
+  connect(all, of.thread, [](auto& c, const auto& l) -> decltype(c.thread(l)) { c.thread(l); });
+  connect(all, to.metadata,
+          [](auto& c, const auto& l) -> decltype(c.metadata(l)) { c.metadata(l); });
+  return to;
+}
+
+class Store;
+
+// The lines of some ranks of a job. It is a handle: copies have the same lines.
+class Lines {
+ public:
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+
+  // Refers to the job and the traces. `progress` gets the number of files done while they are
+  // loaded, from any thread, and is let go then. They take `most_bytes` at most: ranks beyond it
+  // are read again each time. The processes of a team load a share of the files each, and all have
+  // the same in the end.
+  Lines(const job::Job& job, const read::Traces& traces,
+        const std::function<void(std::size_t)>& progress = {}, std::size_t most_bytes = kMostBytes);
+
+  // Those of some of the job's ranks. Refers to `some`.
+  Lines of(const job::Job& some) const;
+  // The calls that were asked for are marked: who looks at lines gets all.
+  Lines of(const job::Job& some, read::Chosen chosen) const;
+
+  const job::Job& job() const { return *job_; }
+  const read::Traces& traces() const;
+
+  // Shows the lines of each rank to what make(rank) returns; to nothing if that is an empty
+  // optional.
+  template <typename Make>
+  ByRank<MadeBy<Make>> each(const Make& make) const {
+    ByRank<MadeBy<Make>> all;
+    show(make, [&](auto shown) { all.add(std::move(shown)); });
+    return all;
+  }
+  template <typename Made>
+  ByRank<Made> each() const {
+    return each([](const read::Process& rank) { return Made(rank); });
+  }
+  // The same for what is not kept of all ranks at a time: calls take(made) in the order of ranks.
+  template <typename Make, typename Take>
+  void each(const Make& make, const Take& take) const {
+    show(make, [&](auto shown) { each_part(shown->made, take); });
+  }
+
+  // These load them, too. Null: the rank's lines can't be read.
+  const Said* said(const read::Process& rank) const;
+  bool has_device_times(const read::Process& rank) const;
+  // Files with a line that can't be read, as far as it was looked at, and why.
+  const std::vector<read::Skipped>& unreadable() const;
+
+ private:
+  friend class Store;
+  using Ranks = std::vector<const read::Process*>;  // by address
+
+  // Ranks that are shown by one thread: those of one process, or of a file that is read again.
+  std::vector<Ranks> units() const;
+  // Returns false if the file can't be read.
+  bool show(const Ranks& ranks, Reader reader) const;
+  static void in_parallel(std::size_t n, const std::function<void(std::size_t)>& f);
+
+  template <typename Make, typename Take>
+  void show(const Make& make, const Take& take) const {
+    using All = std::vector<std::unique_ptr<Shown<MadeBy<Make>>>>;
+    const std::vector<Ranks> all = units();
+    std::mutex mutex;
+    std::map<std::size_t, All> ready;  // shown while others before them are
+    std::size_t next = 0;
+    in_parallel(all.size(), [&](std::size_t i) {
+      All of;
+      Ranks ranks;
+      for (const read::Process* p : all[i]) {
+        // In its place from the first: it may refer to itself.
+        of.emplace_back(new Shown<MadeBy<Make>>{*p, make(*p)});
+        bool wanted = true;
+        if constexpr (kIsOptional<MadeBy<Make>>) wanted = of.back()->made.has_value();
+        wanted ? ranks.push_back(p) : of.pop_back();
+      }
+      Reader reader = reader_of(of);
+      reader.lines.end = [&of](const read::Process& rank) {
+        (*std::ranges::find(of, &rank, [](const auto& shown) { return &shown->rank; }))->end();
+      };
+      if (!of.empty() && !show(ranks, std::move(reader))) of.clear();
+      const std::scoped_lock lock(mutex);
+      ready.emplace(i, std::move(of));
+      for (auto at = ready.begin(); at != ready.end() && at->first == next; ++next) {
+        for (auto& shown : at->second) take(std::move(shown));
+        at = ready.erase(at);
+      }
+    });
+  }
+
+  std::shared_ptr<Store> store_;
+  const job::Job* job_;
+  read::Chosen chosen_{};
+};
+
+}  // namespace tprof::run
