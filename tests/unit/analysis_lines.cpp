@@ -78,14 +78,15 @@ std::string call_and_time(int seq) {
          "\n"
          R"({"name":"ncclAllGather","cat":"DEVICE","ph":"X","pid":0,"tid":7,"ts":)" +
          at + R"(.500,"dur":3.000,"args":{"comm":1,"seq":)" + std::to_string(seq) +
-         R"(,"calls":1,"queued_ns":500,"stream":1}},)" + "\n";
+         R"(,"calls":1,"queued":0.000,"call_tid":7}},)" + "\n";
 }
 
 // Ranks that issue the same gathers. The lines of the last can't be read if `bad`.
 read::Traces some_ranks(const Folder& folder, int ranks, bool bad = false) {
   read::Traces traces;
   for (int rank = 0; rank < ranks; ++rank) {
-    std::string text = "[\n" + header({.pid = 100 + rank, .rank = std::to_string(rank)});
+    std::string text =
+        "[\n" + header({.pid = 100 + rank, .rank = std::to_string(rank), .world_size = "5"});
     text += comm(1, "aa");
     for (int seq = 0; seq < 40; ++seq) text += call_and_time(seq);
     if (bad && rank + 1 == ranks) text += "{\"name\":\"ncclAllGather\",\"ts\":oh,\n";
@@ -242,5 +243,5 @@ TEST_CASE("ranks beyond the memory are read again each time, with the same answe
     }
   }
   for (const std::string& one : said) CHECK(one == said[0]);
-  CHECK(said[0].size() > 1000);
+  CHECK(said[0].size() > 800);
 }
