@@ -53,9 +53,24 @@ void put(Graph& graph, std::span<const Edge> edges) {
   put_in_order(graph);
 }
 
+// Gives the edges into a node, but kernels, as lag what none of them explains of when it happened.
+void give_rest(Graph& graph, Node to) {
+  const std::uint32_t first = graph.first[to];
+  const std::uint32_t last = graph.first[to + 1];
+  double explained = kNever;
+  for (std::uint32_t i = first; i < last; ++i) {
+    const auto from = static_cast<double>(graph.at_ns[graph.from[i]]);
+    explained = std::max(explained, from + graph.lag_ns[i]);
+  }
+  const double rest = static_cast<double>(graph.at_ns[to]) - explained;
+  for (std::uint32_t i = first; i < last; ++i) {
+    if (graph.wait[i] != Wait::computes) graph.lag_ns[i] += std::max(rest, 0.0);
+  }
+}
+
 class Builder {
  public:
-  explicit Builder(const run::Run& run) : run_(run) {}
+  Builder(const run::Run& run, bool marked) : run_(run), marked_(marked) {}
 
   Graph build() {
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) add_calls(r);
@@ -63,6 +78,7 @@ class Builder {
     find_last_to_come();
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) {
       add_queues(r);
+      add_host_order(r);
       const auto work = static_cast<Node>(graph_.size());
       add_work(r);
       add_host(r, work);
@@ -214,11 +230,8 @@ class Builder {
     const run::Rank& rank = run_.ranks[r];
     const run::Calls& c = rank.calls;
     by_end_.clear();
-    by_call_.clear();
     for (std::size_t i = 0; i < c.size(); ++i) by_end_.push_back(i);
-    by_call_ = by_end_;
     std::ranges::sort(by_end_, {}, [&](std::size_t i) { return c.ended_ns[i]; });
-    std::ranges::stable_sort(by_call_, {}, [&](std::size_t i) { return c.called_ns[i]; });
     std::size_t next = 0;  // row
     const std::int64_t first_ns = c.size() == 0 ? INT64_MAX : c.came_ns[0];
     std::optional<Node> done;
@@ -252,35 +265,122 @@ class Builder {
     calls_until(INT64_MAX);
   }
 
-  // The host launched what began here. It either went on by itself since its last call, or had
-  // waited until the device had nothing to do.
+  // When the host began the step behind that of what comes to the device next.
+  std::int64_t next_step_ns(std::uint32_t r, std::int64_t ns) const {
+    const run::Rank& rank = run_.ranks[r];
+    const run::Calls& c = rank.calls;
+    if (c.size() == 0) return INT64_MAX;
+    const auto row = std::ranges::lower_bound(c.came_ns, ns) - c.came_ns.begin();
+    const std::int64_t called = c.called_ns[std::min(static_cast<std::size_t>(row), c.size() - 1)];
+    const auto step = std::ranges::upper_bound(rank.steps, called, {}, &run::Step::from_ns);
+    return step == rank.steps.end() ? INT64_MAX : step->from_ns;
+  }
+
+  // The host launched what began here. It either went on by itself since what it did last, or had
+  // waited until the device had nothing to do. A host that had gone on to a later step had launched
+  // it before that.
   void launched(std::uint32_t r, Node begin, std::optional<Node> done) {
-    const run::Calls& c = run_.ranks[r].calls;
-    const auto next = std::ranges::upper_bound(by_call_, at(begin), {},
-                                               [&](std::size_t i) { return c.called_ns[i]; });
-    const bool waited = next != by_call_.end() && c.waited_ns[*next] > 0;
-    if (done && (waited || next == by_call_.begin())) return behind(begin, *done, Wait::waited);
-    if (next != by_call_.begin()) behind(begin, graph_.called[r][*std::prev(next)], Wait::launch);
+    const std::vector<Node>& host = graph_.host[r];
+    const auto until = [&](std::int64_t ns) {
+      const auto next = std::ranges::upper_bound(host, ns, {}, [&](Node n) { return at(n); });
+      return static_cast<std::size_t>(next - host.begin());
+    };
+    const std::size_t next = until(at(begin));
+    const std::size_t k = std::min(next, until(next_step_ns(r, at(begin)) - 1));
+    const bool went_on = done && k != 0 && at(host[k - 1]) > at(*done);
+    if (k != next && !went_on) return;
+    const bool waited = !went_on && next != host.size() && graph_.waited_ns[r][next] > 0;
+    if (done && (waited || k == 0)) return behind(begin, *done, Wait::waited);
+    if (k != 0) behind(begin, host[k - 1], Wait::launch);
+  }
+
+  // When the device computed, communicated or copied.
+  static std::vector<run::Interval> busy_of(const run::Rank& rank) {
+    std::vector<run::Interval> busy = rank.work;
+    for (std::size_t i = 0; i < rank.calls.size(); ++i) {
+      busy.push_back({rank.calls.came_ns[i], rank.calls.ended_ns[i]});
+    }
+    return run::joined(std::move(busy));
+  }
+
+  static std::int64_t within(const std::vector<run::Interval>& busy, std::int64_t from_ns,
+                             std::int64_t to_ns) {
+    std::int64_t ns = 0;
+    auto b = std::ranges::upper_bound(busy, from_ns, {}, &run::Interval::to_ns);
+    for (; b != busy.end() && b->from_ns < to_ns; ++b) {
+      ns += std::min(b->to_ns, to_ns) - std::max(b->from_ns, from_ns);
+    }
+    return ns;
+  }
+
+  // Where the program marks no step, one begins when the device has done all before its first call,
+  // and the host had called all of that.
+  static std::int64_t begins_ns(const run::Rank& rank, const std::vector<run::Interval>& busy,
+                                std::int64_t first_ns) {
+    const auto next = std::ranges::upper_bound(busy, first_ns, {}, &run::Interval::to_ns);
+    if (next == busy.begin() || (next != busy.end() && next->from_ns < first_ns)) return first_ns;
+    std::int64_t ns = std::prev(next)->to_ns;
+    for (const std::int64_t called : rank.calls.called_ns) {
+      if (called < first_ns) ns = std::max(ns, called + 1);
+    }
+    return ns;
+  }
+
+  // A host waits for its device in launches behind a thousand others, and in copies that block.
+  void add_host_order(std::uint32_t r) {
+    const run::Rank& rank = run_.ranks[r];
+    std::vector<Node>& host = graph_.host.emplace_back();
+    // Behind its last call nothing tells for how long it waited.
+    const auto& called = rank.calls.called_ns;
+    const std::int64_t last = called.empty() ? INT64_MIN : *std::ranges::max_element(called);
+    const std::vector<run::Interval> busy = busy_of(rank);
+    for (const run::Step& step : rank.steps) {
+      for (std::int64_t ns : {step.from_ns, step.to_ns}) {
+        if (!marked_) ns = begins_ns(rank, busy, ns);
+        const bool known = !host.empty() && at(host.back()) >= ns;
+        if (!known && ns <= last) host.push_back(node(ns, r, Kind::mark));
+      }
+    }
+    host.insert(host.end(), graph_.called[r].begin(), graph_.called[r].end());
+    std::ranges::stable_sort(host, {}, [&](Node n) { return at(n); });
+    std::map<Node, std::int64_t> waits;  // of launches
+    for (std::size_t i = 0; i < rank.calls.size(); ++i) {
+      if (rank.calls.waited_ns[i] != 0) waits[graph_.called[r][i]] = rank.calls.waited_ns[i];
+    }
+    std::vector<std::int64_t>& waited = graph_.waited_ns.emplace_back(host.size());
+    for (std::size_t k = 0; k < host.size(); ++k) {
+      const auto its = waits.find(host[k]);
+      if (its == waits.end()) continue;
+      std::int64_t rest = its->second;
+      std::size_t here = k;
+      // Behind a mark it waited no longer than its device was busy there: the rest was ahead of it.
+      for (; here != 0 && graph_.kind[host[here - 1]] == Kind::mark; --here) {
+        const std::int64_t ns = std::min(rest, within(busy, at(host[here - 1]), at(host[here])));
+        waited[here] += ns;
+        rest -= ns;
+      }
+      waited[here] += rest;
+    }
+    for (const run::Blocked& b : rank.blocked) {
+      const std::size_t next = goes_on(graph_, r, b);
+      if (next < host.size()) waited[next] += b.host.to_ns - b.host.from_ns;
+    }
   }
 
   // `work`: the first node of its device's work, which is the last that was added.
   void add_host(std::uint32_t r, Node work) {
-    const run::Calls& c = run_.ranks[r].calls;
+    const std::vector<Node>& host = graph_.host[r];
     std::vector<Node> device = graph_.ended[r];
     for (Node n = work; n < graph_.size(); ++n) device.push_back(n);
     std::ranges::sort(device, {}, [&](Node n) { return at(n); });
-    for (std::size_t k = 1; k < by_call_.size(); ++k) {
-      const std::size_t i = by_call_[k];
-      const Node here = graph_.called[r][i];
-      const Node before = graph_.called[r][by_call_[k - 1]];
-      edges_.push_back(
-          {before, here,
-           static_cast<double>(std::max<std::int64_t>(0, at(here) - at(before) - c.waited_ns[i])),
-           Wait::host});
-      if (c.waited_ns[i] == 0) continue;
+    for (std::size_t k = 1; k < host.size(); ++k) {
+      const std::int64_t waited = graph_.waited_ns[r][k];
+      const std::int64_t needs = std::max<std::int64_t>(0, at(host[k]) - at(host[k - 1]) - waited);
+      edges_.push_back({host[k - 1], host[k], static_cast<double>(needs), Wait::host});
+      if (waited == 0) continue;
       const auto last =
-          std::ranges::lower_bound(device, at(here), {}, [&](Node n) { return at(n); });
-      if (last != device.begin()) behind(here, *std::prev(last), Wait::waited);
+          std::ranges::lower_bound(device, at(host[k]), {}, [&](Node n) { return at(n); });
+      if (last != device.begin()) behind(host[k], *std::prev(last), Wait::waited);
     }
   }
 
@@ -338,9 +438,9 @@ class Builder {
   }
 
   const run::Run& run_;
+  bool marked_;
   Graph graph_;
   std::vector<Edge> edges_;
-  std::vector<std::size_t> by_call_;  // the rows of a rank, by when they were called
   std::vector<std::size_t> by_end_;
   std::vector<run::Row> came_;                     // of a meeting, as they came
   std::map<std::uint64_t, std::int64_t> copy_ns_;  // by bytes
@@ -349,24 +449,20 @@ class Builder {
 
 }  // namespace
 
-void give_rest(Graph& graph, Node to) {
-  const std::uint32_t first = graph.first[to];
-  const std::uint32_t last = graph.first[to + 1];
-  double explained = kNever;
-  for (std::uint32_t i = first; i < last; ++i) {
-    if (graph.lag_ns[i] == kNever) continue;
-    const auto from = static_cast<double>(graph.at_ns[graph.from[i]]);
-    explained = std::max(explained, from + graph.lag_ns[i]);
+std::size_t goes_on(const Graph& graph, std::size_t rank, const run::Blocked& copy) {
+  const std::vector<Node>& host = graph.host[rank];
+  const auto at = [&](Node n) { return graph.at_ns[n]; };
+  const auto next = std::ranges::lower_bound(host, copy.goes_on_ns(), {}, at);
+  auto k = static_cast<std::size_t>(next - host.begin());
+  // A thread marks no step while it is blocked, whatever the times say.
+  while (k != 0 && graph.kind[host[k - 1]] == Kind::mark && at(host[k - 1]) > copy.host.from_ns) {
+    --k;
   }
-  const double rest = static_cast<double>(graph.at_ns[to]) - explained;
-  for (std::uint32_t i = first; i < last; ++i) {
-    const bool takes = graph.wait[i] != Wait::computes && graph.lag_ns[i] != kNever;
-    if (takes) graph.lag_ns[i] += std::max(rest, 0.0);
-  }
+  return k;
 }
 
-Graph graph_of(const run::Run& run) {
-  return Builder(run).build();
+Graph graph_of(const run::Run& run, bool marked) {
+  return Builder(run, marked).build();
 }
 
 Graph with_edges(const Graph& graph, std::span<const double> lags_ns, std::span<const Edge> more) {

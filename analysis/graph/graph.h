@@ -36,9 +36,9 @@ enum class Wait : std::uint8_t {
   waited     // the host had waited for the device
 };
 
-// The host called; a call came to the device; it ended there; the device computed up to here; those
-// that meet had come.
-enum class Kind : std::uint8_t { called, came, ended, work, met };
+// The host called, or began a step; a call came to the device; it ended there; the device computed
+// up to here; those that meet had come.
+enum class Kind : std::uint8_t { called, mark, came, ended, work, met };
 
 struct Edge {
   Node from;
@@ -64,17 +64,20 @@ struct Graph {
   std::vector<std::vector<Node>> ended{};
   std::vector<std::vector<std::int64_t>> all_came_ns{};  // by rank and row: all whom it meets had
   std::vector<std::vector<Node>> work{};  // by rank: the nodes of its work, ascending
+  // By rank: what its host did, ascending, and for how long it had waited for its device before.
+  std::vector<std::vector<Node>> host{};
+  std::vector<std::vector<std::int64_t>> waited_ns{};
 
   std::size_t size() const { return at_ns.size(); }
   // False: some nodes wait for each other in a circle, as times contradict the rules.
   bool sound() const { return order.size() == size(); }
 };
 
-Graph graph_of(const run::Run& run);
+// `marked`: the program marks its steps.
+Graph graph_of(const run::Run& run, bool marked = false);
 
-// Gives the edges into a node, but kernels and those that nobody waits for, as lag what none of
-// them explains of when it happened.
-void give_rest(Graph& graph, Node to);
+// The host did this first when it was no longer blocked. Its place in Graph::host.
+std::size_t goes_on(const Graph& graph, std::size_t rank, const run::Blocked& copy);
 
 // The same nodes, whose edges have these lags, with more edges.
 Graph with_edges(const Graph& graph, std::span<const double> lags_ns, std::span<const Edge> more);

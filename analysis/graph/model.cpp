@@ -34,6 +34,14 @@ run::Parts parts_of(const job::Job& job, const steps::Found& found, std::uint64_
   return parts;
 }
 
+run::Steps steps_of(const steps::Found& found) {
+  run::Steps all;
+  for (const auto& [rank, steps] : found.ranks) {
+    for (const steps::Interval& in : steps) all[rank].push_back({in.step, in.from_ns, in.to_ns});
+  }
+  return all;
+}
+
 }  // namespace
 
 double mean_of(const StepsNs& steps) {
@@ -43,9 +51,9 @@ double mean_of(const StepsNs& steps) {
 }
 
 Model::Model(const run::Lines& lines, const steps::Found& found, std::uint64_t most_calls)
-    : run_(run::load(lines, parts_of(lines.job(), found, most_calls))),
-      graph_(graph_of(run_)),
-      found_(found),
+    : marked_(found.how == steps::How::mark),
+      run_(run::load(lines, parts_of(lines.job(), found, most_calls), steps_of(found))),
+      graph_(graph_of(run_, marked_)),
       positions_(graph_.size()) {
   for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
     const run::Rank& rank = run_.ranks[r];
@@ -57,23 +65,28 @@ Model::Model(const run::Lines& lines, const steps::Found& found, std::uint64_t m
       const Node here = graph_.ended[r][i];
       const auto end = std::ranges::lower_bound(ends, step, {}, &End::step);
       if (end == ends.end() || end->step != step) {
-        ends.insert(end, {step, here});
-      } else if (graph_.at_ns[here] > graph_.at_ns[end->node]) {
-        end->node = here;
+        ends.insert(end, {step, here, here});
+      } else if (graph_.at_ns[here] > graph_.at_ns[end->device]) {
+        end->device = end->host = here;
+      }
+    }
+    for (const Node n : graph_.host[r]) {
+      const auto end = std::ranges::lower_bound(ends, positions_[n].step, {}, &End::step);
+      if (graph_.kind[n] == Kind::mark && end != ends.end() && end->step == positions_[n].step) {
+        end->host = n;
       }
     }
   }
   find_positions_of_work();
-  leave_out_hosts_ahead();
   measured_ns_ = steps_ns(std::vector<double>(graph_.at_ns.begin(), graph_.at_ns.end()));
   replayed_ns_ = steps_ns(replay(graph_));
 }
 
 std::int64_t Model::step_at(std::size_t rank, std::int64_t ns) const {
-  const auto steps = found_.ranks.find(run_.ranks[rank].process);
-  if (steps == found_.ranks.end()) return Position::kNoStep;
-  const steps::Interval* in = steps::interval_at(steps->second, ns - run_.ranks[rank].zero_ns);
-  return in == nullptr ? Position::kNoStep : in->step;
+  const std::vector<run::Step>& steps = run_.ranks[rank].steps;
+  const auto next = std::ranges::upper_bound(steps, ns, {}, &run::Step::from_ns);
+  const bool in = next != steps.begin() && ns < std::prev(next)->to_ns;
+  return in ? std::prev(next)->number : Position::kNoStep;
 }
 
 void Model::find_positions_of_calls(std::size_t rank) {
@@ -82,7 +95,14 @@ void Model::find_positions_of_calls(std::size_t rank) {
   std::iota(by_call.begin(), by_call.end(), std::size_t{0});
   std::ranges::stable_sort(by_call, {}, [&](std::size_t i) { return c.called_ns[i]; });
   Position at;
-  for (const std::size_t i : by_call) {
+  auto call = by_call.begin();
+  for (const Node n : graph_.host[rank]) {
+    // A mark ends the step before it.
+    if (graph_.kind[n] == Kind::mark) {
+      if (at.step != Position::kNoStep) positions_[n] = {at.step, at.call + 1};
+      continue;
+    }
+    const std::size_t i = *call++;
     const std::int64_t step = step_at(rank, c.called_ns[i]);
     at = {step, step == at.step ? at.call + 1 : 0};
     for (const auto* nodes : {&graph_.called, &graph_.came, &graph_.ended}) {
@@ -102,47 +122,21 @@ void Model::find_positions_of_work() {
   }
 }
 
-// A host that had gone on to a later step is not waited for in this one.
-void Model::leave_out_hosts_ahead() {
-  for (Node n = 0; n < graph_.size(); ++n) {
-    const std::uint32_t from = graph_.first[n];
-    const std::uint32_t to = graph_.first[n + 1];
-    const std::int64_t step = positions_[n].step;
-    if (step == Position::kNoStep || to - from < 2) continue;
-    bool ahead = false;
-    for (std::uint32_t i = from; i < to; ++i) {
-      if (graph_.wait[i] != Wait::launch || positions_[graph_.from[i]].step <= step) continue;
-      graph_.lag_ns[i] = kNever;
-      ahead = true;
-    }
-    if (ahead) give_rest(graph_, n);
-  }
-}
-
 StepsNs Model::steps_ns(std::span<const double> at_ns) const {
-  std::map<std::int64_t, std::pair<double, double>> sums;  // by step, and of how many ranks
+  StepsNs last;  // by step: when the last rank had ended it
   for (const std::vector<End>& ends : ends_) {
-    for (std::size_t s = 1; s < ends.size(); ++s) {
-      auto& [ns, ranks] = sums[ends[s].step];
-      ns += at_ns[ends[s].node] - at_ns[ends[s - 1].node];
-      ++ranks;
+    for (const End& end : ends) {
+      const auto [at, fresh] = last.try_emplace(end.step, end.at_ns(at_ns));
+      if (!fresh) at->second = std::max(at->second, end.at_ns(at_ns));
     }
   }
   StepsNs all;
-  for (const auto& [step, sum] : sums) all[step] = sum.first / sum.second;
-  return all;
-}
-
-double Model::work_ns(std::size_t rank) const {
-  const std::vector<End>& ends = ends_[rank];
-  if (ends.size() < 2) return 0;
-  double ns = 0;
-  for (const run::Interval& w : run_.ranks[rank].work) {
-    const std::int64_t from = std::max(w.from_ns, graph_.at_ns[ends.front().node]);
-    const std::int64_t to = std::min(w.to_ns, graph_.at_ns[ends.back().node]);
-    ns += static_cast<double>(std::max<std::int64_t>(0, to - from));
+  for (auto before = last.begin(); before != last.end() && std::next(before) != last.end();
+       ++before) {
+    const auto& [step, ns] = *std::next(before);
+    all[step] = ns - before->second;
   }
-  return ns / static_cast<double>(ends.size() - 1);
+  return all;
 }
 
 }  // namespace tprof::graph

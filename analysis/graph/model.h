@@ -1,6 +1,7 @@
 // A job as a graph, and where its steps end in it: what a step takes, and would take.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -25,15 +26,17 @@ struct Position {
 
 class Model {
  public:
-  // `found` has to stay. A job with more calls than `most_calls` is taken by some of its steps, one
+  // A job with more calls than `most_calls` is taken by some of its steps, one
   // after the other.
   Model(const run::Lines& lines, const steps::Found& found, std::uint64_t most_calls);
 
   const run::Run& run() const { return run_; }
   const Graph& graph() const { return graph_; }
+  bool marked() const { return marked_; }  // the program marks its steps
 
   // Returns how long each step but the first takes, where the nodes happen at these times: the mean
-  // over the ranks. A step of a device ends with the last that its host called in it.
+  // over the ranks. A step of a device ends with the last that its host called in it, and no
+  // earlier than the host's own.
   StepsNs steps_ns(std::span<const double> at_ns) const;
   const StepsNs& measured_ns() const { return measured_ns_; }
   const StepsNs& replayed_ns() const { return replayed_ns_; }  // without a change
@@ -45,23 +48,24 @@ class Model {
   // In which step the host of a rank was then; kNoStep: in none.
   std::int64_t step_at(std::size_t rank, std::int64_t ns) const;
 
-  // For how long the device of a rank computes in a step, on the average.
-  double work_ns(std::size_t rank) const;
-
  private:
   // The end of a step of a rank.
   struct End {
     std::int64_t step;
-    Node node;
+    Node device;
+    Node host;  // its mark, if the program marks steps
+
+    double at_ns(std::span<const double> nodes) const {
+      return std::max(nodes[device], nodes[host]);
+    }
   };
 
   void find_positions_of_calls(std::size_t rank);
   void find_positions_of_work();  // behind those of calls
-  void leave_out_hosts_ahead();
 
+  bool marked_;
   run::Run run_;
   Graph graph_;
-  const steps::Found& found_;
   std::vector<std::vector<std::size_t>> by_call_{};
   std::vector<Position> positions_;     // by node
   std::vector<std::vector<End>> ends_;  // by rank, ascending

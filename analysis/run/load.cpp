@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -54,6 +53,7 @@ struct Call {
   Meets meets{};
   std::int64_t stream = -1;
   Bucket bucket{};
+  text::Kept name{};
   bool wide = false;
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
@@ -81,7 +81,8 @@ struct OfRank {
   std::vector<Interval> work{};
   std::vector<Interval> unsure{};  // it may have computed
   std::vector<Blocked> blocked{};
-  std::set<std::int64_t> autograd{};  // threads
+  std::vector<std::pair<Load, std::int64_t>> loads{};  // and their threads
+  std::set<std::int64_t> autograd{};                   // threads
   // By thread: its last group, and when that began on each stream.
   std::map<std::int64_t, std::pair<std::int64_t, std::map<std::int64_t, std::int64_t>>> groups{};
 
@@ -93,6 +94,7 @@ struct OfRank {
     if (blocks(e)) {
       blocked.push_back({{e.ts_ns, e.ts_ns + e.dur_ns}, e.bucket == Bucket::H2D, e.bytes});
     }
+    if (e.bucket == Bucket::H2D) loads.push_back({{e.ts_ns, e.bytes}, e.thread});
     if (!e.comm && e.stream) copies.push_back({{e.ts_ns, e.thread}, *e.stream, e.bytes});
     if (!e.comm || !e.numbered) return;
     std::int64_t called = e.ts_ns;
@@ -116,6 +118,7 @@ struct OfRank {
                      m,
                      e.stream.value_or(-1),
                      e.bucket,
+                     e.name,
                      e.dtype == "float32",
                      e.count,
                      e.bytes});
@@ -138,21 +141,6 @@ struct OfRank {
   }
 };
 
-std::vector<Interval> joined(std::vector<Interval> all) {
-  std::erase_if(all, [](const Interval& i) { return i.from_ns == i.to_ns; });
-  std::ranges::sort(all, {}, &Interval::from_ns);
-  std::size_t kept = 0;
-  for (const Interval& i : all) {
-    if (kept != 0 && i.from_ns <= all[kept - 1].to_ns) {
-      all[kept - 1].to_ns = std::max(all[kept - 1].to_ns, i.to_ns);
-    } else {
-      all[kept++] = i;
-    }
-  }
-  all.resize(kept);
-  return all;
-}
-
 double sum_ns(const std::vector<Interval>& all) {
   double ns = 0;
   for (const Interval& i : all) ns += static_cast<double>(i.to_ns - i.from_ns);
@@ -173,18 +161,6 @@ void add_unsure(std::vector<OfRank>& lines) {
       const double ns = share * static_cast<double>(i.to_ns - i.from_ns);
       rank.work.push_back({i.from_ns, i.from_ns + static_cast<std::int64_t>(ns)});
     }
-  }
-}
-
-// A host that was blocked had waited when it called the next row.
-void add_blocked(const std::vector<Blocked>& blocked, Calls& c) {
-  std::vector<std::size_t> by_call(c.size());
-  std::iota(by_call.begin(), by_call.end(), std::size_t{0});
-  std::ranges::stable_sort(by_call, {}, [&](std::size_t i) { return c.called_ns[i]; });
-  for (const Blocked& b : blocked) {
-    const auto next = std::ranges::lower_bound(by_call, b.goes_on_ns(), {},
-                                               [&](std::size_t i) { return c.called_ns[i]; });
-    if (next != by_call.end()) c.waited_ns[*next] += b.host.to_ns - b.host.from_ns;
   }
 }
 
@@ -230,6 +206,7 @@ std::vector<std::pair<Meets, std::uint32_t>> fill(OfRank lines, Rank& rank) {
     const Call first = of_row.empty() ? Call() : of_row.front();
     c.messages.push_back(first.meets.from >= 0);
     c.bucket.push_back(first.bucket);
+    c.name.push_back(first.name);
     c.count.push_back(first.count);
     c.wide.push_back(first.wide);
     c.made.push_back(static_cast<std::uint32_t>(t.calls));
@@ -244,9 +221,12 @@ std::vector<std::pair<Meets, std::uint32_t>> fill(OfRank lines, Rank& rank) {
     if (!of_row.empty()) c.bytes.back() = c.bytes.back() / of_row.size() * t.calls;
   }
   c.copied = copied_before(lines.copies, lines.timed, streams_of, c);
-  add_blocked(lines.blocked, c);
   std::ranges::sort(lines.blocked, {}, [](const Blocked& b) { return b.host.to_ns; });
   rank.blocked = std::move(lines.blocked);
+  for (const auto& [load, thread] : lines.loads) {
+    if (!lines.autograd.contains(thread)) rank.loads.push_back(load);
+  }
+  std::ranges::sort(rank.loads, {}, &Load::called_ns);
   rank.work = joined(std::move(lines.work));
   return meets;
 }
@@ -278,24 +258,44 @@ align::Clocks clocks_of(const Run& run, const job::Hosts& hosts) {
 template <typename Move>
 void move_times(Rank& rank, const Move& move) {
   Calls& c = rank.calls;
-  rank.zero_ns = move(rank.zero_ns);
+  for (Step& step : rank.steps) {
+    step = {step.number, move(step.from_ns), move(step.to_ns)};
+  }
   for (auto* column : {&c.came_ns, &c.ended_ns, &c.called_ns}) {
     for (std::int64_t& t : *column) t = move(t);
   }
   for (Interval& i : rank.work) i = {move(i.from_ns), move(i.to_ns)};
+  for (Load& l : rank.loads) l.called_ns = move(l.called_ns);
   for (Blocked& b : rank.blocked) b.host = {move(b.host.from_ns), move(b.host.to_ns)};
 }
 
 }  // namespace
 
-Run load(const Lines& from, const Parts& only) {
+std::vector<Interval> joined(std::vector<Interval> all) {
+  std::erase_if(all, [](const Interval& i) { return i.from_ns == i.to_ns; });
+  std::ranges::sort(all, {}, &Interval::from_ns);
+  std::size_t kept = 0;
+  for (const Interval& i : all) {
+    if (kept != 0 && i.from_ns <= all[kept - 1].to_ns) {
+      all[kept - 1].to_ns = std::max(all[kept - 1].to_ns, i.to_ns);
+    } else {
+      all[kept++] = i;
+    }
+  }
+  all.resize(kept);
+  return all;
+}
+
+Run load(const Lines& from, const Parts& only, const Steps& steps) {
   Run run;
   const job::Job& job = from.job();
   std::map<const read::Process*, std::size_t> places;
   for (const read::Process* p : job.processes) {
     if (!p->header.rank) continue;
     places.emplace(p, run.ranks.size());
+    const auto its = steps.find(p);
     run.ranks.push_back({.process = p});
+    if (its != steps.end()) run.ranks.back().steps = its->second;
   }
   std::vector<OfRank> lines(run.ranks.size());
   from.each(

@@ -13,6 +13,7 @@
 #include "interpose/format/buckets.h"
 #include "job/jobs.h"
 #include "run/lines.h"
+#include "text/kept.h"
 
 namespace tprof::run {
 
@@ -21,17 +22,17 @@ struct Calls {
   std::vector<std::int64_t> came_ns{};    // the row came to the device
   std::vector<std::int64_t> ended_ns{};   // it ended there
   std::vector<std::int64_t> called_ns{};  // the host called it
-  std::vector<std::int64_t>
-      waited_ns{};                      // by the host for a device, since the row called before it
+  std::vector<std::int64_t> waited_ns{};  // by its launches, since the row called before it
   std::vector<std::uint32_t> comm{};    // the process's number of the communicator; kNoComm: a copy
   std::vector<std::uint16_t> stream{};  // the rank's streams are numbered as they come
   std::vector<bool> messages{};         // sends and receives
-  std::vector<Bucket> bucket{};         // of the first of its calls, as for count and wide
-  std::vector<std::uint64_t> count{};   // API argument
-  std::vector<bool> wide{};             // float32
-  std::vector<std::uint32_t> made{};    // calls
-  std::vector<std::uint64_t> bytes{};   // of all of these
-  std::vector<bool> backward{};         // one of autograd's threads called
+  std::vector<Bucket> bucket{};         // of the first of its calls, as for name, count and wide
+  std::vector<text::Kept> name{};
+  std::vector<std::uint64_t> count{};  // API argument
+  std::vector<bool> wide{};            // float32
+  std::vector<std::uint32_t> made{};   // calls
+  std::vector<std::uint64_t> bytes{};  // of all of these
+  std::vector<bool> backward{};        // one of autograd's threads called
   // Bytes of copies that were not timed, on its stream since the row before it there.
   std::vector<std::uint64_t> copied{};
 
@@ -42,6 +43,15 @@ struct Calls {
 struct Interval {
   std::int64_t from_ns = 0;
   std::int64_t to_ns = 0;
+};
+
+// Puts them in order and makes one of those that touch.
+std::vector<Interval> joined(std::vector<Interval> all);
+
+// A copy to the device that none of autograd's threads made.
+struct Load {
+  std::int64_t called_ns = 0;
+  std::uint64_t bytes = 0;
 };
 
 // A copy for which the host waited, and when.
@@ -56,12 +66,20 @@ struct Blocked {
   std::uint64_t bytes = 0;
 };
 
+// From where a host began a step to where it began the next.
+struct Step {
+  std::int64_t number = 0;
+  std::int64_t from_ns = 0;
+  std::int64_t to_ns = 0;
+};
+
 struct Rank {
   const read::Process* process = nullptr;
-  std::int64_t zero_ns = 0;  // the run's clock where the rank's own is 0
   Calls calls{};
   std::vector<Interval> work{};    // when its device computed: ascending, apart from each other
   std::vector<Blocked> blocked{};  // by when they ended
+  std::vector<Load> loads{};       // by when they were called
+  std::vector<Step> steps{};       // of its host, ascending
 };
 
 struct Row {
@@ -81,10 +99,11 @@ struct Run {
   }
 };
 
-// From the lines of a job's ranks: of those in `only`, what began in this part of their own time. A
-// file that can't be read gives no rows. Clocks of hosts that nothing connects stay as the hosts
-// had them.
+// From the lines of a job's ranks: of those in `only`, what began in this part of their own time.
+// `steps` are the ranks' own, on their own clocks. A file that can't be read gives no rows. Clocks
+// of hosts that nothing connects stay as the hosts had them.
 using Parts = std::map<const read::Process*, Interval>;
-Run load(const Lines& lines, const Parts& only = {});
+using Steps = std::map<const read::Process*, std::vector<Step>>;
+Run load(const Lines& lines, const Parts& only = {}, const Steps& steps = {});
 
 }  // namespace tprof::run

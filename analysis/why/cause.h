@@ -15,6 +15,8 @@
 
 namespace tprof::why {
 
+class Replays;
+
 // The facts that are known of a job. All of it is of the steps that count (Times::counted), which
 // are not empty.
 struct Evidence {
@@ -25,6 +27,7 @@ struct Evidence {
   const WaitTable& waits;
   const std::map<std::string, std::string, std::less<>>& roles;  // of communicators, where sure
   const graph::Model* model = nullptr;  // null: a replay of it is not its steps
+  Replays* replays = nullptr;           // of the model; null: of none, or of one rank
   double step_ns = 0;  // how long a step takes: the mean, as costs are means over steps
 };
 

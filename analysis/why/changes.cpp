@@ -115,7 +115,6 @@ bool Changes::come_early(std::size_t rank, std::size_t row) {
 }
 
 void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
-  const run::Calls& c = model_.run().ranks[rank].calls;
   // The calls and the work behind the copy went on when it had ended.
   const auto at = [&](Node n) { return static_cast<double>(g_.at_ns[n]); };
   const auto goes_on = [&](Node n) {
@@ -127,16 +126,15 @@ void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
       }
     }
   };
-  const auto& called = model_.by_call(rank);
-  const auto next = std::ranges::lower_bound(called, copy.goes_on_ns(), {},
-                                             [&](std::size_t i) { return c.called_ns[i]; });
-  if (next != called.end()) {
+  const std::size_t next = graph::goes_on(g_, rank, copy);
+  if (next < g_.host[rank].size()) {
     // It may have waited for something else, too.
-    const Node node = g_.called[rank][*next];
-    std::int64_t& waited = waited_ns_.try_emplace(node, c.waited_ns[*next]).first->second;
+    const Node host = g_.host[rank][next];
+    const std::int64_t all = g_.waited_ns[rank][next];
+    std::int64_t& waited = waited_ns_.try_emplace(host, all).first->second;
     waited -= copy.host.to_ns - copy.host.from_ns;
     if (waited < graph::kGrainNs) {
-      each_edge(node, [](Wait wait, double& lag) {
+      each_edge(host, [](Wait wait, double& lag) {
         if (wait == Wait::waited) lag = kNever;
       });
     }

@@ -58,7 +58,7 @@ class Changes {
   const graph::Graph& g_;
   std::vector<double> lags_;
   std::vector<graph::Edge> more_{};
-  std::map<graph::Node, std::int64_t> waited_ns_{};  // by calls that copies had kept, without those
+  std::map<graph::Node, std::int64_t> waited_ns_{};  // by what copies had kept, without those
   struct Out {
     graph::Node from;
     std::uint32_t edge;

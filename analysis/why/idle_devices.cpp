@@ -1,6 +1,11 @@
 // Devices of all ranks that stand idle in every step: their hosts don't bring them work in time.
+#include <algorithm>
+#include <limits>
+
 #include "why/causes.h"
+#include "why/idle.h"
 #include "why/numbers.h"
+#include "why/replays.h"
 
 namespace tprof::why {
 namespace {
@@ -11,17 +16,16 @@ using diagnose::Percent;
 
 constexpr double kLeastIdle = 0.05;  // of a step: launches have gaps in healthy jobs, too
 
-// The share of the usual step, of the rank that has least of it: more is a rank's own, and the
-// stages of a pipeline have nothing to do at different times.
-template <typename Of>
-double of_all_ranks(const Evidence& e, Of&& of) {
+// In the usual step: of the rank that has least of it. More is a rank's own, and the stages of a
+// pipeline have nothing to do at different times.
+double least_idle(const Evidence& e) {
   std::vector<double> each;
   for (const std::size_t step : e.steps) {
-    double least = 1;
+    double least = std::numeric_limits<double>::max();
     for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-      least = std::min<double>(least, of(r, step) / e.times.of(r)[step].length);
+      least = std::min<double>(least, e.times.of(r)[step].idle());
     }
-    each.push_back(std::max(least, 0.0));
+    each.push_back(least);
   }
   return median(std::move(each));
 }
@@ -30,8 +34,7 @@ double of_all_ranks(const Evidence& e, Of&& of) {
 double told(const diagnose::Findings& found) {
   double ns = 0;
   for (const diagnose::Finding& f : found) {
-    const bool of_hosts = f.kind == Kind::blocking_h2d || f.kind == Kind::blocking_d2h ||
-                          f.kind == Kind::slow_input || f.kind == Kind::slow_cpu;
+    const bool of_hosts = f.kind == Kind::blocking_h2d || f.kind == Kind::blocking_d2h;
     if (of_hosts && f.cost) ns += static_cast<double>(f.cost->ns_per_step.value_or(0));
   }
   return ns;
@@ -50,26 +53,23 @@ bool reads(const Evidence& e) {
 }  // namespace
 
 void idle_devices(const Evidence& e, diagnose::Findings& found) {
-  if (e.steps.size() < 4) return;
-  const Times& t = e.times;
-  // Without its own computation and transfers. A rank that waits for others, while its host is as
-  // slow as theirs, would stand idle instead.
-  const double idle = of_all_ranks(e, [&](std::size_t r, std::size_t step) {
-    const Cell& c = t.of(r)[step];
-    const double computed = (t.computed(r, step) + c.compute + c.unsure) / 2;
-    return t.own(r, step) - computed - (c.exposed - t.held_up(r, step));
-  });
-  const double lead =
-      of_all_ranks(e, [&](std::size_t r, std::size_t step) { return t.of(r)[step].lead; });
-  const double ns = idle * e.step_ns - told(found);
+  if (e.replays == nullptr || e.steps.size() < 4) return;
+  const std::vector<double> saved = e.replays->without_hosts();
+  const double ns = std::min(median(saved), least_idle(e)) - told(found);
   if (ns < kLeastIdle * e.step_ns) return;
+  Idle idle;
+  for (std::size_t r = 0; r < e.model->run().ranks.size(); ++r) {
+    for (const auto& [step, of_step] : idle_of(*e.model, r)) {
+      for (const auto& [place, of_place] : of_step) idle[place] += of_place;
+    }
+  }
   diagnose::Finding& f = add(found, Kind::idle_devices, e.times.ranks,
                              {{"share", Percent{100 * ns / e.step_ns}},
                               {"saves", Ns{std::llround(ns)}},
                               {"one", e.times.ranks.size() == 1},
-                              {"loads", lead * 2 > idle},
+                              {"loads", mostly_leads(idle)},
                               {"reads", reads(e)}});
-  f.cost = cost_of(e, ns, ns / 4);
+  f.cost = cost_of(e, ns, 2 * mean_error(saved));
 }
 
 }  // namespace tprof::why

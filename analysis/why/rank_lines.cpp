@@ -18,14 +18,6 @@ constexpr std::int64_t kMomentNs = 50'000;
 // A pause behind the last step is longer than the step divided by this.
 constexpr std::int64_t kPartsOfStep = 50;
 
-// True for a copy that holds up the thread that makes it until it is done (CUDA, "API
-// synchronization behavior"). Those with no line of the host's memory are taken to go on behind it.
-bool blocks(const read::Event& e) {
-  const bool between = e.bucket == Bucket::H2D || e.bucket == Bucket::D2H;
-  return between &&
-         (e.host_memory == HostMemory::pageable || e.name.str().find("Async") == std::string::npos);
-}
-
 }  // namespace
 
 RankLines::RankLines(const read::Process& rank, std::vector<Step> steps, bool marked,
@@ -37,9 +29,8 @@ RankLines::RankLines(const read::Process& rank, std::vector<Step> steps, bool ma
       came_(rank, last_came) {}
 
 bool RankLines::room() {
-  too_many_ = too_many_ || collectives_.size() + copies_.size() + waits_.size() + computes_.size() +
-                                   unsure_.size() + called_.size() + loads_.size() + reads_.size() +
-                                   copies_on_device_.size() >=
+  too_many_ = too_many_ || collectives_.size() + computes_.size() + unsure_.size() +
+                                   called_.size() + reads_.size() + copies_on_device_.size() >=
                                kMostLines;
   return !too_many_;
 }
@@ -50,18 +41,15 @@ void RankLines::call(const read::Event& e) {
     stage_messages_.take(rank_, e);
   }
   if (takes_time(e)) called_.push_back(e.ts_ns);
-  const bool to_device = e.bucket == Bucket::H2D;
-  if (to_device) loads_.push_back({e.ts_ns, e.bytes, e.thread});
   if (Step* step = step_at(e.ts_ns)) {
     Cell& c = *step->cell;
-    if (to_device) c.to_device += static_cast<float>(e.bytes);
+    if (e.bucket == Bucket::H2D) c.to_device += static_cast<float>(e.bytes);
     if (e.bucket == Bucket::D2H) reads_.emplace_back(e.ts_ns, e.bytes);
     if (e.comm) {
       c.sent += static_cast<float>(e.bytes);
       ++c.collectives;
     }
   }
-  if (blocks(e)) copies_.push_back({e.ts_ns, e.ts_ns + e.dur_ns});
 }
 
 RankLines::Step* RankLines::step_at(std::int64_t ns) {
@@ -73,8 +61,6 @@ RankLines::Step* RankLines::step_at(std::int64_t ns) {
 void RankLines::device_time(const read::DeviceTime& t) {
   if (!room()) return;
   const Span span{t.ts_ns, t.ts_ns + t.dur_ns};
-  last_called_ns_ = std::max(last_called_ns_, t.ts_ns - t.queued_ns);
-  if (t.waited_ns != 0) waits_.emplace_back(t.ts_ns - t.queued_ns, t.waited_ns);
   if (t.launch) return computes_.push_back(span);  // a graph has its kernels in it
   if (t.device) copies_on_device_.push_back(span);
   if (!t.comm) return;
@@ -91,7 +77,6 @@ void RankLines::device_time(const read::DeviceTime& t) {
        .bucket = *came_.bucket,
        .seq = t.seq.value_or(UINT64_MAX),
        .calls = t.calls,
-       .receives = t.name == "ncclRecv",
        .step = SIZE_MAX,
        .name = t.name});
 }
@@ -104,10 +89,6 @@ void RankLines::busy(const read::Busy& b) {
   }
   followed_.back().to_ns = std::max(followed_.back().to_ns, b.ts_ns + b.dur_ns);
   if (room()) (b.unsure ? unsure_ : computes_).push_back({b.ts_ns, b.ts_ns + b.dur_ns});
-}
-
-void RankLines::thread(const read::ThreadName& t) {
-  if (thread_kind(t.name) == ThreadKind::autograd) backward_.insert(t.thread);
 }
 
 void RankLines::metadata(const read::Line& line) {
@@ -156,17 +137,11 @@ void RankLines::end() {
       facts_.steps += s.counts ? 1 : 0;
     }
     find_unmet();
-    // A device that may have computed did not where others' computed for less.
-    find_gaps(either(communicates, computes_));
-    find_hosts_spare();
   }
   // {} would keep their room, of all ranks.
   collectives_ = std::vector<Collective>();
-  copies_ = Spans();
-  loads_ = std::vector<Load>();
   reads_ = std::vector<std::pair<std::int64_t, std::uint64_t>>();
   copies_on_device_ = Spans();
-  waits_ = std::vector<std::pair<std::int64_t, std::int64_t>>();
   called_ = std::vector<std::int64_t>();
   computes_ = Spans();
   unsure_ = Spans();
@@ -243,7 +218,6 @@ void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
   Cover hidden(both);
   Cover hidden_waits(both_waits);
   Cover followed(followed_);
-  const Spans surely_not_alone = either(computes_, communicates);
   bool known_before = true;
   for (const Step& s : steps_) {
     const std::int64_t from = s.on_device.from_ns;
@@ -267,18 +241,7 @@ void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
     cell.exposed = static_cast<float>(in(communicating)-together);
     cell.missing = static_cast<float>(in(waiting));
     cell.wait = static_cast<float>(in(waiting)-in(hidden_waits));
-    const std::int64_t begun = std::clamp(s.from_ns, from, to);
-    const auto first = first_behind(surely_not_alone, begun);
-    const std::int64_t works =
-        first == surely_not_alone.end() ? to : std::clamp(first->from_ns, begun, to);
-    cell.lead = static_cast<float>(works - begun);
-    cell.between = static_cast<float>(begun - from);
-    const auto behind = std::ranges::lower_bound(surely_not_alone, to, {}, &Span::from_ns);
-    if (behind != surely_not_alone.begin()) {
-      cell.between += static_cast<float>(to - std::clamp(std::prev(behind)->to_ns, from, to));
-    }
   }
-  find_inputs();
 }
 
 // Values that are read, and checkpoints that are written, when the device has done all of a step
@@ -312,52 +275,6 @@ void RankLines::find_unmet() {
     if (!s.counts) continue;
     const auto [from, to] = s.on_device;
     facts_.unmet_ns += std::llround(s.cell->wait) - (waiting(from, to) - hidden(from, to));
-  }
-}
-
-// A later stage of a pipeline waits for the stage before it: until then it may be late unpunished.
-void RankLines::find_inputs() {
-  std::size_t step = SIZE_MAX;
-  for (const Collective& c : collectives_) {
-    if (c.step == SIZE_MAX || std::exchange(step, c.step) == c.step || !c.receives) continue;
-    const Step& s = steps_[c.step];
-    s.cell->received =
-        static_cast<float>(c.on_device.to_ns - std::max(s.on_device.from_ns, s.from_ns));
-  }
-}
-
-// A host needs the time from mark to mark, but for what it waited for its device meanwhile.
-void RankLines::find_hosts_spare() {
-  std::vector<std::int64_t> waited(steps_.size());
-  // `called`: the call behind the wait. The rest, beyond the time between the step's mark and the
-  // call, is of the step before.
-  const auto add = [&](std::int64_t called, std::int64_t ns) {
-    auto step = std::ranges::lower_bound(steps_, called, {}, &Step::from_ns);
-    while (step != steps_.begin() && ns > 0) {
-      --step;
-      const std::int64_t here = std::min(ns, std::min(called, step->to_ns) - step->from_ns);
-      waited[static_cast<std::size_t>(step - steps_.begin())] += here;
-      ns -= here;
-    }
-  };
-  for (const auto& [called, ns] : waits_) add(called, ns);
-  for (const Span& c : copies_) add(c.to_ns, c.ns());
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    Cell& cell = *steps_[i].cell;
-    // Nothing tells for how long it waited behind the last call.
-    const std::int64_t to = std::min(steps_[i].to_ns, last_called_ns_);
-    const auto needs = static_cast<float>(to - steps_[i].from_ns - waited[i]);
-    cell.spare = std::clamp(cell.length - needs, 0.0F, cell.length);
-  }
-  // CUPTI's records do not say that launches waited behind others. A host that is a whole step
-  // ahead of its device is taken to wait so.
-  const auto timing = rank_.header.config->find("TPROF_TIMING");
-  if (timing == rank_.header.config->end() || timing->second != "cupti") return;
-  for (const Collective& c : collectives_) {
-    if (c.step == SIZE_MAX) continue;
-    Cell& cell = *steps_[c.step].cell;
-    const auto ahead = static_cast<float>(c.all_there_ns - c.called_ns);
-    if (ahead > cell.length) cell.spare = cell.length;
   }
 }
 

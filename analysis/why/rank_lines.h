@@ -38,7 +38,6 @@ class RankLines {
   void call(const read::Event& e);
   void device_time(const read::DeviceTime& t);
   void busy(const read::Busy& b);
-  void thread(const read::ThreadName& t);
   void metadata(const read::Line& line);
   void end();
 
@@ -55,15 +54,8 @@ class RankLines {
     Bucket bucket;
     std::uint64_t seq;  // of the first, if they are several that were timed together
     std::uint64_t calls;
-    bool receives;     // from one other rank
     std::size_t step;  // in which it was called; SIZE_MAX: in none
     text::Kept name;
-  };
-  // A copy to the device.
-  struct Load {
-    std::int64_t called_ns;
-    std::uint64_t bytes;
-    std::int64_t thread;
   };
   bool room();
   Step* step_at(std::int64_t ns);  // in which the host was; null: in none
@@ -75,11 +67,6 @@ class RankLines {
   void fill_cells(const Spans& communicates, const Spans& waits);
   void count_reads();
   void find_unmet();
-  void find_inputs();
-  void find_hosts_spare();
-  std::vector<std::span<const Collective>> calls_of_steps() const;
-  void find_gaps(const Spans& works);
-  struct Gaps;
 
   const read::Process& rank_;
   std::vector<Step> steps_;
@@ -87,21 +74,15 @@ class RankLines {
   RankFacts& facts_;
   CameLines came_;
   std::vector<Collective> collectives_;
-  Spans copies_;  // calls that block
-  std::vector<Load> loads_;
   std::vector<std::pair<std::int64_t, std::uint64_t>>
       reads_;  // copies to the host, and their bytes
   Spans copies_on_device_;
-  // By when a call was made: for how long threads had waited for the device, since the one before.
-  std::vector<std::pair<std::int64_t, std::int64_t>> waits_;
-  std::int64_t last_called_ns_ = INT64_MIN;
   std::vector<std::int64_t> called_;  // when calls of NCCL were
   Spans computes_;
   Spans unsure_;
   Spans followed_;  // windows
   bool window_ended_ = false;
-  Spans windows_;                    // of the host's time; empty: there are none
-  std::set<std::int64_t> backward_;  // autograd's threads
+  Spans windows_;  // of the host's time; empty: there are none
   bool too_many_ = false;
   StageMessages stage_messages_;
 };

@@ -1,26 +1,82 @@
 #include "why/replays.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 
+#include "diagnose/agreement.h"
 #include "why/numbers.h"
 
 namespace tprof::why {
 namespace {
 
-constexpr std::size_t kMostRanks = 16;  // are tried by themselves: those that compute longest
+// The usual is what three quarters of the ranks take at least: those of one host of two may be
+// slow, which are half of them.
+constexpr double kUsual = 0.25;
+
+// The ranks of each stage of a pipeline: of a communicator on which nobody sends to one other rank,
+// though they do on another one.
+std::vector<Places> stages_of(const Evidence& e) {
+  std::vector<Places> all;
+  std::map<const read::Process*, std::size_t> places;
+  bool some_send = false;
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+    places[e.times.ranks[r]] = r;
+    some_send = some_send || sends(e, r);
+  }
+  if (!some_send) return all;
+  for (const diagnose::Communicator& c : diagnose::communicators(e.job)) {
+    if (c.members.size() < 2 || c.members.size() >= e.times.ranks.size()) continue;
+    const diagnose::Member& one = c.members.front();
+    const read::Rows& rows = read::rows_of(*one.process);
+    const bool sends_here = std::ranges::any_of(rows, [&](const read::Row& row) {
+      return row.bucket == Bucket::P2P && row.comm == one.comm->comm;
+    });
+    if (sends_here) continue;
+    std::set<std::size_t> stage;
+    for (const diagnose::Member& m : c.members) {
+      if (const auto place = places.find(m.process); place != places.end()) {
+        stage.insert(place->second);
+      }
+    }
+    if (!stage.empty() && sends(e, *stage.begin())) all.emplace_back(stage.begin(), stage.end());
+  }
+  return all;
+}
+
+// True if a rank that is like the others may be beyond the middle one by so much: its steps are far
+// apart, and it is beyond in no more of them than chance makes one of `ranks` be, once in a hundred
+// jobs (a coin's sides, by the normal approximation with its correction for whole numbers).
+bool by_chance(const std::vector<double>& beyond_middle, std::size_t ranks) {
+  constexpr double kTimesError = 6;
+  if (median(beyond_middle) > kTimesError * median_error(beyond_middle)) return false;
+  const auto n = static_cast<double>(beyond_middle.size());
+  const auto more =
+      static_cast<double>(std::ranges::count_if(beyond_middle, [](double ns) { return ns > 0; }));
+  const double chance = std::erfc((more - 0.5 - n / 2) / std::sqrt(n / 2)) / 2;
+  return chance * static_cast<double>(ranks) > 0.01;
+}
 
 }  // namespace
 
-Replays::Replays(const Evidence& e, const std::vector<Places>& stages)
+Replays::Replays(const Evidence& e)
     : e_(e),
       model_(*e.model),
+      stages_(stages_of(e)),
+      stage_of_(e.times.ranks.size(), SIZE_MAX),
       lags_(model_.graph().lag_ns),
-      steps_ns_(model_.replayed_ns()),
-      work_ns_(e.times.ranks.size()) {
+      steps_ns_(model_.replayed_ns()) {
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    for (const std::size_t r : stages_[s]) stage_of_[r] = s;
+  }
+  for (std::size_t i = 0; i < e.steps.size(); ++i) {
+    if (steps_ns_.contains(e.times.steps[e.steps[i]])) places_.push_back(i);
+  }
   find_edges();
-  find_usual_hosts(stages);
+  find_needs();
+  find_usual_devices();
+  find_usual_hosts();
 }
 
 void Replays::find_edges() {
@@ -31,9 +87,7 @@ void Replays::find_edges() {
   for (std::size_t m = 0; m < model_.run().ranks.size(); ++m) {
     const auto place = here.find(model_.run().ranks[m].process);
     rank_of.push_back(place == here.end() ? SIZE_MAX : place->second);
-    if (place != here.end()) work_ns_[place->second] = model_.work_ns(m);
   }
-  usual_work_ns_ = quantile(work_ns_, kUsual);
   for (graph::Node n = 0; n < g.size(); ++n) {
     const std::size_t rank = rank_of[g.rank[n]];
     const graph::Position& at = model_.position(n);
@@ -43,7 +97,7 @@ void Replays::find_edges() {
       edge.from_step = model_.step_at(g.rank[n], g.at_ns[g.from[i]]);
       switch (g.wait[i]) {
         case graph::Wait::computes:
-          work_.push_back(edge);
+          edges_[index(Of::kernels)].push_back(edge);
           continue;
         case graph::Wait::barrier:
           if (is_ahead(g.rank[n], g.at_ns[g.from[i]], g.at_ns[n])) continue;
@@ -57,18 +111,17 @@ void Replays::find_edges() {
       }
       edge.call = next_call(g.rank[n], g.at_ns[g.from[i]]);
       edge.calls = g.wait[i] == graph::Wait::host;
-      host_.push_back(edge);
+      edges_[index(Of::host)].push_back(edge);
     }
   }
 }
 
-// The host's next call after that.
+// The host did this next after that.
 graph::Position Replays::next_call(std::size_t rank, std::int64_t ns) const {
-  const auto& by_call = model_.by_call(rank);
-  const auto next = std::ranges::upper_bound(
-      by_call, ns, {}, [&](std::size_t i) { return model_.run().ranks[rank].calls.called_ns[i]; });
-  return next == by_call.end() ? graph::Position()
-                               : model_.position(model_.graph().called[rank][*next]);
+  const graph::Graph& g = model_.graph();
+  const auto next =
+      std::ranges::upper_bound(g.host[rank], ns, {}, [&](graph::Node n) { return g.at_ns[n]; });
+  return next == g.host[rank].end() ? graph::Position() : model_.position(*next);
 }
 
 // True if at `from_ns` the host had called what came to the device next behind `to_ns`: what the
@@ -79,15 +132,98 @@ bool Replays::is_ahead(std::size_t rank, std::int64_t from_ns, std::int64_t to_n
   return next < std::ssize(c.came_ns) && c.called_ns[static_cast<std::size_t>(next)] <= from_ns;
 }
 
-void Replays::find_usual_hosts(const std::vector<Places>& stages) {
-  // Ranks whose stage is not known are compared with each other.
-  std::vector<std::size_t> stage_of(e_.times.ranks.size(), SIZE_MAX);
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    for (const std::size_t r : stages[s]) stage_of[r] = s;
+std::size_t Replays::index_of(std::int64_t step) const {
+  const auto number = [&](std::size_t place) { return e_.times.steps[e_.steps[place]]; };
+  const auto at = std::ranges::lower_bound(places_, step, {}, number);
+  return at == places_.end() || number(*at) != step
+             ? places_.size()
+             : static_cast<std::size_t>(at - places_.begin());
+}
+
+void Replays::find_needs() {
+  for (const Of of : {Of::kernels, Of::host}) {
+    auto& needs = needs_[index(of)];
+    needs.assign(e_.times.ranks.size(), Series(places_.size()));
+    for (const Edge& at : edges_[index(of)]) {
+      const std::size_t i = index_of(at.step);
+      if (i < places_.size() && (of == Of::kernels || at.calls)) {
+        needs[at.rank][i] += lags_[at.edge];
+      }
+    }
+    find_beyond(of);
+    // The usual is what three quarters of the ranks need at least: those of one host of two may be
+    // slow, which are half of them. Hosts of a stage are compared with each other.
+    std::map<std::size_t, std::vector<std::size_t>> alike;
+    for (std::size_t r = 0; r < needs.size(); ++r) {
+      alike[of == Of::host ? stage_of_[r] : 0].push_back(r);
+    }
+    std::vector<Series> beyond_middle = needs;
+    for (const auto& [stage, ranks] : alike) {
+      for (std::size_t i = 0; i < places_.size(); ++i) {
+        std::vector<double> here;
+        for (const std::size_t r : ranks) here.push_back(needs[r][i]);
+        const double middle = median(std::move(here));
+        for (const std::size_t r : ranks) beyond_middle[r][i] -= middle;
+      }
+    }
+    more_[index(of)].assign(needs.size(), 0);
+    for (const auto& [stage, ranks] : alike) {
+      Series usual;
+      for (std::size_t i = 0; i < places_.size(); ++i) {
+        std::vector<double> here;
+        for (const std::size_t r : ranks) here.push_back(needs[r][i]);
+        usual.push_back(quantile(std::move(here), kUsual));
+      }
+      for (const std::size_t r : ranks) {
+        Series more = needs[r];
+        for (std::size_t i = 0; i < more.size(); ++i) more[i] -= usual[i];
+        const double ns = mean(more);
+        if (2 * median(more) > ns && !by_chance(beyond_middle[r], needs.size())) {
+          more_[index(of)][r] = std::max(0.0, ns);
+        }
+      }
+    }
   }
+}
+
+std::vector<double> Replays::more_in_steps(std::size_t rank, Of of) const {
+  std::vector<double> more(e_.steps.size());
+  for (std::size_t i = 0; i < places_.size(); ++i) more[places_[i]] = beyond_[index(of)][rank][i];
+  return more;
+}
+
+void Replays::find_beyond(Of of) {
+  std::vector<Series>& beyond = beyond_[index(of)] = needs_[index(of)];
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    std::vector<double> here;
+    for (const Series& its : beyond) here.push_back(its[i]);
+    const double usual = median(std::move(here));
+    for (Series& its : beyond) its[i] -= usual;
+  }
+  for (Series& its : beyond) {
+    const double usual = median(its);
+    for (double& ns : its) ns -= usual;
+  }
+}
+
+void Replays::find_usual_devices() {
+  const std::vector<Series>& needs = needs_[index(Of::kernels)];
+  std::vector<double> means;
+  for (const Series& its : needs) means.push_back(mean(its));
+  const double usual = quantile(means, kUsual);
+  for (Edge& at : edges_[index(Of::kernels)]) {
+    if (means[at.rank] > usual) at.as_others = usual / means[at.rank];
+    const std::size_t i = index_of(at.step);
+    if (i >= places_.size() || needs[at.rank][i] <= 0) continue;
+    const double more = std::max(0.0, beyond_[index(Of::kernels)][at.rank][i]);
+    at.as_usual = 1 - std::min(1.0, more / needs[at.rank][i]);
+  }
+}
+
+void Replays::find_usual_hosts() {
   // A host needs so long from its last call to this one, by rank and place in the step.
   std::map<std::pair<std::size_t, std::uint32_t>, std::map<std::int64_t, double>> needs;
-  for (const Edge& at : host_) {
+  for (const Edge& at : edges_[index(Of::host)]) {
     if (at.calls) needs[{at.rank, at.call.call}][at.call.step] = lags_[at.edge];
   }
   struct Usual {
@@ -102,18 +238,29 @@ void Replays::find_usual_hosts(const std::vector<Places>& stages) {
     Usual& its = usual[place];
     its.mean = mean(each);
     its.median = median(std::move(each));
-    of_stage[{stage_of[place.first], place.second}].push_back(its.mean);
+    of_stage[{stage_of_[place.first], place.second}].push_back(its.mean);
   }
-  for (Edge& at : host_) {
+  // A rank needs less at some calls and more at others: chance makes both.
+  std::vector<double> net(e_.times.ranks.size());
+  std::vector<double> more(net.size());
+  const auto beyond = [&](const std::pair<std::size_t, std::uint32_t>& place, const Usual& its) {
+    return its.mean - median(of_stage.at({stage_of_[place.first], place.second}));
+  };
+  for (const auto& [place, its] : usual) {
+    net[place.first] += beyond(place, its);
+    more[place.first] += std::max(0.0, beyond(place, its));
+  }
+  for (Edge& at : edges_[index(Of::host)]) {
     const auto its = usual.find({at.rank, at.call.call});
-    if (its == usual.end()) continue;
-    const auto times = [](double of, double needs_ns) {
-      return needs_ns == 0 ? 1.0 : std::min(1.0, of / needs_ns);
-    };
-    at.as_others = times(median(of_stage.at({stage_of[at.rank], at.call.call})), its->second.mean);
+    if (its == usual.end() || its->second.mean <= 0) continue;
+    const double ns = std::max(0.0, beyond(its->first, its->second));
+    at.as_others = 1 - ns / its->second.mean *
+                           (more[at.rank] <= 0 ? 0 : std::max(0.0, net[at.rank] / more[at.rank]));
     const auto& by_step = needs.at(its->first);
     const auto here = by_step.find(at.call.step);
-    if (here != by_step.end()) at.as_usual = times(its->second.median, here->second);
+    if (here != by_step.end() && here->second > 0) {
+      at.as_usual = std::min(1.0, its->second.median / here->second);
+    }
   }
 }
 
@@ -123,80 +270,77 @@ std::set<std::int64_t> Replays::steps_of(const SlowRanks& ranks) const {
   return steps;
 }
 
-std::vector<double> Replays::changed(const SlowRanks& ranks) const {
-  const auto is_slow = [&](std::size_t r) { return std::ranges::binary_search(ranks.slow, r); };
+std::vector<double> Replays::changed(const SlowRanks& ranks, std::vector<double> lags) const {
   const std::set<std::int64_t> steps = steps_of(ranks);
-  std::vector<double> lags = lags_;
-  if (ranks.part != Part::compute) {
-    for (const Edge& at : host_) {
-      double& lag = lags[at.edge];
-      if (!is_slow(at.rank)) continue;
-      if (steps.empty()) lag *= at.as_others;
-      // A lag between two steps may be of either.
-      if (steps.contains(at.step) || steps.contains(at.from_step)) lag *= at.as_usual;
-    }
-    return lags;
-  }
-  std::map<std::size_t, std::map<std::int64_t, double>> in_steps;  // by rank
-  for (const Edge& at : work_) {
-    if (!steps.empty() && is_slow(at.rank)) in_steps[at.rank][at.step] += lags_[at.edge];
-  }
-  std::map<std::size_t, double> usual;
-  for (const auto& [rank, each] : in_steps) {
-    std::vector<double> all;
-    for (const auto& [step, ns] : each) all.push_back(ns);
-    usual[rank] = median(std::move(all));
-  }
-  for (const Edge& at : work_) {
-    if (!is_slow(at.rank) || work_ns_[at.rank] == 0) continue;
-    if (steps.empty()) lags[at.edge] *= std::min(1.0, usual_work_ns_ / work_ns_[at.rank]);
-    if (steps.contains(at.step)) {
-      lags[at.edge] *= std::min(1.0, usual[at.rank] / in_steps[at.rank][at.step]);
-    }
+  for (const Edge& at : edges_[index(ranks.of)]) {
+    if (!std::ranges::binary_search(ranks.slow, at.rank)) continue;
+    double& lag = lags[at.edge];
+    if (steps.empty()) lag *= at.as_others;
+    // A lag of a host between two steps may be of either.
+    const bool either = ranks.of == Of::host && steps.contains(at.from_step);
+    if (either || steps.contains(at.step)) lag *= at.as_usual;
   }
   return lags;
 }
 
 Saving Replays::saves(const SlowRanks& ranks) const {
-  const auto at = graph::replay(model_.graph(), changed(ranks));
+  const auto at = graph::replay(model_.graph(), changed(ranks, lags_));
   return saving_of(model_, steps_ns_, model_.steps_ns(at), steps_of(ranks));
 }
 
-void Replays::mend(const SlowRanks& ranks) {
-  lags_ = changed(ranks);
-  steps_ns_ = model_.steps_ns(replay(model_.graph(), lags_));
-  if (ranks.part != Part::compute || !ranks.steps.empty()) return;
-  for (const std::size_t r : ranks.slow) work_ns_[r] = std::min(work_ns_[r], usual_work_ns_);
+std::vector<double> Replays::saves_in_steps(const SlowRanks& ranks) const {
+  return saved(changed(ranks, lags_), steps_ns_);
 }
 
-std::vector<std::pair<SlowRanks, Saving>> Replays::slow_devices(const Places& slow,
-                                                                const std::vector<SlowRanks>& sets,
-                                                                double least_ns) {
-  std::vector<std::pair<SlowRanks, Saving>> found;
-  while (true) {
-    Places longest = slow;
-    std::erase_if(longest, [&](std::size_t r) { return work_ns_[r] <= usual_work_ns_; });
-    std::ranges::sort(longest, std::ranges::greater(), [&](std::size_t r) { return work_ns_[r]; });
-    longest.resize(std::min(longest.size(), kMostRanks));
-    std::vector<std::pair<SlowRanks, Saving>> tried;
-    for (const SlowRanks& set : sets) tried.emplace_back(set, Saving());
-    Places first;  // those that compute longest may all have to be mended before anything is saved
-    for (const std::size_t r : longest) {
-      tried.push_back({{.slow = {r}}, {}});
-      first.insert(std::ranges::upper_bound(first, r), r);
-      if (first.size() > 1) tried.push_back({{.slow = first}, {}});
-    }
-    for (auto& [ranks, saving] : tried) saving = saves(ranks);
-    const auto saved = [](const auto& t) { return t.second.ns; };
-    const auto most = std::ranges::max_element(tried, {}, saved);
-    if (most == tried.end() || most->second.ns < least_ns) return found;
-    const double enough = most->second.ns - least_ns;
-    // The fewest ranks that save nearly as much are to blame: the others are only beside them.
-    std::erase_if(tried, [&](const auto& t) { return t.second.ns < enough; });
-    found.push_back(*std::ranges::min_element(
-        tried, {}, [](const auto& t) { return std::pair(t.first.slow.size(), -t.second.ns); }));
-    mend(found.back().first);
+std::vector<double> Replays::saves_alone(const SlowRanks& ranks) const {
+  return saved(changed(ranks, model_.graph().lag_ns), model_.replayed_ns());
+}
+
+std::vector<double> Replays::evened_out(bool mended) const {
+  const auto& needs = needs_[index(Of::kernels)];
+  Series even;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    std::vector<double> here;
+    for (const Series& its : needs) here.push_back(its[i]);
+    even.push_back(mean(here));
   }
+  std::vector<double> lags = mended ? lags_ : model_.graph().lag_ns;
+  for (const Edge& at : edges_[index(Of::host)]) {
+    const std::size_t i = index_of(at.step);
+    if (i < places_.size() && beyond_[index(Of::host)][at.rank][i] > 0)
+      lags[at.edge] *= at.as_usual;
+  }
+  for (const Edge& at : edges_[index(Of::kernels)]) {
+    const std::size_t i = index_of(at.step);
+    if (i < places_.size() && needs[at.rank][i] > 0) lags[at.edge] *= even[i] / needs[at.rank][i];
+  }
+  return saved(lags, mended ? steps_ns_ : model_.replayed_ns());
+}
+
+std::vector<double> Replays::without_hosts() const {
+  std::vector<double> lags = lags_;
+  for (const Edge& at : edges_[index(Of::kernels)]) lags[at.edge] = model_.graph().lag_ns[at.edge];
+  const graph::StepsNs before = model_.steps_ns(graph::replay(model_.graph(), lags));
+  for (const Edge& at : edges_[index(Of::host)]) lags[at.edge] = std::min(0.0, lags[at.edge]);
+  return saved(lags, before);
+}
+
+std::vector<double> Replays::saved(std::span<const double> lags,
+                                   const graph::StepsNs& before) const {
+  const graph::StepsNs behind = model_.steps_ns(graph::replay(model_.graph(), lags));
+  std::vector<double> saved(e_.steps.size());
+  for (const std::size_t i : places_) {
+    const std::int64_t step = e_.times.steps[e_.steps[i]];
+    saved[i] = before.at(step) - behind.at(step);
+  }
+  return saved;
+}
+
+void Replays::mend(const SlowRanks& ranks) {
+  lags_ = changed(ranks, lags_);
+  steps_ns_ = model_.steps_ns(replay(model_.graph(), lags_));
+  if (!ranks.steps.empty()) return;
+  for (const std::size_t r : ranks.slow) more_[index(ranks.of)][r] = 0;
 }
 
 }  // namespace tprof::why

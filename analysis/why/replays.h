@@ -4,9 +4,11 @@
 // in some steps only, they themselves in the others.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -16,20 +18,31 @@ namespace tprof::why {
 
 class Replays {
  public:
-  // `stages`: the ranks of each. The evidence has a model.
-  Replays(const Evidence& e, const std::vector<Places>& stages);
+  explicit Replays(const Evidence& e);  // which has a model
+
+  // The ranks of each stage of a pipeline; none: it is none.
+  const std::vector<Places>& stages() const { return stages_; }
 
   // By how much a step is shorter without what makes these ranks slow.
   Saving saves(const SlowRanks& ranks) const;
+  // By how much each step is, by place in Evidence::steps.
+  std::vector<double> saves_in_steps(const SlowRanks& ranks) const;
+  std::vector<double> saves_alone(const SlowRanks& ranks) const;  // with nobody mended
+  // By how much it is if in each step all ranks computed as long as the mean of them, and no
+  // host needed more than usually where the others did not.
+  // `mended`: once those are mended that were told.
+  std::vector<double> evened_out(bool mended) const;
+  // By how much it is if no host needed any time.
+  std::vector<double> without_hosts() const;
   // They are as quick as others from here on.
   void mend(const SlowRanks& ranks);
 
-  // Finds which of these ranks and `sets` of ranks have devices that cost most, each once those
-  // before it are mended, until one saves less than `least_ns`; mends them. Returns what each
-  // saves.
-  std::vector<std::pair<SlowRanks, Saving>> slow_devices(const Places& slow,
-                                                         const std::vector<SlowRanks>& sets,
-                                                         double least_ns);
+  // For how long a rank computes in a step, or its host needs, beyond the usual rank, on the
+  // average: no change of it can save more. 0 if it does so in less than half of the steps.
+  double more_ns(std::size_t rank, Of of) const { return more_[index(of)][rank]; }
+  // By how much it is more than in its own usual step, by place in Evidence::steps, beyond what it
+  // is more on the others there.
+  std::vector<double> more_in_steps(std::size_t rank, Of of) const;
 
  private:
   // An edge of the graph on which a rank computes or its host goes on, and in which step.
@@ -40,27 +53,38 @@ class Replays {
     std::int64_t from_step = 0;
     graph::Position call{};  // of a host: the next one that it makes
     bool calls = false;      // of a host: it goes on to that from its last call
-    // Times of a host's lag that it had if it went on to that call as quickly as the usual host on
-    // the average, or as it does itself in the usual step.
+    // Times of its lag that it had if it were as quick as the usual rank on the average, or as it
+    // is itself in the usual step.
     double as_others = 1;
     double as_usual = 1;
   };
+  using Series = std::vector<double>;  // by step of `places_`
 
+  static std::size_t index(Of of) { return static_cast<std::size_t>(of); }
+  std::size_t index_of(std::int64_t step) const;  // of places_; their number: of none
   void find_edges();
+  void find_needs();
+  void find_beyond(Of of);
+  void find_usual_devices();
+  void find_usual_hosts();
   graph::Position next_call(std::size_t rank, std::int64_t ns) const;
   bool is_ahead(std::size_t rank, std::int64_t from_ns, std::int64_t to_ns) const;
-  void find_usual_hosts(const std::vector<Places>& stages);
   std::set<std::int64_t> steps_of(const SlowRanks& ranks) const;  // empty: they are slow in all
-  std::vector<double> changed(const SlowRanks& ranks) const;
+  std::vector<double> changed(const SlowRanks& ranks, std::vector<double> lags) const;
+  std::vector<double> saved(std::span<const double> lags, const graph::StepsNs& before) const;
 
   const Evidence& e_;
   const graph::Model& model_;
+  Places places_{};  // of Evidence::steps: the steps that are in the graph
+  std::vector<Places> stages_;
+  std::vector<std::size_t> stage_of_;  // by rank; those whose stage is not known have one
   std::vector<double> lags_;
   graph::StepsNs steps_ns_;  // as these lags make them
-  std::vector<Edge> work_{};
-  std::vector<Edge> host_{};
-  std::vector<double> work_ns_{};  // by rank: for how long it computes in a step
-  double usual_work_ns_ = 0;
+  std::array<std::vector<Edge>, 2> edges_{};
+  // By rank: for how long it computes, or its host needs.
+  std::array<std::vector<Series>, 2> needs_{};
+  std::array<std::vector<Series>, 2> beyond_{};  // of that, its own usual and the others' there
+  std::array<std::vector<double>, 2> more_{};
 };
 
 }  // namespace tprof::why

@@ -1,21 +1,20 @@
 // Ranks that take longer than the others for their own part of a step, always or in some steps, and
 // whether it is the device, the input or the host.
 //
-// While ranks wait for one, that one waits for nobody. So the slowest rank is the one with most
-// time of its own (Times::own), and one that is late only because it waited elsewhere has no more
-// than all. Each part of that time is looked at by itself: batches of unlike length don't hide that
-// a rank's input always comes late. If a slow rank had as much of that part as the others, a step
-// would take as long as the longest own time then.
+// Each is replayed as quick as the usual rank (replays.h), so one that only waited elsewhere saves
+// nothing: lateness that is inherited goes back to its root.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 
-#include "diagnose/agreement.h"
 #include "diagnose/who.h"
 #include "why/causes.h"
+#include "why/idle_place.h"
+#include "why/lengths.h"
 #include "why/numbers.h"
 #include "why/replays.h"
 #include "why/slow_ranks.h"
@@ -36,45 +35,14 @@ constexpr double kShownPercent = 0.1;  // the last digit that is printed
 // The ranks of real clusters differ by so much without anybody's fault.
 constexpr double kUsualShare = 0.02;
 
-constexpr double kByChance = 0.01;  // that any rank has more in as many steps as one that is told
+constexpr std::size_t kMostRanks = 16;  // are tried by themselves: those that take longest
 
-constexpr std::size_t kMostAtTimes = 2;
+constexpr double kSomeStepsShare = 0.03;  // of a step, where it is only some steps
 
-constexpr Kind kind_of(Part part) {
-  return part == Part::compute ? Kind::slow_gpu
-         : part == Part::lead  ? Kind::slow_input
-                               : Kind::slow_cpu;
-}
-
-Places always_slow(const Evidence& e, const OfPart& part) {
-  // A quarter of a normal distribution is 0.67 of its width below the middle, and the least of 16
-  // is 1.8.
-  const double usual = quantile(part.typical, kUsual);
-  const double among = (usual - quantile(part.typical, 0)) / 1.1;
-  Places slow;
-  for (std::size_t r = 0; r < part.typical.size(); ++r) {
-    const double more = part.typical[r] - usual;
-    const bool no_chance = more > kTimesUsual * part.error[r] ||
-                           part.chance[r] * static_cast<double>(part.typical.size()) < kByChance;
-    if (more > std::max(kUsualShare * e.step_ns, kTimesUsual * among) && no_chance) {
-      slow.push_back(r);
-    }
-  }
-  // Most ranks can't be slower than the rest: then these have less to do.
-  if (slow.size() * 4 > part.typical.size() * 3) slow.clear();
-  return slow;
-}
-
-// Ranks whose host takes longer in each step, but is seen to before the first kernel in some steps
-// and behind it in others.
-Places slow_now_and_then_in_both(const Evidence& e, const Parts& parts) {
-  constexpr double kClear = 0.75;
-  const auto mean = [&](Part part, std::size_t r) { return of(parts, part).mean[r]; };
-  Places mixed = always_slow(e, of(parts, Part::host));
-  std::erase_if(mixed, [&](std::size_t r) {
-    return std::max(mean(Part::lead, r), mean(Part::rest, r)) > kClear * mean(Part::host, r);
-  });
-  return mixed;
+Places every_rank(const Evidence& e) {
+  Places all(e.times.ranks.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
 }
 
 // The host whose ranks these are, all of them and nobody else; empty if there is none, or but one.
@@ -85,36 +53,6 @@ std::string host_of(const Evidence& e, const SlowRanks& ranks) {
     if ((name(r) == host) != std::ranges::binary_search(ranks.slow, r)) return "";
   }
   return ranks.slow.size() > 1 ? host : "";
-}
-
-// The ranks of each stage of a pipeline: of a communicator on which nobody sends to one other rank,
-// though they do on another one.
-std::vector<Places> stages(const Evidence& e) {
-  std::vector<Places> all;
-  std::map<const read::Process*, std::size_t> places;
-  bool some_send = false;
-  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-    places[e.times.ranks[r]] = r;
-    some_send = some_send || sends(e, r);
-  }
-  if (!some_send) return all;
-  for (const diagnose::Communicator& c : diagnose::communicators(e.job)) {
-    if (c.members.size() < 2 || c.members.size() >= e.times.ranks.size()) continue;
-    const diagnose::Member& one = c.members.front();
-    const read::Rows& rows = read::rows_of(*one.process);
-    const bool sends_here = std::ranges::any_of(rows, [&](const read::Row& row) {
-      return row.bucket == Bucket::P2P && row.comm == one.comm->comm;
-    });
-    if (sends_here) continue;
-    std::set<std::size_t> stage;
-    for (const diagnose::Member& m : c.members) {
-      if (const auto place = places.find(m.process); place != places.end()) {
-        stage.insert(place->second);
-      }
-    }
-    if (!stage.empty() && sends(e, *stage.begin())) all.emplace_back(stage.begin(), stage.end());
-  }
-  return all;
 }
 
 // More to compute may come from others: an expert to whom most tokens go.
@@ -144,6 +82,11 @@ bool tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
   if (saving.ns < least_share * e.step_ns || (!few && saving.ns <= saving.doubt)) {
     return false;
   }
+  const Places steps = ranks.steps.empty() ? every_step(e) : ranks.steps;
+  const Idle idle = ranks.of == Of::host ? more_idle(e, ranks.slow, steps) : Idle();
+  const Kind kind = ranks.of == Of::kernels ? Kind::slow_gpu
+                    : mostly_leads(idle)    ? Kind::slow_input
+                                            : Kind::slow_cpu;
   Processes who;
   for (const std::size_t r : ranks.slow) who.push_back(e.times.ranks[r]);
   Processes slower;
@@ -158,7 +101,7 @@ bool tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
   const double most = std::min(saving.ns + saving.doubt, e.step_ns);
   const bool sure = 100 * saving.doubt / e.step_ns < kShownPercent / 2;
   diagnose::Finding& f =
-      add(found, kind_of(ranks.part), who,
+      add(found, kind, who,
           {{"one", who.size() == 1},
            {"after", slower.empty() ? std::optional<diagnose::Who>() : diagnose::who_of(slower)},
            {"saves", Ns{std::llround(saving.ns)}},
@@ -173,77 +116,17 @@ bool tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
            {"stage", ranks.stage},
            {"host", host.empty() ? std::optional<std::string>() : host}});
   f.cost = cost_of(e, saving.ns, saving.doubt);
-  if (ranks.part == Part::compute) tell_exchanged(e, ranks.slow, f);
+  if (ranks.of == Of::kernels) tell_exchanged(e, ranks.slow, f);
   if (!ranks.steps.empty()) {
     tell_copies_of_steps(e, ranks.slow, ranks.steps, f);
   } else {
-    tell_copies_of_ranks(e, ranks.slow, ranks.part, f);
+    tell_copies_of_ranks(e, ranks.slow, ranks.of == Of::kernels, f);
   }
-  if (kind_of(ranks.part) == Kind::slow_cpu) tell_place(e, ranks, f);
+  if (kind == Kind::slow_cpu) tell_place(idle, when_of(ranks), f);
   if (ranks.steps.empty()) return true;
   f.steps = {step(ranks.steps.front()), step(ranks.steps.back())};
   f.in_steps = steps_of(e, ranks.steps);
   return true;
-}
-
-// Ranks that are slow in the same part are one group. But whole stages of a pipeline are one of
-// their own: stages may have more to do than others, or less.
-std::vector<SlowRanks> groups_of(const std::vector<Places>& stages, Places slow, Part part) {
-  std::vector<SlowRanks> groups;
-  std::set<std::size_t> whole;
-  bool one = false;
-  for (const Places& stage : stages) {
-    if (!std::ranges::includes(slow, stage)) continue;
-    one = whole.empty();
-    whole.insert(stage.begin(), stage.end());
-  }
-  std::erase_if(slow, [&](std::size_t r) { return whole.contains(r); });
-  if (!whole.empty()) {
-    groups.push_back({.slow = {whole.begin(), whole.end()}, .part = part, .stage = one});
-  }
-  if (!slow.empty()) groups.push_back({.slow = std::move(slow), .part = part});
-  return groups;
-}
-
-// Beside devices that have more to compute, another one stands idle longer though its host is as
-// quick. Then it is the host's only if that needs more of a step, too.
-void leave_out_idle_beside_slow_devices(const Evidence& e, const Places& slow_devices,
-                                        std::vector<SlowRanks>& groups) {
-  const auto needed = [&](std::size_t r) {
-    std::vector<double> steps;
-    for (const std::size_t i : e.steps) {
-      const Cell& c = e.times.of(r)[i];
-      steps.push_back(c.length - c.spare);
-    }
-    return median(std::move(steps));
-  };
-  std::erase_if(groups, [&](SlowRanks& g) {
-    if (g.part == Part::compute) return false;
-    double most = 0;
-    for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-      if (std::ranges::binary_search(g.slow, r)) continue;
-      if (!std::ranges::binary_search(slow_devices, r)) return false;  // it tells what is usual
-      most = std::max(most, needed(r));
-    }
-    std::erase_if(g.slow,
-                  [&](std::size_t r) { return needed(r) - most < kUsualShare * e.step_ns; });
-    return g.slow.empty();
-  });
-}
-
-// A rank that is late also has to call what others called while they waited for it: a small part
-// beside a large one is no cause of its own.
-void leave_out_minor(const Parts& parts, std::vector<SlowRanks>& groups) {
-  std::map<std::size_t, double> most;
-  for (const SlowRanks& g : groups) {
-    const OfPart& part = of(parts, g.part);
-    for (const std::size_t r : g.slow) most[r] = std::max(most[r], part.typical[r]);
-  }
-  for (SlowRanks& g : groups) {
-    const OfPart& part = of(parts, g.part);
-    std::erase_if(g.slow, [&](std::size_t r) { return part.typical[r] < most[r] / 4; });
-  }
-  std::erase_if(groups, [](const SlowRanks& g) { return g.slow.empty(); });
 }
 
 void add_to(Places& told, const Places& ranks) {
@@ -252,80 +135,115 @@ void add_to(Places& told, const Places& ranks) {
   told.erase(std::unique(told.begin(), told.end()), told.end());
 }
 
-// Who saves most first; the others are worth what they save once these are mended. Adds those that
-// are told to `told`.
-void tell_always_slow(const Evidence& e, std::vector<SlowRanks> groups, Places& told,
-                      Replays& replays, Findings& found) {
-  while (!groups.empty()) {
-    std::vector<Saving> saves;
-    for (const SlowRanks& group : groups) saves.push_back(replays.saves(group));
-    const auto most = std::ranges::max_element(saves, {}, &Saving::ns);
-    const auto its = groups.begin() + (most - saves.begin());
-    its->mended = told;
-    if (tell(e, *its, *most, found)) {
-      replays.mend(*its);
-      add_to(told, its->slow);
-    }
-    groups.erase(its);
-  }
-}
-
-// Tells the devices that the graph of a pipeline names, and returns them.
-Places tell_slow_devices(const Evidence& e, const Places& slow,
-                         const std::vector<Places>& all_stages, Replays& replays, Findings& found) {
+// The sets of ranks that may be slow together: stages of a pipeline, and hosts.
+std::vector<SlowRanks> sets_of(const Evidence& e) {
   std::vector<SlowRanks> sets;
-  for (const Places& stage : all_stages) sets.push_back({.slow = stage, .stage = true});
+  for (const Places& stage : e.replays->stages()) sets.push_back({.slow = stage, .stage = true});
   std::map<std::string, Places> hosts;
   for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
     hosts[e.times.ranks[r]->header.host].push_back(r);
   }
   for (auto& [name, ranks] : hosts) sets.push_back({.slow = std::move(ranks)});
-  std::erase_if(sets, [&](const SlowRanks& s) { return !std::ranges::includes(slow, s.slow); });
+  return sets;
+}
+
+// Who may be slow: no rank saves more than it needs beyond the usual one.
+std::vector<SlowRanks> candidates(const Evidence& e, const Replays& replays,
+                                  const std::vector<SlowRanks>& sets) {
+  std::vector<SlowRanks> all;
+  for (const Of of : {Of::kernels, Of::host}) {
+    const auto more = [&](std::size_t r) { return replays.more_ns(r, of); };
+    Places slow = every_rank(e);
+    std::erase_if(slow, [&](std::size_t r) { return more(r) < kUsualShare * e.step_ns; });
+    // Most ranks can't be slower than the rest: then these have less to do.
+    if (slow.size() * 4 > e.times.ranks.size() * 3) continue;
+    for (const SlowRanks& set : sets) {
+      if (!std::ranges::includes(slow, set.slow)) continue;
+      all.push_back(set);
+      all.back().of = of;
+    }
+    std::ranges::stable_sort(slow, std::ranges::greater(), more);
+    Places first;  // those that take longest may all have to be mended before anything is saved
+    for (const std::size_t r : slow) {
+      if (first.size() == kMostRanks) break;
+      all.push_back({.slow = {r}, .of = of});
+      first.insert(std::ranges::upper_bound(first, r), r);
+      if (first.size() > 1) all.push_back({.slow = first, .of = of});
+    }
+  }
+  return all;
+}
+
+// Who saves most first; the others are worth what they save once these are mended. The fewest
+// ranks that save nearly as much are to blame: the others are only beside them.
+Places tell_always_slow(const Evidence& e, const std::vector<SlowRanks>& sets, Replays& replays,
+                        Findings& found) {
+  const double least_ns = kUsualShare * e.step_ns;
   Places told;
-  for (auto& [ranks, saving] : replays.slow_devices(slow, sets, kUsualShare * e.step_ns)) {
+  while (true) {
+    std::vector<std::pair<SlowRanks, Saving>> tried;
+    for (SlowRanks& ranks : candidates(e, replays, sets)) {
+      const Saving saving = replays.saves(ranks);
+      tried.emplace_back(std::move(ranks), saving);
+    }
+    const auto saved = [](const auto& t) { return t.second.ns; };
+    const auto most = std::ranges::max_element(tried, {}, saved);
+    if (most == tried.end() || most->second.ns < kLeastShare * e.step_ns) return told;
+    const double enough = most->second.ns - least_ns;
+    std::erase_if(tried, [&](const auto& t) { return t.second.ns < enough; });
+    auto& [ranks, saving] = *std::ranges::min_element(
+        tried, {}, [](const auto& t) { return std::pair(t.first.slow.size(), -t.second.ns); });
     ranks.mended = told;
     tell(e, ranks, saving, found);
     add_to(told, ranks.slow);
+    replays.mend(ranks);
   }
-  return told;
+}
+
+// The steps in which a rank holds the others up, where these are not nearly all, and by how much.
+std::pair<SlowRanks, double> slow_at_times(const Evidence& e, std::size_t r) {
+  std::pair<SlowRanks, double> most;
+  const std::size_t warming_up = lengths_of(e).warming_up();
+  for (const Of of : {Of::kernels, Of::host}) {
+    const std::vector<double> more = e.replays->more_in_steps(r, of);
+    if (*std::ranges::max_element(more) < kSomeStepsShare * e.step_ns) continue;
+    SlowRanks ranks{.slow = {r}, .of = of, .steps = every_step(e)};
+    std::erase_if(ranks.steps, [&](std::size_t i) { return more[i] <= 0 || i < warming_up; });
+    const std::vector<double> saved = e.replays->saves_in_steps(ranks);
+    std::erase_if(ranks.steps, [&](std::size_t i) { return saved[i] <= 0; });
+    leave_out_lesser(e, saved, ranks.steps);
+    double ns = 0;
+    for (const std::size_t i : ranks.steps) ns += saved[i] / static_cast<double>(e.steps.size());
+    // Once is chance; long_steps tells it.
+    if (ranks.steps.size() > 1 && ns > most.second) most = {std::move(ranks), ns};
+  }
+  return most;
+}
+
+// A rank is to blame if it makes up half of what even ranks would save: where ranks take turns,
+// none of them is (uneven.cpp).
+void tell_slow_at_times(const Evidence& e, Places told, Findings& found) {
+  while (true) {
+    std::pair<SlowRanks, double> most;
+    for (const std::size_t r : every_rank(e)) {
+      if (std::ranges::binary_search(told, r)) continue;
+      auto its = slow_at_times(e, r);
+      if (its.second > most.second) most = std::move(its);
+    }
+    const auto& [ranks, ns] = most;
+    if (ns < kLeastShare * e.step_ns || 2 * ns < mean(e.replays->evened_out(true))) return;
+    tell(e, ranks, e.replays->saves(ranks), found);
+    e.replays->mend(ranks);
+    add_to(told, ranks.slow);
+  }
 }
 
 }  // namespace
 
 void slow_ranks(const Evidence& e, Findings& found) {
-  if (e.times.ranks.size() < 2 || e.model == nullptr) return;
-  const Grid own = own_times(e);
-  Parts parts;
-  for (const Part part : kPartsToTell)
-    parts.emplace_back(part_of_own(e, part), kUsualShare * e.step_ns);
-  const std::vector<Places> all_stages = stages(e);
-  Replays replays(e, all_stages);
-  const Places slow_devices =
-      tell_slow_devices(e, always_slow(e, of(parts, Part::compute)), all_stages, replays, found);
-  const Places mixed = slow_now_and_then_in_both(e, parts);
-  std::vector<SlowRanks> groups;
-  for (const Part part : {Part::lead, Part::rest}) {
-    Places slow = always_slow(e, of(parts, part));
-    std::erase_if(slow, [&](std::size_t r) { return std::ranges::binary_search(mixed, r); });
-    std::ranges::move(groups_of(all_stages, std::move(slow), part), std::back_inserter(groups));
-  }
-  std::ranges::move(groups_of(all_stages, mixed, Part::host), std::back_inserter(groups));
-  leave_out_minor(parts, groups);
-  leave_out_idle_beside_slow_devices(e, slow_devices, groups);
-  Places told = slow_devices;
-  tell_always_slow(e, std::move(groups), told, replays, found);
-  std::vector<SlowRanks> at_times = slow_at_times(e, own);
-  std::erase_if(at_times,
-                [&](const SlowRanks& r) { return std::ranges::binary_search(told, r.slow[0]); });
-  // Where ranks take turns, none of them is to blame (uneven.cpp).
-  if (at_times.size() > kMostAtTimes) return;
-  for (SlowRanks& r : at_times) {
-    const auto part = part_of(r, own, parts);
-    if (!part) continue;
-    r.part = *part;
-    tell(e, r, replays.saves(r), found);
-    replays.mend(r);
-  }
+  if (e.replays == nullptr) return;
+  const Places told = tell_always_slow(e, sets_of(e), *e.replays, found);
+  tell_slow_at_times(e, told, found);
 }
 
 }  // namespace tprof::why

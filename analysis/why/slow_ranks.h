@@ -1,48 +1,23 @@
-// Ranks that take longer than the others for a part of their steps: slow_ranks.cpp tells of them.
+// Ranks that take longer than the others for their own part of a step: slow_ranks.cpp tells of
+// them.
 #pragma once
 
-#include <cstddef>
-#include <optional>
+#include <cstdint>
 #include <vector>
 
-#include "why/changes.h"
-#include "why/own_times.h"
+#include "why/cause.h"
 
 namespace tprof::why {
 
-struct Lengths;
-
-// The usual is what three quarters of the ranks take at least: those of one host of two may be
-// slow, which are half of them.
-inline constexpr double kUsual = 0.25;
-inline constexpr double kTimesUsual = 6;  // of the spread among ranks, or among steps
-
-// A part of the ranks' own time, and of each rank what it has of that beyond the usual.
-struct OfPart {
-  OfPart(Grid of_part, double least_ns);
-
-  Grid ns;
-  std::vector<double> typical{};  // the median of its steps
-  std::vector<double> error{};    // of that
-  std::vector<double> mean{};
-  // That, where all are alike, it has least_ns more than the middle rank in so many steps.
-  std::vector<double> chance{};
-};
-using Parts = std::vector<OfPart>;  // as kPartsToTell has them
-inline const OfPart& of(const Parts& parts, Part part) {
-  return parts[static_cast<std::size_t>(part)];
-}
+enum class Of : std::uint8_t { kernels, host };
 
 struct SlowRanks {
-  Places slow;         // indices, ascending
-  Part part{};         // in which they are
+  Places slow;  // indices, ascending
+  Of of{};
   Places steps{};      // in which they are, by place; empty: in all
   Places mended{};     // ranks that are slower, and told already
   bool stage = false;  // they are one stage of a pipeline
 };
-
-// Says of devices that stand idle where in their steps that is.
-void tell_place(const Evidence& e, const SlowRanks& ranks, diagnose::Finding& f);
 
 // A rank for which the others wait in some long steps, in each for half of the time by which that
 // step is longer, or more.
@@ -51,7 +26,9 @@ struct HoldsUp {
   Places steps{};
   std::size_t longest = 0;  // of these
   double ns = 0;            // by which these are longer
+  bool by_host = false;     // in the longest: most of that is its host's
 };
+struct Lengths;
 // Returns those of these steps, the one with most of the time first; none if nothing tells.
 std::vector<HoldsUp> who_holds_up(const Evidence& e, const Lengths& all, const Places& steps);
 // The first few of them, with their steps where these are not all `of_steps`.
@@ -61,11 +38,8 @@ diagnose::Facts facts_of(const Evidence& e, const std::vector<HoldsUp>& who, std
 void tell_where_it_holds_up(const Evidence& e, const HoldsUp& who, bool clear,
                             diagnose::Finding& f);
 
-// For each rank the steps in which it held the others up, where these are not nearly all.
-std::vector<SlowRanks> slow_at_times(const Evidence& e, const Grid& own);
-
-// Tells in which part most of the time lies that a rank takes beyond the others in some steps.
-// Nullopt: in none.
-std::optional<Part> part_of(const SlowRanks& ranks, const Grid& own, const Parts& parts);
+// Leaves of the steps in which a rank holds the others up those that make up most of it. `saved`:
+// what each step is shorter by without that, by place.
+void leave_out_lesser(const Evidence& e, const std::vector<double>& saved, Places& steps);
 
 }  // namespace tprof::why

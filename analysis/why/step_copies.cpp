@@ -65,11 +65,10 @@ void tell_copies_of_steps(const Evidence& e, const std::vector<std::size_t>& ran
   look(Say::copies_in_more, &Cell::to_device, kLeastIn);
 }
 
-void tell_copies_of_ranks(const Evidence& e, const std::vector<std::size_t>& ranks, Part part,
+void tell_copies_of_ranks(const Evidence& e, const std::vector<std::size_t>& ranks, bool batches,
                           diagnose::Finding& f) {
   // Longer batches take a device longer, and a checkpoint its host. A checkpoint is not in each
   // step.
-  const bool batches = part == Part::compute;
   std::vector<double> others;
   double least = std::numeric_limits<double>::max();
   for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {

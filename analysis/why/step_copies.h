@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "why/cause.h"
-#include "why/own_times.h"
 
 namespace tprof::why {
 
@@ -21,7 +20,7 @@ void tell_calls_of_steps(const Evidence& e, const std::vector<std::size_t>& step
                          diagnose::Finding& f);
 
 // Adds what these ranks, which take longer for this part of each step, copy more than the others.
-void tell_copies_of_ranks(const Evidence& e, const std::vector<std::size_t>& ranks, Part part,
+void tell_copies_of_ranks(const Evidence& e, const std::vector<std::size_t>& ranks, bool batches,
                           diagnose::Finding& f);
 
 }  // namespace tprof::why

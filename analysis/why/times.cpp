@@ -68,23 +68,12 @@ void each_kept(const steps::Found& found, const Times& times, const read::Proces
 void find_usual(Times& times) {
   for (std::size_t s = 0; s < times.steps.size(); ++s) {
     float least = std::numeric_limits<float>::max();
-    std::vector<float> computes;
-    std::vector<double> leads;
-    std::vector<double> received;
     for (std::size_t r = 0; r < times.ranks.size(); ++r) {
       const Cell& c = times.of(r)[s];
       if (!c.known()) continue;
       least = std::min(least, c.exposed);
-      computes.push_back(c.compute);
-      leads.push_back(c.lead);
-      if (c.received > 0) received.push_back(c.received);
     }
     times.least_exposed.push_back(least);
-    std::ranges::sort(computes);
-    const std::size_t n = computes.size();
-    times.usual_compute.push_back(n == 0 ? 0 : computes[n - 1 - n / 4]);
-    times.usual_lead.push_back(static_cast<float>(median(std::move(leads))));
-    times.usual_received.push_back(static_cast<float>(median(std::move(received))));
   }
 }
 
@@ -135,9 +124,8 @@ std::vector<steps::Interval> on_device(const Times& times, const steps::Found& f
 }
 
 Cell mean_of(const Times& times) {
-  constexpr float Cell::*kParts[] = {&Cell::length,  &Cell::compute, &Cell::unsure,
-                                     &Cell::hidden,  &Cell::exposed, &Cell::wait,
-                                     &Cell::missing, &Cell::lead,    &Cell::spare};
+  constexpr float Cell::*kParts[] = {&Cell::length,  &Cell::compute, &Cell::unsure, &Cell::hidden,
+                                     &Cell::exposed, &Cell::wait,    &Cell::missing};
   const std::vector<std::size_t> steps = times.counted();
   Cell all;
   for (const auto part : kParts) {

@@ -23,41 +23,21 @@ namespace tprof::why {
 struct Cell {
   // From where the host began the step to where the device did.
   std::int64_t behind_ns = 0;
-  float length = 0;   // 0: not known
-  float compute = 0;  // its kernels ran, whatever else did
-  float unsure = 0;   // they may have run
-  float hidden = 0;   // communication while kernels ran
-  float exposed = 0;  // communication while none ran: waiting for other ranks, and transfers
-  float wait = 0;     // of that, while another rank was missing in some call
-  float missing = 0;  // while another rank was missing, whatever this one did
-  float lead = 0;     // from the step's begin on the host until the device did anything
-  float between = 0;  // from when the device had done all of a step to the begin of the next one
-  // From the step's begin until it had received what it needs from the stage of a pipeline that is
-  // before it; 0: it needs nothing.
-  float received = 0;
-  // The host did not need so much of the step: it waited for the device, or ran ahead of it. The
-  // step can't have been shorter by more than this, whatever the device waited for.
-  float spare = 0;
+  float length = 0;       // 0: not known
+  float compute = 0;      // its kernels ran, whatever else did
+  float unsure = 0;       // they may have run
+  float hidden = 0;       // communication while kernels ran
+  float exposed = 0;      // communication while none ran: waiting for other ranks, and transfers
+  float wait = 0;         // of that, while another rank was missing in some call
+  float missing = 0;      // while another rank was missing, whatever this one did
   float to_device = 0;    // bytes of copies from the host that were called in the step
   float to_host = 0;      // bytes of copies to it
   float sent = 0;         // bytes of calls of NCCL
   float reads = 0;        // copies to the host
   float collectives = 0;  // calls of NCCL
-  // The longest time in its middle in which the device had nothing to do, in one or in several gaps
-  // of a place, and where that is in RankFacts::places; 0: nobody can say where.
-  float gap = 0;
-  std::uint32_t gap_place = 0;
 
   bool known() const { return length > 0; }
   float idle() const { return length - compute - unsure - exposed; }
-};
-
-// Between which calls of NCCL of its step a time lies: "first ncclAllReduce".
-struct Place {
-  text::Kept behind{};  // empty: behind the copies to the device, with which a step begins
-  text::Kept before{};  // empty: before the end of the step
-  bool loads = false;   // none of these: before the copies of batches to the device
-  auto operator<=>(const Place&) const = default;
 };
 
 // The rest that is kept of a rank, over the steps that count.
@@ -69,7 +49,6 @@ struct RankFacts {
   std::int64_t unmet_ns = 0;
   std::uint64_t messages = 0;   // to and from neighbours, from the first step on
   std::uint64_t exchanged = 0;  // bytes of messages in all-to-alls, likewise
-  std::vector<Place> places;
 };
 
 struct Times {
@@ -83,10 +62,7 @@ struct Times {
   // A sentence without its full stop: why there are no cells, or but their lengths.
   std::string why{};
 
-  std::vector<float> least_exposed{};   // by step: of all ranks
-  std::vector<float> usual_compute{};   // by step: what three quarters of the ranks keep within
-  std::vector<float> usual_lead{};      // by step: the median
-  std::vector<float> usual_received{};  // by step: of those that receive
+  std::vector<float> least_exposed{};  // by step: of all ranks
 
   bool known() const { return why.empty(); }
   // The time in which the device was held up by other ranks. The slowest rank holds up the others
@@ -97,25 +73,9 @@ struct Times {
     const Cell& c = of(rank)[step];
     return std::clamp(c.exposed - least_exposed[step], 0.0F, c.missing);
   }
-  // Its kernels' time. Where it is not sure that they ran: as much as other ranks', if they may
-  // have. Ranks do the same as a rule, and to say of one that it has more to do, or less, takes
-  // proof.
-  float computed(std::size_t rank, std::size_t step) const {
-    const Cell& c = of(rank)[step];
-    return std::min(c.compute + c.unsure, std::max(c.compute, usual_compute[step]));
-  }
-  // By how much a stage of a pipeline begins later than others while it would wait for its input.
-  float unpunished(std::size_t rank, std::size_t step) const {
-    const Cell& c = of(rank)[step];
-    if (c.received <= 0) return 0;
-    const float most = std::max(usual_received[step] - usual_lead[step], 0.0F);
-    return std::clamp(c.lead - usual_lead[step], 0.0F, most);
-  }
-  // The time of its own: in which the device was not held up, and no less than its host needs.
-  double own(std::size_t rank, std::size_t step) const {
-    const Cell& c = of(rank)[step];
-    const double own = c.length - held_up(rank, step) - unpunished(rank, step);
-    return std::max(own, static_cast<double>(c.length - c.spare));
+  // The time in which it was not.
+  float own(std::size_t rank, std::size_t step) const {
+    return of(rank)[step].length - held_up(rank, step);
   }
   std::span<const Cell> of(std::size_t rank) const {
     return std::span(cells).subspan(rank * steps.size(), steps.size());

@@ -7,6 +7,7 @@
 
 #include "stats/roles.h"
 #include "why/causes.h"
+#include "why/replays.h"
 
 namespace tprof::why {
 namespace {
@@ -34,6 +35,11 @@ std::unique_ptr<const graph::Model> model_of(const run::Lines& lines, const step
   return apart < kMostApart * measured ? std::move(model) : nullptr;
 }
 
+std::unique_ptr<Replays> replays_of(const Evidence& e) {
+  const bool can = e.model != nullptr && e.times.ranks.size() > 1;
+  return can ? std::make_unique<Replays>(e) : nullptr;
+}
+
 void find_causes(const run::Lines& lines, const steps::Found& found, Why& why) {
   const job::Job& job = lines.job();
   const std::vector<std::size_t> steps = why.times->counted();
@@ -50,6 +56,8 @@ void find_causes(const run::Lines& lines, const steps::Found& found, Why& why) {
              .step_ns = why.mean.length};
   const auto model = model_of(lines, found);
   e.model = model.get();
+  const auto replays = replays_of(e);
+  e.replays = replays.get();
   constexpr Cause kAll[] = {
 #define X(name) name,
       TPROF_CAUSES(X)
@@ -78,6 +86,8 @@ diagnose::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Foun
              .step_ns = mean_of(times).length};
   const auto model = model_of(lines, by_steps);
   e.model = model.get();
+  const auto replays = replays_of(e);
+  e.replays = replays.get();
   slow_ranks(e, found);
   step_series(e, found);
   std::erase_if(found, [](const auto& f) { return that_hold_up(f).empty(); });

@@ -79,7 +79,7 @@ def test_that_ranks_did_not_close_is_told_before_what_costs_less_than_the_verdic
     made.killed = True
     rank_files.write(made, tmp_path / "job")
     found = told("report", tmp_path / "job")[1]
-    assert [f["kind"] for f in found["findings"]][0] == "not_closed" and len(found["findings"]) > 3
+    assert [f["kind"] for f in found["findings"]][0] == "not_closed" and len(found["findings"]) >= 3
     assert found["findings"][found["verdict"]["finding"]]["cost"]
     shown = tprof("report", tmp_path / "job").stdout.split("\n\n")[0]
     assert "note: ranks 0-7 ended without closing: killed by a signal" in shown
