@@ -12,7 +12,6 @@ namespace tprof::stats {
 enum class StepPhase { load, forward, backward, optimizer, other };
 inline constexpr std::string_view kStepPhaseNames[] = {"load", "forward", "backward", "optimizer",
                                                        "other"};
-inline constexpr std::size_t kStepPhaseCount = std::size(kStepPhaseNames);
 
 // Knows the names that people and frameworks use: "forward", "backward pass", "optimizer step",
 // "DataLoader", "Optimizer.step#AdamW.step" (PyTorch), "DeepSpeedEngine.forward" (DeepSpeed),

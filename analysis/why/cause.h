@@ -27,7 +27,7 @@ struct Evidence {
   const WaitTable& waits;
   const std::map<std::string, std::string, std::less<>>& roles;  // of communicators, where sure
   const graph::Model* model = nullptr;  // null: a replay of it is not its steps
-  Replays* replays = nullptr;           // of the model; null: of none, or of one rank
+  Replays* replays = nullptr;           // of the model; null: of none
   double step_ns = 0;  // how long a step takes: the mean, as costs are means over steps
 };
 

@@ -11,6 +11,7 @@ namespace tprof::why {
 namespace {
 
 using diagnose::Say;
+
 }  // namespace
 
 std::vector<HoldsUp> who_holds_up(const Evidence& e, const Lengths& all, const Places& steps) {

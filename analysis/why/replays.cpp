@@ -317,6 +317,19 @@ std::vector<double> Replays::evened_out(bool mended) const {
   return saved(lags, mended ? steps_ns_ : model_.replayed_ns());
 }
 
+std::size_t Replays::take_turns() const {
+  std::set<std::size_t> ranks;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const auto beyond = [&](std::size_t r) { return beyond_[0][r][i] + beyond_[1][r][i]; };
+    std::size_t most = 0;
+    for (std::size_t r = 1; r < stage_of_.size(); ++r) {
+      if (beyond(r) > beyond(most)) most = r;
+    }
+    ranks.insert(most);
+  }
+  return ranks.size();
+}
+
 std::vector<double> Replays::without_hosts() const {
   std::vector<double> lags = lags_;
   for (const Edge& at : edges_[index(Of::kernels)]) lags[at.edge] = model_.graph().lag_ns[at.edge];

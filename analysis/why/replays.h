@@ -32,6 +32,8 @@ class Replays {
   // host needed more than usually where the others did not.
   // `mended`: once those are mended that were told.
   std::vector<double> evened_out(bool mended) const;
+  // How many ranks need most beyond their usual step, beyond what others do there, in some step.
+  std::size_t take_turns() const;
   // By how much it is if no host needed any time.
   std::vector<double> without_hosts() const;
   // They are as quick as others from here on.

@@ -201,9 +201,9 @@ Places tell_always_slow(const Evidence& e, const std::vector<SlowRanks>& sets, R
 }
 
 // The steps in which a rank holds the others up, where these are not nearly all, and by how much.
-std::pair<SlowRanks, double> slow_at_times(const Evidence& e, std::size_t r) {
+std::pair<SlowRanks, double> slow_at_times(const Evidence& e, std::size_t r,
+                                           std::size_t warming_up) {
   std::pair<SlowRanks, double> most;
-  const std::size_t warming_up = lengths_of(e).warming_up();
   for (const Of of : {Of::kernels, Of::host}) {
     const std::vector<double> more = e.replays->more_in_steps(r, of);
     if (*std::ranges::max_element(more) < kSomeStepsShare * e.step_ns) continue;
@@ -223,11 +223,12 @@ std::pair<SlowRanks, double> slow_at_times(const Evidence& e, std::size_t r) {
 // A rank is to blame if it makes up half of what even ranks would save: where ranks take turns,
 // none of them is (uneven.cpp).
 void tell_slow_at_times(const Evidence& e, Places told, Findings& found) {
+  const std::size_t warming_up = lengths_of(e).warming_up();
   while (true) {
     std::pair<SlowRanks, double> most;
     for (const std::size_t r : every_rank(e)) {
       if (std::ranges::binary_search(told, r)) continue;
-      auto its = slow_at_times(e, r);
+      auto its = slow_at_times(e, r, warming_up);
       if (its.second > most.second) most = std::move(its);
     }
     const auto& [ranks, ns] = most;

@@ -89,13 +89,4 @@ inline Spans common(const Spans& a, const Spans& b) {
   return both;
 }
 
-// Returns the gap between them that `at` lies in, no wider than `within`; empty if none does.
-inline Span gap_at(const Spans& spans, std::int64_t at, Span within) {
-  const auto next = first_behind(spans, at);
-  if (next != spans.end() && next->from_ns <= at) return {at, at};
-  if (next != spans.begin()) within.from_ns = std::max(within.from_ns, std::prev(next)->to_ns);
-  if (next != spans.end()) within.to_ns = std::min(within.to_ns, next->from_ns);
-  return within.from_ns < within.to_ns ? within : Span{at, at};
-}
-
 }  // namespace tprof::why

@@ -39,7 +39,7 @@ void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
                              {{"share", Percent{100 * ns / e.step_ns}},
                               {"saves", Ns{std::llround(ns)}},
                               {"of_steps", e.steps.size()},
-                              {"ranks", e.times.ranks.size()}});
+                              {"ranks", e.replays->take_turns()}});
   f.cost = cost_of(e, ns, 2 * mean_error(lost));
 }
 

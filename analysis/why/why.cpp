@@ -36,8 +36,7 @@ std::unique_ptr<const graph::Model> model_of(const run::Lines& lines, const step
 }
 
 std::unique_ptr<Replays> replays_of(const Evidence& e) {
-  const bool can = e.model != nullptr && e.times.ranks.size() > 1;
-  return can ? std::make_unique<Replays>(e) : nullptr;
+  return e.model == nullptr ? nullptr : std::make_unique<Replays>(e);
 }
 
 void find_causes(const run::Lines& lines, const steps::Found& found, Why& why) {
