@@ -96,6 +96,7 @@ void tell(const Side& mine, const Side& theirs, const read::Traces& traces, Fact
   }
   mine.tell(evidence, traces);
   theirs.tell(evidence, traces);
+  if (mine.member.done == nullptr || theirs.member.done == nullptr) return;
   const auto here = mine.member.count();
   const auto there = theirs.member.count();
   const auto conclude = [&](Say what) {
