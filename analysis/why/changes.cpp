@@ -67,7 +67,7 @@ void Changes::leave_out(std::size_t rank, std::size_t row, bool host) {
   come_early(rank, row);
   for (const Out& out : std::ranges::equal_range(out_, ended, {}, &Out::from)) {
     if (g_.wait[out.edge] == Wait::barrier) lags_[out.edge] = kNever;
-    if (g_.wait[out.edge] != Wait::turn) continue;
+    if (g_.wait[out.edge] != Wait::turn || free_.contains(out.to)) continue;
     // The next call in its queue may need all that was computed by then.
     const std::vector<Node>& work = g_.work[rank];
     const auto then =

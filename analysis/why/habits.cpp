@@ -272,6 +272,7 @@ void reduced_again(const Evidence& e, Findings& found) {
   std::uint64_t most = 0;
   each_step(*e.model, [&](std::size_t rank, Rows rows) {
     const run::Calls& c = e.model->run().ranks[rank].calls;
+    for (const std::size_t i : of_weights(Step(c, rows))) change.needs_nothing(rank, i);
     std::map<std::uint32_t, std::vector<Places>> passes;  // by communicator
     std::map<std::uint32_t, bool> reducing;
     for (const std::size_t i : rows) {
