@@ -240,11 +240,13 @@ void Replays::find_usual_hosts() {
     its.median = median(std::move(each));
     of_stage[{stage_of_[place.first], place.second}].push_back(its.mean);
   }
+  std::map<std::pair<std::size_t, std::uint32_t>, double> of_others;
+  for (auto& [place, needs_of] : of_stage) of_others[place] = median(std::move(needs_of));
   // A rank needs less at some calls and more at others: chance makes both.
   std::vector<double> net(e_.times.ranks.size());
   std::vector<double> more(net.size());
   const auto beyond = [&](const std::pair<std::size_t, std::uint32_t>& place, const Usual& its) {
-    return its.mean - median(of_stage.at({stage_of_[place.first], place.second}));
+    return its.mean - of_others.at({stage_of_[place.first], place.second});
   };
   for (const auto& [place, its] : usual) {
     net[place.first] += beyond(place, its);
