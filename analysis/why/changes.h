@@ -60,7 +60,7 @@ class Changes {
   const graph::Graph& g_;
   std::vector<double> lags_;
   std::vector<graph::Edge> more_{};
-  std::set<graph::Node> free_{};  // calls come, that need nothing
+  std::set<graph::Node> free_{};                     // calls come, that need nothing
   std::map<graph::Node, std::int64_t> waited_ns_{};  // by what copies had kept, without those
   struct Out {
     graph::Node from;

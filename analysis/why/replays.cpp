@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <tuple>
 
 #include "diagnose/agreement.h"
 #include "why/numbers.h"
@@ -93,8 +94,8 @@ void Replays::find_edges() {
     const graph::Position& at = model_.position(n);
     if (rank == SIZE_MAX || at.step == graph::Position::kNoStep) continue;
     for (std::uint32_t i = g.first[n]; i < g.first[n + 1]; ++i) {
-      Edge edge{.edge = i, .rank = rank, .step = at.step};
-      edge.from_step = model_.step_at(g.rank[n], g.at_ns[g.from[i]]);
+      Edge edge{.edge = i, .rank = static_cast<std::uint32_t>(rank), .step = index_of(at.step)};
+      edge.from_step = index_of(model_.step_at(g.rank[n], g.at_ns[g.from[i]]));
       switch (g.wait[i]) {
         case graph::Wait::computes:
           edges_[index(Of::kernels)].push_back(edge);
@@ -109,7 +110,9 @@ void Replays::find_edges() {
         default:
           continue;
       }
-      edge.call = next_call(g.rank[n], g.at_ns[g.from[i]]);
+      const graph::Position next = next_call(g.rank[n], g.at_ns[g.from[i]]);
+      edge.call = next.call;
+      edge.call_step = index_of(next.step);
       edge.calls = g.wait[i] == graph::Wait::host;
       edges_[index(Of::host)].push_back(edge);
     }
@@ -132,12 +135,12 @@ bool Replays::is_ahead(std::size_t rank, std::int64_t from_ns, std::int64_t to_n
   return next < std::ssize(c.came_ns) && c.called_ns[static_cast<std::size_t>(next)] <= from_ns;
 }
 
-std::size_t Replays::index_of(std::int64_t step) const {
+std::uint32_t Replays::index_of(std::int64_t step) const {
   const auto number = [&](std::size_t place) { return e_.times.steps[e_.steps[place]]; };
   const auto at = std::ranges::lower_bound(places_, step, {}, number);
   return at == places_.end() || number(*at) != step
-             ? places_.size()
-             : static_cast<std::size_t>(at - places_.begin());
+             ? Edge::kNone
+             : static_cast<std::uint32_t>(at - places_.begin());
 }
 
 void Replays::find_needs() {
@@ -145,9 +148,8 @@ void Replays::find_needs() {
     auto& needs = needs_[index(of)];
     needs.assign(e_.times.ranks.size(), Series(places_.size()));
     for (const Edge& at : edges_[index(of)]) {
-      const std::size_t i = index_of(at.step);
-      if (i < places_.size() && (of == Of::kernels || at.calls)) {
-        needs[at.rank][i] += lags_[at.edge];
+      if (at.step != Edge::kNone && (of == Of::kernels || at.calls)) {
+        needs[at.rank][at.step] += lags_[at.edge];
       }
     }
     find_beyond(of);
@@ -212,33 +214,45 @@ void Replays::find_usual_devices() {
   for (const Series& its : needs) means.push_back(mean(its));
   const double usual = quantile(means, kUsual);
   for (Edge& at : edges_[index(Of::kernels)]) {
-    if (means[at.rank] > usual) at.as_others = usual / means[at.rank];
-    const std::size_t i = index_of(at.step);
-    if (i >= places_.size() || needs[at.rank][i] <= 0) continue;
-    const double more = std::max(0.0, beyond_[index(Of::kernels)][at.rank][i]);
-    at.as_usual = 1 - std::min(1.0, more / needs[at.rank][i]);
+    if (means[at.rank] > usual) at.as_others = static_cast<float>(usual / means[at.rank]);
+    if (at.step == Edge::kNone || needs[at.rank][at.step] <= 0) continue;
+    const double more = std::max(0.0, beyond_[index(Of::kernels)][at.rank][at.step]);
+    at.as_usual = static_cast<float>(1 - std::min(1.0, more / needs[at.rank][at.step]));
   }
 }
 
 void Replays::find_usual_hosts() {
-  // A host needs so long from its last call to this one, by rank and place in the step.
-  std::map<std::pair<std::size_t, std::uint32_t>, std::map<std::int64_t, double>> needs;
+  // A host needs so long from its last call to this one, in a step.
+  struct Need {
+    std::uint32_t rank = 0;
+    std::uint32_t call = 0;
+    std::uint32_t step = 0;
+    double ns = 0;
+    auto place() const { return std::tuple(rank, call, step); }
+  };
+  std::vector<Need> needs;
   for (const Edge& at : edges_[index(Of::host)]) {
-    if (at.calls) needs[{at.rank, at.call.call}][at.call.step] = lags_[at.edge];
+    if (at.calls && at.call_step != Edge::kNone) {
+      needs.push_back({at.rank, at.call, at.call_step, lags_[at.edge]});
+    }
   }
+  std::ranges::stable_sort(needs, {}, &Need::place);
   struct Usual {
     double mean = 0;
     double median = 0;
   };
   std::map<std::pair<std::size_t, std::uint32_t>, Usual> usual;
   std::map<std::pair<std::size_t, std::uint32_t>, std::vector<double>> of_stage;
-  for (const auto& [place, by_step] : needs) {
+  for (auto from = needs.begin(); from != needs.end();) {
     std::vector<double> each;
-    for (const auto& [step, ns] : by_step) each.push_back(ns);
-    Usual& its = usual[place];
+    const auto [rank, call, step, ns] = *from;
+    for (; from != needs.end() && from->rank == rank && from->call == call; ++from) {
+      each.push_back(from->ns);
+    }
+    Usual& its = usual[{rank, call}];
     its.mean = mean(each);
     its.median = median(std::move(each));
-    of_stage[{stage_of_[place.first], place.second}].push_back(its.mean);
+    of_stage[{stage_of_[rank], call}].push_back(its.mean);
   }
   std::map<std::pair<std::size_t, std::uint32_t>, double> of_others;
   for (auto& [place, needs_of] : of_stage) of_others[place] = median(std::move(needs_of));
@@ -253,15 +267,15 @@ void Replays::find_usual_hosts() {
     more[place.first] += std::max(0.0, beyond(place, its));
   }
   for (Edge& at : edges_[index(Of::host)]) {
-    const auto its = usual.find({at.rank, at.call.call});
+    const auto its = usual.find({at.rank, at.call});
     if (its == usual.end() || its->second.mean <= 0) continue;
     const double ns = std::max(0.0, beyond(its->first, its->second));
-    at.as_others = 1 - ns / its->second.mean *
-                           (more[at.rank] <= 0 ? 0 : std::max(0.0, net[at.rank] / more[at.rank]));
-    const auto& by_step = needs.at(its->first);
-    const auto here = by_step.find(at.call.step);
-    if (here != by_step.end() && here->second > 0) {
-      at.as_usual = std::min(1.0, its->second.median / here->second);
+    const double part = more[at.rank] <= 0 ? 0 : std::max(0.0, net[at.rank] / more[at.rank]);
+    at.as_others = static_cast<float>(1 - ns / its->second.mean * part);
+    const auto place = std::tuple(at.rank, at.call, at.call_step);
+    const auto here = std::ranges::lower_bound(needs, place, {}, &Need::place);
+    if (here != needs.end() && here->place() == place && here->ns > 0) {
+      at.as_usual = static_cast<float>(std::min(1.0, its->second.median / here->ns));
     }
   }
 }
@@ -273,14 +287,17 @@ std::set<std::int64_t> Replays::steps_of(const SlowRanks& ranks) const {
 }
 
 std::vector<double> Replays::changed(const SlowRanks& ranks, std::vector<double> lags) const {
-  const std::set<std::int64_t> steps = steps_of(ranks);
+  std::vector<bool> in(places_.size());
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    in[i] = std::ranges::binary_search(ranks.steps, places_[i]);
+  }
+  const auto is_in = [&](std::uint32_t step) { return step != Edge::kNone && in[step]; };
   for (const Edge& at : edges_[index(ranks.of)]) {
     if (!std::ranges::binary_search(ranks.slow, at.rank)) continue;
     double& lag = lags[at.edge];
-    if (steps.empty()) lag *= at.as_others;
+    if (ranks.steps.empty()) lag *= at.as_others;
     // A lag of a host between two steps may be of either.
-    const bool either = ranks.of == Of::host && steps.contains(at.from_step);
-    if (either || steps.contains(at.step)) lag *= at.as_usual;
+    if ((ranks.of == Of::host && is_in(at.from_step)) || is_in(at.step)) lag *= at.as_usual;
   }
   return lags;
 }
@@ -308,13 +325,14 @@ std::vector<double> Replays::evened_out(bool mended) const {
   }
   std::vector<double> lags = mended ? lags_ : model_.graph().lag_ns;
   for (const Edge& at : edges_[index(Of::host)]) {
-    const std::size_t i = index_of(at.step);
-    if (i < places_.size() && beyond_[index(Of::host)][at.rank][i] > 0)
+    if (at.step != Edge::kNone && beyond_[index(Of::host)][at.rank][at.step] > 0) {
       lags[at.edge] *= at.as_usual;
+    }
   }
   for (const Edge& at : edges_[index(Of::kernels)]) {
-    const std::size_t i = index_of(at.step);
-    if (i < places_.size() && needs[at.rank][i] > 0) lags[at.edge] *= even[i] / needs[at.rank][i];
+    if (at.step != Edge::kNone && needs[at.rank][at.step] > 0) {
+      lags[at.edge] *= even[at.step] / needs[at.rank][at.step];
+    }
   }
   return saved(lags, mended ? steps_ns_ : model_.replayed_ns());
 }

@@ -48,22 +48,25 @@ class Replays {
 
  private:
   // An edge of the graph on which a rank computes or its host goes on, and in which step.
+  // There are as many as calls and kernels: steps are places in `places_`.
   struct Edge {
+    static constexpr std::uint32_t kNone = UINT32_MAX;
     std::uint32_t edge = 0;
-    std::size_t rank = 0;  // of the evidence
-    std::int64_t step = 0;
-    std::int64_t from_step = 0;
-    graph::Position call{};  // of a host: the next one that it makes
-    bool calls = false;      // of a host: it goes on to that from its last call
+    std::uint32_t rank = 0;  // of the evidence
+    std::uint32_t step = kNone;
+    std::uint32_t from_step = kNone;
+    std::uint32_t call = 0;  // of a host: the next one that it makes, as graph::Position has it
+    std::uint32_t call_step = kNone;
     // Times of its lag that it had if it were as quick as the usual rank on the average, or as it
     // is itself in the usual step.
-    double as_others = 1;
-    double as_usual = 1;
+    float as_others = 1;
+    float as_usual = 1;
+    bool calls = false;  // of a host: it goes on to that from its last call
   };
   using Series = std::vector<double>;  // by step of `places_`
 
   static std::size_t index(Of of) { return static_cast<std::size_t>(of); }
-  std::size_t index_of(std::int64_t step) const;  // of places_; their number: of none
+  std::uint32_t index_of(std::int64_t step) const;  // of places_
   void find_edges();
   void find_needs();
   void find_beyond(Of of);
