@@ -294,15 +294,6 @@ class Builder {
     if (k != 0) behind(begin, host[k - 1], Wait::launch);
   }
 
-  // When the device computed, communicated or copied.
-  static std::vector<run::Interval> busy_of(const run::Rank& rank) {
-    std::vector<run::Interval> busy = rank.work;
-    for (std::size_t i = 0; i < rank.calls.size(); ++i) {
-      busy.push_back({rank.calls.came_ns[i], rank.calls.ended_ns[i]});
-    }
-    return run::joined(std::move(busy));
-  }
-
   static std::int64_t within(const std::vector<run::Interval>& busy, std::int64_t from_ns,
                              std::int64_t to_ns) {
     std::int64_t ns = 0;
@@ -315,15 +306,13 @@ class Builder {
 
   // Where the program marks no step, one begins when the device has done all before its first call,
   // and the host had called all of that.
-  static std::int64_t begins_ns(const run::Rank& rank, const std::vector<run::Interval>& busy,
-                                std::int64_t first_ns) {
+  static std::int64_t begins_ns(const std::vector<std::int64_t>& called,
+                                const std::vector<run::Interval>& busy, std::int64_t first_ns) {
     const auto next = std::ranges::upper_bound(busy, first_ns, {}, &run::Interval::to_ns);
     if (next == busy.begin() || (next != busy.end() && next->from_ns < first_ns)) return first_ns;
-    std::int64_t ns = std::prev(next)->to_ns;
-    for (const std::int64_t called : rank.calls.called_ns) {
-      if (called < first_ns) ns = std::max(ns, called + 1);
-    }
-    return ns;
+    const auto call = std::ranges::lower_bound(called, first_ns);
+    const std::int64_t done = std::prev(next)->to_ns;
+    return call == called.begin() ? done : std::max(done, *std::prev(call) + 1);
   }
 
   // A host waits for its device in launches behind a thousand others, and in copies that block.
@@ -331,12 +320,13 @@ class Builder {
     const run::Rank& rank = run_.ranks[r];
     std::vector<Node>& host = graph_.host.emplace_back();
     // Behind its last call nothing tells for how long it waited.
-    const auto& called = rank.calls.called_ns;
-    const std::int64_t last = called.empty() ? INT64_MIN : *std::ranges::max_element(called);
-    const std::vector<run::Interval> busy = busy_of(rank);
+    std::vector<std::int64_t> called = rank.calls.called_ns;
+    std::ranges::sort(called);
+    const std::int64_t last = called.empty() ? INT64_MIN : called.back();
+    const std::vector<run::Interval> busy = run::busy_of(rank, true);
     for (const run::Step& step : rank.steps) {
       for (std::int64_t ns : {step.from_ns, step.to_ns}) {
-        if (!marked_) ns = begins_ns(rank, busy, ns);
+        if (!marked_) ns = begins_ns(called, busy, ns);
         const bool known = !host.empty() && at(host.back()) >= ns;
         if (!known && ns <= last) host.push_back(node(ns, r, Kind::mark));
       }

@@ -286,6 +286,15 @@ std::vector<Interval> joined(std::vector<Interval> all) {
   return all;
 }
 
+std::vector<Interval> busy_of(const Rank& rank, bool copies) {
+  std::vector<Interval> busy = rank.work;
+  for (std::size_t i = 0; i < rank.calls.size(); ++i) {
+    if (!copies && rank.calls.comm[i] == Calls::kNoComm) continue;
+    busy.push_back({rank.calls.came_ns[i], rank.calls.ended_ns[i]});
+  }
+  return joined(std::move(busy));
+}
+
 Run load(const Lines& from, const Parts& only, const Steps& steps) {
   Run run;
   const job::Job& job = from.job();

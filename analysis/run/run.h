@@ -82,6 +82,9 @@ struct Rank {
   std::vector<Step> steps{};       // of its host, ascending
 };
 
+// When its device computed or communicated, or copied if `copies`: apart, ascending.
+std::vector<Interval> busy_of(const Rank& rank, bool copies);
+
 struct Row {
   std::uint32_t rank = 0;  // of Run::ranks
   std::uint32_t row = 0;   // of its calls

@@ -11,16 +11,6 @@ namespace {
 using run::Calls;
 using run::Interval;
 
-// When the device computed or communicated: apart from each other, ascending.
-std::vector<Interval> busy_of(const run::Rank& rank) {
-  std::vector<Interval> all = rank.work;
-  for (std::size_t i = 0; i < rank.calls.size(); ++i) {
-    if (rank.calls.comm[i] == Calls::kNoComm) continue;
-    all.push_back({rank.calls.came_ns[i], rank.calls.ended_ns[i]});
-  }
-  return run::joined(std::move(all));
-}
-
 // "6th ncclAllGather": which of the calls of its name in its step it is. Where several were timed
 // together, the first or the last of them.
 text::Kept which_of(const Calls& c, std::span<const std::size_t> step, std::size_t row, bool last) {
@@ -89,7 +79,7 @@ void add(const run::Rank& rank, const OfHost& step, Interval gap, bool leads, Id
 
 std::map<std::int64_t, Idle> idle_of(const graph::Model& model, std::size_t r) {
   const run::Rank& rank = model.run().ranks[r];
-  const std::vector<Interval> busy = busy_of(rank);
+  const std::vector<Interval> busy = run::busy_of(rank, false);
   std::map<std::int64_t, Idle> all;
   for (const run::Step& in : rank.steps) {
     const OfHost step(rank, in, model.by_call(r));

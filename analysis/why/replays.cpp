@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "diagnose/agreement.h"
@@ -57,6 +58,21 @@ bool by_chance(const std::vector<double>& beyond_middle, std::size_t ranks) {
       static_cast<double>(std::ranges::count_if(beyond_middle, [](double ns) { return ns > 0; }));
   const double chance = std::erfc((more - 0.5 - n / 2) / std::sqrt(n / 2)) / 2;
   return chance * static_cast<double>(ranks) > 0.01;
+}
+
+// Returns for each of these ranks how much it needs in each step beyond the quantile of all of
+// them.
+std::vector<std::vector<double>> beyond(const std::vector<std::vector<double>>& needs,
+                                        const std::vector<std::size_t>& ranks, double share) {
+  std::vector<std::vector<double>> all;
+  for (const std::size_t r : ranks) all.push_back(needs[r]);
+  for (std::size_t i = 0; i < all.front().size(); ++i) {
+    std::vector<double> here;
+    for (const auto& its : all) here.push_back(its[i]);
+    const double usual = quantile(std::move(here), share);
+    for (auto& its : all) its[i] -= usual;
+  }
+  return all;
 }
 
 }  // namespace
@@ -152,36 +168,25 @@ void Replays::find_needs() {
         needs[at.rank][at.step] += lags_[at.edge];
       }
     }
-    find_beyond(of);
+    std::vector<std::size_t> all(needs.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    beyond_[index(of)] = beyond(needs, all, 0.5);
+    for (Series& its : beyond_[index(of)]) {
+      const double usual = median(its);
+      for (double& ns : its) ns -= usual;
+    }
     // The usual is what three quarters of the ranks need at least: those of one host of two may be
     // slow, which are half of them. Hosts of a stage are compared with each other.
     std::map<std::size_t, std::vector<std::size_t>> alike;
-    for (std::size_t r = 0; r < needs.size(); ++r) {
-      alike[of == Of::host ? stage_of_[r] : 0].push_back(r);
-    }
-    std::vector<Series> beyond_middle = needs;
-    for (const auto& [stage, ranks] : alike) {
-      for (std::size_t i = 0; i < places_.size(); ++i) {
-        std::vector<double> here;
-        for (const std::size_t r : ranks) here.push_back(needs[r][i]);
-        const double middle = median(std::move(here));
-        for (const std::size_t r : ranks) beyond_middle[r][i] -= middle;
-      }
-    }
+    for (const std::size_t r : all) alike[of == Of::host ? stage_of_[r] : 0].push_back(r);
     more_[index(of)].assign(needs.size(), 0);
     for (const auto& [stage, ranks] : alike) {
-      Series usual;
-      for (std::size_t i = 0; i < places_.size(); ++i) {
-        std::vector<double> here;
-        for (const std::size_t r : ranks) here.push_back(needs[r][i]);
-        usual.push_back(quantile(std::move(here), kUsual));
-      }
-      for (const std::size_t r : ranks) {
-        Series more = needs[r];
-        for (std::size_t i = 0; i < more.size(); ++i) more[i] -= usual[i];
-        const double ns = mean(more);
-        if (2 * median(more) > ns && !by_chance(beyond_middle[r], needs.size())) {
-          more_[index(of)][r] = std::max(0.0, ns);
+      const std::vector<Series> beyond_middle = beyond(needs, ranks, 0.5);
+      const std::vector<Series> beyond_usual = beyond(needs, ranks, kUsual);
+      for (std::size_t k = 0; k < ranks.size(); ++k) {
+        const double ns = mean(beyond_usual[k]);
+        if (2 * median(beyond_usual[k]) > ns && !by_chance(beyond_middle[k], needs.size())) {
+          more_[index(of)][ranks[k]] = std::max(0.0, ns);
         }
       }
     }
@@ -192,20 +197,6 @@ std::vector<double> Replays::more_in_steps(std::size_t rank, Of of) const {
   std::vector<double> more(e_.steps.size());
   for (std::size_t i = 0; i < places_.size(); ++i) more[places_[i]] = beyond_[index(of)][rank][i];
   return more;
-}
-
-void Replays::find_beyond(Of of) {
-  std::vector<Series>& beyond = beyond_[index(of)] = needs_[index(of)];
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    std::vector<double> here;
-    for (const Series& its : beyond) here.push_back(its[i]);
-    const double usual = median(std::move(here));
-    for (Series& its : beyond) its[i] -= usual;
-  }
-  for (Series& its : beyond) {
-    const double usual = median(its);
-    for (double& ns : its) ns -= usual;
-  }
 }
 
 void Replays::find_usual_devices() {

@@ -69,7 +69,6 @@ class Replays {
   std::uint32_t index_of(std::int64_t step) const;  // of places_
   void find_edges();
   void find_needs();
-  void find_beyond(Of of);
   void find_usual_devices();
   void find_usual_hosts();
   graph::Position next_call(std::size_t rank, std::int64_t ns) const;
