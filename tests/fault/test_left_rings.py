@@ -131,6 +131,7 @@ def test_one_of_a_process_that_lives_is_not_touched(namespace, descriptors, tmp_
     (tmp_path / "live").mkdir()
     client = ["sh", "-c", 'cd "$0" && exec "$@"', str(tmp_path / "live"), *runs.client("end", "wait", *where)]
     with runs.standing(tmp_path / "live", client, "ready", **env):
+        runs.rank_file(tmp_path / "live" / "traces")
         (ring,) = node.iterdir()
         if namespace == "another":
             with ring.open("r+b") as file:

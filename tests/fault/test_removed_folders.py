@@ -87,6 +87,7 @@ def test_one_of_a_process_that_lives_stays(tmp_path, node, monkeypatch):  # noqa
     env = {"TPROF_RING_DIR": str(node), "TPROF_OUTPUT_DIR": str(folder)}
     monkeypatch.setenv("TPROF_RING_DIR", str(node))
     with runs.standing(tmp_path / "live", runs.client("end", "wait"), "ready", **env):
+        runs.rank_file(folder)
         shutil.rmtree(folder.parent)
         (ring,) = node.iterdir()
         look(tmp_path, node)

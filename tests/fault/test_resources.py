@@ -170,10 +170,10 @@ def test_file_system_that_refuses(trouble, tmp_path):
 def test_removed_while_we_write(what, tmp_path):
     traces = tmp_path / "traces"
     with runs.standing(tmp_path, CALLS, "inside", INSTANT_GATE="20") as process:
+        file = runs.rank_file(traces)
         if what == "directory":
             shutil.rmtree(traces)
         else:
-            file = runs.rank_file(traces)
             (victim,) = [file] if what == "rank file" else traces.glob(".*.ring")
             victim.unlink()
         stdout, complaints = process.communicate("x", timeout=runs.TIME_LIMIT_S)
@@ -199,6 +199,7 @@ def test_a_folder_that_is_removed_is_said_at_once_and_written_again_where_it_com
     command = runs.client("calls", 9000, 1)
     env = {"INSTANT_GATE": "300", "TPROF_RING_DIR": str(node)}
     with runs.standing(tmp_path, command, "inside", **env) as process:
+        runs.rank_file(traces)
         shutil.rmtree(traces)
         said = process.stderr.readline()
         assert "the trace is lost, unless its folder is made again" in said and str(traces) in said
@@ -214,8 +215,7 @@ def test_a_folder_that_is_removed_is_said_at_once_and_written_again_where_it_com
 
 def test_a_complaint_silences_what_follows_from_it_and_nothing_else(tmp_path):
     with runs.standing(tmp_path, CALLS, "inside", INSTANT_GATE="20", TROUBLE="map") as process:
-        (victim,) = (tmp_path / "traces").glob("*.json")
-        victim.unlink()
+        runs.rank_file(tmp_path / "traces").unlink()
         _, complaints = process.communicate("x", timeout=runs.TIME_LIMIT_S)
     assert process.returncode == 7
     ring, lost = complaints.splitlines()

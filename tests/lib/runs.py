@@ -185,10 +185,13 @@ def assert_no_line_twice(calls: list[dict]) -> None:
 
 
 def header_of(traces: pathlib.Path) -> dict:
-    """Returns the header of the only rank file, whether or not it is closed."""
-    with rank_file(traces).open() as lines:
-        header = next(line for line in lines if '"tprof_header"' in line)
-    return json.loads(header.rstrip().removesuffix(","))["args"]
+    """Returns the header of the only rank file, whether or not it is closed, as soon as it is written."""
+
+    def found() -> str | None:
+        lines = rank_file(traces).read_text().splitlines(keepends=True)
+        return next((line for line in lines if '"tprof_header"' in line and line.endswith("\n")), None)
+
+    return json.loads(until(found).rstrip().removesuffix(","))["args"]
 
 
 def recover(traces: pathlib.Path) -> None:

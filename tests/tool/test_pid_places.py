@@ -26,7 +26,7 @@ def test_where_a_pid_is_valid_is_said_with_it(namespace, said, tmp_path):
     """The client stands in a call; what its header says of its namespace is changed, in place."""
     with runs.standing(tmp_path, runs.client("calls", 400, 1), "inside", INSTANT_GATE="20", RANK="0", WORLD_SIZE="1"):
         file = runs.rank_file(tmp_path / "traces")
-        header = runs.until(lambda: runs.header_of(tmp_path / "traces"))
+        header = runs.header_of(tmp_path / "traces")
         assert header["pid_namespace"] == OURS
         before = f',"pid_namespace":{OURS},'
         after = "," if namespace is None else f',"pid_namespace":{namespace},'

@@ -104,6 +104,7 @@ def test_killed_at_every_write_it_ends_the_same(killed, tmp_path):
 
 def test_a_running_process_is_left_alone(tmp_path):
     with runs.standing(tmp_path, runs.client("storm", 1000)) as process:
+        runs.rank_file(tmp_path / "traces")
         result = tprof("recover", tmp_path / "traces")
         left = rings(tmp_path / "traces")
     assert result.returncode == 1 and f"still running (pid {process.pid}" in result.stdout
@@ -118,6 +119,7 @@ def test_a_process_of_another_pid_namespace_is_known_to_run(tmp_path):
         pytest.skip("needs the right to make a pid namespace")
     command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *runs.client("storm", 1000)]
     with runs.standing(tmp_path, command):
+        runs.rank_file(tmp_path / "traces")
         result = tprof("recover", tmp_path / "traces")
     assert result.returncode == 1 and "still running" in result.stdout
 
@@ -182,8 +184,8 @@ def test_run_recovers_the_ranks_that_were_killed(tmp_path):
     command = [BUILD / "tprof", "run", "--out", tmp_path / "traces", "--quiet", "--"]
     command += runs.client("storm", 100)
     with runs.standing(tmp_path, command, preload=False, TPROF_OUTPUT_DIR=None) as process:
-        header = next((tmp_path / "traces").glob("*.json")).read_text().splitlines()[3]
-        os.kill(json.loads(header.rstrip(","))["args"]["pid"], signal.SIGKILL)
+        header = runs.header_of(tmp_path / "traces")
+        os.kill(header["pid"], signal.SIGKILL)
         process.wait(timeout=60)
     assert process.returncode == -signal.SIGKILL
     assert rings(tmp_path / "traces") == []
