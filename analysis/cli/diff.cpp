@@ -25,8 +25,8 @@ int diff_runs(const Options& o) {
   const diagnose::Findings findings_a = findings_of(job_a, traces_a, only.words);
   const diagnose::Findings findings_b = findings_of(job_b, traces_b, only.words);
   const filter::Needs needs{.steps = !o.no_lines};
-  const filter::Selection asked_a(lines_of(job_a, traces_a), traces_a, only, needs);
-  const filter::Selection asked_b(lines_of(job_b, traces_b), traces_b, only, needs);
+  const filter::Selection asked_a(lines_of(job_a, traces_a), only, needs);
+  const filter::Selection asked_b(lines_of(job_b, traces_b), only, needs);
   const diff::Run a = diff::look_at(asked_a, findings_a, o.run_a, !o.no_lines);
   const diff::Run b = diff::look_at(asked_b, findings_b, o.run_b, !o.no_lines);
   const diff::Diff found = diff::compare(a, b);

@@ -123,7 +123,7 @@ int export_traces(const Options& o) {
   const job::Job job = job::one_job(traces, o.choice);
   const run::Lines lines = lines_of(job, traces);
   const trace_export::TimeAxis axis(lines, o.clock);
-  filter::Selection asked(lines, traces, only, {.counts = tables, .steps = true});
+  const filter::Selection asked(lines, only, {.counts = tables, .steps = true});
   std::vector<const read::Process*> chosen = asked.job().processes;
   const steps::Found found = asked.found() ? *asked.found() : steps::find(lines);
   trace_export::Exported of{job, found, axis.base_ns(chosen), axis.sentence()};
@@ -138,7 +138,6 @@ int export_traces(const Options& o) {
   } else {
     write_ranks(o, traces, of, chosen, traces.skipped);
   }
-  asked.give_back();
   say_findings(job, traces);
   say_filter(asked);
   if (!of.clocks.empty()) text::say("note: {}\n", of.clocks);

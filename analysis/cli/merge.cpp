@@ -108,7 +108,7 @@ int merge(const Options& o) {
   const trace_export::TimeAxis axis(lines, o.clock);
   // A process that holds several ranks comes as a whole: its header and its ledger are those of all
   // its ranks.
-  const filter::Selection asked(lines, traces, only,
+  const filter::Selection asked(lines, only,
                                 {.counts = false,
                                  .device_times = true,
                                  .ranks = filter::Comes::with_lanes,

@@ -13,9 +13,8 @@ int replay(const Options& o) {
   const filter::Filter only = filter::parsed(o.only);
   read::Traces traces = load(read::trace_files(o.paths));
   const job::Job job = job::one_job(traces, o.choice);
-  filter::Selection asked(lines_of(job, traces), traces, only, {});
+  const filter::Selection asked(lines_of(job, traces), only, {});
   replay::Plan plan = replay::plan(asked.lines());
-  asked.give_back();
   plan.only = asked.words();
   plan.notes = asked.notes();
   const replay::Launch launch{.mpi = o.mpi};

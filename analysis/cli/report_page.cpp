@@ -64,7 +64,7 @@ int report_of(const Options& o) {
   g.why.peak = peak;
   const run::Lines lines = lines_of(job, traces);
   page::gather(lines, g);
-  const filter::Selection asked(lines, traces, only, {});
+  const filter::Selection asked(lines, only, {});
   if (!only.words.empty()) page::gather_calls(asked, g);
   if (!o.output.empty()) {
     if (!o.team || o.team->rank() == 0) {

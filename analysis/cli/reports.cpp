@@ -67,13 +67,15 @@ std::vector<std::string> next_of(const Options& o, const read::Traces& traces,
 
 int summary(const Options& o) {
   const report::ByRow& by = report::row_of(o.by);
+  const bool takes_steps = by.takes == report::Takes::steps;
   stats::SummaryOptions options = {.read_lines = o.lines,
-                                   .steps = o.lines,
-                                   .op_times = o.lines,
-                                   .top = static_cast<std::size_t>(o.top)};
-  if (by.want != nullptr) by.want(options);
-  options.peak = peak_of(o.peak);
-  if (!o.peak.empty() && !options.waits) throw read::BadInput("--peak: with --by wait only");
+                                   .op_times = o.lines || by.by == report::By::op,
+                                   .top = static_cast<std::size_t>(o.top),
+                                   .steps = o.lines || takes_steps,
+                                   .peak = peak_of(o.peak)};
+  if (!o.peak.empty() && by.by != report::By::wait) {
+    throw read::BadInput("--peak: with --by wait only");
+  }
   if (!o.hist.empty()) {
     options.histogram = stats::HistogramOptions{.name = o.hist};
     if (o.bins != 0) options.histogram->bins = static_cast<std::size_t>(o.bins);
@@ -83,7 +85,7 @@ int summary(const Options& o) {
   const filter::Filter only = filter::parsed(o.only);
   require_table(by, only.words);
   const bool other_than_counts =
-      by.want != nullptr || o.lines || options.top != 0 || options.histogram;
+      by.takes != report::Takes::ledgers || o.lines || options.top != 0 || options.histogram;
   const bool takes_lines = only.steps || !only.sizes.empty() || !only.phases.empty();
   if (o.epoch >= 0 && (other_than_counts || takes_lines)) {
     throw read::BadInput("--epoch: of the counts only, by size, comm or dtype");
@@ -92,14 +94,12 @@ int summary(const Options& o) {
   const job::Job job = job::one_job(traces, o.choice);
   if (o.epoch >= 0) keep_epoch(traces, job, o.epoch);
   if (!only.words.empty()) options.findings = findings_of(job, traces, only.words);
-  const filter::Selection asked(
-      lines_of(job, traces), traces, only,
-      {.steps = options.steps || options.layers || options.phases || options.top != 0,
-       .device_times = options.top != 0});
+  const filter::Selection asked(lines_of(job, traces), only,
+                                {.steps = options.steps || options.top != 0});
   options.asked = &asked;
   const stats::Summary s = stats::summarise(asked.lines(), options);
   if (o.json) {
-    text::put(report::to_json(s));
+    text::put(report::to_json(s, o.by, o.lines));
   } else {
     show(report::to_text(s, {.by = o.by,
                              .verbose = o.verbose,

@@ -128,7 +128,7 @@ std::optional<double> exposed_share(const Run& run, const OpKind& kind);
 
 // The device's time in calls of a step, of all ranks. Where one call of several is timed, the
 // others take as long.
-double device_ns(const stats::CallSums& s);
+double device_ns(const read::Amounts& s);
 
 // The time that calls of a kind take from the usual step of a rank: of copies that of the host,
 // else that share of the device's. Nullopt: not known.

@@ -20,21 +20,20 @@ Count per(std::uint64_t ranks, const Sums& s) {
 // Per rank. Nullopt: no count is usual. Calls in every second micro-batch are those of the whole
 // run, of which times the number of steps would make twice as many.
 std::optional<Count> usual(const Run& run, const OpKind& kind) {
-  std::vector<stats::CallSums> all;
+  std::vector<read::Amounts> all;
   for (const stats::StepCalls& step : run.steps) {
     const auto found = step.kinds.find(kind);
-    all.push_back(found == step.kinds.end() ? stats::CallSums{} : found->second);
+    all.push_back(found == step.kinds.end() ? read::Amounts{} : found->second);
   }
   if (all.empty()) return std::nullopt;
   constexpr double kUsual = 0.6;  // of the steps have as many calls as the median one
-  stats::CallSums median;
-  for (const auto of :
-       {&stats::CallSums::calls, &stats::CallSums::elements, &stats::CallSums::bytes}) {
+  read::Amounts median;
+  for (const auto of : {&read::Amounts::calls, &read::Amounts::elements, &read::Amounts::bytes}) {
     const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
     std::ranges::nth_element(all, middle, {}, of);
     median.*of = (*middle).*of;
   }
-  const auto alike = std::ranges::count(all, median.calls, &stats::CallSums::calls);
+  const auto alike = std::ranges::count(all, median.calls, &read::Amounts::calls);
   if (static_cast<double>(alike) < kUsual * static_cast<double>(all.size())) return std::nullopt;
   return per(run.steps[0].calling, median);
 }
@@ -163,7 +162,7 @@ std::optional<double> lost_ns(const Run& run, const OpKind& kind) {
   std::vector<double> all;
   for (const stats::StepCalls& step : run.steps) {
     const auto found = step.kinds.find(kind);
-    const stats::CallSums s = found == step.kinds.end() ? stats::CallSums{} : found->second;
+    const read::Amounts s = found == step.kinds.end() ? read::Amounts{} : found->second;
     const double ns = copy ? static_cast<double>(s.host_ns) : device_ns(s);
     all.push_back(ns / static_cast<double>(std::max<std::uint64_t>(step.calling, 1)));
   }
@@ -173,7 +172,7 @@ std::optional<double> lost_ns(const Run& run, const OpKind& kind) {
   return *share * *middle;
 }
 
-double device_ns(const stats::CallSums& s) {
+double device_ns(const read::Amounts& s) {
   if (s.device_timed == 0) return 0;
   return static_cast<double>(s.device_ns) * static_cast<double>(s.calls) /
          static_cast<double>(s.device_timed);

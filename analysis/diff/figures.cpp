@@ -7,10 +7,10 @@ namespace tprof::diff {
 namespace {
 
 using Of = TimeChange::Of;
-using stats::CallSums;
+using read::Amounts;
 
 // busbw, of copies algbw.
-double bandwidth(const OpKind& kind, const CallSums& s, const Run& run) {
+double bandwidth(const OpKind& kind, const Amounts& s, const Run& run) {
   const std::int64_t n = kind.size == "world" ? run.world : std::atoll(kind.size.c_str());
   const read::Amounts a = {
       .device_ns = s.device_ns, .device_timed = s.device_timed, .device_bytes = s.device_bytes};
@@ -42,8 +42,8 @@ Figures figures_of(const Usual& side, bool waiting_known) {
       if (!waiting_known) exact(Of::communication, {}, p->waiting + p->transfers);
       between(Of::idle, {}, p->idle, p->idle + p->unsure);
     }
-    std::map<OpKind, CallSums> buckets;
-    std::map<OpKind, CallSums> of_any_type;
+    std::map<OpKind, Amounts> buckets;
+    std::map<OpKind, Amounts> of_any_type;
     for (const auto& [kind, sums] : step->kinds) {
       buckets[{.bucket = kind.bucket}] += sums;
       OpKind any_type = kind;

@@ -74,7 +74,7 @@ Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
   const stats::OpKinds kinds(run.world, summary.comms);
   for (const read::Process* p : job.processes) {
     run.ended = run.ended && p->end == read::End::closed;
-    stats::each_row(*p, [&](const read::Row& row) {
+    stats::each_row(lines.rows(*p), [&](const read::Row& row) {
       if (row.amounts.calls == 0) return;
       const OpKind kind = kinds.of(row, *p);
       run.totals[kind] += row.amounts;

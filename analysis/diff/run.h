@@ -11,7 +11,7 @@
 #include "diagnose/finding.h"
 #include "filter/selection.h"
 #include "job/jobs.h"
-#include "stats/step_calls.h"
+#include "stats/steps.h"
 
 namespace tprof::diff {
 

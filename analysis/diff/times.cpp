@@ -11,7 +11,7 @@ namespace tprof::diff {
 namespace {
 
 using Of = TimeChange::Of;
-using stats::CallSums;
+using read::Amounts;
 
 constexpr double kMuchInFew = 1.0 / 3;  // of the time, in steps that are far above most
 
@@ -31,7 +31,7 @@ std::optional<double> exposed_ns(const Usual& side, Bucket bucket) {
   double all = 0;
   std::size_t steps = 0;
   for (const Step* step : side.steps) {
-    CallSums sum;
+    Amounts sum;
     double exposed = 0;  // of the timed calls
     for (const auto& [kind, s] : step->kinds) {
       if (kind.bucket != bucket) continue;

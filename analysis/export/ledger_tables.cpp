@@ -104,7 +104,8 @@ void write_process(const Exported& of, const read::Process& p, TableWriter& to) 
             comm.nranks, comm.rank < 0 ? Value() : Value(comm.rank),
             comm.rank < 0 ? Value() : Value(comm.device), comm.parent});
   }
-  for (const read::Row& row : read::rows_of(p)) write_row(rank.number, p, row, to);
+  const read::Rows& rows = of.asked == nullptr ? read::rows_of(p) : of.asked->lines().rows(p);
+  for (const read::Row& row : rows) write_row(rank.number, p, row, to);
   const auto steps = of.found.ranks.find(&p);
   if (steps == of.found.ranks.end()) return;
   for (const steps::Interval& step : steps->second) {

@@ -8,15 +8,18 @@
 #include <utility>
 
 #include "filter/filter.h"
-#include "filter/phases.h"
 #include "job/jobs.h"
 #include "read/events.h"
+#include "run/lines.h"
+#include "stats/told_phases.h"
 #include "steps/found.h"
 
 namespace tprof::filter {
 
 // some: it depends on the call, of which a row has no more than the range of its size.
 enum class Holds { no, yes, some };
+
+using PhasesOfRanks = run::ByRank<stats::RankPhases>;
 
 class Calls {
  public:

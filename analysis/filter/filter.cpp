@@ -125,26 +125,12 @@ Filter parsed(const Words& words) {
 }
 
 bool matches(std::string_view pattern, std::string_view name) {
-  std::size_t p = 0;
-  std::size_t n = 0;
-  std::size_t star = std::string_view::npos;  // the last one, and where what it stands for ends
-  std::size_t behind = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      behind = n;
-    } else if (p < pattern.size() && lower(pattern[p]) == lower(name[n])) {
-      ++p;
-      ++n;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      n = ++behind;
-    } else {
-      return false;
-    }
+  if (pattern.empty()) return name.empty();
+  const std::string_view rest = pattern.substr(1);
+  if (pattern[0] == '*') {
+    return matches(rest, name) || (!name.empty() && matches(pattern, name.substr(1)));
   }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
+  return !name.empty() && lower(pattern[0]) == lower(name[0]) && matches(rest, name.substr(1));
 }
 
 }  // namespace tprof::filter

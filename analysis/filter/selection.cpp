@@ -7,8 +7,6 @@
 #include <utility>
 
 #include "read/error.h"
-#include "stats/roles.h"
-#include "stats/totals.h"
 #include "steps/rank_steps.h"
 #include "text/ranks.h"
 
@@ -28,35 +26,40 @@ void keep_ranks(steps::Found& found, const job::Job& job) {
 
 }  // namespace
 
-Selection::Selection(const run::Lines& whole, read::Traces& traces, const Filter& filter,
-                     const Needs& needs)
+Selection::Selection(const run::Lines& whole, const Filter& filter, const Needs& needs)
     : lines_(whole),
       filter_(filter),
       job_(with_ranks(whole.job(), filter.words.ranks, needs.ranks)),
       calls_(filter, whole.job()) {
   if (filter_.words.empty()) return;
-  if (const auto few = absent_of(filter_.words.ranks, job_)) {
-    notes_.push_back(*few);
-  }
+  if (const auto few = absent_of(filter_.words.ranks, job_)) notes_.push_back(*few);
   if (filter_.steps || !filter_.phases.empty() || needs.steps) find_steps();
-  if (!filter_.phases.empty()) {
-    phases_ = phases_of(lines_.of(job_), *found_);
-    calls_.phases = &phases_;
-    if (!phases_.unordered.empty()) {
-      notes_.push_back(
-          fmt::format("{}: the order of calls tells no phase, as not every call has a line on a "
-                      "thread with a name; what only the order would tell is in other",
-                      steps::names(phases_.unordered)));
-    }
+  if (!filter_.phases.empty()) find_phases();
+  if (filter_.words.of_calls()) count(needs);
+}
+
+// As `summary --by phase` tells them: backward is what autograd's threads called, and the other
+// calls as far as ranges, threads and their order tell.
+void Selection::find_phases() {
+  phases_ =
+      lines_.of(job_).each([&](const Process& rank) { return stats::RankPhases(rank, *found_); });
+  calls_.phases = &phases_;
+  std::vector<const Process*> unordered;
+  for (const Process* p : job_.processes) {
+    const stats::RankPhases* rank = phases_.of(p);
+    if (rank == nullptr) continue;
+    if (!rank->ordered) unordered.push_back(p);
+    if (rank->known && rank->all) continue;
+    throw read::BadInput(p->file, rank->all ? "--phase: the lines do not tell which threads are "
+                                              "autograd's, as their names are gone"
+                                            : "--phase: more calls than can be told apart; give "
+                                              "fewer --ranks");
   }
-  if (!filter_.words.of_calls()) return;
-  if (needs.counts) {
-    stats::Ops ops;
-    for (const Process* p : job_.processes) stats::add_ops(ops, *p);
-    comms_ = stats::communicators(job_, ops);
-    stats::find_roles(job_, comms_);
-  }
-  count(traces, needs);
+  if (unordered.empty()) return;
+  notes_.push_back(
+      fmt::format("{}: the order of calls tells no phase, as not every call has a line on a "
+                  "thread with a name; what only the order would tell is in other",
+                  steps::names(unordered)));
 }
 
 void Selection::find_steps() {
@@ -78,18 +81,18 @@ void Selection::find_steps() {
 
 read::Chosen Selection::chosen() const {
   if (!filter_.words.of_calls()) return {};
-  return {
+  read::Chosen chosen = {
       .call = [this](const Process& p, const read::Event& e) { return calls_.call(p, e); },
       .time = [this](const Process& p, const read::DeviceTime& t) { return calls_.time(p, t); }};
+  if (!rows_.empty()) {
+    chosen.rows = [this](const Process& p) -> const read::Rows& { return rows_.at(&p); };
+  }
+  return chosen;
 }
 
 std::pair<std::uint64_t, std::uint64_t> Selection::lines_of(const Process& rank) const {
   const auto of_rank = lines_of_.find(&rank);
   return of_rank == lines_of_.end() ? std::pair<std::uint64_t, std::uint64_t>() : of_rank->second;
-}
-
-void Selection::give_back() {
-  for (auto& [process, ledger] : std::exchange(whole_, {})) process->ledger = std::move(ledger);
 }
 
 }  // namespace tprof::filter

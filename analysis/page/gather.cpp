@@ -12,6 +12,7 @@
 #include "page/grid.h"
 #include "report/verdict.h"
 #include "steps/pace.h"
+#include "summary/late_steps.h"
 
 namespace tprof::page {
 namespace {
@@ -212,8 +213,8 @@ void gather(const run::Lines& lines, Gathered& g) {
                               .late_ns = a.late_ns});
           }};
   const auto meetings = std::make_shared<const diagnose::Meetings>(lines);
-  g.summary =
-      stats::summarise(lines, {.lateness = true, .arrivals = arrivals, .meetings = meetings});
+  g.summary = stats::summarise(lines, {.steps = true});
+  g.summary.lateness = stats::lateness_in_steps(lines, g.summary.found, *meetings, arrivals);
   g.spectra = stats::spectra_of(lines);
   g.said = diagnose::diagnose(lines, {}, meetings);
   why::find(lines, g.summary.found, meetings, g.why);

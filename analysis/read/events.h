@@ -41,6 +41,8 @@ struct Event {
   bool chosen = true;                      // by the filters of the command line
 
   bool collective() const { return numbered && bucket != Bucket::P2P; }
+  // True if it moved data when it was called: a captured one does when its graph is launched.
+  bool executed() const { return !unfinished && !captured && !failed; }
   bool operator==(const Event&) const = default;
 };
 
@@ -136,6 +138,7 @@ struct ThreadName {
 struct Chosen {
   std::function<bool(const Process&, const Event&)> call{};
   std::function<bool(const Process&, const DeviceTime&)> time{};
+  std::function<const Rows&(const Process&)> rows{};  // of those calls, as a ledger has them
 };
 
 struct LineReader {

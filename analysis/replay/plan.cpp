@@ -31,8 +31,8 @@ Why why(Trouble trouble) {
 
 class Planner {
  public:
-  void add(const Process& p, const MadeCalls* lines) {
-    leave_what_has_no_line(p, lines);
+  void add(const Process& p, const read::Rows& rows, const MadeCalls* lines) {
+    leave_what_has_no_line(p, rows, lines);
     if (lines == nullptr) return;
     for (const auto& [kind, amounts] : lines->others) leave(Why::many, p, kind, amounts);
     for (const auto& [made, amounts] : lines->made) add(p, made, amounts);
@@ -67,9 +67,9 @@ class Planner {
     leave(why, call, amounts);
   }
 
-  void leave_what_has_no_line(const Process& p, const MadeCalls* lines) {
+  void leave_what_has_no_line(const Process& p, const read::Rows& rows, const MadeCalls* lines) {
     std::map<Kind, Amounts> direct;
-    for (const read::Row& row : read::rows_of(p)) {
+    for (const read::Row& row : rows) {
       if (!row.comm || row.mode == Mode::captured) continue;
       const Kind kind{*row.comm, row.name, row.dtype};
       if (row.mode == Mode::replayed) {
@@ -120,7 +120,7 @@ class Planner {
 Plan plan(const run::Lines& lines) {
   const auto ranks = lines.each<MadeCalls>();
   Planner planner;
-  for (const Process* p : lines.job().processes) planner.add(*p, ranks.of(p));
+  for (const Process* p : lines.job().processes) planner.add(*p, lines.rows(*p), ranks.of(p));
   Plan plan = planner.finish();
   plan.unreadable = lines.unreadable();
   return plan;

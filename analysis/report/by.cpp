@@ -3,49 +3,64 @@
 #include <algorithm>
 
 #include "report/views.h"
+#include "summary/late_steps.h"
 
 namespace tprof::report {
 namespace {
 
-using Options = stats::SummaryOptions;
 using stats::Summary;
 using Sections = std::vector<Section>;
 
-Sections operations(const Summary& s, const char* title, Beside beside) {
+template <Beside beside>
+Sections operations(const Summary& s, For) {
+  constexpr const char* kTitles[] = {"Operations by size", "Operations",
+                                     "Operations by communicator", "Operations by dtype"};
   if (stats::sum(s.buckets).calls == 0) return {};
-  return {operation_section(s, title, beside)};
+  return {operation_section(s, kTitles[static_cast<int>(beside)], beside)};
 }
 
-Sections operations_and_durations(const Summary& s, For) {
-  Sections all = operations(s, "Operations", Beside::nothing);
-  if (!all.empty() && s.op_times) {
-    all.push_back(section_of(*s.op_times, stats::sum(s.buckets).calls));
-  }
+Sections operations_and_durations(const Summary& s, For who) {
+  Sections all = operations<Beside::nothing>(s, who);
+  if (!all.empty()) all.push_back(section_of(*s.op_times, stats::sum(s.buckets).calls));
   return all;
+}
+
+Sections steps_of(const Summary& s, For who) {
+  const stats::StepList asked = s.only_steps.value_or(stats::StepList{});
+  return sections_of(stats::step_totals(*s.lines, s.found, asked), s.found, who);
+}
+
+Sections layers_of(const Summary& s, For who) {
+  const stats::StepList asked = s.only_steps.value_or(stats::StepList{});
+  return sections_of(stats::layers_of(*s.lines, s.found, asked, s.buckets, s.comms), s.found, who);
+}
+
+Sections who_came_last(const Summary& s, For who) {
+  return sections_of(stats::lateness_in_steps(*s.lines, s.found, diagnose::Meetings(*s.lines)),
+                     s.found, who);
+}
+
+Sections waits_of(const Summary& s, For who) {
+  const auto meetings = std::make_shared<const diagnose::Meetings>(*s.lines);
+  const why::Transfers transfers = why::transfers_of(*s.lines, meetings);
+  return {section_of(why::wait_table_of(*s.lines, s.found, transfers, s.peak), s.comms, who)};
 }
 
 // clang-format off
 constexpr ByRow kRows[] = {
-    {By::size, "size", "", nullptr, nullptr, Follows::calls,
-     [](const Summary& s, For) { return operations(s, "Operations by size", Beside::size); }},
-    {By::op, "op", "", nullptr, [](Options& o) { o.op_times = true; }, Follows::calls, operations_and_durations},
-    {By::comm, "comm", "", nullptr, nullptr, Follows::calls,
-     [](const Summary& s, For) { return operations(s, "Operations by communicator", Beside::communicator); }},
-    {By::dtype, "dtype", "", nullptr, nullptr, Follows::calls,
-     [](const Summary& s, For) { return operations(s, "Operations by dtype", Beside::dtype); }},
-    {By::range, "range", "NVTX", "ranges", [](Options& o) { o.ranges = true; }, Follows::ranks,
-     [](const Summary& s, For who) { return s.ranges ? Sections{section_of(*s.ranges, who)} : Sections(); }},
-    {By::phase, "phase", "forward, backward", "rest", [](Options& o) { o.phases = true; }, Follows::calls, phase_sections},
-    {By::step, "step", "", "steps", [](Options& o) { o.steps = true; }, Follows::calls,
-     [](const Summary& s, For who) { return s.steps ? sections_of(*s.steps, s.found, who) : Sections(); }},
-    {By::layer, "layer", "", "layers", [](Options& o) { o.layers = true; }, Follows::steps,
-     [](const Summary& s, For who) { return s.layers ? sections_of(*s.layers, s.found, who) : Sections(); }},
-    {By::site, "site", "where in the program", "sites", [](Options& o) { o.sites = true; }, Follows::calls,
-     [](const Summary& s, For who) { return s.sites ? Sections{section_of(*s.sites, who)} : Sections(); }},
-    {By::rank, "rank", "who came last", "lateness", [](Options& o) { o.lateness = true; }, Follows::nothing,
-     [](const Summary& s, For who) { return s.lateness ? sections_of(*s.lateness, s.found, who) : Sections(); }},
-    {By::wait, "wait", "waiting, and transfer", "waits", [](Options& o) { o.waits = true; }, Follows::nothing,
-     [](const Summary& s, For who) { return s.waits ? Sections{section_of(*s.waits, s.comms, who)} : Sections(); }},
+    {By::size, "size", "", nullptr, Takes::ledgers, Follows::calls, operations<Beside::size>},
+    {By::op, "op", "", nullptr, Takes::lines, Follows::calls, operations_and_durations},
+    {By::comm, "comm", "", nullptr, Takes::ledgers, Follows::calls, operations<Beside::communicator>},
+    {By::dtype, "dtype", "", nullptr, Takes::ledgers, Follows::calls, operations<Beside::dtype>},
+    {By::range, "range", "NVTX", "ranges", Takes::lines, Follows::ranks,
+     [](const Summary& s, For who) { return Sections{section_of(stats::range_totals(*s.lines), who)}; }},
+    {By::phase, "phase", "forward, backward", "rest", Takes::steps, Follows::calls, phase_sections},
+    {By::step, "step", "", "steps", Takes::steps, Follows::calls, steps_of},
+    {By::layer, "layer", "", "layers", Takes::steps, Follows::steps, layers_of},
+    {By::site, "site", "where in the program", "sites", Takes::lines, Follows::calls,
+     [](const Summary& s, For who) { return Sections{section_of(stats::site_totals(*s.lines), who)}; }},
+    {By::rank, "rank", "who came last", "lateness", Takes::steps, Follows::nothing, who_came_last},
+    {By::wait, "wait", "waiting, and transfer", "waits", Takes::steps, Follows::nothing, waits_of},
 };
 // clang-format on
 

@@ -24,13 +24,6 @@ struct OpRow {
   std::optional<double> busbw;
 };
 
-// Operations of one row, added up.
-struct Sum {
-  Amounts amounts;
-  double bus_bytes = 0;  // bytes x bus factor
-  bool bus = true;
-};
-
 // Returns what stands beside the operation, as a sort key and as text.
 std::pair<std::int64_t, std::string> cell(const stats::OpKey& key, Beside beside) {
   switch (beside) {
@@ -59,7 +52,7 @@ std::function<Value(const OpRow&)> timed_figure(Of of) {
 
 // One function makes copies in all directions.
 std::string name_with_direction(const OpRow& r) {
-  if (!is_copy(r.key.bucket)) return r.key.name;
+  if (!is_copy(r.key.bucket)) return r.key.name.str();
   return fmt::format("{} {}", r.key.name, bucket_name(r.key.bucket));
 }
 
@@ -69,10 +62,11 @@ std::vector<Column<OpRow>> op_columns(const stats::Summary& s, Beside beside, bo
       {"bucket", "bucket", Unit::text,
        [](const OpRow& r) { return std::string(bucket_name(r.key.bucket)); }, Show::if_room},
       {"operation", nullptr, Unit::text, name_with_direction, Show::stand_in},
-      {"operation", "name", Unit::text, [](const OpRow& r) { return r.key.name; }},
+      {"operation", "name", Unit::text, [](const OpRow& r) { return r.key.name.str(); }},
       {title(beside), nullptr, Unit::text, &OpRow::beside},
-      {nullptr, "dtype", Unit::text, [](const OpRow& r) { return r.key.dtype; }},
-      {nullptr, "comm_id", Unit::text, [](const OpRow& r) { return or_unknown(r.key.comm_id); }},
+      {nullptr, "dtype", Unit::text, [](const OpRow& r) { return r.key.dtype.str(); }},
+      {nullptr, "comm_id", Unit::text,
+       [](const OpRow& r) { return or_unknown(r.key.comm_id.str()); }},
       {nullptr, "nranks", Unit::number,
        [](const OpRow& r) { return r.key.nranks == 0 ? Value() : Value(r.key.nranks); }},
       {nullptr, "bytes_class", Unit::number, [](const OpRow& r) { return r.key.bytes_class; }}};
@@ -107,26 +101,16 @@ std::vector<Column<OpRow>> op_columns(const stats::Summary& s, Beside beside, bo
 
 // One of each operation and what stands beside it.
 std::vector<OpRow> added_up(const stats::Summary& s, Beside beside) {
-  std::map<std::tuple<Bucket, std::string, std::pair<std::int64_t, std::string>>, Sum> sums;
+  std::map<std::tuple<Bucket, std::string, std::pair<std::int64_t, std::string>>, stats::Together>
+      sums;
   for (const auto& [key, amounts] : s.ops) {
     if (amounts.calls == 0) continue;
-    Sum& sum = sums[{key.bucket, key.name, cell(key, beside)}];
-    sum.amounts += amounts;
-    const auto busbw = stats::busbw(key, amounts);
-    sum.bus = sum.bus && (busbw || amounts.device_timed == 0);
-    sum.bus_bytes += busbw.value_or(0) * static_cast<double>(amounts.device_ns);
+    sums[{key.bucket, key.name, cell(key, beside)}].add(key, amounts);
   }
   std::vector<OpRow> rows;
   for (const auto& [key, sum] : sums) {
     const auto& [bucket, name, beside_it] = key;
-    OpRow& row = rows.emplace_back();
-    row.key.bucket = bucket;
-    row.key.name = name;
-    row.beside = beside_it.second;
-    row.amounts = sum.amounts;
-    if (sum.bus && stats::algbw(sum.amounts)) {
-      row.busbw = sum.bus_bytes / static_cast<double>(sum.amounts.device_ns);
-    }
+    rows.push_back({{bucket, name}, beside_it.second, sum.amounts, sum.busbw()});
   }
   return rows;
 }

@@ -1,5 +1,3 @@
-#include "report/views.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,8 @@
 #include "diagnose/names.h"
 #include "report/figures.h"
 #include "report/steps.h"
+#include "report/views.h"
+#include "stats/told_phases.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -92,7 +92,7 @@ std::vector<Column<BucketRow>> rest_columns() {
 }
 
 Section rest_section(const stats::Summary& s, For who) {
-  const stats::Rest& rest = *s.rest;
+  const stats::Rest rest = stats::rest_of(*s.lines, s.found);
   const auto told = [&](stats::ToldBy by) {
     return std::ranges::any_of(rest.told, [by](const auto& t) {
       return t.first.second == by && stats::sum(t.second).calls != 0;
@@ -132,7 +132,7 @@ Section rest_section(const stats::Summary& s, For who) {
 
 std::vector<Section> phase_sections(const stats::Summary& s, For who) {
   std::vector<Section> all = {phase_section(s, who)};
-  if (s.rest) all.push_back(rest_section(s, who));
+  if (!s.only.of_calls()) all.push_back(rest_section(s, who));
   return all;
 }
 

@@ -21,7 +21,8 @@ struct TextOptions {
   std::vector<std::string> next{};  // the commands to run now
 };
 std::string to_text(const stats::Summary& summary, const TextOptions& options);
-std::string to_json(const stats::Summary& summary);
+// `lines`: with all that only event lines tell.
+std::string to_json(const stats::Summary& summary, By by = By::none, bool lines = false);
 
 // Returns which run this is, and what was asked for of it.
 std::string heading(const stats::Summary& summary);

@@ -17,15 +17,7 @@ using stats::SlowCall;
 using stats::Slowest;
 using text::thousands;
 const read::Comm* comm_of(const SlowCall& c) {
-  return read::comm_of(*c.rank, c.device ? c.device->comm : c.line->comm);
-}
-
-const std::string& function_of(const SlowCall& c) {
-  return c.line ? c.line->name : c.device->name;
-}
-
-std::optional<std::uint64_t> number_of(const SlowCall& c) {
-  return c.line && c.line->collective() ? std::optional(c.line->seq) : std::nullopt;
+  return read::comm_of(*c.rank, c.line.comm);
 }
 
 struct Bandwidths {
@@ -33,14 +25,14 @@ struct Bandwidths {
   std::optional<double> bus{};
 };
 
-Bandwidths bandwidths_of(const SlowCall& c) {
-  if (!c.device || !c.line || !c.bytes || c.time_ns <= 0) return {};
+Bandwidths bandwidths_of(const SlowCall& c, bool on_device) {
+  if (!on_device || !c.bytes || c.time_ns <= 0) return {};
   const read::Amounts amounts = {.device_ns = static_cast<std::uint64_t>(c.time_ns),
                                  .device_timed = c.calls,
                                  .device_bytes = *c.bytes};
   const read::Comm* comm = comm_of(c);
   stats::OpKey key;
-  key.bucket = c.line->bucket;
+  key.bucket = c.line.bucket;
   key.nranks = comm == nullptr ? 0 : comm->nranks;
   return {stats::algbw(amounts), stats::busbw(key, amounts)};
 }
@@ -49,39 +41,42 @@ std::vector<Column<SlowCall>> slow_columns(const Slowest& s) {
   const auto any = [&](auto has) { return std::ranges::any_of(s.calls, has); };
   const bool groups = any([](const SlowCall& c) { return c.calls > 1; });
   const bool steps = any([](const SlowCall& c) { return c.step.has_value(); });
-  const auto if_timed = [&](const char* title) { return s.on_device ? title : nullptr; };
-  return {{"rank", nullptr, Unit::text,
-           [](const SlowCall& c) {
-             const auto& rank = c.rank->header.rank;
-             return rank ? std::to_string(*rank) : diagnose::name_of(*c.rank);
-           }},
-          {nullptr, "rank", Unit::number,
-           [](const SlowCall& c) { return or_unknown(c.rank->header.rank); }},
-          {s.on_device ? "device time" : "host time", "ns", Unit::ns, &SlowCall::time_ns},
-          {"operation", "function", Unit::text, function_of},
-          {nullptr, "dtype", Unit::text,
-           [](const SlowCall& c) { return c.line ? Value(c.line->dtype.str()) : Value(); }},
-          {groups ? "calls" : nullptr, "calls", Unit::count, &SlowCall::calls},
-          {"bytes", "bytes", Unit::bytes, [](const SlowCall& c) { return or_unknown(c.bytes); }},
-          {if_timed("algbw GB/s"), "algbw_GBps", Unit::rate,
-           [](const SlowCall& c) { return or_unknown(bandwidths_of(c).algorithm); }, Show::if_room},
-          {if_timed("busbw GB/s"), "busbw_GBps", Unit::rate,
-           [](const SlowCall& c) { return or_unknown(bandwidths_of(c).bus); }, Show::if_room},
-          {steps ? "step" : nullptr, "step", Unit::number,
-           [](const SlowCall& c) { return or_unknown(c.step); }},
-          {"communicator", "communicator", Unit::text,
-           [](const SlowCall& c) {
-             const read::Comm* comm = comm_of(c);
-             return comm == nullptr ? Value() : Value(std::string(comm->id));
-           },
-           Show::if_room},
-          {"collective", "seq", Unit::number,
-           [](const SlowCall& c) { return or_unknown(number_of(c)); }},
-          {"called at", nullptr, Unit::text,
-           [](const SlowCall& c) { return diagnose::utc(c.rank->header.base_time_ns + c.ts_ns); },
-           Show::if_room},
-          {nullptr, "realtime_ns", Unit::number,
-           [](const SlowCall& c) { return c.rank->header.base_time_ns + c.ts_ns; }}};
+  const bool timed = s.on_device;
+  const auto if_timed = [&](const char* title) { return timed ? title : nullptr; };
+  return {
+      {"rank", nullptr, Unit::text,
+       [](const SlowCall& c) {
+         const auto& rank = c.rank->header.rank;
+         return rank ? std::to_string(*rank) : diagnose::name_of(*c.rank);
+       }},
+      {nullptr, "rank", Unit::number,
+       [](const SlowCall& c) { return or_unknown(c.rank->header.rank); }},
+      {s.on_device ? "device time" : "host time", "ns", Unit::ns, &SlowCall::time_ns},
+      {"operation", "function", Unit::text, [](const SlowCall& c) { return c.line.name.str(); }},
+      {nullptr, "dtype", Unit::text, [](const SlowCall& c) { return c.line.dtype.str(); }},
+      {groups ? "calls" : nullptr, "calls", Unit::count, &SlowCall::calls},
+      {"bytes", "bytes", Unit::bytes, [](const SlowCall& c) { return or_unknown(c.bytes); }},
+      {if_timed("algbw GB/s"), "algbw_GBps", Unit::rate,
+       [timed](const SlowCall& c) { return or_unknown(bandwidths_of(c, timed).algorithm); },
+       Show::if_room},
+      {if_timed("busbw GB/s"), "busbw_GBps", Unit::rate,
+       [timed](const SlowCall& c) { return or_unknown(bandwidths_of(c, timed).bus); },
+       Show::if_room},
+      {steps ? "step" : nullptr, "step", Unit::number,
+       [](const SlowCall& c) { return or_unknown(c.step); }},
+      {"communicator", "communicator", Unit::text,
+       [](const SlowCall& c) {
+         const read::Comm* comm = comm_of(c);
+         return comm == nullptr ? Value() : Value(std::string(comm->id));
+       },
+       Show::if_room},
+      {"collective", "seq", Unit::number,
+       [](const SlowCall& c) { return c.line.collective() ? Value(c.line.seq) : Value(); }},
+      {"called at", nullptr, Unit::text,
+       [](const SlowCall& c) { return diagnose::utc(c.rank->header.base_time_ns + c.line.ts_ns); },
+       Show::if_room},
+      {nullptr, "realtime_ns", Unit::number,
+       [](const SlowCall& c) { return c.rank->header.base_time_ns + c.line.ts_ns; }}};
 }
 
 std::string notes(const Slowest& s, std::uint64_t all) {

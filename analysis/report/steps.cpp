@@ -16,7 +16,7 @@ namespace tprof::report {
 namespace {
 
 using stats::Odd;
-using stats::StepFigures;
+using StepFigures = stats::StepOf<stats::SizeKey>;
 using stats::StepTotals;
 using text::thousands;
 constexpr std::size_t kOddShown = 20;
@@ -46,34 +46,26 @@ std::vector<Column<StepRow>> figure_columns() {
           {"max", nullptr, Unit::number, [](const StepRow& r) { return r.at(100); }}};
 }
 
-template <typename Pick>
-StepRow row_of(const StepTotals& totals, std::string_view bucket, const char* what, Unit unit,
-               const Pick& pick) {
-  StepRow row{std::string(bucket), what, unit};
-  for (const StepFigures& s : totals.steps) row.values.push_back(pick(s));
-  std::ranges::sort(row.values);
-  return row;
-}
-
 std::vector<StepRow> rows_of(const StepTotals& totals) {
   StepRow times{"", "time", Unit::ns};
-  for (const StepFigures& s : totals.steps) {
+  for (const StepFigures& s : totals) {
     if (const auto ns = s.length_ns()) times.values.push_back(static_cast<std::uint64_t>(*ns));
   }
   std::ranges::sort(times.values);
   std::vector<StepRow> rows;
   if (!times.values.empty()) rows.push_back(std::move(times));
+  std::vector<stats::Buckets> buckets;
+  for (const StepFigures& s : totals) buckets.push_back(stats::buckets_of(s));
   for (std::size_t b = 0; b < kBucketCount; ++b) {
-    const bool any = std::ranges::any_of(
-        totals.steps, [b](const StepFigures& s) { return s.buckets[b].calls != 0; });
-    if (!any) continue;
-    const auto of = [b](auto member) {
-      return [b, member](const StepFigures& s) { return s.buckets[b].*member; };
+    if (std::ranges::none_of(buckets, [b](const auto& all) { return all[b].calls != 0; })) continue;
+    const auto add = [&](std::string_view bucket, const char* what, Unit unit, auto figure) {
+      StepRow& row = rows.emplace_back(std::string(bucket), what, unit);
+      for (const stats::Buckets& all : buckets) row.values.push_back(all[b].*figure);
+      std::ranges::sort(row.values);
     };
-    rows.push_back(
-        row_of(totals, kBuckets[b].name, "calls", Unit::count, of(&read::Amounts::calls)));
-    rows.push_back(row_of(totals, "", "bytes", Unit::bytes, of(&read::Amounts::bytes)));
-    rows.push_back(row_of(totals, "", "host time", Unit::ns, of(&read::Amounts::host_ns)));
+    add(kBuckets[b].name, "calls", Unit::count, &read::Amounts::calls);
+    add("", "bytes", Unit::bytes, &read::Amounts::bytes);
+    add("", "host time", Unit::ns, &read::Amounts::host_ns);
   }
   return rows;
 }
@@ -96,7 +88,7 @@ std::string difference(const Odd& odd) {
 
 std::string odd_text(const StepTotals& totals) {
   std::string out;
-  const std::vector<Odd> all = stats::odd_ones(totals.steps);
+  const std::vector<Odd> all = stats::odd_ones(totals);
   for (std::size_t i = 0; i < std::min(all.size(), kOddShown); ++i) {
     const std::vector<std::int64_t>& steps = all[i].steps;
     out += fmt::format("  {} {}: {} than in most\n", steps.size() == 1 ? "step" : "steps",
@@ -116,7 +108,7 @@ using Differences = std::map<std::int64_t, std::vector<Difference>>;
 
 Differences differences_of(const StepTotals& totals) {
   Differences all;
-  for (const Odd& o : stats::odd_ones(totals.steps)) {
+  for (const Odd& o : stats::odd_ones(totals)) {
     for (const std::int64_t step : o.steps) all[step].assign(o.more.begin(), o.more.end());
   }
   return all;
@@ -166,12 +158,12 @@ Section every_step(const StepTotals& totals, const steps::Found& found) {
       {nullptr, "dur", Unit::number,
        [](const StepFigures& s) { return or_unknown(s.length_ns()); }},
       {nullptr, "buckets", Unit::text,
-       [](const StepFigures& s) { return buckets_json(s.buckets); }},
+       [](const StepFigures& s) { return buckets_json(stats::buckets_of(s)); }},
       {nullptr, "differs", Unit::text, [&](const StepFigures& s) {
          const auto of_step = differences.find(s.step);
          return of_step == differences.end() ? Json::array() : differences_json(of_step->second);
        }}};
-  of.table = sheet(columns, totals.steps, For::programs);
+  of.table = sheet(columns, totals, For::programs);
   return of;
 }
 
@@ -213,10 +205,10 @@ std::string how_found(const steps::Found& found) {
 std::vector<Section> sections_of(const StepTotals& totals, const steps::Found& found, For who) {
   if (who == For::programs) return {every_step(totals, found)};
   Section of = {.title = "Steps", .lead = how_found(found)};
-  if (found.how != steps::How::none && totals.steps.size() != found.steps.size()) {
-    of.lead += fmt::format("  {} of them are shown.\n", thousands(totals.steps.size()));
+  if (found.how != steps::How::none && totals.size() != found.steps.size()) {
+    of.lead += fmt::format("  {} of them are shown.\n", thousands(totals.size()));
   }
-  if (totals.steps.empty()) return {of};
+  if (totals.empty()) return {of};
   of.table = sheet(figure_columns(), rows_of(totals), who);
   of.notes =
       odd_text(totals) +

@@ -23,7 +23,7 @@ Json known_until(const stats::Summary& s) {
 
 }  // namespace
 
-std::string to_json(const stats::Summary& s) {
+std::string to_json(const stats::Summary& s, By by, bool lines) {
   Json j;
   j["schema"] = "tprof-summary/1";
   j["run_id"] = or_null(s.job->run_id);
@@ -48,7 +48,8 @@ std::string to_json(const stats::Summary& s) {
   put(j, "comms", section_of(s.comms, For::programs));
   if (s.memory.asked) put(j, "memory", section_of(s.memory, For::programs));
   for (const ByRow& row : by_rows()) {
-    if (row.json == nullptr) continue;
+    const bool asked = row.by == by || (row.by == By::step && (lines || s.only_steps));
+    if (row.json == nullptr || !asked) continue;
     for (Section& x : row.sections(s, For::programs)) put(j, row.json, std::move(x));
   }
   if (s.slowest) put(j, "slowest", section_of(*s.slowest, s.found, 0, For::programs));

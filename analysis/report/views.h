@@ -9,6 +9,9 @@
 
 #include "diagnose/lateness.h"
 #include "report/section.h"
+#include "stats/layers.h"
+#include "stats/ranges.h"
+#include "stats/sites.h"
 #include "summary/summary.h"
 
 namespace tprof::report {

@@ -158,6 +158,10 @@ class Lines {
 
   const job::Job& job() const { return *job_; }
   const read::Traces& traces() const;
+  // The counts of a rank's calls that were asked for; of all calls, those of its ledger.
+  const read::Rows& rows(const read::Process& rank) const {
+    return chosen_.rows ? chosen_.rows(rank) : read::rows_of(rank);
+  }
 
   // Shows the lines of each rank to what make(rank) returns; to nothing if that is an empty
   // optional.

@@ -37,7 +37,7 @@ std::vector<CommSummary> communicators(const job::Job& job, const Ops& ops) {
     }
   }
   for (const auto& [key, amounts] : ops) {
-    const auto c = found.find({key.comm_id, key.nranks});
+    const auto c = found.find({key.comm_id.str(), key.nranks});
     if (c != found.end()) c->second.amounts += amounts;
   }
   std::vector<CommSummary> all;

@@ -15,7 +15,7 @@ OpKind OpKinds::of(const OpKey& op, HostMemory memory) const {
   OpKind kind = {op.bucket, op.name, op.dtype, op.bytes_class, {}, {}};
   if (has_host_side(op.bucket)) kind.role = kHostMemoryNames[static_cast<std::size_t>(memory)];
   if (is_copy(op.bucket)) return kind;
-  const auto role = roles_.find({op.comm_id, op.nranks});
+  const auto role = roles_.find({op.comm_id.str(), op.nranks});
   if (role != roles_.end()) kind.role = role->second;
   kind.size = op.nranks == world_ ? "world" : std::to_string(op.nranks);
   return kind;

@@ -23,6 +23,11 @@ struct OpKind {
   std::string role{};
   std::string size{};  // of the communicator: "world", or a number; empty: a copy
 
+  std::uint64_t hash() const {
+    const std::hash<std::string> text;
+    return run::hash_of(bytes_class, static_cast<std::int64_t>(text(function) ^ 3 * text(dtype)),
+                        static_cast<std::int64_t>(text(role) ^ 3 * text(size)));
+  }
   auto operator<=>(const OpKind&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 

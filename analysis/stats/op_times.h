@@ -3,12 +3,10 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "run/lines.h"
 #include "stats/spread.h"
-#include "stats/steps.h"
 #include "stats/totals.h"
 
 namespace tprof::stats {
@@ -31,9 +29,7 @@ struct OpTime {
 
 using OpTimes = std::map<OpKey, OpTime>;
 
-// Covers calls that were executed when called and have a line, in the steps asked for. Leaves out
-// files that can't be read.
-OpTimes op_times(const run::Lines& lines, const steps::Found& found,
-                 const std::optional<StepList>& only);
+// Covers calls that were executed when called and have a line. Leaves out files that can't be read.
+OpTimes op_times(const run::Lines& lines);
 
 }  // namespace tprof::stats

@@ -18,6 +18,6 @@ inline constexpr std::size_t kPhaseCount = std::size(kPhaseNames);
 
 using Phases = std::array<Buckets, kPhaseCount>;
 
-void add_phases(Phases& phases, const read::Process& process);
+void add_phases(Phases& phases, const read::Rows& rows);  // of one process
 
 }  // namespace tprof::stats

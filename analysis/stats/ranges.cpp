@@ -7,61 +7,44 @@
 #include "run/lines.h"
 #include "stats/scope_totals.h"
 #include "stats/started_ranges.h"
+#include "steps/rank_steps.h"
 
 namespace tprof::stats {
 namespace {
 
 // Ranges of further threads hold no calls.
 constexpr std::size_t kMaxThreads = 1024;
-constexpr std::size_t kMaxPieces = 4096;
+constexpr std::size_t kMaxCalls = std::size_t{1} << 20;  // of a thread: the last ones
 
-// Consecutive calls of one thread, from the first to the last of them.
-struct Piece {
-  std::int64_t first_ns = 0;
-  std::int64_t last_ns = 0;
-  Inside calls{};
+struct ThreadCall {
+  std::int64_t ts_ns = 0;
+  std::uint64_t bytes = 0;
+  Bucket bucket = Bucket::ALLGATHER;
 };
 
 // The line of a range comes after those of its thread's calls within it, so its calls are those
-// since its start. They are merged into one piece, for the range around it.
-class ThreadCalls {
- public:
-  void call(std::int64_t ts_ns, Bucket bucket, std::uint64_t bytes) {
-    if (pieces_.size() == kMaxPieces) coarsen();
-    Piece& p = pieces_.emplace_back(Piece{ts_ns, ts_ns, {}});
-    p.calls[static_cast<std::size_t>(bucket)] = {1, bytes};
-  }
-
-  // Adds the calls since `start_ns`. Returns false if there may have been more.
-  bool since(std::int64_t start_ns, Inside& inside) const {
-    auto p = pieces_.rbegin();
-    for (; p != pieces_.rend() && p->first_ns >= start_ns; ++p) add(inside, p->calls);
-    return p == pieces_.rend() || p->last_ns < start_ns;
-  }
-
-  bool close(std::int64_t start_ns, Inside& inside) {
-    const bool exact = since(start_ns, inside);
-    const auto from =
-        std::ranges::find_if(pieces_, [&](const Piece& p) { return p.first_ns >= start_ns; });
-    if (from == pieces_.end()) return exact;
-    *from = {from->first_ns, pieces_.back().last_ns, inside};
-    pieces_.erase(from + 1, pieces_.end());
-    return exact;
-  }
-
- private:
-  // Merges the older half in pairs. A range that begins within a pair is then not exact.
-  void coarsen() {
-    const std::size_t half = kMaxPieces / 2;
-    for (std::size_t i = 0; i < half; i += 2) {
-      Piece& p = pieces_[i / 2] = pieces_[i];
-      p.last_ns = pieces_[i + 1].last_ns;
-      add(p.calls, pieces_[i + 1].calls);
+// since its start.
+struct ThreadCalls {
+  void call(const ThreadCall& c) {
+    if (calls.size() == kMaxCalls) {
+      const auto half = calls.begin() + kMaxCalls / 2;
+      gone_ns = std::prev(half)->ts_ns;
+      calls.erase(calls.begin(), half);
     }
-    pieces_.erase(pieces_.begin() + half / 2, pieces_.begin() + half);
+    calls.push_back(c);
+  }
+  // Returns false if there may have been more.
+  bool since(std::int64_t start_ns, Inside& inside) const {
+    for (auto c = calls.rbegin(); c != calls.rend() && c->ts_ns >= start_ns; ++c) {
+      Moved& moved = inside[static_cast<std::size_t>(c->bucket)];
+      ++moved.calls;
+      moved.bytes = read::saturated_sum(moved.bytes, c->bytes);
+    }
+    return start_ns > gone_ns;
   }
 
-  std::vector<Piece> pieces_;
+  std::vector<ThreadCall> calls;
+  std::int64_t gone_ns = INT64_MIN;  // up to then
 };
 
 RangeTotal& total_of(std::map<RangeKey, RangeTotal>& ranges, RangeKey key) {
@@ -70,10 +53,6 @@ RangeTotal& total_of(std::map<RangeKey, RangeTotal>& ranges, RangeKey key) {
   if (ranges.size() >= RangeTotals::kMaxNames)
     key = {.domain = "", .name = "(other names)", .mark = key.mark};
   return ranges[std::move(key)];
-}
-
-void add_color(RangeTotal& total, const std::string& color) {
-  total.color = !total.color || *total.color == color ? color : "";
 }
 
 // The ranges of a process, which may be several ranks. A thread's calls need not belong to the rank
@@ -91,40 +70,31 @@ void add_range(ProcessRanges& process, const read::Range& r, std::int64_t rank) 
     process.started.start(r);
     return;
   }
-  RangeTotal& total = total_of(
-      process.totals,
-      {r.domain ? *r.domain : "", r.name, r.phase == Phase::mark, r.category, r.category_name});
-  total.ranks.insert(rank);
-  if (r.payload) total.payloads.add(*r.payload);
-  total.elements = read::saturated_sum(total.elements, r.elements);
-  total.bytes = read::saturated_sum(total.bytes, r.bytes);
-  total.errors += r.error.empty() ? 0 : 1;
-  if (!r.color.empty()) add_color(total, r.color);
-  const auto thread = process.threads.find(r.thread);
-  const bool has_calls = thread != process.threads.end();
-  Inside inside{};
-  bool exact = !process.beyond;
-  switch (r.phase) {
-    case Phase::mark:
-      ++total.time.count;
-      return;
-    case Phase::ended: {
-      const auto began_ns = process.started.end(r);
-      if (!began_ns) return;
-      total.time.add(not_below_0(r.ts_ns - *began_ns));
-      ++total.apart;
-      return;
+  RangeTotal one;
+  one.ranks = {rank};
+  one.elements = r.elements;
+  one.bytes = r.bytes;
+  one.errors = r.error.empty() ? 0 : 1;
+  if (r.payload) one.payloads = {1, *r.payload, *r.payload, *r.payload};
+  if (!r.color.empty()) one.color = r.color;
+  const auto find_inside = [&] {
+    const auto thread = process.threads.find(r.thread);
+    const bool whole = thread == process.threads.end() || thread->second.since(r.ts_ns, one.inside);
+    one.vague = whole && !process.beyond ? 0 : 1;
+  };
+  if (r.phase == Phase::mark) {
+    one.time.count = 1;
+  } else if (r.phase == Phase::ended) {
+    if (const auto began_ns = process.started.end(r)) {
+      one.time.add(not_below_0(r.ts_ns - *began_ns));
+      one.apart = 1;
     }
-    case Phase::open:
-      ++total.open;
-      if (has_calls) exact = thread->second.since(r.ts_ns, inside) && exact;
-      break;
-    default:
-      total.time.add(not_below_0(r.dur_ns));
-      if (has_calls) exact = thread->second.close(r.ts_ns, inside) && exact;
+  } else {
+    r.phase == Phase::open ? void(++one.open) : one.time.add(not_below_0(r.dur_ns));
+    find_inside();
   }
-  add(total.inside, inside);
-  total.vague += exact ? 0 : 1;
+  total_of(process.totals, {r.domain.value_or(""), r.name, r.phase == Phase::mark, r.category,
+                            r.category_name}) += one;
 }
 
 // Every rank of a process has one of these, all with the same ranges.
@@ -137,7 +107,7 @@ struct RangesOfRank {
       process.beyond = true;
       return;
     }
-    process.threads[e.thread].call(e.ts_ns, e.bucket, e.bytes);
+    process.threads[e.thread].call({e.ts_ns, e.bytes, e.bucket});
   }
   void range(const read::Range& r) { add_range(process, r, rank_.header.rank.value_or(-1)); }
 
@@ -145,35 +115,7 @@ struct RangesOfRank {
   ProcessRanges& process;
 };
 
-void merge(RangeTotals& to, const ProcessRanges& process) {
-  for (const auto& [key, more] : process.totals) {
-    RangeTotal& total = total_of(to.ranges, key);
-    total.time.add(more.time);
-    total.open += more.open;
-    total.apart += more.apart;
-    total.vague += more.vague;
-    total.ranks.insert(more.ranks.begin(), more.ranks.end());
-    total.payloads.add(more.payloads);
-    total.elements = read::saturated_sum(total.elements, more.elements);
-    total.bytes = read::saturated_sum(total.bytes, more.bytes);
-    total.errors += more.errors;
-    if (more.color) add_color(total, *more.color);
-    add(total.inside, more.inside);
-  }
-}
-
 }  // namespace
-
-void add(Inside& to, const Inside& more) {
-  for (std::size_t b = 0; b < to.size(); ++b) {
-    to[b].calls += more[b].calls;
-    to[b].bytes = read::saturated_sum(to[b].bytes, more[b].bytes);
-  }
-}
-
-void Payloads::add(long double payload) {
-  add({.count = 1, .sum = payload, .min = payload, .max = payload});
-}
 
 void Payloads::add(const Payloads& other) {
   if (other.count == 0) return;
@@ -185,6 +127,24 @@ void Payloads::add(const Payloads& other) {
 
 long double Payloads::mean() const {
   return count == 0 ? 0 : sum / static_cast<long double>(count);
+}
+
+RangeTotal& RangeTotal::operator+=(const RangeTotal& more) {
+  time.add(more.time);
+  open += more.open;
+  apart += more.apart;
+  vague += more.vague;
+  ranks.insert(more.ranks.begin(), more.ranks.end());
+  payloads.add(more.payloads);
+  elements = read::saturated_sum(elements, more.elements);
+  bytes = read::saturated_sum(bytes, more.bytes);
+  errors += more.errors;
+  if (more.color) color = !color || *color == *more.color ? *more.color : "";
+  for (std::size_t b = 0; b < inside.size(); ++b) {
+    inside[b].calls += more.inside[b].calls;
+    inside[b].bytes = read::saturated_sum(inside[b].bytes, more.inside[b].bytes);
+  }
+  return *this;
 }
 
 RangeTotals range_totals(const run::Lines& lines) {
@@ -204,9 +164,9 @@ RangeTotals range_totals(const run::Lines& lines) {
     scopes.add(*p, scopes_of(lines, *p));
     auto& ranges = processes[p - p->lane];
     if (ranges == nullptr) continue;  // another rank of the process was here
-    merge(totals, *ranges);
+    for (const auto& [key, more] : ranges->totals) total_of(totals.ranges, key) += more;
     ranges.reset();
-    totals.all_lines = totals.all_lines && p->footer && p->footer->dropped.empty();
+    totals.all_lines = totals.all_lines && steps::lines_are_whole(*p);
     if (!p->footer) continue;
     for (const auto& [reason, n] : p->footer->ranges_dropped) {
       totals.dropped = read::saturated_sum(totals.dropped, n);

@@ -33,11 +33,9 @@ struct Moved {
 
 // Calls by bucket.
 using Inside = std::array<Moved, kBucketCount>;
-void add(Inside& to, const Inside& more);
 
 // Numbers that the program gave to ranges.
 struct Payloads {
-  void add(long double payload);
   void add(const Payloads& other);
 
   std::uint64_t count = 0;
@@ -64,6 +62,8 @@ struct RangeTotal {
   std::uint64_t beyond = 0;            // of `time`: without a line, so their spread is not known
   std::uint64_t device_timed = 0;      // scopes that have a time on the device
   std::uint64_t device_ns = 0;
+
+  RangeTotal& operator+=(const RangeTotal& more);
 };
 
 struct RangeTotals {

@@ -1,7 +1,6 @@
 #include "stats/rank_layers.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -11,10 +10,8 @@ namespace tprof::stats {
 namespace {
 
 constexpr std::size_t kFewestSteps = 2;  // in which a layer must be seen: one repeats nothing
-constexpr std::size_t kMostOrders = 64;  // only the most frequent ones are compared
 
 using Sizes = std::vector<std::uint64_t>;  // of the calls of a pass, in their order
-using Counts = std::vector<std::pair<std::uint64_t, std::size_t>>;  // of calls, by size
 using InTemplate = std::vector<std::optional<std::size_t>>;
 
 // Returns the place of each call of a pass in the template, of which it may be the reverse. The
@@ -42,36 +39,28 @@ InTemplate places_in(const Sizes& usual, const Sizes& calls, bool reversed) {
   return told;
 }
 
-// Returns how many calls there are of each size.
-Counts counts_of(Sizes calls) {
-  std::ranges::sort(calls);
-  Counts counts;
-  for (const std::uint64_t size : calls) {
-    if (counts.empty() || counts.back().first != size) counts.emplace_back(size, 0);
-    ++counts.back().second;
+// Returns the template: of the calls of the sizes that are as many as in most passes, those of the
+// pass that has the most. `all` are the calls of all passes.
+Sizes template_of(const std::vector<Sizes>& all) {
+  const auto calls_of = [](const Sizes& of) {
+    std::map<std::uint64_t, std::size_t> calls;
+    for (const std::uint64_t size : of) ++calls[size];
+    return calls;
+  };
+  std::map<std::uint64_t, std::map<std::size_t, std::size_t>> times;  // by size and its calls
+  for (const Sizes& of : all) {
+    for (const auto& [size, calls] : calls_of(of)) ++times[size][calls];
   }
-  return counts;
-}
-
-// Returns the template: the calls of the pass by which most calls of all passes have a place.
-// `times` says how often passes of these calls were made.
-Sizes template_of(const std::map<Sizes, std::size_t>& times) {
-  std::vector<std::pair<Sizes, std::size_t>> all(times.begin(), times.end());
-  std::ranges::stable_sort(all, std::ranges::greater(), &std::pair<Sizes, std::size_t>::second);
-  if (all.size() > kMostOrders) all.resize(kMostOrders);
-  std::vector<Counts> counts;
-  for (const auto& [calls, passes] : all) counts.push_back(counts_of(calls));
+  std::map<std::uint64_t, std::size_t> usual;
+  for (const auto& [size, of_size] : times) {
+    const auto passes = [](const auto& entry) { return entry.second; };
+    usual[size] = std::ranges::max_element(of_size, {}, passes)->first;
+  }
   Sizes best;
-  std::size_t most = 0;
-  for (std::size_t candidate = 0; candidate < all.size(); ++candidate) {
-    std::size_t told = 0;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      Counts alike;
-      std::ranges::set_intersection(counts[candidate], counts[i], std::back_inserter(alike));
-      for (const auto& [size, calls] : alike) told += calls * all[i].second;
-    }
-    if (told > most) best = all[candidate].first;
-    most = std::max(most, told);
+  for (Sizes of : all) {
+    const auto calls = calls_of(of);
+    std::erase_if(of, [&](std::uint64_t size) { return calls.at(size) != usual.at(size); });
+    if (of.size() > best.size()) best = std::move(of);
   }
   return best;
 }
@@ -116,16 +105,20 @@ class Mapper {
   }
 
   RankLayers map() && {
-    each_call([&](std::size_t, std::uint32_t call, std::optional<LayerOp> op) { see(call, op); });
+    for (std::size_t n = 0; n < passes_.all.size(); ++n) {
+      visit(n, passes_.all[n].ahead, true);
+      visit(n, passes_.all[n].backward, false);
+      visit(n, passes_.all[n].late, false);
+    }
+    for (const Made& m : made_) see(m.call, m.op);
     find_replicas();
     std::map<Family, Lists> families;
-    each_call([&](std::size_t pass, std::uint32_t call, std::optional<LayerOp> op) {
-      if (!op) return;
-      const std::optional<Family> family = family_of(rank_.kind(call), *op);
-      if (!family) return;
+    for (const auto& [pass, call, op] : made_) {
+      const auto family = op ? family_of(rank_.kind(call), *op) : std::nullopt;
+      if (!family) continue;
       found_.told[call].op = *op;
       families[*family][{pass, family->second ? LayerOp::forward : *op}].push_back(call);
-    });
+    }
     for (const auto& [family, lists] : families) place(family, lists);
     return std::move(found_);
   }
@@ -136,26 +129,25 @@ class Mapper {
   using Family = std::pair<std::int64_t, bool>;
   // Its calls in the order of each pass; those of units by their operation.
   using Lists = std::map<std::pair<std::size_t, LayerOp>, Places>;
+  // A call of a pass that is no flag or scale.
+  struct Made {
+    std::size_t pass = 0;
+    std::uint32_t call = 0;
+    std::optional<LayerOp> op{};  // nullopt: activations
+  };
 
-  // Visits the calls of passes that are no flags or scales. Nullopt: activations.
-  template <typename See>
-  void each_call(const See& see) {
-    const auto visit = [&](std::size_t pass, std::uint32_t call, bool ahead) {
+  void visit(std::size_t pass, const Places& calls, bool ahead) {
+    for (const std::uint32_t call : calls) {
       const CallKind& k = rank_.kind(call);
       found_.told[call].none = NoLayer::data;
-      if (!moves_layers(k) || k.bytes <= kScalarBytes) return;
+      if (!moves_layers(k) || k.bytes <= kScalarBytes) continue;
       std::optional<LayerOp> op;
       if (k.bucket == Bucket::ALLGATHER) {
         op = ahead ? LayerOp::forward : LayerOp::again;
       } else if (!ahead) {
         op = k.bucket == Bucket::RESHARDING ? LayerOp::scattered : LayerOp::reduced;
       }
-      see(pass, call, op);
-    };
-    for (std::size_t n = 0; n < passes_.all.size(); ++n) {
-      for (const std::uint32_t i : passes_.all[n].ahead) visit(n, i, true);
-      for (const std::uint32_t i : passes_.all[n].backward) visit(n, i, false);
-      for (const std::uint32_t i : passes_.all[n].late) visit(n, i, false);
+      made_.push_back({pass, call, op});
     }
   }
 
@@ -215,11 +207,11 @@ class Mapper {
   };
 
   void place(const Family& family, const Lists& lists) {
-    std::map<Sizes, std::size_t> times;
+    std::vector<Sizes> forward;
     for (const auto& [key, calls] : lists) {
-      if (key.second == LayerOp::forward) ++times[sizes(calls)];
+      if (key.second == LayerOp::forward) forward.push_back(sizes(calls));
     }
-    const Sizes usual = template_of(times);
+    const Sizes usual = template_of(forward);
     std::vector<Row> rows(usual.size());
     std::vector<std::pair<std::uint32_t, std::size_t>> placed;  // calls
     for (const auto& [key, calls] : lists) {
@@ -280,6 +272,7 @@ class Mapper {
   const RankCalls& rank_;
   const Passes& passes_;
   const std::set<std::int64_t>& carriers_;
+  std::vector<Made> made_;
   std::map<std::int64_t, OfComm> comms_;
   std::map<std::int64_t, std::int64_t> shards_of_;  // of communicators of replicas
   RankLayers found_;

@@ -183,23 +183,7 @@ void find_roles(const job::Job& job, std::vector<CommSummary>& comms) {
 }
 
 std::map<std::string, std::string, std::less<>> sure_roles(const job::Job& job) {
-  std::map<std::pair<std::string, std::int64_t>, CommSummary> found;
-  for (const read::Process* p : job.processes) {
-    for (const auto& [number, comm] : p->comms) {
-      if (!comm.known() || !p->header.rank) continue;
-      CommSummary& c = found[{comm.id, comm.nranks}];
-      c.id = comm.id;
-      c.nranks = comm.nranks;
-      if (comm.name) c.name = *comm.name;
-      c.ranks.push_back(*p->header.rank);
-    }
-  }
-  std::vector<CommSummary> comms;
-  for (auto& [id, c] : found) {
-    std::ranges::sort(c.ranks);
-    c.ranks.erase(std::unique(c.ranks.begin(), c.ranks.end()), c.ranks.end());
-    comms.push_back(std::move(c));
-  }
+  std::vector<CommSummary> comms = communicators(job, {});
   find_roles(job, comms);
   std::map<std::string, std::string, std::less<>> roles;
   for (const CommSummary& c : comms) {

@@ -8,6 +8,8 @@
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
 #include "run/lines.h"
+#include "stats/groups.h"
+#include "steps/rank_steps.h"
 
 namespace tprof::stats {
 namespace {
@@ -33,25 +35,32 @@ SiteKey key_of(read::SiteLine line, symbols::Names& names) {
   return site;
 }
 
-struct SiteCalls {
-  explicit SiteCalls(const read::Process& rank) : rank_(rank) {}
-  using Op = std::pair<Bucket, std::string>;
+struct SiteOp {
+  std::int64_t site = 0;
+  Bucket bucket = Bucket::ALLGATHER;
+  text::Kept name{};
 
-  void metadata(const read::Line& line) { sites.add(rank_, line); }
+  std::uint64_t hash() const { return run::hash_of(site, static_cast<std::int64_t>(bucket), name); }
+  auto operator<=>(const SiteOp&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+std::optional<SiteOp> site_op(const read::Event& e) {
+  return SiteOp{e.site, e.bucket, e.name};
+}
 
-  void call(const read::Event& e) {
-    if (e.unfinished || e.captured || e.failed || !e.chosen) return;
-    const std::int64_t number = sites.find(e.site) != nullptr ? e.site : 0;
-    const auto host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(e.dur_ns, 0));
-    calls[{number, {e.bucket, e.name}}] += {
-        .calls = 1, .count = e.count, .bytes = e.bytes, .host_ns = host_ns, .host_ns_max = host_ns};
-  }
+struct SitesOfRank {
+  explicit SitesOfRank(const read::Process& of) : rank(of) {}
+  void metadata(const read::Line& line) { sites.add(rank, line); }
 
+  const read::Process& rank;
   SiteLines sites;
-  std::map<std::pair<std::int64_t, Op>, read::Amounts> calls;
+};
 
- private:
-  const read::Process& rank_;
+struct SiteCalls {
+  explicit SiteCalls(const read::Process& rank) : sites(rank), calls(rank, site_op, false) {}
+  auto parts() { return std::tie(sites, calls); }
+
+  SitesOfRank sites;
+  RankGroups<read::Amounts, decltype(&site_op)> calls;
 };
 
 bool contains(std::string_view text, std::string_view part) {
@@ -100,16 +109,14 @@ SiteTotals site_totals(const run::Lines& lines) {
   SiteTotals totals;
   std::set<symbols::Frame> frames;
   for (const read::Process* p : job.processes) {
-    const SiteCalls* rank = ranks.of(p);
+    const auto* rank = ranks.of<SitesOfRank>(p);
     if (rank == nullptr) continue;
-    totals.all_lines = totals.all_lines && p->footer && p->footer->dropped.empty();
+    totals.all_lines = totals.all_lines && steps::lines_are_whole(*p);
     totals.names.add(rank->sites.names());
-    for (const auto& [key, amounts] : rank->calls) {
-      const auto& [number, op] = key;
-      const SiteKey* site = rank->sites.find(number);
-      const bool room = totals.calls.size() < SiteTotals::kMaxSites;
-      const bool known = site != nullptr && room;
-      totals.calls[{known ? *site : SiteKey{}, op}] += amounts;
+    for (const auto& [op, amounts] : ranks.of<decltype(SiteCalls::calls)>(p)->found) {
+      const SiteKey* site = rank->sites.find(op.site);
+      const bool known = site != nullptr && totals.calls.size() < SiteTotals::kMaxSites;
+      totals.calls[{known ? *site : SiteKey{}, {op.bucket, op.name}}] += amounts;
       if (known) frames.insert(site->native.begin(), site->native.end());
     }
   }

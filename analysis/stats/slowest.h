@@ -7,19 +7,17 @@
 
 #include "read/events.h"
 #include "run/lines.h"
-#include "stats/steps.h"
+#include "steps/found.h"
 
 namespace tprof::stats {
 
 struct SlowCall {
   const read::Process* rank = nullptr;
   std::int64_t time_ns = 0;
-  std::int64_t ts_ns = 0;                    // when the host called, in its process's time
-  std::optional<std::int64_t> step{};        // in which it called
-  std::optional<read::DeviceTime> device{};  // nullopt: the time is the host's
-  std::optional<read::Event> line{};         // the call's; for a group, the first call's
-  std::uint64_t calls = 1;                   // more than 1: a group that has one time
-  std::optional<std::uint64_t> bytes{};      // of all of them
+  read::Event line{};                    // of a group, the first call's
+  std::optional<std::int64_t> step{};    // in which it called
+  std::uint64_t calls = 1;               // more than 1: a group that has one time
+  std::optional<std::uint64_t> bytes{};  // of all of them; nullopt: not all have a line
 };
 
 struct Slowest {
@@ -29,9 +27,8 @@ struct Slowest {
   std::vector<SlowCall> calls;
 };
 
-// Finds the `most` slowest calls that have a line, in the steps asked for. Uses the device's times
-// if any call has one, else the host's. Leaves out files that can't be read.
-Slowest slowest_of(const run::Lines& lines, std::size_t most, const steps::Found& found,
-                   const std::optional<StepList>& only);
+// Finds the `most` slowest calls that have a line. Uses the device's times if any call has one,
+// else the host's. Leaves out files that can't be read.
+Slowest slowest_of(const run::Lines& lines, std::size_t most, const steps::Found& found);
 
 }  // namespace tprof::stats

@@ -2,47 +2,16 @@
 
 #include <algorithm>
 
+#include "stats/groups.h"
 #include "stats/spread.h"
-#include "stats/timed_calls.h"
 
 namespace tprof::stats {
-namespace {
-
-OperationSize operation_of(const read::Event& e) {
-  return {e.bucket, e.name, tprof::bytes_class(e.bytes)};
+static void add(CallSpectra& to, const read::Event& e, const read::DeviceTime* t) {
+  to.host.add(not_below_0(e.dur_ns), 1);
+  if (t != nullptr && t->calls != 0) {
+    to.device.add(not_below_0(t->dur_ns) / t->calls, t->calls);
+  }
 }
-
-bool any_timed(const read::Process& rank) {
-  return std::ranges::any_of(read::rows_of(rank),
-                             [](const read::Row& row) { return row.amounts.device_timed != 0; });
-}
-
-struct RankSpectra {
-  explicit RankSpectra(const read::Process& rank) : timed(any_timed(rank)) {}
-
-  void call(const read::Event& e) {
-    if (e.unfinished || e.captured || e.failed || !e.chosen) return;
-    mine[operation_of(e)].host.add(not_below_0(e.dur_ns), 1);
-    if (timed) calls.call(e);
-  }
-  void device_time(const read::DeviceTime& t) {
-    if (timed) calls.time(t);
-  }
-  void end() {
-    calls.finish();
-    found = mine.take();
-  }
-
-  bool timed;
-  run::Known<OperationSize, CallSpectra> mine;
-  Spectra found;
-  TimedCalls calls{[this](const read::Event& e, const read::DeviceTime* t) {
-    if (t == nullptr || t->calls == 0) return;
-    mine[operation_of(e)].device.add(not_below_0(t->dur_ns) / t->calls, t->calls);
-  }};
-};
-
-}  // namespace
 
 std::size_t Spectrum::bin_of(std::uint64_t ns) {
   if (ns < std::uint64_t{1} << kFirstDoubling) return 0;
@@ -73,13 +42,15 @@ void Spectrum::add(const Spectrum& more) {
 
 Spectra spectra_of(const run::Lines& lines) {
   Spectra all;
-  lines.each([](const read::Process& rank) { return RankSpectra(rank); },
-             [&](const RankSpectra& rank) {
-               for (const auto& [key, spectra] : rank.found) {
-                 all[key].host.add(spectra.host);
-                 all[key].device.add(spectra.device);
-               }
-             });
+  const auto operation = [](const read::Process& /*the same on all*/) {
+    return [](const read::Event& e) {
+      return std::optional<OperationSize>({e.bucket, e.name, tprof::bytes_class(e.bytes)});
+    };
+  };
+  each_group<CallSpectra>(lines, operation, [&](auto&, const auto& key, const CallSpectra& more) {
+    all[key].host.add(more.host);
+    all[key].device.add(more.device);
+  });
   return all;
 }
 

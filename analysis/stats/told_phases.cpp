@@ -129,26 +129,84 @@ class Teller {
   std::set<std::uint32_t> forward_;  // kinds of collectives
 };
 
-}  // namespace
-
-std::vector<std::optional<std::pair<StepPhase, ToldBy>>> told_phases(
-    const RankCalls& rank, const std::vector<steps::Interval>* steps) {
-  std::vector<std::optional<StepPhase>> by_order(rank.calls.size());
-  if (steps != nullptr) by_order = Teller(rank, passes_of(rank, *steps).all).tell();
-  std::vector<std::optional<std::pair<StepPhase, ToldBy>>> told(rank.calls.size());
-  for (std::size_t i = 0; i < rank.calls.size(); ++i) {
-    const RankCall& call = rank.calls[i];
-    const RankCalls::Thread& thread = rank.threads[call.thread];
-    if (thread.autograd() || thread.name.empty()) continue;
-    if (call.range) {
-      told[i].emplace(*call.range, ToldBy::range);
-    } else if (thread.loads()) {
-      told[i].emplace(StepPhase::load, ToldBy::thread);
-    } else if (by_order[i]) {
-      told[i].emplace(*by_order[i], ToldBy::order);
+// Takes them from the ledger's calls that no autograd thread made. Nullopt if there are fewer.
+std::optional<Buckets> left_of(const read::Process& process, const RankPhases* told) {
+  Buckets left{};
+  each_row(process, [&](const read::Row& row) {
+    if (row.thread == ThreadKind::autograd) return;
+    left[static_cast<std::size_t>(row.bucket)] += row.amounts;
+  });
+  if (told == nullptr) return left;
+  for (const auto& [key, buckets] : told->told) {
+    for (std::size_t b = 0; b < kBucketCount; ++b) {
+      const std::optional<read::Amounts> less = without(left[b], buckets[b]);
+      if (!less) return std::nullopt;
+      left[b] = *less;
     }
   }
-  return told;
+  return left;
+}
+
+}  // namespace
+
+RankPhases::RankPhases(const read::Process& rank, const steps::Found& found) : RankCalls(rank) {
+  const auto steps = found.ranks.find(&rank);
+  steps_ = steps == found.ranks.end() ? nullptr : &steps->second;
+}
+
+void RankPhases::end() {
+  ordered = whole();
+  known = named();
+  if (!known) return let_go();
+  std::vector<std::optional<StepPhase>> by_order(calls.size());
+  if (ordered && steps_ != nullptr) by_order = Teller(*this, passes_of(*this, *steps_).all).tell();
+  const auto phase_of = [&](std::uint32_t i, const Thread& thread) {
+    if (calls[i].range) return std::pair(*calls[i].range, ToldBy::range);
+    if (thread.loads()) return std::pair(StepPhase::load, ToldBy::thread);
+    if (by_order[i]) return std::pair(*by_order[i], ToldBy::order);
+    return std::pair(StepPhase::other, ToldBy::none);
+  };
+  for (Thread& thread : threads) {
+    std::ranges::stable_sort(thread.calls, {}, [&](std::uint32_t i) { return calls[i].ts_ns; });
+    auto& of_thread = changes[thread.tid];
+    for (const std::uint32_t i : thread.calls) {
+      StepPhase phase = thread.autograd() ? StepPhase::backward : StepPhase::other;
+      if (!thread.autograd() && !thread.name.empty()) {
+        const auto [is, by] = phase_of(i, thread);
+        phase = is;
+        if (by != ToldBy::none) {
+          told[{is, by}][static_cast<std::size_t>(kind(i).bucket)] += amounts(i);
+        }
+      }
+      if (of_thread.empty() || of_thread.back().second != phase) {
+        of_thread.emplace_back(calls[i].ts_ns, phase);
+      }
+    }
+  }
+  let_go();
+}
+
+StepPhase RankPhases::at(std::int64_t thread, std::int64_t ts_ns) const {
+  const auto of_thread = changes.find(thread);
+  if (of_thread == changes.end()) return StepPhase::other;
+  const auto next = std::ranges::upper_bound(of_thread->second, ts_ns, {},
+                                             &std::pair<std::int64_t, StepPhase>::first);
+  return next == of_thread->second.begin() ? StepPhase::other : std::prev(next)->second;
+}
+
+Rest rest_of(const run::Lines& lines, const steps::Found& found) {
+  const auto ranks = lines.each([&](const read::Process& rank) { return RankPhases(rank, found); });
+  Rest rest;
+  for (const read::Process* p : lines.job().processes) {
+    const RankPhases* rank = ranks.of(p);
+    if (found.ranks.contains(p) && (rank == nullptr || !rank->ordered)) rest.unordered.push_back(p);
+    const auto left = left_of(*p, rank);
+    if (rank != nullptr && left) {
+      for (const auto& [key, buckets] : rank->told) add(rest.told[key], buckets);
+    }
+    add(rest.told[{StepPhase::other, ToldBy::none}], left ? *left : *left_of(*p, nullptr));
+  }
+  return rest;
 }
 
 }  // namespace tprof::stats

@@ -1,12 +1,16 @@
-// The phase of each call of a rank, by all that tells it.
+// The phase of each call of a rank, by all that tells it: the ledger knows those of autograd's
+// threads alone.
 #pragma once
 
-#include <optional>
+#include <cstdint>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "run/lines.h"
 #include "stats/rank_calls.h"
+#include "stats/totals.h"
 #include "steps/found.h"
 
 namespace tprof::stats {
@@ -16,10 +20,9 @@ namespace tprof::stats {
 enum class ToldBy { range, thread, order, none };
 inline constexpr std::string_view kToldByNames[] = {"range", "thread", "order", "none"};
 
-// Returns the phase of each of the rank's calls, and what told it: the innermost range first.
-// Nullopt if not known, or if the call is an autograd thread's own. `steps` null: the order tells
-// nothing. A thread that calls backward() blocks there until autograd's threads have finished, so
-// the order of that thread's calls tells:
+// Tells the phases of a rank's calls, once its last line was read. For those that no autograd
+// thread made, the innermost range tells first, then the thread, then the order within a step: a
+// thread that calls backward() blocks there until autograd's threads have finished.
 //  - The collectives before a backward pass of the step are forward.
 //  - The gradients that are reduced directly after one belong to it.
 //  - The collectives after the last one are the optimizer's, as far as most steps begin with the
@@ -28,7 +31,31 @@ inline constexpr std::string_view kToldByNames[] = {"range", "thread", "order", 
 //    load. If such copies are made after it too, none is told: parameters are kept on the host.
 // A pass that holds more than most steps' is not told, since an evaluation is in it. Nor is what
 // follows the last backward pass, from the next batch or forward collective on.
-std::vector<std::optional<std::pair<StepPhase, ToldBy>>> told_phases(
-    const RankCalls& rank, const std::vector<steps::Interval>* steps);
+struct RankPhases : RankCalls {
+  RankPhases(const read::Process& rank, const steps::Found& found);
+  void end();
+
+  // Returns that of a call that began then.
+  StepPhase at(std::int64_t thread, std::int64_t ts_ns) const;
+
+  bool known = false;    // the names of the threads are
+  bool ordered = false;  // the order tells: every call has a line on a thread with a name
+  std::map<std::pair<StepPhase, ToldBy>, Buckets> told;  // without autograd's own calls
+  // By the thread's number: from which moment on its calls are of a phase.
+  std::map<std::int64_t, std::vector<std::pair<std::int64_t, StepPhase>>> changes;
+
+ private:
+  const std::vector<steps::Interval>* steps_;  // null: not known
+};
+
+// The calls that no autograd thread made.
+struct Rest {
+  // They add up to the ledgers' calls.
+  std::map<std::pair<StepPhase, ToldBy>, Buckets> told{};
+  std::vector<const read::Process*> unordered{};  // ranks whose order tells nothing
+};
+
+// Calls in files that can't be read are `other`.
+Rest rest_of(const run::Lines& lines, const steps::Found& found);
 
 }  // namespace tprof::stats

@@ -1,11 +1,12 @@
 #include "stats/totals.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 
 #include "interpose/format/dtypes.h"
 #include "read/events.h"
+#include "stats/spread.h"
+#include "steps/rank_steps.h"
 
 namespace tprof::stats {
 namespace {
@@ -20,54 +21,12 @@ std::uint64_t element_size(const std::string& dtype) {
   return known == std::end(kDtypes) ? 0 : known->size;
 }
 
-struct Gather {
-  bool size = false;  // one int64; else uint8
-  read::Amounts amounts;
-};
-
-// Adds up a size and what follows it on its communicator as soon as both are here. Lines of several
-// threads are not in the order of issue.
-class Gathers {
- public:
-  explicit Gathers(const read::Process& /*its lines are enough*/) {}
-  void call(const read::Event& event) {
-    if (event.name != "ncclAllGather" || event.unfinished || event.captured || event.failed ||
-        !event.numbered)
-      return;
-    const bool size = event.dtype == "int64" && event.count == 1;
-    if (!size && event.dtype != "uint8") return;
-    const auto [mine, fresh] =
-        alone_.try_emplace({*event.comm, event.seq}, Gather{size, amounts_of(event)});
-    const auto other = alone_.find({*event.comm, size ? event.seq + 1 : event.seq - 1});
-    if (other != alone_.end() && other->second.size != size) {
-      total_ += mine->second.amounts;
-      total_ += other->second.amounts;
-      alone_.erase(mine);
-      alone_.erase(other);
-    } else if (alone_.size() > kMost) {
-      alone_.erase(alone_.begin());
-    }
-  }
-  const read::Amounts& total() const { return total_; }
-
- private:
-  // Lines of calls that follow one another are not far apart. An entry that has waited this long is
-  // not a gather of objects.
-  static constexpr std::size_t kMost = 65536;
-  std::map<std::pair<std::int64_t, std::uint64_t>, Gather> alone_;  // by communicator and number
-  read::Amounts total_;
-};
-
 OpKey with_comm(OpKey key, const read::Process& process, const std::optional<std::int64_t>& comm) {
   if (!comm) return key;
   const auto known = process.comms.find(*comm);
   key.comm_id = known == process.comms.end() ? "?" : known->second.id;
   key.nranks = known == process.comms.end() ? 0 : known->second.nranks;
   return key;
-}
-
-bool has_all_its_lines(const read::Process& process) {
-  return process.footer && process.footer->dropped.empty();
 }
 
 }  // namespace
@@ -87,15 +46,22 @@ double bus_factor(Bucket bucket, std::int64_t nranks) {
   }
 }
 
-read::Amounts amounts_of(const read::Event& e) {
-  const auto host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(e.dur_ns, 0));
+read::Amounts amounts_of(const read::Event& e, const read::DeviceTime* t) {
+  const std::uint64_t host_ns = not_below_0(e.dur_ns);
   const std::uint64_t size = element_size(e.dtype);
-  return {.calls = 1,
-          .count = e.count,
-          .elements = size == 0 ? 0 : e.bytes / size,
-          .bytes = e.bytes,
-          .host_ns = host_ns,
-          .host_ns_max = host_ns};
+  read::Amounts one = {.calls = 1,
+                       .count = e.count,
+                       .elements = size == 0 ? 0 : e.bytes / size,
+                       .bytes = e.bytes,
+                       .host_ns = host_ns,
+                       .host_ns_max = host_ns};
+  if (t != nullptr && t->calls != 0) {
+    one.device_timed = t->calls;
+    one.device_ns = not_below_0(t->dur_ns);
+    one.device_ns_max = one.device_ns / t->calls;
+    one.device_bytes = t->calls * e.bytes;
+  }
+  return one;
 }
 
 OpKey op_of(const read::Event& e, const read::Process& process) {
@@ -107,24 +73,24 @@ OpKey op_of(const read::Row& row, const read::Process& process) {
   return with_comm({row.bucket, row.name, row.dtype, {}, 0, row.bytes_class}, process, row.comm);
 }
 
-Buckets bucket_totals(const read::Process& process) {
+Buckets bucket_totals(const read::Rows& rows) {
   Buckets totals{};
-  each_row(process, [&](const read::Row& row) {
+  each_row(rows, [&](const read::Row& row) {
     totals[static_cast<std::size_t>(row.bucket)] += row.amounts;
   });
   return totals;
 }
 
-void add_host_memory(HostMemories& totals, const read::Process& process) {
-  each_row(process, [&](const read::Row& row) {
+void add_host_memory(HostMemories& totals, const read::Rows& rows) {
+  each_row(rows, [&](const read::Row& row) {
     if (!has_host_side(row.bucket)) return;
     totals[static_cast<std::size_t>(row.host_memory)][static_cast<std::size_t>(row.bucket)] +=
         row.amounts;
   });
 }
 
-void add_ops(Ops& ops, const read::Process& process) {
-  each_row(process, [&](const read::Row& row) { ops[op_of(row, process)] += row.amounts; });
+void add_ops(Ops& ops, const read::Process& process, const read::Rows& rows) {
+  each_row(rows, [&](const read::Row& row) { ops[op_of(row, process)] += row.amounts; });
 }
 
 read::Amounts sum(const Buckets& buckets) {
@@ -158,13 +124,49 @@ std::optional<double> busbw(const OpKey& key, const read::Amounts& amounts) {
   return *bandwidth * bus_factor(key.bucket, key.nranks);
 }
 
+void Together::add(const OpKey& key, const read::Amounts& more) {
+  amounts += more;
+  const auto busbw = stats::busbw(key, more);
+  bus = bus && (busbw || more.device_timed == 0);
+  bus_bytes += busbw.value_or(0) * static_cast<double>(more.device_ns);
+}
+
+std::optional<double> Together::busbw() const {
+  if (!bus || !algbw(amounts)) return std::nullopt;
+  return bus_bytes / static_cast<double>(amounts.device_ns);
+}
+
 std::optional<read::Amounts> object_gathers(const run::Lines& lines) {
+  // Lines of calls that follow one another are not far apart: the oldest may go.
+  constexpr std::size_t kMost = 65536;
+  // An all-gather by its communicator and number. Each is added as soon as the other half is here:
+  // lines of several threads are not in the order of issue.
+  using Number = std::pair<std::int64_t, std::uint64_t>;
+  struct Gathers {
+    explicit Gathers(const read::Process& /*its lines are enough*/) {}
+    void call(const read::Event& e) {
+      if (e.name != "ncclAllGather" || !e.executed() || !e.numbered) return;
+      const bool size = e.dtype == "int64" && e.count == 1;
+      if (!size && e.dtype != "uint8") return;
+      const auto other = (size ? bytes : sizes).extract({*e.comm, size ? e.seq + 1 : e.seq - 1});
+      if (other) {
+        total += other.mapped();
+        total += amounts_of(e);
+        return;
+      }
+      auto& mine = size ? sizes : bytes;
+      mine.emplace(Number(*e.comm, e.seq), amounts_of(e));
+      if (mine.size() > kMost) mine.erase(mine.begin());
+    }
+    std::map<Number, read::Amounts> sizes, bytes;
+    read::Amounts total;
+  };
   read::Amounts all;
   const auto ranks = lines.each<Gathers>();
   for (const read::Process* p : lines.job().processes) {
     const Gathers* gathers = ranks.of(p);
-    if (gathers == nullptr || !has_all_its_lines(*p)) return std::nullopt;
-    all += gathers->total();
+    if (gathers == nullptr || !steps::lines_are_whole(*p)) return std::nullopt;
+    all += gathers->total;
   }
   return all;
 }

@@ -11,6 +11,7 @@
 
 #include "read/events.h"
 #include "read/load.h"
+#include "run/known.h"
 #include "run/lines.h"
 
 namespace tprof::stats {
@@ -25,12 +26,16 @@ constexpr bool has_host_side(Bucket bucket) {
 // The common properties of all calls of one line of the operations table.
 struct OpKey {
   Bucket bucket = Bucket::ALLGATHER;
-  std::string name;
-  std::string dtype;
-  std::string comm_id;      // empty: a copy
+  text::Kept name{};
+  text::Kept dtype{};
+  text::Kept comm_id{};     // empty: a copy
   std::int64_t nranks = 0;  // 0: a copy
   std::int64_t bytes_class = -1;
 
+  std::uint64_t hash() const {
+    return run::hash_of(static_cast<std::int64_t>(bucket), name, dtype, comm_id, nranks,
+                        bytes_class);
+  }
   // clang-tidy 14 takes the 0 of a rewritten comparison for a pointer.
   auto operator<=>(const OpKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
@@ -40,22 +45,33 @@ using Ops = std::map<OpKey, read::Amounts>;
 // Calls f(row) for every row that counts: executed calls only (direct and replayed; a captured call
 // was not executed).
 template <typename F>
-void each_row(const read::Process& process, F&& f) {
-  for (const read::Row& row : read::rows_of(process)) {
+void each_row(const read::Rows& rows, F&& f) {
+  for (const read::Row& row : rows) {
     if (row.mode != Mode::captured) f(row);
   }
 }
+template <typename F>
+void each_row(const read::Process& process, F&& f) {
+  each_row(read::rows_of(process), f);
+}
 
-// Returns the amounts of one call that was executed.
-read::Amounts amounts_of(const read::Event& event);
+// Returns the amounts of one call that was executed, and of its time on the device: those of a
+// group that has one time are taken for alike.
+read::Amounts amounts_of(const read::Event& event, const read::DeviceTime* time = nullptr);
 
 // Returns the line of the operations table that a call, or a row of a process's ledger, is in.
 OpKey op_of(const read::Event& event, const read::Process& process);
 OpKey op_of(const read::Row& row, const read::Process& process);
 
-Buckets bucket_totals(const read::Process& process);
-void add_host_memory(HostMemories& totals, const read::Process& process);
-void add_ops(Ops& ops, const read::Process& process);
+Buckets bucket_totals(const read::Rows& rows);
+inline Buckets bucket_totals(const read::Process& process) {
+  return bucket_totals(read::rows_of(process));
+}
+void add_host_memory(HostMemories& totals, const read::Rows& rows);
+void add_ops(Ops& ops, const read::Process& process, const read::Rows& rows);
+inline void add_ops(Ops& ops, const read::Process& process) {
+  add_ops(ops, process, read::rows_of(process));
+}
 read::Amounts sum(const Buckets& buckets);
 void add(Buckets& to, const Buckets& more);
 // Subtracts some of the calls, what they moved and their host time. Nullopt if there are fewer, as
@@ -69,6 +85,16 @@ std::optional<read::Amounts> without(const read::Amounts& all, const read::Amoun
 std::optional<double> algbw(const read::Amounts& amounts);
 std::optional<double> busbw(const OpKey& key, const read::Amounts& amounts);
 double bus_factor(Bucket bucket, std::int64_t nranks);
+
+// Operations of several keys, added up.
+struct Together {
+  read::Amounts amounts{};
+  double bus_bytes = 0;  // bytes x bus factor
+  bool bus = true;       // all that were timed have one
+
+  void add(const OpKey& key, const read::Amounts& more);
+  std::optional<double> busbw() const;
+};
 
 // The part of ALLGATHER that moves pickled objects instead of tensors.
 // torch.distributed.all_gather_object gathers one int64 (the size), then bytes. That is a

@@ -32,9 +32,12 @@ struct TheirCalls {
 
 }  // namespace
 
-void put_in_steps(const run::Lines& lines, const steps::Found& found,
-                  diagnose::Lateness& lateness) {
-  if (found.how == steps::How::none) return;
+diagnose::Lateness lateness_in_steps(const run::Lines& lines, const steps::Found& found,
+                                     const diagnose::Meetings& meetings,
+                                     const diagnose::ArrivalReader& arrivals) {
+  diagnose::Lateness lateness =
+      diagnose::lateness_of(meetings, diagnose::host_clocks(meetings), arrivals);
+  if (found.how == steps::How::none) return lateness;
   std::map<const Process*, Numbers> by_rank;
   for (diagnose::LateArrival& a : lateness.worst) {
     for (const auto& [number, comm] : a.rank->comms) {
@@ -49,6 +52,7 @@ void put_in_steps(const run::Lines& lines, const steps::Found& found,
                    : std::optional<TheirCalls>(std::in_place, rank, numbers->second, found);
       },
       [](const TheirCalls& /*the steps are in their place*/) {});
+  return lateness;
 }
 
 }  // namespace tprof::stats

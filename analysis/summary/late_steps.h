@@ -7,7 +7,9 @@
 
 namespace tprof::stats {
 
-// Gives the latest arrivals the step in which the rank called.
-void put_in_steps(const run::Lines& lines, const steps::Found& found, diagnose::Lateness& lateness);
+// Finds who came late. The latest arrivals have the step in which the rank called.
+diagnose::Lateness lateness_in_steps(const run::Lines& lines, const steps::Found& found,
+                                     const diagnose::Meetings& meetings,
+                                     const diagnose::ArrivalReader& arrivals = {});
 
 }  // namespace tprof::stats

@@ -1,42 +1,47 @@
 #include "summary/summary.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "diagnose/ends.h"
 #include "stats/roles.h"
-#include "summary/late_steps.h"
 
 namespace tprof::stats {
 namespace {
 
+using CommId = std::pair<std::string, std::int64_t>;
+
 // All calls of a communicator show what it is for.
-void count_communicators(Summary& s, const filter::Selection* asked) {
+void count_communicators(Summary& s) {
   s.comms = communicators(*s.job, s.ops);
-  if (asked == nullptr || !asked->words().of_calls()) return find_roles(*s.job, s.comms);
-  std::map<std::pair<std::string, std::int64_t>, const CommSummary*> whole;
-  for (const CommSummary& c : asked->comms()) whole[{c.id, c.nranks}] = &c;
+  if (!s.only.of_calls()) return find_roles(*s.job, s.comms);
+  Ops ops;
+  for (const read::Process* p : s.job->processes) add_ops(ops, *p);
+  std::vector<CommSummary> whole = communicators(*s.job, ops);
+  find_roles(*s.job, whole);
+  std::map<CommId, CommSummary*> all;
+  for (CommSummary& c : whole) all[{c.id, c.nranks}] = &c;
   for (CommSummary& c : s.comms) {
-    const auto known = whole.find({c.id, c.nranks});
-    if (known == whole.end()) continue;
-    c.role = known->second->role;
-    c.role_guessed = known->second->role_guessed;
-    c.collectives = 0;
-    c.fewest.reset();
+    CommSummary& known = *all.at({c.id, c.nranks});
+    known.amounts = c.amounts;
+    known.collectives = 0;
+    known.fewest.reset();
+    c = known;
   }
   // The ledgers' own numbers of collectives are of all.
   for (const read::Process* p : s.job->processes) {
-    std::map<std::pair<std::string, std::int64_t>, std::uint64_t> made;
-    each_row(*p, [&](const read::Row& row) {
+    std::map<CommId, std::uint64_t> made;
+    if (p->ledger) {
+      for (const auto& [number, comm] : p->comms) made[{comm.id, comm.nranks}];
+    }
+    each_row(s.lines->rows(*p), [&](const read::Row& row) {
       if (!row.comm || row.bucket == Bucket::P2P) return;
       const OpKey key = op_of(row, *p);
       made[{key.comm_id, key.nranks}] += row.amounts.calls;
     });
-    std::set<std::pair<std::string, std::int64_t>> seen;
-    for (const auto& [number, comm] : p->comms) seen.emplace(comm.id, comm.nranks);
     for (CommSummary& c : s.comms) {
-      const std::pair key(c.id, c.nranks);
-      if (made.contains(key) || (p->ledger && seen.contains(key))) c.issued(made[key]);
+      const auto issued = made.find({c.id, c.nranks});
+      if (issued != made.end()) c.issued(issued->second);
     }
   }
   std::erase_if(s.comms, [](const CommSummary& c) { return c.amounts.calls == 0; });
@@ -44,10 +49,11 @@ void count_communicators(Summary& s, const filter::Selection* asked) {
 
 void count_ledgers(const job::Job& job, Summary& s) {
   for (const read::Process* p : job.processes) {
-    add(s.buckets, bucket_totals(*p));
-    add_ops(s.ops, *p);
-    add_host_memory(s.host_memory, *p);
-    add_phases(s.phases, *p);
+    const read::Rows& rows = s.lines->rows(*p);
+    add(s.buckets, bucket_totals(rows));
+    add_ops(s.ops, *p, rows);
+    add_host_memory(s.host_memory, rows);
+    add_phases(s.phases, rows);
     if (!p->footer || p->lane != 0) continue;
     for (const auto& [reason, n] : p->footer->dropped) {
       s.dropped = read::saturated_sum(s.dropped, n);
@@ -63,42 +69,6 @@ void count_ledgers(const job::Job& job, Summary& s) {
   }
 }
 
-void take_lines(const run::Lines& lines, const SummaryOptions& options, Summary& s) {
-  const bool of_calls = s.only.of_calls();
-  const std::optional<StepList>& only = s.only_steps;
-  const bool splits = options.phases && !of_calls;
-  if (options.asked != nullptr && options.asked->found()) {
-    s.found = *options.asked->found();
-  } else if (options.steps || options.top != 0 || options.lateness || options.layers || splits ||
-             options.waits) {
-    s.found = steps::find(lines);
-  }
-  auto meetings = options.meetings;
-  if (meetings == nullptr && (options.lateness || options.waits)) {
-    meetings = std::make_shared<const diagnose::Meetings>(lines);
-  }
-  if (options.read_lines && !of_calls) s.object_gathers = object_gathers(lines);
-  if (options.lateness) {
-    s.lateness =
-        diagnose::lateness_of(*meetings, diagnose::host_clocks(*meetings), options.arrivals);
-    put_in_steps(lines, s.found, *s.lateness);
-  }
-  if (options.waits) {
-    s.transfers = why::transfers_of(lines, meetings);
-    s.waits = why::wait_table_of(lines, s.found, s.transfers, options.peak);
-  }
-  if (options.ranges) s.ranges = range_totals(lines);
-  if (options.sites) s.sites = site_totals(lines);
-  if (options.op_times) s.op_times = op_times(lines, s.found, only);
-  if (options.top != 0) s.slowest = slowest_of(lines, options.top, s.found, only);
-  if (options.histogram) s.histogram = histogram_of(lines, *options.histogram, s.found, only);
-  if (options.steps || only) s.steps = step_totals(lines, s.found, only.value_or(StepList{}));
-  if (splits) s.rest = rest_of(lines, s.found);
-  if (options.layers) {
-    s.layers = layers_of(lines, s.found, only.value_or(StepList{}), s.buckets, s.comms);
-  }
-}
-
 }  // namespace
 
 void each_rank(const Summary& s,
@@ -107,7 +77,7 @@ void each_rank(const Summary& s,
   for (const std::int64_t rank : s.job->ranks) {
     Buckets all{};
     for (; next != s.job->processes.end() && (*next)->header.rank == rank; ++next) {
-      add(all, bucket_totals(**next));
+      add(all, bucket_totals(s.lines->rows(**next)));
     }
     see(rank, all);
   }
@@ -115,17 +85,27 @@ void each_rank(const Summary& s,
 
 Summary summarise(const run::Lines& lines, const SummaryOptions& options) {
   const job::Job& job = lines.job();
-  Summary s;
-  s.job = &job;
-  if (options.asked != nullptr) {
-    s.only = options.asked->words();
-    s.only_steps = options.asked->filter().steps;
-    s.notes = options.asked->notes();
+  Summary s{.job = &job, .lines = lines, .peak = options.peak};
+  const filter::Selection* asked = options.asked;
+  if (asked != nullptr) {
+    s.only = asked->words();
+    s.only_steps = asked->filter().steps;
+    s.notes = asked->notes();
   }
   count_ledgers(job, s);
   if (!s.only.of_calls()) s.memory = memory_of(job);
-  count_communicators(s, options.asked);
-  take_lines(lines, options, s);
+  count_communicators(s);
+  if (asked != nullptr && asked->found()) {
+    s.found = *asked->found();
+  } else if (options.steps || options.top != 0) {
+    s.found = steps::find(lines);
+  }
+  if (options.read_lines && !s.only.of_calls()) s.object_gathers = object_gathers(lines);
+  if (options.op_times) s.op_times = op_times(lines);
+  if (options.top != 0) s.slowest = slowest_of(lines, options.top, s.found);
+  if (options.histogram) {
+    s.histogram = histogram_of(lines, *options.histogram, s.found, s.only_steps);
+  }
   s.findings = options.findings
                    ? *options.findings
                    : diagnose::diagnose(job, lines.traces(),

@@ -7,6 +7,7 @@
 #include "analysis_traces.h"
 #include "catch2.h"
 #include "job/choice.h"
+#include "report/by.h"
 #include "run/lines.h"
 #include "summary/summary.h"
 
@@ -210,15 +211,15 @@ TEST_CASE("lines are loaded when somebody asks, once for all, and not for counts
   const run::Lines lines(job, traces, [&](std::size_t) { ++files; });
   stats::summarise(lines, {});
   CHECK(files == 0);
-  const filter::Selection named(lines, traces, filter::parsed({.ops = "allg*", .comms = "aa"}), {});
+  const filter::Selection named(lines, filter::parsed({.ops = "allg*", .comms = "aa"}), {});
   CHECK(files == 0);
   stats::SummaryOptions all;
-  all.read_lines = all.phases = all.ranges = all.layers = all.sites = all.steps = true;
-  all.lateness = all.op_times = all.waits = true;
+  all.read_lines = all.op_times = all.steps = true;
   all.top = 3;
   all.histogram = stats::HistogramOptions{.name = "ncclAllGather"};
-  stats::summarise(lines, all);
-  const filter::Selection asked(lines, traces, filter::parsed({.phases = "other"}), {});
+  const stats::Summary summary = stats::summarise(lines, all);
+  for (const report::ByRow& by : report::by_rows()) by.sections(summary, report::For::programs);
+  const filter::Selection asked(lines, filter::parsed({.phases = "other"}), {});
   CHECK(files == 2);
 }
 

@@ -1,4 +1,4 @@
-// Puts the counts of the chosen calls into the ledgers of a selection.
+// Counts the calls of a selection, as rows of ledgers.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,6 +12,69 @@
 namespace tprof::filter {
 
 using read::Process;
+
+namespace {
+
+LineKey key_of(const read::Row& row) {
+  return {row.bucket, row.name, row.dtype, row.comm.value_or(-1), row.bytes_class};
+}
+
+// The thread stays open: lines and steps do not always tell it.
+read::Row row_of(const CallKey& key, const read::Amounts& amounts) {
+  return {{.bucket = key.bucket,
+           .name = key.name,
+           .dtype = key.dtype,
+           .comm = key.comm < 0 ? std::nullopt : std::optional(key.comm),
+           .device = key.device,
+           .host_memory = key.host_memory,
+           .bytes_class = key.bytes_class,
+           .thread = ThreadKind::mixed},
+          amounts};
+}
+
+// Sees all calls, whatever was asked for.
+struct KeyOfCall {
+  std::optional<CallKey> operator()(const read::Event& e) const {
+    return CallKey{{e.bucket, e.name, e.dtype, e.comm.value_or(-1), tprof::bytes_class(e.bytes)},
+                   e.device,
+                   e.host_memory,
+                   calls.call(rank, e)};
+  }
+  const Process& rank;
+  const Calls& calls;
+};
+
+// How many calls there are, whatever became of them, and which of those that pass were timed.
+struct Passing {
+  void call(const read::Event& e) {
+    ++in_lines;
+    const bool passes = calls.call(rank, e);
+    left_out += passes ? 0 : 1;
+    if (keeps_begun && passes && e.executed()) timed.call(e);
+  }
+  void device_time(const read::DeviceTime& t) { timed.time(t); }
+  void end() { timed.finish(); }
+
+  const Process& rank;
+  const Calls& calls;
+  bool keeps_begun;
+  std::uint64_t in_lines = 0;
+  std::uint64_t left_out = 0;
+  std::set<Calls::Begun> begun{};
+  stats::TimedCalls timed{[this](const read::Event& e, const read::DeviceTime* t) {
+    if (t != nullptr) begun.emplace(e.ts_ns, e.thread);
+  }};
+};
+
+// Takes all that is counted from the lines of a rank.
+struct OfLines {
+  auto parts() { return std::tie(passing, groups); }
+
+  Passing passing;
+  stats::RankGroups<read::Amounts, KeyOfCall> groups;
+};
+
+}  // namespace
 
 // Leaves in what the writers counted in the steps only what passes. Returns false if that takes
 // lines.
@@ -37,31 +100,27 @@ bool Selection::filter_step_lines() {
   return told;
 }
 
-read::Rows Selection::rows_of_steps(const Process& rank) const {
-  read::Rows rows;
-  const auto intervals = found_->ranks.find(&rank);
-  if (intervals == found_->ranks.end()) return rows;
-  const std::vector<read::StepLine>& lines = found_->lines.at(&rank);
-  std::vector<std::pair<read::RowKey, read::Amounts>> sums;
-  for (std::size_t k = 0; k < lines.size(); ++k) {
-    if (!filter_.steps->holds(intervals->second[k].step)) continue;
-    for (const read::Row& row : lines[k].rows) {
-      const auto same = std::ranges::find_if(
-          sums, [&](const auto& s) { return s.first == static_cast<const read::RowKey&>(row); });
-      if (same != sums.end()) {
-        same->second += row.amounts;
-      } else {
-        sums.emplace_back(row, row.amounts);
+// Says of copies that get no lines that they are left out: they are in no step line either.
+Counted Selection::counted_in_steps(const Process& rank) {
+  Counted sums;
+  if (const auto intervals = found_->ranks.find(&rank); intervals != found_->ranks.end()) {
+    const std::vector<read::StepLine>& lines = found_->lines.at(&rank);
+    for (std::size_t k = 0; k < lines.size(); ++k) {
+      if (!filter_.steps->holds(intervals->second[k].step)) continue;
+      untold_.launches += lines[k].launches;
+      for (const read::Row& row : lines[k].rows) {
+        sums[{key_of(row), row.device, row.host_memory}] += row.amounts;
       }
     }
   }
-  for (const auto& [key, amounts] : sums) {
-    read::Row row;
-    static_cast<read::RowKey&>(row) = key;
-    row.amounts = amounts;
-    rows.push_back(row);
+  for (const read::Row& row : read::rows_of(rank)) {
+    const bool copies = !kBuckets[static_cast<std::size_t>(row.bucket)].lines;
+    if (!copies || read::wants_lines(rank, row.bucket)) continue;
+    if (row.mode == Mode::direct && calls_.row(rank, row) != Holds::no) {
+      untold_.calls[row.bucket] += row.amounts.calls;
+    }
   }
-  return rows;
+  return sums;
 }
 
 // The phase of all calls of a row that get no lines: that of autograd's threads is backward, and
@@ -78,7 +137,7 @@ std::optional<stats::StepPhase> Selection::phase_of(const Process& rank,
 // Rows that are told by themselves, and in place of the others the sums of lines. A line does not
 // say of which row it is where rows differ by device, memory or thread only: lines stand for all of
 // them as soon as one of them takes lines.
-read::Rows Selection::filtered(const Process& rank, const Counted* lines, bool by_row) {
+read::Rows Selection::filtered(const Process& rank, const Counted& lines, bool by_row) {
   struct Open {
     std::uint64_t calls = 0;   // of rows that are told by lines
     std::uint64_t others = 0;  // of rows that have none that passes
@@ -108,29 +167,20 @@ read::Rows Selection::filtered(const Process& rank, const Counted* lines, bool b
       untold_.calls[row.bucket] += row.amounts.calls;
     }
   }
-  const auto is_open = [&](const LineKey& key) { return !by_row || open.contains(key); };
-  if (lines != nullptr) add_rows(*lines, is_open, rows);
+  std::map<LineKey, std::uint64_t> told;
+  for (const auto& [key, amounts] : lines) {
+    told[key] += amounts.calls;
+    if (key.passes && (!by_row || open.contains(key))) rows.push_back(row_of(key, amounts));
+  }
   for (const auto& [key, of_key] : open) {
-    const std::uint64_t told = lines == nullptr ? 0 : lines->lines_of(key);
     const std::uint64_t all = of_key.calls + of_key.others;
-    const std::uint64_t without = std::min(of_key.calls, all - std::min(all, told));
+    const std::uint64_t without = std::min(of_key.calls, all - std::min(all, told[key]));
     if (without != 0) untold_.calls[key.bucket] += without;
   }
   return rows;
 }
 
-// Copies that get no lines are in no step line either.
-void Selection::add_uncounted(const Process& rank) {
-  for (const read::Row& row : read::rows_of(rank)) {
-    const bool copies = !kBuckets[static_cast<std::size_t>(row.bucket)].lines;
-    if (!copies || read::wants_lines(rank, row.bucket)) continue;
-    if (row.mode == Mode::direct && calls_.row(rank, row) != Holds::no) {
-      untold_.calls[row.bucket] += row.amounts.calls;
-    }
-  }
-}
-
-void Selection::count(read::Traces& traces, const Needs& needs) {
+void Selection::count(const Needs& needs) {
   const bool moments = filter_.steps || !filter_.phases.empty();
   const bool by_steps = filter_step_lines() && filter_.steps;
   const auto undecided = [&](const Process* p) {
@@ -141,39 +191,28 @@ void Selection::count(read::Traces& traces, const Needs& needs) {
   const bool counts_lines =
       needs.counts && !by_steps && (moments || std::ranges::any_of(job_.processes, undecided));
   const bool keeps_begun = needs.device_times && calls_.needs_begun();
-  run::ByRank<Counted> lines;
+  run::ByRank<OfLines> lines;
   if (counts_lines || keeps_begun || needs.left_out) {
-    const read::Chosen by_call{
-        .call = [&](const Process& p, const read::Event& e) { return calls_.call(p, e); }};
-    lines = lines_.of(job_, by_call).each([&](const Process&) { return Counted(keeps_begun); });
+    lines = lines_.of(job_).each([&](const Process& p) {
+      return OfLines{{p, calls_, keeps_begun}, {p, {p, calls_}, lines_.has_device_times(p)}};
+    });
   }
-  const std::set<const Process*> ours(job_.processes.begin(), job_.processes.end());
-  for (read::Trace& trace : traces.traces) {
-    for (Process& p : trace.processes) {
-      if (!ours.contains(&p)) continue;
-      const Counted* of_lines = lines.of(&p);
-      if (of_lines != nullptr) lines_of_[&p] = {of_lines->in_lines, of_lines->left_out};
-      if (of_lines != nullptr && keeps_begun) begun_[&p] = of_lines->begun;
-      if (!needs.counts) continue;
-      if (by_steps) add_uncounted(p);
-      read::Rows rows = by_steps ? rows_of_steps(p) : filtered(p, of_lines, !moments);
-      rows.shrink_to_fit();
-      whole_[&p] = p.ledger;
-      if (!p.ledger && rows.empty()) continue;
-      if (!p.ledger) p.ledger.emplace();
-      p.ledger->rows = std::move(rows);
+  for (const Process* p : job_.processes) {
+    if (const Passing* of_lines = lines.of<Passing>(p)) {
+      lines_of_[p] = {of_lines->in_lines, of_lines->left_out};
+      if (keeps_begun) begun_[p] = of_lines->begun;
     }
+    if (!needs.counts) continue;
+    read::Rows& rows = rows_[p];
+    if (by_steps) {
+      for (const auto& [key, amounts] : counted_in_steps(*p)) rows.push_back(row_of(key, amounts));
+    } else {
+      const auto* groups = lines.of<decltype(OfLines::groups)>(p);
+      rows = filtered(*p, groups == nullptr ? Counted() : groups->found, !moments);
+    }
+    rows.shrink_to_fit();
   }
   if (keeps_begun) calls_.begun = &begun_;
-  if (by_steps) {
-    for (const auto& [rank, of_rank] : found_->lines) {
-      for (std::size_t k = 0; k < of_rank.size(); ++k) {
-        if (filter_.steps->holds(found_->ranks.at(rank)[k].step)) {
-          untold_.launches += of_rank[k].launches;
-        }
-      }
-    }
-  }
   say_untold();
 }
 
