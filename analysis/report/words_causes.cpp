@@ -8,7 +8,8 @@ using diagnose::Say;
 std::span<const Words> words_of_causes() {
   static constexpr Words kWords[] = {
       {Say::slow_gpu,
-       "{who}[, all of host {host},]{stage?, one stage of the pipeline,|} {one?computes|compute} "
+       "{who}[, all of host {host}]{stage?, one stage of the pipeline|}{named?,|} "
+       "{one?computes|compute} "
        "longer "
        "than the others[ in {in_steps} of {of_steps} steps][, {which}][, every {period}]: [leaving "
        "{after} "
@@ -65,8 +66,8 @@ std::span<const Words> words_of_causes() {
        "if they write a checkpoint there, do so rarely, or in the background "
        "(torch.distributed.checkpoint.async_save)"},
       {Say::slow_input,
-       "the {one?device|devices} of {who}[, all of host {host},]{stage?, one stage of the "
-       "pipeline,|} "
+       "the {one?device|devices} of {who}[, all of host {host}]{stage?, one stage of the "
+       "pipeline|}{named?,|} "
        "{one?begins|begin} to work later in a step than the others'[ in {in_steps} of {of_steps} "
        "steps][, {which}][, every {period}]: "
        "[leaving {after} aside, ]without that a step would be [{share} shorter][ ({least} to "
@@ -74,8 +75,8 @@ std::span<const Words> words_of_causes() {
        "look at what the program does before the first kernel of a step: usually it loads or "
        "prepares data"},
       {Say::slow_cpu,
-       "the {one?device|devices} of {who}[, all of host {host},]{stage?, one stage of the "
-       "pipeline,|} "
+       "the {one?device|devices} of {who}[, all of host {host}]{stage?, one stage of the "
+       "pipeline|}{named?,|} "
        "{one?stands|stand} idle longer than the others'[ in {in_steps} of {of_steps} steps][, "
        "{which}][, "
        "every "

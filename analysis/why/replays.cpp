@@ -94,6 +94,7 @@ Replays::Replays(const Evidence& e)
   find_needs();
   find_usual_devices();
   find_usual_hosts();
+  find_even_work();
 }
 
 void Replays::find_edges() {
@@ -179,18 +180,34 @@ void Replays::find_needs() {
     // slow, which are half of them. Hosts of a stage are compared with each other.
     std::map<std::size_t, std::vector<std::size_t>> alike;
     for (const std::size_t r : all) alike[of == Of::host ? stage_of_[r] : 0].push_back(r);
-    more_[index(of)].assign(needs.size(), 0);
-    for (const auto& [stage, ranks] : alike) {
-      const std::vector<Series> beyond_middle = beyond(needs, ranks, 0.5);
-      const std::vector<Series> beyond_usual = beyond(needs, ranks, kUsual);
-      for (std::size_t k = 0; k < ranks.size(); ++k) {
-        const double ns = mean(beyond_usual[k]);
-        if (2 * median(beyond_usual[k]) > ns && !by_chance(beyond_middle[k], needs.size())) {
-          more_[index(of)][ranks[k]] = std::max(0.0, ns);
+    for (auto* all_of : {&more_, &more_than_middle_}) {
+      const double share = all_of == &more_ ? kUsual : 0.5;
+      (*all_of)[index(of)].resize(needs.size());
+      for (const auto& [stage, ranks] : alike) {
+        std::vector<Series> more = beyond(needs, ranks, share);
+        for (std::size_t k = 0; k < ranks.size(); ++k) {
+          (*all_of)[index(of)][ranks[k]] = std::move(more[k]);
         }
       }
     }
   }
+}
+
+double Replays::more_ns(const Places& ranks, Of of) const {
+  const auto of_middle_rank = [&](const std::vector<Series>& more) {
+    Series all;
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      std::vector<double> here;
+      for (const std::size_t r : ranks) here.push_back(more[r][i]);
+      all.push_back(median(std::move(here)));
+    }
+    return all;
+  };
+  const Series more = of_middle_rank(more_[index(of)]);
+  const double ns = mean(more);
+  const bool steady = 2 * median(more) > ns;
+  const bool chance = by_chance(of_middle_rank(more_than_middle_[index(of)]), stage_of_.size());
+  return steady && !chance ? std::max(0.0, ns) : 0;
 }
 
 std::vector<double> Replays::more_in_steps(std::size_t rank, Of of) const {
@@ -201,11 +218,12 @@ std::vector<double> Replays::more_in_steps(std::size_t rank, Of of) const {
 
 void Replays::find_usual_devices() {
   const std::vector<Series>& needs = needs_[index(Of::kernels)];
-  std::vector<double> means;
-  for (const Series& its : needs) means.push_back(mean(its));
-  const double usual = quantile(means, kUsual);
+  for (const Series& its : needs) computes_ns_.push_back(mean(its));
+  usually_computes_ns_ = quantile(computes_ns_, kUsual);
   for (Edge& at : edges_[index(Of::kernels)]) {
-    if (means[at.rank] > usual) at.as_others = static_cast<float>(usual / means[at.rank]);
+    if (computes_ns_[at.rank] > usually_computes_ns_) {
+      at.as_others = static_cast<float>(usually_computes_ns_ / computes_ns_[at.rank]);
+    }
     if (at.step == Edge::kNone || needs[at.rank][at.step] <= 0) continue;
     const double more = std::max(0.0, beyond_[index(Of::kernels)][at.rank][at.step]);
     at.as_usual = static_cast<float>(1 - std::min(1.0, more / needs[at.rank][at.step]));
@@ -283,10 +301,15 @@ std::vector<double> Replays::changed(const SlowRanks& ranks, std::vector<double>
     in[i] = std::ranges::binary_search(ranks.steps, places_[i]);
   }
   const auto is_in = [&](std::uint32_t step) { return step != Edge::kNone && in[step]; };
+  // All of a host or stage are quicker by the same, and differ as before.
+  double all_ns = 0;
+  for (const std::size_t r : ranks.slow) all_ns += computes_ns_[r];
+  const double as_others = usually_computes_ns_ * static_cast<double>(ranks.slow.size()) / all_ns;
+  const bool together = ranks.named && ranks.of == Of::kernels && as_others < 1;
   for (const Edge& at : edges_[index(ranks.of)]) {
     if (!std::ranges::binary_search(ranks.slow, at.rank)) continue;
     double& lag = lags[at.edge];
-    if (ranks.steps.empty()) lag *= at.as_others;
+    if (ranks.steps.empty()) lag *= together ? as_others : at.as_others;
     // A lag of a host between two steps may be of either.
     if ((ranks.of == Of::host && is_in(at.from_step)) || is_in(at.step)) lag *= at.as_usual;
   }
@@ -307,24 +330,13 @@ std::vector<double> Replays::saves_alone(const SlowRanks& ranks) const {
 }
 
 std::vector<double> Replays::evened_out(bool mended) const {
-  const auto& needs = needs_[index(Of::kernels)];
-  Series even;
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    std::vector<double> here;
-    for (const Series& its : needs) here.push_back(its[i]);
-    even.push_back(mean(here));
-  }
   std::vector<double> lags = mended ? lags_ : model_.graph().lag_ns;
   for (const Edge& at : edges_[index(Of::host)]) {
     if (at.step != Edge::kNone && beyond_[index(Of::host)][at.rank][at.step] > 0) {
       lags[at.edge] *= at.as_usual;
     }
   }
-  for (const Edge& at : edges_[index(Of::kernels)]) {
-    if (at.step != Edge::kNone && needs[at.rank][at.step] > 0) {
-      lags[at.edge] *= even[at.step] / needs[at.rank][at.step];
-    }
-  }
+  for (const Edge& at : edges_[index(Of::kernels)]) lags[at.edge] *= at.as_even;
   return saved(lags, mended ? steps_ns_ : model_.replayed_ns());
 }
 
@@ -363,8 +375,9 @@ std::vector<double> Replays::saved(std::span<const double> lags,
 void Replays::mend(const SlowRanks& ranks) {
   lags_ = changed(ranks, lags_);
   steps_ns_ = model_.steps_ns(replay(model_.graph(), lags_));
+  find_even_work();
   if (!ranks.steps.empty()) return;
-  for (const std::size_t r : ranks.slow) more_[index(ranks.of)][r] = 0;
+  for (const std::size_t r : ranks.slow) std::ranges::fill(more_[index(ranks.of)][r], 0.0);
 }
 
 }  // namespace tprof::why

@@ -28,8 +28,8 @@ class Replays {
   // By how much each step is, by place in Evidence::steps.
   std::vector<double> saves_in_steps(const SlowRanks& ranks) const;
   std::vector<double> saves_alone(const SlowRanks& ranks) const;  // with nobody mended
-  // By how much it is if in each step all ranks computed as long as the mean of them, and no
-  // host needed more than usually where the others did not.
+  // By how much it is if all ranks of a stage computed as much in a step until each of its places
+  // as the mean of them, and no host needed more than usually where the others did not.
   // `mended`: once those are mended that were told.
   std::vector<double> evened_out(bool mended) const;
   // How many ranks need most beyond their usual step, beyond what others do there, in some step.
@@ -39,9 +39,9 @@ class Replays {
   // They are as quick as others from here on.
   void mend(const SlowRanks& ranks);
 
-  // For how long a rank computes in a step, or its host needs, beyond the usual rank, on the
-  // average: no change of it can save more. 0 if it does so in less than half of the steps.
-  double more_ns(std::size_t rank, Of of) const { return more_[index(of)][rank]; }
+  // For how long the middle one of these ranks computes in a step, or its host needs, beyond the
+  // usual rank: the mean of the steps. No change of it can save more. 0 where chance may make it.
+  double more_ns(const Places& ranks, Of of) const;
   // By how much it is more than in its own usual step, by place in Evidence::steps, beyond what it
   // is more on the others there.
   std::vector<double> more_in_steps(std::size_t rank, Of of) const;
@@ -61,6 +61,7 @@ class Replays {
     // is itself in the usual step.
     float as_others = 1;
     float as_usual = 1;
+    float as_even = 1;   // the ranks of its stage computed as much until its place in this step
     bool calls = false;  // of a host: it goes on to that from its last call
   };
   using Series = std::vector<double>;  // by step of `places_`
@@ -70,6 +71,7 @@ class Replays {
   void find_edges();
   void find_needs();
   void find_usual_devices();
+  void find_even_work();
   void find_usual_hosts();
   graph::Position next_call(std::size_t rank, std::int64_t ns) const;
   bool is_ahead(std::size_t rank, std::int64_t from_ns, std::int64_t to_ns) const;
@@ -85,10 +87,14 @@ class Replays {
   std::vector<double> lags_;
   graph::StepsNs steps_ns_;  // as these lags make them
   std::array<std::vector<Edge>, 2> edges_{};
+  std::vector<double> computes_ns_;  // by rank, in a step
+  double usually_computes_ns_ = 0;
   // By rank: for how long it computes, or its host needs.
   std::array<std::vector<Series>, 2> needs_{};
   std::array<std::vector<Series>, 2> beyond_{};  // of that, its own usual and the others' there
-  std::array<std::vector<double>, 2> more_{};
+  // It needs so much beyond the usual rank of those that are alike, and beyond the middle one.
+  std::array<std::vector<Series>, 2> more_{};
+  std::array<std::vector<Series>, 2> more_than_middle_{};
 };
 
 }  // namespace tprof::why

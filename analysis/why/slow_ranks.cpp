@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "diagnose/who.h"
 #include "why/causes.h"
@@ -114,6 +115,7 @@ bool tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
             ranks.steps.empty() ? std::optional<std::string>() : first_numbers_of(e, ranks.steps)},
            {"period", period == 0 ? std::optional<std::string>() : ordinal(period)},
            {"stage", ranks.stage},
+           {"named", ranks.stage || !host.empty()},
            {"host", host.empty() ? std::optional<std::string>() : host}});
   f.cost = cost_of(e, saving.ns, saving.doubt);
   if (ranks.of == Of::kernels) tell_exchanged(e, ranks.slow, f);
@@ -138,12 +140,13 @@ void add_to(Places& told, const Places& ranks) {
 // The sets of ranks that may be slow together: stages of a pipeline, and hosts.
 std::vector<SlowRanks> sets_of(const Evidence& e) {
   std::vector<SlowRanks> sets;
-  for (const Places& stage : e.replays->stages()) sets.push_back({.slow = stage, .stage = true});
+  for (const Places& stage : e.replays->stages())
+    sets.push_back({.slow = stage, .named = true, .stage = true});
   std::map<std::string, Places> hosts;
   for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
     hosts[e.times.ranks[r]->header.host].push_back(r);
   }
-  for (auto& [name, ranks] : hosts) sets.push_back({.slow = std::move(ranks)});
+  for (auto& [name, ranks] : hosts) sets.push_back({.slow = std::move(ranks), .named = true});
   return sets;
 }
 
@@ -152,13 +155,13 @@ std::vector<SlowRanks> candidates(const Evidence& e, const Replays& replays,
                                   const std::vector<SlowRanks>& sets) {
   std::vector<SlowRanks> all;
   for (const Of of : {Of::kernels, Of::host}) {
-    const auto more = [&](std::size_t r) { return replays.more_ns(r, of); };
+    const auto more = [&](std::size_t r) { return replays.more_ns({r}, of); };
     Places slow = every_rank(e);
     std::erase_if(slow, [&](std::size_t r) { return more(r) < kUsualShare * e.step_ns; });
     // Most ranks can't be slower than the rest: then these have less to do.
     if (slow.size() * 4 > e.times.ranks.size() * 3) continue;
     for (const SlowRanks& set : sets) {
-      if (!std::ranges::includes(slow, set.slow)) continue;
+      if (replays.more_ns(set.slow, of) < kUsualShare * e.step_ns) continue;
       all.push_back(set);
       all.back().of = of;
     }
@@ -191,8 +194,11 @@ Places tell_always_slow(const Evidence& e, const std::vector<SlowRanks>& sets, R
     if (most == tried.end() || most->second.ns < kLeastShare * e.step_ns) return told;
     const double enough = most->second.ns - least_ns;
     std::erase_if(tried, [&](const auto& t) { return t.second.ns < enough; });
-    auto& [ranks, saving] = *std::ranges::min_element(
-        tried, {}, [](const auto& t) { return std::pair(t.first.slow.size(), -t.second.ns); });
+    auto& [ranks, saving] = *std::ranges::min_element(tried, {}, [](const auto& t) {
+      // A host or stage is named by two words, and other ranks one by one.
+      const std::size_t n = t.first.slow.size();
+      return std::tuple(t.first.named ? std::min<std::size_t>(n, 2) : n, n, -t.second.ns);
+    });
     ranks.mended = told;
     tell(e, ranks, saving, found);
     add_to(told, ranks.slow);

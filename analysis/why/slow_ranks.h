@@ -16,6 +16,7 @@ struct SlowRanks {
   Of of{};
   Places steps{};      // in which they are, by place; empty: in all
   Places mended{};     // ranks that are slower, and told already
+  bool named = false;  // they are all of a host, or a stage
   bool stage = false;  // they are one stage of a pipeline
 };
 

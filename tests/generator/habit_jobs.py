@@ -297,6 +297,8 @@ JOBS = {
     "fsdp, no marks": job_of(Loop("fsdp", **B), settings=NO_MARKS),
     "gpu x1.2, no marks": job_of(Loop(**B, gpu={5: 1.2}), "slow_gpu", [5], NO_MARKS, gpu={}),
     "loader, no marks": job_of(Loop(**B, loader={2: 20 * MS}), "slow_input slow_cpu", [2], NO_MARKS, loader={}),
+    # Micro-batches differ.
+    "lengths, accumulation": job_of(LONG.but(uneven=0.4, uneven_each=True, micro_batches=4), "uneven_ranks", even=True),
 }  # fmt: skip
 
 

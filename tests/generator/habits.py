@@ -60,7 +60,7 @@ class _Program:
                 yield self.host(loop.python_ns)
             yield Kernel(each)
 
-    def length_of_batch(self) -> float:
+    def length_of_batch(self, micro: int = 0) -> float:
         loop = self.loop
         # Ranks that share a model's layers, or are its stages, have the same batch.
         batches, mine = loop.ranks, self.rank
@@ -68,20 +68,26 @@ class _Program:
             batches, mine = loop.ranks // loop.per_host, self.rank // loop.per_host
         elif loop.shape == "pipeline":
             batches, mine = loop.ranks // 4, self.rank % (loop.ranks // 4)
-        lengths = random.Random(f"lengths {loop.seed} {self.step}")
+        lengths = random.Random(f"lengths {loop.seed} {self.step}{f' {micro}' if micro else ''}")
         drawn = [lengths.uniform(1 - loop.uneven, 1 + loop.uneven) for _ in range(batches)]
         return sum(drawn) / batches if loop.even else drawn[mine]
+
+    def micro_batch(self, micro: int) -> None:
+        """The kernels from here on are of this one."""
+        if self.loop.uneven_each:
+            self.scale = self.scale_of_step * self.length_of_batch(micro)
 
     def begin_step(self) -> Iterator[Operation]:
         loop, rank, step = self.loop, self.rank, self.step
         of_step = random.Random(f"{loop.seed} {rank} {step}")
         self.scale = 1.0 + loop.leak_gpu * step
-        if loop.uneven:
+        if loop.uneven and not loop.uneven_each:
             self.scale *= self.length_of_batch()
         if not loop.gpu_steps or step in loop.gpu_steps:
             self.scale *= loop.gpu.get(rank, 1.0)
         if loop.jump[0] and step >= loop.jump[0]:
             self.scale *= loop.jump[1]
+        self.scale_of_step = self.scale
         if loop.setup and step == 0:
             yield Collective("ncclAllGather", "world", 1, "float32", "compute")
         if not loop.mark_within:
@@ -187,6 +193,7 @@ class _Program:
         bucket = loop.bucket_bytes // size
         for micro in range(loop.micro_batches):
             reduces = loop.reduce_each or micro == loop.micro_batches - 1
+            self.micro_batch(micro)
             if micro and loop.load_each:
                 yield from self.load()
             for layer in range(loop.layers):
@@ -232,6 +239,7 @@ class _Program:
 
         for micro in range(loop.micro_batches):
             reduces = loop.reduce_each or micro == loop.micro_batches - 1
+            self.micro_batch(micro)
             if micro and loop.load_each:
                 yield from self.load()
             for backward in (False, True):
@@ -279,14 +287,16 @@ class _Program:
             yield Wait(f"put {what}", f"made {what}")
             yield Collective("ncclSend", pipe, 4_000_000, "bfloat16", f"put {what}", peer=peer)
 
-        def forward() -> Iterator[Operation]:
+        def forward(micro: int) -> Iterator[Operation]:
+            self.micro_batch(micro)
             if stage > 0:
                 yield from receive(stage - 1, "activations")
             yield from self.kernels(loop.layer_ns * layers)
             if stage < 3:
                 yield from send(stage + 1, "activations")
 
-        def backward() -> Iterator[Operation]:
+        def backward(micro: int) -> Iterator[Operation]:
+            self.micro_batch(micro)
             if stage < 3:
                 yield from receive(stage + 1, "gradients")
             yield from self.kernels(2 * loop.layer_ns * layers)
@@ -294,13 +304,13 @@ class _Program:
                 yield from send(stage - 1, "gradients")
 
         ahead = min(micros, 3 - stage)
-        for _ in range(ahead):
-            yield from forward()
-        for _ in range(micros - ahead):
-            yield from forward()
-            yield from backward()
-        for _ in range(ahead):
-            yield from backward()
+        for micro in range(ahead):
+            yield from forward(micro)
+        for micro in range(micros - ahead):
+            yield from forward(micro + ahead)
+            yield from backward(micro)
+        for micro in range(micros - ahead, micros):
+            yield from backward(micro)
         if width > 1:
             count = loop.params * loop.layers // 4
             yield from self.reduce(f"data {stage}", "ncclAllReduce", count, "done")
@@ -319,6 +329,7 @@ class _Program:
         for self.step in range(self.loop.steps):
             yield from self.begin_step()
             yield from self.middle()
+            self.scale = self.scale_of_step
             yield from self.end_step()
 
 

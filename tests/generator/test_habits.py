@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from generator.habit_jobs import JOBS, LONG, wrong_with
+from generator.habit_jobs import JOBS, LONG, B, wrong_with
 from generator.habits import gain, run, seconds
 from generator.judgement import HAS_TO_BE_SAID, judge
 from generator.loop import MS, Loop
@@ -254,6 +254,26 @@ def test_ranks_that_take_turns_are_not_told_what_one_pause_costs(tmp_path):
         costs.append(of_kind("uneven_ranks", found)[0]["cost"]["ns_per_step"])
         assert [f["kind"] for f in found if "cost" in f][0] == ("long_steps" if pause else "uneven_ranks")
     assert costs[1] == pytest.approx(costs[0], rel=0.15)
+
+
+@pytest.mark.parametrize(("ranks", "steps", "uneven", "head", "seed"), [
+    (32, 20, 0.4, 0.2, 6), (64, 8, 0.5, 0.3, 1), (64, 8, 0.5, 0.0, 2), (64, 8, 0.0, 0.3, 3), (128, 6, 0.5, 0.5, 5),
+])
+def test_micro_batches_of_unlike_length_and_a_stage_with_more_to_do_each_have_their_cost(
+    ranks, steps, uneven, head, seed, tmp_path
+):
+    """As in pipelines of language models, whose sequences differ and whose last stage has the loss."""
+    loop = Loop(
+        "pipeline", ranks, **B, steps=steps, micro_batches=8, uneven=uneven, uneven_each=True, head=head, seed=seed
+    )
+    step = seconds(run(loop).traces) / steps
+    wanted = {"uneven_ranks": gain(loop, even=True) / step, "slow_gpu": gain(loop, head=0.0) / step}
+    found = {f["kind"]: f for f in findings_of(loop, tmp_path / "job") if "cost" in f}
+    assert set(found) == {kind for kind, share in wanted.items() if share > HAS_TO_BE_SAID}
+    for kind, finding in found.items():
+        assert finding["cost"]["share"] == pytest.approx(wanted[kind], abs=0.05)
+    if head:
+        assert found["slow_gpu"]["ranks"] == f"{ranks - ranks // 4}-{ranks - 1}"
 
 
 @pytest.mark.parametrize("shape", ["ddp", "fsdp"])

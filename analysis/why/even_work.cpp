@@ -1,0 +1,102 @@
+// How much the ranks of a stage have computed on average when a step has come to each of its
+// places: a call that comes when the work is there, or with whose end it goes on, and the step's
+// end. Ranks whose batches are of unlike length differ there, within a step as over all of it.
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "why/replays.h"
+
+namespace tprof::why {
+namespace {
+
+using graph::Node;
+using graph::Wait;
+
+// Which call of the host it is, and whether its end.
+using CallOf = std::pair<std::uint32_t, bool>;
+constexpr CallOf kEnd{UINT32_MAX, true};
+
+// By node of the work, ascending.
+std::vector<std::pair<Node, CallOf>> calls_at_work(const graph::Model& model) {
+  const graph::Graph& g = model.graph();
+  std::vector<std::pair<Node, CallOf>> places;
+  for (Node n = 0; n < g.size(); ++n) {
+    for (std::uint32_t i = g.first[n]; i < g.first[n + 1]; ++i) {
+      const bool comes = g.wait[i] == Wait::place;
+      if (!comes && g.wait[i] != Wait::barrier) continue;
+      const auto [work, call] = comes ? std::pair(g.from[i], n) : std::pair(n, g.from[i]);
+      if (model.position(work).step == model.position(call).step) {
+        places.push_back({work, {model.position(call).call, !comes}});
+      }
+    }
+  }
+  std::ranges::sort(places);
+  return places;
+}
+
+// A rank had done so much of its step when it came to a place.
+struct Done {
+  std::uint32_t edges = 0;  // until then, of all
+  CallOf place{};
+  double ns = 0;
+};
+
+}  // namespace
+
+void Replays::find_even_work() {
+  const graph::Graph& g = model_.graph();
+  const auto places = calls_at_work(model_);
+  std::vector<Edge>& edges = edges_[index(Of::kernels)];
+  std::vector<Done> all;
+  auto place = places.begin();
+  double ns = 0;
+  for (std::uint32_t k = 0; k < edges.size();) {
+    const Edge& at = edges[k];
+    ns += lags_[at.edge];
+    const bool last = ++k == edges.size();
+    // The work is there until what it does next is done.
+    const auto next =
+        last ? g.first.end() - 1 : std::ranges::upper_bound(g.first, edges[k].edge) - 1;
+    for (; place != places.end() && place->first < next - g.first.begin(); ++place) {
+      if (index_of(model_.position(place->first).step) == at.step) {
+        all.push_back({k, place->second, ns});
+      }
+    }
+    if (!last && edges[k].rank == at.rank && edges[k].step == at.step) continue;
+    all.push_back({k, kEnd, std::exchange(ns, 0)});
+  }
+
+  std::vector<std::size_t> ranks_of_stage(stages_.size() + 1);
+  const auto stage = [&](std::uint32_t rank) { return std::min(stage_of_[rank], stages_.size()); };
+  for (std::uint32_t r = 0; r < stage_of_.size(); ++r) ++ranks_of_stage[stage(r)];
+  std::map<std::tuple<std::size_t, std::uint32_t, CallOf>, std::pair<double, std::size_t>> sums;
+  const auto sum_at = [&](const Done& d) -> auto& {
+    const Edge& edge = edges[d.edges - 1];
+    return sums[{stage(edge.rank), edge.step, d.place}];
+  };
+  for (const Done& d : all) {
+    auto& [sum, ranks] = sum_at(d);
+    sum += d.ns;
+    ++ranks;
+  }
+  Done before;
+  double mean_before = 0;
+  for (const Done& d : all) {
+    const auto& [sum, ranks] = sum_at(d);
+    const Edge& edge = edges[d.edges - 1];
+    const bool all_have_it = ranks == ranks_of_stage[stage(edge.rank)];
+    if (!all_have_it && d.place != kEnd) continue;
+    const double mean = sum / static_cast<double>(ranks);
+    const bool known = all_have_it && edge.step != Edge::kNone && d.ns > before.ns;
+    const double times = known ? std::max(0.0, mean - mean_before) / (d.ns - before.ns) : 1;
+    for (std::uint32_t k = before.edges; k < d.edges; ++k) {
+      edges[k].as_even = static_cast<float>(times);
+    }
+    before = {d.edges, d.place, d.place == kEnd ? 0 : d.ns};
+    mean_before = d.place == kEnd ? 0 : mean;
+  }
+}
+
+}  // namespace tprof::why
