@@ -6,7 +6,7 @@
 #include "diagnose/lateness.h"
 #include "diagnose/who.h"
 #include "interpose/format/line_kinds.h"
-#include "read/step_line.h"
+#include "read/told_lines.h"
 #include "text/text.h"
 
 namespace tprof::diagnose {
@@ -46,7 +46,7 @@ std::optional<StepRange> steps_in(const read::Process& rank, const TimeRange& ti
     if (!is_line(line.text, LineKind::step)) return;
     const read::Process* owner = read::owner_at(*trace, line.offset);
     if (owner == nullptr || owner->offset != rank.offset) return;
-    const read::StepLine step = read::parse_step_line(line.text);
+    const auto step = read::told_in<read::StepLine>(line, rank.file);
     const std::int64_t zero = rank.header.base_time_ns;
     if (zero + step.to_ns <= time.from_ns || zero + step.from_ns > time.to_ns) return;
     ascending = ascending && (!in || step.step > in->last);

@@ -50,7 +50,6 @@ std::map<const read::Process*, Calls> calls_of(const std::vector<Marked>& marked
   };
   for (const read::Trace& trace : traces.traces) {
     if (std::ranges::none_of(trace.processes, reader.wanted)) continue;
-    reader.event_start = trace.merged ? "" : R"({"name":"nccl)";  // merged ones have other names
     try {
       read::read_lines(trace, reader);
     } catch (const read::BadInput&) {  // reported when its lines are written

@@ -62,10 +62,12 @@ std::vector<const Member*> lanes_for(const Member& last, const read::Line& line,
   const bool range = read::is_range(line.text);
   const bool of_lane = range || read::is_busy(line.text) || read::is_life(line.text);
   if (is_no_event(line.text) && !of_lane) return {first};
-  const read::object args = read::object_of(read::object_in(parser, line.text), "args");
-  auto device = read::optional_integer(args, "device");
+  const auto args = read::Fields(read::object_in(parser, line.text)).get<read::Fields>("args");
+  std::optional<std::int64_t> comm;
+  std::optional<std::int64_t> device;
+  args.may("comm", comm, "device", device);
   if (range && !device) device = 0;
-  return {&lane_of(last, read::optional_integer(args, "comm"), device)};
+  return {&lane_of(last, comm, device)};
 }
 
 }  // namespace
@@ -104,13 +106,13 @@ void PartEditor::edit(const Part& part, const read::Block& block, const Timeline
 // Returns false if the line is not as the library writes it.
 bool PartEditor::own_line(const read::Line& line, const Member& last) {
   if (line.text.size() > kUsual) return false;
-  read::OwnArguments own;
+  std::string_view arguments;
   if (line.text.starts_with(kNameFirst)) {
-    if (!own_.call(line.text, call_, &own)) return false;
-    if (go_to(lane_of(last, call_.comm, call_.device))) put_call(own.all);
+    if (!own_.call(line.text, call_, &arguments)) return false;
+    if (go_to(lane_of(last, call_.comm, call_.device))) put_call(arguments);
   } else if (read::is_device_time(line.text)) {
-    if (!own_.device_time(line.text, time_, &own)) return false;
-    if (go_to(lane_of(last, time_.comm, time_.device))) put_time(own.all);
+    if (!own_.device_time(line.text, time_, &arguments)) return false;
+    if (go_to(lane_of(last, time_.comm, time_.device))) put_time(arguments);
   } else {
     if (!read::is_busy(line.text) || !read::OwnLines::busy(line.text, busy_)) return false;
     if (go_to(lane_of(last, std::nullopt, busy_.device))) put_busy();
@@ -124,7 +126,7 @@ void PartEditor::put(const read::Line& line, const Member& member) {
   const bool time = read::is_device_time(line.text);
   if (time || !is_no_event(line.text)) {
     out_->reserve(Pen::kLine + 4 * line.text.size());  // names may stand twice
-    const read::object event = read::object_in(parser_, line.text);
+    const read::Fields event = read::object_in(parser_, line.text);
     auto call = time ? std::nullopt : read::call_of(event);
     if (time) time_ = read::device_time_of(event);
     if (time && is_function(time_.name)) return put_time(editor_.arguments(line));

@@ -12,7 +12,7 @@
 #include "read/events.h"
 #include "read/json.h"
 #include "read/ring_file.h"
-#include "read/step_line.h"
+#include "read/told_lines.h"
 #include "report/words.h"
 #include "text/text.h"
 
@@ -34,10 +34,8 @@ void each_line_of(const std::string& lines, F&& f) {
 std::optional<std::int64_t> identity_in(const Line& line) {
   if (!is_line(line.text, LineKind::identity)) return std::nullopt;
   simdjson::dom::parser parser;
-  read::object top;
-  if (parser.parse(line.text.data(), line.text.size()).get(top) != simdjson::SUCCESS)
-    return std::nullopt;
-  return read::optional_integer(read::object_of(top, "args"), "rank");
+  const read::Fields top = read::object_in(parser, line.text);
+  return top.get<read::Fields>("args").get_or<std::optional<std::int64_t>>("rank");
 }
 
 bool is_closed(const std::filesystem::path& file) {
@@ -123,7 +121,7 @@ void RankLines::add_table(const std::string& lines, std::string& out) const {
   };
   read::read_lines(part, {.event = call, .launch = call, .metadata = [&](const Line& line) {
                             if (!is_line(line.text, LineKind::step)) return;
-                            const read::StepLine step = read::parse_step_line(line.text);
+                            const auto step = read::told_in<read::StepLine>(line, file_.path());
                             row(step.to_ns,
                                 fmt::format("step {} ended, took {}", step.step,
                                             diagnose::duration(step.to_ns - step.from_ns)));

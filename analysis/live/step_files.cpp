@@ -2,8 +2,7 @@
 
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
-#include "read/json.h"
-#include "read/step_line.h"
+#include "read/told_lines.h"
 
 namespace tprof::live {
 namespace {
@@ -26,9 +25,9 @@ std::optional<Step> last_step(const std::string& lines) {
   line = line.substr(0, line.find('\n'));
   line = line.substr(0, line.rfind('}') + 1);  // without its comma
   try {
-    const read::StepLine step = read::parse_step_line(line);
+    const auto step = read::told_in<read::StepLine>({line, 0}, "");
     return Step{step.step, step.to_ns - step.from_ns};
-  } catch (const read::Malformed&) {  // tprof check says where
+  } catch (const read::BadInput&) {  // tprof check says where
     return std::nullopt;
   }
 }

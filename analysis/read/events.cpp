@@ -1,13 +1,14 @@
 #include "read/events.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/ranges.h"
 #include "interpose/format/record.h"
 #include "read/error.h"
 #include "read/json.h"
+#include "read/line_fields.h"
 #include "read/metadata.h"
 #include "read/own_lines.h"
 #include "read/process.h"
@@ -15,92 +16,65 @@
 namespace tprof::read {
 namespace {
 
-// A quarter of the largest base_time_ns, so that the sum of a base and a few of these can't
-// overflow.
-constexpr double kLatestMicros = static_cast<double>(kLatestNs) / 4000;
-
-std::int64_t time_ns(const object& o, std::string_view key) {
-  double micros = 0;
-  const auto e = find(o, key);
-  if (!e || e->get(micros) != simdjson::SUCCESS || !std::isfinite(micros) ||
-      std::abs(micros) > kLatestMicros) {
-    throw Malformed("expected a time in \"" + std::string(key) + "\"");
-  }
-  return std::llround(micros * 1000);
+// How long a slice was: in a merged trace it may be written shorter.
+void fill_length(const Fields& line, const Fields& args, std::int64_t& ns) {
+  std::int64_t cut = 0;
+  line.need_time("dur", ns);
+  args.may_time("cut", cut);
+  ns += cut;
 }
 
-// How long a slice was: in a merged trace it may be written shorter.
-std::int64_t length_ns(const object& o, const object& args) {
-  return time_ns(o, "dur") + (find(args, "cut") ? time_ns(args, "cut") : 0);
+// The function that a line is of: in a merged trace the name is for people.
+text::Kept function_of(const Fields& line, const Fields& args) {
+  return args.has("op") ? args.get<text::Kept>("op") : line.get<text::Kept>("name");
 }
 
 // Returns the event of a call or a graph launch, and nullopt for anything else. `top` holds its
 // category and times.
-std::optional<Event> event_of(const object& top, const object& args, std::string name,
-                              bool unfinished) {
-  const std::string bucket = text_or_empty(top, "cat");
+std::optional<Event> event_of(const Fields& top, const Fields& args, bool unfinished) {
+  const auto bucket = top.get_or<std::string_view>("cat");
   const auto* known = std::ranges::find(kBuckets, bucket, &BucketInfo::name);
   const bool launch = bucket == kGraphCategory;
   if (known == std::end(kBuckets) && !launch) return std::nullopt;
-  const std::uint64_t result = count_or_0(args, "result");
-  Event e;
-  e.name = std::move(name);
-  e.launch = launch;
+  const auto result = args.get_or<std::uint64_t>("result");
+  Event e{.launch = launch};
   e.unfinished = unfinished;
-  e.ts_ns = time_ns(top, "ts");
-  e.dur_ns = unfinished ? 0 : length_ns(top, args);
-  e.site = integer_or(args, "site", 0);
-  if (args.at_key("stream").error() == simdjson::SUCCESS) {
-    e.stream = optional_integer(args, "stream");
-  }
+  top.need_time("ts", e.ts_ns);
+  if (!unfinished) fill_length(top, args, e.dur_ns);
   if (launch) {
     e.failed = result != 0;
-    return e;
+    args.may("stream", e.stream, "site", e.site);
+  } else {
+    e.bucket = static_cast<Bucket>(known - kBuckets);
+    e.failed = !accepted(e.bucket, result);
+    args.may("captured", e.captured);
+    if (!is_copy(e.bucket)) args.may("comm", e.comm);
+    e.numbered = e.comm && args.has("seq");
+    if (e.numbered) args.need("seq", e.seq);
+    fill_call(args, e);
   }
-  e.bucket = static_cast<Bucket>(known - kBuckets);
-  e.captured = flag(args, "captured");
-  e.failed = !accepted(e.bucket, result);
-  e.bytes = count(args, "bytes");
-  e.dtype = text_or_empty(args, "dtype");
-  if (is_copy(e.bucket)) {
-    if (e.dtype.empty()) e.dtype = "byte";
-    e.count = e.bytes;
-    e.device = optional_integer(args, "device");
-    e.host_memory = host_memory(args);
-    return e;
-  }
-  e.comm = optional_integer(args, "comm");
-  e.numbered = e.comm && find(args, "seq");
-  if (e.numbered) e.seq = count(args, "seq");
-  e.count = count(args, "count");
-  e.peer = optional_integer(args, "peer");
-  e.group = optional_integer(args, "group").value_or(0);
-  e.reduce = text_or_empty(args, "reduce");
+  if (args.is_null("stream")) e.stream = std::nullopt;
   return e;
-}
-
-// The function that a line is of: in a merged trace the name is for people.
-std::string function_of(const object& line, const object& args) {
-  return find(args, "op") ? text(args, "op") : text(line, "name");
 }
 
 // Returns the event of a call's line, or of a `tprof_last` line, which has in its arguments what
 // other lines have outside.
-std::optional<Event> event_of(const object& line, bool last) {
-  const std::string phase = last ? "X" : text_or_empty(line, "ph");
-  if (phase != "X" && phase != "B") return std::nullopt;
-  const object args = object_of(line, "args");
-  auto e = last ? event_of(args, args, text(args, "function"), false)
-                : event_of(line, args, function_of(line, args), phase == "B");
-  if (e) e->thread = integer_or(line, "tid", 0);
+std::optional<Event> event_of(const Fields& line, bool last) {
+  const auto phase = line.get_or<std::string_view>("ph");
+  if (!last && phase != "X" && phase != "B") return std::nullopt;
+  const auto args = line.get<Fields>("args");
+  auto e = event_of(last ? args : line, args, !last && phase == "B");
+  if (!e) return e;
+  e->name = last ? args.get<text::Kept>("function") : function_of(line, args);
+  line.may("tid", e->thread);
   return e;
 }
 
-std::optional<Range::Phase> phase_of(const object& line, const object& args) {
+std::optional<Range::Phase> phase_of(const Fields& line, const Fields& args) {
   using enum Range::Phase;
-  const std::string phase = text_or_empty(line, "ph");
+  const auto phase = line.get_or<std::string_view>("ph");
   const bool begins = phase == "B" || phase == "b";
-  if (flag(args, "unfinished")) return begins ? std::optional(open) : std::nullopt;
+  if (args.get_or<bool>("unfinished")) return begins ? std::optional(open) : std::nullopt;
   if (phase == "X") return closed;
   if (phase == "b") return started;
   if (phase == "e") return ended;
@@ -108,113 +82,220 @@ std::optional<Range::Phase> phase_of(const object& line, const object& args) {
   return std::nullopt;
 }
 
-Range range_of(const object& line, const object& args, Range::Phase phase) {
+Range range_of(const Fields& line, const Fields& args, Range::Phase phase) {
   Range r;
   r.phase = phase;
-  // The writer truncates these. A longer one is not ours, and may be any number of megabytes.
-  const auto short_text = [](std::string text) {
-    if (text.size() > kMaxRangeName) text.resize(kMaxRangeName);
-    return text;
-  };
-  r.name = short_text(text(line, "name"));
-  if (find(args, "domain")) r.domain = short_text(text(args, "domain"));
-  r.thread = integer_in(line, "tid", 0, kLatestNs) - std::int64_t{kRangeLane};
-  r.ts_ns = time_ns(line, "ts");
-  if (r.phase == Range::Phase::closed) r.dur_ns = length_ns(line, args);
-  if (const auto category = find(args, "category"); category && category->is_string()) {
-    r.category_name = short_text(text(args, "category"));
+  line.need("name", r.name);
+  args.may("domain", r.domain);
+  line.need_in({0, kLatestNs}, "tid", r.thread);
+  r.thread -= std::int64_t{kRangeLane};
+  line.need_time("ts", r.ts_ns);
+  if (r.phase == Range::Phase::closed) fill_length(line, args, r.dur_ns);
+  if (const auto category = args.find("category"); category && category->is_string()) {
+    args.need("category", r.category_name);
   } else if (category) {
-    r.category = integer_in(args, "category", 1, UINT32_MAX);
+    args.need_in({1, UINT32_MAX}, "category", r.category);
   }
-  r.color = short_text(text_or_empty(args, "color"));
-  if (find(args, "payload")) r.payload = number(args, "payload");
-  if (find(args, "elements")) r.elements = count(args, "elements");
-  if (find(args, "bytes")) r.bytes = count(args, "bytes");
-  r.error = short_text(text_or_empty(args, "error"));
-  if (find(line, "id2")) r.id = short_text(text_or_empty(object_of(line, "id2"), "local"));
+  args.may("color", r.color, "payload", r.payload, "elements", r.elements, "bytes", r.bytes,
+           "error", r.error);
+  if (line.has("id2")) line.get<Fields>("id2").may("local", r.id);
+  // The writer truncates these. A longer one is not ours, and may be any number of megabytes.
+  for (std::string* text :
+       {&r.name, r.domain ? &*r.domain : &r.name, &r.category_name, &r.color, &r.error, &r.id}) {
+    if (text->size() > kMaxRangeName) text->resize(kMaxRangeName);
+  }
   return r;
 }
 
-Busy busy_of(const object& line) {
-  const object args = object_of(line, "args");
+Busy busy_of(const Fields& line) {
+  const auto args = line.get<Fields>("args");
   Busy b;
-  b.device = integer(args, "device");
-  b.ts_ns = time_ns(line, "ts");
-  b.dur_ns = length_ns(line, args);
-  b.unsure = flag(args, "unsure");
-  b.lane = integer_or(line, "tid", 0);
+  line.need_time("ts", b.ts_ns);
+  fill_length(line, args, b.dur_ns);
+  line.may("tid", b.lane);
+  fill_busy(args, b);
   return b;
 }
 
-LifeCall life_of(const object& line) {
-  const object args = object_of(line, "args");
+LifeCall life_of(const Fields& line) {
+  const auto args = line.get<Fields>("args");
   LifeCall c;
   c.name = function_of(line, args);
-  c.unfinished = flag(args, "unfinished");
-  c.grouped = find(args, "group").has_value();
-  c.group_ends = !c.grouped || flag(args, "group_ends");
-  c.ts_ns = time_ns(line, "ts");
-  if (!c.unfinished) c.dur_ns = time_ns(line, "dur");
-  c.thread = integer_or(line, "tid", 0);
-  c.comm = optional_integer(args, "comm");
-  c.id = text_or_empty(args, "id");
-  c.seq = count(args, "seq");
-  c.nranks = integer_or(args, "nranks", 0);
-  c.rank = optional_integer(args, "rank");
-  c.result = count_or_0(args, "result");
+  args.may("unfinished", c.unfinished);
+  c.grouped = args.has("group");
+  c.group_ends = !c.grouped || args.get_or<bool>("group_ends");
+  line.need_time("ts", c.ts_ns);
+  if (!c.unfinished) line.need_time("dur", c.dur_ns);
+  line.may("tid", c.thread);
+  args.may("comm", c.comm, "id", c.id, "nranks", c.nranks, "rank", c.rank, "result", c.result);
+  args.need("seq", c.seq);
   return c;
 }
 
-bool any_lane(const Process& last, const std::function<bool(const Process&)>& wanted) {
-  return std::any_of(&last - last.lane, &last + 1, std::ref(wanted));
+// What kind of line it is, by its beginning. Most are calls, or begin with their category.
+enum class Shape { call, range, time, busy, life, other, last, metadata, thread };
+Shape shape_of(std::string_view line) {
+  if (!begins(line, "{\"cat\":\"")) {
+    if (begins(line, "{\"name\":\"thread_name\"")) return Shape::thread;
+    if (!is_metadata(line)) return Shape::call;
+    return is_line(line, LineKind::last) ? Shape::last : Shape::metadata;
+  }
+  if (is_range(line)) return Shape::range;
+  if (is_device_time(line)) return Shape::time;
+  if (is_busy(line)) return Shape::busy;
+  if (is_life(line)) return Shape::life;
+  return is_of_merge(line) || is_other(line) || is_counter(line) ? Shape::other : Shape::call;
 }
+
+class Walk {
+ public:
+  Walk(const Trace& trace, const LineReader& reader) : trace_(trace), reader_(reader) {}
+
+  void line(const Line& line) {
+    Shape shape = shape_of(line.text);
+    if (shape == Shape::last && !reader_.last) shape = Shape::metadata;
+    if (shape == Shape::metadata) {
+      go_on_to(owner_at(trace_, line.offset));  // a process begins with such a line
+      if (reader_.metadata) reader_.metadata(line);
+      return;
+    }
+    if (!is_asked_for(shape, line.text)) return;
+    find_owner(line.offset);
+    if (owner_ == nullptr || !wanted_) return;
+    if (shape == Shape::call && own_.call(line.text, event_)) return show(event_, reader_.event);
+    if (shape == Shape::time && own_.device_time(line.text, time_)) return show_time(time_);
+    if (shape == Shape::busy && OwnLines::busy(line.text, busy_)) return show_busy(busy_);
+    show(shape, object_in(parser_, line.text, true));
+  }
+  void end() { go_on_to(nullptr); }
+
+ private:
+  bool is_asked_for(Shape shape, std::string_view line) const {
+    switch (shape) {
+      case Shape::call:
+        return static_cast<bool>(reader_.event);
+      case Shape::range:
+        return reader_.range || (reader_.open_range && !is_closed_range(line));
+      case Shape::time:
+        return static_cast<bool>(reader_.device_time);
+      case Shape::busy:
+        return static_cast<bool>(reader_.busy);
+      case Shape::life:
+        return static_cast<bool>(reader_.life);
+      case Shape::thread:
+        return static_cast<bool>(reader_.thread);
+      default:
+        return shape == Shape::last;
+    }
+  }
+
+  // Any line, by its JSON.
+  void show(Shape shape, const Fields& line) {
+    if (shape == Shape::thread) {
+      ThreadName thread{line.get<std::int64_t>("tid"),
+                        line.get<Fields>("args").get<std::string>("name")};
+      each_lane(owner_, [&](const Process& p) { reader_.thread(p, thread); });
+    } else if (shape == Shape::range) {
+      show_range(line);
+    } else if (shape == Shape::time) {
+      auto time = device_time_of(line);
+      show_time(time);
+    } else if (shape == Shape::busy) {
+      show_busy(busy_of(line));
+    } else if (shape == Shape::life) {
+      const LifeCall c = life_of(line);
+      if (const Process* lane = lane_of(c.comm, {})) reader_.life(*lane, c);
+    } else if (auto e = event_of(line, shape == Shape::last)) {
+      show(*e, shape == Shape::last ? reader_.last : e->launch ? reader_.launch : reader_.event);
+    }
+  }
+  void show(Event& e, const std::function<void(const Process&, const Event&)>& deliver) {
+    const Process* lane = lane_of(e.comm, e.device);
+    if (!deliver || lane == nullptr) return;
+    e.chosen = !reader_.chosen.call || e.launch || reader_.chosen.call(*lane, e);
+    deliver(*lane, e);
+  }
+  void show_time(DeviceTime& t) {
+    const Process* lane = lane_of(t.comm, t.device);
+    if (lane == nullptr) return;
+    t.chosen = !reader_.chosen.time || reader_.chosen.time(*lane, t);
+    reader_.device_time(*lane, t);
+  }
+  void show_busy(const Busy& b) {
+    if (const Process* lane = lane_of({}, b.device)) reader_.busy(*lane, b);
+  }
+  void show_range(const Fields& line) {
+    const auto args = line.get<Fields>("args");
+    const auto phase = phase_of(line, args);
+    if (!phase || !(reader_.range || phase == Range::Phase::open)) return;
+    const Process* lane = lane_of({}, args.get_or<std::int64_t>("device"));
+    if (lane == nullptr) return;
+    const Range r = range_of(line, args, *phase);
+    if (reader_.range) reader_.range(*lane, r);
+    const bool pushed = r.phase == Range::Phase::open && r.id.empty();
+    if (reader_.open_range && pushed) reader_.open_range(*lane, r);
+  }
+
+  bool wants(const Process& p) const { return !reader_.wanted || reader_.wanted(p); }
+  // Null: nobody wants it.
+  const Process* lane_of(const std::optional<std::int64_t>& comm,
+                         const std::optional<std::int64_t>& device) const {
+    const Process& lane = lane_of_call(*owner_, comm, device);
+    return lane.lanes == 1 || wants(lane) ? &lane : nullptr;
+  }
+  template <typename F>
+  void each_lane(const Process* last, F&& f) const {
+    for (const Process* p = last - last->lane; p <= last; ++p) {
+      if (wants(*p)) f(*p);
+    }
+  }
+  void go_on_to(const Process* next) {
+    const Process* before = std::exchange(current_, next);
+    if (reader_.end && before != nullptr && next != before) each_lane(before, reader_.end);
+  }
+  // It is that of the line before; most lines have the same.
+  void find_owner(std::uint64_t offset) {
+    if (offset >= from_ && offset < until_) return;
+    owner_ = owner_at(trace_, offset);
+    const Process* begin = trace_.processes.data();
+    const Process* next = owner_ == nullptr ? begin : owner_ + 1;
+    from_ = owner_ == nullptr ? 0 : owner_->offset;
+    until_ = next == begin + trace_.processes.size() ? UINT64_MAX : next->offset;
+    wanted_ = false;
+    if (owner_ != nullptr) each_lane(owner_, [&](const Process&) { wanted_ = true; });
+  }
+
+  const Trace& trace_;
+  const LineReader& reader_;
+  simdjson::dom::parser parser_;
+  OwnLines own_;
+  Event event_;
+  DeviceTime time_;
+  Busy busy_;
+  const Process* current_ = nullptr;  // whose lines are read; the last of its lanes
+  const Process* owner_ = nullptr;    // of the line: the last lane
+  std::uint64_t from_ = 1;            // offsets of its lines
+  std::uint64_t until_ = 0;
+  bool wanted_ = false;  // any lane of it
+};
 
 }  // namespace
 
-std::optional<Event> call_of(const object& line) {
+std::optional<Event> call_of(const Fields& line) {
   return event_of(line, false);
 }
 
-DeviceTime device_time_of(const object& line) {
-  const object args = object_of(line, "args");
+DeviceTime device_time_of(const Fields& line) {
+  const auto args = line.get<Fields>("args");
   DeviceTime t;
   t.name = function_of(line, args);
-  t.comm = optional_integer(args, "comm");
-  if (const auto seq = optional_integer(args, "seq")) t.seq = static_cast<std::uint64_t>(*seq);
-  t.device = optional_integer(args, "device");
-  t.launch = find(args, "graph").has_value();
-  t.ts_ns = time_ns(line, "ts");
-  t.dur_ns = length_ns(line, args);
-  t.queued_ns = time_ns(args, "queued");
-  if (find(args, "waited")) t.waited_ns = time_ns(args, "waited");
-  t.calls = static_cast<std::uint64_t>(integer_or(args, "calls", 1));
-  t.thread = integer(args, "call_tid");
-  t.lane = integer(line, "tid");
+  t.launch = args.has("graph");
+  line.need_time("ts", t.ts_ns);
+  fill_length(line, args, t.dur_ns);
+  line.need("tid", t.lane);
+  fill_time(args, t);
   return t;
 }
-
-namespace {
-
-void show_thread(const Trace& trace, const LineReader& reader, const Line& line,
-                 simdjson::dom::parser& parser) {
-  const Process* last = owner_at(trace, line.offset);
-  if (last == nullptr) return;
-  ThreadName thread;
-  try {
-    object o;
-    if (parser.parse(line.text.data(), line.text.size(), false).get(o) != simdjson::SUCCESS) {
-      throw Malformed("expected one JSON object on this line");
-    }
-    thread = {integer(o, "tid"), text(object_of(o, "args"), "name")};
-  } catch (const Malformed& e) {
-    throw BadInput(trace.source.file, line.offset, e.what());
-  }
-  for (const Process* p = last - last->lane; p <= last; ++p) {
-    if (!reader.wanted || reader.wanted(*p)) reader.thread(*p, thread);
-  }
-}
-
-}  // namespace
 
 const Process* owner_at(const Trace& trace, std::uint64_t offset) {
   const auto next = std::ranges::upper_bound(trace.processes, offset, {}, &Process::offset);
@@ -222,134 +303,18 @@ const Process* owner_at(const Trace& trace, std::uint64_t offset) {
 }
 
 void read_lines(const Trace& trace, const LineReader& reader) {
-  simdjson::dom::parser parser;
   BlockReader blocks(trace.source);
-  Block block;
-  OwnLines own;
-  Event own_event;
-  DeviceTime own_time;
-  const Process* current = nullptr;  // whose lines are read; the last of its lanes
-  const auto go_on_to = [&](const Process* next) {
-    if (reader.end && current != nullptr && next != current) {
-      for (const Process* p = current - current->lane; p <= current; ++p) {
-        if (!reader.wanted || reader.wanted(*p)) reader.end(*p);
-      }
-    }
-    current = next;
-  };
-  // It is that of the line before; most lines have the same.
-  struct Owner {
-    const Process* last_lane = nullptr;
-    std::uint64_t from = 1;  // offsets of its lines
-    std::uint64_t until = 0;
-    bool wanted = false;  // of any lane
-  };
-  Owner owner;
-  const auto find_owner = [&](std::uint64_t offset) {
-    if (offset >= owner.from && offset < owner.until) return;
-    const auto next = std::ranges::upper_bound(trace.processes, offset, {}, &Process::offset);
-    const bool any = next != trace.processes.begin();
-    owner = {.last_lane = any ? &*std::prev(next) : nullptr,
-             .from = any ? std::prev(next)->offset : 0,
-             .until = next == trace.processes.end() ? UINT64_MAX : next->offset};
-    owner.wanted = any && (!reader.wanted || any_lane(*owner.last_lane, reader.wanted));
-  };
-  // Null: nobody wants it.
-  const auto lane_of = [&](const auto& comm, const auto& device) -> const Process* {
-    const Process& lane = lane_of_call(*owner.last_lane, comm, device);
-    return lane.lanes == 1 || !reader.wanted || reader.wanted(lane) ? &lane : nullptr;
-  };
-  const auto show = [&](Event& e, const auto& deliver) {
-    const Process* lane = lane_of(e.comm, e.device);
-    if (!deliver || lane == nullptr) return;
-    e.chosen = !reader.chosen.call || e.launch || reader.chosen.call(*lane, e);
-    deliver(*lane, e);
-  };
-  const auto show_time = [&](DeviceTime& t) {
-    const Process* lane = lane_of(t.comm, t.device);
-    if (lane == nullptr) return;
-    t.chosen = !reader.chosen.time || reader.chosen.time(*lane, t);
-    reader.device_time(*lane, t);
-  };
-  const auto show_busy = [&](const Busy& b) {
-    const Process* lane = lane_of(std::optional<std::int64_t>(), std::optional(b.device));
-    if (lane != nullptr) reader.busy(*lane, b);
-  };
-  while (blocks.next(block)) {
+  Walk walk(trace, reader);
+  for (Block block; blocks.next(block);) {
     each_line(block, [&](const Line& line) {
-      // Most lines are calls, or begin with their category.
-      const bool of_category = begins(line.text, "{\"cat\":\"");
-      const bool last = !of_category && reader.last && is_line(line.text, LineKind::last);
-      if (!of_category && is_metadata(line.text) && !last) {
-        go_on_to(owner_at(trace, line.offset));  // a process begins with such a line
-        if (reader.metadata) reader.metadata(line);
-        return;
-      }
-      if (!of_category && begins(line.text, "{\"name\":\"thread_name\"")) {
-        if (reader.thread) show_thread(trace, reader, line, parser);
-        return;
-      }
-      const bool range = of_category && is_range(line.text);
-      const bool timed = of_category && is_device_time(line.text);
-      const bool busy = of_category && is_busy(line.text);
-      const bool life = of_category && is_life(line.text);
-      if (of_category && (is_of_merge(line.text) || is_other(line.text) || is_counter(line.text)))
-        return;
-      if (timed && !reader.device_time) return;
-      if (busy && !reader.busy) return;
-      if (life && !reader.life) return;
-      const bool wanted_range = reader.range || (reader.open_range && !is_closed_range(line.text));
-      if (range && !wanted_range) return;
-      const bool event = !range && !timed && !busy && !life;
-      if (event && (!reader.event || !line.text.starts_with(reader.event_start))) return;
-      find_owner(line.offset);
-      if (!owner.wanted) return;
-      if (timed && own.device_time(line.text, own_time)) return show_time(own_time);
-      Busy own_interval;
-      if (busy && OwnLines::busy(line.text, own_interval)) return show_busy(own_interval);
-      if (event && own.call(line.text, own_event)) return show(own_event, reader.event);
       try {
-        object o;
-        if (parser.parse(line.text.data(), line.text.size(), false).get(o) != simdjson::SUCCESS) {
-          throw Malformed("expected one JSON object on this line");
-        }
-        if (range) {
-          const object args = object_of(o, "args");
-          const auto phase = phase_of(o, args);
-          const bool wanted_phase = reader.range || phase == Range::Phase::open;
-          if (!phase || !wanted_phase) return;
-          const Range r = range_of(o, args, *phase);
-          const auto device = optional_integer(args, "device");
-          const Process* lane =
-              lane_of(std::optional<std::int64_t>(), std::optional(device.value_or(0)));
-          if (lane == nullptr) return;
-          if (reader.range) reader.range(*lane, r);
-          const bool pushed = r.phase == Range::Phase::open && r.id.empty();
-          if (reader.open_range && pushed) reader.open_range(*lane, r);
-          return;
-        }
-        if (timed) {
-          auto t = device_time_of(o);
-          return show_time(t);
-        }
-        if (busy) {
-          return show_busy(busy_of(o));
-        }
-        if (life) {
-          const LifeCall c = life_of(o);
-          const Process* lane = lane_of(c.comm, std::optional<std::int64_t>());
-          if (lane != nullptr) reader.life(*lane, c);
-          return;
-        }
-        auto e = event_of(o, last);
-        if (!e) return;
-        show(*e, last ? reader.last : e->launch ? reader.launch : reader.event);
+        walk.line(line);
       } catch (const Malformed& e) {
         throw BadInput(block.file, line.offset, e.what());
       }
     });
   }
-  go_on_to(nullptr);
+  walk.end();
 }
 
 }  // namespace tprof::read

@@ -24,15 +24,15 @@ struct Event {
   bool failed = false;  // refused or only simulated: it moved nothing, and its seq was given back
   std::int64_t ts_ns = 0;
   std::int64_t dur_ns = 0;
-  std::optional<std::int64_t> comm;
+  std::optional<std::int64_t> comm{};
   bool numbered = false;  // has a seq: its communicator is a single one
   std::uint64_t seq = 0;
   std::uint64_t count = 0;
   text::Kept dtype{};
   std::uint64_t bytes = 0;
-  std::optional<std::int64_t> device;  // only for copies
+  std::optional<std::int64_t> device{};  // only for copies
   HostMemory host_memory = HostMemory::unknown;
-  std::optional<std::int64_t> peer;
+  std::optional<std::int64_t> peer{};
   std::int64_t thread = 0;
   text::Kept reduce{};                     // empty: none
   std::int64_t site = 0;                   // 0: not known
@@ -55,11 +55,11 @@ struct LifeCall {
   std::int64_t ts_ns = 0;
   std::int64_t dur_ns = 0;
   std::int64_t thread = 0;
-  std::optional<std::int64_t> comm;  // that it was given, or that it made
+  std::optional<std::int64_t> comm{};  // that it was given, or that it made
   text::Kept id{};                   // of the one that it makes; empty: none, or not known
   std::uint64_t seq = 0;             // the child's ordinal
   std::int64_t nranks = 0;           // that have to come, 0: not known
-  std::optional<std::int64_t> rank;  // in the one that it makes
+  std::optional<std::int64_t> rank{};  // in the one that it makes
   std::uint64_t result = 0;
 
   bool failed() const { return !unfinished && !nccl_accepted(result); }
@@ -96,9 +96,9 @@ struct Range {
 // The device time of a call, or of several calls that were timed together.
 struct DeviceTime {
   text::Kept name{};
-  std::optional<std::int64_t> comm;
-  std::optional<std::uint64_t> seq;    // of the first call
-  std::optional<std::int64_t> device;  // only for copies
+  std::optional<std::int64_t> comm{};
+  std::optional<std::uint64_t> seq{};    // of the first call
+  std::optional<std::int64_t> device{};  // only for copies
   bool launch = false;                 // a whole graph launch, with its computation
   std::int64_t ts_ns = 0;              // on the host's clock
   std::int64_t dur_ns = 0;
@@ -111,9 +111,9 @@ struct DeviceTime {
 
   bool operator==(const DeviceTime&) const = default;
 };
-DeviceTime device_time_of(const object& line);
+DeviceTime device_time_of(const Fields& line);
 // Returns the call or graph launch of a line; nullopt for anything else.
-std::optional<Event> call_of(const object& line);
+std::optional<Event> call_of(const Fields& line);
 
 // An interval in which a device computed, or may have computed. The contract says what is known of
 // the time between two of them.
@@ -145,7 +145,6 @@ struct LineReader {
   // Selects the processes whose lines are wanted. Empty: all of them.
   std::function<bool(const Process&)> wanted{};
   std::function<void(const Process&, const Event&)> event{};
-  std::string_view event_start{};  // prefix of the lines of wanted events
   std::function<void(const Process&, const Event&)> launch{};
   // The last calls of a process (`tprof_last`), whether or not they have lines of their own.
   std::function<void(const Process&, const Event&)> last{};

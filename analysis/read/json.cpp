@@ -1,14 +1,11 @@
 #include "read/json.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
+#include <bitset>
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <iterator>
-
-#include "read/in_order.h"
 
 namespace tprof::read {
 namespace {
@@ -17,17 +14,9 @@ namespace {
   throw Malformed("expected " + std::string(what) + " in \"" + std::string(key) + "\"");
 }
 
-template <typename T, typename Object>
-T required(const Object& o, std::string_view key, std::string_view what) {
-  T v{};
-  const auto found = find(o, key);
-  if (!found || found->get(v) != simdjson::SUCCESS) expected(what, key);
-  return v;
-}
-
-std::int64_t within(std::int64_t v, std::string_view key, std::int64_t least, std::int64_t most) {
-  if (v >= least && v <= most) return v;
-  expected("an integer from " + std::to_string(least) + " to " + std::to_string(most), key);
+template <typename T>
+void required(std::string_view key, const std::optional<element>& e, std::string_view what, T& to) {
+  if (!e || e->get(to) != simdjson::SUCCESS) expected(what, key);
 }
 
 // A cheap filter of keys: false means that the key was not seen before, which is nearly always so.
@@ -41,139 +30,101 @@ class SeenKeys {
     std::memcpy(&first, key.data(), n);
     std::memcpy(&last, key.data() + key.size() - n, n);
     const std::uint64_t hash = (first ^ std::rotl(last, 29) ^ key.size()) * 0x9e3779b97f4a7c15;
-    std::uint64_t& part = seen_[hash >> 48 & (seen_.size() - 1)];
-    const std::uint64_t bit = std::uint64_t{1} << (hash >> 58);
-    const bool maybe = (part & bit) != 0;
-    part |= bit;
+    const bool maybe = seen_[hash >> 53];
+    seen_.set(hash >> 53);
     return maybe;
   }
 
  private:
-  std::array<std::uint64_t, 32> seen_{};
+  std::bitset<2048> seen_;
 };
 
 }  // namespace
 
-object object_in(simdjson::dom::parser& parser, std::string_view line) {
+object object_in(simdjson::dom::parser& parser, std::string_view line, bool padded) {
   object o;
-  if (parser.parse(line.data(), line.size()).get(o) == simdjson::SUCCESS) return o;
+  if (parser.parse(line.data(), line.size(), !padded).get(o) == simdjson::SUCCESS) return o;
   throw Malformed("expected one JSON object on this line");
 }
 
-std::optional<element> InOrder::find(std::string_view key) const {
-  const auto is_at = [&](const object::iterator& at) {
-    if (at.key() != key) return false;
+std::optional<element> Fields::find(std::string_view key) const {
+  const auto from = last_;
+  const auto is_among = [&](object::iterator at, const object::iterator& end) {
+    while (at != end && at.key() != key) ++at;
+    if (at == end) return false;
     last_ = at;
     return true;
   };
-  const auto value = [&] {
-    const element e = last_.value();
-    return e.is_null() ? std::nullopt : std::optional(e);
-  };
-  for (auto at = last_; at != object_.end(); ++at) {
-    if (is_at(at)) return value();
-  }
-  const auto behind = last_;
-  for (auto at = object_.begin(); at != behind; ++at) {
-    if (is_at(at)) return value();
-  }
-  return std::nullopt;
+  if (!is_among(from, object_.end()) && !is_among(object_.begin(), from)) return std::nullopt;
+  const element e = last_.value();
+  return e.is_null() ? std::nullopt : std::optional(e);
 }
 
-std::optional<element> find(const object& o, std::string_view key) {
-  element e;
-  if (o.at_key(key).get(e) != simdjson::SUCCESS || e.is_null()) return std::nullopt;
-  return e;
+void Fields::check(const Bounds& bounds, std::string_view key,
+                   const std::optional<std::int64_t>& n) {
+  if (!n || (*n >= bounds.least && *n <= bounds.most)) return;
+  expected("an integer from " + std::to_string(bounds.least) + " to " + std::to_string(bounds.most),
+           key);
 }
-
-std::int64_t integer(const object& o, std::string_view key) {
-  return required<std::int64_t>(o, key, "an integer");
+void Fields::set(std::string_view key, const Found& e, std::int64_t& to) {
+  required(key, e, "an integer", to);
 }
-
-std::int64_t integer_or(const object& o, std::string_view key, std::int64_t absent) {
-  return optional_integer(o, key).value_or(absent);
+void Fields::set(std::string_view key, const Found& e, std::uint64_t& to) {
+  required(key, e, "a count", to);
 }
-
-std::optional<std::int64_t> optional_integer(const object& o, std::string_view key) {
-  if (!find(o, key)) return std::nullopt;
-  return integer(o, key);
+void Fields::set(std::string_view key, const Found& e, bool& to) {
+  required(key, e, "true or false", to);
 }
-
-std::optional<std::int64_t> optional_integer(const InOrder& o, std::string_view key) {
-  if (!find(o, key)) return std::nullopt;
-  return required<std::int64_t>(o, key, "an integer");
+void Fields::set(std::string_view key, const Found& e, std::string_view& to) {
+  required(key, e, "a string", to);
 }
-
-std::int64_t integer_in(const object& o, std::string_view key, std::int64_t least,
-                        std::int64_t most) {
-  return within(integer(o, key), key, least, most);
+void Fields::set(std::string_view key, const Found& e, array& to) {
+  required(key, e, "an array", to);
 }
-
-std::int64_t integer_in(const InOrder& o, std::string_view key, std::int64_t least,
-                        std::int64_t most) {
-  return within(required<std::int64_t>(o, key, "an integer"), key, least, most);
+void Fields::set(std::string_view key, const Found& e, Fields& to) {
+  object o;
+  required(key, e, "an object", o);
+  to = o;
 }
-
-std::optional<std::int64_t> optional_integer_in(const object& o, std::string_view key,
-                                                std::int64_t least, std::int64_t most) {
-  if (!find(o, key)) return std::nullopt;
-  return integer_in(o, key, least, most);
-}
-
-std::uint64_t count(const object& o, std::string_view key) {
-  return required<std::uint64_t>(o, key, "a count");
-}
-
-std::uint64_t count(const InOrder& o, std::string_view key) {
-  return required<std::uint64_t>(o, key, "a count");
-}
-
-long double number(const object& o, std::string_view key) {
-  const auto found = find(o, key);
+void Fields::set(std::string_view key, const Found& e, long double& to) {
   std::int64_t whole = 0;
   std::uint64_t positive = 0;
-  if (found && found->get(whole) == simdjson::SUCCESS) return static_cast<long double>(whole);
-  if (found && found->get(positive) == simdjson::SUCCESS) return static_cast<long double>(positive);
-  return required<double>(o, key, "a number");
-}
-
-bool flag(const object& o, std::string_view key) {
-  return find(o, key) && required<bool>(o, key, "true or false");
-}
-
-std::string text(const object& o, std::string_view key) {
-  return std::string(required<std::string_view>(o, key, "a string"));
-}
-
-std::string_view text(const InOrder& o, std::string_view key) {
-  return required<std::string_view>(o, key, "a string");
-}
-
-std::string text_or_empty(const object& o, std::string_view key) {
-  return find(o, key) ? text(o, key) : std::string();
-}
-
-object object_of(const object& o, std::string_view key) {
-  return required<object>(o, key, "an object");
-}
-
-array array_of(const object& o, std::string_view key) {
-  return required<array>(o, key, "an array");
-}
-
-std::vector<object> objects_of(const object& o, std::string_view key) {
-  std::vector<object> all;
-  for (const element e : array_of(o, key)) {
-    if (e.get(all.emplace_back()) != simdjson::SUCCESS) expected("objects", key);
+  double any = 0;
+  if (e && e->get(whole) == simdjson::SUCCESS) {
+    to = static_cast<long double>(whole);
+  } else if (e && e->get(positive) == simdjson::SUCCESS) {
+    to = static_cast<long double>(positive);
+  } else {
+    required(key, e, "a number", any);
+    to = any;
   }
-  return all;
+}
+void Fields::set(std::string_view key, const Found& e,
+                 std::map<std::string, std::uint64_t>& counts) {
+  Fields fields;
+  set(key, e, fields);
+  for (const auto field : fields.all()) {
+    required(key, field.value, "counts", counts[std::string(field.key)]);
+  }
 }
 
-HostMemory host_memory(const object& o) {
-  const std::string name = text_or_empty(o, "host_memory");
-  const auto* found = std::ranges::find(kHostMemoryNames, name);
-  if (found == std::end(kHostMemoryNames)) return HostMemory::unknown;
-  return static_cast<HostMemory>(found - kHostMemoryNames);
+// A quarter of the largest base_time_ns, so that the sum of a base and a few of these can't
+// overflow.
+std::int64_t Fields::time(std::string_view key, const Found& e) {
+  constexpr double kLatestMicros = static_cast<double>(kLatestNs) / 4000;
+  double micros = 0;
+  required(key, e, "a time", micros);
+  if (!(std::abs(micros) <= kLatestMicros)) expected("a time", key);
+  return std::llround(micros * 1000);
+}
+
+Fields Fields::one_of(std::string_view key, const element& e) {
+  object o;
+  required(key, e, "objects", o);
+  return o;
+}
+void Fields::unknown(std::string_view key, std::string_view word) {
+  throw Malformed("unknown " + std::string(key) + " '" + std::string(word) + "'");
 }
 
 // Sorts the keys where one may be repeated, since an object may have as many as fit in a line.
@@ -202,21 +153,7 @@ void refuse_repeated_keys(const element& e) {
 }
 
 std::string_view trimmed(std::string_view token) {
-  while (!token.empty() &&
-         std::string_view(" \t\r\n").find(token.back()) != std::string_view::npos) {
-    token.remove_suffix(1);
-  }
-  return token;
-}
-
-std::int64_t moment_ns(const object& o, std::string_view key) {
-  constexpr double kMostMicros = 4e15;
-  double micros = 0;
-  const auto e = find(o, key);
-  if (!e || e->get(micros) != simdjson::SUCCESS || !(std::abs(micros) < kMostMicros)) {
-    throw Malformed("expected a time in \"" + std::string(key) + "\"");
-  }
-  return std::llround(micros * 1000);
+  return token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
 }
 
 std::int64_t micros_to_ns(std::string_view token) {

@@ -4,14 +4,20 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
+#include <concepts>
 #include <cstdint>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "interpose/format/host_memory.h"
+#include "text/kept.h"
 
 namespace tprof::read {
 
@@ -24,44 +30,143 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
 
+// The bound of a time in nanoseconds, half of int64_t's range so that sums have room. 2^62 ns are
+// 146 years.
+inline constexpr std::int64_t kLatestNs = std::int64_t{1} << 62;
+
+struct Bounds {
+  std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+};
+inline constexpr Bounds kNotNegative{.least = 0};
+
+// The fields of an object. Each is found at once as long as they are asked for in the order in
+// which the object has them. Missing and null are the same: both mean that there is no value.
+class Fields {
+ public:
+  Fields() = default;
+  Fields(const object& o) : object_(o), last_(o.begin()) {}  // NOLINT(google-explicit-constructor)
+
+  std::optional<element> find(std::string_view key) const;
+  bool has(std::string_view key) const { return find(key).has_value(); }
+  bool is_null(std::string_view key) const { return object_.at_key(key).is_null(); }
+  const object& all() const { return object_; }
+
+  // Sets `to` to a field's value, for any number of pairs. Throws Malformed if there is none, and
+  // for a value of another type. A struct is filled by the function fill(const Fields&, T&) beside
+  // it.
+  template <typename T, typename... More>
+  void need(std::string_view key, T& to, More&&... more) const {
+    set(key, find(key), to);
+    if constexpr (sizeof...(more) != 0) need(std::forward<More>(more)...);
+  }
+  // Leaves `to` as it is where there is no value.
+  template <typename T, typename... More>
+  void may(std::string_view key, T& to, More&&... more) const {
+    if (const auto e = find(key)) set(key, e, to);
+    if constexpr (sizeof...(more) != 0) may(std::forward<More>(more)...);
+  }
+  // The same for integers, which have to be within these bounds.
+  template <typename T>
+  void need_in(const Bounds& bounds, std::string_view key, T& to) const {
+    need(key, to);
+    check(bounds, key, to);
+  }
+  template <typename T>
+  void may_in(const Bounds& bounds, std::string_view key, T& to) const {
+    if (has(key)) need_in(bounds, key, to);
+  }
+  // The same for a time, which is in microseconds there and in nanoseconds here.
+  void need_time(std::string_view key, std::int64_t& ns) const { ns = time(key, find(key)); }
+  void may_time(std::string_view key, std::int64_t& ns) const {
+    if (const auto e = find(key)) ns = time(key, e);
+  }
+  // Sets `to` to the place that the field's text has among these names.
+  template <typename E, typename Names, typename Name = std::identity>
+  void need_word(std::string_view key, E& to, const Names& names, Name name = {}) const {
+    const auto text = get<std::string_view>(key);
+    const auto* found = std::ranges::find(names, text, name);
+    if (found == std::end(names)) unknown(key, text);
+    to = static_cast<E>(found - std::begin(names));
+  }
+  // An unknown one, or none, leaves it as it is.
+  template <typename E, typename Names>
+  void may_word(std::string_view key, E& to, const Names& names) const {
+    const auto* found = std::ranges::find(names, get_or<std::string_view>(key));
+    if (found != std::end(names)) to = static_cast<E>(found - std::begin(names));
+  }
+  // Calls f(fields) for each object of an array.
+  template <typename F>
+  void each(std::string_view key, F&& f) const {
+    for (const element e : get<array>(key)) f(one_of(key, e));
+  }
+
+  template <typename T>
+  T get(std::string_view key) const {
+    T value{};
+    need(key, value);
+    return value;
+  }
+  template <typename T>
+  T get_or(std::string_view key, T value = {}) const {
+    may(key, value);
+    return value;
+  }
+
+ private:
+  using Found = std::optional<element>;
+  static void set(std::string_view key, const Found& e, std::int64_t& to);
+  static void set(std::string_view key, const Found& e, std::uint64_t& to);
+  static void set(std::string_view key, const Found& e, bool& to);
+  static void set(std::string_view key, const Found& e, std::string_view& to);
+  static void set(std::string_view key, const Found& e, array& to);
+  static void set(std::string_view key, const Found& e, Fields& to);
+  // Any number: integers keep all their digits.
+  static void set(std::string_view key, const Found& e, long double& to);
+  static void set(std::string_view key, const Found& e,
+                  std::map<std::string, std::uint64_t>& counts);
+  static void check(const Bounds& bounds, std::string_view key,
+                    const std::optional<std::int64_t>& n);
+  static std::int64_t time(std::string_view key, const Found& e);
+  static Fields one_of(std::string_view key, const element& e);
+  [[noreturn]] static void unknown(std::string_view key, std::string_view word);
+
+  template <typename T>
+  requires(std::same_as<T, std::string> ||
+           std::same_as<T, text::Kept>) static void set(std::string_view key, const Found& e,
+                                                        T& to) {
+    std::string_view text;
+    set(key, e, text);
+    to = text;
+  }
+  template <typename T>
+  static void set(std::string_view key, const Found& e, std::optional<T>& to) {
+    set(key, e, to.emplace());
+  }
+  template <typename T>
+  static void set(std::string_view key, const Found& e, std::vector<T>& to) {
+    array all;
+    set(key, e, all);
+    for (const element one : all) fill(one_of(key, one), to.emplace_back());
+  }
+  template <typename T>
+  static void set(std::string_view key, const Found& e, T& to) {
+    Fields fields;
+    set(key, e, fields);
+    fill(fields, to);
+  }
+
+  object object_{};
+  mutable object::iterator last_{};  // the field found last
+};
+
 // Returns the object that a line is. Throws Malformed for anything else.
-object object_in(simdjson::dom::parser& parser, std::string_view line);
-
-// Missing and null are the same here: both mean that there is no value.
-std::optional<element> find(const object& o, std::string_view key);
-
-std::int64_t integer(const object& o, std::string_view key);
-std::int64_t integer_or(const object& o, std::string_view key, std::int64_t absent);
-std::optional<std::int64_t> optional_integer(const object& o, std::string_view key);
-// Throws Malformed for a value outside [least, most].
-std::int64_t integer_in(const object& o, std::string_view key, std::int64_t least,
-                        std::int64_t most);
-std::optional<std::int64_t> optional_integer_in(const object& o, std::string_view key,
-                                                std::int64_t least, std::int64_t most);
-std::uint64_t count(const object& o, std::string_view key);  // 64 bits, unsigned
-// A time in microseconds, as nanoseconds.
-std::int64_t moment_ns(const object& o, std::string_view key);
-long double number(const object& o, std::string_view key);  // any; integers keep all their digits
-bool flag(const object& o, std::string_view key);           // absent: false
-std::string text(const object& o, std::string_view key);
-std::string text_or_empty(const object& o, std::string_view key);
-object object_of(const object& o, std::string_view key);
-array array_of(const object& o, std::string_view key);
-std::vector<object> objects_of(const object& o, std::string_view key);
-HostMemory host_memory(const object& o);  // for a copy's line or row; absent: unknown
-
-template <typename Object>
-std::uint64_t count_or_0(const Object& o, std::string_view key) {
-  return find(o, key) ? count(o, key) : 0;
-}
+// `padded`: SIMDJSON_PADDING more bytes may be read.
+object object_in(simdjson::dom::parser& parser, std::string_view line, bool padded = false);
 
 // Throws Malformed if an object, at any depth, has a key twice: JSON readers differ in which one
 // they take.
 void refuse_repeated_keys(const element& e);
-
-// The bound of a time in nanoseconds, half of int64_t's range so that sums have room. 2^62 ns are
-// 146 years.
-inline constexpr std::int64_t kLatestNs = std::int64_t{1} << 62;
 
 // Removes trailing white space, which JSON allows and simdjson's raw tokens carry.
 std::string_view trimmed(std::string_view token);

@@ -13,11 +13,30 @@
 #include "read/metadata.h"
 #include "read/process.h"
 #include "read/ring_file.h"
-#include "read/window_alone.h"
 #include "read/window_files.h"
 
 namespace tprof::read {
 namespace {
+
+bool opens_array(std::string_view text) {
+  return text.starts_with("[\n") || text.starts_with("[\r\n");
+}
+
+Beginning beginning_in(const Block& first_lines) {
+  if (!opens_array(first_lines.text)) return {};
+  MetadataParser parser({});
+  try {
+    each_line(first_lines, [&](const Line& line) {
+      const bool known = parser.merged() || !parser.processes().empty();
+      if (!known && is_metadata(line.text)) parser.line(line);
+    });
+  } catch (const BadInput&) {
+    return {};
+  }
+  if (parser.merged()) return {true, {}};
+  if (parser.processes().empty()) return {};
+  return {false, std::move(parser.processes()[0].header)};
+}
 
 constexpr std::size_t kEdge = std::size_t{1} << 16;
 constexpr std::size_t kLargestTail = std::size_t{16} << 20;  // beyond it all is read in blocks
@@ -31,16 +50,13 @@ NotATrace not_an_array(const std::filesystem::path& file, std::string_view begin
   return {file, false, "expected '[' as the first line: not a tprof trace"};
 }
 
-End end_of(const Process& p) {
-  if (!p.footer) return End::lost;
-  if (p.footer->complete) return End::closed;
-  if (p.footer->snapshot) return End::running;
-  return p.footer->partial ? End::partial : End::recovered;
-}
-
 void set_end(Process& p) {
-  p.end = end_of(p);
   p.snapshot = p.forced = p.footer && p.footer->snapshot;
+  p.end = !p.footer            ? End::lost
+          : p.footer->complete ? End::closed
+          : p.snapshot         ? End::running
+          : p.footer->partial  ? End::partial
+                               : End::recovered;
 }
 
 void parse_if_metadata(MetadataParser& parser, const Line& line,
@@ -128,14 +144,7 @@ class File {
     return block;
   }
 
-  std::string beginning() { return part(0, std::min<std::uint64_t>(size(), kEdge)).text; }
-
-  // Returns its first whole lines.
-  Block head() {
-    Block block = part(0, std::min<std::uint64_t>(size(), kEdge));
-    block.text.resize(block.text.rfind('\n') + 1);
-    return block;
-  }
+  Block beginning() { return part(0, std::min<std::uint64_t>(size(), kEdge)); }
 
   // True if the file ends in a line `]`. One that was not closed ends with a comma, or within a
   // line.
@@ -179,14 +188,13 @@ bool knows_its_rank(const Process& p) {
   return p.header.rank || p.ledger->collectives.empty();
 }
 
-// Makes a process from the lines that begin its file and those that end it. A ledger is cumulative,
+// Makes a trace from the lines that begin a file and those that end it. A ledger is cumulative,
 // and the communicators are repeated after it. So all that can be missing is how earlier epochs
 // ended, and lines that a library did not repeat. Either is noticed. Then, and if a line is wrong,
 // this returns nullopt, and the whole file has to be read.
-std::optional<Process> of_ends(const std::filesystem::path& file, const Block& head,
-                               const Block& tail) {
-  MetadataParser parser(file);
-  const auto parse = [&](const Line& line) { parse_if_metadata(parser, line, file); };
+std::optional<Trace> of_ends(Source& source, const Block& head, const Block& tail) {
+  MetadataParser parser(source.file);
+  const auto parse = [&](const Line& line) { parse_if_metadata(parser, line, source.file); };
   std::int64_t pid = 0;
   try {
     each_line(head, parse);
@@ -202,32 +210,24 @@ std::optional<Process> of_ends(const std::filesystem::path& file, const Block& h
   if (!p.footer || !p.ledger || p.ledger->epoch != 0) return std::nullopt;
   if (!knows_its_communicators(p) || !knows_its_rank(p)) return std::nullopt;
   set_end(p);
-  return std::optional(std::move(p));
-}
-
-Trace trace_of(Source source, Process process) {
-  Trace trace{std::move(source), {}, false};
-  trace.processes.push_back(std::move(process));
-  return trace;
+  return Trace{std::move(source), std::move(parser.processes())};
 }
 
 std::optional<Trace> closed(File& file, const Block& head) {
   const std::uint64_t size = file.size();
   if (size <= 2 * kEdge) return std::nullopt;
   const auto tail = closing_lines(file, size);
-  if (!tail) return std::nullopt;
-  auto process = of_ends(file.path(), head, *tail);
-  if (!process) return std::nullopt;
-  return trace_of({file.path(), Source{}.cut, {}}, std::move(*process));
+  Source source{file.path(), Source{}.cut, {}};
+  return tail ? of_ends(source, head, *tail) : std::nullopt;
 }
 
 // Loads a file that continues in another one, `from`, after its cut.
 Trace with_rest(Source source, const Block& head, const std::filesystem::path& from) {
   const std::uint64_t cut = source.cut;
   const std::string_view first = std::string_view(head.text).substr(0, cut);
-  auto process = of_ends(source.file, block_of(first.substr(0, first.rfind('\n') + 1), 0),
-                         block_of(source.rest, cut));
-  if (process) return trace_of(std::move(source), std::move(*process));
+  auto ends = of_ends(source, block_of(first.substr(0, first.rfind('\n') + 1), 0),
+                      block_of(source.rest, cut));
+  if (ends) return *std::move(ends);
   const auto file = source.file;
   try {
     return scan(std::move(source));
@@ -301,10 +301,12 @@ Trace load_file(const std::filesystem::path& path, Merged merged, Wanted wanted)
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return all();  // a pipe can be read only once
   File file(path);
-  const Block head = file.head();
-  const std::optional<Header> header = beginning_of(head).header;
+  Block head = file.beginning();
+  const bool dump = is_called_like_a_dump(path) || begins_like_a_dump(head.text);
+  head.text.resize(head.text.rfind('\n') + 1);
+  const std::optional<Header> header = beginning_in(head).header;
   if (!header) {
-    if (!is_called_like_a_dump(path) && !begins_like_a_dump(file.beginning())) return all();
+    if (!dump) return all();
     if (wanted == Wanted::dumps) return load_dump(path);
     throw NotATrace(path, false, "a dump of PyTorch's Flight Recorder: tprof check reads it");
   }
@@ -322,6 +324,23 @@ Trace load_file(const std::filesystem::path& path, Merged merged, Wanted wanted)
 }
 
 }  // namespace
+
+Beginning beginning_of(const std::filesystem::path& file) {
+  constexpr std::size_t kHeader = 8U << 10;  // enough for any ordinary header
+  Beginning found;
+  for (const std::size_t size : {kHeader, 8 * kHeader}) {
+    try {
+      const Source source{file, Source{}.cut, {}};
+      Block lines;
+      BlockReader(source, size).next(lines);
+      found = beginning_in(lines);
+    } catch (const BadInput&) {
+      return {};
+    }
+    if (found.merged || found.header) break;
+  }
+  return found;
+}
 
 std::filesystem::path ring_path(const std::filesystem::path& rank_file, const Header& header) {
   return rank_file.parent_path() / header.ring;

@@ -38,9 +38,6 @@ enum class Wanted { lines, counts, dumps };
 Trace load(const std::filesystem::path& file, Merged merged = Merged::read,
            Wanted wanted = Wanted::lines);
 
-// True if the text begins as every trace does.
-bool opens_array(std::string_view text);
-
 // The kind of a file, judged by its first lines.
 struct Beginning {
   bool merged = false;           // a merged trace
@@ -48,7 +45,6 @@ struct Beginning {
 };
 
 // Returns neither for anything else, and if the first lines can't be read. Never throws.
-Beginning beginning_of(const Block& first_lines);
 Beginning beginning_of(const std::filesystem::path& file);
 
 // Returns the snapshot that a process keeps beside its rank file if its ring file is elsewhere.

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <functional>
-#include <limits>
 
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/memory.h"
 #include "interpose/format/schema.h"
 #include "read/error.h"
-#include "read/in_order.h"
 #include "read/json.h"
 
 namespace tprof::read {
@@ -19,185 +16,7 @@ namespace {
 
 // More ranks than any machine has, and few enough for a list of all that are missing.
 constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
-constexpr std::int64_t kMaxNumber = std::numeric_limits<std::int64_t>::max();
-
-void check_schema(const object& args) {
-  const std::string schema = text(args, "schema");
-  if (schema == kSchema) return;
-  if (schema.starts_with("tprof/")) {
-    throw Malformed("written by tprof " + text_or_empty(args, "tprof_version") + " in schema " +
-                    schema + "; this tprof reads " + kSchema +
-                    ": use the tprof that belongs to the library");
-  }
-  throw Malformed("expected schema " + std::string(kSchema) + ", found '" + schema + "'");
-}
-
-Anchor anchor(const array& values) {
-  std::array<std::int64_t, 3> v{};
-  std::size_t n = 0;
-  for (const element e : values) {
-    if (n == v.size() || e.get(v[n]) != simdjson::SUCCESS)
-      throw Malformed("expected a clock anchor");
-    ++n;
-  }
-  if (n != v.size()) throw Malformed("expected a clock anchor of three integers");
-  if (std::ranges::any_of(v, [](std::int64_t ns) { return ns < -kLatestNs || ns > kLatestNs; })) {
-    throw Malformed("expected times of at most 2^62 ns in \"clock\"");
-  }
-  return {v[0], v[1], v[2]};
-}
-
-KeptVariables settings(const object& args, std::string_view key) {
-  Variables all;
-  object o;
-  const auto found = find(args, key);
-  if (!found || found->get(o) != simdjson::SUCCESS) return {};
-  for (const auto field : o) {
-    std::string_view value;
-    all[std::string(field.key)] = field.value.get(value) == simdjson::SUCCESS
-                                      ? std::string(value)
-                                      : simdjson::minify(field.value);
-  }
-  return KeptVariables(all);
-}
-
-void identity(const object& args, Header& h) {
-  if (find(args, "rank")) h.rank = integer_in(args, "rank", 0, kMaxRanks - 1);
-  if (find(args, "world_size")) h.world_size = integer_in(args, "world_size", 1, kMaxRanks);
-  if (h.rank && h.world_size && *h.rank >= *h.world_size) {
-    throw Malformed("expected a rank below the world size, found rank " + std::to_string(*h.rank) +
-                    " of " + std::to_string(*h.world_size));
-  }
-}
-
-Header header(const object& args) {
-  check_schema(args);
-  Header h;
-  std::string_view version;
-  const auto told = find(args, "tprof_version");
-  if (told && told->get(version) == simdjson::SUCCESS) h.version = version;
-  h.run_id = text_or_empty(args, "run_id");
-  identity(args, h);
-  h.local_rank = optional_integer(args, "local_rank");
-  h.restart = optional_integer_in(args, "restart", 0, kMaxNumber).value_or(0);
-  h.host = text_or_empty(args, "host");
-  h.boot_id = text_or_empty(args, "boot_id");
-  h.pid_namespace = count_or_0(args, "pid_namespace");
-  h.pid = integer(args, "pid");
-  h.start_ns = integer_in(args, "start_ns", 0, kMaxNumber);
-  if (find(args, "forked_from")) {
-    const object from = object_of(args, "forked_from");
-    h.forked_from = {integer(from, "pid"), integer_in(from, "start_ns", 0, kMaxNumber)};
-  }
-  if (find(args, "launcher")) {
-    const object launcher = object_of(args, "launcher");
-    h.launcher = {integer(launcher, "pid"), integer(launcher, "start_ticks")};
-  }
-  h.rendezvous = text_or_empty(args, "rendezvous");
-  h.command = text_or_empty(args, "command");
-  h.base_time_ns = integer_in(args, "base_time_ns", 0, kLatestNs);
-  h.monotonic_ns = optional_integer_in(args, "monotonic_ns", 0, kLatestNs);
-  for (const element e : array_of(args, "clock")) {
-    array a;
-    if (e.get(a) != simdjson::SUCCESS) throw Malformed("expected arrays in \"clock\"");
-    h.clock.push_back(anchor(a));
-  }
-  h.nccl_version = optional_integer(args, "nccl_version");
-  h.nccl_path = text_or_empty(args, "nccl_path");
-  h.cudart_version = optional_integer(args, "cudart_version");
-  h.cudart_path = text_or_empty(args, "cudart_path");
-  if (find(args, "devices")) {
-    for (const object& o : objects_of(args, "devices")) {
-      h.devices.push_back(integer_or(o, "device", -1));
-    }
-  }
-  h.config = settings(args, "config");
-  h.env = settings(args, "env");
-  h.ring = text_or_empty(args, "ring");
-  if (find(args, "window")) h.window_of = text(object_of(args, "window"), "of");
-  return h;
-}
-
-Comm comm(const object& args) {
-  Comm c;
-  c.comm = integer_in(args, "comm", 1, kMaxNumber);
-  c.id = find(args, "id") ? text(args, "id") : std::string(Comm::kUnknown);
-  if (find(args, "name")) c.name = text(args, "name");
-  c.nranks = integer_in(args, "nranks", 1, kMaxRanks);
-  c.rank = optional_integer_in(args, "rank", 0, c.nranks - 1).value_or(-1);
-  if (c.known() && c.rank < 0) throw Malformed("expected an integer in \"rank\"");
-  c.device = integer_or(args, "device", -1);
-  c.parent = optional_integer(args, "parent");
-  c.birth = text_or_empty(args, "birth");
-  c.alias = text_or_empty(args, "alias");
-  c.splits = count_or_0(args, "splits");
-  c.shrinks = count_or_0(args, "shrinks");
-  c.grows = count_or_0(args, "grows");
-  c.ended = text_or_empty(args, "ended");
-  return c;
-}
-
-Bucket bucket_of(std::string_view name) {
-  const auto* found = std::ranges::find(kBuckets, name, &BucketInfo::name);
-  if (found == std::end(kBuckets)) throw Malformed("unknown bucket '" + std::string(name) + "'");
-  return static_cast<Bucket>(found - kBuckets);
-}
-
-Mode mode_of(std::string_view name) {
-  const auto* found = std::ranges::find(kModeNames, name);
-  if (found == std::end(kModeNames)) throw Malformed("unknown mode '" + std::string(name) + "'");
-  return static_cast<Mode>(found - kModeNames);
-}
-
-ThreadKind thread_of(const object& o) {
-  element thread;
-  if (o["thread"].get(thread) != simdjson::SUCCESS) return ThreadKind::other;
-  if (thread.is_null()) return ThreadKind::mixed;
-  return text(o, "thread") == kAutogradThread ? ThreadKind::autograd : ThreadKind::other;
-}
-
-Row row(const object& fields) {
-  const InOrder o(fields);
-  Row r;
-  r.bucket = bucket_of(text(o, "bucket"));
-  r.name = text(o, "name");
-  r.dtype = text(o, "dtype");
-  r.comm = optional_integer(o, "comm");
-  r.device = optional_integer(o, "device");
-  r.host_memory = host_memory(fields);
-  r.bytes_class = integer_in(o, "bytes_class", -1, 63);
-  r.mode = mode_of(text(o, "mode"));
-  r.thread = thread_of(fields);
-  // These keys are there only if calls were timed.
-  r.amounts = {.calls = count(o, "calls"),
-               .count = count(o, "count"),
-               .elements = count(o, "elements"),
-               .bytes = count(o, "bytes"),
-               .host_ns = count(o, "host_ns"),
-               .host_ns_max = count(o, "host_ns_max"),
-               .device_ns = count(o, "device_ns"),
-               .device_ns_max = count_or_0(o, "device_ns_max"),
-               .device_timed = count(o, "device_timed"),
-               .device_bytes = count_or_0(o, "device_bytes"),
-               .exposure_known = count_or_0(o, "exposure_known"),
-               .exposure_known_ns = count_or_0(o, "exposure_known_ns"),
-               .exposed_ns = count_or_0(o, "exposed_ns"),
-               .exposed_ns_max = count_or_0(o, "exposed_ns_max"),
-               .late = count_or_0(o, "late"),
-               .failed = count(o, "failed"),
-               .unfinished = count(o, "unfinished"),
-               .replayed = r.mode == Mode::replayed ? count(o, "calls") : 0};
-  return r;
-}
-
-MemoryUse memory_use(const object& o) {
-  MemoryUse use{text(o, "kind"), optional_integer(o, "device"), count(o, "bytes"),
-                count(o, "peak")};
-  if (std::ranges::find(kMemoryKinds, use.kind) == std::end(kMemoryKinds)) {
-    throw Malformed("unknown kind of memory '" + use.kind + "'");
-  }
-  return use;
-}
+constexpr Bounds kOfTime{0, kLatestNs};
 
 // Reads a signature as it is written, in sixteen hexadecimal digits. Anything else is hashed, so
 // that it can be told apart as well.
@@ -208,103 +27,213 @@ Signature signature(std::string_view text) {
   return whole ? v : std::hash<std::string_view>{}(text);
 }
 
-Ledger ledger(const object& args) {
-  Ledger l;
-  l.epoch = integer_in(args, "epoch", 0, kMaxNumber);
-  l.ends_epoch = text_or_empty(args, "reason") == "reset";
-  double micros = 0;
-  const auto ts = find(args, "ts");
-  if (!ts || ts->get(micros) != simdjson::SUCCESS || std::abs(micros) * 1000 > kLatestNs) {
-    throw Malformed("expected a time in \"ts\"");
+Anchor anchor(const array& values) {
+  std::array<std::int64_t, 3> v{};
+  std::size_t n = 0;
+  for (const element e : values) {
+    if (n == v.size() || e.get(v[n]) != simdjson::SUCCESS || v[n] < -kLatestNs || v[n] > kLatestNs)
+      throw Malformed("expected clock anchors of three integers, times of at most 2^62 ns");
+    ++n;
   }
-  l.ts_ns = std::llround(micros * 1000);  // says until when counts are known: no exact ns needed
-  for (const object& o : objects_of(args, "rows")) l.rows.push_back(row(o));
-  l.rows.shrink_to_fit();
-  for (const object& o : objects_of(args, "comms")) {
-    Collectives c{integer(o, "comm"), count(o, "collectives"), signature(text(o, "signature")), {}};
-    for (const element mark : array_of(o, "marks")) {
-      std::string_view m;
-      if (mark.get(m) != simdjson::SUCCESS) throw Malformed("expected strings in \"marks\"");
-      c.marks.push_back(signature(m));
-    }
-    l.collectives.push_back(std::move(c));
-  }
-  if (find(args, "life")) {
-    for (const object& o : objects_of(args, "life")) {
-      l.life.push_back({text(o, "name"), count(o, "calls"), count(o, "failed"),
-                        count(o, "unfinished"), count(o, "host_ns"), count(o, "host_ns_max")});
-    }
-  }
-  if (find(args, "memory")) {
-    l.memory.emplace();
-    for (const object& o : objects_of(args, "memory")) l.memory->push_back(memory_use(o));
-  }
-  return l;
+  if (n != v.size()) throw Malformed("expected a clock anchor of three integers");
+  return {v[0], v[1], v[2]};
 }
 
-std::vector<Noted> noted(const object& coverage, std::string_view key) {
-  std::vector<Noted> all;
-  if (!find(coverage, key)) return all;
-  for (const object& o : objects_of(coverage, key)) {
-    all.push_back({text(o, "kind"), text_or_empty(o, "path"), count_or_0(o, "calls")});
+KeptVariables settings(const Fields& args, std::string_view key) {
+  Variables all;
+  object o;
+  const auto found = args.find(key);
+  if (!found || found->get(o) != simdjson::SUCCESS) return {};
+  for (const auto field : o) {
+    std::string_view value;
+    all[std::string(field.key)] = field.value.get(value) == simdjson::SUCCESS
+                                      ? std::string(value)
+                                      : simdjson::minify(field.value);
   }
-  return all;
+  return KeptVariables(all);
 }
 
-std::map<std::string, std::uint64_t> counts(const object& args, std::string_view key) {
-  std::map<std::string, std::uint64_t> all;
-  for (const auto field : object_of(args, key)) {
-    std::uint64_t n = 0;
-    if (field.value.get(n) != simdjson::SUCCESS) {
-      throw Malformed("expected counts in \"" + std::string(key) + "\"");
-    }
-    all[std::string(field.key)] = n;
+void identity(const Fields& args, Header& h) {
+  args.may_in({0, kMaxRanks - 1}, "rank", h.rank);
+  args.may_in({1, kMaxRanks}, "world_size", h.world_size);
+  if (h.rank && h.world_size && *h.rank >= *h.world_size) {
+    throw Malformed("expected a rank below the world size, found rank " + std::to_string(*h.rank) +
+                    " of " + std::to_string(*h.world_size));
   }
-  return all;
-}
-
-Compute compute(const object& args) {
-  Compute c;
-  const std::uint64_t window_ns = count(args, "window_ns");
-  for (const object& o : objects_of(args, "devices")) {
-    c.busy_ns = saturated_sum(c.busy_ns, count(o, "busy_ns"));
-    c.window_ns = saturated_sum(c.window_ns, window_ns);
-  }
-  return c;
-}
-
-Footer footer(const object& args) {
-  Footer f;
-  f.dropped = counts(args, "dropped");
-  if (find(args, "ranges_dropped")) f.ranges_dropped = counts(args, "ranges_dropped");
-  if (find(args, "timing_lost")) f.timing_lost = counts(args, "timing_lost");
-  if (find(args, "exposure_lost")) f.exposure_lost = counts(args, "exposure_lost");
-  f.self_cost_ns = count(args, "self_cost_ns");
-  if (find(args, "exit_status")) f.exit_status = count(args, "exit_status");
-  if (find(args, "steps_dropped")) f.steps_dropped = count(args, "steps_dropped");
-  if (find(args, "windows")) f.window_files = count(object_of(args, "windows"), "files");
-  if (find(args, "compute")) f.compute = compute(object_of(args, "compute"));
-  if (find(args, "base_time_ns")) f.base_time_ns = integer_in(args, "base_time_ns", 0, kLatestNs);
-  const object coverage = object_of(args, "coverage");
-  for (const object& o : objects_of(coverage, "functions")) {
-    f.functions.push_back({text(o, "name"), text_or_empty(o, "library"), count(o, "calls")});
-  }
-  f.functions.shrink_to_fit();  // as many as ranks have these
-  if (find(coverage, "missed")) {
-    f.missed.emplace();
-    for (const object& o : objects_of(coverage, "missed")) {
-      (*f.missed)[text(o, "name")] += count(o, "calls");
-    }
-  }
-  f.unseen = noted(coverage, "unseen");
-  f.tools = noted(coverage, "tools");
-  f.complete = flag(args, "complete");
-  f.partial = flag(args, "partial");
-  f.snapshot = flag(args, "snapshot");
-  return f;
 }
 
 }  // namespace
+
+void check_schema(const Fields& args) {
+  const auto schema = args.get<std::string>("schema");
+  if (schema == kSchema) return;
+  if (schema.starts_with("tprof/")) {
+    throw Malformed("written by tprof " + args.get_or<std::string>("tprof_version") +
+                    " in schema " + schema + "; this tprof reads " + kSchema +
+                    ": use the tprof that belongs to the library");
+  }
+  throw Malformed("expected schema " + std::string(kSchema) + ", found '" + schema + "'");
+}
+
+void fill_origin(const Fields& args, Header& h) {
+  check_schema(args);
+  args.may("run_id", h.run_id, "host", h.host, "boot_id", h.boot_id);
+  args.need_in(kOfTime, "base_time_ns", h.base_time_ns);
+  args.may_in(kOfTime, "monotonic_ns", h.monotonic_ns);
+}
+
+static void fill(const Fields& o, ProcessId& p) {
+  o.need("pid", p.pid);
+  o.need_in(kNotNegative, "start_ns", p.start_ns);
+}
+
+static void fill(const Fields& o, Launcher& l) {
+  o.need("pid", l.pid, "start_ticks", l.start_ticks);
+}
+
+static void fill(const Fields& args, Header& h) {
+  fill_origin(args, h);
+  std::string_view version;
+  const auto told = args.find("tprof_version");
+  if (told && told->get(version) == simdjson::SUCCESS) h.version = version;
+  identity(args, h);
+  args.may("local_rank", h.local_rank);
+  args.may_in(kNotNegative, "restart", h.restart);
+  args.may("pid_namespace", h.pid_namespace);
+  args.need("pid", h.pid);
+  args.need_in(kNotNegative, "start_ns", h.start_ns);
+  args.may("forked_from", h.forked_from, "launcher", h.launcher, "rendezvous", h.rendezvous,
+           "command", h.command);
+  for (const element e : args.get<array>("clock")) {
+    array values;
+    if (e.get(values) != simdjson::SUCCESS) throw Malformed("expected arrays in \"clock\"");
+    h.clock.push_back(anchor(values));
+  }
+  args.may("nccl_version", h.nccl_version, "nccl_path", h.nccl_path, "cudart_version",
+           h.cudart_version, "cudart_path", h.cudart_path);
+  if (args.has("devices")) {
+    args.each("devices", [&](const Fields& o) {
+      h.devices.push_back(o.get_or<std::int64_t>("device", -1));
+    });
+  }
+  h.config = settings(args, "config");
+  h.env = settings(args, "env");
+  args.may("ring", h.ring);
+  if (args.has("window")) args.get<Fields>("window").need("of", h.window_of);
+}
+
+static void fill(const Fields& args, Comm& c) {
+  c.id = Comm::kUnknown;
+  c.rank = c.device = -1;
+  args.need_in({.least = 1}, "comm", c.comm);
+  args.may("id", c.id, "name", c.name);
+  args.need_in({1, kMaxRanks}, "nranks", c.nranks);
+  if (c.known()) {
+    args.need_in({0, c.nranks - 1}, "rank", c.rank);
+  } else {
+    args.may_in({0, c.nranks - 1}, "rank", c.rank);
+  }
+  args.may("device", c.device, "parent", c.parent, "birth", c.birth, "alias", c.alias, "splits",
+           c.splits, "shrinks", c.shrinks, "grows", c.grows, "ended", c.ended);
+}
+
+void fill(const Fields& o, RowKey& key) {
+  o.need_word("bucket", key.bucket, kBuckets, &BucketInfo::name);
+  o.need("name", key.name, "dtype", key.dtype);
+  o.may("comm", key.comm, "device", key.device);
+  o.may_word("host_memory", key.host_memory, kHostMemoryNames);
+  o.need_in({-1, 63}, "bytes_class", key.bytes_class);
+}
+
+static void fill(const Fields& o, Row& r) {
+  fill(o, static_cast<RowKey&>(r));
+  o.need_word("mode", r.mode, kModeNames);
+  if (o.is_null("thread")) r.thread = ThreadKind::mixed;
+  if (o.get_or<std::string_view>("thread") == kAutogradThread) r.thread = ThreadKind::autograd;
+  for (const Figure& f : kFigures) {
+    if (f.key.empty()) continue;
+    f.may_lack ? o.may(f.key, r.amounts.*f.of) : o.need(f.key, r.amounts.*f.of);
+  }
+  if (r.mode == Mode::replayed) r.amounts.replayed = r.amounts.calls;
+}
+
+static void fill(const Fields& o, Collectives& c) {
+  o.need("comm", c.comm, "collectives", c.count);
+  c.signature = signature(o.get<std::string_view>("signature"));
+  for (const element mark : o.get<array>("marks")) {
+    std::string_view m;
+    if (mark.get(m) != simdjson::SUCCESS) throw Malformed("expected strings in \"marks\"");
+    c.marks.push_back(signature(m));
+  }
+}
+
+static void fill(const Fields& o, LifeCalls& c) {
+  o.need("name", c.name, "calls", c.calls, "failed", c.failed, "unfinished", c.unfinished,
+         "host_ns", c.host_ns, "host_ns_max", c.host_ns_max);
+}
+
+static void fill(const Fields& o, MemoryUse& use) {
+  std::size_t known = 0;
+  o.need_word("kind", known, kMemoryKinds);
+  use.kind = kMemoryKinds[known];
+  o.may("device", use.device);
+  o.need("bytes", use.bytes, "peak", use.peak);
+}
+
+static void fill(const Fields& args, Ledger& l) {
+  args.need_in(kNotNegative, "epoch", l.epoch);
+  l.ends_epoch = args.get_or<std::string_view>("reason") == "reset";
+  args.need_time("ts", l.ts_ns);
+  args.each("rows", [&](const Fields& o) {
+    Row row;
+    fill(o, row);
+    l.rows.push_back(row);
+  });
+  l.rows.shrink_to_fit();
+  args.need("comms", l.collectives);
+  args.may("life", l.life, "memory", l.memory);
+}
+
+static void fill(const Fields& o, Noted& n) {
+  o.need("kind", n.kind);
+  o.may("path", n.path, "calls", n.calls);
+}
+
+static void fill(const Fields& o, BoundFunction& f) {
+  o.need("name", f.name);
+  o.may("library", f.library);
+  o.need("calls", f.calls);
+}
+
+static void fill(const Fields& args, Compute& c) {
+  const auto window_ns = args.get<std::uint64_t>("window_ns");
+  args.each("devices", [&](const Fields& o) {
+    c.busy_ns = saturated_sum(c.busy_ns, o.get<std::uint64_t>("busy_ns"));
+    c.window_ns = saturated_sum(c.window_ns, window_ns);
+  });
+}
+
+static void fill(const Fields& args, Footer& f) {
+  args.need("dropped", f.dropped);
+  args.may("ranges_dropped", f.ranges_dropped, "timing_lost", f.timing_lost, "exposure_lost",
+           f.exposure_lost);
+  args.need("self_cost_ns", f.self_cost_ns);
+  args.may("exit_status", f.exit_status, "steps_dropped", f.steps_dropped);
+  if (args.has("windows")) args.get<Fields>("windows").need("files", f.window_files);
+  args.may("compute", f.compute);
+  args.may_in(kOfTime, "base_time_ns", f.base_time_ns);
+  const auto coverage = args.get<Fields>("coverage");
+  coverage.need("functions", f.functions);
+  f.functions.shrink_to_fit();  // as many as ranks have these
+  if (coverage.has("missed")) {
+    f.missed.emplace();
+    coverage.each("missed", [&](const Fields& o) {
+      (*f.missed)[o.get<std::string>("name")] += o.get<std::uint64_t>("calls");
+    });
+  }
+  coverage.may("unseen", f.unseen, "tools", f.tools);
+  args.may("complete", f.complete, "partial", f.partial, "snapshot", f.snapshot);
+}
 
 void MetadataParser::line(const Line& line) {
   try {
@@ -315,18 +244,13 @@ void MetadataParser::line(const Line& line) {
 }
 
 void MetadataParser::dispatch(const Line& line) {
-  element whole;
-  object top;
-  if (parser_.parse(line.text.data(), line.text.size(), false).get(whole) != simdjson::SUCCESS ||
-      whole.get(top) != simdjson::SUCCESS) {
-    throw Malformed("expected one JSON object on this line");
-  }
-  refuse_repeated_keys(whole);
-  const std::string name = text(top, "name");
+  const Fields top = object_in(parser_, line.text, true);
+  refuse_repeated_keys(top.all());
+  const auto name = top.get<std::string>("name");
   if (!name.starts_with("tprof_")) return;  // an event whose name is written with escapes
   const std::optional<LineKind> kind = line_kind(name);
   if (kind == LineKind::merged) {
-    check_schema(object_of(top, "args"));
+    check_schema(top.get<Fields>("args"));
     if (!processes_.empty()) throw Malformed("expected tprof_merged before any tprof_header");
     merged_ = true;
     return;
@@ -340,19 +264,18 @@ void MetadataParser::dispatch(const Line& line) {
     Process& p = processes_.emplace_back();
     p.file = file_.string();
     p.offset = line.offset;
-    p.line_pid = integer(top, "pid");
-    p.header = header(object_of(top, "args"));
+    top.need("pid", p.line_pid, "args", p.header);
     return;
   }
   if (processes_.empty()) throw Malformed("expected tprof_header before " + name);
   Process& p = processes_.back();
-  const std::int64_t pid = integer(top, "pid");
+  const auto pid = top.get<std::int64_t>("pid");
   if (p.footer) throw Malformed("expected no " + name + " behind the process's tprof_footer");
   if (kind == LineKind::comm) {
-    Comm c = comm(object_of(top, "args"));
+    auto c = top.get<Comm>("args");
     p.comms[c.comm] = std::move(c);
   } else if (kind == LineKind::ledger) {
-    Ledger l = ledger(object_of(top, "args"));
+    auto l = top.get<Ledger>("args");
     if (p.ledger && l.epoch < p.ledger->epoch) {
       throw Malformed("expected an epoch of at least " + std::to_string(p.ledger->epoch) +
                       ", found " + std::to_string(l.epoch));
@@ -361,20 +284,19 @@ void MetadataParser::dispatch(const Line& line) {
     ++p.ledgers;
     p.ledger = std::move(l);
   } else if (kind == LineKind::footer) {
-    p.footer = footer(object_of(top, "args"));
+    top.need("args", p.footer);
     if (p.windows_missing != 0) p.footer->dropped[std::string(kNotHere)] += 0;  // number unknown
     if (!merged_ && p.footer->base_time_ns.value_or(p.header.base_time_ns) != p.header.base_time_ns)
       throw Malformed(
           "expected the footer of the process whose header begins this file, found another "
           "process's: were files put together? Give them one by one");
   } else if (kind == LineKind::clock) {
-    p.header.clock.push_back(anchor(array_of(object_of(top, "args"), "clock")));
+    p.header.clock.push_back(anchor(top.get<Fields>("args").get<array>("clock")));
   } else if (kind == LineKind::window && merged_) {
-    if (!find(object_of(top, "args"), "file")) return;
+    if (!top.get<Fields>("args").has("file")) return;
     ++p.windows_missing;  // its lines were not merged
   } else if (kind == LineKind::identity) {
-    const object args = object_of(top, "args");
-    identity(args, p.header);
+    identity(top.get<Fields>("args"), p.header);
     p.header.identified = true;
   } else {
     return;  // groups, graphs and sites belong to the events

@@ -61,6 +61,11 @@ inline bool begins_as_a_line(std::string_view line) {
          is_busy(line) || is_life(line) || is_of_merge(line) || is_other(line);
 }
 
+// What says which schema a file is of, who wrote it, and where its times begin. Throws Malformed.
+void check_schema(const Fields& args);
+void fill_origin(const Fields& args, Header& header);
+void fill(const Fields& row, RowKey& key);
+
 // Takes the metadata lines of one file in their order. A merged trace holds many processes: each
 // begins with its header.
 class MetadataParser {

@@ -6,39 +6,15 @@
 #include <string>
 
 #include "interpose/format/line_kinds.h"
-#include "interpose/format/schema.h"
 #include "read/error.h"
 #include "read/input.h"
 #include "read/json.h"
+#include "read/metadata.h"
 
 namespace tprof::read {
 namespace fs = std::filesystem;
 
 namespace {
-
-Process process_of(const Line& line, const fs::path& file) {
-  simdjson::dom::parser parser;
-  element whole;
-  object top;
-  if (parser.parse(line.text.data(), line.text.size(), false).get(whole) != simdjson::SUCCESS ||
-      whole.get(top) != simdjson::SUCCESS) {
-    throw Malformed("expected one JSON object on this line");
-  }
-  const object args = object_of(top, "args");
-  const std::string schema = text(args, "schema");
-  if (schema != kSchema)
-    throw Malformed("expected schema " + std::string(kSchema) + ", found '" + schema + "'");
-  Process p;
-  p.file = file.string();
-  p.line_pid = integer(top, "pid");
-  p.header.pid = p.line_pid;
-  p.header.run_id = text_or_empty(args, "run_id");
-  p.header.host = text_or_empty(args, "host");
-  p.header.boot_id = text_or_empty(args, "boot_id");
-  p.header.base_time_ns = integer_in(args, "base_time_ns", 0, kLatestNs);
-  p.header.monotonic_ns = optional_integer_in(args, "monotonic_ns", 0, kLatestNs);
-  return p;
-}
 
 // Returns nullopt if the file was cut before it says what it is.
 std::optional<Trace> node_file(const fs::path& file) {
@@ -51,7 +27,13 @@ std::optional<Trace> node_file(const fs::path& file) {
     if (!trace.processes.empty() || is_line(line.text, LineKind::process_name)) return;
     try {
       if (!is_line(line.text, LineKind::node)) throw Malformed("expected a tprof_node line");
-      trace.processes.push_back(process_of(line, file));
+      simdjson::dom::parser parser;
+      const Fields top = object_in(parser, line.text, true);
+      Process& p = trace.processes.emplace_back();
+      p.file = file.string();
+      top.need("pid", p.line_pid);
+      p.header.pid = p.line_pid;
+      fill_origin(top.get<Fields>("args"), p.header);
     } catch (const Malformed& e) {
       throw BadInput(file, line.offset, e.what());
     }

@@ -10,6 +10,7 @@
 #include "interpose/format/buckets.h"
 #include "interpose/format/host_memory.h"
 #include "read/begins.h"
+#include "read/line_fields.h"
 
 namespace tprof::read {
 namespace {
@@ -17,17 +18,14 @@ namespace {
 static_assert(std::endian::native == std::endian::little);  // of what take_digits() does
 
 // Takes a line apart from its beginning. After the first piece that is not as expected nothing is
-// taken any more, and ok() is false.
+// taken any more, and ok() is false. It has the functions of Fields (json.h), for fields that are
+// asked for in the order of the line.
 class Pieces {
  public:
   explicit Pieces(std::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
 
   bool ok() const { return ok_; }
-  bool at_end() const { return ok_ && at_ == end_; }
-  void fail() { ok_ = false; }
-
   std::string_view left() const { return {at_, static_cast<std::size_t>(end_ - at_)}; }
-  void skip(std::size_t n) { at_ += n; }
 
   // A literal, whose length the compiler knows: comparing it is a few instructions.
   template <std::size_t N>
@@ -36,10 +34,41 @@ class Pieces {
     if (is) at_ += N - 1;
     return is;
   }
-
   template <std::size_t N>
   void take(const char (&text)[N]) {
     if (!next_is(text)) ok_ = false;
+  }
+  // From here on there are arguments, the first of them without a comma.
+  void take_arguments() { between_ = false; }
+  // Returns true if the line ends behind its arguments, as it should.
+  bool ends() {
+    take("}}");
+    return ok_ && at_ == end_;
+  }
+
+  template <std::size_t N, typename T, typename... More>
+  void may(const char (&key)[N], T& to, More&&... more) {
+    if (takes(key)) value(to);
+    if constexpr (sizeof...(more) != 0) may(std::forward<More>(more)...);
+  }
+  template <std::size_t N, typename T>
+  void need(const char (&key)[N], T& to) {
+    takes(key) ? value(to) : fail();
+  }
+  template <std::size_t N>
+  void may_time(const char (&key)[N], std::int64_t& ns) {
+    if (takes(key)) ns = time_ns();
+  }
+  template <std::size_t N>
+  void need_time(const char (&key)[N], std::int64_t& ns) {
+    takes(key) ? void(ns = time_ns()) : fail();
+  }
+  template <std::size_t N, typename E, typename Names>
+  void may_word(const char (&key)[N], E& to, const Names& names) {
+    if (!takes(key)) return;
+    const auto* found = std::ranges::find(names, quoted());
+    if (found == std::end(names)) return fail();
+    to = static_cast<E>(found - std::begin(names));
   }
 
   // Up to the next quote, which it takes too: printable ASCII without a backslash.
@@ -64,21 +93,42 @@ class Pieces {
     return static_cast<std::int64_t>(n);
   }
 
-  std::uint64_t count() { return static_cast<std::uint64_t>(number()); }
-
   // Microseconds with three decimals; below 2^51 ns a double would have all digits as well.
   std::int64_t time_ns() {
     auto n = static_cast<std::uint64_t>(number(12));
-    if (at_ == end_ || *at_ != '.') {
-      ok_ = false;
-      return 0;
-    }
-    ++at_;
-    if (take_digits(n) != 3) ok_ = false;
+    take(".");
+    if (ok_ && take_digits(n) != 3) ok_ = false;
     return static_cast<std::int64_t>(n);
   }
 
  private:
+  void fail() { ok_ = false; }
+  std::string_view quoted() {
+    take("\"");
+    return name();
+  }
+  template <std::size_t N>
+  bool takes(const char (&key)[N]) {
+    const std::string_view left = this->left();
+    const std::size_t n = between_ ? 1 : 0;
+    if (left.size() < n + N + 2 || (between_ && left[0] != ',') || left[n] != '"' ||
+        !equal<N - 1>(at_ + n + 1, key) || left[n + N] != '"' || left[n + N + 1] != ':') {
+      return false;
+    }
+    at_ += n + N + 2;
+    return between_ = true;
+  }
+  void value(std::int64_t& to) { to = number(); }
+  void value(std::uint64_t& to) { to = static_cast<std::uint64_t>(number()); }
+  void value(bool& to) {
+    take("true");
+    to = true;
+  }
+  void value(text::Kept& to) { to = quoted(); }
+  template <typename T>
+  void value(std::optional<T>& to) {
+    value(to.emplace());
+  }
   static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
   // Appends to `n` the digits that come next, eight at most, and returns how many these are.
@@ -108,24 +158,20 @@ class Pieces {
   const char* at_;
   const char* end_;
   bool ok_ = true;
+  bool between_ = true;  // a comma comes before the next argument
 };
 
 // The fields between "tid": and the arguments.
-struct Times {
-  std::int64_t tid = 0;
-  std::int64_t ts_ns = 0;
-  std::int64_t dur_ns = 0;
-};
-Times times(Pieces& line) {
-  Times t;
-  t.tid = line.number();
+template <typename T>
+void take_times(Pieces& line, std::int64_t& tid, T& to) {
+  tid = line.number();
   line.take(R"(,"ts":)");
-  t.ts_ns = line.time_ns();
+  to.ts_ns = line.time_ns();
   line.take(R"(,"dur":)");
-  t.dur_ns = line.time_ns();
+  to.dur_ns = line.time_ns();
   if (line.next_is(R"(,"cname":")")) line.name();
   line.take(R"(,"args":{)");
-  return t;
+  line.take_arguments();
 }
 
 // In a merged trace the function is an argument, since the name is for people.
@@ -140,35 +186,6 @@ void take_phase(Pieces& line) {
   line.take(R"(,"ph":"X","pid":)");
   line.number();
   line.take(R"(,"tid":)");
-}
-
-void copy_args(Pieces& line, Event& e) {
-  line.take(R"("bytes":)");
-  e.bytes = e.count = line.count();
-  e.dtype = line.next_is(R"(,"dtype":")") ? line.name() : "byte";
-  line.take(R"(,"device":)");
-  e.device = line.number();
-  if (line.next_is(R"(,"host_memory":")")) {
-    const auto* kind = std::ranges::find(kHostMemoryNames, line.name());
-    if (kind == std::end(kHostMemoryNames)) return line.fail();
-    e.host_memory = static_cast<HostMemory>(kind - kHostMemoryNames);
-  }
-  if (line.next_is(R"(,"stream":)")) e.stream = line.number();
-  line.next_is(R"(,"sync":true)");
-}
-
-void collective_args(Pieces& line, Event& e) {
-  line.take(R"("count":)");
-  e.count = line.count();
-  line.take(R"(,"dtype":")");
-  e.dtype = line.name();
-  line.take(R"(,"bytes":)");
-  e.bytes = line.count();
-  if (line.next_is(R"(,"peer":)")) e.peer = line.number();
-  if (line.next_is(R"(,"reduce":")")) e.reduce = line.name();
-  if (line.next_is(R"(,"stream":)")) e.stream = line.number();
-  if (line.next_is(R"(,"group":)")) e.group = line.number();
-  line.next_is(R"(,"in_place":true)");
 }
 
 // Longer beginnings and ends of lines are not the library's, and not remembered.
@@ -216,22 +233,21 @@ const OwnLines::Head* OwnLines::head_of(std::string_view text, bool timed) {
   return &head;
 }
 
-bool OwnLines::call(std::string_view text, Event& e, OwnArguments* own) {
+bool OwnLines::call(std::string_view text, Event& e, std::string_view* arguments) {
   const Head* head = head_of(text, false);
   if (head == nullptr) return false;
-  Pieces line(text);
-  line.skip(head->text.size());
-  const Times t = times(line);
+  Pieces line(text.substr(head->text.size()));
+  struct {  // what no two lines have alike
+    std::int64_t thread, ts_ns, dur_ns;
+    std::optional<std::int64_t> comm;
+    std::uint64_t seq = 0;
+  } own;
+  take_times(line, own.thread, own);
   const std::string_view function = function_or(head->name, line);
-  if (own != nullptr) own->all = line.left();
-  std::optional<std::int64_t> comm;
-  std::uint64_t seq = 0;
+  if (arguments != nullptr) *arguments = line.left();
   if (!is_copy(head->bucket)) {
-    line.take(R"("comm":)");
-    comm = line.number();
-    line.take(R"(,"seq":)");
-    seq = line.count();
-    line.take(",");
+    line.need("comm", own.comm);
+    line.need("seq", own.seq);
   }
   if (!line.ok()) return false;
   const std::string_view args = line.left();
@@ -246,73 +262,43 @@ bool OwnLines::call(std::string_view text, Event& e, OwnArguments* own) {
     known.event = Event();
     known.event.name = function;
     known.event.bucket = head->bucket;
-    known.event.numbered = comm.has_value();
-    comm ? collective_args(line, known.event) : copy_args(line, known.event);
-    if (line.next_is(R"(,"site":)")) known.event.site = line.number();
-    line.take("}}");
-    if (!line.at_end()) return false;
+    known.event.numbered = own.comm.has_value();
+    fill_call(line, known.event);
+    if (!line.ends()) return false;
     if (args.size() <= kLongestKept) known.text = args;
   }
   e = known.event;
-  e.thread = t.tid;
-  e.ts_ns = t.ts_ns;
-  e.dur_ns = t.dur_ns;
-  e.comm = comm;
-  e.seq = seq;
+  e.thread = own.thread;
+  e.ts_ns = own.ts_ns;
+  e.dur_ns = own.dur_ns;
+  e.comm = own.comm;
+  e.seq = own.seq;
   return true;
 }
 
-bool OwnLines::device_time(std::string_view text, DeviceTime& t, OwnArguments* own) {
+bool OwnLines::device_time(std::string_view text, DeviceTime& t, std::string_view* arguments) {
   const Head* head = head_of(text, true);
   if (head == nullptr) return false;
-  Pieces line(text);
-  line.skip(head->text.size());
-  const Times when = times(line);
-  if (const auto function = function_or(head->name, line); head->function == function) {
-    t.name = head->function;
-  } else {
+  Pieces line(text.substr(head->text.size()));
+  t = DeviceTime{.name = head->function};
+  take_times(line, t.lane, t);
+  if (const auto function = function_or(head->name, line); t.name != function) {
     if (timed_ != function) timed_ = function;
     t.name = timed_;
   }
-  const std::string_view args = line.left();
-  t.lane = when.tid;
-  t.ts_ns = when.ts_ns;
-  t.dur_ns = when.dur_ns;
-  t.comm = t.device = std::nullopt;
-  t.seq = std::nullopt;
-  t.launch = false;
-  if (line.next_is(R"("device":)")) {
-    t.device = line.number();
-  } else {
-    line.take(R"("comm":)");
-    t.comm = line.number();
-    line.take(R"(,"seq":)");
-    t.seq = line.count();
-  }
-  if (line.next_is(R"(,"stream":)")) line.number();
-  line.take(R"(,"call_tid":)");
-  t.thread = line.number();
-  line.take(R"(,"queued":)");
-  t.queued_ns = line.time_ns();
-  if (own != nullptr) own->all = args;
-  t.calls = line.next_is(R"(,"calls":)") ? line.count() : 1;
-  line.take("}}");
-  return line.at_end();
+  if (arguments != nullptr) *arguments = line.left();
+  fill_time(line, t);
+  return line.ends();
 }
 
 bool OwnLines::busy(std::string_view text, Busy& b) {
   Pieces line(text);
   line.take(R"({"cat":"BUSY","name":"compute")");
   take_phase(line);
-  const Times t = times(line);
-  b.lane = t.tid;
-  b.ts_ns = t.ts_ns;
-  b.dur_ns = t.dur_ns;
-  line.take(R"("device":)");
-  b.device = line.number();
-  b.unsure = line.next_is(R"(,"unsure":true)");
-  line.take("}}");
-  return line.at_end();
+  b = Busy();
+  take_times(line, b.lane, b);
+  fill_busy(line, b);
+  return line.ends();
 }
 
 }  // namespace tprof::read

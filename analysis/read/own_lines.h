@@ -12,18 +12,14 @@
 
 namespace tprof::read {
 
-// Says where a line's arguments stand, for who writes them again.
-struct OwnArguments {
-  std::string_view all;  // from the first behind "op" on, with all that ends the line
-};
-
 // Lines of one file, most of which begin and end like one before: such a part is compared, and its
-// meaning is known. The old values of `e`, `t` and `b` are overwritten.
+// meaning is known.
 class OwnLines {
  public:
-  // A collective, a transfer or a copy that returned without an error.
-  bool call(std::string_view line, Event& e, OwnArguments* arguments = nullptr);
-  bool device_time(std::string_view line, DeviceTime& t, OwnArguments* arguments = nullptr);
+  // A collective, a transfer or a copy that returned without an error. `arguments`: what follows
+  // "op" to the end of the line, for who writes it again.
+  bool call(std::string_view line, Event& e, std::string_view* arguments = nullptr);
+  bool device_time(std::string_view line, DeviceTime& t, std::string_view* arguments = nullptr);
   static bool busy(std::string_view line, Busy& b);
 
   static constexpr std::size_t kPlaces = 64;

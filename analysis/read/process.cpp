@@ -7,24 +7,6 @@
 namespace tprof::read {
 namespace {
 
-constexpr std::uint64_t Amounts::*kSums[] = {
-    &Amounts::calls,
-    &Amounts::count,
-    &Amounts::elements,
-    &Amounts::bytes,
-    &Amounts::host_ns,
-    &Amounts::device_ns,
-    &Amounts::failed,
-    &Amounts::unfinished,
-    &Amounts::replayed,
-    &Amounts::device_timed,
-    &Amounts::device_bytes,
-    &Amounts::exposure_known,
-    &Amounts::exposure_known_ns,
-    &Amounts::exposed_ns,
-    &Amounts::late,
-};
-
 // A communicator and its handles in the process, by rank.
 struct Held {
   std::int64_t first = 0;  // lowest number of a handle
@@ -58,21 +40,16 @@ bool is_world(const Held& held, const Header& h) {
          held.nranks > static_cast<std::int64_t>(held.members.size());
 }
 
-// No machine has so many devices. Only a damaged or hostile file has so much in its header that a
-// copy of it for each lane would matter.
+// No machine has so many devices. Only a damaged or hostile file has so many parts in its header
+// and footer that a copy of them for each lane would matter.
 constexpr std::size_t kMaxLanes = 256;
-constexpr std::size_t kMaxCopied = std::size_t{16} << 20;
+constexpr std::size_t kMaxCopied = std::size_t{1} << 19;
 
 bool can_be_copied(const Process& p, std::size_t lanes) {
-  std::size_t bytes = p.header.command.size() + p.header.clock.size() * sizeof(Anchor);
-  for (const auto* settings : {&p.header.config, &p.header.env}) {
-    for (const auto& [name, value] : **settings) bytes += name.size() + value.size();
-  }
-  if (p.footer) {
-    for (const BoundFunction& f : p.footer->functions) bytes += sizeof f + f.library.size();
-    bytes += (p.footer->unseen.size() + p.footer->tools.size()) * sizeof(Noted);
-  }
-  return lanes <= kMaxLanes && bytes <= kMaxCopied / lanes;
+  std::size_t parts = p.header.clock.size();
+  if (p.footer)
+    parts += p.footer->functions.size() + p.footer->unseen.size() + p.footer->tools.size();
+  return lanes <= kMaxLanes && parts <= kMaxCopied / lanes;
 }
 
 class Division {
@@ -88,14 +65,12 @@ class Division {
   std::size_t of_comm(std::int64_t number) {
     const auto known = lane_.find(number);
     if (known != lane_.end()) return known->second;
-    const auto comm = process_.comms.find(number);
-    if (comm == process_.comms.end()) return 0;
-    lane_[number] = of_device(comm->second.device);  // set first: a damaged file may have a circle
-    const std::optional<std::int64_t> parent = comm->second.parent;
-    if (parent && process_.comms.contains(*parent) && *parent < number) {
-      lane_[number] = of_comm(*parent);
-    }
-    return lane_[number];
+    const Comm* comm = comm_of(process_, number);
+    if (comm == nullptr) return 0;
+    const std::optional<std::int64_t>& parent = comm->parent;
+    // A damaged file may have a circle.
+    const bool child = parent && *parent < number && process_.comms.contains(*parent);
+    return lane_[number] = child ? of_comm(*parent) : of_device(comm->device);
   }
 
   std::size_t of_device(std::int64_t device) const {
@@ -114,27 +89,6 @@ class Division {
   std::map<std::int64_t, std::size_t> device_;  // the first lane on it
 };
 
-}  // namespace
-
-std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? kSaturated : sum;
-}
-
-Amounts& Amounts::operator+=(const Amounts& other) {
-  for (const auto figure : kSums) this->*figure = saturated_sum(this->*figure, other.*figure);
-  host_ns_max = std::max(host_ns_max, other.host_ns_max);
-  device_ns_max = std::max(device_ns_max, other.device_ns_max);
-  exposed_ns_max = std::max(exposed_ns_max, other.exposed_ns_max);
-  return *this;
-}
-
-bool Amounts::saturated() const {
-  return std::ranges::any_of(kSums, [&](auto figure) { return this->*figure == kSaturated; });
-}
-
-namespace {
-
 struct HashOfVariables {
   std::size_t operator()(const Variables& all) const {
     const std::hash<std::string_view> text;
@@ -144,10 +98,12 @@ struct HashOfVariables {
   }
 };
 
-template <typename F>
-void each_ledger(Process& process, F&& f) {
-  if (process.ledger) f(*process.ledger);
-  for (Ledger& end : process.epoch_ends) f(end);
+// The last one first.
+std::vector<Ledger*> ledgers_of(Process& process) {
+  std::vector<Ledger*> all;
+  if (process.ledger) all.push_back(&*process.ledger);
+  for (Ledger& end : process.epoch_ends) all.push_back(&end);
+  return all;
 }
 
 }  // namespace
@@ -166,11 +122,11 @@ std::vector<Process> lanes_of(Process process) {
   Division division(process, held);
   Process bare = process;
   bare.comms.clear();
-  each_ledger(bare, [](Ledger& ledger) {
-    ledger.rows.clear();
-    ledger.collectives.clear();
-    if (ledger.memory) ledger.memory->clear();
-  });
+  for (Ledger* ledger : ledgers_of(bare)) {
+    ledger->rows.clear();
+    ledger->collectives.clear();
+    if (ledger->memory) ledger->memory->clear();
+  }
   for (const auto& [rank, comm] : held.members) {
     Process& lane = lanes.emplace_back(bare);
     lane.lane = lanes.size() - 1;
@@ -182,20 +138,18 @@ std::vector<Process> lanes_of(Process process) {
   for (const auto& [number, comm] : process.comms) {
     lanes[division.of_comm(number)].comms.emplace(number, comm);
   }
-  const auto divide = [&](const Ledger& ledger, const auto& of_lane) {
-    for (const MemoryUse& use : ledger.memory.value_or(std::vector<MemoryUse>())) {
-      of_lane(use.device ? division.of_device(*use.device) : 0).memory->push_back(use);
+  std::vector<std::vector<Ledger*>> parts;
+  for (Process& lane : lanes) parts.push_back(ledgers_of(lane));
+  std::size_t at = 0;
+  for (const Ledger* whole : ledgers_of(process)) {
+    for (const MemoryUse& use : whole->memory.value_or(std::vector<MemoryUse>())) {
+      parts[use.device ? division.of_device(*use.device) : 0][at]->memory->push_back(use);
     }
-    for (const Row& row : ledger.rows) of_lane(division.of_row(row)).rows.push_back(row);
-    for (const Collectives& c : ledger.collectives) {
-      of_lane(division.of_comm(c.comm)).collectives.push_back(c);
+    for (const Row& row : whole->rows) parts[division.of_row(row)][at]->rows.push_back(row);
+    for (const Collectives& c : whole->collectives) {
+      parts[division.of_comm(c.comm)][at]->collectives.push_back(c);
     }
-  };
-  if (process.ledger) {
-    divide(*process.ledger, [&](std::size_t i) -> Ledger& { return *lanes[i].ledger; });
-  }
-  for (std::size_t e = 0; e < process.epoch_ends.size(); ++e) {
-    divide(process.epoch_ends[e], [&](std::size_t i) -> Ledger& { return lanes[i].epoch_ends[e]; });
+    ++at;
   }
   return lanes;
 }

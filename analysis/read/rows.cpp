@@ -1,5 +1,6 @@
 #include "read/rows.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -8,10 +9,9 @@
 namespace tprof::read {
 namespace {
 
-constexpr std::size_t kFigures = sizeof(Amounts) / sizeof(std::uint64_t);
-static_assert(sizeof(Amounts) == kFigures * sizeof(std::uint64_t) && kFigures <= 32);
-using Figures = std::array<std::uint64_t, kFigures>;
+using Figures = std::array<std::uint64_t, std::size(kFigures)>;
 using Which = std::uint32_t;  // one bit per figure
+static_assert(std::size(kFigures) <= 32);
 
 struct HashOfKey {
   std::size_t operator()(const RowKey& k) const {
@@ -32,13 +32,32 @@ struct HashOfKey {
 
 }  // namespace
 
+std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? kSaturated : sum;
+}
+
+Amounts& Amounts::operator+=(const Amounts& other) {
+  for (const Figure& f : kFigures) {
+    std::uint64_t& mine = this->*f.of;
+    const std::uint64_t more = other.*f.of;
+    mine = f.largest ? std::max(mine, more) : saturated_sum(mine, more);
+  }
+  return *this;
+}
+
+bool Amounts::saturated() const {
+  return std::ranges::any_of(
+      kFigures, [&](const Figure& f) { return !f.largest && this->*f.of == kSaturated; });
+}
+
 void Rows::push_back(const Row& row) {
   const RowKey* key = &text::kept<RowKey, HashOfKey>(static_cast<const RowKey&>(row));
-  unsigned char packed[sizeof key + sizeof(Which) + kFigures * 10];
+  unsigned char packed[sizeof key + sizeof(Which) + std::size(kFigures) * 10];
   const auto figures = std::bit_cast<Figures>(row.amounts);
   Which which = 0;
   unsigned char* to = packed + sizeof key + sizeof which;
-  for (std::size_t i = 0; i < kFigures; ++i) {
+  for (std::size_t i = 0; i < figures.size(); ++i) {
     if (figures[i] == 0) continue;
     which |= Which{1} << i;
     std::uint64_t rest = figures[i];

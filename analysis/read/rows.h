@@ -2,11 +2,13 @@
 // small: nearly all ranks have the same keys, and most figures are 0.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "interpose/format/buckets.h"
@@ -45,6 +47,34 @@ struct Amounts {
   bool saturated() const;  // true if a sum is only a lower bound
 };
 
+struct Figure {
+  std::string_view key;  // of a row in a file; empty: the reader's own
+  std::uint64_t Amounts::*of;
+  bool may_lack = false;  // it is there only if calls were timed
+  bool largest = false;   // of the calls; others are sums
+};
+inline constexpr Figure kFigures[] = {
+    {"calls", &Amounts::calls},
+    {"count", &Amounts::count},
+    {"elements", &Amounts::elements},
+    {"bytes", &Amounts::bytes},
+    {"host_ns", &Amounts::host_ns},
+    {"host_ns_max", &Amounts::host_ns_max, false, true},
+    {"device_ns", &Amounts::device_ns},
+    {"device_ns_max", &Amounts::device_ns_max, true, true},
+    {"device_timed", &Amounts::device_timed},
+    {"device_bytes", &Amounts::device_bytes, true},
+    {"exposure_known", &Amounts::exposure_known, true},
+    {"exposure_known_ns", &Amounts::exposure_known_ns, true},
+    {"exposed_ns", &Amounts::exposed_ns, true},
+    {"exposed_ns_max", &Amounts::exposed_ns_max, true, true},
+    {"late", &Amounts::late, true},
+    {"failed", &Amounts::failed},
+    {"unfinished", &Amounts::unfinished},
+    {"", &Amounts::replayed},
+};
+static_assert(sizeof(Amounts) == std::size(kFigures) * sizeof(std::uint64_t));
+
 // The properties that the calls of a row share.
 struct RowKey {
   Bucket bucket = Bucket::ALLGATHER;
@@ -57,7 +87,7 @@ struct RowKey {
   Mode mode = Mode::direct;
   ThreadKind thread = ThreadKind::other;  // the kind of thread that called; not known of replays
 
-  bool operator==(const RowKey&) const = default;
+  auto operator<=>(const RowKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct Row : RowKey {

@@ -1,19 +1,16 @@
 #include "read/window_files.h"
 
-#include <fcntl.h>
-#include <simdjson.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cctype>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
+#include <map>
 
+#include "interpose/format/dtypes.h"
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/settings.h"
+#include "interpose/format/thread_kind.h"
 #include "interpose/lines/window_lines.h"
 #include "read/error.h"
+#include "read/events.h"
 #include "read/json.h"
 #include "read/load.h"
 #include "read/metadata.h"
@@ -31,8 +28,7 @@ bool take_number(std::string_view& name, std::string_view from) {
   const std::size_t at = name.rfind(from);
   if (at == std::string_view::npos || at + from.size() == name.size()) return false;
   const std::string_view number = name.substr(at + from.size());
-  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
-  if (!std::ranges::all_of(number, is_digit)) return false;
+  if (number.find_first_not_of("0123456789") != std::string_view::npos) return false;
   name = name.substr(0, at);
   return true;
 }
@@ -41,6 +37,15 @@ bool take_number(std::string_view& name, std::string_view from) {
 bool is_of(const Source& source, std::int64_t base_time_ns) {
   const std::optional<Header> header = beginning_of(source.file).header;
   return header && !header->window_of.empty() && header->base_time_ns == base_time_ns;
+}
+
+std::uint64_t size_of(std::string_view dtype) {
+  const auto* known = std::ranges::find(kDtypes, dtype, &DtypeInfo::name);
+  if (known != std::end(kDtypes)) return known->size;
+  for (const std::uint32_t size : {1U, 2U, 4U, 8U}) {
+    if (dtype == dtype_name(kDtypeByte, size)) return size;
+  }
+  return 0;  // its elements are not known
 }
 
 // Calls f(window, line) for each window of the rank file that has a file.
@@ -66,13 +71,11 @@ std::optional<NamedWindow> named_window(std::string_view line) {
   if (!is_line(line, LineKind::window) || line.find(kFile) == line.npos) return std::nullopt;
   line = line.substr(0, line.rfind('}') + 1);  // without its comma
   simdjson::dom::parser parser;
-  object top;
   NamedWindow window;
   try {
-    if (parser.parse(line.data(), line.size()).get(top) != simdjson::SUCCESS) return std::nullopt;
-    const object args = object_of(top, "args");
-    window.file = text(args, "file");
-    if (find(args, "lines")) window.lines = count(args, "lines");
+    const auto args = Fields(object_in(parser, line)).get<Fields>("args");
+    args.need("file", window.file);
+    args.may("lines", window.lines);
   } catch (const Malformed&) {
     return std::nullopt;
   }
@@ -138,6 +141,46 @@ void count_missing_windows(const Source& rank_file, Process& process) {
   if (process.windows_missing != 0 && process.footer) {
     process.footer->dropped[std::string(kNotHere)] += lines;
   }
+}
+
+void count_lines_of_window(Trace& trace) {
+  std::map<RowKey, Amounts> rows;
+  std::map<std::int64_t, ThreadKind> threads;
+  std::map<std::int64_t, std::uint64_t> collectives;  // by communicator
+  Ledger ledger;
+  const auto count = [&](const Process&, const Event& e) {
+    const auto thread = threads.find(e.thread);
+    Amounts& a = rows[{.bucket = e.bucket,
+                       .name = e.name,
+                       .dtype = e.dtype,
+                       .comm = e.comm,
+                       .device = e.device,
+                       .bytes_class = tprof::bytes_class(e.bytes),
+                       .mode = e.captured ? Mode::captured : Mode::direct,
+                       .thread = thread == threads.end() ? ThreadKind::other : thread->second}];
+    ledger.ts_ns = std::max(ledger.ts_ns, e.ts_ns + e.dur_ns);
+    if (e.unfinished || e.failed) return void(e.unfinished ? ++a.unfinished : ++a.failed);
+    if (e.collective()) ++collectives[*e.comm];
+    const std::uint64_t size = size_of(e.dtype);
+    const auto ns = static_cast<std::uint64_t>(e.dur_ns);
+    a += {.calls = 1,
+          .count = e.count,
+          .elements = size == 0 ? 0 : e.bytes / size,
+          .bytes = e.bytes,
+          .host_ns = ns,
+          .host_ns_max = ns};
+  };
+  read_lines(trace, {.event = count, .thread = [&](const Process&, const ThreadName& t) {
+                       threads[t.thread] = thread_kind(t.name);
+                     }});
+  for (const auto& [key, amounts] : rows) ledger.rows.push_back({key, amounts});
+  for (const auto& [comm, n] : collectives) ledger.collectives.push_back({comm, n, {}, {}});
+  Process& process = trace.processes.front();
+  process.ledger = std::move(ledger);
+  process.footer.emplace();
+  process.footer->complete = !process.cut;
+  process.footer->dropped["window"] = 0;  // its file can't tell how many
+  process.end = End::closed;
 }
 
 std::string stem_of_rank_file(std::string_view name) {

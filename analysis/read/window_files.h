@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "read/lines.h"
+#include "read/load.h"
 #include "read/process.h"
 
 namespace tprof::read {
@@ -41,6 +41,10 @@ void leave_events(Block& block);
 
 // Sets `windows_missing` of the process, and adds the lines in these files to those dropped.
 void count_missing_windows(const Source& rank_file, Process& process);
+
+// A window's file without its rank file has lines but no counts. Makes its ledger and footer from its
+// lines.
+void count_lines_of_window(Trace& trace);
 
 // Returns "rank-00003" for rank-00003.step-100.json, and "" for other names.
 std::string stem_of_rank_file(std::string_view window_file);

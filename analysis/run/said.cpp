@@ -5,7 +5,6 @@
 
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
-#include "read/json.h"
 
 namespace tprof::run {
 namespace {
@@ -50,11 +49,8 @@ void Listener::metadata(const read::Line& line, const read::Process& so_far) {
 
 Said Listener::end(const read::Process& rank) {
   if (rank.lane == 0 && !last_.first.empty()) {
-    try {
-      said_.scopes = read::scopes_of(last_.first);
-    } catch (const read::Malformed& e) {
-      throw read::BadInput(rank.file, last_.second, e.what());
-    }
+    const read::Line line{last_.first, last_.second};
+    said_.scopes = read::told_in<read::ScopesOfLedger>(line, rank.file).scopes;
   }
   return std::move(said_);
 }

@@ -11,7 +11,7 @@
 
 #include "read/lines.h"
 #include "read/process.h"
-#include "read/scope_line.h"
+#include "read/told_lines.h"
 
 namespace tprof::run {
 

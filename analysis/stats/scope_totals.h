@@ -6,7 +6,7 @@
 #include <set>
 #include <span>
 
-#include "read/scope_line.h"
+#include "read/told_lines.h"
 #include "run/lines.h"
 #include "stats/ranges.h"
 

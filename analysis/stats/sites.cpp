@@ -72,13 +72,9 @@ bool contains(std::string_view text, std::string_view part) {
 void SiteLines::add(const read::Process& process, const read::Line& line) {
   if (!is_line(line.text, LineKind::site)) return;
   if (sites_.size() == kMost) return;
-  try {
-    read::SiteLine site = read::parse_site_line(parser_, line.text);
-    const std::int64_t number = site.site;
-    sites_[number] = key_of(std::move(site), names_);
-  } catch (const read::Malformed& e) {
-    throw read::BadInput(process.file, line.offset, e.what());
-  }
+  auto site = read::told_in<read::SiteLine>(line, process.file);
+  const std::int64_t number = site.site;
+  sites_[number] = key_of(std::move(site), names_);
 }
 
 const SiteKey* SiteLines::find(std::int64_t number) const {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "read/site_line.h"
+#include "read/told_lines.h"
 #include "run/lines.h"
 #include "stats/totals.h"
 #include "symbols/frames.h"
@@ -42,7 +42,6 @@ class SiteLines {
   const symbols::Names& names() const { return names_; }  // of native frames
 
  private:
-  simdjson::dom::parser parser_;
   std::map<std::int64_t, SiteKey> sites_;
   symbols::Names names_;
 };

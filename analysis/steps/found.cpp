@@ -10,7 +10,6 @@
 
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
-#include "read/json.h"
 #include "steps/marks.h"
 #include "steps/numbers.h"
 #include "steps/rank_steps.h"
@@ -32,11 +31,8 @@ struct Calls {
   }
   void range(const read::Range& r) { reading_->marks.add(r); }
   void metadata(const read::Line& line) {
-    if (!is_line(line.text, LineKind::step)) return;
-    try {
-      lines.push_back(read::parse_step_line(line.text));
-    } catch (const read::Malformed& e) {
-      throw read::BadInput(rank_.file, line.offset, e.what());
+    if (is_line(line.text, LineKind::step)) {
+      lines.push_back(read::told_in<read::StepLine>(line, rank_.file));
     }
   }
   void end() {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "read/step_line.h"
+#include "read/told_lines.h"
 #include "run/lines.h"
 
 namespace tprof::steps {

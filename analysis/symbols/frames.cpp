@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "symbols/object.h"
+
 namespace tprof::symbols {
 
 namespace {

@@ -8,9 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "symbols/object.h"
-
 namespace tprof::symbols {
+
+struct Place {
+  std::string function;  // without its arguments; empty: not known
+  std::string file;      // as the compiler was given it; empty: not known
+  std::int64_t line = 0;
+};
 
 // An address that a call returns to. It is equal in all processes, since an object counts only by
 // its file's name and its build id.

@@ -1,15 +1,53 @@
 #include "symbols/object.h"
 
 #include <dwarf.h>
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
-#include <map>
 
-#include "symbols/elf_file.h"
 #include "symbols/readable.h"
 
 namespace tprof::symbols {
 namespace {
+
+// A trace may name anything, so this does not wait for a pipe.
+int open_regular(const std::filesystem::path& file) {
+  const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat st {};
+  if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))) return fd;
+  close(fd);
+  return -1;
+}
+
+// In hex; empty: none, or no ELF file.
+std::string build_id_of(Elf* elf) {
+  const void* id = nullptr;
+  const ssize_t size = elf_kind(elf) == ELF_K_ELF ? dwelf_elf_gnu_build_id(elf, &id) : 0;
+  std::string hex;
+  for (ssize_t i = 0; i < size; ++i) {
+    hex += fmt::format("{:02x}", static_cast<const std::uint8_t*>(id)[i]);
+  }
+  return hex;
+}
+
+// Returns the address, as the file has it, of what is at its beginning in memory.
+std::uint64_t begin_of(Elf* elf) {
+  constexpr std::uint64_t kPage = 4096;
+  std::size_t n = 0;
+  std::uint64_t begin = UINT64_MAX;
+  if (elf_getphdrnum(elf, &n) != 0) return 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    GElf_Phdr p;
+    if (gelf_getphdr(elf, static_cast<int>(i), &p) == nullptr || p.p_type != PT_LOAD) continue;
+    begin = std::min(begin, p.p_vaddr & ~(kPage - 1));
+  }
+  return begin == UINT64_MAX ? 0 : begin;
+}
 
 std::string text(const char* s) {
   return s == nullptr ? std::string() : std::string(s);
@@ -88,21 +126,58 @@ std::vector<Place> by_dwarf(Dwarf* dwarf, std::uint64_t address) {
 }  // namespace
 
 Object::Object(const std::filesystem::path& file, const std::string& build_id) {
-  if (!file.is_absolute() || build_id.empty()) return;
-  auto opened = std::make_unique<ElfFile>(file);
-  if (opened->build_id() == build_id) file_ = std::move(opened);
+  if (!file.is_absolute() || build_id.empty() || (fd_ = open_regular(file)) < 0) return;
+  elf_version(EV_CURRENT);
+  elf_ = elf_begin(fd_, ELF_C_READ_MMAP, nullptr);
+  known_ = build_id_of(elf_) == build_id;
+  if (known_) dwarf_ = dwarf_begin_elf(elf_, DWARF_C_READ, nullptr);
 }
 
-Object::~Object() = default;
+Object::~Object() {
+  dwarf_end(dwarf_);
+  elf_end(elf_);
+  if (fd_ >= 0) close(fd_);
+}
 
-std::vector<Place> Object::places(std::uint64_t offset) const {
+// Prefers .symtab, which has all that .dynsym has.
+std::vector<Object::Function> Object::read_functions() const {
+  std::vector<Function> functions;
+  Elf_Scn* found = nullptr;
+  GElf_Shdr table{};
+  for (Elf_Scn* s = nullptr; (s = elf_nextscn(elf_, s)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(s, &header) == nullptr) continue;
+    const bool full = header.sh_type == SHT_SYMTAB;
+    if (!full && (header.sh_type != SHT_DYNSYM || found != nullptr)) continue;
+    found = s;
+    table = header;
+    if (full) break;
+  }
+  Elf_Data* data = found == nullptr ? nullptr : elf_getdata(found, nullptr);
+  if (data == nullptr || table.sh_entsize == 0) return functions;
+  for (std::size_t i = 0; i < table.sh_size / table.sh_entsize; ++i) {
+    GElf_Sym symbol;
+    if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+    const auto type = GELF_ST_TYPE(symbol.st_info);
+    const bool function = type == STT_FUNC || type == STT_GNU_IFUNC;
+    if (!function || symbol.st_shndx == SHN_UNDEF || symbol.st_size == 0) continue;
+    const char* name = elf_strptr(elf_, table.sh_link, symbol.st_name);
+    if (name != nullptr) functions.push_back({symbol.st_value, symbol.st_size, name});
+  }
+  std::ranges::stable_sort(functions, {}, &Function::begin);
+  return functions;
+}
+
+std::vector<Place> Object::places(std::uint64_t offset) {
   if (!known()) return {};
-  const std::uint64_t call = file_->begin() + offset - 1;
-  std::vector<Place> places = by_dwarf(file_->dwarf(), call);
-  const char* function = file_->function(call);
-  if (function == nullptr) return places;
+  const std::uint64_t call = begin_of(elf_) + offset - 1;
+  std::vector<Place> places = by_dwarf(dwarf_, call);
+  if (!functions_) functions_ = read_functions();
+  const auto next = std::ranges::upper_bound(*functions_, call, {}, &Function::begin);
+  const auto f = next == functions_->begin() ? functions_->end() : std::prev(next);
+  if (f == functions_->end() || call - f->begin >= f->size) return places;
   if (places.empty()) places.emplace_back();
-  places.back().function = readable(function);
+  places.back().function = readable(f->name);
   return places;
 }
 

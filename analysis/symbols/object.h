@@ -2,22 +2,20 @@
 // lines and inlined functions from its DWARF.
 #pragma once
 
+#include <elfutils/libdw.h>
+#include <gelf.h>
+
 #include <cstdint>
 #include <filesystem>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "symbols/frames.h"
+
 namespace tprof::symbols {
 
-class ElfFile;
-
-struct Place {
-  std::string function;  // without its arguments; empty: not known
-  std::string file;      // as the compiler was given it; empty: not known
-  std::int64_t line = 0;
-};
-
+// Open as long as this exists.
 class Object {
  public:
   // `build_id` is in hex, as a trace has it. Nothing is known if the file is not there, is another
@@ -27,13 +25,24 @@ class Object {
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
 
-  bool known() const { return file_ != nullptr; }
+  bool known() const { return known_; }
   // Returns the places of the call that returns to `offset` from where the object begins in memory:
   // inlined functions, innermost first, then the function. Empty if not known.
-  std::vector<Place> places(std::uint64_t offset) const;
+  std::vector<Place> places(std::uint64_t offset);
 
  private:
-  std::unique_ptr<ElfFile> file_;
+  struct Function {
+    std::uint64_t begin;
+    std::uint64_t size;
+    const char* name;  // mangled
+  };
+  std::vector<Function> read_functions() const;
+
+  int fd_ = -1;
+  Elf* elf_ = nullptr;
+  Dwarf* dwarf_ = nullptr;  // null: there is none
+  bool known_ = false;
+  std::optional<std::vector<Function>> functions_;  // by address
 };
 
 }  // namespace tprof::symbols

@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 static const uint64_t kEnd = UINT64_MAX;
-// All processes send so much at a time: MPI counts in int.
-static const uint64_t kRoundBytes = UINT64_C(256) << 20;
+// So much is sent at a time: MPI counts in int.
+static const uint64_t kPieceBytes = UINT64_C(1) << 30;
 
 static int tool = -1;
 
@@ -38,7 +38,7 @@ static union {
     int (*size)(void*, int*);
     int (*gather)(const void*, int, void*, void*, int, void*, void*, void**);
     int (*test)(void**, int*, void*);
-    int (*gather_v)(const void*, int, void*, void*, const int*, const int*, void*, void*);
+    int (*broadcast)(void*, int, void*, int, void*);
     int (*abort)(void*, int);
   } open;
   struct {
@@ -46,7 +46,7 @@ static union {
     int (*size)(int, int*);
     int (*gather)(const void*, int, int, void*, int, int, int, int*);
     int (*test)(int*, int*, void*);
-    int (*gather_v)(const void*, int, int, void*, const int*, const int*, int, int);
+    int (*broadcast)(void*, int, int, int, int);
     int (*abort)(int, int);
   } mpich;
 } mpi;
@@ -86,10 +86,12 @@ static void all_gather(const void* mine, int bytes, void* all) {
     if (pause.tv_nsec < 2000000) pause.tv_nsec *= 2;
   }
 }
-static int all_gather_v(const void* mine, int bytes, void* all, const int* counts, const int* at) {
-  return is_open ? mpi.open.gather_v(mine, bytes, byte, all, counts, at, byte, world)
-                 : mpi.mpich.gather_v(mine, bytes, kMpichByte, all, counts, at, kMpichByte,
-                                      kMpichWorld);
+static void broadcast(void* bytes, int n, int from) {
+  if (is_open) {
+    mpi.open.broadcast(bytes, n, byte, from, world);
+  } else {
+    mpi.mpich.broadcast(bytes, n, kMpichByte, from, kMpichWorld);
+  }
 }
 static void end_all(void) {
   if (is_open) {
@@ -158,8 +160,8 @@ static int has_all(void* library) {
          find(library, "MPI_Iallgather",
               is_open ? (void*)&mpi.open.gather : (void*)&mpi.mpich.gather) &&
          find(library, "MPI_Test", is_open ? (void*)&mpi.open.test : (void*)&mpi.mpich.test) &&
-         find(library, "MPI_Allgatherv",
-              is_open ? (void*)&mpi.open.gather_v : (void*)&mpi.mpich.gather_v) &&
+         find(library, "MPI_Bcast",
+              is_open ? (void*)&mpi.open.broadcast : (void*)&mpi.mpich.broadcast) &&
          find(library, "MPI_Abort", is_open ? (void*)&mpi.open.abort : (void*)&mpi.mpich.abort);
 }
 
@@ -202,48 +204,19 @@ static void load(void) {
 
 // ---- Passing on.
 
-static void pass_on(const char* mine, uint64_t n, int size) {
-  const uint64_t piece = kRoundBytes / (uint64_t)size + 1;
+static void pass_on(char* mine, uint64_t n, int me, int size) {
   uint64_t* lengths = room((uint64_t)size * sizeof *lengths);
   all_gather(&n, sizeof n, lengths);
-  uint64_t longest = 0;
-  uint64_t total = 0;
-  uint64_t* begins = room((uint64_t)size * sizeof *begins);
   for (int i = 0; i < size; ++i) {
-    begins[i] = total;
-    total += lengths[i];
-    if (lengths[i] > longest) longest = lengths[i];
-  }
-  char* all = room(total);
-  int* counts = room((uint64_t)size * sizeof *counts);
-  int* places = room((uint64_t)size * sizeof *places);
-  char* part = room(piece * (uint64_t)size < total ? piece * (uint64_t)size : total);
-  for (uint64_t from = 0; from < longest; from += piece) {
-    int place = 0;
-    int my_count = 0;
-    for (int i = 0; i < size; ++i) {
-      const uint64_t left = lengths[i] > from ? lengths[i] - from : 0;
-      counts[i] = (int)(left < piece ? left : piece);
-      places[i] = place;
-      place += counts[i];
+    char* bytes = i == me ? mine : room(lengths[i]);
+    for (uint64_t at = 0; at < lengths[i]; at += kPieceBytes) {
+      const uint64_t left = lengths[i] - at;
+      broadcast(bytes + at, (int)(left < kPieceBytes ? left : kPieceBytes), i);
     }
-    int me = 0;
-    rank_of(&me);
-    my_count = counts[me];
-    all_gather_v(mine + (from < n ? from : n), my_count, part, counts, places);
-    for (int i = 0; i < size; ++i) {
-      memcpy(all + begins[i] + from * (counts[i] != 0), part + places[i], (size_t)counts[i]);
-    }
-  }
-  for (int i = 0; i < size; ++i) {
     write_all(&lengths[i], sizeof lengths[i]);
-    write_all(all + begins[i], lengths[i]);
+    write_all(bytes, lengths[i]);
+    if (i != me) free(bytes);
   }
-  free(part);
-  free(places);
-  free(counts);
-  free(all);
-  free(begins);
   free(lengths);
 }
 
@@ -276,7 +249,7 @@ int main(int argc, char** argv) {
     if (n == kEnd) break;
     char* mine = room(n);
     if (!read_all(mine, n)) end_all();
-    pass_on(mine, n, size);
+    pass_on(mine, n, rank, size);
     free(mine);
   }
   // MPI's launcher ends all once one has left with a code other than 0: none leaves before the

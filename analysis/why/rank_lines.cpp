@@ -7,8 +7,7 @@
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/thread_kind.h"
 #include "read/error.h"
-#include "read/json.h"
-#include "read/window_line.h"
+#include "read/told_lines.h"
 
 namespace tprof::why {
 namespace {
@@ -93,12 +92,8 @@ void RankLines::busy(const read::Busy& b) {
 
 void RankLines::metadata(const read::Line& line) {
   if (!is_line(line.text, LineKind::window)) return;
-  try {
-    const read::WindowLine window = read::parse_window_line(line.text);
-    windows_.push_back({window.from_ns, window.to_ns});
-  } catch (const read::Malformed& e) {
-    throw read::BadInput(rank_.file, line.offset, e.what());
-  }
+  const auto window = read::told_in<read::WindowLine>(line, rank_.file);
+  windows_.push_back({window.from_ns, window.to_ns});
 }
 
 // A device is followed in windows, as far as there are any. Not every one of them ends with a line
