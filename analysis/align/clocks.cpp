@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
-#include <numeric>
+#include <queue>
 #include <utility>
 
 namespace tprof::align {
@@ -35,14 +36,6 @@ Point turned(const Point& p) {
   return other;
 }
 
-std::vector<Sample> samples_of(std::vector<Point> points) {
-  std::erase_if(points, [](const Point& p) { return !p.ends; });
-  std::ranges::sort(points, {}, &Point::t);
-  std::vector<Sample> samples;
-  for (const Point& p : points) samples.push_back({p.t, p.ahead});
-  return samples;
-}
-
 // As std::llround() rounds, without a call.
 std::int64_t rounded(double x) {
   constexpr double kExact = 4503599627370496;  // from here on a double has no fraction
@@ -50,14 +43,6 @@ std::int64_t rounded(double x) {
   const auto whole = static_cast<std::int64_t>(x);
   const double rest = x - static_cast<double>(whole);
   return whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0);
-}
-
-// The value of the worst piece.
-double likely(const Course& c) {
-  return std::ranges::max_element(c.pieces, {}, &Piece::likely)->likely;
-}
-double at_most(const Course& c) {
-  return std::ranges::max_element(c.pieces, {}, &Piece::at_most)->at_most;
 }
 
 }  // namespace
@@ -90,62 +75,56 @@ void ClockFit::add(const Passage& a, const Passage& b) {
 }
 
 Clocks ClockFit::clocks() const {
-  struct Weighed {
+  struct Link {
     double weight;
-    std::size_t a;
-    std::size_t b;
+    std::size_t from;
+    std::size_t to;
     const Edge* edge;
+    bool operator>(const Link& other) const { return weight > other.weight; }
   };
-  std::vector<Weighed> all;
+  std::vector<std::vector<Link>> links(hosts_);
   for (const auto& [pair, edge] : edges_) {
     const auto samples = samples_of(edge.points);
     if (samples.empty()) continue;
     const double n = static_cast<double>(samples.size());
     // The noise of few points is not known, so such pairs come last.
     const double noise = n < 8 ? 1e9 : noise_of(samples) + 1;
-    all.push_back({noise / std::sqrt(n), pair.first, pair.second, &edge});
-  }
-  std::ranges::stable_sort(all, {}, &Weighed::weight);
-
-  // Takes the best pairs that connect as many hosts as possible.
-  std::vector<std::size_t> parent(hosts_);
-  std::iota(parent.begin(), parent.end(), std::size_t{0});
-  const auto root = [&](std::size_t i) {
-    while (parent[i] != i) i = parent[i] = parent[parent[i]];
-    return i;
-  };
-  std::vector<std::vector<const Weighed*>> tree(hosts_);
-  for (const Weighed& w : all) {
-    if (root(w.a) == root(w.b)) continue;
-    parent[root(w.a)] = root(w.b);
-    tree[w.a].push_back(&w);
-    tree[w.b].push_back(&w);
+    const auto [a, b] = pair;
+    links[a].push_back({noise / std::sqrt(n), a, b, &edge});
+    links[b].push_back({noise / std::sqrt(n), b, a, &edge});
   }
 
+  // From the first host of each group on, takes the best link to one that is not placed yet.
   std::vector<HostClock> clocks(hosts_);
   std::vector<bool> placed(hosts_);
   for (std::size_t first = 0; first < hosts_; ++first) {
     if (placed[first]) continue;
-    placed[first] = true;
-    clocks[first].group = clocks[first].behind = first;
-    std::vector<std::size_t> next = {first};
+    clocks[first].behind = first;
+    std::priority_queue<Link, std::vector<Link>, std::greater<>> next;
+    const auto place = [&](std::size_t host) {
+      placed[host] = true;
+      clocks[host].group = first;
+      for (const Link& link : links[host]) next.push(link);
+    };
+    place(first);
     while (!next.empty()) {
-      const std::size_t from = next.back();
-      next.pop_back();
-      for (const Weighed* w : tree[from]) {
-        const std::size_t to = w->a == from ? w->b : w->a;
-        if (placed[to]) continue;
-        placed[to] = true;
-        std::vector<Point> points = w->edge->points;
-        if (to == w->b) std::ranges::transform(points, points.begin(), turned);
-        HostClock& c = clocks[to];
-        c.group = first;
-        c.behind = from;
-        c.course = course_of(std::move(points));
-        c.likely = std::hypot(clocks[from].likely, likely(c.course));
-        c.at_most = clocks[from].at_most + at_most(c.course);
-        next.push_back(to);
+      const Link link = next.top();
+      next.pop();
+      if (placed[link.to]) continue;
+      std::vector<Point> points = link.edge->points;
+      if (link.to > link.from) std::ranges::transform(points, points.begin(), turned);
+      HostClock& c = clocks[link.to];
+      c.behind = link.from;
+      c.course = course_of(std::move(points));
+      double likely = 0;
+      double at_most = 0;  // those of the worst pieces
+      for (const Piece& p : c.course.pieces) {
+        likely = std::max(likely, p.likely);
+        at_most = std::max(at_most, p.at_most);
       }
+      c.likely = std::hypot(clocks[link.from].likely, likely);
+      c.at_most = clocks[link.from].at_most + at_most;
+      place(link.to);
     }
   }
   return Clocks(std::move(clocks));

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <span>
 
-#include "align/corridor.h"
-
 namespace tprof::align {
 namespace {
 
@@ -76,6 +74,106 @@ void split(Samples all, std::size_t begin, std::size_t end, double noise, int de
   split(all, at, end, noise, depth + 1, found);
 }
 
+constexpr double kFar = 1e10;  // ns: no clock is off by ten seconds more than the line says
+
+// All lines close to a given one over a stretch of time that keep the bounds of some points. They
+// form a convex polygon, whose corners are pairs (at the begin, at the end) of distances from that
+// line.
+class Corridor {
+ public:
+  Corridor(const Line& line, double begin, double end);
+
+  // Cuts off the lines that violate the bounds. A bound that none of the remaining lines keeps cuts
+  // nothing.
+  void keep(const Point& p);
+
+  // Returns by how much the line has to be moved at its begin and end to become one of these.
+  Sample nearest() const;
+  // Returns how far, at t, one of these lines can be from the given one moved by `moved`. Unbounded
+  // if the bounds say nothing about it.
+  double width(double t, const Sample& moved) const;
+
+ private:
+  struct Corner {
+    double begin;
+    double end;
+  };
+  // Keeps the lines whose distance at t is at most (or, with sign -1, at least) this.
+  void cut(double t, double distance, double sign);
+  double share(double t) const { return end_ > begin_ ? (t - begin_) / (end_ - begin_) : 0; }
+
+  Line line_;
+  double begin_;
+  double end_;
+  std::vector<Corner> corners_;
+  std::vector<Corner> kept_;  // reused memory
+};
+
+Corridor::Corridor(const Line& line, double begin, double end)
+    : line_(line),
+      begin_(begin),
+      end_(end),
+      corners_{{-kFar, -kFar}, {kFar, -kFar}, {kFar, kFar}, {-kFar, kFar}} {}
+
+void Corridor::keep(const Point& p) {
+  if (p.most < kUnbounded) cut(p.t_most, p.most - line_.at(p.t_most), 1);
+  if (p.least > -kUnbounded) cut(p.t_least, p.least - line_.at(p.t_least), -1);
+}
+
+void Corridor::cut(double t, double distance, double sign) {
+  const double w = share(t);
+  const auto beyond = [&](const Corner& c) {
+    return sign * ((1 - w) * c.begin + w * c.end - distance);
+  };
+  if (std::ranges::none_of(corners_, [&](const Corner& c) { return beyond(c) > 0; })) return;
+  kept_.clear();
+  for (std::size_t i = 0; i < corners_.size(); ++i) {
+    const Corner& a = corners_[i];
+    const Corner& b = corners_[(i + 1) % corners_.size()];
+    const double at_a = beyond(a);
+    const double at_b = beyond(b);
+    if (at_a <= 0) kept_.push_back(a);
+    if ((at_a < 0 && at_b > 0) || (at_a > 0 && at_b < 0)) {
+      const double where = at_a / (at_a - at_b);
+      kept_.push_back({a.begin + where * (b.begin - a.begin), a.end + where * (b.end - a.end)});
+    }
+  }
+  if (!kept_.empty()) corners_.swap(kept_);
+}
+
+Sample Corridor::nearest() const {
+  bool inside = corners_.size() > 2;
+  Corner best = corners_[0];
+  double best_distance = kUnbounded;
+  for (std::size_t i = 0; i < corners_.size(); ++i) {
+    const Corner& a = corners_[i];
+    const Corner& b = corners_[(i + 1) % corners_.size()];
+    const Corner along{b.begin - a.begin, b.end - a.end};
+    inside = inside && along.begin * -a.end - along.end * -a.begin >= 0;
+    const double length = along.begin * along.begin + along.end * along.end;
+    const double where =
+        length > 0 ? std::clamp(-(a.begin * along.begin + a.end * along.end) / length, 0.0, 1.0)
+                   : 0;
+    const Corner c{a.begin + where * along.begin, a.end + where * along.end};
+    const double distance = c.begin * c.begin + c.end * c.end;
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = c;
+    }
+  }
+  return inside ? Sample{} : Sample{best.begin, best.end};
+}
+
+double Corridor::width(double t, const Sample& moved) const {
+  const double w = share(t);
+  const double middle = (1 - w) * moved.t + w * moved.y;
+  double width = 0;
+  for (const Corner& c : corners_) {
+    width = std::max(width, std::abs((1 - w) * c.begin + w * c.end - middle));
+  }
+  return width < kFar / 2 ? width : kUnbounded;
+}
+
 }  // namespace
 
 const Piece& Course::piece_at(double t) const {
@@ -84,12 +182,18 @@ const Piece& Course::piece_at(double t) const {
   return next == pieces.begin() ? pieces.front() : *std::prev(next);
 }
 
-Course course_of(std::vector<Point> points) {
-  std::ranges::sort(points, {}, &Point::t);
+std::vector<Sample> samples_of(const std::vector<Point>& points) {
   std::vector<Sample> samples;
   for (const Point& p : points) {
     if (p.ends) samples.push_back({p.t, p.ahead});
   }
+  std::ranges::sort(samples, {}, &Sample::t);
+  return samples;
+}
+
+Course course_of(std::vector<Point> points) {
+  std::ranges::sort(points, {}, &Point::t);
+  const std::vector<Sample> samples = samples_of(points);
   std::vector<std::pair<std::size_t, Line>> lines;
   split(samples, 0, samples.size(), noise_of(samples), 0, lines);
 
@@ -115,7 +219,6 @@ Course course_of(std::vector<Point> points) {
       if (!within(p.t_most)) p.most = kUnbounded;
       corridor.keep(p);
     }
-    course.contradictions += corridor.contradictions();
     const Sample moved = corridor.nearest();
     for (const double t : {first_t, last_t}) {
       piece.likely = std::max(piece.likely, 3 * piece.line.deviation(t));

@@ -12,7 +12,7 @@
 #include <map>
 #include <set>
 
-#include "read/not_written.h"
+#include "read/error.h"
 #include "report/json.h"
 
 namespace tprof::budget {

@@ -11,9 +11,8 @@
 #include "export/anonymizer.h"
 #include "export/output.h"
 #include "read/error.h"
+#include "read/folder.h"
 #include "read/json.h"
-#include "read/node_files.h"
-#include "read/not_written.h"
 #include "text/print.h"
 #include "text/text.h"
 

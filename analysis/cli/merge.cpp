@@ -14,7 +14,7 @@
 #include "export/timeline.h"
 #include "interpose/format/settings.h"
 #include "read/error.h"
-#include "read/node_files.h"
+#include "read/folder.h"
 #include "report/report.h"
 #include "steps/found.h"
 #include "text/print.h"

@@ -7,7 +7,7 @@
 #include "live/http.h"
 #include "live/look.h"
 #include "live/signals.h"
-#include "read/not_written.h"
+#include "read/error.h"
 #include "text/print.h"
 
 namespace tprof::cli {

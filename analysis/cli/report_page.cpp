@@ -11,7 +11,7 @@
 #include "cli/screen.h"
 #include "export/output.h"
 #include "page/page.h"
-#include "read/not_written.h"
+#include "read/error.h"
 #include "text/print.h"
 #include "text/text.h"
 

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "diagnose/ends.h"
-#include "read/proc_stat.h"
 #include "read/ring_file.h"
 
 namespace tprof::diagnose {

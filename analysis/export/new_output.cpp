@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "read/not_written.h"
+#include "read/error.h"
 
 namespace tprof::trace_export {
 namespace fs = std::filesystem;

@@ -14,7 +14,6 @@
 
 #include "read/error.h"
 #include "read/load.h"
-#include "read/not_written.h"
 
 namespace tprof::trace_export {
 namespace {

@@ -16,7 +16,7 @@
 #include "interpose/format/settings.h"
 #include "launch/environment.h"
 #include "launch/files_of_run.h"
-#include "read/node_files.h"
+#include "read/folder.h"
 #include "read/ring_file.h"
 #include "text/print.h"
 #include "text/text.h"

@@ -11,7 +11,6 @@
 #include <stdexcept>
 
 #include "live/shell.h"
-#include "read/proc_stat.h"
 #include "read/ring_file.h"
 #include "report/findings.h"
 #include "text/print.h"

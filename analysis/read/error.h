@@ -31,4 +31,8 @@ class NotATrace : public BadInput {
   bool cut_short_;
 };
 
+// Names the output as the user gave it, says why it was not written, and what to do. `error` is an
+// errno.
+BadInput not_written(const std::filesystem::path& given, int error);
+
 }  // namespace tprof::read

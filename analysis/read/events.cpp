@@ -1,6 +1,7 @@
 #include "read/events.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "interpose/format/line_kinds.h"
@@ -132,7 +133,7 @@ LifeCall life_of(const Fields& line) {
   return c;
 }
 
-// What kind of line it is, by its beginning. Most are calls, or begin with their category.
+// Tells the kind of a line by its beginning. Most are calls, or begin with their category.
 enum class Shape { call, range, time, busy, life, other, last, metadata, thread };
 Shape shape_of(std::string_view line) {
   if (!begins(line, "{\"cat\":\"")) {
@@ -149,7 +150,18 @@ Shape shape_of(std::string_view line) {
 
 class Walk {
  public:
-  Walk(const Trace& trace, const LineReader& reader) : trace_(trace), reader_(reader) {}
+  Walk(const Trace& trace, const LineReader& reader) : trace_(trace), reader_(reader) {
+    const auto ask = [&](Shape shape, bool asked) {
+      asked_[static_cast<std::size_t>(shape)] = asked;
+    };
+    ask(Shape::call, bool(reader.event));
+    ask(Shape::range, reader.range || reader.open_range);
+    ask(Shape::time, bool(reader.device_time));
+    ask(Shape::busy, bool(reader.busy));
+    ask(Shape::life, bool(reader.life));
+    ask(Shape::last, bool(reader.last));
+    ask(Shape::thread, bool(reader.thread));
+  }
 
   void line(const Line& line) {
     Shape shape = shape_of(line.text);
@@ -159,7 +171,7 @@ class Walk {
       if (reader_.metadata) reader_.metadata(line);
       return;
     }
-    if (!is_asked_for(shape, line.text)) return;
+    if (!asked_[static_cast<std::size_t>(shape)]) return;
     find_owner(line.offset);
     if (owner_ == nullptr || !wanted_) return;
     if (shape == Shape::call && own_.call(line.text, event_)) return show(event_, reader_.event);
@@ -170,25 +182,6 @@ class Walk {
   void end() { go_on_to(nullptr); }
 
  private:
-  bool is_asked_for(Shape shape, std::string_view line) const {
-    switch (shape) {
-      case Shape::call:
-        return static_cast<bool>(reader_.event);
-      case Shape::range:
-        return reader_.range || (reader_.open_range && !is_closed_range(line));
-      case Shape::time:
-        return static_cast<bool>(reader_.device_time);
-      case Shape::busy:
-        return static_cast<bool>(reader_.busy);
-      case Shape::life:
-        return static_cast<bool>(reader_.life);
-      case Shape::thread:
-        return static_cast<bool>(reader_.thread);
-      default:
-        return shape == Shape::last;
-    }
-  }
-
   // Any line, by its JSON.
   void show(Shape shape, const Fields& line) {
     if (shape == Shape::thread) {
@@ -277,6 +270,7 @@ class Walk {
   std::uint64_t from_ = 1;            // offsets of its lines
   std::uint64_t until_ = 0;
   bool wanted_ = false;  // any lane of it
+  std::array<bool, 9> asked_{};
 };
 
 }  // namespace

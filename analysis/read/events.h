@@ -56,9 +56,9 @@ struct LifeCall {
   std::int64_t dur_ns = 0;
   std::int64_t thread = 0;
   std::optional<std::int64_t> comm{};  // that it was given, or that it made
-  text::Kept id{};                   // of the one that it makes; empty: none, or not known
-  std::uint64_t seq = 0;             // the child's ordinal
-  std::int64_t nranks = 0;           // that have to come, 0: not known
+  text::Kept id{};                     // of the one that it makes; empty: none, or not known
+  std::uint64_t seq = 0;               // the child's ordinal
+  std::int64_t nranks = 0;             // that have to come, 0: not known
   std::optional<std::int64_t> rank{};  // in the one that it makes
   std::uint64_t result = 0;
 
@@ -99,8 +99,8 @@ struct DeviceTime {
   std::optional<std::int64_t> comm{};
   std::optional<std::uint64_t> seq{};    // of the first call
   std::optional<std::int64_t> device{};  // only for copies
-  bool launch = false;                 // a whole graph launch, with its computation
-  std::int64_t ts_ns = 0;              // on the host's clock
+  bool launch = false;                   // a whole graph launch, with its computation
+  std::int64_t ts_ns = 0;                // on the host's clock
   std::int64_t dur_ns = 0;
   std::int64_t queued_ns = 0;  // since the host's call began
   std::int64_t waited_ns = 0;  // by threads for a device, since the call that was timed before it

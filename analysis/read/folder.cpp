@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <exception>
 #include <optional>
 #include <set>
 #include <tuple>
 
 #include "read/error.h"
 #include "read/flight_recorder.h"
-#include "read/node_files.h"
 #include "read/parallel.h"
 #include "read/ring_file.h"
 #include "read/window_files.h"
@@ -67,30 +65,30 @@ std::string no_traces(const fs::path& folder) {
 struct Outcome {
   std::optional<Trace> trace{};
   std::optional<Skipped> skipped{};
-  std::exception_ptr error{};  // fatal, unless the file can be left out and another be read
+  std::optional<std::string> error{};  // fatal, unless the file can be left out and another be read
 };
 
+Outcome left_out(const std::string& why, std::string_view behind, bool unreadable, bool fatal) {
+  return {.skipped = Skipped{why + std::string(behind), unreadable},
+          .error = fatal ? std::optional(why) : std::nullopt};
+}
+
 Outcome loaded(const TraceFile& file, Wanted wanted) {
+  const std::string name = file.path.string();
   if (const std::string why = why_no_file(file.path); !why.empty()) {
-    return {.skipped = Skipped{file.path.string() + ": " + why + "; left out", true},
-            .error = std::make_exception_ptr(BadInput(file.path, why))};
+    return left_out(name + ": " + why, "; left out", true, true);
   }
   try {
     Trace trace = load(file.path, file.named ? Merged::read : Merged::leave, wanted);
-    if (trace.merged && !file.named) {
-      return {.skipped = Skipped{file.path.string() + ": a merged trace, left out", false}};
-    }
-    return {.trace = std::move(trace)};
+    if (!trace.merged || file.named) return {.trace = std::move(trace)};
+    return left_out(name + ": a merged trace", ", left out", false, false);
   } catch (const NotATrace& e) {
-    if (file.named && !e.cut_short()) return {.error = std::current_exception()};
-    Skipped skipped{std::string(e.what()) + ", left out", e.cut_short()};
-    return {.skipped = std::move(skipped),
-            .error = file.named ? std::current_exception() : nullptr};
+    if (file.named && !e.cut_short()) return {.error = e.what()};
+    return left_out(e.what(), ", left out", e.cut_short(), file.named);
   } catch (const BadInput& e) {
-    return {.skipped = Skipped{std::string(e.what()) + "; left out", true},
-            .error = std::current_exception()};
-  } catch (...) {
-    return {.error = std::current_exception()};
+    return left_out(e.what(), "; left out", true, true);
+  } catch (const std::exception& e) {
+    return {.error = e.what()};
   }
 }
 
@@ -111,33 +109,18 @@ Outcome load_one(const TraceFile& file, Wanted wanted) {
   return outcome;
 }
 
-std::string text_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-}
-
-// Gives every process of the team what the others have loaded. Errors become their texts, also this
-// process's, so that all say the same.
+// Gives every process of the team what the others have loaded.
 void share(team::Team& team, std::vector<Outcome>& outcomes) {
   std::vector<std::string> mine;
   for (std::size_t i = team.rank(); i < outcomes.size(); i += team.size()) {
-    auto& [trace, skipped, error] = outcomes[i];
-    std::optional<std::string> said;
-    if (error) said = text_of(error);
     team::Archive pack;
-    pack(trace, skipped, said);
+    pack(outcomes[i]);
     mine.push_back(pack.take());
-    trace.reset();
+    outcomes[i].trace.reset();
   }
   team::share(team, outcomes.size(), std::move(mine), [&](std::size_t i, std::string_view packed) {
-    auto& [trace, skipped, error] = outcomes.at(i);
-    std::optional<std::string> said;
     team::Archive unpack(packed);
-    unpack(trace, skipped, said);
-    error = said ? std::make_exception_ptr(BadInput(*said)) : nullptr;
+    unpack(outcomes.at(i));
   });
 }
 
@@ -197,14 +180,13 @@ std::vector<TraceFile> files_in(const fs::path& folder) {
     return stems.contains(stem_of_rank_file(stem_of(file.path) + ".json"));
   });
   // A process that could not write its rank file so far is read from its ring file alone.
-  for (const fs::path& alone : rings_alone(folder)) {
-    const auto ring = RingFile::open(alone);
-    if (!ring) continue;
-    std::erase_if(files, [&](const TraceFile& file) {
-      return file.path.filename() == ring->rank_file().filename() && ring->is_alone() &&
-             fs::file_size(file.path, none) < ring->view().header().size();
+  for (const LeftRing& left : rings_of(folder)) {
+    if (!left.alone || !left.is_of(folder)) continue;
+    std::erase_if(files, [&](const TraceFile& file) {  // of another process it may have the name
+      return file.path.filename() == left.rank_file.filename() &&
+             fs::file_size(file.path, none) < left.header_bytes;
     });
-    files.push_back({alone, false});
+    files.push_back({left.ring, false});
   }
   std::ranges::sort(files, {}, &TraceFile::path);
   return files;
@@ -238,9 +220,9 @@ std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths) {
 }
 
 std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths, const team::Shared& team) {
-  if (!team) return trace_files(paths);
   std::vector<TraceFile> files;
-  if (team->rank() == 0) files = trace_files(paths);
+  if (!team || team->rank() == 0) files = trace_files(paths);
+  if (!team) return files;
   team::Archive pack;
   pack(files);
   const std::vector<std::string> all = team->all_of(pack.take());
@@ -265,21 +247,20 @@ Traces load_all(const std::vector<TraceFile>& files,
   Traces result;
   result.team = team;
   result.traces.reserve(files.size());
-  std::exception_ptr first_error;
+  std::optional<std::string> first_error;
   for (Outcome& outcome : outcomes) {
-    if (outcome.error && !outcome.skipped) std::rethrow_exception(outcome.error);
+    if (outcome.error && !outcome.skipped) throw BadInput(*outcome.error);
     if (outcome.trace) result.traces.push_back(std::move(*outcome.trace));
     if (outcome.skipped) result.skipped.push_back(std::move(*outcome.skipped));
     if (!first_error) first_error = outcome.error;
   }
   leave_out_numbers_of_messages(result.traces);
   if (result.traces.empty()) {
-    if (first_error) std::rethrow_exception(first_error);
+    if (first_error) throw BadInput(*first_error);
     const std::string& first = result.skipped[0].reason;
+    const std::size_t more = result.skipped.size() - 1;
     throw BadInput("expected rank files, found none: " + first +
-                   (result.skipped.size() == 1
-                        ? ""
-                        : ", and " + std::to_string(result.skipped.size() - 1) + " more"));
+                   (more == 0 ? "" : ", and " + std::to_string(more) + " more"));
   }
   return result;
 }

@@ -10,15 +10,6 @@
 namespace tprof::read {
 namespace {
 
-[[noreturn]] void expected(std::string_view what, std::string_view key) {
-  throw Malformed("expected " + std::string(what) + " in \"" + std::string(key) + "\"");
-}
-
-template <typename T>
-void required(std::string_view key, const std::optional<element>& e, std::string_view what, T& to) {
-  if (!e || e->get(to) != simdjson::SUCCESS) expected(what, key);
-}
-
 // A cheap filter of keys: false means that the key was not seen before, which is nearly always so.
 class SeenKeys {
  public:
@@ -60,69 +51,26 @@ std::optional<element> Fields::find(std::string_view key) const {
   return e.is_null() ? std::nullopt : std::optional(e);
 }
 
+void Fields::expected(std::string_view what, std::string_view key) {
+  throw Malformed("expected " + std::string(what) + " in \"" + std::string(key) + "\"");
+}
+
 void Fields::check(const Bounds& bounds, std::string_view key,
                    const std::optional<std::int64_t>& n) {
   if (!n || (*n >= bounds.least && *n <= bounds.most)) return;
   expected("an integer from " + std::to_string(bounds.least) + " to " + std::to_string(bounds.most),
            key);
 }
-void Fields::set(std::string_view key, const Found& e, std::int64_t& to) {
-  required(key, e, "an integer", to);
-}
-void Fields::set(std::string_view key, const Found& e, std::uint64_t& to) {
-  required(key, e, "a count", to);
-}
-void Fields::set(std::string_view key, const Found& e, bool& to) {
-  required(key, e, "true or false", to);
-}
-void Fields::set(std::string_view key, const Found& e, std::string_view& to) {
-  required(key, e, "a string", to);
-}
-void Fields::set(std::string_view key, const Found& e, array& to) {
-  required(key, e, "an array", to);
-}
-void Fields::set(std::string_view key, const Found& e, Fields& to) {
-  object o;
-  required(key, e, "an object", o);
-  to = o;
-}
-void Fields::set(std::string_view key, const Found& e, long double& to) {
-  std::int64_t whole = 0;
-  std::uint64_t positive = 0;
-  double any = 0;
-  if (e && e->get(whole) == simdjson::SUCCESS) {
-    to = static_cast<long double>(whole);
-  } else if (e && e->get(positive) == simdjson::SUCCESS) {
-    to = static_cast<long double>(positive);
-  } else {
-    required(key, e, "a number", any);
-    to = any;
-  }
-}
-void Fields::set(std::string_view key, const Found& e,
-                 std::map<std::string, std::uint64_t>& counts) {
-  Fields fields;
-  set(key, e, fields);
-  for (const auto field : fields.all()) {
-    required(key, field.value, "counts", counts[std::string(field.key)]);
-  }
-}
-
 // A quarter of the largest base_time_ns, so that the sum of a base and a few of these can't
 // overflow.
 std::int64_t Fields::time(std::string_view key, const Found& e) {
   constexpr double kLatestMicros = static_cast<double>(kLatestNs) / 4000;
   double micros = 0;
-  required(key, e, "a time", micros);
-  if (!(std::abs(micros) <= kLatestMicros)) expected("a time", key);
+  const bool number = e && e->get(micros) == simdjson::SUCCESS;
+  if (!number || !(std::abs(micros) <= kLatestMicros)) expected("a time", key);
   return std::llround(micros * 1000);
 }
 
-Fields Fields::one_of(std::string_view key, const element& e) {
-  object o;
-  required(key, e, "objects", o);
-  return o;
-}
 void Fields::unknown(std::string_view key, std::string_view word) {
   throw Malformed("unknown " + std::string(key) + " '" + std::string(word) + "'");
 }

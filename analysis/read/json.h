@@ -40,6 +40,24 @@ struct Bounds {
 };
 inline constexpr Bounds kNotNegative{.least = 0};
 
+// The name of a type of JSON; empty: T is made of such.
+template <typename T>
+inline constexpr std::string_view kJsonType = "";
+template <>
+inline constexpr std::string_view kJsonType<std::int64_t> = "an integer";
+template <>
+inline constexpr std::string_view kJsonType<std::uint64_t> = "a count";
+template <>
+inline constexpr std::string_view kJsonType<double> = "a number";
+template <>
+inline constexpr std::string_view kJsonType<bool> = "true or false";
+template <>
+inline constexpr std::string_view kJsonType<std::string_view> = "a string";
+template <>
+inline constexpr std::string_view kJsonType<array> = "an array";
+template <>
+inline constexpr std::string_view kJsonType<object> = "an object";
+
 // The fields of an object. Each is found at once as long as they are asked for in the order in
 // which the object has them. Missing and null are the same: both mean that there is no value.
 class Fields {
@@ -98,7 +116,7 @@ class Fields {
   // Calls f(fields) for each object of an array.
   template <typename F>
   void each(std::string_view key, F&& f) const {
-    for (const element e : get<array>(key)) f(one_of(key, e));
+    for (const element e : get<array>(key)) f(Fields(value<object>(key, e)));
   }
 
   template <typename T>
@@ -115,46 +133,42 @@ class Fields {
 
  private:
   using Found = std::optional<element>;
-  static void set(std::string_view key, const Found& e, std::int64_t& to);
-  static void set(std::string_view key, const Found& e, std::uint64_t& to);
-  static void set(std::string_view key, const Found& e, bool& to);
-  static void set(std::string_view key, const Found& e, std::string_view& to);
-  static void set(std::string_view key, const Found& e, array& to);
-  static void set(std::string_view key, const Found& e, Fields& to);
-  // Any number: integers keep all their digits.
-  static void set(std::string_view key, const Found& e, long double& to);
-  static void set(std::string_view key, const Found& e,
-                  std::map<std::string, std::uint64_t>& counts);
-  static void check(const Bounds& bounds, std::string_view key,
-                    const std::optional<std::int64_t>& n);
-  static std::int64_t time(std::string_view key, const Found& e);
-  static Fields one_of(std::string_view key, const element& e);
-  [[noreturn]] static void unknown(std::string_view key, std::string_view word);
-
-  template <typename T>
-  requires(std::same_as<T, std::string> ||
-           std::same_as<T, text::Kept>) static void set(std::string_view key, const Found& e,
-                                                        T& to) {
-    std::string_view text;
-    set(key, e, text);
-    to = text;
-  }
-  template <typename T>
-  static void set(std::string_view key, const Found& e, std::optional<T>& to) {
-    set(key, e, to.emplace());
-  }
-  template <typename T>
-  static void set(std::string_view key, const Found& e, std::vector<T>& to) {
-    array all;
-    set(key, e, all);
-    for (const element one : all) fill(one_of(key, one), to.emplace_back());
-  }
   template <typename T>
   static void set(std::string_view key, const Found& e, T& to) {
-    Fields fields;
-    set(key, e, fields);
-    fill(fields, to);
+    if constexpr (!kJsonType<T>.empty()) {
+      if (!e || e->get(to) != simdjson::SUCCESS) expected(kJsonType<T>, key);
+    } else if constexpr (std::is_convertible_v<T, std::string>) {
+      to = value<std::string_view>(key, e);
+    } else if constexpr (requires { to.emplace_back(); }) {
+      for (const element one : value<array>(key, e)) {
+        fill(Fields(value<object>(key, one)), to.emplace_back());
+      }
+    } else if constexpr (std::is_same_v<T, std::map<std::string, std::uint64_t>>) {
+      for (const auto [name, n] : value<object>(key, e)) set(key, n, to[std::string(name)]);
+    } else if constexpr (requires { to.emplace(); }) {
+      set(key, e, to.emplace());
+    } else if constexpr (std::is_same_v<T, long double>) {  // integers keep all their digits
+      std::int64_t whole = 0;
+      if (e && e->get(whole) == simdjson::SUCCESS) return void(to = static_cast<T>(whole));
+      to = e && e->is_uint64() ? static_cast<T>(value<std::uint64_t>(key, e))
+                               : value<double>(key, e);
+    } else if constexpr (std::is_same_v<T, Fields>) {
+      to = value<object>(key, e);
+    } else {
+      fill(Fields(value<object>(key, e)), to);
+    }
   }
+  template <typename T>
+  static T value(std::string_view key, const Found& e) {
+    T value{};
+    set(key, e, value);
+    return value;
+  }
+  static std::int64_t time(std::string_view key, const Found& e);
+  static void check(const Bounds& bounds, std::string_view key,
+                    const std::optional<std::int64_t>& n);
+  [[noreturn]] static void expected(std::string_view what, std::string_view key);
+  [[noreturn]] static void unknown(std::string_view key, std::string_view word);
 
   object object_{};
   mutable object::iterator last_{};  // the field found last

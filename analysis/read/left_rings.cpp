@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -37,27 +38,6 @@ bool is_ours(const fs::path& path) {
   return lstat(path.c_str(), &file) == 0 && file.st_uid == geteuid();
 }
 
-// Calls f(ring) for each ring file of this user, from this boot, where a process that writes to
-// `folder` may keep one. Leaves out what is damaged or of another version, which is reported when
-// its rank file is read.
-template <typename F>
-void each_ring(const fs::path& folder, F&& f) {
-  const std::string here = boot_id();
-  for (const fs::path& place : ring_folders(folder)) {
-    std::error_code error;
-    for (auto entry = fs::directory_iterator(place, error);
-         !error && entry != fs::directory_iterator(); entry.increment(error)) {
-      const std::string name = entry->path().filename().string();
-      if (!name.starts_with('.') || !name.ends_with(".ring") || !is_ours(entry->path())) continue;
-      try {
-        const auto ring = RingFile::open(entry->path());
-        if (ring && bounded_text(ring->view().head().boot_id) == here) f(*ring);
-      } catch (const BadInput&) {
-      }
-    }
-  }
-}
-
 std::uint64_t silent_ns(const Head& head) {
   const std::uint64_t alive_ns = head.alive_ns.load(std::memory_order_relaxed);
   const std::uint64_t awake_ns =
@@ -80,35 +60,48 @@ bool LeftRing::is_of(const fs::path& of) const {
          fs::weakly_canonical(folder, error) == fs::weakly_canonical(of, error);
 }
 
-std::vector<LeftRing> left_rings(const fs::path& folder) {
+std::vector<LeftRing> rings_of(const fs::path& folder) {
   std::vector<LeftRing> found;
-  each_ring(folder, [&](const RingFile& ring) {
-    const fs::path rank_file = ring.rank_file();
+  const std::string here = boot_id();
+  const auto look_at = [&](const fs::path& path) {
     struct stat file {};
-    if (ring.running() || stat(ring.path().c_str(), &file) != 0) return;
-    const Head& head = ring.view().head();
-    LeftRing left{.ring = ring.path(),
-                  .folder = rank_file.parent_path(),
-                  .rank_file = rank_file,
-                  .alone = ring.is_alone(),
+    const auto ring = RingFile::open(path);
+    if (!ring || stat(path.c_str(), &file) != 0) return;
+    const Head& head = ring->view().head();
+    if (bounded_text(head.boot_id) != here) return;
+    LeftRing left{.ring = path,
+                  .folder = ring->rank_file().parent_path(),
+                  .rank_file = ring->rank_file(),
+                  .alone = ring->is_alone(),
+                  .running = ring->running(),
+                  .header_bytes = ring->view().header().size(),
                   .silent_ns = silent_ns(head),
                   .bytes = static_cast<std::uint64_t>(file.st_blocks) * 512};
     // From another pid namespace only its silence tells that the process is dead.
-    const bool dead = head.pid_namespace == own_pid_namespace() || left.silent_ns >= kDeadNs;
+    const bool dead =
+        !left.running && (head.pid_namespace == own_pid_namespace() || left.silent_ns >= kDeadNs);
     left.removed = !left.alone && dead && was_removed(bounded_text(head.directory), head.folder);
     found.push_back(std::move(left));
-  });
+  };
+  for (const fs::path& place : ring_folders(folder)) {
+    std::error_code error;
+    for (auto entry = fs::directory_iterator(place, error);
+         !error && entry != fs::directory_iterator(); entry.increment(error)) {
+      const std::string name = entry->path().filename().string();
+      if (!name.starts_with('.') || !name.ends_with(".ring") || !is_ours(entry->path())) continue;
+      try {
+        look_at(entry->path());
+      } catch (const BadInput&) {  // damaged or of another version: reported with its rank file
+      }
+    }
+  }
   std::ranges::sort(found, {}, &LeftRing::rank_file);
   return found;
 }
 
-std::vector<fs::path> rings_alone(const fs::path& folder) {
-  std::vector<fs::path> found;
-  each_ring(folder, [&](const RingFile& ring) {
-    const fs::path of = ring.rank_file().parent_path();
-    if (ring.is_alone() && LeftRing{.folder = of}.is_of(folder)) found.push_back(ring.path());
-  });
-  std::ranges::sort(found);
+std::vector<LeftRing> left_rings(const fs::path& folder) {
+  std::vector<LeftRing> found = rings_of(folder);
+  std::erase_if(found, std::mem_fn(&LeftRing::running));
   return found;
 }
 

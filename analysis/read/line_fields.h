@@ -1,4 +1,4 @@
-// What the arguments of the lines say that a trace has most of, in the order in which the library
+// Reads the arguments of those lines that a trace has most of, in the order in which the library
 // writes them. `From` is the line's JSON (json.h) or its text (own_lines.cpp): both read the same.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace tprof::read {
 
-// Of a call: what follows its communicator and its number in it.
+// Takes those of a call that follow its communicator and its number in it.
 template <typename From>
 void fill_call(From& from, Event& e) {
   bool ignored = false;

@@ -162,8 +162,8 @@ void BlockReader::stop_at_window(Block& block) {
     auto source = named ? window_source(source_, named->file) : std::nullopt;
     if (source) {
       // The window's lines follow here, so a copy has them in one file: blank out the file's name.
-      const Span file = file_in(line);
-      text.replace(begin + file.begin, file.size, file.size, ' ');
+      const auto at = static_cast<std::size_t>(named->said.data() - text.data());
+      text.replace(at, named->said.size(), named->said.size(), ' ');
       later_.text.assign(text, end);
       later_.offset = block.offset + end;
       text.resize(end);

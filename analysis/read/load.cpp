@@ -28,7 +28,7 @@ Beginning beginning_in(const Block& first_lines) {
   try {
     each_line(first_lines, [&](const Line& line) {
       const bool known = parser.merged() || !parser.processes().empty();
-      if (!known && is_metadata(line.text)) parser.line(line);
+      if (!known) parser.line(line);
     });
   } catch (const BadInput&) {
     return {};
@@ -59,15 +59,6 @@ void set_end(Process& p) {
                                : End::recovered;
 }
 
-void parse_if_metadata(MetadataParser& parser, const Line& line,
-                       const std::filesystem::path& file) {
-  if (is_metadata(line.text)) {
-    parser.line(line);
-  } else if (!parser.processes().empty() && !begins_as_a_line(line.text)) {
-    throw BadInput(file, line.offset, "expected a line that begins with {\"name\": or {\"cat\":");
-  }
-}
-
 // Reads every metadata line of the file.
 Trace scan(Source source, Merged merged = Merged::read) {
   Trace trace{std::move(source), {}, false};
@@ -82,7 +73,7 @@ Trace scan(Source source, Merged merged = Merged::read) {
     if (first && !opens_array(block.text)) throw not_an_array(file, block.text);
     first = false;
     each_line(block, [&](const Line& line) {
-      if (!parser.merged() || merged == Merged::read) parse_if_metadata(parser, line, file);
+      if (!parser.merged() || merged == Merged::read) parser.line(line);
     });
     if (parser.merged() && merged == Merged::leave) {
       trace.merged = true;
@@ -103,9 +94,7 @@ Trace scan(Source source, Merged merged = Merged::read) {
   trace.processes = std::move(parser.processes());
   trace.processes.back().cut = !rest.empty() && rest != "]";
   trace.processes.back().cut_short = reader.cut_short();
-  for (Process& p : trace.processes) {
-    set_end(p);
-  }
+  std::ranges::for_each(trace.processes, set_end);
   return trace;
 }
 
@@ -194,7 +183,7 @@ bool knows_its_rank(const Process& p) {
 // this returns nullopt, and the whole file has to be read.
 std::optional<Trace> of_ends(Source& source, const Block& head, const Block& tail) {
   MetadataParser parser(source.file);
-  const auto parse = [&](const Line& line) { parse_if_metadata(parser, line, source.file); };
+  const auto parse = [&](const Line& line) { parser.line(line); };
   std::int64_t pid = 0;
   try {
     each_line(head, parse);
@@ -249,36 +238,30 @@ std::uint64_t whole_lines(File& file, std::uint64_t size) {
   return 0;
 }
 
-// Loads a file whose ring file is out of sight, as of its last snapshot. nullopt if there is none.
-std::optional<Trace> with_snapshot(File& file, const Block& head, const Header& header) {
-  auto snapshot = read_snapshot(file.path(), header);
-  if (!snapshot || file.ended()) return std::nullopt;  // it may have closed meanwhile
-  // A file server may have the snapshot before it has the end of the rank file.
-  const std::uint64_t cut = whole_lines(file, std::min(snapshot->cut, file.size()));
-  Trace known =
-      with_rest({file.path(), cut, std::move(snapshot->lines)}, head, snapshot_path(file.path()));
-  known.processes[0].end = End::running;
-  known.processes[0].snapshot = true;
-  known.processes[0].forced = false;
-  return known;
-}
-
-// Loads a file that was not closed from what its process left beside it. nullopt if that is
-// nothing.
+// Loads a file that was not closed from what its process left beside it: its ring file or, where
+// that is out of sight, its last snapshot. nullopt if there is neither.
 std::optional<Trace> unclosed(File& file, const Block& head, const Header& header, Wanted wanted) {
   const auto ring = ring_of(file.path(), header);
-  if (!ring) return with_snapshot(file, head, header);
-  Replay rest = replay(*ring, file.path(), wanted);
+  auto snapshot = ring ? std::nullopt : read_snapshot(file.path(), header);
+  if (!ring && !snapshot) return std::nullopt;
+  Replay rest = ring ? replay(*ring, file.path(), wanted)
+                     : Replay{snapshot->cut, std::move(snapshot->rest), true, {}};
   if (file.ended()) return std::nullopt;  // it may have closed meanwhile
-  const std::uint64_t size = std::filesystem::file_size(file.path());
-  if (size < rest.cut) {
+  const std::uint64_t size = file.size();
+  if (ring && size < rest.cut) {
     throw BadInput(file.path(), size,
                    "the file ends here; its ring file says that " + std::to_string(rest.cut) +
                        " bytes were written: it is a copy, or was cut");
   }
-  Trace whole = with_rest({file.path(), rest.cut, std::move(rest.lines)}, head, ring->path());
+  // A file server may have the snapshot before it has the end of the rank file.
+  if (!ring) rest.cut = whole_lines(file, std::min(rest.cut, size));
+  Trace whole = with_rest({file.path(), rest.cut, std::move(rest.lines)}, head,
+                          ring ? ring->path() : snapshot_path(file.path()));
   whole.source.unfinished = std::move(rest.windows);
-  if (rest.running) whole.processes[0].end = End::running;
+  Process& p = whole.processes[0];
+  if (rest.running) p.end = End::running;
+  if (!ring) p.snapshot = true;
+  if (!ring) p.forced = false;
   return whole;
 }
 

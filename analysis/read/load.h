@@ -50,13 +50,7 @@ Beginning beginning_of(const std::filesystem::path& file);
 // Returns the snapshot that a process keeps beside its rank file if its ring file is elsewhere.
 std::filesystem::path snapshot_path(const std::filesystem::path& rank_file);
 
-struct SnapshotText {
-  std::uint64_t cut = 0;  // bytes of the rank file that the lines follow
-  std::string lines;
-};
-
 // Returns the newest snapshot that is whole, or nullopt if there is none of that process.
-std::optional<SnapshotText> read_snapshot(const std::filesystem::path& rank_file,
-                                          const Header& header);
+std::optional<Rest> read_snapshot(const std::filesystem::path& rank_file, const Header& header);
 
 }  // namespace tprof::read

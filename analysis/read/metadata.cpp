@@ -14,6 +14,11 @@
 namespace tprof::read {
 namespace {
 
+bool begins_as_a_line(std::string_view line) {
+  return begins(line, "{\"name\":\"") || is_named_by_program(line) || is_device_time(line) ||
+         is_busy(line) || is_life(line) || is_of_merge(line) || is_other(line);
+}
+
 // More ranks than any machine has, and few enough for a list of all that are missing.
 constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
 constexpr Bounds kOfTime{0, kLatestNs};
@@ -112,9 +117,8 @@ static void fill(const Fields& args, Header& h) {
   args.may("nccl_version", h.nccl_version, "nccl_path", h.nccl_path, "cudart_version",
            h.cudart_version, "cudart_path", h.cudart_path);
   if (args.has("devices")) {
-    args.each("devices", [&](const Fields& o) {
-      h.devices.push_back(o.get_or<std::int64_t>("device", -1));
-    });
+    args.each("devices",
+              [&](const Fields& o) { h.devices.push_back(o.get_or<std::int64_t>("device", -1)); });
   }
   h.config = settings(args, "config");
   h.env = settings(args, "env");
@@ -236,6 +240,10 @@ static void fill(const Fields& args, Footer& f) {
 }
 
 void MetadataParser::line(const Line& line) {
+  if (!is_metadata(line.text)) {
+    if (processes_.empty() || begins_as_a_line(line.text)) return;
+    throw BadInput(file_, line.offset, "expected a line that begins with {\"name\": or {\"cat\":");
+  }
   try {
     dispatch(line);
   } catch (const Malformed& e) {

@@ -3,65 +3,73 @@
 
 #include <simdjson.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <vector>
 
-#include "read/begins.h"
 #include "read/json.h"
 #include "read/lines.h"
 #include "read/process.h"
 
 namespace tprof::read {
 
-// The writer puts the name first, so one comparison tells the few lines that matter here from
-// millions of events. A name that begins with an escape may be any name.
+// Comparing texts with literals: they are short, and each line is compared with several.
+inline std::uint64_t word_at(const char* at) {
+  std::uint64_t eight = 0;
+  std::memcpy(&eight, at, 8);
+  return eight;
+}
+
+template <std::size_t N>
+bool equal(const char* a, const char* b) {
+  if constexpr (N >= 8) {
+    return word_at(a) == word_at(b) && equal<N - 8>(a + 8, b + 8);
+  } else {
+    return std::memcmp(a, b, N) == 0;
+  }
+}
+
+template <std::size_t N>
+bool begins(std::string_view text, const char (&literal)[N]) {
+  return text.size() >= N - 1 && equal<N - 1>(text.data(), literal);
+}
+
+// Tells lines by how they begin: the writer puts first what does.
+template <std::size_t N>
+struct Start {
+  char text[N];
+  bool operator()(std::string_view line) const { return begins(line, text); }
+};
+
+// An NVTX range or a scope, and a counter of the program. It chooses their names, which may be any
+// text, and the keys of a counter's values.
+inline constexpr Start is_range{"{\"cat\":\"NVTX\","};
+inline constexpr Start is_counter{"{\"cat\":\"COUNTER\","};
+inline constexpr Start is_device_time{"{\"cat\":\"DEVICE\","};  // of a call
+inline constexpr Start is_busy{"{\"cat\":\"BUSY\","};  // an interval in which a device computed
+inline constexpr Start is_life{
+    "{\"cat\":\"COMM\","};  // a call of a communicator's life: it moves no data
+inline constexpr Start is_other{"{\"cat\":\"OTHER,"};  // another tool's line in a merged trace
+
+// A name that begins with an escape may be any name.
 inline bool is_metadata(std::string_view line) {
   return begins(line, "{\"name\":\"tprof_") || line.starts_with("{\"name\":\"\\");
 }
-// True for an NVTX range or a scope. The program chooses its name, which may be any text.
-inline bool is_range(std::string_view line) {
-  return begins(line, "{\"cat\":\"NVTX\",");
-}
-// True for a counter of the program, which chooses its name and the keys of its values.
-inline bool is_counter(std::string_view line) {
-  return begins(line, "{\"cat\":\"COUNTER\",");
-}
-// True for both: the name says nothing about what kind of line it is.
+// Both say nothing about what kind of line it is by their name.
 inline bool is_named_by_program(std::string_view line) {
   return is_range(line) || is_counter(line);
-}
-// The writer puts the phase next, so most ranges need no further look.
-inline bool is_closed_range(std::string_view line) {
-  return begins(line, "{\"cat\":\"NVTX\",\"ph\":\"X\",");
-}
-// True for a call's device time, which has a line of its own.
-inline bool is_device_time(std::string_view line) {
-  return begins(line, "{\"cat\":\"DEVICE\",");
-}
-// True for an interval in which a device computed.
-inline bool is_busy(std::string_view line) {
-  return begins(line, "{\"cat\":\"BUSY\",");
-}
-// True for a call of a communicator's life, which moves no data.
-inline bool is_life(std::string_view line) {
-  return begins(line, "{\"cat\":\"COMM\",");
 }
 // True for what merge adds for viewers: arrows, lanes of steps and exposed time, rates. Nobody else
 // reads them, and another merge writes its own.
 inline bool is_of_merge(std::string_view line) {
   return begins(line, "{\"cat\":\"FLOW\",") || begins(line, "{\"cat\":\"LANE\",");
 }
-// True for another tool's line in a merged trace.
-inline bool is_other(std::string_view line) {
-  return begins(line, "{\"cat\":\"OTHER,");
-}
-inline bool begins_as_a_line(std::string_view line) {
-  return begins(line, "{\"name\":\"") || is_named_by_program(line) || is_device_time(line) ||
-         is_busy(line) || is_life(line) || is_of_merge(line) || is_other(line);
-}
 
-// What says which schema a file is of, who wrote it, and where its times begin. Throws Malformed.
+// All throw Malformed. The first two read which schema a file is of, and who wrote it where and
+// when.
 void check_schema(const Fields& args);
 void fill_origin(const Fields& args, Header& header);
 void fill(const Fields& row, RowKey& key);
@@ -72,7 +80,7 @@ class MetadataParser {
  public:
   explicit MetadataParser(std::filesystem::path file) : file_(std::move(file)) {}
 
-  // Throws BadInput with the line's offset.
+  // Leaves other lines aside. Throws BadInput with the line's offset, also for one that is none.
   void line(const Line& line);
 
   std::vector<Process>& processes() { return processes_; }

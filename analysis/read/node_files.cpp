@@ -1,4 +1,4 @@
-#include "read/node_files.h"
+#include "read/folder.h"
 
 #include <algorithm>
 #include <optional>

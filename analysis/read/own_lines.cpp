@@ -9,8 +9,8 @@
 
 #include "interpose/format/buckets.h"
 #include "interpose/format/host_memory.h"
-#include "read/begins.h"
 #include "read/line_fields.h"
+#include "read/metadata.h"
 
 namespace tprof::read {
 namespace {

@@ -1,4 +1,4 @@
-#include "read/proc_stat.h"
+#include "read/ring_file.h"
 
 #include <fstream>
 #include <iterator>

@@ -16,7 +16,6 @@
 
 #include "interpose/format/coverage.h"
 #include "read/error.h"
-#include "read/proc_stat.h"
 
 namespace tprof::read {
 namespace {
@@ -118,41 +117,30 @@ bool process_lives(std::int64_t pid, std::uint64_t start_ticks) {
   return stat && stat->start_ticks == start_ticks && !exits(pid, start_ticks);
 }
 
-RingFile::RingFile(std::filesystem::path path, int fd, void* base, std::size_t size)
-    : path_(std::move(path)), fd_(fd), base_(base), size_(size) {}
-
-RingFile::RingFile(RingFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      fd_(std::exchange(other.fd_, -1)),
-      base_(std::exchange(other.base_, nullptr)),
-      size_(other.size_) {}
-
-RingFile::~RingFile() {
-  if (base_ != nullptr) munmap(base_, size_);
-  if (fd_ >= 0) close(fd_);
+RingFile::Opened::~Opened() {
+  if (base != nullptr) munmap(base, size);
+  if (fd >= 0) close(fd);
 }
 
 std::optional<RingFile> RingFile::open(const std::filesystem::path& file) {
   // Opened for writing if that is allowed, since a lock needs it; the mapping is read-only all the
   // same. O_NONBLOCK, since it may be a pipe that nobody writes to.
-  int fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0 && errno != ENOENT)
-    fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) {
-    if (errno == ENOENT) return std::nullopt;
-    throw BadInput(file, std::strerror(errno));
-  }
-  RingFile ring(file, fd, nullptr, 0);
+  constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  RingFile ring(file);
+  auto& [fd, base, size] = *ring.opened_;
+  fd = ::open(file.c_str(), O_RDWR | kFlags);
+  if (fd < 0 && errno != ENOENT) fd = ::open(file.c_str(), O_RDONLY | kFlags);
+  if (fd < 0 && errno == ENOENT) return std::nullopt;
+  if (fd < 0) throw BadInput(file, std::strerror(errno));
   struct stat st {};
   if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
       static_cast<std::size_t>(st.st_size) < sizeof(Head)) {
     throw BadInput(file, "not a tprof ring file");
   }
-  const auto size = static_cast<std::size_t>(st.st_size);
-  void* base = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
-  if (base == MAP_FAILED) throw BadInput(file, std::strerror(errno));
-  ring.base_ = base;
-  ring.size_ = size;
+  size = static_cast<std::size_t>(st.st_size);
+  void* mapped = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
+  if (mapped == MAP_FAILED) throw BadInput(file, std::strerror(errno));
+  base = mapped;
   check_version(file, ring.view().head());
   check_contents(file, ring.view());
   return ring;
@@ -193,13 +181,13 @@ bool RingFile::running() const {
   struct flock held {};
   held.l_type = F_RDLCK;
   held.l_whence = SEEK_SET;
-  const bool locked = fcntl(fd_, F_GETLK, &held) == 0 && held.l_type != F_UNLCK;
+  const bool locked = fcntl(opened_->fd, F_GETLK, &held) == 0 && held.l_type != F_UNLCK;
   const Head& head = view().head();
   // The kernel gives back the lock of a process that was killed after its memory.
   if (locked) return held.l_pid != head.pid || !is_here(head) || !exits(head.pid, head.start_ticks);
   // A program that closes all its descriptors gives the lock back.
   struct stat ring {};
-  return fstat(fd_, &ring) == 0 && pid_lives(head, ring.st_ino);
+  return fstat(opened_->fd, &ring) == 0 && pid_lives(head, ring.st_ino);
 }
 
 bool RingFile::lock() {
@@ -208,7 +196,7 @@ bool RingFile::lock() {
   whole.l_whence = SEEK_SET;
   struct stat opened {};
   struct stat named {};
-  return fcntl(fd_, F_SETLK, &whole) == 0 && fstat(fd_, &opened) == 0 &&
+  return fcntl(opened_->fd, F_SETLK, &whole) == 0 && fstat(opened_->fd, &opened) == 0 &&
          stat(path_.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
          opened.st_dev == named.st_dev;
 }
@@ -217,7 +205,7 @@ void RingFile::note_rank_file(const std::string& name, std::uint64_t inode) {
   char field[sizeof Head::rank_file] = {};
   copy_text(field, name);
   const auto note = [&](const void* bytes, std::size_t size, std::size_t at) {
-    if (pwrite(fd_, bytes, size, static_cast<off_t>(at)) != static_cast<ssize_t>(size)) {
+    if (pwrite(opened_->fd, bytes, size, static_cast<off_t>(at)) != static_cast<ssize_t>(size)) {
       throw BadInput(path_, std::strerror(errno));
     }
   };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,23 @@ std::string boot_id();
 // The inode of this process's pid namespace; 0: not known.
 std::uint32_t own_pid_namespace();
 
+// A process of this machine, as /proc tells it.
+struct ProcStat {
+  char state = '?';  // of the main thread: R, S, D, T, t, Z, X: proc(5)
+  std::int64_t parent = 0;
+  std::uint64_t flags = 0;
+  std::uint64_t start_ticks = 0;  // since boot
+};
+
+// nullopt: there is no such process, or it can't be read.
+std::optional<ProcStat> proc_stat(std::int64_t pid, const std::filesystem::path& proc = "/proc");
+
+// True if the process that started then has ended, as far as its program goes: each of its threads
+// is a zombie, or gives back what it has, such as memory, and after that files and their locks.
+// False too if there is no such process.
+bool exits(std::int64_t pid, std::uint64_t start_ticks,
+           const std::filesystem::path& proc = "/proc");
+
 // True if the process with this pid on this machine is the one that started at `start_ticks` (of
 // /proc), and has not ended. The pid may have been given to another process since.
 bool process_lives(std::int64_t pid, std::uint64_t start_ticks);
@@ -32,14 +50,9 @@ class RingFile {
   // Returns nullopt if there is no such file. Throws BadInput if it is no usable ring file.
   static std::optional<RingFile> open(const std::filesystem::path& file);
 
-  RingFile(RingFile&& other) noexcept;
-  RingFile(const RingFile&) = delete;
-  RingFile& operator=(const RingFile&) = delete;
-  ~RingFile();
-
   const std::filesystem::path& path() const { return path_; }
   // The mapping is read-only, whatever the types say.
-  View view() const { return {base_, size_}; }
+  View view() const { return {opened_->base, opened_->size}; }
   bool belongs_to(const Header& header) const;
   // The process's rank file, by the name that it has or was to have.
   std::filesystem::path rank_file() const;
@@ -58,12 +71,20 @@ class RingFile {
   void note_rank_file(const std::string& name, std::uint64_t inode);
 
  private:
-  RingFile(std::filesystem::path path, int fd, void* base, std::size_t size);
+  struct Opened {
+    int fd = -1;
+    void* base = nullptr;
+    std::size_t size = 0;
+
+    Opened() = default;
+    Opened(const Opened&) = delete;
+    Opened& operator=(const Opened&) = delete;
+    ~Opened();
+  };
+  explicit RingFile(std::filesystem::path path) : path_(std::move(path)) {}
 
   std::filesystem::path path_;
-  int fd_ = -1;
-  void* base_ = nullptr;
-  std::size_t size_ = 0;
+  std::unique_ptr<Opened> opened_ = std::make_unique<Opened>();
 };
 
 // Returns the ring file of the process that wrote the header, or nullopt if there is none. It is
@@ -89,27 +110,27 @@ struct Replay {
 Replay replay(const RingFile& ring, const std::filesystem::path& rank_file,
               Wanted wanted = Wanted::lines);
 
-// The ring file of a dead process of this user, from this boot of this machine.
+// The ring file of a process of this user, from this boot of this machine.
 struct LeftRing {
   std::filesystem::path ring{};
   std::filesystem::path folder{};     // as the process saw it, perhaps in another container
   std::filesystem::path rank_file{};  // in that folder
   bool alone = false;                 // there is no rank file yet
-  std::uint64_t silent_ns = 0;        // since the process was last awake
-  std::uint64_t bytes = 0;            // of memory or disk
-  bool removed = false;               // so was the folder, and nobody can use the ring any more
+  bool running = false;
+  std::uint64_t header_bytes = 0;  // of its first lines
+  std::uint64_t silent_ns = 0;     // since the process was last awake
+  std::uint64_t bytes = 0;         // of memory or disk
+  bool removed = false;            // so was the folder, and nobody can use the ring any more
 
   bool has_rank_file() const;
   bool is_of(const std::filesystem::path& folder) const;
 };
 
-// Returns the ring files of this user's processes, dead or alive, whose rank file is to be in
-// `folder` and is not made yet.
-std::vector<std::filesystem::path> rings_alone(const std::filesystem::path& folder);
-
 // Returns the ring files of processes that wrote to `folder`, and of others that kept theirs in the
 // same places. Looks at ring files only, so that thousands of rank files of other machines don't
 // slow it down.
+std::vector<LeftRing> rings_of(const std::filesystem::path& folder);
+// The same of dead processes.
 std::vector<LeftRing> left_rings(const std::filesystem::path& folder);
 
 }  // namespace tprof::read

@@ -74,7 +74,7 @@ struct ScopeTotal {
 };
 void add(ScopeTotal& to, const ScopeTotal& more);
 
-// What a tprof_ledger line says of them.
+// Those of a tprof_ledger line.
 struct ScopesOfLedger {
   std::vector<ScopeTotal> scopes{};
 };

@@ -82,19 +82,14 @@ std::optional<NamedWindow> named_window(std::string_view line) {
   if (stem_of_rank_file(window.file).empty() || window.file.find('/') != std::string::npos) {
     return std::nullopt;
   }
-  return window;
-}
-
-Span file_in(std::string_view line) {
   constexpr std::string_view kLines = ",\"lines\":";
   const std::size_t begin = line.find(kFile);
-  if (begin == std::string_view::npos) return {};
-  std::size_t end = line.find('"', begin + kFile.size());
-  end = end == std::string_view::npos ? begin : end + 1;
+  std::size_t end = line.find('"', begin + kFile.size()) + 1;
   if (line.substr(end).starts_with(kLines)) {
-    end = std::min(line.find_first_not_of("0123456789", end + kLines.size()), line.size());
+    end = line.find_first_not_of("0123456789", end + kLines.size());
   }
-  return {begin, end - begin};
+  window.said = line.substr(begin, end - begin);
+  return window;
 }
 
 std::optional<Source> window_source(const Source& rank_file, const std::string& name) {
@@ -203,8 +198,8 @@ void name_window_files(const Source& rank_file) {
     if (!text.ends_with("\n]\n")) {
       const std::size_t lines = text.rfind('\n') + 1;
       std::string end(line);
-      const Span named = file_in(line);
-      end.erase(named.begin, named.size) += "\n]\n";
+      const std::string_view said = window.said;
+      end.erase(static_cast<std::size_t>(said.data() - line.data()), said.size()) += "\n]\n";
       file.clear();
       file.seekp(static_cast<std::streamoff>(lines));
       file << end;

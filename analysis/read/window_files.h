@@ -20,6 +20,7 @@ bool has_window_files(const Header& header);
 struct NamedWindow {
   std::string file;
   std::uint64_t lines = 0;  // number of calls and launches, as far as known
+  std::string_view said{};  // the part of the line that speaks of the file
 };
 // Returns nullopt if it is no such line, or if the library would not give this name.
 std::optional<NamedWindow> named_window(std::string_view line);
@@ -28,13 +29,6 @@ std::optional<NamedWindow> named_window(std::string_view line);
 // is not here, or is another process's.
 std::optional<Source> window_source(const Source& rank_file, const std::string& name);
 
-// The part of a tprof_window line that speaks of its file.
-struct Span {
-  std::size_t begin = 0;
-  std::size_t size = 0;
-};
-Span file_in(std::string_view line);
-
 // Keeps only those lines of a window's file that are in no rank file: the lines of its events. They
 // stay in place.
 void leave_events(Block& block);
@@ -42,8 +36,8 @@ void leave_events(Block& block);
 // Sets `windows_missing` of the process, and adds the lines in these files to those dropped.
 void count_missing_windows(const Source& rank_file, Process& process);
 
-// A window's file without its rank file has lines but no counts. Makes its ledger and footer from its
-// lines.
+// A window's file without its rank file has lines but no counts. Makes its ledger and footer from
+// its lines.
 void count_lines_of_window(Trace& trace);
 
 // Returns "rank-00003" for rank-00003.step-100.json, and "" for other names.

@@ -6,7 +6,7 @@
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/views.h"
-#include "symbols/readable.h"
+#include "symbols/frames.h"
 #include "text/text.h"
 
 namespace tprof::report {

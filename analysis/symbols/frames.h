@@ -26,6 +26,9 @@ struct Frame {
   auto operator<=>(const Frame&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
+// Returns the name of a C++ function without its arguments, and any other name as it stands.
+std::string readable(const std::string& symbol);
+
 class Names {
  public:
   // Notes a path that a process had the object from.

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "symbols/readable.h"
+#include "symbols/frames.h"
 
 namespace tprof::symbols {
 namespace {

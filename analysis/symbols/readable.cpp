@@ -1,4 +1,4 @@
-#include "symbols/readable.h"
+#include "symbols/frames.h"
 
 #include <cxxabi.h>
 

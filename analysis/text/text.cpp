@@ -7,6 +7,7 @@
 #include <array>
 #include <cctype>
 #include <ctime>
+#include <numeric>
 
 #include "text/ranks.h"
 
@@ -142,6 +143,13 @@ std::size_t longest_part(std::string_view words) {
   return longest;
 }
 
+std::size_t width_of_all(const std::vector<std::size_t>& shown,
+                         const std::vector<std::size_t>& widths) {
+  std::size_t all = 0;
+  for (const std::size_t i : shown) all += 2 + widths[i];
+  return all;
+}
+
 // Takes the beginning of a text that fits.
 std::string taken_from(std::string& rest, std::size_t characters) {
   const std::size_t n = first_line(rest, characters);
@@ -214,34 +222,37 @@ std::vector<std::size_t> Table::widths() const {
 
 std::vector<std::size_t> Table::shown(std::size_t width, std::vector<std::size_t> may_go) const {
   const std::vector<std::size_t> widths = this->widths();
-  std::vector<std::size_t> shown;
-  std::size_t of_all = 0;
-  for (std::size_t i = 0; i < widths.size(); ++i) {
-    shown.push_back(i);
-    of_all += 2 + widths[i];
-  }
-  for (; of_all > width && !may_go.empty(); may_go.pop_back()) {
-    of_all -= 2 + widths[may_go.back()];
+  std::vector<std::size_t> shown(widths.size());
+  std::iota(shown.begin(), shown.end(), std::size_t{0});
+  for (; width_of_all(shown, widths) > width && !may_go.empty(); may_go.pop_back()) {
     std::erase(shown, may_go.back());
   }
   return shown;
 }
 
+// How narrow a column may be. Words are broken in columns of text, figures only between them.
+std::size_t Table::least(std::size_t column) const {
+  if (columns_[column].second == Align::left) return kLeastText;
+  std::size_t most = width_of(columns_[column].first);
+  for (const auto& row : rows_) most = std::max(most, longest_part(row[column]));
+  return most;
+}
+
 std::string Table::str(std::size_t width, std::vector<std::size_t> may_go, bool breaks) const {
   std::vector<std::size_t> widths = this->widths();
   const std::vector<std::size_t> shown = this->shown(width, std::move(may_go));
-  std::size_t of_all = 0;
-  for (const std::size_t i : shown) of_all += 2 + widths[i];
-  if (breaks && of_all > width) {
-    const std::vector<std::size_t> least = this->least();
-    for (const Align align : {Align::left, Align::right}) {
-      while (of_all > width) {
-        const auto widest = widest_of(align, shown, widths, least);
-        if (!widest) break;
-        --widths[*widest];
-        --of_all;
-      }
+  std::vector<std::size_t> least;
+  for (std::size_t i = 0; breaks && i < columns_.size(); ++i) least.push_back(this->least(i));
+  for (std::size_t all = width_of_all(shown, widths); breaks && all > width; --all) {
+    std::optional<std::size_t> widest;  // of text, else of figures
+    for (const std::size_t i : shown) {
+      const auto rank = [&](std::size_t c) {
+        return std::pair(columns_[c].second == Align::left, widths[c]);
+      };
+      if (widths[i] > least[i] && (!widest || rank(i) > rank(*widest))) widest = i;
     }
+    if (!widest) break;
+    --widths[*widest];
   }
   std::string out;
   const auto line = [&](const auto& cell) {
@@ -263,33 +274,6 @@ std::string Table::str(std::size_t width, std::vector<std::size_t> may_go, bool 
     } while (std::ranges::any_of(shown, [&](std::size_t i) { return !rest[i].empty(); }));
   }
   return out;
-}
-
-// How narrow each column may be. Words are broken in columns of text, figures only between them.
-std::vector<std::size_t> Table::least() const {
-  std::vector<std::size_t> least;
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    std::size_t most = width_of(columns_[i].first);
-    if (columns_[i].second == Align::left) {
-      most = kLeastText;
-    } else {
-      for (const auto& row : rows_) most = std::max(most, longest_part(row[i]));
-    }
-    least.push_back(most);
-  }
-  return least;
-}
-
-// The widest of these columns that may be narrower.
-std::optional<std::size_t> Table::widest_of(Align align, const std::vector<std::size_t>& shown,
-                                            const std::vector<std::size_t>& widths,
-                                            const std::vector<std::size_t>& least) const {
-  std::optional<std::size_t> widest;
-  for (const std::size_t i : shown) {
-    if (columns_[i].second != align || widths[i] <= least[i]) continue;
-    if (!widest || widths[i] > widths[*widest]) widest = i;
-  }
-  return widest;
 }
 
 }  // namespace tprof::text

@@ -49,10 +49,7 @@ class Table {
 
  private:
   std::vector<std::size_t> widths() const;
-  std::vector<std::size_t> least() const;
-  std::optional<std::size_t> widest_of(Align align, const std::vector<std::size_t>& shown,
-                                       const std::vector<std::size_t>& widths,
-                                       const std::vector<std::size_t>& least) const;
+  std::size_t least(std::size_t column) const;
 
   std::vector<std::pair<std::string, Align>> columns_;
   std::vector<std::vector<std::string>> rows_;

@@ -45,7 +45,6 @@ struct Found {
   std::vector<double> errors{};  // of the ends of all calls, ns
   double beyond = 0;             // how far the worst one exceeds the claimed bound
   std::int64_t violation = 0;    // the largest
-  std::size_t contradictions = 0;
 
   double error(double quantile) const {
     std::vector<double> sorted = errors;
@@ -75,7 +74,6 @@ Found found_for(SimulatedJob job) {
       found.beyond = std::max(found.beyond, std::abs(error) - hosts[host].at_most);
     }
   }
-  for (const HostClock& h : hosts) found.contradictions += h.course.contradictions;
   return found;
 }
 
@@ -89,8 +87,7 @@ TEST_CASE("clocks that are off and drift are found to a microsecond") {
     CHECK(f.error(0.5) < 1000);
     CHECK(f.error(1) < 3000);
     CHECK(f.violation == 0);
-    CHECK(f.contradictions == 0);
-    CHECK(f.beyond <= 1);
+      CHECK(f.beyond <= 1);
   }
 }
 
@@ -185,19 +182,18 @@ TEST_CASE("of broadcasts and reductions only what they prove is taken") {
   CHECK(f.error(0.5) < 1000);
   CHECK(f.beyond <= 1);
   CHECK(f.violation == 0);
-  CHECK(f.contradictions == 0);
 }
 
-TEST_CASE("collectives that were put together wrongly contradict each other") {
+TEST_CASE("collectives that were put together wrongly contradict the clocks") {
   SimulatedJob job{.hosts = 2, .ranks_per_host = 1, .collectives = 400};
   std::vector<std::vector<Passage>> seen;
   job.run([&](const SimulatedJob::Collective& c) { seen.push_back(passages(job, c)); });
+  // The second host's numbers are off by one in a tenth of the calls.
+  for (std::size_t n = 9; n + 1 < seen.size(); n += 10) seen[n][1] = seen[n + 1][1];
   ClockFit fit(2);
-  for (std::size_t n = 0; n < seen.size(); ++n) {
-    // The second host's numbers are off by one in a tenth of the calls.
-    fit.add(std::vector{seen[n][0], seen[n % 10 == 9 && n + 1 < seen.size() ? n + 1 : n][1]});
-  }
-  CHECK(fit.clocks().hosts()[1].course.contradictions >= 30);
+  for (const auto& collective : seen) fit.add(collective);
+  const Clocks clocks = fit.clocks();
+  CHECK(std::ranges::count_if(seen, [&](const auto& c) { return clocks.violation(c) > 0; }) >= 30);
 }
 
 TEST_CASE("ten million collectives are kept in little room") {

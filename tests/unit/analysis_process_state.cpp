@@ -6,7 +6,7 @@
 
 #include "catch2.h"
 #include "diagnose/process_state.h"
-#include "read/proc_stat.h"
+#include "read/ring_file.h"
 
 namespace {
 

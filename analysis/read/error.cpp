@@ -1,4 +1,4 @@
-#include "read/not_written.h"
+#include "read/error.h"
 
 #include <cerrno>
 #include <cstring>
