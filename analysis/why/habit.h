@@ -11,4 +11,8 @@ namespace tprof::why {
 void tell(const Evidence& e, diagnose::Kind kind, const Saving& saving, diagnose::Values values,
           diagnose::Findings& found);
 
+// Weights are gathered ahead of the computation that they are for. Returns which share of these
+// calls was not.
+double begin_early(const Evidence& e, Changes& change);
+
 }  // namespace tprof::why

@@ -174,11 +174,9 @@ std::vector<const Of*> of_usual_steps(const std::vector<Of>& steps, Size&& size)
 
 }  // namespace
 
-// All-gathers of weights that begin only when the computation before them has come to some place.
-void late_prefetch(const Evidence& e, Findings& found) {
-  Changes change(*e.model);
-  std::uint64_t all = 0;
-  std::uint64_t late = 0;
+double begin_early(const Evidence& e, Changes& change) {
+  double all = 0;
+  double late = 0;
   each_step(*e.model, [&](std::size_t rank, Rows rows) {
     const Step step(e.model->run().ranks[rank].calls, rows);
     const std::set<std::size_t> early = of_weights(step);
@@ -200,9 +198,15 @@ void late_prefetch(const Evidence& e, Findings& found) {
       change.reorder(rank, calls);
     }
   });
-  if (late * 2 < all || all == 0) return;
-  tell(e, Kind::late_prefetch, change.saving(),
-       {{"late", Percent{100 * static_cast<double>(late) / static_cast<double>(all)}}}, found);
+  return all == 0 ? 0 : late / all;
+}
+
+// All-gathers of weights that begin only when the computation before them has come to some place.
+void late_prefetch(const Evidence& e, Findings& found) {
+  Changes change(*e.model);
+  const double late = begin_early(e, change);
+  if (late < 0.5) return;
+  tell(e, Kind::late_prefetch, change.saving(), {{"late", Percent{100 * late}}}, found);
 }
 
 // Copies for which the program waits. One that reads the loss at the end of a step is no habit.

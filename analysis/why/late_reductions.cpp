@@ -68,7 +68,12 @@ Late late_of(const graph::Model& model, std::size_t r, Rows rows, const run::Int
 }  // namespace
 
 void late_reductions(const Evidence& e, diagnose::Findings& found) {
-  Changes change(*e.model);
+  // A late prefetch exposes the reductions before it: they may be hidden without it.
+  Changes before_that(*e.model);
+  if (std::ranges::count(found, diagnose::Kind::late_prefetch, &diagnose::Finding::kind) != 0) {
+    begin_early(e, before_that);
+  }
+  Changes change = before_that;
   std::size_t steps = 0;
   std::size_t late = 0;
   double before = 0;
@@ -97,7 +102,7 @@ void late_reductions(const Evidence& e, diagnose::Findings& found) {
   // The backward pass is half of what was computed or more, and the last gradients have nothing
   // left that could hide them: a quarter, as of four buckets.
   const double most = before / static_cast<double>(late) / 2;
-  const Saving all = change.saving();
+  const Saving all{change.saving().ns - before_that.saving().ns, change.saving().doubt};
   const double from = 0.75 * std::min(all.ns - all.doubt, most);
   const double to = 0.75 * std::min(all.ns + all.doubt, most);
   tell(e, diagnose::Kind::late_reductions, {(from + to) / 2, (to - from) / 2}, {}, found);
