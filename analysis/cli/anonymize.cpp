@@ -45,27 +45,15 @@ std::string name_for_node(const read::Trace& lanes, trace_export::Anonymizer& an
   return name;
 }
 
-struct Written {
-  std::uint64_t bytes = 0;
-  std::uint64_t left_out = 0;  // lines
-};
-
-Written write_copy(const read::Trace& trace, bool closed, const fs::path& file,
-                   trace_export::Anonymizer& anonymizer,
-                   const std::function<void(std::uint64_t)>& progress) {
-  const bool gzip = file.extension() == ".gz";
-  trace_export::Output output(file, gzip);
-  Written written;
+// Returns how many bytes were written.
+std::uint64_t write_copy(const read::Trace& trace, bool closed, const fs::path& file,
+                         trace_export::Anonymizer& anonymizer, std::uint64_t& left_out,
+                         const std::function<void(std::uint64_t)>& progress) {
+  trace_export::Output output(file, file.extension() == ".gz");
   std::string text = "[\n";
-  trace_export::Piece piece;
-  const auto put = [&] {
-    trace_export::pack(text, gzip, piece);
-    output.write(piece);
-    text.clear();
-  };
   bool first = true;
   read::BlockReader reader(trace.source);
-  for (read::Block block; reader.next(block); put()) {
+  for (read::Block block; reader.next(block);) {
     progress(block.text.size());
     read::each_line(block, [&](const read::Line& line) {
       const std::size_t before = text.size();
@@ -79,24 +67,14 @@ Written write_copy(const read::Trace& trace, bool closed, const fs::path& file,
         throw read::BadInput(block.file, line.offset, e.what());
       }
       text.resize(before);
-      ++written.left_out;
+      ++left_out;
     });
+    output.put(std::exchange(text, {}));
   }
   // A file that was not closed, or was cut in a line, is so in the copy too.
-  text += closed ? "\n]\n" : trace.processes.back().cut ? ",\n{" : ",\n";
-  put();
+  output.put(text + (closed ? "\n]\n" : trace.processes.back().cut ? ",\n{" : ",\n"));
   output.close();
-  written.bytes = output.size();
-  return written;
-}
-
-void make_folder(const fs::path& path) {
-  if (path == "-") throw read::BadInput(path, "the copies go to a folder, not to standard output");
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) throw read::not_written(path, error.value());
-  if (fs::is_empty(path)) return;
-  throw read::BadInput(path, "expected a new or an empty folder for the output");
+  return output.size();
 }
 
 // Notes which processes still run: a reader of the output can't know that any more.
@@ -120,22 +98,20 @@ int anonymize(const Options& o) {
   for (const auto* all : {&std::as_const(traces.traces), &nodes}) {
     for (const read::Trace& t : *all) bytes += fs::file_size(t.source.file);
   }
-  trace_export::Unfinished written;  // all or nothing
-  if (std::error_code error; !fs::exists(o.output, error)) written.add(o.output);
-  make_folder(o.output);
+  if (o.output == "-") {
+    throw read::BadInput(o.output, "the copies go to a folder, not to standard output");
+  }
+  trace_export::NewOutput folder(o.output, trace_export::NewOutput::Kind::folder);
   trace_export::Anonymizer anonymizer;
   std::set<std::string> used_names;
-  Written all;
+  std::uint64_t size = 0;
+  std::uint64_t left_out = 0;
   {
     Progress progress("anonymizing", bytes, Of::bytes);
     std::uint64_t done = 0;
     const auto write = [&](const read::Trace& trace, bool closed, const std::string& name) {
-      const fs::path file = o.output / name;
-      written.add(file);
-      const Written copy = write_copy(trace, closed, file, anonymizer,
-                                      [&](std::uint64_t n) { progress(done += n); });
-      all.bytes += copy.bytes;
-      all.left_out += copy.left_out;
+      size += write_copy(trace, closed, folder.part() / name, anonymizer, left_out,
+                         [&](std::uint64_t n) { progress(done += n); });
     };
     for (const read::Trace& trace : traces.traces) {
       write(trace, trace.processes.back().footer.has_value(), name_for(trace, used_names));
@@ -144,16 +120,16 @@ int anonymize(const Options& o) {
       write(lanes, true, name_for_node(lanes, anonymizer, used_names));
     }
   }
-  written.keep();
+  folder.publish();
   for (const read::Skipped& skipped : traces.skipped) {
     text::say("tprof: {}\n", text::printable(skipped.reason));
   }
   for (const read::Trace& trace : traces.traces) note_running(trace);
-  if (all.left_out != 0) {
-    text::say("note: {} lines left out: they are not the contract's\n", all.left_out);
+  if (left_out != 0) {
+    text::say("note: {} lines left out: they are not the contract's\n", left_out);
   }
   text::say("{}: {} {}, {}; look at it before you publish it\n", text::printable(o.output.string()),
-            used_names.size(), used_names.size() == 1 ? "file" : "files", text::bytes(all.bytes));
+            used_names.size(), used_names.size() == 1 ? "file" : "files", text::bytes(size));
   return kOk;
 }
 

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "diagnose/names.h"
+#include "export/exported.h"
 #include "export/formats.h"
-#include "export/table_rows.h"
 #include "export/time_axis.h"
 #include "read/error.h"
 #include "report/report.h"
@@ -45,64 +46,44 @@ void require_one_format(const Options& o) {
   }
 }
 
-// Writes the tables. Leaves out files whose lines are damaged, and names them.
-void write(const read::Traces& traces, const trace_export::Exported& of,
-           trace_export::TableWriter& to, std::vector<const read::Process*>& chosen,
-           std::vector<read::Skipped>& skipped) {
-  Progress progress("exporting", traces.traces.size());
-  trace_export::write_job(of, to);
+// Writes a file for each rank. A rank without any call that was timed on the device gets none.
+void write_ranks(const Options& o, trace_export::Exported& of) {
+  trace_export::NewOutput output(o.output, trace_export::NewOutput::Kind::folder);
+  const trace_export::RankFormat format =
+      o.kineto ? trace_export::kineto_traces(of) : trace_export::inspector_logs(of);
+  std::map<std::optional<std::int64_t>, trace_export::RankFormat::Processes> ranks;
+  for (const read::Process* p : of.processes) ranks[p->header.rank].push_back(p);
+  const std::size_t without_rank = ranks[std::nullopt].size();
+  ranks.erase(std::nullopt);
+  of.processes.clear();
+  std::vector<std::int64_t> untimed;
+  Progress progress("exporting", ranks.size());
   std::size_t done = 0;
-  const auto is_chosen = [&](const read::Process& p) { return of.ranks.contains(&p); };
-  for (const read::Trace& trace : traces.traces) {
-    if (std::ranges::none_of(trace.processes, is_chosen)) continue;
-    to.begin_part();
-    try {
-      for (const read::Process& p : trace.processes) {
-        if (is_chosen(p)) trace_export::write_process(of, p, to);
-      }
-      trace_export::write_lines(of, trace, to);
-    } catch (const trace_export::CantWrite&) {
-      throw;
-    } catch (const read::BadInput& e) {
-      to.take_back_part();
-      skipped.push_back({std::string(e.what()) + "; left out", true});
-      for (const read::Process& p : trace.processes) std::erase(chosen, &p);
+  for (const auto& [rank, processes] : ranks) {
+    const std::string name = format.file_name(processes);
+    trace_export::Output file(output.part() / name, name.ends_with(".gz"));
+    if (format.write(processes, file) == 0) {
+      untimed.push_back(*rank);
+    } else {
+      file.close();
+      of.processes.insert(of.processes.end(), processes.begin(), processes.end());
     }
     progress(++done);
   }
-  if (chosen.empty()) throw read::BadInput(skipped.back().reason);
-}
-
-// Writes a file for each rank. A rank without any call that was timed on the device gets none.
-void write_ranks(const Options& o, const read::Traces& traces, const trace_export::Exported& of,
-                 std::vector<const read::Process*>& chosen, std::vector<read::Skipped>& skipped) {
-  trace_export::NewOutput output(o.output, trace_export::NewOutput::Kind::folder);
-  const trace_export::MakeRankFormat make =
-      o.kineto ? trace_export::kineto_traces(of) : trace_export::inspector_logs(of);
-  const std::size_t skipped_before = skipped.size();
-  Progress progress("exporting", traces.traces.size());
-  const trace_export::RankFiles files = trace_export::write_ranks(
-      of, traces, make, output, skipped, [&](std::size_t done) { progress(done); });
-  if (files.written.empty()) {
+  if (of.processes.empty()) {
     throw read::BadInput(
-        skipped.size() > skipped_before
-            ? skipped.back().reason
-            : fmt::format("no {} has a time on the device (TPROF_TIMING=events), so {} would have "
-                          "nothing to compute from",
-                          o.kineto ? "call" : "collective that stands alone",
-                          o.kineto ? "HTA and TensorBoard" : "the Inspector's tools"));
+        fmt::format("no {} has a time on the device (TPROF_TIMING=events), so {} would have "
+                    "nothing to compute from",
+                    o.kineto ? "call" : "collective that stands alone",
+                    o.kineto ? "HTA and TensorBoard" : "the Inspector's tools"));
   }
   output.publish();
-  std::erase_if(chosen, [&](const read::Process* p) {
-    return !p->header.rank || !std::ranges::binary_search(files.written, *p->header.rank);
-  });
-  if (!files.untimed.empty()) {
+  if (!untimed.empty()) {
     text::say("note: {} without a file: no call has a time on the device\n",
-              diagnose::names_of(text::Ranks(files.untimed)));
+              diagnose::names_of(text::Ranks(untimed)));
   }
-  if (files.without_rank != 0) {
-    text::say("note: {} left out: of no known rank\n",
-              diagnose::counted(files.without_rank, "process"));
+  if (without_rank != 0) {
+    text::say("note: {} left out: of no known rank\n", diagnose::counted(without_rank, "process"));
   }
   if (o.kineto) {
     text::say(
@@ -124,24 +105,31 @@ int export_traces(const Options& o) {
   const run::Lines lines = lines_of(job, traces);
   const trace_export::TimeAxis axis(lines, o.clock);
   const filter::Selection asked(lines, only, {.counts = tables, .steps = true});
-  std::vector<const read::Process*> chosen = asked.job().processes;
+  const run::Lines chosen = asked.lines();
+  std::vector<const read::Process*> processes = asked.job().processes;
+  trace_export::leave_out_unreadable(chosen, processes, traces.skipped);
   const steps::Found found = asked.found() ? *asked.found() : steps::find(lines);
-  trace_export::Exported of{job, found, axis.base_ns(chosen), axis.sentence()};
-  if (!only.words.empty()) of.asked = &asked;
-  for (const read::Process* p : chosen) {
+  trace_export::Exported of{.job = job,
+                            .lines = chosen,
+                            .found = found,
+                            .processes = processes,
+                            .base_time_ns = axis.base_ns(processes),
+                            .clocks = axis.sentence(),
+                            .asked = only.words.empty() ? nullptr : &asked};
+  for (const read::Process* p : processes) {
     const auto number = static_cast<std::int64_t>(of.ranks.size());
     of.ranks[p] = {number, axis.placement(*p, number, of.base_time_ns)};
   }
   if (tables) {
-    write(traces, of, *writer, chosen, traces.skipped);
-    writer->finish();
+    Progress progress("exporting", processes.size());
+    trace_export::write_tables(of, *writer, [&](std::size_t done) { progress(done); });
   } else {
-    write_ranks(o, traces, of, chosen, traces.skipped);
+    write_ranks(o, of);
   }
   say_findings(job, traces);
   say_filter(asked);
   if (!of.clocks.empty()) text::say("note: {}\n", of.clocks);
-  text::say("{}: {}\n", text::printable(output_of(o).string()), report::how_many(chosen));
+  text::say("{}: {}\n", text::printable(output_of(o).string()), report::how_many(of.processes));
   return std::ranges::any_of(traces.skipped, &read::Skipped::unreadable) ? kFinding : kOk;
 }
 

@@ -9,9 +9,8 @@
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "diagnose/names.h"
-#include "export/merge_filter.h"
-#include "export/merge_plan.h"
-#include "export/timeline.h"
+#include "export/exported.h"
+#include "export/merged.h"
 #include "interpose/format/settings.h"
 #include "read/error.h"
 #include "read/folder.h"
@@ -62,30 +61,9 @@ void require_size(std::uint64_t bytes, const filter::Selection& asked, std::uint
       gzip ? "" : "-o FILE.gz may be larger; "));
 }
 
-std::vector<trace_export::BadPart> written(const trace_export::Merged& merged,
-                                           const trace_export::Timeline& timeline, bool gzip,
-                                           trace_export::Output& output) {
-  std::uint64_t bytes = 0;
-  std::error_code ignored;
-  for (const trace_export::Part& part : merged.parts) {
-    bytes += std::filesystem::file_size(part.trace->source.file, ignored);
-  }
-  Progress progress("merging", bytes, Of::bytes);
-  return trace_export::write_chrome(merged, timeline, gzip, output,
-                                    [&](std::uint64_t done) { progress(done); });
-}
-
-// Leaves out files that turned out to be damaged when their lines were read.
-void leave_out(const std::vector<trace_export::BadPart>& bad,
-               std::vector<const read::Process*>& chosen, std::vector<read::Trace>& nodes,
-               std::vector<read::Skipped>& skipped) {
-  std::set<std::filesystem::path> damaged;
-  for (const auto& [part, error] : bad) {
-    skipped.push_back({std::string(error.what()) + "; left out", true});
-    for (const trace_export::Member& m : part->members) std::erase(chosen, m.process);
-    damaged.insert(part->trace->source.file);
-  }
-  std::erase_if(nodes, [&](const read::Trace& node) { return damaged.contains(node.source.file); });
+void require_replaceable(const fs::path& file) {
+  if (read::beginning_of(file).merged) return;
+  throw read::BadInput(file, "is no merged trace, so it is not replaced: give another name");
 }
 
 }  // namespace
@@ -114,41 +92,35 @@ int merge(const Options& o) {
                                  .ranks = filter::Comes::with_lanes,
                                  .left_out = true});
   std::vector<const read::Process*> chosen = asked.job().processes;
-  const std::vector<trace_export::OtherFile> others =
-      trace_export::other_files(o.with, chosen, traces, traces.skipped);
-  std::vector<read::Trace> nodes = read::node_files_beside(traces, traces.skipped);
+  std::vector<trace_export::OtherFile> others =
+      trace_export::other_files(o.with, chosen, lines, traces.skipped);
+  trace_export::leave_out_unreadable(lines, chosen, traces.skipped);
+  std::erase_if(others, [&](const trace_export::OtherFile& other) {
+    return std::ranges::count(chosen, other.process) == 0;
+  });
+  const std::vector<read::Trace> nodes = read::node_files_beside(traces, traces.skipped);
+  const std::uint64_t bytes = trace_export::estimated_bytes(traces, chosen, asked);
+  if (!o.force) require_size(bytes, asked, most, gzip);
+  const bool arrows = o.force || fits_with_arrows(bytes, most);
+  trace_export::Members members = trace_export::placements(asked, job, axis, chosen, others);
+  const trace_export::Timeline timeline(members, asked, arrows);
+  if (o.positions) {
+    for (auto& [process, member] : members) member.positions = &timeline.found();
+  }
   filter::Words told = only.words;
   if (!told.comms.empty()) told.comms = "some";
-  std::uint64_t size = 0;
-  bool arrows = true;
-  for (;;) {
-    const std::uint64_t bytes = trace_export::estimated_bytes(traces, chosen, asked);
-    if (!o.force) require_size(bytes, asked, most, gzip);
-    arrows = o.force || fits_with_arrows(bytes, most);
-    trace_export::Timeline timeline(chosen, asked, arrows);
-    auto members = trace_export::placements(job, axis, chosen, others);
-    timeline.place(members);
-    for (auto& [process, member] : members) {
-      if (o.positions) member.positions = &timeline.found();
+  const trace_export::Merged merged{trace_export::parts_of(traces, nodes, members), others, members,
+                                    axis.clocks(), told.sentence()};
+  trace_export::Output output(o.output, gzip, require_replaceable);
+  {
+    std::uint64_t all = 0;
+    for (const trace_export::Part& part : merged.parts) {
+      all += fs::file_size(part.trace->source.file, ignored);
     }
-    trace_export::add_filter(members, asked);
-    trace_export::Merged merged{trace_export::parts_of(traces, members),
-                                trace_export::placed(others, members), axis.clocks(),
-                                told.sentence()};
-    const std::size_t of_ranks = merged.parts.size();
-    trace_export::add_nodes(nodes, merged.parts);
-    trace_export::Output output(o.output, gzip);
-    const auto bad = written(merged, timeline, gzip, output);
-    if (bad.empty()) {
-      output.close();
-      size = output.size();
-      break;
-    }
-    const auto of_rank = [](const trace_export::BadPart& b) { return !b.part->of_node; };
-    if (static_cast<std::size_t>(std::ranges::count_if(bad, of_rank)) == of_ranks) {
-      throw std::ranges::find_if(bad, of_rank)->error;
-    }
-    leave_out(bad, chosen, nodes, traces.skipped);
+    Progress progress("merging", all, Of::bytes);
+    trace_export::write_merged(merged, timeline, gzip, output,
+                               [&](std::uint64_t done) { progress(done); });
+    output.close();
   }
 
   say_findings(job, traces);
@@ -168,7 +140,7 @@ int merge(const Options& o) {
       o.output == "-" ? "standard output" : text::printable(o.output.string()),
       report::how_many(chosen),
       others.empty() ? "" : " and " + diagnose::counted(others.size(), "trace") + " of others",
-      text::bytes(size));
+      text::bytes(output.size()));
   return std::ranges::any_of(traces.skipped, &read::Skipped::unreadable) ? kFinding : kOk;
 }
 

@@ -1,7 +1,5 @@
 // tprof report: a screen of text, or a page.
 
-#include <cerrno>
-#include <cstdio>
 #include <fstream>
 
 #include "cli/commands.h"
@@ -34,20 +32,12 @@ void write_page(const std::string& page, const fs::path& to) {
     text::put(page);
     return;
   }
-  std::error_code error;
-  if (fs::exists(fs::symlink_status(to, error)) && !is_page(to)) {
-    throw read::BadInput(to, "is there, and is no page of tprof report: give another name");
-  }
-  const fs::path part = to.string() + ".part";
-  trace_export::Unfinished unfinished;
-  unfinished.add(part);
-  std::ofstream out(part, std::ios::binary);
-  out << page;
+  trace_export::Output out(to, false, [](const fs::path& there) {
+    if (is_page(there)) return;
+    throw read::BadInput(there, "is there, and is no page of tprof report: give another name");
+  });
+  out.put(page);
   out.close();
-  if (!out) throw read::not_written(to, errno);
-  fs::rename(part, to, error);
-  if (error) throw read::not_written(to, error.value());
-  unfinished.keep();
 }
 
 int report_of(const Options& o) {

@@ -2,12 +2,56 @@
 
 #include <algorithm>
 #include <cctype>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "export/event_fields.h"
 
 namespace tprof::trace_export {
+
+extern const std::string_view kLineSchema;  // line_schema.cpp.in
+
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename F>
+void each(const Json& rule, std::string_view key, F&& f) {
+  const auto found = rule.find(key);
+  if (found == rule.end()) return;
+  for (const auto& [inner, value] : found->items()) f(inner, value);
+}
+
+const Json& referred(const Json& schema, const Json& rule) {
+  const std::string& to = rule.at("$ref").get_ref<const std::string&>();
+  return schema.at("$defs").at(to.substr(to.rfind('/') + 1));
+}
+
+Field& child(std::vector<Field>& fields, const std::string& key) {
+  const auto known = std::ranges::find(fields, key, &Field::key);
+  if (known != fields.end()) return *known;
+  fields.push_back({.key = key});
+  return fields.back();
+}
+
+// Adds what a rule of the schema says. Conditions (`if`, `not`) forbid, and add nothing.
+void add(const Json& schema, const Json& rule, Field& field) {
+  if (rule.contains("$ref")) add(schema, referred(schema, rule), field);
+  for (const char* alternatives : {"anyOf", "oneOf"}) {
+    each(rule, alternatives, [&](const auto&, const Json& one) { add(schema, one, field); });
+  }
+  const auto add_word = [&](const Json& value) {
+    if (value.is_string()) field.words.push_back(value.get<std::string>());
+  };
+  if (rule.contains("const")) add_word(rule.at("const"));
+  each(rule, "enum", [&](const auto&, const Json& value) { add_word(value); });
+  if (rule.contains("pattern")) field.pattern = rule.at("pattern").get<std::string>();
+  if (rule.contains("names")) field.names = rule.at("names").get<std::string>();
+  each(rule, "properties", [&](const std::string& key, const Json& property) {
+    add(schema, property, child(field.fields, key));
+  });
+  if (rule.contains("items")) add(schema, rule.at("items"), child(field.items, ""));
+}
 
 using simdjson::ondemand::json_type;
 
@@ -24,21 +68,27 @@ void put_string(std::string_view text, std::string& out) {
   ((out += '"') += text) += '"';
 }
 
-// Returns the fields of this line, by what stands before its arguments.
-const Field* fields_of(const Contract& contract, simdjson::ondemand::object line) {
-  std::string name;
-  std::string category;
-  for (auto member : line) {
-    const std::string_view key = value_of(member.unescaped_key());
-    auto value = value_of(member.value());
-    if (key == "args") break;
-    if (key == "name") name = value_of(value.get_string());
-    if (key == "cat") category = value_of(value.get_string());
-  }
-  return contract.line(category, name);
+}  // namespace
+
+const Field* Field::find(std::string_view of) const {
+  const auto found = std::ranges::find(fields, of, &Field::key);
+  return found == fields.end() ? nullptr : &*found;
 }
 
-}  // namespace
+Anonymizer::Anonymizer() {
+  const Json schema = Json::parse(kLineSchema);
+  const Json every_line = {{"properties", schema.at("properties")}};
+  each(schema, "oneOf", [&](const auto&, const Json& rule) {
+    Field line;
+    add(schema, every_line, line);
+    add(schema, rule, line);
+    // Metadata lines have no category, and those of other tools any.
+    const Field& category = *line.find("cat");
+    if (category.pattern) return;
+    const Field& kind = category.words.empty() ? *line.find("name") : category;
+    for (const std::string& word : kind.words) lines_[{category.words.empty(), word}] = line;
+  });
+}
 
 // Nothing in the result has to be escaped.
 std::string Anonymizer::shown(std::string_view text, const Field& field) {
@@ -109,10 +159,19 @@ bool Anonymizer::edit(const read::Line& line, std::string& out) {
                                             line.text.size() + simdjson::SIMDJSON_PADDING);
   simdjson::ondemand::document document;
   if (parser_.iterate(padded).get(document) != simdjson::SUCCESS) throw not_an_object();
-  const Field* fields = fields_of(contract_, value_of(document.get_object()));
-  if (fields == nullptr) return false;
+  std::string name;
+  std::string category;
+  for (auto member : value_of(document.get_object())) {
+    const std::string_view key = value_of(member.unescaped_key());
+    auto value = value_of(member.value());
+    if (key == "args") break;
+    if (key == "name") name = value_of(value.get_string());
+    if (key == "cat") category = value_of(value.get_string());
+  }
+  const auto fields = lines_.find({category.empty(), category.empty() ? name : category});
+  if (fields == lines_.end()) return false;
   document.rewind();
-  put_object(value_of(document.get_object()), *fields, out);
+  put_object(value_of(document.get_object()), fields->second, out);
   return true;
 }
 

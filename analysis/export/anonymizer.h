@@ -3,19 +3,40 @@
 
 #include <simdjson.h>
 
+#include <map>
+#include <optional>
+#include <regex>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "export/contract.h"
 #include "export/pseudonyms.h"
 #include "read/lines.h"
 
 namespace tprof::trace_export {
+
+// A field of a line, as the contract (interpose/format/line.schema.json) has it, as far as the
+// values of its strings are concerned.
+struct Field {
+  std::string key;
+  std::vector<Field> fields{};          // of an object
+  std::vector<Field> items{};           // of a list: one, or none
+  std::vector<std::string> words{};     // those that a string may be
+  std::optional<std::regex> pattern{};  // that a string has to match
+  // The kind of thing that a string names, or keys do if there are no `fields`: "host". A string
+  // that has neither this nor words nor a pattern stands in no line of the contract.
+  std::string names{};
+
+  const Field* find(std::string_view of) const;
+};
 
 // Treats a value by what the contract says of its field. Numbers are copied digit by digit. A
 // string stays if it is a word of the contract, and becomes a pseudonym if it is anything else.
 // Lines and fields that are not the contract's are left out.
 class Anonymizer {
  public:
+  Anonymizer();
   // Appends the line to `out`, without a line break. If it is no line of the contract, appends
   // nothing and returns false. Throws read::Malformed.
   bool edit(const read::Line& line, std::string& out);
@@ -29,7 +50,8 @@ class Anonymizer {
   std::string key_of(std::string_view key, const Field& field);
   std::string shown(std::string_view text, const Field& field);
 
-  const Contract contract_;
+  // By category, or by name if it has none (true): it is a metadata line then.
+  std::map<std::pair<bool, std::string>, Field> lines_;
   simdjson::ondemand::parser parser_;
   Pseudonyms names_;
 };

@@ -7,37 +7,26 @@ namespace tprof::trace_export {
 namespace {
 
 struct Style {
-  Bucket bucket;
   std::string_view title;
   std::string_view color;
 };
 
 // In the order of the buckets. Calls between GPUs are green, blue or purple, copies to and from the
 // host are yellow and red, others grey.
-constexpr Style kStyles[] = {
-    {Bucket::ALLGATHER, "AllGather", "thread_state_running"},
-    {Bucket::RESHARDING, "ReduceScatter", "rail_animation"},
-    {Bucket::H2D, "H2D", "thread_state_iowait"},
-    {Bucket::D2H, "D2H", "bad"},
-    {Bucket::ALLREDUCE, "AllReduce", "rail_response"},
-    {Bucket::BROADCAST, "Broadcast", "thread_state_runnable"},
-    {Bucket::REDUCE, "Reduce", "vsync_highlight_color"},
-    {Bucket::ALLTOALL, "AlltoAll", "detailed_memory_dump"},
-    {Bucket::P2P, "P2P", "olive"},
-    {Bucket::OTHER_COLL, "other collectives", "good"},
-    {Bucket::D2D, "D2D", "yellow"},
-    {Bucket::H2H, "H2H", "grey"},
-    {Bucket::MANAGED, "Managed", "generic_work"},
-};
-
-constexpr bool in_order() {
-  std::size_t next = 0;
-  for (const Style& s : kStyles) {
-    if (static_cast<std::size_t>(s.bucket) != next++) return false;
-  }
-  return next == kBucketCount;
-}
-static_assert(in_order());
+constexpr Style kStyles[] = {{"AllGather", "thread_state_running"},
+                             {"ReduceScatter", "rail_animation"},
+                             {"H2D", "thread_state_iowait"},
+                             {"D2H", "bad"},
+                             {"AllReduce", "rail_response"},
+                             {"Broadcast", "thread_state_runnable"},
+                             {"Reduce", "vsync_highlight_color"},
+                             {"AlltoAll", "detailed_memory_dump"},
+                             {"P2P", "olive"},
+                             {"other collectives", "good"},
+                             {"D2D", "yellow"},
+                             {"H2H", "grey"},
+                             {"Managed", "generic_work"}};
+static_assert(std::size(kStyles) == kBucketCount && Bucket::P2P == Bucket{8});
 
 constexpr std::string_view kNccl = "nccl";
 

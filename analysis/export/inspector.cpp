@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 using read::Process;
 
 // Returns the Inspector's name of a collective (ncclFuncToString). Empty if it does not know it.
-std::string_view collective(const std::string& function) {
+std::string_view collective(std::string_view function) {
   if (function == "ncclBcast") return "Broadcast";
   for (const std::string_view name :
        {"AllGather", "AllReduce", "Broadcast", "Reduce", "ReduceScatter"}) {
@@ -26,101 +26,91 @@ std::string_view collective(const std::string& function) {
   return {};
 }
 
-// Returns the bytes as the Inspector counts them: what a rank gives, or gets from a reduce-scatter.
-std::uint64_t message_bytes(const read::Event& e, std::int64_t nranks) {
-  const bool of_all = e.bucket == Bucket::ALLGATHER || e.bucket == Bucket::RESHARDING;
-  return of_all && nranks > 0 ? e.bytes / static_cast<std::uint64_t>(nranks) : e.bytes;
-}
-
 // The number of hosts that the ranks of each communicator are on, for communicators of which the
 // job has all ranks.
 using Hosts = std::map<std::pair<std::string, std::int64_t>, std::size_t>;
 
 Hosts hosts_of_communicators(const job::Job& job) {
-  struct HostsMet {
-    std::set<std::int64_t> ranks{};
-    std::set<std::string> hosts{};
-  };
-  std::map<std::pair<std::string, std::int64_t>, HostsMet> all;
+  std::map<std::pair<std::string, std::int64_t>, std::map<std::int64_t, std::string>> all;
   for (const Process* p : job.processes) {
     for (const auto& [number, comm] : p->comms) {
-      if (!comm.known() || comm.rank < 0) continue;
-      HostsMet& members = all[{comm.id, comm.nranks}];
-      members.ranks.insert(comm.rank);
-      members.hosts.insert(p->header.host);
+      if (comm.known() && comm.rank >= 0) all[{comm.id, comm.nranks}][comm.rank] = p->header.host;
     }
   }
   Hosts hosts;
-  for (const auto& [comm, members] : all) {
-    if (std::cmp_equal(members.ranks.size(), comm.second)) hosts[comm] = members.hosts.size();
+  for (const auto& [comm, of_rank] : all) {
+    std::set<std::string> names;
+    for (const auto& [rank, host] : of_rank) names.insert(host);
+    if (std::cmp_equal(of_rank.size(), comm.second)) hosts[comm] = names.size();
   }
   return hosts;
 }
 
-class InspectorLog : public RankFormat {
- public:
-  InspectorLog(const Exported& of, std::shared_ptr<const Hosts> hosts, std::int64_t rank)
-      : of_(of), hosts_(std::move(hosts)), rank_(rank) {}
-
-  std::string file_name() const override { return fmt::format("rank-{:05}.jsonl", rank_); }
-  std::uint64_t timed() const override { return timed_; }
-  void call(const Process& p, const read::Event& e, const read::DeviceTime* t,
-            std::string& out) override {
-    const std::string_view name = collective(e.name);
-    // A group's time belongs to none of its calls.
-    if (t == nullptr || t->calls != 1 || t->dur_ns <= 0 || !e.collective() || name.empty()) return;
-    const read::Comm* found = read::comm_of(p, e.comm);
-    if (found == nullptr || !found->known()) return;
-    const read::Comm& comm = *found;
-    const read::Amounts amounts = {.device_ns = static_cast<std::uint64_t>(t->dur_ns),
-                                   .device_timed = 1,
-                                   .device_bytes = e.bytes};
-    stats::OpKey key;
-    key.bucket = e.bucket;
-    key.nranks = comm.nranks;
-    const auto algorithm = stats::algbw(amounts);
-    const auto bus = stats::busbw(key, amounts);
-    if (!algorithm || !bus) return;
-    Json header = {{"id", comm.id}};
-    if (comm.name) header["comm_name"] = *comm.name;
-    header["rank"] = comm.rank;
-    header["n_ranks"] = comm.nranks;
-    const auto hosts = hosts_->find({comm.id, comm.nranks});
-    if (hosts != hosts_->end()) header["nnodes"] = hosts->second;
-    const std::int64_t ended_ns =
-        of_.base_time_ns + of_.ranks.at(&p).at.moved(t->ts_ns) + t->dur_ns;
-    const Json line = {{"header", std::move(header)},
-                       {"metadata",
-                        {{"inspector_output_format_version", "v4.0"},
-                         {"rec_mechanism", std::string("tprof ") + kVersion},
-                         {"dump_timestamp_us", ended_ns / 1000},
-                         {"hostname", p.header.host},
-                         {"pid", p.header.pid}}},
-                       {"coll_perf",
-                        {{"coll", name},
-                         {"coll_sn", e.seq},
-                         {"coll_msg_size_bytes", message_bytes(e, comm.nranks)},
-                         {"coll_exec_time_us", (t->dur_ns + 500) / 1000},
-                         {"coll_algobw_gbs", *algorithm},
-                         {"coll_busbw_gbs", *bus}}}};
-    out += line.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
-    ++timed_;
+// Null if it is none of the Inspector's.
+Json line_of(const Exported& of, const Hosts& all_hosts, const Process& p, const read::Event& e,
+             const read::DeviceTime& t) {
+  const std::string_view name = collective(e.name.str());
+  const read::Comm* comm = read::comm_of(p, e.comm);
+  // A group's time belongs to none of its calls.
+  if (t.calls != 1 || t.dur_ns <= 0 || !e.collective() || name.empty() || comm == nullptr ||
+      !comm->known()) {
+    return {};
   }
-
- private:
-  const Exported& of_;
-  std::shared_ptr<const Hosts> hosts_;
-  std::int64_t rank_;
-  std::uint64_t timed_ = 0;
-};
+  const read::Amounts amounts = {.device_ns = static_cast<std::uint64_t>(t.dur_ns),
+                                 .device_timed = 1,
+                                 .device_bytes = e.bytes};
+  stats::OpKey key;
+  key.bucket = e.bucket;
+  key.nranks = comm->nranks;
+  const auto algorithm = stats::algbw(amounts);
+  const auto bus = stats::busbw(key, amounts);
+  if (!algorithm || !bus) return {};
+  Json header = {{"id", comm->id.str()}};
+  if (comm->name) header["comm_name"] = *comm->name;
+  header["rank"] = comm->rank;
+  header["n_ranks"] = comm->nranks;
+  const auto hosts = all_hosts.find({comm->id, comm->nranks});
+  if (hosts != all_hosts.end()) header["nnodes"] = hosts->second;
+  // It is what a rank gives, or gets from a reduce-scatter.
+  const bool of_all = e.bucket == Bucket::ALLGATHER || e.bucket == Bucket::RESHARDING;
+  const std::uint64_t parts = of_all ? static_cast<std::uint64_t>(comm->nranks) : 1;
+  const std::int64_t ended_ns = of.base_time_ns + of.ranks.at(&p).at.moved(t.ts_ns) + t.dur_ns;
+  return {{"header", std::move(header)},
+          {"metadata",
+           {{"inspector_output_format_version", "v4.0"},
+            {"rec_mechanism", std::string("tprof ") + kVersion},
+            {"dump_timestamp_us", ended_ns / 1000},
+            {"hostname", p.header.host},
+            {"pid", p.header.pid}}},
+          {"coll_perf",
+           {{"coll", name},
+            {"coll_sn", e.seq},
+            {"coll_msg_size_bytes", e.bytes / std::max<std::uint64_t>(parts, 1)},
+            {"coll_exec_time_us", (t.dur_ns + 500) / 1000},
+            {"coll_algobw_gbs", *algorithm},
+            {"coll_busbw_gbs", *bus}}}};
+}
 
 }  // namespace
 
-MakeRankFormat inspector_logs(const Exported& of) {
-  const auto hosts = std::make_shared<const Hosts>(hosts_of_communicators(of.job));
-  return [&of, hosts](const std::vector<const Process*>& all) {
-    return std::make_unique<InspectorLog>(of, hosts, all.front()->header.rank.value_or(0));
+RankFormat inspector_logs(const Exported& of) {
+  const auto file_name = [](const RankFormat::Processes& all) {
+    return fmt::format("rank-{:05}.jsonl", all.front()->header.rank.value_or(0));
   };
+  return {file_name, [&of, hosts = hosts_of_communicators(of.job)](const RankFormat::Processes& all,
+                                                                   Output& out) {
+            std::uint64_t timed = 0;
+            for (const Process* p : all) {
+              const auto call = [&](const read::Event& e, const read::DeviceTime* t) {
+                const Json line = t == nullptr ? Json() : line_of(of, hosts, *p, e, *t);
+                if (line.is_null()) return;
+                out.put(line.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n");
+                ++timed;
+              };
+              show_lines(of, *p, {.call = call, .range = [](const auto&, auto, auto) {}});
+            }
+            return timed;
+          }};
 }
 
 }  // namespace tprof::trace_export

@@ -45,6 +45,8 @@ struct Name {
   std::string_view theirs;
 };
 
+// c10d's ranges around calls. TensorBoard's profiler finds communication by the first five. By all
+// of them it finds where a trace without steps begins and ends.
 constexpr Name kOperations[] = {
     {"ncclAllGather", "nccl:all_gather"},
     {"ncclReduceScatter", "nccl:reduce_scatter"},
@@ -59,6 +61,13 @@ constexpr Name kOperations[] = {
     {"ncclRecv", "nccl:recv"},
 };
 
+constexpr Name kCopies[] = {{"H2D", "Memcpy HtoD"},
+                            {"D2H", "Memcpy DtoH"},
+                            {"D2D", "Memcpy DtoD"},
+                            {"H2H", "Memcpy HtoH"},
+                            {"MANAGED", "Memcpy managed"}};
+
+// PyTorch's names of a tensor's data type; others keep ours.
 constexpr Name kTypes[] = {
     {"int8", "signed char"}, {"uint8", "unsigned char"}, {"int32", "int"},
     {"int64", "long int"},   {"float16", "c10::Half"},   {"bfloat16", "c10::BFloat16"},
@@ -71,52 +80,29 @@ std::string_view theirs(const Name (&names)[N], std::string_view ours, std::stri
   return found == std::end(names) ? otherwise : found->theirs;
 }
 
-// Returns the name of c10d's range around a call, or nothing if there is none. TensorBoard's
-// profiler finds communication by the first five names. By all of them it finds where a trace
-// without steps begins and ends.
-std::string_view kineto_operation(std::string_view function) {
-  return theirs(kOperations, function, {});
-}
-
-// Returns PyTorch's name of a tensor's data type, and our own name of any other type.
-std::string_view kineto_type(std::string_view dtype) {
-  return theirs(kTypes, dtype, dtype);
-}
-
 // Returns a name for what ran on the device. HTA takes `nccl...Kernel...` for communication, and
 // Memcpy for memory. The name has no algorithm or protocol, since they are not known.
 std::string kineto_kernel(const read::Event& e) {
-  switch (e.bucket) {
-    case Bucket::H2D:
-      return "Memcpy HtoD";
-    case Bucket::D2H:
-      return "Memcpy DtoH";
-    case Bucket::D2D:
-      return "Memcpy DtoD";
-    case Bucket::H2H:
-      return "Memcpy HtoH";
-    case Bucket::MANAGED:
-      return "Memcpy managed";
-    default:
-      return "ncclKernel_" +
-             (e.name.str().starts_with("nccl") ? e.name.str().substr(4) : e.name.str());
-  }
+  const std::string_view copy = theirs(kCopies, bucket_name(e.bucket), {});
+  if (!copy.empty()) return std::string(copy);
+  const std::string_view function = e.name.str();
+  return "ncclKernel_" + std::string(function.substr(function.starts_with("nccl") ? 4 : 0));
 }
 
-class KinetoTrace : public RankFormat {
+class KinetoTrace {
  public:
-  KinetoTrace(const Exported& of, std::vector<const Process*> processes)
-      : of_(of), processes_(std::move(processes)) {}
+  KinetoTrace(const Exported& of, const RankFormat::Processes& processes, Output& out)
+      : of_(of), processes_(processes), out_(out) {}
 
-  std::string file_name() const override;
-  void begin(std::string& out) override;
-  void call(const Process& process, const read::Event& e, const read::DeviceTime* t,
-            std::string& out) override;
-  void range(const Process& process, const read::Range& r, std::string& out) override;
-  void end(std::string& out) override;
-  std::uint64_t timed() const override { return timed_; }
-  bool look(const std::vector<const Process*>& of_file) override;
-  void looked(std::string& out) override;
+  std::uint64_t write() {
+    pass();
+    slices_.finish();
+    looks_ = false;
+    begin();
+    pass();
+    out_.put("\n]\n}\n");
+    return timed_;
+  }
 
  private:
   // Where and when an event is.
@@ -126,180 +112,162 @@ class KinetoTrace : public RankFormat {
     std::int64_t from_ns = 0;
     std::int64_t dur_ns = 0;
   };
+  static Place placed(std::int64_t pid, std::int64_t tid, const Placement& axis,
+                      std::int64_t from_ns, std::int64_t dur_ns) {
+    return {pid, tid, axis.moved(from_ns), axis.length(from_ns, dur_ns)};
+  }
+
+  void begin() {
+    const read::Header& h = processes_.front()->header;
+    const auto world = of_.job.world_size ? of_.job.world_size : h.world_size;
+    const std::set<std::int64_t> devices = devices_of(processes_);
+    nlohmann::json properties = nlohmann::json::array();
+    for (const std::int64_t device : devices) properties.push_back({{"id", device}});
+    // HTA finds the rank with a regular expression that needs the space before it.
+    out_.put(fmt::format(R"({{
+"schemaVersion": 1,
+"distributedInfo": {{"backend": "nccl", "rank": {}{}}},
+"deviceProperties": {},
+"baseTimeNanoseconds": {},
+"displayTimeUnit": "ms",
+"madeBy": "tprof {}",
+"traceEvents": [
+{{"ph":"M","name":"process_labels","pid":{},"tid":0,"ts":0,"args":{{"labels":"CPU"}}}})",
+                         h.rank.value_or(0),
+                         world ? fmt::format(", \"world_size\": {}", *world) : std::string(),
+                         properties.dump(), of_.base_time_ns, kVersion, h.pid));
+    for (const Process* p : processes_) {
+      process_name(p->header.pid, fmt::format("rank {}", h.rank.value_or(0)));
+    }
+    for (const std::int64_t device : devices) process_name(device, fmt::format("GPU {}", device));
+  }
+
+  void process_name(std::int64_t pid, const std::string& name) {
+    out_.put(fmt::format(
+        ",\n"
+        R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"ts":0,"args":{{"name":"{}"}}}})",
+        pid, name));
+  }
+
+  // A viewer shows no slice that overlaps another: each is seen before any is written.
+  void pass() {
+    for (const Process* p : processes_) {
+      const Placement& axis = of_.ranks.at(p).at;
+      const std::int64_t pid = p->header.pid;
+      // Steps are marked as torch.profiler does, on the main thread.
+      if (const auto found = of_.found.ranks.find(p); found != of_.found.ranks.end()) {
+        for (const steps::Interval& step : found->second) {
+          const std::int64_t from = axis.moved(step.from_ns);
+          event("user_annotation", fmt::format("\"ProfilerStep#{}\"", step.step),
+                {pid, pid, from, axis.moved(step.to_ns) - from});
+        }
+      }
+      show_lines(of_, *p,
+                 {.call = [&](const auto& e, const auto* t) { call(*p, e, t); },
+                  .range =
+                      [&](const read::Range& r, auto, auto) {
+                        if (r.phase != read::Range::Phase::closed) return;
+                        if (r.name.starts_with("ProfilerStep")) return;
+                        event("user_annotation", json_text(r.name),
+                              placed(pid, r.thread, axis, r.ts_ns, r.dur_ns));
+                      }});
+    }
+  }
+
   // `name` comes with its quotes, `arguments` without their braces.
   void event(std::string_view category, std::string_view name, const Place& at,
-             std::string arguments, std::string& out);
-  static void process_name(std::int64_t pid, const std::string& name, std::string& out);
-  void operation(const read::Event& e, const read::Comm& comm, const Place& at, std::string& out);
-  void on_device(const Process& process, const read::Event& e, const read::DeviceTime& t,
-                 std::string& out);
-  void steps(const Process& process, std::string& out);
+             std::string arguments = {}) {
+    // No thread and no device has a number of more than 32 bits.
+    const auto lane = static_cast<std::int64_t>(static_cast<std::uint64_t>(at.pid) << 32) + at.tid;
+    if (looks_) return slices_.add(lane, at.from_ns, at.dur_ns);
+    const std::int64_t cut = slices_.cut_ns(lane, at.from_ns, at.dur_ns);
+    if (cut != 0)
+      arguments += fmt::format("{}\"cut\":{}", arguments.empty() ? "" : ",", micros(cut));
+    out_.put(fmt::format(
+        ",\n"
+        R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})",
+        category, name, at.pid, at.tid, micros(at.from_ns), micros(at.dur_ns - cut), arguments));
+  }
+
+  void call(const Process& p, const read::Event& e, const read::DeviceTime* t) {
+    if (e.unfinished || e.captured || e.failed) return;
+    if (!looks_) ++calls_;
+    const Place at = placed(p.header.pid, e.thread, of_.ranks.at(&p).at, e.ts_ns, e.dur_ns);
+    const read::Comm* comm = read::comm_of(p, e.comm);
+    if (t != nullptr && comm != nullptr) operation(e, *comm, at);
+    if (t == nullptr) return event("cuda_runtime", json_text(e.name.str()), at);
+    event("cuda_runtime", json_text(e.name.str()), at,
+          fmt::format(R"("External id":{0},"correlation":{0})", calls_));
+    on_device(p, e, *t);
+    if (!looks_) ++timed_;
+  }
+
+  // Writes the operation that c10d would show around the call.
+  void operation(const read::Event& e, const read::Comm& comm, const Place& at) {
+    const std::string_view name = theirs(kOperations, e.name.str(), {});
+    if (name.empty()) return;
+    std::string arguments = fmt::format(R"("External id":{})", calls_);
+    // The size of the input, if each rank gives as much.
+    if (e.bucket != Bucket::OTHER_COLL && e.bucket != Bucket::P2P) {
+      const bool of_all = e.bucket == Bucket::RESHARDING || e.bucket == Bucket::ALLTOALL;
+      const std::uint64_t sent = e.count * (of_all ? static_cast<std::uint64_t>(comm.nranks) : 1);
+      arguments += fmt::format(R"(,"Input Dims":[[{}]],"Input type":[{}])", sent,
+                               json_text(theirs(kTypes, e.dtype.str(), e.dtype.str())));
+    }
+    event("cpu_op", fmt::format("\"{}\"", name), at, std::move(arguments));
+  }
+
+  void on_device(const Process& p, const read::Event& e, const read::DeviceTime& t) {
+    const read::Comm* comm = read::comm_of(p, e.comm);
+    const std::int64_t device = comm != nullptr ? comm->device : e.device.value_or(0);
+    const std::int64_t stream =
+        std::max<std::int64_t>(t.lane - std::int64_t{kDeviceLane}, 0) + kDefaultStream;
+    std::string arguments =
+        fmt::format(R"("External id":{0},"correlation":{0},"device":{1},"stream":{2},"bytes":{3})",
+                    calls_, device, stream, e.bytes);
+    if (comm != nullptr) {
+      arguments +=
+          fmt::format(R"(,"Group size":{},"dtype":{})", comm->nranks, json_text(e.dtype.str()));
+    } else if (t.dur_ns > 0) {
+      arguments += fmt::format(R"~(,"memory bandwidth (GB/s)":{})~",
+                               static_cast<double>(e.bytes) / static_cast<double>(t.dur_ns));
+    }
+    if (t.calls > 1) arguments += fmt::format(R"(,"calls":{})", t.calls);
+    event(is_copy(e.bucket) ? "gpu_memcpy" : "kernel", json_text(kineto_kernel(e)),
+          placed(device, stream, of_.ranks.at(&p).at, t.ts_ns, t.dur_ns), std::move(arguments));
+  }
 
   const Exported& of_;
-  std::vector<const Process*> processes_;
-  bool looks_ = false;
-  Nesting slices_;                    // of the file that is read
-  std::vector<const Process*> here_;  // in it
+  const RankFormat::Processes& processes_;
+  Output& out_;
+  bool looks_ = true;
+  Nesting slices_;
   std::uint64_t calls_ = 0;
   std::uint64_t timed_ = 0;
 };
 
-// Names files as torch.profiler.tensorboard_trace_handler does, with the rank for the process id: a
-// worker, and the time of the span, which is the same for all ranks.
-std::string KinetoTrace::file_name() const {
-  const read::Header& h = processes_.front()->header;
-  return fmt::format("{}_{:05}.{}.pt.trace.json.gz", in_file_name(h.host), h.rank.value_or(0),
-                     of_.base_time_ns / 1'000'000);
-}
-
-void KinetoTrace::begin(std::string& out) {
-  const read::Header& h = processes_.front()->header;
-  const auto world = of_.job.world_size ? of_.job.world_size : h.world_size;
-  out += "{\n\"schemaVersion\": 1,\n";
-  // HTA finds the rank with a regular expression that needs this very space.
-  out += fmt::format("\"distributedInfo\": {{\"backend\": \"nccl\", \"rank\": {}{}}},\n",
-                     h.rank.value_or(0),
-                     world ? fmt::format(", \"world_size\": {}", *world) : std::string());
-  const std::set<std::int64_t> devices = devices_of(processes_);
-  std::vector<std::string> properties;
-  properties.reserve(devices.size());
-  for (const std::int64_t device : devices) {
-    properties.push_back(fmt::format("{{\"id\": {}}}", device));
+// Returns a name from a trace with nothing in it that a file's name should not have.
+std::string in_file_name(std::string_view text) {
+  std::string name(text.substr(0, 100));
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.') c = '-';
   }
-  out += fmt::format("\"deviceProperties\": [{}],\n", fmt::join(properties, ", "));
-  out +=
-      fmt::format("\"baseTimeNanoseconds\": {},\n\"displayTimeUnit\": \"ms\",\n", of_.base_time_ns);
-  out += fmt::format("\"madeBy\": \"tprof {}\",\n\"traceEvents\": [\n", kVersion);
-  out += fmt::format(R"({{"ph":"M","name":"process_labels","pid":{},"tid":0,"ts":0,)"
-                     R"("args":{{"labels":"CPU"}}}})",
-                     processes_.front()->header.pid);
-  for (const Process* p : processes_) {
-    process_name(p->header.pid, fmt::format("rank {}", h.rank.value_or(0)), out);
-  }
-  for (const std::int64_t device : devices)
-    process_name(device, fmt::format("GPU {}", device), out);
-}
-
-// A viewer shows no slice that overlaps another: each is seen before any is written.
-bool KinetoTrace::look(const std::vector<const Process*>& of_file) {
-  slices_ = {};
-  looks_ = true;
-  here_ = of_file;
-  std::string nothing;
-  for (const Process* p : here_) steps(*p, nothing);
-  return true;
-}
-
-void KinetoTrace::looked(std::string& out) {
-  looks_ = false;
-  slices_.finish();
-  for (const Process* p : here_) steps(*p, out);
-}
-
-void KinetoTrace::end(std::string& out) {
-  out += "\n]\n}\n";
-}
-
-void KinetoTrace::process_name(std::int64_t pid, const std::string& name, std::string& out) {
-  fmt::format_to(
-      std::back_inserter(out),
-      ",\n"
-      R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"ts":0,"args":{{"name":"{}"}}}})",
-      pid, name);
-}
-
-void KinetoTrace::event(std::string_view category, std::string_view name, const Place& at,
-                        std::string arguments, std::string& out) {
-  // No thread and no device has a number of more than 32 bits.
-  const auto lane = static_cast<std::int64_t>(static_cast<std::uint64_t>(at.pid) << 32) + at.tid;
-  if (looks_) return slices_.add(lane, at.from_ns, at.dur_ns);
-  const std::int64_t cut = slices_.cut_ns(lane, at.from_ns, at.dur_ns);
-  if (cut != 0) arguments += fmt::format("{}\"cut\":{}", arguments.empty() ? "" : ",", micros(cut));
-  fmt::format_to(
-      std::back_inserter(out),
-      ",\n"
-      R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})",
-      category, name, at.pid, at.tid, micros(at.from_ns), micros(at.dur_ns - cut), arguments);
-}
-
-// Marks steps as torch.profiler does, on the main thread.
-void KinetoTrace::steps(const Process& p, std::string& out) {
-  const auto found = of_.found.ranks.find(&p);
-  if (found == of_.found.ranks.end()) return;
-  const Exported::Rank& rank = of_.ranks.at(&p);
-  for (const steps::Interval& step : found->second) {
-    const std::int64_t from = rank.at.moved(step.from_ns);
-    event("user_annotation", fmt::format("\"ProfilerStep#{}\"", step.step),
-          {p.header.pid, p.header.pid, from, rank.at.moved(step.to_ns) - from}, {}, out);
-  }
-}
-
-void KinetoTrace::call(const Process& p, const read::Event& e, const read::DeviceTime* t,
-                       std::string& out) {
-  if (e.unfinished || e.captured || e.failed) return;
-  if (!looks_) ++calls_;
-  const Placement& axis = of_.ranks.at(&p).at;
-  const Place at{p.header.pid, e.thread, axis.moved(e.ts_ns), axis.length(e.ts_ns, e.dur_ns)};
-  const read::Comm* comm = read::comm_of(p, e.comm);
-  if (t != nullptr && comm != nullptr) operation(e, *comm, at, out);
-  if (t == nullptr) return event("cuda_runtime", json_text(e.name), at, {}, out);
-  event("cuda_runtime", json_text(e.name), at,
-        fmt::format(R"("External id":{0},"correlation":{0})", calls_), out);
-  on_device(p, e, *t, out);
-  if (!looks_) ++timed_;
-}
-
-// Appends the operation that c10d would show around the call.
-void KinetoTrace::operation(const read::Event& e, const read::Comm& comm, const Place& at,
-                            std::string& out) {
-  const std::string_view name = kineto_operation(e.name);
-  if (name.empty()) return;
-  std::string arguments = fmt::format(R"("External id":{})", calls_);
-  // The size of the input, if each rank gives as much.
-  if (e.bucket != Bucket::OTHER_COLL && e.bucket != Bucket::P2P) {
-    const bool of_all = e.bucket == Bucket::RESHARDING || e.bucket == Bucket::ALLTOALL;
-    const std::uint64_t sent = e.count * (of_all ? static_cast<std::uint64_t>(comm.nranks) : 1);
-    arguments += fmt::format(R"(,"Input Dims":[[{}]],"Input type":[{}])", sent,
-                             json_text(kineto_type(e.dtype)));
-  }
-  event("cpu_op", fmt::format("\"{}\"", name), at, std::move(arguments), out);
-}
-
-void KinetoTrace::on_device(const Process& p, const read::Event& e, const read::DeviceTime& t,
-                            std::string& out) {
-  const read::Comm* comm = read::comm_of(p, e.comm);
-  const std::int64_t device = comm != nullptr ? comm->device : e.device.value_or(0);
-  const std::int64_t stream =
-      std::max<std::int64_t>(t.lane - std::int64_t{kDeviceLane}, 0) + kDefaultStream;
-  const Placement& axis = of_.ranks.at(&p).at;
-  const Place at{device, stream, axis.moved(t.ts_ns), axis.length(t.ts_ns, t.dur_ns)};
-  std::string arguments =
-      fmt::format(R"("External id":{0},"correlation":{0},"device":{1},"stream":{2},"bytes":{3})",
-                  calls_, device, stream, e.bytes);
-  if (comm != nullptr) {
-    arguments += fmt::format(R"(,"Group size":{},"dtype":{})", comm->nranks, json_text(e.dtype));
-  } else if (t.dur_ns > 0) {
-    arguments += fmt::format(R"~(,"memory bandwidth (GB/s)":{})~",
-                             static_cast<double>(e.bytes) / static_cast<double>(t.dur_ns));
-  }
-  if (t.calls > 1) arguments += fmt::format(R"(,"calls":{})", t.calls);
-  event(is_copy(e.bucket) ? "gpu_memcpy" : "kernel", json_text(kineto_kernel(e)), at,
-        std::move(arguments), out);
-}
-
-void KinetoTrace::range(const Process& p, const read::Range& r, std::string& out) {
-  if (r.phase != read::Range::Phase::closed || r.name.starts_with("ProfilerStep")) return;
-  const Placement& axis = of_.ranks.at(&p).at;
-  const Place at{p.header.pid, r.thread, axis.moved(r.ts_ns), axis.length(r.ts_ns, r.dur_ns)};
-  event("user_annotation", json_text(r.name), at, {}, out);
+  return name;
 }
 
 }  // namespace
 
-MakeRankFormat kineto_traces(const Exported& of) {
-  return [&of](const std::vector<const Process*>& all) {
-    return std::make_unique<KinetoTrace>(of, all);
-  };
+// Files are named as torch.profiler.tensorboard_trace_handler does, with the rank for the process
+// id: a worker, and the time of the span, which is the same for all ranks.
+RankFormat kineto_traces(const Exported& of) {
+  return {[&of](const RankFormat::Processes& all) {
+            const read::Header& h = all.front()->header;
+            return fmt::format("{}_{:05}.{}.pt.trace.json.gz", in_file_name(h.host),
+                               h.rank.value_or(0), of.base_time_ns / 1'000'000);
+          },
+          [&of](const RankFormat::Processes& all, Output& out) {
+            return KinetoTrace(of, all, out).write();
+          }};
 }
 
 }  // namespace tprof::trace_export

@@ -1,5 +1,8 @@
-#include "export/lanes.h"
+// Writes lanes that only a merged trace has: steps, exposed communication and rates.
+#include <fmt/format.h>
 
+#include "export/call_names.h"
+#include "export/timeline.h"
 #include "interpose/format/record.h"
 
 namespace tprof::trace_export {
@@ -27,25 +30,52 @@ void end_slice(std::string_view color, std::int64_t lane, std::int64_t from_ns, 
       << ",\"cname\":\"" << color << "\"}";
 }
 
-}  // namespace
-
-void write_steps(const std::vector<steps::Interval>& steps,
-                 const std::optional<stats::StepList>& only, const Placement& to, Pen& out) {
-  bool named = false;
-  for (const steps::Interval& i : steps) {
-    if (only && !only->holds(i.step)) continue;
-    if (!std::exchange(named, true)) name_lane("steps", kStepsLane, -2, to, out);
-    out.line() << "{\"cat\":\"LANE\",\"name\":\"step " << i.step;
-    end_slice("grey", kStepsLane, i.from_ns, i.to_ns, to, out);
+// A line for each window whose rates are not those of the one before.
+void write_rates(const RankTimeline& rank, std::int64_t window_ns, const Placement& to, Pen& out) {
+  std::size_t windows = 0;
+  for (const auto& bytes : rank.rates) windows = std::max(windows, bytes.size());
+  std::string before;
+  for (std::size_t i = 0; windows != 0 && i <= windows; ++i) {  // the last one ends all rates
+    std::string rates;
+    for (std::size_t b = 0; b < kBucketCount; ++b) {
+      const auto& bytes = rank.rates[b];
+      if (bytes.empty()) continue;
+      const double in_window = i < bytes.size() ? static_cast<double>(bytes[i]) : 0;
+      rates +=
+          fmt::format("{}\"{}\":{}", rates.empty() ? "" : ",", title_of(static_cast<Bucket>(b)),
+                      in_window * 1e9 / static_cast<double>(window_ns));
+    }
+    if (rates == before) continue;
+    (out.line() << "{\"cat\":\"LANE\",\"name\":\"bytes/s\",\"ph\":\"C\",\"pid\":" << to.pid
+                << ",\"tid\":0,\"ts\":")
+            .micros(static_cast<std::int64_t>(i) * window_ns)
+        << ",\"args\":{" << rates << "}}";
+    before = std::move(rates);
   }
 }
 
-void write_exposed(const why::Spans& exposed, const Placement& to, Pen& out) {
-  name_lane("exposed communication", kExposedLane, -1, to, out);
-  for (const why::Span& s : exposed) {
-    out.line() << "{\"cat\":\"LANE\",\"name\":\"exposed";
-    end_slice("terrible", kExposedLane, s.from_ns, s.to_ns, to, out);
+}  // namespace
+
+void Timeline::write_lanes(const Member& member, Pen& out) const {
+  const Placement& to = *member.to;
+  if (const auto steps = found_.ranks.find(member.process); steps != found_.ranks.end()) {
+    bool named = false;
+    for (const steps::Interval& i : steps->second) {
+      if (only_.steps && !only_.steps->holds(i.step)) continue;
+      if (!std::exchange(named, true)) name_lane("steps", kStepsLane, -2, to, out);
+      out.line() << "{\"cat\":\"LANE\",\"name\":\"step " << i.step;
+      end_slice("grey", kStepsLane, i.from_ns, i.to_ns, to, out);
+    }
   }
+  const RankTimeline& rank = ranks_.at(member.process);
+  if (rank.exposed) {
+    name_lane("exposed communication", kExposedLane, -1, to, out);
+    for (const why::Span& s : *rank.exposed) {
+      out.line() << "{\"cat\":\"LANE\",\"name\":\"exposed";
+      end_slice("terrible", kExposedLane, s.from_ns, s.to_ns, to, out);
+    }
+  }
+  write_rates(rank, reading_.window_ns, to, out);
 }
 
 }  // namespace tprof::trace_export

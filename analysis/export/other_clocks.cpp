@@ -1,135 +1,119 @@
-#include "export/other_clocks.h"
-
+// The clocks of other tools' traces, refined by the collectives that both they and we saw.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bitset>
 #include <map>
-#include <utility>
+#include <set>
 
+#include "export/other_files.h"
 #include "export/pen.h"
-#include "read/error.h"
-#include "read/events.h"
 #include "text/text.h"
 
 namespace tprof::trace_export {
 namespace {
 
-struct Call {
-  align::Stay stay{};
-  std::int64_t comm = 0;
-  std::uint64_t seq = 0;
-};
+using read::Process;
+using Stays = std::vector<align::Stay>;
 
-// The collectives of a process that have lines.
-struct Calls {
-  std::vector<Call> all{};  // by begin
-  bool readable = true;
-};
+// The collectives of a process that have lines, by CLOCK_REALTIME.
+struct OurCollectives {
+  explicit OurCollectives(const Process& p) : rank(p) {}
 
-std::uint64_t elements_of(const read::Process& process, const read::Event& e) {
-  const bool of_all = e.bucket == Bucket::ALLGATHER || e.bucket == Bucket::RESHARDING;
-  const auto comm = process.comms.find(*e.comm);
-  if (comm == process.comms.end()) return 0;
-  return of_all ? e.count * static_cast<std::uint64_t>(comm->second.nranks) : e.count;
-}
-
-std::map<const read::Process*, Calls> calls_of(const std::vector<Marked>& marked,
-                                               const read::Traces& traces) {
-  std::map<const read::Process*, Calls> calls;
-  for (const Marked& m : marked) {
-    if (!m.collectives.empty()) calls[m.process];
-  }
-  read::LineReader reader;
-  reader.wanted = [&](const read::Process& p) { return calls.contains(&p); };
-  reader.event = [&](const read::Process& p, const read::Event& e) {
+  void call(const read::Event& e) {
     if (!e.collective() || e.failed) return;
-    const std::int64_t begin_ns = p.header.base_time_ns + e.ts_ns;
-    const align::Stay stay{e.bucket, elements_of(p, e), begin_ns, begin_ns + e.dur_ns};
-    calls[&p].all.push_back({stay, *e.comm, e.seq});
-  };
-  for (const read::Trace& trace : traces.traces) {
-    if (std::ranges::none_of(trace.processes, reader.wanted)) continue;
-    try {
-      read::read_lines(trace, reader);
-    } catch (const read::BadInput&) {  // reported when its lines are written
-      for (const read::Process& p : trace.processes) {
-        if (calls.contains(&p)) calls[&p].readable = false;
-      }
-    }
+    const bool of_all = e.bucket == Bucket::ALLGATHER || e.bucket == Bucket::RESHARDING;
+    const read::Comm* comm = read::comm_of(rank, e.comm);
+    const std::int64_t times = comm == nullptr ? 0 : of_all ? comm->nranks : 1;
+    const std::int64_t begin_ns = rank.header.base_time_ns + e.ts_ns;
+    all.push_back(
+        {{e.bucket, e.count * static_cast<std::uint64_t>(times), begin_ns, begin_ns + e.dur_ns},
+         *e.comm,
+         e.seq});
   }
-  for (auto& [process, of] : calls) {
-    std::ranges::sort(of.all, {}, [](const Call& call) { return call.stay.begin_ns; });
+  void end() {
+    std::ranges::sort(all, {}, [](const Call& call) { return call.stay.begin_ns; });
   }
-  return calls;
-}
 
-// True if no line of its collectives is missing.
-bool whole(const read::Process& process, const Calls& calls) {
-  std::uint64_t issued = 0;
-  for (const read::Collectives& c : read::collectives_of(process)) issued += c.count;
-  return process.end != read::End::lost && calls.all.size() == issued;
-}
+  // True if no line is missing.
+  bool whole() const {
+    std::uint64_t issued = 0;
+    for (const read::Collectives& c : read::collectives_of(rank)) issued += c.count;
+    return rank.end != read::End::lost && all.size() == issued;
+  }
+
+  // Returns the calls of these kinds, split where a line is missing.
+  std::vector<Stays> stretches(const std::bitset<kBucketCount>& kinds) const {
+    std::vector<Stays> parts(1);
+    std::map<std::int64_t, std::uint64_t> next;  // next seq of each communicator
+    for (const Call& call : all) {
+      const auto [place, first] = next.try_emplace(call.comm, call.seq);
+      if (place->second != call.seq && !parts.back().empty()) parts.emplace_back();
+      place->second = call.seq + 1;
+      if (kinds.test(static_cast<std::size_t>(call.stay.kind))) parts.back().push_back(call.stay);
+    }
+    if (parts.back().empty()) parts.pop_back();
+    return parts;
+  }
+
+  struct Call {
+    align::Stay stay{};
+    std::int64_t comm = 0;
+    std::uint64_t seq = 0;
+  };
+  const Process& rank;
+  std::vector<Call> all{};
+};
 
 // True if lines are missing outside of windows only.
-bool in_windows(const read::Process& process) {
+bool in_windows(const Process& process) {
   if (!process.footer || process.end == read::End::lost) return false;
   return std::ranges::all_of(process.footer->dropped, [](const auto& dropped) {
     return dropped.first == "window" || dropped.second == 0;
   });
 }
 
-// Returns the calls of these kinds, split where a line is missing.
-std::vector<std::vector<align::Stay>> stretches(const Calls& calls,
-                                                const std::bitset<kBucketCount>& kinds) {
-  std::vector<std::vector<align::Stay>> all(1);
-  std::map<std::int64_t, std::uint64_t> next;  // next seq of each communicator
-  for (const Call& call : calls.all) {
-    const auto [place, first] = next.try_emplace(call.comm, call.seq);
-    if (place->second != call.seq && !all.back().empty()) all.emplace_back();
-    place->second = call.seq + 1;
-    if (kinds.test(static_cast<std::size_t>(call.stay.kind))) all.back().push_back(call.stay);
-  }
-  if (all.back().empty()) all.pop_back();
-  return all;
-}
-
-OtherClock clock_of(const Marked& marked, const Calls& calls) {
-  if (!calls.readable) return {{}, "the lines of its rank can't be read"};
+// Returns why there is no shift.
+std::string refine(OtherFile& other, const OurCollectives& ours) {
+  const Stays& theirs = other.trace->collectives();
   std::bitset<kBucketCount> kinds;
-  for (const align::Stay& s : marked.collectives) kinds.set(static_cast<std::size_t>(s.kind));
-  const auto ours = stretches(calls, kinds);
-  if (ours.empty()) return {{}, "no line here is of a collective that it marks"};
-  const bool all = whole(*marked.process, calls);
-  const auto shift = align::enclosing_shift(ours, marked.collectives, all);
-  if (shift && shift->ns != 0 && !all && !in_windows(*marked.process)) {
-    return {{}, "lines of our collectives are missing"};
+  for (const align::Stay& s : theirs) kinds.set(static_cast<std::size_t>(s.kind));
+  const std::vector<Stays> stretches = ours.stretches(kinds);
+  if (stretches.empty()) return "no line here is of a collective that it marks";
+  const bool whole = ours.whole();
+  const auto shift = align::enclosing_shift(stretches, theirs, whole);
+  if (!shift) {
+    return fmt::format("no shift, or more than one, puts our collectives into the {} that it marks",
+                       text::thousands(theirs.size()));
   }
-  if (shift) return {shift, ""};
-  return {{},
-          fmt::format("no shift, or more than one, puts our collectives into the {} that it marks",
-                      text::thousands(marked.collectives.size()))};
+  if (shift->ns != 0 && !whole && !in_windows(*other.process)) {
+    return "lines of our collectives are missing";
+  }
+  other.shift = shift;
+  return "";
 }
 
 }  // namespace
 
-std::string OtherClock::sentence() const {
+std::string OtherFile::clock() const {
   if (!shift) return "the wall clock: " + why;
   return fmt::format("refined by {} collective{}, shifted {} us", shift->pairs,
                      shift->pairs == 1 ? "" : "s", micros(shift->ns));
 }
 
-std::vector<OtherClock> other_clocks(const std::vector<Marked>& marked,
-                                     const read::Traces& traces) {
-  const auto calls = calls_of(marked, traces);
-  std::vector<OtherClock> clocks;
-  for (const Marked& m : marked) {
-    const auto of = calls.find(m.process);
-    clocks.push_back(m.collectives.empty() || of == calls.end()
-                         ? OtherClock{{}, "it marks no collective"}
-                         : clock_of(m, of->second));
+void refine_clocks(std::vector<OtherFile>& others, const run::Lines& lines) {
+  std::set<const Process*> marked;
+  for (const OtherFile& other : others) {
+    if (!other.trace->collectives().empty()) marked.insert(other.process);
   }
-  return clocks;
+  const auto ours = lines.each([&](const Process& p) -> std::optional<OurCollectives> {
+    return marked.contains(&p) ? std::optional(OurCollectives(p)) : std::nullopt;
+  });
+  for (OtherFile& other : others) {
+    const OurCollectives* of = ours.of<OurCollectives>(other.process);
+    const bool none = other.trace->collectives().empty() || of == nullptr;
+    other.why = none ? "it marks no collective" : refine(other, *of);
+  }
 }
 
 }  // namespace tprof::trace_export

@@ -1,4 +1,4 @@
-#include "export/other_collectives.h"
+#include "export/other_trace.h"
 
 #include <algorithm>
 #include <iterator>
@@ -48,30 +48,27 @@ std::uint64_t elements_of(const read::object& args, const Known& what) {
 
 }  // namespace
 
-void OtherCollectives::add(std::string_view thread, std::string_view name, std::string_view args,
-                           std::int64_t begin_ns, std::int64_t end_ns) {
+std::optional<Mark> mark_of(std::string_view name, std::string_view args) {
   constexpr std::string_view kRange = "\"nccl:";
-  if (name.starts_with(kRange)) {
-    name.remove_prefix(kRange.size());
-    const Known* what = known(name.substr(0, name.find('"')));
-    if (what != nullptr) {
-      ranges_.push_back({std::string(thread), {what->kind, 0, begin_ns, end_ns}});
-    }
-    return;
-  }
-  if (name != "\"record_param_comms\"") return;
   simdjson::dom::parser parser;
   read::object o;
   std::string_view said;
-  if (parser.parse(args.data(), args.size()).get(o) != simdjson::SUCCESS) return;
-  if (o.at_key("Collective name").get(said) != simdjson::SUCCESS) return;
-  if (const Known* what = known(said)) {
-    records_.push_back(
-        {std::string(thread), {what->kind, elements_of(o, *what), begin_ns, end_ns}});
+  const bool range = name.starts_with(kRange);
+  if (range) {
+    said = name.substr(kRange.size(), name.find('"', kRange.size()) - kRange.size());
+  } else if (name != "\"record_param_comms\"" ||
+             parser.parse(args.data(), args.size()).get(o) != simdjson::SUCCESS ||
+             o.at_key("Collective name").get(said) != simdjson::SUCCESS) {
+    return std::nullopt;
   }
+  const Known* what = known(said);
+  if (what == nullptr) return std::nullopt;
+  return Mark{{}, {what->kind, range ? 0 : elements_of(o, *what)}, range};
 }
 
-std::vector<align::Stay> OtherCollectives::innermost(std::vector<Mark> marks) {
+std::vector<align::Stay> innermost(std::vector<Mark> marks) {
+  if (!std::ranges::all_of(marks, &Mark::range))
+    std::erase_if(marks, [](const Mark& m) { return m.range; });
   // If two begin together, the inner one comes second.
   std::ranges::sort(marks, {}, [](const Mark& m) {
     return std::tuple(m.thread, m.stay.begin_ns, -m.stay.end_ns);
@@ -84,10 +81,6 @@ std::vector<align::Stay> OtherCollectives::innermost(std::vector<Mark> marks) {
   }
   std::ranges::sort(all, {}, &align::Stay::begin_ns);
   return all;
-}
-
-std::vector<align::Stay> OtherCollectives::all() && {
-  return innermost(std::move(records_.empty() ? ranges_ : records_));
 }
 
 }  // namespace tprof::trace_export

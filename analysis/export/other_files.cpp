@@ -5,12 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <map>
-#include <new>
 #include <optional>
-#include <string_view>
+#include <regex>
 
 #include "diagnose/ends.h"
 #include "diagnose/names.h"
@@ -24,25 +22,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the number that `text` begins with.
-std::optional<std::int64_t> number_at(std::string_view text, std::size_t* digits = nullptr) {
-  std::int64_t n = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc() || n < 0) return std::nullopt;
-  if (digits != nullptr) *digits = static_cast<std::size_t>(end - text.data());
-  return n;
-}
-
+// The number after the last "rank" of a file's name.
 std::optional<std::int64_t> rank_in_name(const fs::path& file) {
-  constexpr std::string_view kWord = "rank";
+  static const std::regex kRank(".*rank[-_.=]?([0-9]{1,18}).*");
+  std::smatch found;
   const std::string name = file.filename().string();
-  const std::size_t at = name.rfind(kWord);
-  if (at == std::string::npos) return std::nullopt;
-  std::string_view rest = std::string_view(name).substr(at + kWord.size());
-  if (!rest.empty() && std::string_view("-_.=").find(rest[0]) != std::string_view::npos) {
-    rest.remove_prefix(1);
-  }
-  return number_at(rest);
+  if (!std::regex_match(name, found, kRank)) return std::nullopt;
+  return std::stoll(found[1]);
 }
 
 std::vector<fs::path> files_of(const std::string& pattern) {
@@ -78,22 +64,17 @@ const read::Process& owner_of(const fs::path& file, std::optional<std::int64_t> 
                                          diagnose::ranks_of(chosen).str()));
 }
 
-// From when on, and until when, the job may have been seen by others.
-std::pair<std::int64_t, std::int64_t> life_of(const std::vector<const read::Process*>& job) {
-  std::pair<std::int64_t, std::int64_t> life = diagnose::span_of(job);
-  for (const read::Process* p : job) {
-    life.first = std::min(life.first, p->header.start_ns);
-    if (p->end == read::End::running || !p->ledger) life.second = INT64_MAX;
-  }
-  return life;
-}
-
 // A recording of another run would be put hours or years away from the calls.
 void require_same_time(const fs::path& file, const OtherTrace& trace,
                        const std::vector<const read::Process*>& job) {
-  const auto [from, to] = life_of(job);
-  if (trace.end_ns() >= from && trace.begin_ns() <= to) return;
   const auto [first, last] = diagnose::span_of(job);
+  // From when on, and until when, the job may have been seen by others.
+  auto [from, until] = std::pair(first, last);
+  for (const read::Process* p : job) {
+    from = std::min(from, p->header.start_ns);
+    if (p->end == read::End::running || !p->ledger) until = INT64_MAX;
+  }
+  if (trace.end_ns() >= from && trace.begin_ns() <= until) return;
   throw read::BadInput(
       file, fmt::format("it is of another time than this job: {} to {}, not {} to {}",
                         text::utc(trace.begin_ns()), text::utc(trace.end_ns()), text::utc(first),
@@ -104,52 +85,37 @@ void require_same_time(const fs::path& file, const OtherTrace& trace,
 
 std::vector<OtherFile> other_files(const std::vector<std::string>& with,
                                    const std::vector<const read::Process*>& chosen,
-                                   const read::Traces& traces,
-                                   std::vector<read::Skipped>& skipped) {
+                                   const run::Lines& lines, std::vector<read::Skipped>& skipped) {
   std::vector<OtherFile> found;
-  std::vector<Marked> marked;  // one for each of `found`
   std::optional<read::BadInput> first_error;
-  const auto leave_out = [&](const read::BadInput& e, bool unreadable) {
-    skipped.push_back({std::string(e.what()) + "; left out", unreadable});
-    if (!first_error) first_error = e;
-  };
-  const auto is_here = [&](std::int64_t rank) {
-    return std::ranges::any_of(traces.traces, [&](const read::Trace& trace) {
-      return std::ranges::any_of(trace.processes,
-                                 [&](const read::Process& p) { return p.header.rank == rank; });
-    });
-  };
   for (const std::string& word : with) {
-    std::size_t digits = 0;
-    auto given = number_at(word, &digits);
-    if (given && (digits == word.size() || word[digits] != '=')) given.reset();
-    const std::string pattern = given ? word.substr(digits + 1) : word;
+    static const std::regex kGiven("([0-9]{1,18})=(.*)");
+    std::smatch parts;
+    const bool given = std::regex_match(word, parts, kGiven);
+    const std::string pattern = given ? parts[2].str() : word;
     const std::vector<fs::path> files = files_of(pattern);
     if (files.empty()) throw read::BadInput(fs::path(pattern), "no such file, for --with");
     for (const fs::path& file : files) {
-      std::optional<std::int64_t> rank = given;
+      std::optional<std::int64_t> rank;
+      if (given) rank = std::stoll(parts[1]);
       try {
         const auto trace = std::make_shared<OtherTrace>(file);
         if (!rank) rank = trace->rank();
         if (!rank) rank = rank_in_name(file);
         const read::Process& process = owner_of(file, rank, chosen);
         require_same_time(file, *trace, chosen);
-        found.push_back({file, trace, &process, trace->begin_ns() - process.header.base_time_ns});
-        marked.push_back({&process, trace->collectives()});
+        found.push_back({file, trace, &process});
       } catch (const read::BadInput& e) {
-        const bool unasked = rank && is_here(*rank) && process_of(*rank, chosen) == nullptr;
-        leave_out(e, !unasked);
-      } catch (const std::bad_alloc&) {
-        leave_out(read::BadInput(file, "too large for memory"), true);
+        // Its rank was not asked for.
+        const bool unasked = rank && std::ranges::count(lines.job().ranks, *rank) != 0 &&
+                             process_of(*rank, chosen) == nullptr;
+        skipped.push_back({std::string(e.what()) + "; left out", !unasked});
+        if (!first_error) first_error = e;
       }
     }
   }
   if (found.empty() && first_error) throw *first_error;
-  const std::vector<OtherClock> clocks = other_clocks(marked, traces);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    found[i].clock = clocks[i];
-    if (clocks[i].shift) found[i].begin_ns += clocks[i].shift->ns;
-  }
+  refine_clocks(found, lines);
   return found;
 }
 
@@ -157,24 +123,23 @@ std::vector<std::string> notes(const std::vector<OtherFile>& others) {
   const auto name = [](const OtherFile& o) { return text::printable(o.file.filename().string()); };
   std::map<std::string, std::vector<const OtherFile*>> by_clock;
   for (const OtherFile& other : others) {
-    by_clock[other.clock.shift ? "" : other.clock.sentence()].push_back(&other);
+    by_clock[other.shift ? "" : other.clock()].push_back(&other);
   }
   std::vector<std::string> said;
   for (const auto& [clock, files] : by_clock) {
     // Shows the file that was shifted furthest.
-    const OtherFile& one = **std::ranges::max_element(files, {}, [](const OtherFile* o) {
-      return o->clock.shift ? std::abs(o->clock.shift->ns) : 0;
-    });
+    const OtherFile& one = **std::ranges::max_element(
+        files, {}, [](const OtherFile* o) { return std::abs(o->shift_ns()); });
     const std::string more = files.size() == 1
                                  ? ""
                                  : fmt::format("; {} more {}", files.size() - 1,
                                                clock.empty() ? "by no more than that" : "too");
-    said.push_back(name(one) + ": " + one.clock.sentence() + more);
+    said.push_back(name(one) + ": " + one.clock() + more);
   }
   std::uint64_t theirs = 0;
   std::uint64_t ours = 0;
   for (const OtherFile& other : others) {
-    if (other.clock.shift) theirs += other.clock.shift->pairs;
+    if (other.shift) theirs += other.shift->pairs;
     for (const read::Collectives& c : read::collectives_of(*other.process)) ours += c.count;
     if (const std::uint64_t n = other.trace->left_out(); n != 0) {
       said.push_back(fmt::format("{}: {} {} left out, as their ts is 0 or their length negative",

@@ -4,10 +4,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
-#include "export/other_collectives.h"
 #include "read/error.h"
 #include "read/input.h"
 #include "read/json.h"
@@ -28,75 +25,36 @@ std::string_view unquoted(std::string_view token) {
   return token.substr(0, token.find('"'));
 }
 
-std::int64_t time_ns(std::string_view token) {
-  double micros = 0;
-  const char* end = token.data() + token.size();
-  const bool power = token.find_first_of("eE") != token.npos && token.find('"') == token.npos;
-  if (!power) return read::micros_to_ns(token);
-  const auto [at, error] = std::from_chars(token.data(), end, micros);
-  if (error != std::errc() || at != end || !(std::abs(micros) < 4e15)) {
-    throw read::Malformed("expected a time in microseconds, found '" + std::string(token) + "'");
-  }
-  return std::llround(micros * 1000);
-}
-
 std::optional<std::int64_t> optional_integer(simdjson::simdjson_result<simdjson::dom::element> e) {
   std::int64_t value = 0;
   return e.get(value) == simdjson::SUCCESS ? std::optional(value) : std::nullopt;
 }
 
-// Arrows have an id within a category and a name, ranges that may overlap one within a category.
-bool is_arrow(std::string_view phase) {
-  return phase == "\"s\"" || phase == "\"t\"" || phase == "\"f\"";
-}
-
 }  // namespace
-
-struct OtherTrace::Event {
-  EventFields fields{};
-  std::int64_t at = 0;
-  std::int64_t dur_ns = 0;
-
-  void read(std::string_view text);
-  std::string_view operator[](std::string_view key) const { return fields[key]; }
-  bool metadata() const { return fields["ph"] == "\"M\""; }
-  bool slice() const { return fields["ph"] == "\"X\"" && !fields["dur"].empty(); }
-  bool has_time() const { return !metadata() && !fields["ts"].empty(); }
-  bool timed() const { return at != 0 && dur_ns >= 0; }
-  // Merge writes its own names of processes, and its own sort order for viewers.
-  bool shown() const {
-    return metadata() ? fields["name"] == "\"thread_name\""
-                      : !fields["ph"].empty() && has_time() && timed();
-  }
-};
 
 void OtherTrace::Event::read(std::string_view text) {
   fields.read(text);
   at = dur_ns = 0;
   if (!has_time()) return;
-  at = time_ns(fields["ts"]);
-  if (slice()) dur_ns = time_ns(fields["dur"]);
+  at = read::micros_to_ns(fields["ts"]);
+  if (slice()) dur_ns = read::micros_to_ns(fields["dur"]);
 }
 
 // Each event's tokens are written as they are, so it is parsed as a whole before.
-template <typename F>
-std::string OtherTrace::each_event(F&& f) const {
+std::string OtherTrace::each_event(const std::function<void(Event&)>& f) const {
   simdjson::dom::parser whole;
   Event event;
   std::string text;
-  const auto piece = [&](const read::JsonPieces::Piece& p) {
-    text.reserve(p.text.size() + simdjson::SIMDJSON_PADDING);
-    text = p.text;
-    if (const auto error = whole.parse(text.data(), text.size(), false).error()) {
-      throw read::Malformed(simdjson::error_message(error));
-    }
-    event.read(text);
-    f(event);
-  };
   std::optional<read::JsonPieces> pieces;
   pieces.emplace(file_, "traceEvents", [&](const read::JsonPieces::Piece& p) {
     try {
-      piece(p);
+      text.reserve(p.text.size() + simdjson::SIMDJSON_PADDING);
+      text = p.text;
+      if (const auto error = whole.parse(text.data(), text.size(), false).error()) {
+        throw read::Malformed(simdjson::error_message(error));
+      }
+      event.read(text);
+      f(event);
     } catch (const read::Malformed& e) {
       pieces->fail(p.byte, p.line, std::string("in this event: ") + e.what());
     }
@@ -115,24 +73,25 @@ std::int64_t OtherTrace::lane(const Event& e) {
   return lanes_.try_emplace({std::string(e["pid"]), std::string(e["tid"])}, next).first->second;
 }
 
-void OtherTrace::look_at(const Event& e) {
-  if (!e.has_time()) return;
-  if (!e.timed()) {
-    ++left_out_;
-    return;
-  }
-  begin_ = std::min(begin_, e.at);
-  end_ = std::max(end_, e.at);
-  if (e.slice()) slices_.add(lane(e), e.at, e.dur_ns);
-}
-
 OtherTrace::OtherTrace(std::filesystem::path file) : file_(std::move(file)) {
-  OtherCollectives collectives;
+  std::vector<Mark> marks;
   const std::string rest = each_event([&](const Event& e) {
-    look_at(e);
-    const std::string_view cat = e["cat"];
-    if (!e.slice() || !e.timed() || (cat != "\"cpu_op\"" && cat != "\"user_annotation\"")) return;
-    collectives.add(e["tid"], e["name"], e["args"], e.at, e.at + e.dur_ns);
+    if (!e.has_time()) return;
+    if (!e.timed()) {
+      ++left_out_;
+      return;
+    }
+    begin_ = std::min(begin_, e.at);
+    end_ = std::max(end_, e.at);
+    if (!e.slice()) return;
+    slices_.add(lane(e), e.at, e.dur_ns);
+    if (e["cat"] != "\"cpu_op\"" && e["cat"] != "\"user_annotation\"") return;
+    if (auto mark = mark_of(e["name"], e["args"])) {
+      mark->thread = e["tid"];
+      mark->stay.begin_ns = e.at;
+      mark->stay.end_ns = e.at + e.dur_ns;
+      marks.push_back(*std::move(mark));
+    }
   });
   simdjson::dom::parser parser;
   const simdjson::dom::element about = value_of(parser.parse(rest));
@@ -151,75 +110,68 @@ OtherTrace::OtherTrace(std::filesystem::path file) : file_(std::move(file)) {
                          "microseconds since 1970");
   }
   slices_.finish();
-  collectives_ = std::move(collectives).all();
+  collectives_ = innermost(std::move(marks));
   for (align::Stay& s : collectives_) {
     s.begin_ns += base_ns_;
     s.end_ns += base_ns_;
   }
 }
 
-std::int64_t OtherTrace::number_of(const Event& e, std::string_view kind, std::int64_t& next_id) {
-  std::string_view id = e[kind];
-  if (id.size() >= 2 && id.front() == '"') id = id.substr(1, id.size() - 2);
-  std::string key = fmt::format("{} {}", kind, id);
-  if (kind == "id") {
-    key += fmt::format(" {} {} {}", e["cat"], e["scope"], is_arrow(e["ph"]) ? e["name"] : "");
-  } else if (kind == "id2") {
-    key += fmt::format(" {} {}", e["cat"], e["pid"]);
-  }
+// Arrows have an id within a category and a name, ranges that may overlap one within a category.
+std::string OtherTrace::id_of(const Event& e, std::int64_t& next_id) {
+  const std::string_view id = e[e["id"].empty() ? "id2" : "id"];
+  if (id.empty()) return "";
+  const std::string_view ph = e["ph"];
+  const bool arrow = ph == "\"s\"" || ph == "\"t\"" || ph == "\"f\"";
+  std::string key = fmt::format("{} {} {}", unquoted(id), e["cat"], arrow ? e["name"] : "");
   const auto [at, fresh] = ids_.try_emplace(std::move(key), next_id);
   if (fresh) ++next_id;
-  return at->second;
+  return std::to_string(at->second);
 }
 
-void OtherTrace::put_event(Event& e, const Placement& to, std::int64_t lane, std::int64_t& next_id,
-                           Pen& out) {
+// Gives it its times and its ids.
+void OtherTrace::move(Event& e, const Placement& to, std::int64_t& next_id) {
   EventFields& fields = e.fields;
+  std::string id;
   if (e.metadata()) {
-    for (const char* no_part_of_it : {"ts", "dur", "id", "id2", "bind_id"}) {
-      fields.set(no_part_of_it, "");
-    }
+    for (const char* no_part_of_it : {"ts", "dur"}) fields.set(no_part_of_it, "");
   } else {
     const std::int64_t at = base_ns_ + e.at;
     fields.set("ts", micros(to.moved(at)));
     if (e.slice()) {
-      const std::int64_t cut = slices_.cut_ns(this->lane(e), e.at, e.dur_ns);
+      const std::int64_t cut = slices_.cut_ns(lane(e), e.at, e.dur_ns);
       fields.set("dur", micros(to.length(at, e.dur_ns - cut)));
       if (cut != 0) {
-        const std::string_view args = e["args"];
-        const bool none =
-            !args.starts_with('{') || args.find_first_not_of(" \t\r\n", 1) == args.find('}');
-        fields.set("args", fmt::format("{{\"cut\":{}{}{}", micros(cut), none ? "" : ",",
-                                       none ? "}" : args.substr(1)));
+        EventFields args;
+        if (e["args"].starts_with('{')) args.read(e["args"]);
+        args.set("cut", micros(cut));
+        fields.set("args", '{' + args.text() + '}');
       }
     }
-    std::string id;
-    for (const char* kind : {"id", "id2"}) {
-      if (!e[kind].empty()) id = std::to_string(number_of(e, kind, next_id));
-    }
-    if (!e["bind_id"].empty()) {
-      fields.set("bind_id", fmt::format("\"0x{:x}\"", number_of(e, "bind_id", next_id)));
-    }
-    fields.set("id", id);
-    fields.set("id2", "");
+    id = id_of(e, next_id);
   }
-  fields.set("scope", "");
-  fields.set("pid", std::to_string(to.pid));
-  fields.set("tid", std::to_string(lane));
-  const std::string category(unquoted(e["cat"]));
-  fields.set("cat", "");
-  const std::string text = fields.text();
-  out.line(category.size() + text.size())
-      << "{\"cat\":\"OTHER," << category << "\"," << text << "}";
+  fields.set("id", id);
+  for (const char* not_ours : {"id2", "bind_id", "scope"}) fields.set(not_ours, "");
 }
 
-void OtherTrace::put(const Placement& to, std::size_t number, std::int64_t& next_id,
+void OtherTrace::put(const Placement& to, std::int64_t first_lane, std::int64_t& next_id,
                      const std::function<void(Pen&)>& full) {
   ids_.clear();
   Pen out;
   each_event([&](Event& e) {
-    if (!e.shown()) return;
-    put_event(e, to, first_lane_of(number) + lane(e), next_id, out);
+    // Merge writes its own names of processes, and its own sort order for viewers.
+    const bool shown = e.metadata() ? e["name"] == "\"thread_name\""
+                                    : !e["ph"].empty() && e.has_time() && e.timed();
+    if (!shown) return;
+    const std::string category(unquoted(e["cat"]));
+    const std::int64_t tid = first_lane + lane(e);
+    move(e, to, next_id);
+    e.fields.set("pid", std::to_string(to.pid));
+    e.fields.set("tid", std::to_string(tid));
+    e.fields.set("cat", "");
+    const std::string text = e.fields.text();
+    out.line(category.size() + text.size())
+        << "{\"cat\":\"OTHER," << category << "\"," << text << "}";
     if (out.size() >= kPieceBytes) full(out);
   });
   full(out);

@@ -24,9 +24,20 @@ inline constexpr std::int64_t kFirstOtherLane = std::int64_t{1} << 24;
 // The number of lanes that each trace has for itself.
 inline constexpr std::int64_t kOtherLanes = std::int64_t{1} << 16;
 
-constexpr std::int64_t first_lane_of(std::size_t number) {
-  return kFirstOtherLane + static_cast<std::int64_t>(number) * kOtherLanes;
-}
+// A collective that PyTorch's profiler marks: by `record_param_comms`, or by the range `nccl:NAME`
+// of versions whose records have no name.
+struct Mark {
+  std::string thread;
+  align::Stay stay;
+  bool range = false;
+};
+
+// Returns that of an event, by its `name` and `args` as JSON; nullopt: it marks none.
+std::optional<Mark> mark_of(std::string_view name, std::string_view args);
+
+// Returns all of them by their begin: records, or ranges where there are no records. If one
+// encloses another (a barrier and its all-reduce), only the inner one is returned.
+std::vector<align::Stay> innermost(std::vector<Mark> marks);
 
 class OtherTrace {
  public:
@@ -49,19 +60,27 @@ class OtherTrace {
 
   // Reads it again and writes all its events, each with ",\n" before it. Calls `full` with a
   // mebibyte of them, and with the rest; it clears them. `to` is the place of a process whose ts 0
-  // is CLOCK_REALTIME 0. `number` is the trace's, and tells its lanes from those of others. Ids
-  // become numbers from `next_id` on.
-  void put(const Placement& to, std::size_t number, std::int64_t& next_id,
+  // is CLOCK_REALTIME 0. Its lanes are from `first_lane` on. Ids become numbers from `next_id` on.
+  void put(const Placement& to, std::int64_t first_lane, std::int64_t& next_id,
            const std::function<void(Pen&)>& full);
 
  private:
-  struct Event;
-  template <typename F>
-  std::string each_event(F&& f) const;  // returns all else
-  void look_at(const Event& e);
+  struct Event {
+    EventFields fields{};
+    std::int64_t at = 0;
+    std::int64_t dur_ns = 0;
+
+    void read(std::string_view text);
+    std::string_view operator[](std::string_view key) const { return fields[key]; }
+    bool metadata() const { return fields["ph"] == "\"M\""; }
+    bool slice() const { return fields["ph"] == "\"X\"" && !fields["dur"].empty(); }
+    bool has_time() const { return !metadata() && !fields["ts"].empty(); }
+    bool timed() const { return at != 0 && dur_ns >= 0; }
+  };
+  std::string each_event(const std::function<void(Event&)>& f) const;  // returns all else
   std::int64_t lane(const Event& e);
-  std::int64_t number_of(const Event& e, std::string_view kind, std::int64_t& next_id);
-  void put_event(Event& e, const Placement& to, std::int64_t lane, std::int64_t& next_id, Pen& out);
+  std::string id_of(const Event& e, std::int64_t& next_id);  // empty: it has none
+  void move(Event& e, const Placement& to, std::int64_t& next_id);
 
   std::filesystem::path file_;
   std::optional<std::int64_t> rank_;

@@ -5,21 +5,27 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "read/error.h"
-#include "read/load.h"
 
 namespace tprof::trace_export {
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr int kRawDeflate = -15;  // zlib's window bits without a header: ours is written by hand
 constexpr int kMemoryLevel = 8;   // zlib's default
+constexpr std::size_t kCollectedBytes = std::size_t{1} << 20;
 
 bool is_standard_output(const struct stat& file) {
   struct stat out;
@@ -27,24 +33,50 @@ bool is_standard_output(const struct stat& file) {
 }
 
 // Follows links to the file that they lead to, which may not be there yet.
-std::filesystem::path followed(std::filesystem::path file) {
-  while (std::filesystem::is_symlink(std::filesystem::symlink_status(file))) {
-    file = file.parent_path() / std::filesystem::read_symlink(file);
+fs::path followed(fs::path file) {
+  while (fs::is_symlink(fs::symlink_status(file))) {
+    file = file.parent_path() / fs::read_symlink(file);
   }
   return file;
 }
 
+constexpr const char* kThere = "is there, and is not replaced: give another name";
+
+bool is_empty_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(fs::symlink_status(path, error)) && fs::is_empty(path, error);
+}
+
+// Also works on a file system without RENAME_NOREPLACE. There a file that gets the name just before
+// the rename is replaced.
+bool rename_to_new(const fs::path& from, const fs::path& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno == EEXIST && is_empty_folder(to)) return rename(from.c_str(), to.c_str()) == 0;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  struct stat there;
+  if (lstat(to.c_str(), &there) == 0 && !is_empty_folder(to)) {
+    errno = EEXIST;
+    return false;
+  }
+  return rename(from.c_str(), to.c_str()) == 0;
+}
+
 std::mutex g_lock;
-std::vector<std::filesystem::path> g_unfinished;
+std::vector<fs::path> g_unfinished;
+
+// Others may go on to make files in a folder meanwhile.
+void remove_whole(const fs::path& path) {
+  std::error_code ignored;
+  for (int tries = 0; tries < 100 && fs::exists(fs::symlink_status(path, ignored)); ++tries) {
+    fs::remove_all(path, ignored);
+  }
+}
 
 // Runs in a thread of its own, where any function may be called. Keeps the lock, so that nothing
-// new is begun.
+// new is begun or published.
 [[noreturn]] void end_by(int signal) {
   g_lock.lock();
-  std::error_code ignored;
-  for (auto path = g_unfinished.rbegin(); path != g_unfinished.rend(); ++path) {
-    std::filesystem::remove(*path, ignored);
-  }
+  std::ranges::for_each(g_unfinished, remove_whole);
   std::signal(signal, SIG_DFL);
   sigset_t only;
   sigemptyset(&only);
@@ -73,31 +105,25 @@ void remove_unfinished_on_signals() {
   }).detach();
 }
 
-void Unfinished::add(const std::filesystem::path& path) {
-  add_made(path, [] { return 0; });
-}
-
-int Unfinished::add_made(const std::filesystem::path& path, const std::function<int()>& made) {
+int Unfinished::make(const fs::path& path, const std::function<int()>& made) {
   const std::lock_guard guard(g_lock);
   const int result = made();
-  if (result < 0) return result;
-  g_unfinished.push_back(path);
-  paths_.push_back(path);
+  if (result >= 0) g_unfinished.push_back(path_ = path);
   return result;
 }
 
-Unfinished::~Unfinished() {
-  std::error_code ignored;
-  for (auto path = paths_.rbegin(); path != paths_.rend(); ++path) {
-    std::filesystem::remove(*path, ignored);
-  }
-  keep();
+bool Unfinished::publish(const std::function<bool()>& renamed) {
+  const std::lock_guard guard(g_lock);
+  if (!renamed()) return false;
+  std::erase(g_unfinished, std::exchange(path_, {}));
+  return true;
 }
 
-void Unfinished::keep() {
+Unfinished::~Unfinished() {
+  if (path_.empty()) return;
   const std::lock_guard guard(g_lock);
-  for (const std::filesystem::path& path : paths_) std::erase(g_unfinished, path);
-  paths_.clear();
+  remove_whole(path_);
+  std::erase(g_unfinished, path_);
 }
 
 void pack(std::string_view text, bool gzip, Piece& piece) {
@@ -123,7 +149,8 @@ void pack(std::string_view text, bool gzip, Piece& piece) {
   if (result != Z_OK) throw std::runtime_error("zlib: deflate failed");
 }
 
-Output::Output(const std::filesystem::path& name, bool gzip)
+Output::Output(const fs::path& name, bool gzip,
+               const std::function<void(const fs::path&)>& replaces)
     : name_(name == "-" ? "standard output" : name.string()), gzip_(gzip) {
   struct stat there;
   const bool exists = name != "-" && stat(name.c_str(), &there) == 0;
@@ -133,17 +160,15 @@ Output::Output(const std::filesystem::path& name, bool gzip)
   } else if (exists && !S_ISREG(there.st_mode)) {
     fd_ = open(name.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
-    if (exists && there.st_size != 0 && !read::beginning_of(name).merged) {
-      throw read::BadInput(name, "is no merged trace, so it is not replaced: give another name");
-    }
+    if (exists && there.st_size != 0 && replaces) replaces(name);
     file_ = followed(name);
     part_ = file_.string() + ".part";
-    fd_ = unfinished_.add_made(
+    fd_ = unfinished_.make(
         part_, [&] { return open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666); });
   }
   if (fd_ < 0) fail();
   const unsigned char header[10] = {0x1f, 0x8b, Z_DEFLATED, 0, 0, 0, 0, 0, 0, 0xff};
-  if (gzip_) put(header, sizeof header);
+  if (gzip_) put_bytes(header, sizeof header);
 }
 
 Output::~Output() {
@@ -155,7 +180,7 @@ void Output::fail() const {
   throw read::not_written(name_, error);
 }
 
-void Output::put(const void* bytes, std::size_t size) {
+void Output::put_bytes(const void* bytes, std::size_t size) {
   const auto* at = static_cast<const char*>(bytes);
   size_ += size;
   while (size > 0) {
@@ -170,13 +195,26 @@ void Output::put(const void* bytes, std::size_t size) {
 }
 
 void Output::write(const Piece& piece) {
-  put(piece.bytes.data(), piece.bytes.size());
+  put_bytes(piece.bytes.data(), piece.bytes.size());
   crc_ = static_cast<std::uint32_t>(
       crc32_combine(crc_, piece.crc, static_cast<z_off_t>(piece.text_size)));
   text_size_ += piece.text_size;
 }
 
+void Output::put(std::string_view text) {
+  text_ += text;
+  if (text_.size() >= kCollectedBytes) flush();
+}
+
+void Output::flush() {
+  Piece piece;
+  pack(text_, gzip_, piece);
+  write(piece);
+  text_.clear();
+}
+
 void Output::close() {
+  if (!text_.empty()) flush();
   if (gzip_) {
     // An empty last block, then checksum and size, little-endian (RFC 1952).
     const auto size = static_cast<std::uint32_t>(text_size_);
@@ -185,16 +223,40 @@ void Output::close() {
       trailer[2 + i] = static_cast<unsigned char>(crc_ >> (8 * i));
       trailer[6 + i] = static_cast<unsigned char>(size >> (8 * i));
     }
-    put(trailer, sizeof trailer);
+    put_bytes(trailer, sizeof trailer);
   }
   const int fd = fd_;
   fd_ = -1;
   if (::close(fd) != 0) fail();
   if (part_.empty()) return;
+  if (!unfinished_.publish([&] { return rename(part_.c_str(), file_.c_str()) == 0; })) fail();
+}
+
+NewOutput::NewOutput(const fs::path& name, Kind kind)
+    : name_(name.has_filename() ? name : name.parent_path()), part_(name_.string() + ".part") {
   std::error_code error;
-  std::filesystem::rename(part_, file_, error);
-  if (error) throw read::not_written(name_, error.value());
-  unfinished_.keep();
+  const bool exists = fs::exists(fs::symlink_status(name_, error));
+  if (exists && !(kind == Kind::folder && is_empty_folder(name_))) {
+    throw read::BadInput(
+        name_, kind == Kind::file ? kThere : "is there, and is not replaced: give an empty folder");
+  }
+  const int made = unfinished_.make(part_, [&] {
+    return kind == Kind::folder
+               ? mkdir(part_.c_str(), 0777)
+               : open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  });
+  if (made < 0) {
+    if (errno != EEXIST) throw read::not_written(name_, errno);
+    throw read::BadInput(part_,
+                         "is there: another export writes it, or was killed and it can be deleted");
+  }
+  if (kind == Kind::file) close(made);
+}
+
+void NewOutput::publish() {
+  if (unfinished_.publish([&] { return rename_to_new(part_, name_); })) return;
+  throw read::BadInput(name_,
+                       errno == EEXIST || errno == ENOTEMPTY ? kThere : std::strerror(errno));
 }
 
 }  // namespace tprof::trace_export

@@ -1,14 +1,12 @@
-// Files that the tool writes: plain, or gzip as one member that every reader takes.
+// Files and folders that the tool writes. They get their names when they are complete, and not
+// before.
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace tprof::trace_export {
 
@@ -16,8 +14,8 @@ namespace tprof::trace_export {
 // Has to be called before any thread is started.
 void remove_unfinished_on_signals();
 
-// Files and folders that are removed with this object, or when a signal ends the process, unless
-// keep() is called.
+// A file, or a folder with all that is in it. It is removed with this object, or when a signal ends
+// the process, unless it is published.
 class Unfinished {
  public:
   Unfinished() = default;
@@ -25,17 +23,16 @@ class Unfinished {
   Unfinished& operator=(const Unfinished&) = delete;
   ~Unfinished();
 
-  // Has to be called before this process makes the path, and for a folder before the files in it.
-  void add(const std::filesystem::path& path);
   // Returns what `made` returns; from 0 on it has made the path. No signal comes between.
-  int add_made(const std::filesystem::path& path, const std::function<int()>& made);
-  void keep();
+  int make(const std::filesystem::path& path, const std::function<int()>& made);
+  // The same for what gives the path its name.
+  bool publish(const std::function<bool()>& renamed);
 
  private:
-  std::vector<std::filesystem::path> paths_;
+  std::filesystem::path path_;
 };
 
-// A piece of the file as it will be written. Pieces are packed in parallel and written in order.
+// A piece of a file as it will be written. Pieces are packed in parallel and written in order.
 struct Piece {
   std::string_view bytes;
   std::uint32_t crc = 0;  // of the text
@@ -47,25 +44,26 @@ struct Piece {
 // deflated so that pieces can be put one after the other, as pigz does.
 void pack(std::string_view text, bool gzip, Piece& piece);
 
-// A regular file gets its name in close(), when everything is in it, and not before. Anything else
-// with that name (a device, a pipe, standard output) is written to directly.
+// A file, plain or as one member of gzip, which every reader takes. Anything but a regular file (a
+// device, a pipe, standard output) is written to directly.
 class Output {
  public:
-  // The name "-" is standard output. Follows symbolic links. Throws BadInput for a file that holds
-  // anything but a merged trace.
-  Output(const std::filesystem::path& name, bool gzip);
+  // The name "-" is standard output. Follows symbolic links. `replaces` may refuse to replace a
+  // file that is not empty: it throws.
+  Output(const std::filesystem::path& name, bool gzip,
+         const std::function<void(const std::filesystem::path&)>& replaces = {});
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
   ~Output();
 
   void write(const Piece& piece);
+  void put(std::string_view text);  // collects it to pieces
   void close();
   std::uint64_t size() const { return size_; }
-  // True if the output can be given up before close() without anybody having seen it.
-  bool appears_whole() const { return !part_.empty(); }
 
  private:
-  void put(const void* bytes, std::size_t size);
+  void flush();
+  void put_bytes(const void* bytes, std::size_t size);
   [[noreturn]] void fail() const;
 
   std::string name_;
@@ -74,9 +72,28 @@ class Output {
   Unfinished unfinished_;
   bool gzip_;
   int fd_ = -1;
+  std::string text_{};
   std::uint64_t size_ = 0;
   std::uint32_t crc_ = 0;
   std::uint64_t text_size_ = 0;
+};
+
+// A file or a folder that replaces nothing. It is made, empty, as part().
+class NewOutput {
+ public:
+  enum class Kind { file, folder };
+  // Throws BadInput if something has its name already. An empty folder may have it if a folder is
+  // to be made.
+  NewOutput(const std::filesystem::path& name, Kind kind);
+
+  const std::filesystem::path& part() const { return part_; }
+  // Gives it its name. Throws BadInput if something else got the name meanwhile.
+  void publish();
+
+ private:
+  std::filesystem::path name_;
+  std::filesystem::path part_;
+  Unfinished unfinished_;
 };
 
 }  // namespace tprof::trace_export

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -50,5 +51,6 @@ struct Member {
   // Fields of an event's arguments that say where in training it is: "step":7. Empty: nothing.
   std::string position(std::int64_t ts_ns) const;
 };
+using Members = std::map<const read::Process*, Member>;
 
 }  // namespace tprof::trace_export

@@ -3,7 +3,6 @@
 #include <sqlite3.h>
 
 #include "export/formats.h"
-#include "export/new_output.h"
 
 namespace tprof::trace_export {
 namespace {
@@ -23,7 +22,20 @@ void bind(sqlite3_stmt* to, int place, const Value& value) {
 
 class SqliteWriter : public TableWriter {
  public:
-  explicit SqliteWriter(const std::filesystem::path& name);
+  SqliteWriter(const std::filesystem::path& name, bool indexes)
+      : output_(name, NewOutput::Kind::file), indexes_(indexes) {
+    // No locks are used: nobody else knows the file, and file systems of clusters may have none.
+    sqlite3* db = nullptr;
+    const int opened =
+        sqlite3_open_v2(output_.part().c_str(), &db, SQLITE_OPEN_READWRITE, "unix-none");
+    db_.reset(db);
+    if (opened != SQLITE_OK) fail();
+    // An unfinished database is deleted, so no journal on disk is needed.
+    run("PRAGMA journal_mode=MEMORY");
+    run(fmt::format("PRAGMA user_version={}", kTablesVersion));
+    run("BEGIN");
+    for (const TableInfo& table : tables()) make(table);
+  }
 
   void row(TableName table, Row values) override {
     sqlite3_stmt* insert = inserts_[static_cast<std::size_t>(table)].get();
@@ -32,42 +44,28 @@ class SqliteWriter : public TableWriter {
     if (sqlite3_step(insert) != SQLITE_DONE) fail();
     sqlite3_reset(insert);
   }
-  void begin_part() override {
-    if (std::exchange(in_part_, true)) run("RELEASE part");
-    run("SAVEPOINT part");
+
+  void finish() override {
+    inserts_.clear();
+    for (const TableInfo& table : tables()) {
+      int n = 0;
+      if (!indexes_) break;
+      for (const char* columns : table.indexes) {
+        run(fmt::format("CREATE INDEX {0}_{1} ON {0} ({2})", table.name, ++n, columns));
+      }
+    }
+    run("COMMIT");
+    db_.reset();
+    output_.publish();
   }
-  void take_back_part() override { run("ROLLBACK TO part"); }
-  void finish() override;
 
  private:
   struct Close {
     void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
     void operator()(sqlite3_stmt* s) const { sqlite3_finalize(s); }
   };
-  void run(const std::string& sql) {
-    if (sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail();
-  }
-  [[noreturn]] void fail() { throw CantWrite(output_.part(), sqlite3_errmsg(db_.get())); }
 
-  NewOutput output_;
-  std::unique_ptr<sqlite3, Close> db_;
-  std::vector<std::unique_ptr<sqlite3_stmt, Close>> inserts_;
-  bool in_part_ = false;
-};
-
-SqliteWriter::SqliteWriter(const std::filesystem::path& name)
-    : output_(name, NewOutput::Kind::file) {
-  // No locks are used: nobody else knows the file, and file systems of clusters may have none.
-  sqlite3* db = nullptr;
-  const int opened =
-      sqlite3_open_v2(output_.part().c_str(), &db, SQLITE_OPEN_READWRITE, "unix-none");
-  db_.reset(db);
-  if (opened != SQLITE_OK) fail();
-  // An unfinished database is deleted, so no journal on disk is needed.
-  run("PRAGMA journal_mode=MEMORY");
-  run(fmt::format("PRAGMA user_version={}", kTablesVersion));
-  run("BEGIN");
-  for (const TableInfo& table : tables()) {
+  void make(const TableInfo& table) {
     std::string columns;
     std::string places;
     for (const auto& [column, type] : table.columns) {
@@ -85,25 +83,21 @@ SqliteWriter::SqliteWriter(const std::filesystem::path& name)
     }
     inserts_.emplace_back(statement);
   }
-}
-
-void SqliteWriter::finish() {
-  inserts_.clear();
-  for (const TableInfo& table : tables()) {
-    int n = 0;
-    for (const char* columns : table.indexes) {
-      run(fmt::format("CREATE INDEX {0}_{1} ON {0} ({2})", table.name, ++n, columns));
-    }
+  void run(const std::string& sql) {
+    if (sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail();
   }
-  run("COMMIT");
-  db_.reset();
-  output_.publish();
-}
+  [[noreturn]] void fail() { throw read::CantWrite(output_.part(), sqlite3_errmsg(db_.get())); }
+
+  NewOutput output_;
+  const bool indexes_;
+  std::unique_ptr<sqlite3, Close> db_;
+  std::vector<std::unique_ptr<sqlite3_stmt, Close>> inserts_;
+};
 
 }  // namespace
 
-std::unique_ptr<TableWriter> sqlite_writer(const std::filesystem::path& name) {
-  return std::make_unique<SqliteWriter>(name);
+std::unique_ptr<TableWriter> sqlite_writer(const std::filesystem::path& name, bool indexes) {
+  return std::make_unique<SqliteWriter>(name, indexes);
 }
 
 }  // namespace tprof::trace_export

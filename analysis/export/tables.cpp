@@ -1,17 +1,18 @@
 #include "export/tables.h"
 
+#include <sstream>
+
 namespace tprof::trace_export {
 namespace {
 
 // Columns are of integers if nothing else is said.
-std::vector<TableInfo::Column> columns(std::string_view text) {
+std::vector<TableInfo::Column> columns(const char* text) {
   std::vector<TableInfo::Column> all;
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
     const std::size_t colon = word.find(':');
-    const std::string_view type = colon == word.npos ? "INTEGER" : word.substr(colon + 1);
-    all.push_back({std::string(word.substr(0, colon)), std::string(type)});
+    all.push_back(
+        {word.substr(0, colon), colon == std::string::npos ? "INTEGER" : word.substr(colon + 1)});
   }
   return all;
 }

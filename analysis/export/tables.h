@@ -2,18 +2,18 @@
 // them.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
 #include "read/error.h"
-
-#include "text/kept.h"
 
 namespace tprof::trace_export {
 
@@ -45,23 +45,20 @@ class Value {
 
   Value() = default;
   // NOLINTBEGIN(google-explicit-constructor)
-  Value(std::int64_t v) : held_(v) {}
-  Value(int v) : held_(std::int64_t{v}) {}
   // Beyond 63 bits it becomes a real number, since SQLite has no larger integers.
-  Value(std::uint64_t v) {
-    if (v > std::uint64_t{INT64_MAX}) {
+  template <std::integral T>
+  Value(T v) {
+    if (std::is_unsigned_v<T> && static_cast<std::uint64_t>(v) > std::uint64_t{INT64_MAX}) {
       held_ = static_cast<double>(v);
     } else {
       held_ = static_cast<std::int64_t>(v);
     }
   }
   Value(double v) : held_(v) {}
-  Value(std::string_view text) {
-    if (!text.empty()) held_ = text;
+  template <std::convertible_to<std::string_view> T>
+  Value(const T& text) {
+    if (const std::string_view all(text); !all.empty()) held_ = all;
   }
-  Value(const std::string& text) : Value(std::string_view(text)) {}
-  Value(const char* text) : Value(std::string_view(text)) {}
-  Value(const text::Kept& text) : Value(std::string_view(text)) {}
   template <typename T>
   Value(const std::optional<T>& v) {
     if (v) *this = Value(*v);
@@ -74,11 +71,6 @@ class Value {
   Held held_;
 };
 
-class CantWrite : public read::BadInput {
- public:
-  using BadInput::BadInput;
-};
-
 using Row = std::initializer_list<Value>;  // one value for each column
 
 // Takes the rows. Throws CantWrite.
@@ -86,9 +78,6 @@ class TableWriter {
  public:
   virtual ~TableWriter() = default;
   virtual void row(TableName table, Row values) = 0;
-  // take_back_part() removes all rows since the last begin_part().
-  virtual void begin_part() = 0;
-  virtual void take_back_part() = 0;
   virtual void finish() = 0;
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "export/lanes.h"
+#include "read/parallel.h"
 
 namespace tprof::trace_export {
 namespace {
@@ -14,20 +14,6 @@ constexpr std::int64_t kShortestWindow = 1'000'000;
 // times no size.
 constexpr std::size_t kMostCalls = std::size_t{1} << 23;
 
-// By the last ledgers, which say until when they are true, or the last calls where there are none.
-std::int64_t length_ns(const Members& members,
-                       const std::map<const read::Process*, RankTimeline>& ranks) {
-  std::int64_t end = 0;
-  for (const auto& [process, member] : members) {
-    if (!member.to) continue;
-    if (process->ledger) end = std::max(end, member.to->moved(process->ledger->ts_ns));
-    if (const auto rank = ranks.find(process); rank != ranks.end()) {
-      end = std::max(end, member.to->moved(rank->second.last_ns));
-    }
-  }
-  return end;
-}
-
 }  // namespace
 
 std::int64_t window_of(std::int64_t length_ns) {
@@ -38,63 +24,67 @@ std::int64_t window_of(std::int64_t length_ns) {
   }
 }
 
-Timeline::Timeline(const std::vector<const read::Process*>& processes,
-                   const filter::Selection& asked, bool arrows)
-    : processes_(processes),
-      meets_(processes),
-      reading_{kMostCalls / std::max<std::size_t>(processes.size(), 1), arrows},
-      only_(asked.filter()) {
+Timeline::Timeline(const Members& members, const filter::Selection& asked, bool arrows)
+    : only_(asked.filter()) {
   job::Job of = asked.job();
-  of.processes = processes;
-  for (const read::Process* p : processes) {
-    ranks_[p].order = static_cast<std::uint32_t>(ranks_.size());
+  std::erase_if(of.processes, [&](const read::Process* p) { return !members.contains(p); });
+  processes_ = of.processes;
+  std::int64_t length_ns = 0;
+  for (const auto& [p, member] : members) {
+    if (p->ledger) length_ns = std::max(length_ns, member.to->moved(p->ledger->ts_ns));
+  }
+  reading_ = {kMostCalls / std::max<std::size_t>(processes_.size(), 1), arrows,
+              window_of(length_ns)};
+  std::map<const read::Process*, std::uint32_t> order;
+  for (const read::Process* p : processes_) {
+    order.emplace(p, static_cast<std::uint32_t>(order.size()));
   }
   const run::Lines lines = asked.lines().of(of);
   found_ = asked.found() ? *asked.found() : steps::find(lines);
-  lines.each(
-      [&](const read::Process& rank) {
-        return TimelineLines(rank, reading_, meets_, ranks_.at(&rank).order);
-      },
-      [&](TimelineLines& rank) { ranks_[&rank.rank()] = rank.take(); });
+  ranks_ = read_timelines(lines, members, order, reading_);
+  find_turns();
 }
 
-void Timeline::place(const Members& members) {
-  window_ns_ = window_of(length_ns(members, ranks_));
-  for (auto& [process, rank] : ranks_) {
-    const Placement& to = *members.at(process).to;
-    for (RankTimeline::Arrivals& of : rank.arrivals) {
-      for (Arrival& a : of.all) a.at_ns = to.moved(a.at_ns);
-      meets_.add(meets_.number_of(of.channel), rank.order, of.all);
+// Finds out in which order ranks came. Those that came at one moment are in the order in which
+// their lines stand.
+void Timeline::find_turns() {
+  std::map<Channel, std::vector<Arrival>> by_channel;
+  for (const read::Process* p : processes_) {
+    for (auto& [channel, arrivals] : std::exchange(ranks_[p].arrivals, {})) {
+      auto& all = by_channel[channel];
+      all.insert(all.end(), arrivals.begin(), arrivals.end());
     }
   }
-  next_arrow_ = meets_.number_meets();
-  for (const read::Process* p : processes_) {
-    RankTimeline& rank = ranks_.at(p);
-    for (const RankTimeline::Arrivals& of : rank.arrivals) {
-      const std::uint32_t channel = meets_.number_of(of.channel);
-      for (const Arrival& a : of.all) {
-        const auto [turn, meet] = meets_.turn(channel, rank.order, a);
-        rank.calls[a.call].turn = static_cast<std::uint8_t>(turn);
-        rank.calls[a.call].meet = static_cast<std::uint32_t>(meet);
+  std::vector<std::vector<Arrival>*> channels;
+  for (auto& [channel, arrivals] : by_channel) channels.push_back(&arrivals);
+  read::in_parallel(channels.size(), [&](std::size_t i) {
+    std::ranges::sort(*channels[i], {},
+                      [](const Arrival& a) { return std::tuple(a.seq, a.at_ns, a.rank); });
+  });
+  for (const std::vector<Arrival>* all : channels) {
+    for (auto first = all->begin(); first != all->end();) {
+      const auto end =
+          std::find_if(first, all->end(), [&](const Arrival& a) { return a.seq != first->seq; });
+      for (auto a = first; a != end && end - first > 1; ++a) {
+        DrawnCall& call = ranks_[processes_[a->rank]].calls[a->call];
+        const Turn turn = a == first ? Turn::first : a + 1 == end ? Turn::last : Turn::between;
+        call.turn = static_cast<std::uint8_t>(turn);
+        call.meet = static_cast<std::uint32_t>(next_arrow_);
       }
+      if (end - first > 1) ++next_arrow_;
+      first = end;
     }
-    rank.arrivals = {};
+  }
+  for (const read::Process* p : processes_) {
+    RankTimeline& rank = ranks_[p];
     rank.first_arrow = next_arrow_;
     next_arrow_ += static_cast<std::int64_t>(rank.calls.size());
   }
-  meets_ = Meets({});
 }
 
 const RankTimeline* Timeline::of(const read::Process& process) const {
   const auto found = ranks_.find(&process);
   return found == ranks_.end() ? nullptr : &found->second;
-}
-
-void Timeline::write_lanes(const Member& member, Pen& out) const {
-  const auto steps = found_.ranks.find(member.process);
-  if (steps != found_.ranks.end()) write_steps(steps->second, only_.steps, *member.to, out);
-  const RankTimeline& rank = ranks_.at(member.process);
-  if (rank.exposed) write_exposed(*rank.exposed, *member.to, out);
 }
 
 }  // namespace tprof::trace_export

@@ -1,58 +1,101 @@
-"""Makes a Parquet file of each CSV file that standard input names; `tprof export --parquet` runs it.
+"""Makes a data set of Parquet files of the database tables.db in this folder; `tprof export --parquet` runs it.
 
-Standard input is a list of {"csv": FILE, "parquet": FILE, "columns": {NAME: TYPE}}; each CSV file is
-removed when its Parquet file is whole. With an empty list it only says whether pyarrow is there.
+Without the database it only says whether pyarrow is there.
 """
 
-import json
+import itertools
 import os
+import pathlib
 import sys
+import urllib.parse
 
 # A module has to come from Python's folders, not from where the command was started.
 sys.path = [folder for folder in sys.path if folder]
 
 try:
+    import sqlite3
+
     import pyarrow
-    import pyarrow.csv
     import pyarrow.parquet
 except Exception as error:  # pyarrow may be there and not fit numpy, or the C library
     sys.exit(f"{sys.executable}: {str(error).splitlines()[0]}")
 
-BLOCK_BYTES = 1 << 24
+DATABASE = "tables.db"
+ROWS_AT_A_TIME = 1 << 14
 ROWS_PER_GROUP = 1 << 19  # 100 MB in memory of the widest table
+RANKS_PER_FILE = 64  # a rank's calls are some MB, and tools like files of some hundred
+# SQLite's types are those of values, Parquet's of columns.
+TYPES = {"INTEGER": pyarrow.int64(), "NUMERIC": pyarrow.float64(), "TEXT": pyarrow.string()}
 
 
-def row_groups(batches):
-    """Yields tables of about ROWS_PER_GROUP rows, however few of them a block of text holds."""
-    held = []
-    for batch in batches:
-        held.append(batch)
-        if sum(b.num_rows for b in held) >= ROWS_PER_GROUP:
-            yield pyarrow.Table.from_batches(held)
-            held = []
-    if held:
-        yield pyarrow.Table.from_batches(held)
+def hive_folder(key, value):
+    """Returns the name of a folder of Hive's, such as run=a%2Fb. It has a word for none."""
+    text = "" if value is None else urllib.parse.quote(str(value), safe="")
+    return f"{key}={text or '__HIVE_DEFAULT_PARTITION__'}"
 
 
-def convert(job):
-    columns = {name: pyarrow.type_for_alias(kind) for name, kind in job["columns"].items()}
-    batches = pyarrow.csv.open_csv(
-        job["csv"],
-        read_options=pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES),
-        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
-        # No text is empty, and "NULL" or "nan" may be names.
-        convert_options=pyarrow.csv.ConvertOptions(
-            column_types=columns, null_values=[""], strings_can_be_null=True
-        ),
-    )
-    with pyarrow.parquet.ParquetWriter(job["parquet"], batches.schema, compression="zstd") as to:
-        for table in row_groups(batches):
-            to.write_table(table, row_group_size=table.num_rows)
-    os.unlink(job["csv"])
+def column(values, kind):
+    if kind == pyarrow.int64():  # SQLite has a real number for a sum beyond it
+        values = [2**63 - 1 if isinstance(value, float) else value for value in values]
+    elif kind == pyarrow.float64():
+        values = [None if value is None else float(value) for value in values]
+    return pyarrow.array(values, kind)
 
 
-for job in json.load(sys.stdin):
-    try:
-        convert(job)
-    except Exception as error:
-        sys.exit(f"{job['parquet']}: {str(error).splitlines()[0]}")
+def write_file(path, schema, rows):
+    path.parent.mkdir(parents=True)
+    with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as to:
+        held = []
+        for more in iter(lambda: list(itertools.islice(rows, ROWS_AT_A_TIME)), []):
+            columns = [column(values, field.type) for values, field in zip(zip(*more), schema)]
+            held.append(pyarrow.record_batch(columns, schema=schema))
+            if len(held) * ROWS_AT_A_TIME >= ROWS_PER_GROUP:
+                to.write_table(pyarrow.Table.from_batches(held), row_group_size=ROWS_PER_GROUP)
+                held = []
+        if held:
+            to.write_table(pyarrow.Table.from_batches(held), row_group_size=ROWS_PER_GROUP)
+
+
+def write_table(db, table, run):
+    """Ranks of a table with many rows have files of their own; rows are in their order."""
+    columns = db.execute(f"PRAGMA table_info({table})").fetchall()
+    # Readers add columns for the folders, which must not be there twice.
+    schema = pyarrow.schema([(name, TYPES[kind]) for _, name, kind, *_ in columns if name != "attempt"])
+    rank = schema.names.index("rank") if table in ("calls", "ranges") else None
+
+    def ranks_of(row):
+        return None if row[rank] is None or row[rank] < 0 else row[rank] // RANKS_PER_FILE
+
+    def path(group):
+        if rank is None:
+            return pathlib.Path(table, run, "part.parquet")
+        first = group and group * RANKS_PER_FILE
+        ranks = None if group is None else f"{first:05}-{first + RANKS_PER_FILE - 1:05}"
+        return pathlib.Path(table, run, hive_folder("ranks", ranks), "part.parquet")
+
+    rows = db.execute(f"SELECT {', '.join(schema.names)} FROM {table} ORDER BY rowid")
+    none = True
+    for group, of_group in itertools.groupby(rows, (lambda row: 0) if rank is None else ranks_of):
+        none = False
+        write_file(path(group), schema, of_group)
+    if none:
+        write_file(path(0), schema, iter(()))
+
+
+def main():
+    db = sqlite3.connect(f"file:{DATABASE}?mode=ro", uri=True)
+    # The name of a file may be any bytes.
+    db.text_factory = lambda text: text.decode(errors="backslashreplace")
+    [(run, attempt)] = db.execute("SELECT run_id, attempt FROM job")
+    run = os.path.join(hive_folder("run", run), hive_folder("attempt", attempt))
+    for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        try:
+            write_table(db, table, run)
+        except Exception as error:
+            sys.exit(f"{table}: {str(error).splitlines()[0]}")
+    db.close()
+    os.unlink(DATABASE)
+
+
+if os.path.exists(DATABASE):
+    main()

@@ -6,7 +6,7 @@
 namespace tprof::read {
 namespace fs = std::filesystem;
 
-BadInput not_written(const fs::path& given, int error) {
+CantWrite not_written(const fs::path& given, int error) {
   std::error_code ignored;
   const fs::path folder = fs::absolute(given, ignored).parent_path();
   if (error == ENOENT && !fs::exists(folder, ignored)) {

@@ -31,8 +31,16 @@ class NotATrace : public BadInput {
   bool cut_short_;
 };
 
+// Says that an output can't be written. It is no BadInput, of which some is left out: nothing can
+// go on.
+class CantWrite : public std::runtime_error {
+ public:
+  CantWrite(const std::filesystem::path& file, std::string_view why)
+      : std::runtime_error(file.string() + ": " + std::string(why)) {}
+};
+
 // Names the output as the user gave it, says why it was not written, and what to do. `error` is an
 // errno.
-BadInput not_written(const std::filesystem::path& given, int error);
+CantWrite not_written(const std::filesystem::path& given, int error);
 
 }  // namespace tprof::read

@@ -60,21 +60,19 @@ std::string_view program_for(std::string_view function) {
   return program == nullptr ? std::string_view() : program->name;
 }
 
-std::string functions_of(const Call& call) {
-  if (call.function == "ncclBcast") return "ncclBroadcast";
-  return call.function == "ncclSend" ? "ncclSend and ncclRecv" : call.function;
+std::vector<std::string> functions_of(const Call& call) {
+  if (call.is_ring()) return {"ncclSend", "ncclRecv"};
+  return {call.function == "ncclBcast" ? "ncclBroadcast" : call.function};
 }
 
-Trouble trouble(const Call& call, std::uint64_t times) {
+std::optional<Why> trouble(const Call& call, std::uint64_t times) {
   const Program* program = program_of(call.function);
-  if (program == nullptr) return Trouble::program;
-  if (theirs(kTypes, call.dtype).empty()) return Trouble::type;
-  if (!call.reduce.empty() && theirs(kReductions, call.reduce).empty()) return Trouble::type;
-  if (call.bytes == 0 || call.nranks < 1) return Trouble::size;
-  if (program->parts && call.bytes % (kPartBytes * static_cast<std::uint64_t>(call.nranks)) != 0) {
-    return Trouble::size;
-  }
-  return times < 2 ? Trouble::once : Trouble::none;
+  if (program == nullptr) return Why::program;
+  if (theirs(kTypes, call.dtype).empty()) return Why::type;
+  if (!call.reduce.empty() && theirs(kReductions, call.reduce).empty()) return Why::type;
+  const auto parts = program->parts ? static_cast<std::uint64_t>(call.nranks) * kPartBytes : 1;
+  if (call.bytes == 0 || call.bytes % parts != 0) return Why::size;
+  return times < 2 ? std::optional(Why::once) : std::nullopt;
 }
 
 std::vector<std::string> arguments(const Call& call, std::uint64_t times, bool one_rank_each) {

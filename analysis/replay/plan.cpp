@@ -1,121 +1,184 @@
 #include "replay/plan.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
-#include "replay/communicator.h"
+#include "stats/totals.h"
 
 namespace tprof::replay {
 namespace {
 
-using read::Amounts;
 using read::Process;
 
-std::int64_t size_of(const Process& p, std::int64_t number) {
-  const read::Comm* comm = read::comm_of(p, number);
-  return comm == nullptr ? 0 : comm->nranks;
+Moved moved_by(const Call& call, std::uint64_t times) {
+  return {times, call.elements * times, call.bytes * times};
 }
 
-Why why(Trouble trouble) {
-  switch (trouble) {
-    case Trouble::type:
-      return Why::type;
-    case Trouble::size:
-      return Why::size;
-    case Trouble::once:
-      return Why::once;
-    default:
-      return Why::program;
+// How often one rank made each call that has a line, by communicator. For sends and receives
+// `root` is the other end.
+struct MadeCalls {
+  explicit MadeCalls(const Process& /*its lines are enough*/) {}
+  void call(const read::Event& e) {
+    if (e.unfinished || e.captured || e.failed || !e.comm || !e.chosen) return;
+    std::pair<std::int64_t, Call> key{*e.comm, {}};
+    key.second = {.function = e.name,
+                  .dtype = e.dtype,
+                  .count = e.count,
+                  .reduce = e.reduce,
+                  .root = e.peer.value_or(-1),
+                  .bytes = e.bytes,
+                  .elements = stats::amounts_of(e).elements};
+    if (const auto known = made.find(key); known != made.end()) {
+      ++known->second;
+    } else if (made.size() < kMost) {
+      made.emplace(std::move(key), 1);
+    }
   }
-}
+
+  static constexpr std::size_t kMost = 65536;  // others are left as if they had no line
+  std::map<std::pair<std::int64_t, Call>, std::uint64_t> made;
+};
+
+struct Communicator {
+  std::set<std::string> hosts{};
+  std::map<Call, std::map<std::int64_t, std::uint64_t>> calls{};  // how often, by rank
+};
 
 class Planner {
  public:
   void add(const Process& p, const read::Rows& rows, const MadeCalls* lines) {
-    leave_what_has_no_line(p, rows, lines);
-    if (lines == nullptr) return;
-    for (const auto& [kind, amounts] : lines->others) leave(Why::many, p, kind, amounts);
-    for (const auto& [made, amounts] : lines->made) add(p, made, amounts);
+    std::map<std::tuple<std::int64_t, std::string, std::string>, Moved> unseen;
+    for (const read::Row& row : rows) {
+      if (!row.comm || row.mode == Mode::captured) continue;
+      const Moved moved{row.amounts.calls, row.amounts.elements, row.amounts.bytes};
+      if (row.mode == Mode::replayed) {
+        leave(Why::graph, row.name, row.dtype, nranks_of(p, *row.comm), moved);
+      } else {
+        unseen[{*row.comm, row.name, row.dtype}] += moved;
+      }
+    }
+    if (lines != nullptr) {
+      for (const auto& [key, times] : lines->made) {
+        const auto& [comm, call] = key;
+        unseen[{comm, call.function, call.dtype}] -= moved_by(call, times);
+        add(p, comm, call, times);
+      }
+    }
+    for (const auto& [kind, moved] : unseen) {
+      const auto& [comm, function, dtype] = kind;
+      leave(Why::no_line, function, dtype, nranks_of(p, comm), moved);
+    }
   }
 
   Plan finish() {
     for (auto& [id, comm] : communicators_) {
-      for (const auto& [call, amounts] : comm.take_common()) {
-        Run& run = runs_[call];
-        run.call = call;
-        run.amounts += amounts;
-        ++run.communicators;
-        run.hosts = std::max(run.hosts, comm.hosts());
+      for (auto& [call, ranks] : comm.calls) take_common(id.second, comm, call, ranks);
+      for (const auto& [call, ranks] : comm.calls) {
+        const bool message = call.is_ring() || call.function == "ncclRecv";
+        for (const auto& [rank, times] : ranks) {
+          leave(message ? Why::ring : Why::ranks, call, times);
+        }
       }
-      comm.each([&](const Call& call, const Amounts& amounts) {
-        leave(is_point_to_point(call.function) ? Why::ring : Why::ranks, call, amounts);
-      });
     }
-    for (auto& [call, run] : runs_) add(run);
+    for (auto& [call, run] : runs_) {
+      const auto why = trouble(call, run.times);
+      if (!why) {
+        plan_.runs.push_back(run);
+        continue;
+      }
+      Call left = call;
+      for (const char* function : {call.function.c_str(), "ncclRecv"}) {
+        left.function = function;
+        leave(*why, left, run.times * static_cast<std::uint64_t>(call.nranks));
+        if (!call.is_ring()) break;
+      }
+    }
     return std::move(plan_);
   }
 
  private:
-  void leave(Why why, const Call& call, const Amounts& amounts) {
-    if (amounts.calls != 0) plan_.left[{why, call.function, call.nranks, call.dtype}] += amounts;
+  void leave(Why why, const std::string& function, const std::string& dtype, std::int64_t nranks,
+             const Moved& moved) {
+    if (moved.calls != 0) plan_.left[{why, function, nranks, dtype}] += moved;
   }
-  void leave(Why why, const Process& p, const Kind& kind, const Amounts& amounts) {
-    Call call;
-    call.function = kind.function;
-    call.dtype = kind.dtype;
-    call.nranks = size_of(p, kind.comm);
-    leave(why, call, amounts);
+  void leave(Why why, const Call& call, std::uint64_t times) {
+    leave(why, call.function, call.dtype, call.nranks, moved_by(call, times));
   }
-
-  void leave_what_has_no_line(const Process& p, const read::Rows& rows, const MadeCalls* lines) {
-    std::map<Kind, Amounts> direct;
-    for (const read::Row& row : rows) {
-      if (!row.comm || row.mode == Mode::captured) continue;
-      const Kind kind{*row.comm, row.name, row.dtype};
-      if (row.mode == Mode::replayed) {
-        leave(Why::graph, p, kind, row.amounts);
-      } else {
-        direct[kind] += row.amounts;
-      }
-    }
-    for (const auto& [kind, amounts] : direct) {
-      const bool any = lines != nullptr && lines->lines.contains(kind);
-      leave(Why::no_line, p, kind, any ? less(amounts, lines->lines.at(kind)) : amounts);
-    }
+  static std::int64_t nranks_of(const Process& p, std::int64_t number) {
+    const read::Comm* comm = read::comm_of(p, number);
+    return comm == nullptr ? 0 : comm->nranks;
   }
 
-  void add(const Process& p, const Made& made, const Amounts& amounts) {
-    const read::Comm* comm = read::comm_of(p, made.comm);
-    Call call = made.call;
-    call.nranks = size_of(p, made.comm);
-    if (!is_point_to_point(call.function) && program_for(call.function).empty()) {
-      return leave(Why::program, call, amounts);
-    }
+  void add(const Process& p, std::int64_t number, Call call, std::uint64_t times) {
+    const read::Comm* comm = read::comm_of(p, number);
+    call.nranks = nranks_of(p, number);
+    const bool receives = call.function == "ncclRecv";
+    if (!receives && program_for(call.function).empty()) return leave(Why::program, call, times);
     if (comm == nullptr || !comm->known() || comm->rank < 0 || comm->rank >= comm->nranks) {
-      return leave(Why::communicator, call, amounts);
+      return leave(Why::communicator, call, times);
     }
-    communicators_.try_emplace({comm->id, comm->nranks}, comm->nranks)
-        .first->second.add(comm->rank, p.header.host, call, amounts);
+    if (receives || call.is_ring()) {
+      const std::int64_t next = (receives ? call.root : comm->rank) + 1;
+      if (next % comm->nranks != (receives ? comm->rank : call.root)) {
+        return leave(Why::ring, call, times);
+      }
+      call.root = -1;
+    }
+    Communicator& to = communicators_[{comm->id, comm->nranks}];
+    to.hosts.insert(p.header.host);
+    to.calls[call][comm->rank] += times;
   }
 
-  void add(Run& run) {
-    const bool ring = run.call.function == "ncclSend";
-    run.times = run.amounts.calls / static_cast<std::uint64_t>(run.call.nranks) / (ring ? 2 : 1);
-    const Trouble trouble = replay::trouble(run.call, run.times);
-    if (trouble == Trouble::none) return plan_.runs.push_back(run);
-    if (!ring) return leave(why(trouble), run.call, run.amounts);
-    for (const char* function : {"ncclSend", "ncclRecv"}) {
-      run.call.function = function;
-      leave(why(trouble), run.call, some_of(run.amounts, run.amounts.calls / 2));
+  // Takes what a program could make: a call as often as the rank that made it least. A receive goes
+  // with its send.
+  void take_common(std::int64_t nranks, Communicator& comm, const Call& call,
+                   std::map<std::int64_t, std::uint64_t>& ranks) {
+    if (call.function == "ncclRecv") return;
+    std::vector ends{&ranks};
+    Call receive = call;
+    receive.function = "ncclRecv";
+    if (call.is_ring()) ends.push_back(&comm.calls[receive]);
+    std::uint64_t least = UINT64_MAX;
+    for (const auto* end : ends) {
+      if (!std::cmp_equal(end->size(), nranks)) return;
+      for (const auto& [rank, times] : *end) least = std::min(least, times);
     }
+    for (auto* end : ends) {
+      for (auto& [rank, times] : *end) times -= least;
+    }
+    if (least == 0) return;
+    Run& run = runs_[call];
+    run.call = call;
+    run.times += least;
+    ++run.communicators;
+    run.hosts = std::max(run.hosts, comm.hosts.size());
   }
 
   Plan plan_;
-  std::map<std::pair<std::string, std::int64_t>, Communicator> communicators_;
+  std::map<std::pair<std::string, std::int64_t>, Communicator> communicators_;  // by id and size
   std::map<Call, Run> runs_;
 };
 
 }  // namespace
+
+Moved& Moved::operator+=(const Moved& other) {
+  calls = read::saturated_sum(calls, other.calls);
+  elements = read::saturated_sum(elements, other.elements);
+  bytes = read::saturated_sum(bytes, other.bytes);
+  return *this;
+}
+
+Moved& Moved::operator-=(const Moved& other) {
+  calls -= std::min(calls, other.calls);
+  elements -= std::min(elements, other.elements);
+  bytes -= std::min(bytes, other.bytes);
+  return *this;
+}
+
+Moved Run::moved() const {
+  return moved_by(call, times * static_cast<std::uint64_t>(call.nranks) * (call.is_ring() ? 2 : 1));
+}
 
 Plan plan(const run::Lines& lines) {
   const auto ranks = lines.each<MadeCalls>();

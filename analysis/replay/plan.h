@@ -2,39 +2,34 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "filter/filter.h"
-#include "job/jobs.h"
-#include "read/events.h"
 #include "read/folder.h"
 #include "replay/nccl_tests.h"
+#include "run/lines.h"
 
 namespace tprof::replay {
+
+struct Moved {
+  std::uint64_t calls = 0;
+  std::uint64_t elements = 0;
+  std::uint64_t bytes = 0;
+
+  Moved& operator+=(const Moved& other);
+  Moved& operator-=(const Moved& other);  // not below 0
+};
 
 // One run of a program.
 struct Run {
   Call call;
   std::uint64_t times = 0;  // on each of call.nranks ranks
   std::uint64_t communicators = 0;
-  std::size_t hosts = 0;    // most hosts that the ranks of one of them are on
-  read::Amounts amounts{};  // on all ranks
-};
+  std::size_t hosts = 0;  // most hosts that the ranks of one of them are on
 
-enum class Why {
-  graph,         // a CUDA graph makes them
-  no_line,       // the ledger alone has them
-  program,       // nccl-tests has no program for the function
-  type,          // nccl-tests has no such data type or reduction
-  communicator,  // it is not known on which ranks they are
-  ranks,         // not all ranks of the communicator made it so often
-  ring,          // sends and receives other than of each rank to the next
-  size,          // parts of ranks that nccl-tests rounds, or no data
-  once,          // a program makes each call at least twice
-  many,          // calls of more different sizes than are kept
+  Moved moved() const;  // on all ranks
 };
 
 struct Left {
@@ -49,7 +44,7 @@ struct Left {
 // All executed NCCL calls are in the one or the other.
 struct Plan {
   std::vector<Run> runs;
-  std::map<Left, read::Amounts> left;
+  std::map<Left, Moved> left;
   std::vector<read::Skipped> unreadable;  // files with a line that can't be read
   filter::Words only;                     // which calls these are; empty: all
   std::vector<std::string> notes;         // what is not exact for that

@@ -30,7 +30,7 @@ struct Reason {
 };
 constexpr Reason kReasons[] = {
     {Why::graph, "graph", "launches of CUDA graphs made them"},
-    {Why::no_line, "no_line", "without a line, so of unknown sizes"},
+    {Why::no_line, "no_line", "of unknown sizes: without a line, or of more sizes than are kept"},
     {Why::program, "program", "nccl-tests has no program that calls it"},
     {Why::type, "type", "nccl-tests does not have the data type, or the reduction"},
     {Why::communicator, "communicator", "it is not known on which ranks their communicator is"},
@@ -39,7 +39,6 @@ constexpr Reason kReasons[] = {
     {Why::size, "size",
      "no data, or a part for each rank that is no multiple of 16 bytes: nccl-tests rounds it"},
     {Why::once, "once", "made once: a program makes each call twice at least"},
-    {Why::many, "many", "of more different sizes than are kept"},
 };
 
 const Reason& reason(Why why) {
@@ -56,14 +55,14 @@ std::vector<std::string> words_of(const Run& run, const Launch& launch) {
   return words;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  return fmt::format("{}", fmt::join(words, " "));
+std::string command_of(const Run& run, const Launch& launch) {
+  return fmt::format("{}", fmt::join(words_of(run, launch), " "));
 }
 
 std::string comment(const Run& run) {
   const Call& call = run.call;
   std::string out = fmt::format(
-      "{} {} on each of {}, count {}", thousands(run.times), functions_of(call),
+      "{} {} on each of {}, count {}", thousands(run.times), fmt::join(functions_of(call), " and "),
       diagnose::counted(static_cast<std::uint64_t>(call.nranks), "rank"), thousands(call.count));
   if (call.function == "ncclBcast") out += ", for ncclBcast";
   if (run.communicators > 1) {
@@ -76,13 +75,13 @@ std::string comment(const Run& run) {
 std::string left_text(const Plan& plan) {
   std::string out;
   for (const Reason& r : kReasons) {
-    std::map<std::string, read::Amounts> functions;
-    for (const auto& [left, amounts] : plan.left) {
-      if (left.why == r.why) functions[left.function] += amounts;
+    std::map<std::string, Moved> functions;
+    for (const auto& [left, moved] : plan.left) {
+      if (left.why == r.why) functions[left.function] += moved;
     }
-    for (const auto& [function, amounts] : functions) {
-      out += fmt::format("#   {} {}, {}: {}\n", thousands(amounts.calls), text::printable(function),
-                         text::bytes(amounts.bytes), r.text);
+    for (const auto& [function, moved] : functions) {
+      out += fmt::format("#   {} {}, {}: {}\n", thousands(moved.calls), text::printable(function),
+                         text::bytes(moved.bytes), r.text);
     }
   }
   return out.empty() ? "" : "# Not in these lines:\n" + out;
@@ -95,12 +94,11 @@ Json or_null(bool known, const T& value) {
 
 Json to_json(const Run& run, const Launch& launch) {
   const Call& call = run.call;
-  const std::vector<std::string> words = words_of(run, launch);
-  return {{"command", joined(words)},
-          {"words", words},
+  const Moved moved = run.moved();
+  return {{"command", command_of(run, launch)},
+          {"words", words_of(run, launch)},
           {"function", call.function},
-          {"calls_of", call.function == "ncclSend" ? Json{"ncclSend", "ncclRecv"}
-                                                   : Json::array({functions_of(call)})},
+          {"calls_of", functions_of(call)},
           {"dtype", call.dtype},
           {"reduce", or_null(!call.reduce.empty(), call.reduce)},
           {"root", or_null(call.root >= 0, call.root)},
@@ -109,9 +107,9 @@ Json to_json(const Run& run, const Launch& launch) {
           {"communicators", run.communicators},
           {"hosts", run.hosts},
           {"times", run.times},
-          {"calls", run.amounts.calls},
-          {"elements", run.amounts.elements},
-          {"bytes", run.amounts.bytes}};
+          {"calls", moved.calls},
+          {"elements", moved.elements},
+          {"bytes", moved.bytes}};
 }
 
 // A command that is too long for a line goes on in the next one, as a shell takes it.
@@ -132,14 +130,14 @@ std::string broken(std::string command, std::size_t width) {
 std::string to_text(const job::Job& job, const Plan& plan, const Launch& launch,
                     std::size_t width) {
   const bool above = std::ranges::any_of(plan.runs, [&](const Run& run) {
-    return joined(words_of(run, launch)).size() + comment(run).size() + 4 > width;
+    return command_of(run, launch).size() + comment(run).size() + 4 > width;
   });
   std::string out = fmt::format(kHead, text::printable(diagnose::names_of(job.processes)),
                                 above ? "above" : "behind",
                                 launch.mpi ? "built with MPI=1" : "all ranks in one process");
   out += report::only_text(plan.only, plan.notes, "# ");
   for (const Run& run : plan.runs) {
-    const std::string command = joined(words_of(run, launch));
+    const std::string command = command_of(run, launch);
     out += above ? fmt::format("# {}\n{}\n", comment(run), broken(command, width))
                  : fmt::format("{}  # {}\n", command, comment(run));
   }
@@ -150,14 +148,14 @@ std::string to_json(const job::Job& job, const Plan& plan, const Launch& launch)
   Json runs = Json::array();
   for (const Run& run : plan.runs) runs.push_back(to_json(run, launch));
   Json left = Json::array();
-  for (const auto& [key, amounts] : plan.left) {
+  for (const auto& [key, moved] : plan.left) {
     left.push_back({{"why", reason(key.why).name},
                     {"function", key.function},
                     {"nranks", or_null(key.nranks != 0, key.nranks)},
                     {"dtype", key.dtype},
-                    {"calls", amounts.calls},
-                    {"elements", amounts.elements},
-                    {"bytes", amounts.bytes}});
+                    {"calls", moved.calls},
+                    {"elements", moved.elements},
+                    {"bytes", moved.bytes}});
   }
   Json all = {{"schema", "tprof-replay/1"},
               {"run_id", or_null(!job.run_id.empty(), job.run_id)},

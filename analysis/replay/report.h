@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "job/jobs.h"
 #include "replay/plan.h"
 
 namespace tprof::replay {

@@ -2,7 +2,7 @@
 // but pid and times may differ.
 #include <nlohmann/json.hpp>
 
-#include "export/line_editor.h"
+#include "export/line_writer.h"
 #include "read/json.h"
 #include "support/fuzz.h"
 
@@ -24,10 +24,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (text.find('\n') != std::string::npos) return 0;
   text.reserve(size + simdjson::SIMDJSON_PADDING);
   const trace_export::Placement to{7, 1'500'000'123, 1'763'683'200'000'000'000};
-  trace_export::LineEditor editor;
+  trace_export::LineWriter writer;
   trace_export::Pen pen;
   try {
-    editor.edit({text, 0}, {.to = to}, nullptr, pen);
+    writer.write(text, {.to = to}, pen);
   } catch (const read::Malformed&) {
     return 0;
   }

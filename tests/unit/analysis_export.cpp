@@ -3,7 +3,7 @@
 
 #include "analysis_traces.h"
 #include "catch2.h"
-#include "export/line_editor.h"
+#include "export/line_writer.h"
 #include "export/output.h"
 #include "read/json.h"
 
@@ -15,9 +15,9 @@ namespace {
 std::string edited(std::string text, const trace_export::Placement& to) {
   const std::size_t size = text.size();
   text.reserve(size + simdjson::SIMDJSON_PADDING);
-  trace_export::LineEditor editor;
+  trace_export::LineWriter writer;
   trace_export::Pen out;
-  editor.edit({std::string_view(text.data(), size), 0}, {.to = to}, nullptr, out);
+  writer.write(std::string_view(text.data(), size), {.to = to}, out);
   return out.size() == 0 ? "(left out)" : std::string(out.text().substr(2));
 }
 

@@ -1,7 +1,6 @@
-// export/: names of calls, and in which order ranks came.
+// export/: names of calls, and how calls are found again.
 #include "catch2.h"
 #include "export/call_names.h"
-#include "export/meets.h"
 #include "export/rank_timeline.h"
 #include "export/timeline.h"
 
@@ -31,29 +30,6 @@ TEST_CASE("each of many sizes has its own name") {
   for (std::uint64_t bytes : {1, 65, 4097, 1, 129, 65, 262144, 4097}) {
     CHECK(names.of("ncclSend", Bucket::P2P, bytes).size == " " + size_for_name(bytes));
   }
-}
-
-TEST_CASE("ranks have their turns in the order in which they came, whichever is read first") {
-  Meets meets({});
-  const std::uint32_t channel = meets.number_of({0});
-  meets.add(channel, 2, {{0, 50}, {1, 10}, {7, 1}});
-  meets.add(channel, 0, {{0, 20}, {1, 10}, {2, 5}});
-  meets.add(channel, 1, {{0, 90}, {2, 4}});
-  using enum Meets::Turn;
-  REQUIRE(meets.number_meets() == 4);
-  const auto turn = [&](std::uint32_t rank, const Arrival& a) {
-    return meets.turn(channel, rank, a);
-  };
-  CHECK(turn(0, {0, 20}) == std::pair(first, std::int64_t{0}));
-  CHECK(turn(2, {0, 50}) == std::pair(between, std::int64_t{0}));
-  CHECK(turn(1, {0, 90}) == std::pair(last, std::int64_t{0}));
-  // At one moment, by rank.
-  CHECK(turn(0, {1, 10}) == std::pair(first, std::int64_t{1}));
-  CHECK(turn(2, {1, 10}) == std::pair(last, std::int64_t{1}));
-  CHECK(turn(1, {2, 4}) == std::pair(first, std::int64_t{2}));
-  CHECK(turn(0, {2, 5}) == std::pair(last, std::int64_t{2}));
-  CHECK(turn(2, {7, 1}).first == none);  // alone
-  CHECK(turn(2, {8, 1}).first == none);  // nobody
 }
 
 TEST_CASE("a call is found by when it began and its thread, wherever one looked before") {
