@@ -184,24 +184,20 @@ read::Traces loaded(const Folder& folder, const team::Shared& team) {
       read::trace_files({folder.path()}, team), [](std::size_t) {}, read::Wanted::lines, team);
 }
 
-std::string summarised(read::Traces& traces, stats::SummaryOptions options,
+// Tables that can't honour the filter are left out, as the tool refuses them.
+std::string summarised(const read::Traces& traces, stats::SummaryOptions options,
                        const filter::Words& only = {}) {
   const job::Job whole = job::one_job(traces, {});
-  const filter::Selection asked(run::Lines(whole, traces), traces, filter::parsed(only),
-                                {.steps = true, .device_times = true});
+  const filter::Selection asked(run::Lines(whole, traces), filter::parsed(only), {.steps = true});
   options.asked = &asked;
+  options.read_lines = options.op_times = options.steps = true;
+  options.top = 7;
   const stats::Summary s = stats::summarise(asked.lines(), options);
-  std::string all = report::to_json(s);
+  std::string all;
   for (const report::ByRow& by : report::by_rows()) {
-    all += report::to_text(s, {.by = by.by, .per_rank = true, .next = {}});
+    if (!only.empty() && by.follows != report::Follows::calls) continue;
+    all += report::to_json(s, by.by, true) + report::to_text(s, {.by = by.by, .per_rank = true});
   }
-  return all;
-}
-
-stats::SummaryOptions team_tables() {
-  stats::SummaryOptions all;
-  all.read_lines = all.phases = all.layers = all.steps = all.lateness = all.op_times = true;
-  all.top = 7;
   return all;
 }
 
@@ -215,17 +211,12 @@ std::string reported(const read::Traces& traces) {
 // All that is said of a job, by n processes: each has to say the same.
 std::vector<std::string> all_said(std::size_t n, const Folder& folder, bool whole) {
   return said_by(n, [&](const team::Shared& team) {
-    read::Traces traces = loaded(folder, team);
-    stats::SummaryOptions options = team_tables();
-    if (whole) {
-      options.ranges = options.sites = true;
-      options.histogram = stats::HistogramOptions{.name = "ncclAllGather"};
-    }
+    const read::Traces traces = loaded(folder, team);
+    stats::SummaryOptions options;
+    if (whole) options.histogram = stats::HistogramOptions{.name = "ncclAllGather"};
     std::string all = summarised(traces, options);
-    options.histogram.reset();
-    options.lateness = options.layers = false;  // of the whole job
-    all += summarised(traces, options, {.steps = "2-5"});
-    all += summarised(traces, options, {.ops = "ALLGATHER", .sizes = "100-", .phases = "backward"});
+    all += summarised(traces, {}, {.steps = "2-5"});
+    all += summarised(traces, {}, {.ops = "ALLGATHER", .sizes = "100-", .phases = "backward"});
     const job::Job job = job::one_job(traces, {});
     const diagnose::Diagnosed said = diagnose::diagnose(job, traces, {});
     return all + report::to_text(said) + report::to_json(said) + reported(traces);
@@ -310,8 +301,7 @@ TEST_CASE("an error that one file is worth is that of all processes") {
   write_job(folder, false);
   damage(folder, 4);
   for (const std::string& said : said_by(4, [&](const team::Shared& team) {
-         read::Traces traces = loaded(folder, team);
-         return summarised(traces, {.ranges = true});
+         return summarised(loaded(folder, team), {});
        })) {
     CHECK_THAT(said, has_text("rank-00004.json: byte"));
   }
