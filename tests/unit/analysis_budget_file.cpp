@@ -28,7 +28,7 @@ TEST_CASE("a budget that was written says the same when it is read", "[budget]")
   CHECK(budget.limits[0].bytes.least == Approx(0.9 * 13280 * 4));
   CHECK(budget.limits[0].bytes.most == Approx(1.1 * (13280 * 4 + 400)));
   CHECK(compare(good, budget).within);
-  CHECK_THROWS_AS(write_file(budget, folder.path() / "b.json"), read::BadInput);
+  CHECK_THROWS_AS(write_file(budget, folder.path() / "b.json"), read::CantWrite);
 
   Figures wide;
   for (auto [of, moved] : fsdp_figures()) {

@@ -184,9 +184,10 @@ read::Traces loaded(const Folder& folder, const team::Shared& team) {
       read::trace_files({folder.path()}, team), [](std::size_t) {}, read::Wanted::lines, team);
 }
 
-// Tables that can't honour the filter are left out, as the tool refuses them.
+// Tables that can't honour the filter are left out, as the tool refuses them; so are those that
+// take every line, unless all lines can be read.
 std::string summarised(const read::Traces& traces, stats::SummaryOptions options,
-                       const filter::Words& only = {}) {
+                       const filter::Words& only = {}, bool all_lines = true) {
   const job::Job whole = job::one_job(traces, {});
   const filter::Selection asked(run::Lines(whole, traces), filter::parsed(only), {.steps = true});
   options.asked = &asked;
@@ -196,6 +197,7 @@ std::string summarised(const read::Traces& traces, stats::SummaryOptions options
   std::string all;
   for (const report::ByRow& by : report::by_rows()) {
     if (!only.empty() && by.follows != report::Follows::calls) continue;
+    if (!all_lines && by.takes == report::Takes::lines) continue;
     all += report::to_json(s, by.by, true) + report::to_text(s, {.by = by.by, .per_rank = true});
   }
   return all;
@@ -214,9 +216,10 @@ std::vector<std::string> all_said(std::size_t n, const Folder& folder, bool whol
     const read::Traces traces = loaded(folder, team);
     stats::SummaryOptions options;
     if (whole) options.histogram = stats::HistogramOptions{.name = "ncclAllGather"};
-    std::string all = summarised(traces, options);
-    all += summarised(traces, {}, {.steps = "2-5"});
-    all += summarised(traces, {}, {.ops = "ALLGATHER", .sizes = "100-", .phases = "backward"});
+    std::string all = summarised(traces, options, {}, whole);
+    all += summarised(traces, {}, {.steps = "2-5"}, whole);
+    all +=
+        summarised(traces, {}, {.ops = "ALLGATHER", .sizes = "100-", .phases = "backward"}, whole);
     const job::Job job = job::one_job(traces, {});
     const diagnose::Diagnosed said = diagnose::diagnose(job, traces, {});
     return all + report::to_text(said) + report::to_json(said) + reported(traces);
@@ -300,9 +303,8 @@ TEST_CASE("an error that one file is worth is that of all processes") {
   const Folder folder;
   write_job(folder, false);
   damage(folder, 4);
-  for (const std::string& said : said_by(4, [&](const team::Shared& team) {
-         return summarised(loaded(folder, team), {});
-       })) {
+  for (const std::string& said :
+       said_by(4, [&](const team::Shared& team) { return summarised(loaded(folder, team), {}); })) {
     CHECK_THAT(said, has_text("rank-00004.json: byte"));
   }
 }
