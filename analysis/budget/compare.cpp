@@ -9,7 +9,6 @@
 #include <span>
 #include <utility>
 
-#include "budget/explain.h"
 #include "text/text.h"
 
 namespace tprof::budget {
@@ -22,22 +21,18 @@ bool is_zero(Way way) {
 // The bytes of that of the expected numbers of calls which comes nearest: a call more of the one
 // may have as many calls as the other.
 Range nearest(const Limit& limit, double moved) {
-  const auto of = [&](double calls) {
-    return bytes_of(calls, limit.calls, limit.bytes, limit.each);
-  };
   const auto away = [&](const Range& r) {
     return std::max({r.least - moved, moved - r.most, 0.0});
   };
-  const Range least = of(limit.calls.least);
-  const Range most = of(limit.calls.most);
+  const Range least = limit.bytes_with(limit.calls.least);
+  const Range most = limit.bytes_with(limit.calls.most);
   return away(least) < away(most) ? least : most;
 }
 
 std::string either_of(const Limit& limit) {
   if (limit.each.most == 0) return "";
   const auto with = [&](double calls) {
-    const Range bytes = bytes_of(calls, limit.calls, limit.bytes, limit.each);
-    return fmt::format("{:g} with {}", calls, bytes_text(bytes.least));
+    return fmt::format("{:g} with {}", calls, bytes_text(limit.bytes_with(calls).least));
   };
   const bool two = limit.calls.most == limit.calls.least + 1;
   return with(limit.calls.least) + (two ? " or " : " to ") + with(limit.calls.most);
@@ -113,9 +108,9 @@ class Comparer {
     for (const auto& [key, moved] : group.figures) {
       if (is_of(key, limit)) add_to(row, key, moved);
     }
-    row.limit.bytes = bytes_of(row.moved.calls, limit.calls, limit.bytes, limit.each);
+    row.limit.bytes = limit.bytes_with(row.moved.calls);
     row.either = either_of(limit);
-    row.within = limit.calls.holds(row.moved.calls) && row.limit.bytes.holds(row.moved.bytes);
+    row.within = limit.holds(row.moved.calls, row.moved.bytes);
     return row;
   }
   bool is_of(const Key& key, const Limit& limit) const {
@@ -242,12 +237,7 @@ std::string bytes_text(double n) {
 }
 
 Budget of_model(const Model& model) {
-  Budget budget{.model = model};
-  for (const Expected& e : expected(model)) {
-    budget.limits.push_back(
-        {.bucket = e.bucket, .calls = e.calls, .bytes = e.bytes, .each = e.each});
-  }
-  return budget;
+  return {.limits = expected(model), .model = model};
 }
 
 bool has_copies(const Budget& budget) {
@@ -319,7 +309,7 @@ Budget of_run(const Measured& measured, double tolerance) {
 }
 
 Compared compare(const Measured& measured, const Budget& budget) {
-  Compared c;
+  Compared c{.notes = measured.notes};
   Comparer comparer(measured, budget, c);
   for (const Group& group : measured.groups) comparer.add(group);
   say_small(c);
@@ -335,6 +325,13 @@ Compared compare(const Measured& measured, const Budget& budget) {
     for (std::size_t g = 1; g < measured.groups.size(); ++g) others.add(measured.groups[g].ranks);
     c.notes.push_back(fmt::format("{} moved something else than {}", others.names(),
                                   measured.groups[0].ranks.names()));
+  }
+  if (other_job) {
+    c.notes.push_back(fmt::format(
+        "the budget is of a job of {} ranks and this one has {}: what a rank moves in a step may "
+        "differ for that alone",
+        text::thousands(static_cast<std::uint64_t>(budget.nranks)),
+        text::thousands(static_cast<std::uint64_t>(measured.nranks))));
   }
   return c;
 }

@@ -1,4 +1,4 @@
-#include "budget/explain.h"
+#include "budget/compare.h"
 
 #include <fmt/format.h>
 
@@ -92,11 +92,12 @@ std::string elements(double n) {
   return text::thousands(static_cast<std::uint64_t>(std::llround(n)));
 }
 
-Range bytes_of(const Model& model, Bucket bucket) {
-  for (const Expected& e : expected(model)) {
-    if (e.bucket == bucket) return e.bytes;
+// Returns the limit of a bucket; nullopt: nothing is expected.
+std::optional<Limit> limit_of(const Model& model, Bucket bucket) {
+  for (const Limit& limit : expected(model)) {
+    if (limit.bucket == bucket) return limit;
   }
-  return {0, 0};
+  return std::nullopt;
 }
 
 // A mistake that people make, as a change to the model. `apply` returns false if there is nothing
@@ -109,11 +110,11 @@ struct Mistake {
 constexpr Mistake kMistakes[] = {
     {[](Model& m, const Whole& w) {
        if (w.bucket != Bucket::ALLGATHER && w.bucket != Bucket::H2D) return false;
-       m.reshard = !m.reshard;
+       m.keeps = !m.keeps;
        return true;
      },
      [](const Model& is, const Model&, Bucket) -> std::string {
-       return is.reshard
+       return !is.keeps
                   ? "each parameter is gathered twice in a step, for the forward and for the "
                     "backward pass: reshard_after_forward is on"
                   : "each parameter is gathered once in a step and kept for the backward pass: "
@@ -195,7 +196,8 @@ constexpr Mistake kMistakes[] = {
        const bool other_type =
            w.dtypes.size() == 1 && size_of(*w.dtypes.begin()) != size_of(m.reduce_dtype);
        if (!is_gradients(w.bucket) || other_type) return false;
-       const auto k = times(w.moved.bytes, bytes_of(m, w.bucket));
+       const auto k =
+           times(w.moved.bytes, limit_of(m, w.bucket).value_or(Limit{.bytes = {0, 0}}).bytes);
        if (!k || m.micro_batches != 1 || std::fmod(w.moved.calls, *k) != 0) return false;
        m.reductions = *k;
        return true;
@@ -213,15 +215,11 @@ constexpr Mistake kMistakes[] = {
 };
 
 bool fits(const Whole& w, const Model& model) {
-  for (const Expected& e : expected(model)) {
-    if (e.bucket != w.bucket) continue;
-    if (e.calls.holds(w.moved.calls) &&
-        bytes_of(w.moved.calls, e.calls, e.bytes, e.each).holds(w.moved.bytes)) {
-      return true;
-    }
-    return e.each.most == 0 && within_with_small(e.calls, e.bytes, w.moved, w.small, {});
-  }
-  return false;
+  const std::optional<Limit> limit = limit_of(model, w.bucket);
+  if (!limit) return false;
+  return limit->holds(w.moved.calls, w.moved.bytes) ||
+         (limit->each.most == 0 &&
+          within_with_small(limit->calls, limit->bytes, w.moved, w.small, {}));
 }
 
 // Returns the smallest set of mistakes that makes exactly what was moved; empty if there is none.

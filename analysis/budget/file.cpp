@@ -1,4 +1,4 @@
-#include "budget/file.h"
+#include "budget/budget.h"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,12 @@
 #include "budget/measured.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
 #include <ranges>
+#include <span>
 #include <utility>
 
 #include "diagnose/names.h"
@@ -16,6 +18,8 @@ namespace tprof::budget {
 namespace {
 
 using read::Process;
+
+constexpr std::size_t kMostNames = 4;
 
 Key key_of(const stats::OpKey& op) {
   return {op.bucket, op.name, op.dtype, op.nranks, op.bytes_class};
@@ -166,6 +170,35 @@ Measured of_ledgers(const job::Job& job, std::uint64_t steps, bool copies) {
 }
 
 }  // namespace
+
+Members::Members(const diagnose::Processes& all) : numbers(diagnose::ranks_of(all)) {
+  for (const read::Process* p : all) {
+    if (!p->header.rank) others.push_back(diagnose::name_of(*p));
+  }
+  std::ranges::sort(others);
+}
+
+void Members::add(const Members& more) {
+  numbers.add(more.numbers);
+  const auto here = static_cast<std::ptrdiff_t>(others.size());
+  others.insert(others.end(), more.others.begin(), more.others.end());
+  std::ranges::inplace_merge(others, others.begin() + here);
+}
+
+std::string Members::list() const {
+  std::string all = numbers.str();
+  if (others.empty()) return all;
+  if (!all.empty()) all += ", ";
+  const std::size_t named = std::min(others.size(), kMostNames);
+  all += fmt::format("{}", fmt::join(std::span(others).first(named), ", "));
+  if (named == others.size()) return all;
+  return all + fmt::format(" and {} more processes", text::thousands(others.size() - named));
+}
+
+std::string Members::names() const {
+  if (numbers.empty()) return list();
+  return (numbers.size() == 1 ? "rank " : "ranks ") + list();
+}
 
 std::size_t found_in_step(const steps::Found& found, const Asked& asked) {
   const std::size_t n = found.steps.size();

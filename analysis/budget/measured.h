@@ -1,20 +1,41 @@
 // The counts that each rank of a job moved in a step.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "budget/figures.h"
-#include "budget/members.h"
 #include "budget/rank_steps.h"
+#include "diagnose/who.h"
 #include "job/jobs.h"
 #include "read/folder.h"
 #include "steps/found.h"
+#include "text/ranks.h"
 
 namespace tprof::budget {
+
+// Those that moved the same.
+struct Members {
+  text::Ranks numbers{};              // of ranks
+  std::vector<std::string> others{};  // ascending; of processes without a rank: "pid 17 on node7"
+
+  Members() = default;
+  Members(std::initializer_list<std::int64_t> ranks) : numbers(std::vector(ranks)) {}
+  explicit Members(const diagnose::Processes& all);
+
+  std::size_t size() const { return numbers.size() + others.size(); }
+  void add(const Members& more);
+
+  std::string list() const;   // "0-3,7", "0-3,7, pid 17 on node7"
+  std::string names() const;  // "rank 3", "ranks 0-3,7, pid 17 on node7"
+
+  auto operator<=>(const Members&) const = default;  // NOLINT(modernize-use-nullptr)
+};
 
 struct Group {
   Members ranks;

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "interpose/format/dtypes.h"
 
@@ -20,149 +22,133 @@ constexpr double kAny = std::numeric_limits<double>::infinity();
 constexpr double kTensorsOfUnit = 16;
 
 struct Amount {
-  Range calls;
-  Range elements;
-  Range each{0, 0};  // as Expected has it, in elements
+  Range calls{};
+  Range elements{};
+  Range each{0, 0};  // as Limit has it, in elements
 };
+using MayMove = std::optional<Amount>;
 
-class Formulas {
- public:
-  explicit Formulas(const Model& m) : m_(m), reductions_(reductions(m)) {
-    padding_ = std::max(0.0, m.shards - 1) * kTensorsOfUnit * (m.layers + 1);
-  }
+// A model, and what follows from it.
+struct Sizes {
+  const Model& m;
+  double k = reductions(m);
+  double padding = std::max(0.0, m.shards - 1) * kTensorsOfUnit * (m.layers + 1);  // elements
 
-  std::vector<Expected> all() {
-    for (const Way way : m_.ways) add(way);
-    std::vector<Expected> found;
-    for (const auto& [bucket, e] : lines_) {
-      found.push_back(e);
-      for (Range* bytes : {&found.back().bytes, &found.back().each}) {
-        *bytes = {bytes->least * (1 - m_.tolerance), bytes->most * (1 + m_.tolerance)};
-      }
-    }
-    return found;
-  }
-
- private:
-  void put(Bucket bucket, const Amount& amount, double size) {
-    const auto [known, fresh] = lines_.try_emplace(bucket, Expected{bucket, {0, 0}, {0, 0}});
-    known->second.calls = known->second.calls + amount.calls;
-    known->second.bytes = known->second.bytes + amount.elements * size;
-    known->second.each = known->second.each + amount.each * size;
-  }
   // Calls: one for each layer, and for the root. A root all of whose weights are in layers that are
   // units of their own makes none.
   Range units(double least, double most) const {
-    if (m_.layers == 0) return {};
-    return {least * (m_.layers + (m_.root_params > 0)), most * (m_.layers + (m_.root_params != 0))};
+    if (m.layers == 0) return {};
+    return {least * (m.layers + (m.root_params > 0)), most * (m.layers + (m.root_params != 0))};
   }
-  Range whole(double times) const { return {times * m_.params, times * (m_.params + padding_)}; }
-
-  // A gather is of the whole unit, whatever part of it a rank has. One rank has nothing to gather:
-  // newer versions of PyTorch, and DeepSpeed, then call nothing.
-  void gathers(Amount amount, bool exact_calls = true) {
-    if (!exact_calls) amount.calls = {};
-    if (m_.shards == 1 || m_.all_reduced) {
+  Range whole(double times) const { return {times * m.params, times * (m.params + padding)}; }
+  // A gather is of the whole unit, whatever part of it a rank has. One rank has nothing to gather
+  // or to scatter: newer versions of PyTorch, and DeepSpeed, then call nothing.
+  Amount shared(Amount amount) const {
+    if (m.shards == 1 || m.all_reduced) {
       amount.calls.least = amount.elements.least = 0;
       amount.each = {0, 0};
     }
-    put(Bucket::ALLGATHER, amount, size_of(m_.dtype));
+    return amount;
   }
+  // Bytes of an element of a shard on the host.
+  double on_host() const { return std::min(4.0, size_of(m.dtype)) / m.shards; }
+  bool offloads() const { return m.offload && m.shards != 0; }
+};
 
-  // Shards come from the host, in their own type, and gradients go there: FSDP's for each gather,
-  // DeepSpeed's once in a step behind its optimizer there, and for each gather too where parameters
-  // are there. Batches come in like this as well, so there is no bound above.
-  void offloaded(double gathered) {
-    if (!m_.offload || m_.shards == 0) return;
-    const double size = std::min(4.0, size_of(m_.dtype)) / m_.shards;
-    put(Bucket::H2D, {{}, {gathered * size, kAny}}, 1);
-    put(Bucket::D2H, {{}, {m_.params * size, whole(reductions_).most * 4 / m_.shards}}, 1);
-  }
+// FSDP1 and FSDP2: the root stays gathered from the forward pass to the backward, but where
+// reshard_after_forward=True was said of it (PyTorch 2.8 on). In no_sync() FSDP1's SHARD_GRAD_OP,
+// and set_reshard_after_backward(False), gather in the first micro-batch only.
+Amount gathers_of_fsdp(const Sizes& s) {
+  const Model& m = s.m;
+  const double passes = m.micro_batches;
+  if (m.keeps) return s.shared({s.units(1, passes), {m.params, s.whole(passes).most}});
+  Range calls = s.units(2 * passes, 2 * passes);
+  if (m.layers != 0 && m.root_params > 0) calls.least -= passes;
+  const bool known = m.root_params >= 0;
+  const double kept = known ? m.root_params + m.root_more : m.params;
+  return s.shared({calls,
+                   {passes * (2 * m.params - kept), s.whole(2 * passes).most},
+                   known && m.layers != 0 ? Range{kept, m.root_params} : Range{0, 0}});
+}
 
-  // Each reduction of each unit. A rank gets its shard of the sum.
-  void scatters(bool exact_calls) {
-    const double k = reductions_;
-    const double size = size_of(m_.reduce_dtype);
-    Amount amount{exact_calls ? units(k, k) : Range{}, whole(k)};
-    if (m_.all_reduced) {
-      put(Bucket::RESHARDING, {{0, 0}, {0, 0}}, size);
-      return put(Bucket::ALLREDUCE, {{}, whole(k)}, size);
-    }
-    if (m_.shards == 1) amount.calls.least = amount.elements.least = 0;
-    put(Bucket::RESHARDING, amount, size);
-  }
+constexpr unsigned bit(Way way) {
+  return 1U << static_cast<unsigned>(way);
+}
+constexpr unsigned kFsdp = bit(Way::fsdp) | bit(Way::hsdp);
+constexpr unsigned kZero12 = bit(Way::zero1) | bit(Way::zero2);
+constexpr unsigned kZero3 = bit(Way::zero3);
 
-  // FSDP1 and FSDP2: the root stays gathered from the forward pass to the backward, but where
-  // reshard_after_forward=True was said of it (PyTorch 2.8 on). In no_sync() FSDP1's SHARD_GRAD_OP,
-  // and set_reshard_after_backward(False), gather in the first micro-batch only.
-  void fsdp() {
-    const double passes = m_.micro_batches;
-    if (m_.reshard) {
-      Range calls = units(2 * passes, 2 * passes);
-      if (m_.layers != 0 && m_.root_params > 0) calls.least -= passes;
-      const bool known = m_.root_params >= 0;
-      const double kept = known ? m_.root_params + m_.root_more : m_.params;
-      gathers({calls,
-               {passes * (2 * m_.params - kept), whole(2 * passes).most},
-               known && m_.layers != 0 ? Range{kept, m_.root_params} : Range{0, 0}});
-    } else {
-      gathers({units(1, passes), {m_.params, whole(passes).most}});
-    }
-    scatters(true);
-    offloaded(lines_.at(Bucket::ALLGATHER).bytes.least / size_of(m_.dtype));
-  }
-
-  // ZeRO-3 gathers what a module needs together, so the number of calls is nobody's formula.
-  // Parameters that are few or used again soon stay gathered (param_persistence_threshold,
-  // max_reuse_distance).
-  void zero3() {
-    const double most = m_.micro_batches * (m_.reshard ? 2 : 1);
-    gathers({{}, {m_.params, whole(most).most}}, false);
-    scatters(false);
-    offloaded(m_.params);
-  }
-
-  // ZeRO-1 and ZeRO-2 reduce buckets (never with ncclReduceScatter), and gather what the optimizer
-  // has made of its part.
-  void zero12() {
-    put(Bucket::ALLREDUCE, {{}, whole(reductions_)}, size_of(m_.reduce_dtype));
-    gathers({{}, whole(1)}, false);
-    offloaded(m_.params);
-  }
-
-  void add(Way way) {
-    switch (way) {
-      case Way::ddp:  // each gradient is in one bucket
-        return put(Bucket::ALLREDUCE, {{}, {reductions_ * m_.params, reductions_ * m_.params}},
-                   size_of(m_.reduce_dtype));
-      case Way::zero1:
-      case Way::zero2:
-        return zero12();
-      case Way::zero3:
-        return zero3();
-      case Way::fsdp:
-        return fsdp();
-      case Way::hsdp: {
-        fsdp();
-        // Replicas of a shard all-reduce it behind each reduce-scatter, or (FSDP2's
-        // set_requires_all_reduce) in the last micro-batch only.
-        if (m_.all_reduced) return;
-        const double shards = std::max(1.0, m_.shards);
-        const Range elements = {whole(1).least / shards, whole(reductions_).most / shards};
-        return put(Bucket::ALLREDUCE, {units(1, reductions_), elements}, size_of(m_.reduce_dtype));
-      }
-      case Way::tp: {
-        const double calls = 2 * m_.reduced_in_layer * m_.layers * m_.micro_batches;
-        const double elements = calls * m_.tokens * m_.hidden;
-        return put(Bucket::ALLREDUCE, {{calls, calls}, {elements, elements}}, size_of(m_.dtype));
-      }
-    }
-  }
-
-  const Model& m_;
-  double reductions_;
-  double padding_ = 0;  // elements
-  std::map<Bucket, Expected> lines_;
+// A row for each bucket of some ways. Those of a bucket are added up.
+struct Formula {
+  unsigned ways;
+  Bucket bucket;
+  std::string Model::*dtype;  // null: the elements are bytes
+  MayMove (*amount)(const Sizes&);
+};
+const Formula kFormulas[] = {
+    // Each gradient is in one bucket.
+    {bit(Way::ddp), Bucket::ALLREDUCE, &Model::reduce_dtype,
+     [](const Sizes& s) -> MayMove {
+       return Amount{.elements = {s.k * s.m.params, s.k * s.m.params}};
+     }},
+    // ZeRO-1 and ZeRO-2 reduce buckets (never with ncclReduceScatter), and gather what the
+    // optimizer
+    // has made of its part.
+    {kZero12, Bucket::ALLREDUCE, &Model::reduce_dtype,
+     [](const Sizes& s) -> MayMove { return Amount{.elements = s.whole(s.k)}; }},
+    {kZero12, Bucket::ALLGATHER, &Model::dtype,
+     [](const Sizes& s) -> MayMove { return s.shared({.elements = s.whole(1)}); }},
+    // ZeRO-3 gathers what a module needs together, so the number of calls is nobody's formula.
+    // Parameters that are few or used again soon stay gathered (param_persistence_threshold,
+    // max_reuse_distance).
+    {kZero3, Bucket::ALLGATHER, &Model::dtype,
+     [](const Sizes& s) -> MayMove {
+       const double most = s.m.micro_batches * (s.m.keeps ? 1 : 2);
+       return s.shared({.elements = {s.m.params, s.whole(most).most}});
+     }},
+    {kFsdp, Bucket::ALLGATHER, &Model::dtype,
+     [](const Sizes& s) -> MayMove { return gathers_of_fsdp(s); }},
+    // Each reduction of each unit. A rank gets its shard of the sum.
+    {kFsdp | kZero3, Bucket::RESHARDING, &Model::reduce_dtype,
+     [](const Sizes& s) -> MayMove {
+       if (s.m.all_reduced) return Amount{{0, 0}, {0, 0}};
+       const bool fsdp = std::ranges::count(s.m.ways, Way::zero3) == 0;
+       return s.shared({fsdp ? s.units(s.k, s.k) : Range{}, s.whole(s.k)});
+     }},
+    {kFsdp | kZero3, Bucket::ALLREDUCE, &Model::reduce_dtype,
+     [](const Sizes& s) {
+       return s.m.all_reduced ? MayMove(Amount{.elements = s.whole(s.k)}) : std::nullopt;
+     }},
+    // Replicas of a shard all-reduce it behind each reduce-scatter, or (FSDP2's
+    // set_requires_all_reduce) in the last micro-batch only.
+    {bit(Way::hsdp), Bucket::ALLREDUCE, &Model::reduce_dtype,
+     [](const Sizes& s) -> MayMove {
+       if (s.m.all_reduced) return std::nullopt;
+       const double shards = std::max(1.0, s.m.shards);
+       return Amount{s.units(1, s.k), {s.whole(1).least / shards, s.whole(s.k).most / shards}};
+     }},
+    {bit(Way::tp), Bucket::ALLREDUCE, &Model::dtype,
+     [](const Sizes& s) -> MayMove {
+       const double calls = 2 * s.m.reduced_in_layer * s.m.layers * s.m.micro_batches;
+       const double elements = calls * s.m.tokens * s.m.hidden;
+       return Amount{{calls, calls}, {elements, elements}};
+     }},
+    // Shards come from the host, in their own type, and gradients go there: FSDP's for each gather,
+    // DeepSpeed's once in a step behind its optimizer there, and for each gather too where
+    // parameters are there. Batches come in like this as well, so there is no bound above.
+    {kFsdp | kZero12 | kZero3, Bucket::H2D, nullptr,
+     [](const Sizes& s) -> MayMove {
+       if (!s.offloads()) return std::nullopt;
+       const bool fsdp = std::ranges::any_of(
+           s.m.ways, [](Way way) { return way == Way::fsdp || way == Way::hsdp; });
+       const double gathered = fsdp ? gathers_of_fsdp(s).elements.least : s.m.params;
+       return Amount{.elements = {gathered * s.on_host(), kAny}};
+     }},
+    {kFsdp | kZero12 | kZero3, Bucket::D2H, nullptr,
+     [](const Sizes& s) -> MayMove {
+       if (!s.offloads()) return std::nullopt;
+       return Amount{.elements = {s.m.params * s.on_host(), s.whole(s.k).most * 4 / s.m.shards}};
+     }},
 };
 
 }  // namespace
@@ -176,11 +162,30 @@ double reductions(const Model& m) {
   return every ? m.micro_batches : 1;
 }
 
-std::vector<Expected> expected(const Model& model) {
-  return Formulas(model).all();
+std::vector<Limit> expected(const Model& m) {
+  std::map<Bucket, Limit> limits;
+  for (const Way way : m.ways) {
+    for (const Formula& f : kFormulas) {
+      if ((f.ways & bit(way)) == 0) continue;
+      const MayMove amount = f.amount({m});
+      if (!amount) continue;
+      const double size = f.dtype == nullptr ? 1 : size_of(m.*f.dtype);
+      Limit& limit =
+          limits.try_emplace(f.bucket, Limit{f.bucket, {}, {}, {0, 0}, {0, 0}}).first->second;
+      limit.calls = limit.calls + amount->calls;
+      for (const auto& [to, elements] :
+           {std::pair(&limit.bytes, &amount->elements), {&limit.each, &amount->each}}) {
+        *to = *to + Range{elements->least * size * (1 - m.tolerance),
+                          elements->most * size * (1 + m.tolerance)};
+      }
+    }
+  }
+  std::vector<Limit> all;
+  for (const auto& [bucket, limit] : limits) all.push_back(limit);
+  return all;
 }
 
-Range bytes_of(double made, const Range& calls, const Range& bytes, const Range& each) {
+Range Limit::bytes_with(double made) const {
   if (each.most == 0) return bytes;
   const double n = std::clamp(made, calls.least, calls.most);
   return {bytes.least + (n - calls.least) * each.least, bytes.most - (calls.most - n) * each.most};

@@ -38,7 +38,7 @@ struct Model {
   double shards = 0;         // ranks that hold the parameters together; 0: not known
   double micro_batches = 1;
   Accumulate accumulate = Accumulate::by_way;
-  bool reshard = true;  // parameters go after the forward pass, and are gathered for the backward
+  bool keeps = false;  // parameters stay gathered from the forward pass for the backward one
   bool offload = false;
   double tokens = 0;  // of a micro-batch
   double hidden = 0;
@@ -61,23 +61,29 @@ struct Range {
   Range operator*(double n) const { return {least * n, most * n}; }
 };
 
-// This is for one rank and step. Bytes are the contract's.
-struct Expected {
+// The limit of one rank and step. Bytes are the contract's.
+struct Limit {
   Bucket bucket = Bucket::ALLGATHER;
-  Range calls;
-  Range bytes;
+  std::string function{};  // empty: any
+  std::string dtype{};     // empty: any
+  Range calls{};
+  Range bytes{};
   Range each{0, 0};  // bytes that each call beyond the fewest brings at least, and that are left
                      // out for each below the most; 0: not known
-};
+  double usual = 0;  // calls of a copy in the usual step of the run it was made of; 0: not known
 
-// Returns the bytes that go with so many calls, of those of any number.
-Range bytes_of(double made, const Range& calls, const Range& bytes, const Range& each);
+  // The bytes that go with so many calls, of those of any number.
+  Range bytes_with(double made) const;
+  bool holds(double made, double moved) const {
+    return calls.holds(made) && bytes_with(made).holds(moved);
+  }
+};
 
 // Returns how often gradients are reduced in a step.
 double reductions(const Model& model);
 
 // One for each bucket.
-std::vector<Expected> expected(const Model& model);
+std::vector<Limit> expected(const Model& model);
 
 // Calls of less are norms, losses, barriers: they are in no formula. A norm may be reduced as one
 // number for each parameter.

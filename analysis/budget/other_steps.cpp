@@ -1,11 +1,10 @@
-#include "budget/other_steps.h"
+#include "budget/compare.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "budget/measured.h"
 #include "text/text.h"
 
 namespace tprof::budget {

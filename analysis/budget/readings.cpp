@@ -1,4 +1,4 @@
-#include "budget/readings.h"
+#include "budget/budget.h"
 
 #include <fmt/format.h>
 
@@ -40,11 +40,9 @@ Reading reading(Model model, Measured measured) {
 bool moves_the_same(const Model& model) {
   Model one = model;
   one.micro_batches = 1;
-  const std::vector<Expected> of_one = expected(one);
-  const std::vector<Expected> of_all = expected(model);
-  return std::ranges::equal(of_one, of_all, [](const Expected& a, const Expected& b) {
-    return a.bytes.least == b.bytes.least;
-  });
+  return std::ranges::equal(
+      expected(one), expected(model), {}, [](const Limit& limit) { return limit.bytes.least; },
+      [](const Limit& limit) { return limit.bytes.least; });
 }
 
 // Says that all is within the budget, or how not.

@@ -1,4 +1,4 @@
-#include "budget/report.h"
+#include "budget/budget.h"
 
 #include <fmt/format.h>
 

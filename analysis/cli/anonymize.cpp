@@ -20,27 +20,19 @@ namespace tprof::cli {
 
 namespace {
 
-// Keeps a name that the library would give, such as rank-00003.json. Any other name is the user's,
-// and is replaced.
-std::string name_for(const read::Trace& trace, std::set<std::string>& used) {
+// The name of a copy. One that the library would give, such as rank-00003.json, is kept. Any other
+// is the user's, or has a host's, which gets a pseudonym.
+std::string name_for(const read::Trace& trace, bool of_node, trace_export::Anonymizer& anonymizer,
+                     std::set<std::string>& used) {
   const std::string original = trace.source.file.filename().string();
   const std::string end = original.ends_with(".gz") ? ".json.gz" : ".json";
-  std::string stem = trace.merged ? "trace" : "process";
-  const auto& rank = trace.processes[0].header.rank;
-  if (!trace.merged && rank) stem = fmt::format("rank-{:05}", *rank);
+  const read::Header& header = trace.processes[0].header;
+  const std::string stem = of_node        ? anonymizer.host(header.host) + ".node"
+                           : trace.merged ? "trace"
+                           : header.rank  ? fmt::format("rank-{:05}", *header.rank)
+                                          : "process";
   std::string name = stem + end;
-  if (trace_export::is_rank_file_name(original)) name = original;
-  for (int n = 1; !used.insert(name).second; ++n) name = fmt::format("{}.r{}{}", stem, n, end);
-  return name;
-}
-
-// The names of node's files are those of hosts, which get pseudonyms.
-std::string name_for_node(const read::Trace& lanes, trace_export::Anonymizer& anonymizer,
-                          std::set<std::string>& used) {
-  const std::string original = lanes.source.file.filename().string();
-  const std::string end = original.ends_with(".gz") ? ".json.gz" : ".json";
-  const std::string stem = anonymizer.host(lanes.processes[0].header.host) + ".node";
-  std::string name = stem + end;
+  if (!of_node && trace_export::is_rank_file_name(original)) name = original;
   for (int n = 1; !used.insert(name).second; ++n) name = fmt::format("{}.r{}{}", stem, n, end);
   return name;
 }
@@ -109,16 +101,14 @@ int anonymize(const Options& o) {
   {
     Progress progress("anonymizing", bytes, Of::bytes);
     std::uint64_t done = 0;
-    const auto write = [&](const read::Trace& trace, bool closed, const std::string& name) {
-      size += write_copy(trace, closed, folder.part() / name, anonymizer, left_out,
-                         [&](std::uint64_t n) { progress(done += n); });
+    const auto write = [&](const read::Trace& trace, bool of_node) {
+      const bool closed = of_node || trace.processes.back().footer.has_value();
+      size += write_copy(trace, closed,
+                         folder.part() / name_for(trace, of_node, anonymizer, used_names),
+                         anonymizer, left_out, [&](std::uint64_t n) { progress(done += n); });
     };
-    for (const read::Trace& trace : traces.traces) {
-      write(trace, trace.processes.back().footer.has_value(), name_for(trace, used_names));
-    }
-    for (const read::Trace& lanes : nodes) {
-      write(lanes, true, name_for_node(lanes, anonymizer, used_names));
-    }
+    for (const read::Trace& trace : traces.traces) write(trace, false);
+    for (const read::Trace& lanes : nodes) write(lanes, true);
   }
   folder.publish();
   for (const read::Skipped& skipped : traces.skipped) {

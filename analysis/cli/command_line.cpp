@@ -15,7 +15,6 @@
 
 #include "cli/build.h"
 #include "cli/commands.h"
-#include "cli/manual.h"
 #include "cli/option_table.h"
 #include "cli/screen.h"
 #include "interpose/format/misspelt.h"
@@ -40,50 +39,99 @@ void hold_standard_files() {
   }
 }
 
-void add(const CommandRow& command, CLI::App& app) {
-  CLI::App* to = app.add_subcommand(command.name, command.help);
-  to->footer(command.examples);
+// CLI11 takes an argument in brackets for a list of words, but here it is one, such as of the
+// command of `tprof run`. So a mark stands before it while CLI11 looks at it.
+constexpr char kMark = '\x01';
+
+// A limit that nobody comes near is told only where it was passed.
+std::string expected(const Numbers& n, double found) {
+  constexpr double kLarge = 1e6;
+  constexpr const char* kWhat[] = {"a number", "a whole number", "a number of seconds"};
+  const std::string limits = n.most < kLarge || (n.most != kNoMost && n.most < found)
+                                 ? fmt::format("from {:.10g} to {:.10g}", n.least, n.most)
+                             : n.least == kAboveZero ? "above 0"
+                                                     : fmt::format("of {:.10g} or more", n.least);
+  return fmt::format("{} {}, such as {}", kWhat[n.of], limits, n.example);
+}
+
+// Takes the values that were given for an option. Throws what was expected.
+void take(const Option& option, std::vector<std::string> values) {
+  for (std::string& value : values) {
+    if (value.starts_with(kMark)) value.erase(0, 1);
+  }
+  const auto refuse = [&](const std::string& what, const std::string& found) {
+    throw CLI::ValidationError(option.list().back(),
+                               fmt::format("expected {}; found {}", what, found));
+  };
+  const std::vector<std::string> words = option.words();
+  if (!words.empty() && std::ranges::find(words, values[0]) == words.end()) {
+    refuse("one of " + option.value, values[0]);
+  }
+  const auto number = [&](auto of) {
+    const Numbers& limits = option.numbers;
+    const bool is_number = CLI::detail::lexical_cast(values[0], of);
+    const auto value = static_cast<double>(of);
+    if (!is_number || !(limits.least <= value && value <= limits.most)) {  // NaN neither
+      refuse(expected(limits, is_number ? value : 0), "'" + values[0] + "'");
+    }
+    return of;
+  };
+  const auto set = [&]<typename T>(T* to) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      *to = static_cast<T>(option.numbers.of == Numbers::whole ? number(std::int64_t{})
+                                                               : number(0.0));
+    } else if constexpr (std::is_constructible_v<T, std::string>) {
+      *to = values[0];
+    } else {
+      to->assign(values.begin(), values.end());
+    }
+  };
+  std::visit(set, option.to);
+}
+
+void add_options(const CommandRow& command, CLI::App* to) {
   for (const Option& option : command.options) {
-    CLI::Option* added = std::visit(
-        [&](auto* target) {
-          if constexpr (std::is_same_v<decltype(target), bool*>) {
-            return to->add_flag(option.name, *target, option.help);
-          } else {
-            return to->add_option(option.name, *target, option.help);
-          }
-        },
-        option.to);
-    if (option.value != nullptr) added->option_text(option.value);
+    if (option.is_flag()) {
+      to->add_flag(option.names, *std::get<bool*>(option.to), option.help);
+      continue;
+    }
+    const auto take_values = [&option](const CLI::results_t& values) {
+      take(option, values);
+      return true;
+    };
+    CLI::Option* added = to->add_option(option.names, take_values, option.help);
+    if (!option.value.empty()) added->option_text(option.value);
     added->required(option.required);
-    if (option.restrict_it != nullptr) option.restrict_it(added);
-    // Either a command with options of its own, or an option that may be repeated, with a value
-    // each.
-    if (!std::holds_alternative<std::vector<std::string>*>(option.to)) continue;
-    if (option.name[0] == '-') added->allow_extra_args(false);
-    if (std::string_view(option.name) == "CMD") to->positionals_at_end();
+    const auto* words = std::get_if<std::vector<std::string>*>(&option.to);
+    if (words == nullptr && !std::holds_alternative<std::vector<fs::path>*>(option.to)) continue;
+    // An option that may be repeated has a value each.
+    added->expected(CLI::detail::expected_max_vector_size)->allow_extra_args(option.is_argument());
+    if (option.names == "CMD") to->positionals_at_end();
   }
 }
 
-constexpr std::string_view kOwnOptions[] = {"--help", "-h", "--version", "-V"};
+std::string did_you_mean(std::string_view near) {
+  return near.empty() ? "" : fmt::format(": did you mean {}?", near);
+}
 
-// Throws if the first word is neither a command nor an option of tprof's own.
-void know_command(std::span<const CommandRow> commands, const std::vector<std::string>& words) {
+// The command that the first word names; null if it is an option of tprof's own. Throws for
+// anything else.
+const CommandRow* known_command(std::span<const CommandRow> commands,
+                                const std::vector<std::string>& words) {
+  constexpr std::string_view kOwnOptions[] = {"--help", "-h", "--version", "-V"};
   if (words.empty()) {
     throw read::BadInput(
         "expected a command, such as tprof run -- CMD, or tprof report DIR (tprof --help lists "
         "them)");
   }
   const std::string& word = words[0];
-  const bool option = word.starts_with('-');
-  if (option ? std::ranges::count(kOwnOptions, word) != 0
-             : std::ranges::any_of(commands, [&](const auto& c) { return c.name == word; })) {
-    return;
-  }
-  const std::string_view near =
-      option ? nearest(word, kOwnOptions, 2) : nearest(word, commands, 0, &CommandRow::name);
-  throw read::BadInput(fmt::format("expected a command, found '{}'{} (tprof --help lists them)",
-                                   word,
-                                   near.empty() ? "" : fmt::format(": did you mean {}?", near)));
+  const auto named = std::ranges::find(commands, word, &CommandRow::name);
+  if (named != commands.end()) return &*named;
+  if (std::ranges::find(kOwnOptions, word) != std::end(kOwnOptions)) return nullptr;
+  throw read::BadInput(fmt::format(
+      "expected a command, found '{}'{} (tprof --help lists them)", word,
+      did_you_mean(word.starts_with('-') ? nearest(word, kOwnOptions, 2)
+                                         : nearest(word, commands, 0, &CommandRow::name))));
 }
 
 // The words of the command line, with help and version, which other tools have as commands, as the
@@ -98,22 +146,16 @@ std::vector<std::string> words_of(int argc, char** argv) {
   return words;
 }
 
-// "did you mean --verbose?", for the first option that the command does not have; empty if none is
-// near.
-std::string meant_option(std::span<const CommandRow> commands,
-                         const std::vector<std::string>& words) {
-  const auto command = std::ranges::find_if(
-      commands, [&](const CommandRow& c) { return !words.empty() && c.name == words[0]; });
-  if (command == commands.end()) return "";
+// Returns what may be meant by the first option that the command does not have.
+std::string meant_option(const CommandRow& command, const std::vector<std::string>& words) {
   std::vector<std::string> names = {"--help"};
-  for (const Option& option : command->options) {
-    for (std::string& name : names_of(option)) names.push_back(std::move(name));
+  for (const Option& option : command.options) {
+    for (std::string& name : option.list()) names.push_back(std::move(name));
   }
   for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
     const std::string_view word = std::string_view(words[i]).substr(0, words[i].find('='));
-    if (!word.starts_with("--") || std::ranges::find(names, word) != names.end()) continue;
-    const std::string_view near = nearest(word, names, 2);
-    return near.empty() ? "" : fmt::format(": did you mean {}?", near);
+    const bool known = !word.starts_with("--") || std::ranges::find(names, word) != names.end();
+    if (!known) return did_you_mean(nearest(word, names, 2));
   }
   return "";
 }
@@ -129,10 +171,6 @@ void take_newest_run(const CommandRow& command, Options& o) {
   }
 }
 
-// CLI11 takes a word in brackets for a list of words, but here it is one, such as of the command of
-// `tprof run`. So a mark stands before it while CLI11 looks at it.
-constexpr char kMark = '\x01';
-
 std::vector<std::string> marked(std::vector<std::string> words) {
   for (std::string& word : words) {
     if (word.starts_with('[')) word.insert(word.begin(), kMark);
@@ -141,25 +179,14 @@ std::vector<std::string> marked(std::vector<std::string> words) {
   return words;
 }
 
-void take_marks(std::span<const CommandRow> commands) {
-  const auto take = [](auto& text) {
-    const std::string whole(text);
-    if (whole.starts_with(kMark)) text = whole.substr(1);
-  };
-  for (const CommandRow& command : commands) {
-    for (const Option& option : command.options) {
-      std::visit(
-          [&](auto* target) {
-            using T = std::remove_pointer_t<decltype(target)>;
-            if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, fs::path>) {
-              take(*target);
-            } else if constexpr (std::is_same_v<T, std::vector<std::string>> ||
-                                 std::is_same_v<T, std::vector<fs::path>>) {
-              for (auto& one : *target) take(one);
-            }
-          },
-          option.to);
-    }
+// Throws if an option was given without that which it is for.
+void need_others(const CommandRow& command, const CLI::App& given) {
+  for (const Option& option : command.options) {
+    if (option.only_with == nullptr || given.count(option.names) == 0) continue;
+    if (given.count(option.only_with) != 0) continue;
+    const auto other = std::ranges::find(command.options, option.only_with, &Option::names);
+    throw read::BadInput(fmt::format("{}: only with {}{}{}", option.names, other->names,
+                                     other->value.empty() ? "" : " ", other->value));
   }
 }
 
@@ -175,7 +202,7 @@ Outcome ended(int code) {
   return {.error = fmt::format("standard output: {}", std::strerror(error))};
 }
 
-Outcome run(const CommandRow& command, const Options& options) {
+Outcome outcome_of(const CommandRow& command, const Options& options) {
   try {
     return ended(command.execute(options));
   } catch (const fs::filesystem_error& e) {
@@ -208,7 +235,7 @@ int run_together(const CommandRow& command, Options& options) {
     return kBadUsage;
   }
   if (options.team && options.team->rank() != 0) be_silent();
-  Outcome outcome = run(command, options);
+  Outcome outcome = outcome_of(command, options);
   if (options.team) {
     const auto [code, error] = options.team->end(outcome.code, outcome.error);
     outcome.code = code;
@@ -229,25 +256,28 @@ int execute(int argc, char** argv) {
   Options options;
   const std::vector<CommandRow> all = commands(options);
   const std::vector<std::string> words = words_of(argc, argv);
+  const CommandRow* given = nullptr;
   app.failure_message([&](const CLI::App*, const CLI::Error& e) {
     const bool misspelt = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr ||
                           dynamic_cast<const CLI::RequiredError*>(&e) != nullptr;
-    return fmt::format("tprof: {}{} ({} --help tells more)\n", text::printable(e.what()),
-                       misspelt ? meant_option(all, words) : "",
-                       words.empty() ? "tprof" : "tprof " + words[0]);
+    return fmt::format("tprof: {}{} (tprof{} --help tells more)\n", text::printable(e.what()),
+                       misspelt && given != nullptr ? meant_option(*given, words) : "",
+                       given != nullptr ? fmt::format(" {}", given->name) : "");
   });
-  for (const CommandRow& command : all) add(command, app);
   try {
     hold_standard_files();
-    know_command(all, words);
+    given = known_command(all, words);
+    for (const CommandRow& command : all) {
+      CLI::App* to = app.add_subcommand(command.name, command.help);
+      to->footer(std::string("\nExamples:\n") + command.examples);
+      add_options(command, to);
+    }
     app.parse(marked(words));
-    take_marks(all);
-    if (!app.got_subcommand("run")) launch::let_writes_fail();
-    const auto given = std::ranges::find_if(
-        all, [&](const CommandRow& command) { return app.got_subcommand(command.name); });
+    if (given->execute != run) launch::let_writes_fail();
+    need_others(*given, *app.get_subcommand(given->name));
     take_newest_run(*given, options);
     if (given->together) return run_together(*given, options);
-    return say(run(*given, options));
+    return say(outcome_of(*given, options));
   } catch (const CLI::ParseError& e) {
     std::ostringstream help;
     std::ostringstream error;

@@ -8,12 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/budget_options.h"
-#include "cli/input.h"
-#include "export/time_axis.h"
+#include "budget/model.h"
 #include "filter/filter.h"
-#include "live/rank_lines.h"
-#include "report/report.h"
+#include "job/choice.h"
+#include "team/team.h"
 
 namespace tprof::cli {
 namespace fs = std::filesystem;
@@ -25,7 +23,8 @@ enum Exit : int { kOk = 0, kFinding = 1, kBadUsage = 2 };
 // error.
 int execute(int argc, char** argv);
 
-// The options of the command line. Each command looks at those that it takes.
+// The options of the command line. Each command looks at those that it takes. Empty words were not
+// given.
 struct Options {
   std::vector<fs::path> paths;
   std::vector<std::string> words;  // a command, or doctor's paths
@@ -41,7 +40,7 @@ struct Options {
   std::string quota;
   std::string ranks;   // of run: TPROF_RANKS
   filter::Words only;  // of commands that read traces
-  std::string peak;    // bandwidths; empty: not told
+  std::string peak;
   bool quiet = false;
   bool json = false;
   bool per_rank = false;
@@ -49,15 +48,15 @@ struct Options {
   bool positions = false;
   bool no_lines = false;
   bool force = false;
-  std::string max_size;              // empty: the default
-  report::By by = report::By::none;  // not asked for
+  std::string max_size;
+  std::string by;
   bool verbose = false;
-  trace_export::Clock clock = trace_export::Clock::collective;
+  std::string clock;
   double stuck_after_s = 30;
   double interval_s = 0;  // 0: not asked for
   bool once = false;
   bool from_start = false;
-  live::Format format = live::Format::jsonl;
+  std::string format;
   fs::path textfile;
   std::string listen;
   std::string command;  // for a finding, or ctl's command
@@ -67,15 +66,21 @@ struct Options {
   std::string on_window;
   int keep_windows = -1;  // -1: all
   bool with_torch_profiler = false;
-  std::string torch_steps;  // empty: not asked for
-  int top = 0;              // 0: not asked for
+  std::string torch_steps;
+  int top = 0;  // 0: not asked for
   std::string hist;
   std::int64_t epoch = -1;  // -1: all of them
   int bins = 0;             // 0: the default number
   bool kineto = false;
   bool inspector = false;
   bool mpi = false;
-  BudgetOptions budget;
+  std::string ways;          // of budget: fsdp+tp
+  budget::Model model;       // as given: types may be short names, the tolerance is in percent
+  double micro_batches = 0;  // 0: one, as far as anybody knows
+  std::string accumulate;
+  fs::path budget_file;
+  fs::path write;
+  std::int64_t steps = 0;  // 0: as found
   fs::path run_a;
   fs::path run_b;
   std::vector<std::string> fail_on;
@@ -86,6 +91,10 @@ struct Options {
 inline std::chrono::nanoseconds seconds(double s) {
   return std::chrono::nanoseconds(std::llround(s * 1e9));
 }
+
+// Writes the page of tprof report to a file, which gets its name when it is whole, or to standard
+// output ("-"). An older page makes way for it. Throws BadInput if anything else has that name.
+void write_page(const std::string& page, const fs::path& to);
 
 int run(const Options& o);
 int merge(const Options& o);
@@ -105,5 +114,7 @@ int tail(const Options& o);
 int metrics(const Options& o);
 int watch(const Options& o);
 int ctl(const Options& o);
+int completion(const Options& o);  // these two tell of the table of options
+int manual(const Options& o);
 
 }  // namespace tprof::cli

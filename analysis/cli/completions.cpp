@@ -1,23 +1,14 @@
 // Completions for bash, zsh and fish, from the option table.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
+#include <span>
 
-#include "cli/manual.h"
+#include "cli/option_table.h"
+#include "text/print.h"
 
 namespace tprof::cli {
 namespace {
-
-// Returns the names that begin with a dash; an argument has none.
-std::vector<std::string> dashed(const Option& option) {
-  std::vector<std::string> names = names_of(option);
-  std::erase_if(names, [](const std::string& name) { return name[0] != '-'; });
-  return names;
-}
-
-bool is_flag(const Option& option) {
-  return std::holds_alternative<bool*>(option.to);
-}
 
 // Within single quotes of a shell.
 std::string in_quotes(std::string_view text) {
@@ -26,35 +17,30 @@ std::string in_quotes(std::string_view text) {
   return out;
 }
 
-std::string joined(const std::vector<std::string>& words, std::string_view between) {
-  return CLI::detail::join(words, std::string(between));
-}
-
-}  // namespace
-
 std::string bash_completion(std::span<const CommandRow> commands) {
   std::string names;
   std::string values;
   std::string options;
   for (const CommandRow& row : commands) {
-    names += fmt::format("{}{}", names.empty() ? "" : " ", row.name);
-    std::string all;
+    names += fmt::format("{} ", row.name);
+    options += fmt::format("    {}) words='", row.name);
     for (const Option& option : row.options) {
-      for (const std::string& name : dashed(option)) {
-        all += name + " ";
-        const std::vector<std::string> choices = choices_of(option);
-        if (choices.empty()) continue;
-        values += fmt::format("    {}:{}) words='{}' ;;\n", row.name, name, joined(choices, " "));
+      if (option.is_argument()) continue;
+      for (const std::string& name : option.list()) {
+        options += name + " ";
+        if (option.words().empty()) continue;
+        values += fmt::format("    {}:{}) words='{}' ;;\n", row.name, name,
+                              fmt::join(option.words(), " "));
       }
     }
-    options += fmt::format("    {}) words='{}--help' ;;\n", row.name, all);
+    options += "--help' ;;\n";
   }
   return fmt::format(R"(# Completes tprof in bash: source <(tprof completion bash)
 _tprof() {{
   local cur=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} words='' n
   COMPREPLY=()
   if [ "$COMP_CWORD" = 1 ]; then
-    COMPREPLY=($(compgen -W '{names} --help --version' -- "$cur"))
+    COMPREPLY=($(compgen -W '{names}--help --version' -- "$cur"))
     return
   fi
   # Behind -- stands a command of its own.
@@ -93,15 +79,13 @@ std::string zsh_completion(std::span<const CommandRow> commands) {
     names += fmt::format("    '{}:{}'\n", row.name, plain(row.help));
     cases += fmt::format("    {}) _arguments", row.name);
     for (const Option& option : row.options) {
-      for (const std::string& name : dashed(option)) {
-        cases += fmt::format(" \\\n      '{}[{}]", name, plain(option.help));
-        const std::vector<std::string> choices = choices_of(option);
-        if (!choices.empty()) {
-          cases += fmt::format(":{}:({})", "value", joined(choices, " "));
-        } else if (!is_flag(option)) {
-          cases += fmt::format(":{}:_files", plain(option.value == nullptr ? "" : option.value));
-        }
-        cases += "'";
+      if (option.is_argument()) continue;
+      const std::string value = option.is_flag() ? ""
+                                : option.words().empty()
+                                    ? fmt::format(":{}:_files", plain(option.value))
+                                    : fmt::format(":value:({})", fmt::join(option.words(), " "));
+      for (const std::string& name : option.list()) {
+        cases += fmt::format(" \\\n      '{}[{}]{}'", name, plain(option.help), value);
       }
     }
     cases += row.name == std::string_view("run") ? " \\\n      '*::command:_normal' ;;\n"
@@ -130,23 +114,32 @@ std::string fish_completion(std::span<const CommandRow> commands) {
     out += fmt::format("complete -c tprof -n __fish_use_subcommand -f -a {} -d '{}'\n", row.name,
                        in_quotes(row.help));
     for (const Option& option : row.options) {
-      const std::vector<std::string> names = dashed(option);
-      if (names.empty()) continue;
+      if (option.is_argument()) continue;
       out += fmt::format("complete -c tprof -n '__fish_seen_subcommand_from {}'", row.name);
-      for (const std::string& name : names) {
+      for (const std::string& name : option.list()) {
         out += name.starts_with("--") ? fmt::format(" -l {}", name.substr(2))
                                       : fmt::format(" -s {}", name.substr(1));
       }
-      const std::vector<std::string> choices = choices_of(option);
-      if (!choices.empty()) {
-        out += fmt::format(" -x -a '{}'", joined(choices, " "));
-      } else if (!is_flag(option)) {
+      if (!option.words().empty()) {
+        out += fmt::format(" -x -a '{}'", fmt::join(option.words(), " "));
+      } else if (!option.is_flag()) {
         out += " -r";
       }
       out += fmt::format(" -d '{}'\n", in_quotes(option.help));
     }
   }
   return out;
+}
+
+}  // namespace
+
+int completion(const Options& o) {
+  Options any;
+  const std::vector<CommandRow> rows = commands(any);
+  text::put(o.command == "bash"  ? bash_completion(rows)
+            : o.command == "zsh" ? zsh_completion(rows)
+                                 : fish_completion(rows));
+  return kOk;
 }
 
 }  // namespace tprof::cli

@@ -20,23 +20,11 @@ namespace tprof::cli {
 
 namespace {
 
+// Throws unless one format was asked for. Null: it has a file for each rank.
 std::unique_ptr<trace_export::TableWriter> writer_of(const Options& o) {
-  if (!o.sqlite.empty()) return trace_export::sqlite_writer(o.sqlite);
-  if (!o.csv.empty()) return trace_export::csv_writer(o.csv);
-  return trace_export::parquet_writer(o.parquet);
-}
-
-const fs::path& output_of(const Options& o) {
-  for (const fs::path* name : {&o.sqlite, &o.csv, &o.parquet}) {
-    if (!name->empty()) return *name;
-  }
-  return o.output;
-}
-
-void require_one_format(const Options& o) {
-  const std::array formats = {!o.sqlite.empty(), !o.csv.empty(), !o.parquet.empty(), o.kineto,
-                              o.inspector};
-  if (std::ranges::count(formats, true) != 1) {
+  const std::array given = {!o.sqlite.empty(), !o.csv.empty(), !o.parquet.empty(), o.kineto,
+                            o.inspector};
+  if (std::ranges::count(given, true) != 1) {
     throw read::BadInput(
         "expected one of --sqlite FILE, --csv DIR, --parquet DIR, --kineto -o DIR and --inspector "
         "-o DIR");
@@ -44,6 +32,10 @@ void require_one_format(const Options& o) {
   if ((o.kineto || o.inspector) != !o.output.empty()) {
     throw read::BadInput("-o DIR: with --kineto and --inspector, which need it");
   }
+  if (!o.output.empty()) return nullptr;
+  return !o.sqlite.empty() ? trace_export::sqlite_writer(o.sqlite)
+         : !o.csv.empty()  ? trace_export::csv_writer(o.csv)
+                           : trace_export::parquet_writer(o.parquet);
 }
 
 // Writes a file for each rank. A rank without any call that was timed on the device gets none.
@@ -95,42 +87,39 @@ void write_ranks(const Options& o, trace_export::Exported& of) {
 }  // namespace
 
 int export_traces(const Options& o) {
-  require_one_format(o);
-  const filter::Filter only = filter::parsed(o.only);
   trace_export::remove_unfinished_on_signals();
-  const bool tables = !o.kineto && !o.inspector;
-  const auto writer = tables ? writer_of(o) : nullptr;
-  read::Traces traces = load(read::trace_files(o.paths));
-  const job::Job job = job::one_job(traces, o.choice);
-  const run::Lines lines = lines_of(job, traces);
-  const trace_export::TimeAxis axis(lines, o.clock);
-  const filter::Selection asked(lines, only, {.counts = tables, .steps = true});
+  const auto writer = writer_of(o);
+  Input in(o);
+  const trace_export::TimeAxis axis(in.lines, clock_of(o));
+  const filter::Selection asked(in.lines, in.only, {.counts = writer != nullptr, .steps = true});
   const run::Lines chosen = asked.lines();
   std::vector<const read::Process*> processes = asked.job().processes;
-  trace_export::leave_out_unreadable(chosen, processes, traces.skipped);
-  const steps::Found found = asked.found() ? *asked.found() : steps::find(lines);
-  trace_export::Exported of{.job = job,
+  trace_export::leave_out_unreadable(chosen, processes, in.traces.skipped);
+  const steps::Found found = asked.found() ? *asked.found() : steps::find(in.lines);
+  trace_export::Exported of{.job = in.job,
                             .lines = chosen,
                             .found = found,
                             .processes = processes,
                             .base_time_ns = axis.base_ns(processes),
                             .clocks = axis.sentence(),
-                            .asked = only.words.empty() ? nullptr : &asked};
+                            .asked = in.only.words.empty() ? nullptr : &asked};
   for (const read::Process* p : processes) {
     const auto number = static_cast<std::int64_t>(of.ranks.size());
     of.ranks[p] = {number, axis.placement(*p, number, of.base_time_ns)};
   }
-  if (tables) {
+  if (writer) {
     Progress progress("exporting", processes.size());
     trace_export::write_tables(of, *writer, [&](std::size_t done) { progress(done); });
   } else {
     write_ranks(o, of);
   }
-  say_findings(job, traces);
+  const int code = say_findings(in.job, in.traces);
   say_filter(asked);
   if (!of.clocks.empty()) text::say("note: {}\n", of.clocks);
-  text::say("{}: {}\n", text::printable(output_of(o).string()), report::how_many(of.processes));
-  return std::ranges::any_of(traces.skipped, &read::Skipped::unreadable) ? kFinding : kOk;
+  const fs::path* named[] = {&o.output, &o.sqlite, &o.csv, &o.parquet};
+  const fs::path& to = **std::ranges::find_if(named, [](const fs::path* p) { return !p->empty(); });
+  text::say("{}: {}\n", text::printable(to.string()), report::how_many(of.processes));
+  return code;
 }
 
 }  // namespace tprof::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "cli/progress.h"
 #include "diagnose/diagnose.h"
@@ -13,11 +14,6 @@
 
 namespace tprof::cli {
 
-read::Traces load(const std::vector<std::filesystem::path>& paths, const team::Shared& team,
-                  read::Wanted wanted) {
-  return load(read::trace_files(paths, team), team, wanted);
-}
-
 read::Traces load(const std::vector<read::TraceFile>& files, const team::Shared& team,
                   read::Wanted wanted) {
   Progress progress("reading", files.size());
@@ -27,33 +23,39 @@ read::Traces load(const std::vector<read::TraceFile>& files, const team::Shared&
   return traces;
 }
 
+Input::Input(const Options& o, const std::vector<read::TraceFile>& files, read::Wanted wanted)
+    : only(filter::parsed(o.only)),
+      traces(load(files, o.team, wanted)),
+      job(job::one_job(traces, o.choice)),
+      lines(lines_of(job, traces)) {}
+
 run::Lines lines_of(const job::Job& job, const read::Traces& traces) {
   const auto progress = std::make_shared<Progress>("reading lines", traces.traces.size());
   return {job, traces, [progress](std::size_t done) { (*progress)(done); }};
 }
 
-diagnose::Findings findings_of(const job::Job& job, const read::Traces& traces,
-                               const filter::Words& only) {
+diagnose::Findings findings_of(const Input& input) {
+  const std::string& ranks = input.only.words.ranks;
   return diagnose::diagnose(
-             filter::with_ranks(job, only.ranks), traces,
-             {.asked = diagnose::kSummary, .whole_job = only.ranks.empty(), .read_lines = false})
+             filter::with_ranks(input.job, ranks), input.traces,
+             {.asked = diagnose::kSummary, .whole_job = ranks.empty(), .read_lines = false})
       .findings;
 }
 
-std::filesystem::path newest_run() {
-  const std::filesystem::path all = "tprof-traces";  // where `tprof run` and the library put them
-  std::filesystem::path newest;
-  std::filesystem::file_time_type begun{};
-  const auto look_at = [&](const std::filesystem::path& folder) {
-    const auto at = std::filesystem::last_write_time(folder);
+fs::path newest_run() {
+  const fs::path all = "tprof-traces";  // where `tprof run` and the library put them
+  fs::path newest;
+  fs::file_time_type begun{};
+  const auto look_at = [&](const fs::path& folder) {
+    const auto at = fs::last_write_time(folder);
     if (!newest.empty() && at <= begun) return;
     if (read::files_in(folder).empty()) return;
     newest = folder;
     begun = at;
   };
-  if (std::error_code error; std::filesystem::is_directory(all, error)) {
+  if (std::error_code error; fs::is_directory(all, error)) {
     look_at(all);
-    for (const auto& entry : std::filesystem::directory_iterator(all)) {
+    for (const auto& entry : fs::directory_iterator(all)) {
       if (entry.is_directory(error)) look_at(entry.path());
     }
   }
@@ -64,7 +66,7 @@ std::filesystem::path newest_run() {
   return newest;
 }
 
-bool say_if_none_yet(const std::filesystem::path& folder) {
+bool say_if_none_yet(const fs::path& folder) {
   const auto is_trace = [](const read::TraceFile& file) {
     if (!read::why_no_file(file.path).empty()) return false;
     const read::Beginning begins = read::beginning_of(file.path);
@@ -78,12 +80,20 @@ bool say_if_none_yet(const std::filesystem::path& folder) {
   return true;
 }
 
-void say_findings(const job::Job& job, const read::Traces& traces) {
+bool begins_with(const fs::path& file, std::string_view text) {
+  std::string begin(text.size(), '\0');
+  std::ifstream(file, std::ios::binary).read(begin.data(), std::ssize(begin));
+  return begin == text;
+}
+
+int say_findings(const job::Job& job, const read::Traces& traces) {
   const auto said =
       diagnose::diagnose(job, traces, {.asked = diagnose::kWhole, .read_lines = false});
   for (const diagnose::Finding& f : said.findings) {
     text::say("{}", report::to_text(f, report::Detail::brief));
   }
+  const bool unreadable = std::ranges::any_of(traces.skipped, &read::Skipped::unreadable);
+  return unreadable ? kFinding : kOk;
 }
 
 void say_filter(const filter::Selection& asked) {
@@ -94,17 +104,37 @@ void say_filter(const filter::Selection& asked) {
   }
 }
 
-std::string typed(const job::Choice& choice) {
-  return (choice.run.empty() ? "" : " --run " + quoted({choice.run})) +
-         (choice.attempt == 0 ? "" : fmt::format(" --attempt {}", choice.attempt));
-}
-
-std::string quoted(const std::vector<std::filesystem::path>& paths) {
+std::string typed(const std::vector<fs::path>& paths, const job::Choice& choice) {
   std::string all;
-  for (const auto& path : paths) {
+  for (const fs::path& path : paths) {
     all += (all.empty() ? "" : " ") + text::shell_word(path.string());
   }
-  return all;
+  if (!choice.run.empty()) all += " --run " + text::shell_word(choice.run);
+  return choice.attempt == 0 ? all : all + fmt::format(" --attempt {}", choice.attempt);
+}
+
+trace_export::Clock clock_of(const Options& o) {
+  using enum trace_export::Clock;
+  return o.clock == "realtime" ? realtime : collective;
+}
+
+why::Peak peak_of(const std::string& text) {
+  why::Peak peak;
+  if (text.empty()) return peak;
+  for (const std::string_view part : text::split(text, ',')) {
+    const std::size_t equals = part.find('=');
+    const std::string_view link = equals == std::string_view::npos ? "" : part.substr(0, equals);
+    const double value = text::number<double>(part.substr(equals + 1)).value_or(0);
+    if (!(value > 0 && value < 1e6) || (!link.empty() && link != "intra" && link != "inter")) {
+      throw read::BadInput(
+          fmt::format("--peak: expected GB/s as nccl-tests' busbw, such as 400 or "
+                      "intra=450,inter=50; found {}",
+                      text));
+    }
+    if (link != "inter") peak.intra = value;
+    if (link != "intra") peak.inter = value;
+  }
+  return peak;
 }
 
 }  // namespace tprof::cli

@@ -1,12 +1,16 @@
-#include "cli/manual.h"
-
+// Writes manual pages in man(7)'s language: tprof(1), which has the settings of the library too,
+// and tprof-COMMAND(1).
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <fstream>
+#include <span>
 #include <sstream>
 
+#include "cli/option_table.h"
 #include "interpose/format/schema.h"
 #include "interpose/format/settings.h"
+#include "read/error.h"
 
 namespace tprof::cli {
 namespace {
@@ -33,15 +37,11 @@ std::string head(std::string_view name, std::string_view about) {
                      roff(name), roff(about));
 }
 
-bool is_argument(const Option& option) {
-  return option.name[0] != '-';
-}
-
 std::string synopsis_of(const CommandRow& row) {
   std::string out = fmt::format(".SH SYNOPSIS\n.B tprof {}\n[\\fIOPTION\\fR...]\n", row.name);
   for (const Option& option : row.options) {
-    if (!is_argument(option)) continue;
-    out += fmt::format("{}\\fI{}\\fR{}\n", option.required ? "" : "[", roff(option.name),
+    if (!option.is_argument()) continue;
+    out += fmt::format("{}\\fI{}\\fR{}\n", option.required ? "" : "[", roff(option.names),
                        option.required ? "" : "]");
   }
   return out;
@@ -52,50 +52,33 @@ std::string options_of(const CommandRow& row) {
   for (const Option& option : row.options) {
     out += ".TP\n";
     std::string names;
-    for (const std::string& name : names_of(option)) {
+    for (const std::string& name : option.list()) {
       names += fmt::format("{}\\fB{}\\fR", names.empty() ? "" : ", ", roff(name));
     }
-    if (option.value != nullptr) names += fmt::format(" \\fI{}\\fR", roff(option.value));
+    if (!option.value.empty()) names += fmt::format(" \\fI{}\\fR", roff(option.value));
     out += fmt::format("{}\n{}\n", names, roff(option.help));
   }
   return out + ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nsays all this\n";
 }
 
-}  // namespace
-
-Examples examples_of(const CommandRow& row) {
-  Examples parts;
+// The lines of a row's examples that are commands, or what is said behind them.
+std::string examples_of(const CommandRow& row, bool commands) {
+  std::string part;
   std::istringstream lines(row.examples);
   for (std::string line; std::getline(lines, line);) {
-    if (line.empty() || line == "Examples:") continue;
-    std::string& part = line.starts_with("  ") ? parts.commands : parts.notes;
-    part += fmt::format("{}\n", line);
+    if (line.starts_with("  ") == commands) part += line + "\n";
   }
-  return parts;
+  return part;
 }
 
-std::vector<std::string> names_of(const Option& option) {
-  return CLI::detail::split(option.name, ',');
-}
-
-std::vector<std::string> choices_of(const Option& option) {
-  const std::string value = option.value == nullptr ? "" : option.value;
-  if (value.find('|') == std::string::npos) return {};
-  return CLI::detail::split(value, '|');
+std::string part(std::string_view title, const std::string& text) {
+  return text.empty() ? "" : fmt::format(".SH {}\n.nf\n{}.fi\n", title, roff(text));
 }
 
 std::string manual_of(const CommandRow& row) {
-  const std::string name = fmt::format("tprof-{}", row.name);
-  const Examples examples = examples_of(row);
-  std::string out = head(name, row.help) + synopsis_of(row);
-  if (!examples.notes.empty()) {
-    out += fmt::format(".SH DESCRIPTION\n.nf\n{}.fi\n", roff(examples.notes));
-  }
-  out += options_of(row);
-  if (!examples.commands.empty()) {
-    out += fmt::format(".SH EXAMPLES\n.nf\n{}.fi\n", roff(examples.commands));
-  }
-  return out + ".SH SEE ALSO\n.BR tprof (1)\n";
+  return head(fmt::format("tprof-{}", row.name), row.help) + synopsis_of(row) +
+         part("DESCRIPTION", examples_of(row, false)) + options_of(row) +
+         part("EXAMPLES", examples_of(row, true)) + ".SH SEE ALSO\n.BR tprof (1)\n";
 }
 
 std::string manual_of_all(std::span<const CommandRow> commands) {
@@ -117,6 +100,24 @@ std::string manual_of_all(std::span<const CommandRow> commands) {
   return out +
          ".SH EXIT STATUS\n0: nothing is wrong. 1: a warning or an error was found. 2: wrong "
          "usage, or input that can't be read.\n.B tprof run\nexits as its command did.\n";
+}
+
+}  // namespace
+
+int manual(const Options& o) {
+  Options any;
+  const std::vector<CommandRow> rows = commands(any);
+  const auto write = [&](const std::string& name, const std::string& page) {
+    const fs::path file = o.folder / (name + ".1");
+    std::ofstream out(file, std::ios::binary);
+    out << page;
+    out.close();
+    if (!out) throw read::not_written(file, errno);
+  };
+  fs::create_directories(o.folder);
+  write("tprof", manual_of_all(rows));
+  for (const CommandRow& row : rows) write(fmt::format("tprof-{}", row.name), manual_of(row));
+  return kOk;
 }
 
 }  // namespace tprof::cli

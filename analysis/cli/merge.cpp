@@ -69,7 +69,6 @@ void require_replaceable(const fs::path& file) {
 }  // namespace
 
 int merge(const Options& o) {
-  const filter::Filter only = filter::parsed(o.only);
   const bool gzip = o.output.extension() == ".gz";
   const std::uint64_t most = most_bytes(o, gzip);
   trace_export::remove_unfinished_on_signals();
@@ -79,38 +78,36 @@ int merge(const Options& o) {
     return !file.named && std::filesystem::equivalent(file.path, o.output, ignored);
   });
   if (files.empty()) throw read::BadInput(o.paths[0], "no rank files but the output itself");
-  read::Traces traces = load(files);
-  const job::Job job = job::one_job(traces, o.choice);
-  const run::Lines lines = lines_of(job, traces);
+  Input in(o, files);
   // The clocks are found by all ranks, whichever are written.
-  const trace_export::TimeAxis axis(lines, o.clock);
+  const trace_export::TimeAxis axis(in.lines, clock_of(o));
   // A process that holds several ranks comes as a whole: its header and its ledger are those of all
   // its ranks.
-  const filter::Selection asked(lines, only,
+  const filter::Selection asked(in.lines, in.only,
                                 {.counts = false,
                                  .device_times = true,
                                  .ranks = filter::Comes::with_lanes,
                                  .left_out = true});
   std::vector<const read::Process*> chosen = asked.job().processes;
   std::vector<trace_export::OtherFile> others =
-      trace_export::other_files(o.with, chosen, lines, traces.skipped);
-  trace_export::leave_out_unreadable(lines, chosen, traces.skipped);
+      trace_export::other_files(o.with, chosen, in.lines, in.traces.skipped);
+  trace_export::leave_out_unreadable(in.lines, chosen, in.traces.skipped);
   std::erase_if(others, [&](const trace_export::OtherFile& other) {
     return std::ranges::count(chosen, other.process) == 0;
   });
-  const std::vector<read::Trace> nodes = read::node_files_beside(traces, traces.skipped);
-  const std::uint64_t bytes = trace_export::estimated_bytes(traces, chosen, asked);
+  const std::vector<read::Trace> nodes = read::node_files_beside(in.traces, in.traces.skipped);
+  const std::uint64_t bytes = trace_export::estimated_bytes(in.traces, chosen, asked);
   if (!o.force) require_size(bytes, asked, most, gzip);
   const bool arrows = o.force || fits_with_arrows(bytes, most);
-  trace_export::Members members = trace_export::placements(asked, job, axis, chosen, others);
+  trace_export::Members members = trace_export::placements(asked, in.job, axis, chosen, others);
   const trace_export::Timeline timeline(members, asked, arrows);
   if (o.positions) {
     for (auto& [process, member] : members) member.positions = &timeline.found();
   }
-  filter::Words told = only.words;
+  filter::Words told = in.only.words;
   if (!told.comms.empty()) told.comms = "some";
-  const trace_export::Merged merged{trace_export::parts_of(traces, nodes, members), others, members,
-                                    axis.clocks(), told.sentence()};
+  const trace_export::Merged merged{trace_export::parts_of(in.traces, nodes, members), others,
+                                    members, axis.clocks(), told.sentence()};
   trace_export::Output output(o.output, gzip, require_replaceable);
   {
     std::uint64_t all = 0;
@@ -123,7 +120,7 @@ int merge(const Options& o) {
     output.close();
   }
 
-  say_findings(job, traces);
+  const int code = say_findings(in.job, in.traces);
   say_filter(asked);
   if (const std::string clocks = axis.sentence(); !clocks.empty()) {
     text::say("note: {}\n", clocks);
@@ -141,7 +138,7 @@ int merge(const Options& o) {
       report::how_many(chosen),
       others.empty() ? "" : " and " + diagnose::counted(others.size(), "trace") + " of others",
       text::bytes(output.size()));
-  return std::ranges::any_of(traces.skipped, &read::Skipped::unreadable) ? kFinding : kOk;
+  return code;
 }
 
 }  // namespace tprof::cli

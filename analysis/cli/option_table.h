@@ -1,65 +1,68 @@
 // The one table of every option of every command, with its help.
 #pragma once
 
-#include <cstdint>
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "cli/commands.h"
 
-namespace CLI {
-class Option;
-}
-
 namespace tprof::cli {
 
-using OptionTarget =
-    std::variant<bool*, int*, double*, std::string*, fs::path*, report::By*, trace_export::Clock*,
-                 live::Format*, std::vector<std::string>*, std::vector<fs::path>*, std::int64_t*>;
+inline constexpr double kNoMost = std::numeric_limits<double>::max();
+inline constexpr double kAboveZero = std::numeric_limits<double>::min();
+
+// The numbers that an option takes, and how a message shows one.
+struct Numbers {
+  double least = 0;
+  double most = kNoMost;
+  const char* example = "";
+  enum Of { any, whole, seconds } of = any;
+};
+
+using OptionTarget = std::variant<bool*, int*, std::int64_t*, double*, std::string*, fs::path*,
+                                  std::vector<std::string>*, std::vector<fs::path>*>;
 
 // An option, or an argument without a name.
 struct Option {
-  const char* name;
+  std::string names;  // "-o,--output"
   OptionTarget to;
-  const char* help;
-  const char* value = nullptr;  // what help calls its value; null for a flag
+  std::string help;
+  std::string value{};  // what help calls its value, or its words: "on|off|all"; empty for a flag
+  Numbers numbers{};
   bool required = false;
-  void (*restrict_it)(CLI::Option*) = nullptr;
+  const char* only_with = nullptr;  // another option of the command
+
+  std::vector<std::string> list() const;   // {"-o", "--output"}
+  std::vector<std::string> words() const;  // that it takes, if it is one of a few
+  bool is_argument() const { return names[0] != '-'; }
+  bool is_flag() const { return std::holds_alternative<bool*>(to); }
 };
 
-// The filters that a command can honour: bits.
-enum Filters : unsigned {
+// Options that several commands share: bits.
+enum Shared : unsigned {
   kRanks = 1,
   kSteps = 2,
   kOps = 4,
   kSizes = 8,
   kComm = 16,
   kPhase = 32,
-  kAllFilters = 63
+  kAllFilters = 63,
+  kChoice = 64,  // --run and --attempt
 };
 
 struct CommandRow {
   const char* name;
   const char* help;
-  const char* examples;
+  const char* examples;  // commands, each behind two blanks, and what there is to say of them
   int (*execute)(const Options&);
   std::vector<Option> options;
-  unsigned filters = 0;
+  unsigned shared = 0;
   bool together = false;  // processes that MPI started share the work, and the first one prints
 };
 
 // Returns the commands in the order in which --help lists them. Values that are given go to `o`.
 std::vector<CommandRow> commands(Options& o);
-
-// The options of these filters. commands() puts them behind the command's own.
-std::vector<Option> filter_rows(Options& o, unsigned which);
-
-// Those of top, tail, metrics, watch and ctl.
-std::vector<CommandRow> live_rows(Options& o, const Option& run_id, const Option& attempt,
-                                  const Option& stands_for);
-
-// That of `tprof budget`.
-CommandRow budget_row(Options& o, const Option& paths, const Option& run_id, const Option& attempt);
 
 }  // namespace tprof::cli

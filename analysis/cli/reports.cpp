@@ -1,22 +1,26 @@
-// The commands that print one report: summary, check, doctor and coverage.
+// The commands that print one report: summary, check, doctor, coverage, replay, diff and report.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <set>
 
 #include "cli/commands.h"
 #include "cli/input.h"
-#include "cli/peak_option.h"
 #include "cli/screen.h"
 #include "diagnose/diagnose.h"
 #include "doctor/examine.h"
+#include "export/output.h"
 #include "launch/environment.h"
+#include "page/page.h"
 #include "read/error.h"
+#include "replay/report.h"
+#include "report/diff.h"
 #include "report/report.h"
 #include "stats/epochs.h"
 #include "text/print.h"
+#include "text/text.h"
 
 namespace tprof::cli {
 
@@ -49,15 +53,15 @@ void require_table(const report::ByRow& by, const filter::Words& only) {
 // The commands that tell more than the summary does.
 std::vector<std::string> next_of(const Options& o, const read::Traces& traces,
                                  const stats::Summary& s) {
-  const std::string which = quoted(o.paths) + typed(o.choice);
+  const std::string which = typed(o.paths, o.choice);
   if (stats::sum(s.buckets).calls == 0 && s.only.empty()) {
     return {"tprof doctor " + which + "  (why nothing was counted)"};
   }
   std::vector<std::string> next = {"tprof report " + which + "  (why, and who holds others back)"};
   const bool merged = traces.traces.size() == 1 && traces.traces[0].merged;
-  next.push_back(merged ? "open " + quoted(o.paths) + " in https://ui.perfetto.dev"
+  next.push_back(merged ? "open " + typed(o.paths) + " in https://ui.perfetto.dev"
                         : "tprof merge " + which + " -o trace.json.gz  (a timeline)");
-  if (o.by == report::By::none && !o.verbose) {
+  if (o.by.empty() && !o.verbose) {
     next.push_back("tprof summary " + which + " --verbose  (or --by step, layer, wait, …)");
   }
   return next;
@@ -66,7 +70,8 @@ std::vector<std::string> next_of(const Options& o, const read::Traces& traces,
 }  // namespace
 
 int summary(const Options& o) {
-  const report::ByRow& by = report::row_of(o.by);
+  const auto named = std::ranges::find(report::by_rows(), o.by, &report::ByRow::name);
+  const report::ByRow& by = o.by.empty() ? report::row_of(report::By::none) : *named;
   const bool takes_steps = by.takes == report::Takes::steps;
   stats::SummaryOptions options = {.read_lines = o.lines,
                                    .op_times = o.lines || by.by == report::By::op,
@@ -80,41 +85,36 @@ int summary(const Options& o) {
     options.histogram = stats::HistogramOptions{.name = o.hist};
     if (o.bins != 0) options.histogram->bins = static_cast<std::size_t>(o.bins);
   }
-  if (o.bins != 0 && !options.histogram)
-    throw read::BadInput("--bins: of --hist, which is not there");
-  const filter::Filter only = filter::parsed(o.only);
-  require_table(by, only.words);
+  require_table(by, o.only);
   const bool other_than_counts =
       by.takes != report::Takes::ledgers || o.lines || options.top != 0 || options.histogram;
-  const bool takes_lines = only.steps || !only.sizes.empty() || !only.phases.empty();
+  const bool takes_lines = !(o.only.steps + o.only.sizes + o.only.phases).empty();
   if (o.epoch >= 0 && (other_than_counts || takes_lines)) {
     throw read::BadInput("--epoch: of the counts only, by size, comm or dtype");
   }
-  read::Traces traces = load(o.paths, o.team);
-  const job::Job job = job::one_job(traces, o.choice);
-  if (o.epoch >= 0) keep_epoch(traces, job, o.epoch);
-  if (!only.words.empty()) options.findings = findings_of(job, traces, only.words);
-  const filter::Selection asked(lines_of(job, traces), only,
-                                {.steps = options.steps || options.top != 0});
+  Input in(o);
+  if (o.epoch >= 0) keep_epoch(in.traces, in.job, o.epoch);
+  if (!in.only.words.empty()) options.findings = findings_of(in);
+  const filter::Selection asked(in.lines, in.only, {.steps = options.steps || options.top != 0});
   options.asked = &asked;
   const stats::Summary s = stats::summarise(asked.lines(), options);
+  const report::By asked_by = o.by.empty() ? report::By::none : by.by;
   if (o.json) {
-    text::put(report::to_json(s, o.by, o.lines));
+    text::put(report::to_json(s, asked_by, o.lines));
   } else {
-    show(report::to_text(s, {.by = o.by,
+    show(report::to_text(s, {.by = asked_by,
                              .verbose = o.verbose,
                              .per_rank = o.per_rank,
                              .width = columns_of_terminal().value_or(o.verbose ? SIZE_MAX : 80),
                              .breaks = columns_of_terminal().has_value(),
-                             .next = next_of(o, traces, s)}));
+                             .next = next_of(o, in.traces, s)}));
   }
   return s.complete ? kOk : kFinding;
 }
 
 int check(const Options& o) {
-  const filter::Filter only = filter::parsed(o.only);
-  const read::Traces traces = load(o.paths, o.team, read::Wanted::dumps);
-  for (const read::Trace& trace : traces.traces) {
+  const Input in(o, read::trace_files(o.paths, o.team), read::Wanted::dumps);
+  for (const read::Trace& trace : in.traces.traces) {
     const std::string& of = trace.processes.front().header.window_of;
     if (of.empty()) continue;
     throw read::BadInput(trace.source.file,
@@ -122,15 +122,15 @@ int check(const Options& o) {
                          "have done before: give its rank file, " +
                              of);
   }
-  const job::Job job = filter::with_ranks(job::one_job(traces, o.choice), only.words.ranks);
-  const filter::Calls comms(only, job);
+  const filter::Words& only = in.only.words;
+  const job::Job job = filter::with_ranks(in.job, only.ranks);
+  const filter::Calls comms(in.only, job);
   const diagnose::Diagnosed diagnosed = diagnose::diagnose(
-      lines_of(job, traces), {.whole_job = only.words.ranks.empty(),
-                              .comms = only.comms.empty() ? nullptr : &comms,
-                              .read_lines = !o.no_lines,
-                              .stuck_after_ns = std::llround(o.stuck_after_s * 1e9)});
-  show(o.json ? report::to_json(diagnosed, only.words) : report::to_text(diagnosed, only.words),
-       o.json);
+      lines_of(job, in.traces), {.whole_job = only.ranks.empty(),
+                                 .comms = in.only.comms.empty() ? nullptr : &comms,
+                                 .read_lines = !o.no_lines,
+                                 .stuck_after_ns = seconds(o.stuck_after_s).count()});
+  show(o.json ? report::to_json(diagnosed, only) : report::to_text(diagnosed, only), o.json);
   return diagnose::healthy(diagnosed.findings) ? kOk : kFinding;
 }
 
@@ -144,11 +144,6 @@ bool is_trace(const fs::path& path) {
          std::ranges::any_of(read::kPackedEndings, [&](std::string_view ending) {
            return name.ends_with(".json" + std::string(ending));
          });
-}
-
-doctor::Report look_at_traces(const Options& o) {
-  const read::Traces traces = load(read::trace_files({o.words.begin(), o.words.end()}));
-  return doctor::report_of_traces(job::one_job(traces, o.choice), traces);
 }
 
 doctor::Report look_around(const std::vector<std::string>& command) {
@@ -167,17 +162,104 @@ doctor::Report look_around(const std::vector<std::string>& command) {
 }  // namespace
 
 int doctor(const Options& o) {
+  const auto of_traces = [&] {
+    const Input in(o, read::trace_files({o.words.begin(), o.words.end()}));
+    return doctor::report_of_traces(in.job, in.traces);
+  };
   const bool traces = !o.words.empty() && is_trace(o.words[0]);
-  const doctor::Report report = traces ? look_at_traces(o) : look_around(o.words);
+  const doctor::Report report = traces ? of_traces() : look_around(o.words);
   show(o.json ? doctor::to_json(report) : doctor::to_text(report), o.json);
   return diagnose::healthy(report.findings) ? kOk : kFinding;
 }
 
 int coverage(const Options& o) {
-  show(doctor::coverage(doctor::describe_library(launch::find_library()), o.json,
-                        columns_of_terminal().value_or(SIZE_MAX)),
-       o.json);
+  const doctor::Library library = doctor::describe_library(launch::find_library());
+  show(doctor::coverage(library, o.json, width_of_lines()), o.json);
   return kOk;
+}
+
+int replay(const Options& o) {
+  Input in(o);
+  const filter::Selection asked(in.lines, in.only, {});
+  replay::Plan plan = replay::plan(asked.lines());
+  plan.only = asked.words();
+  plan.notes = asked.notes();
+  const replay::Launch launch{.mpi = o.mpi};
+  show(o.json ? replay::to_json(asked.job(), plan, launch)
+              : replay::to_text(asked.job(), plan, launch, width_of_lines()),
+       o.json);
+  in.traces.skipped.insert(in.traces.skipped.end(), plan.unreadable.begin(), plan.unreadable.end());
+  return say_findings(in.job, in.traces);
+}
+
+int diff_runs(const Options& o) {
+  std::vector<diff::Rule> rules;
+  for (const std::string& list : o.fail_on) {
+    for (const diff::Rule& rule : diff::rules_of(list)) rules.push_back(rule);
+  }
+  if (o.no_lines && !(o.only.steps + o.only.sizes + o.only.phases).empty()) {
+    throw read::BadInput("--no-lines: not with --steps, --sizes and --phase, which lines tell");
+  }
+  const Input in_a(o, read::trace_files({o.run_a}));
+  const Input in_b(o, read::trace_files({o.run_b}));
+  const filter::Filter& only = in_a.only;
+  const filter::Needs needs{.steps = !o.no_lines};
+  const diagnose::Findings findings_a = findings_of(in_a);
+  const diagnose::Findings findings_b = findings_of(in_b);
+  const filter::Selection asked_a(in_a.lines, only, needs);
+  const filter::Selection asked_b(in_b.lines, only, needs);
+  const diff::Run a = diff::look_at(asked_a, findings_a, o.run_a, !o.no_lines);
+  const diff::Run b = diff::look_at(asked_b, findings_b, o.run_b, !o.no_lines);
+  const diff::Diff found = diff::compare(a, b);
+  const diff::Judgement judgement = diff::judge(rules, found);
+  show(o.json ? report::to_json(a, b, found, judgement)
+              : report::to_text(a, b, found, judgement, width_of_lines()),
+       o.json);
+  if (!judgement.failed.empty()) return kFinding;
+  if (judgement.unknown.empty()) return kOk;
+  throw read::BadInput(fmt::format("--fail-on: nothing can be said of {}: {}",
+                                   fmt::join(judgement.unknown, ", "),
+                                   fmt::join(judgement.why, "; ")));
+}
+
+void write_page(const std::string& page, const fs::path& to) {
+  if (to == "-") {
+    text::put(page);
+    return;
+  }
+  trace_export::Output out(to, false, [](const fs::path& there) {
+    if (begins_with(there, "<!doctype html><!-- tprof report -->")) return;
+    throw read::BadInput(there, "is there, and is no page of tprof report: give another name");
+  });
+  out.put(page);
+  out.close();
+}
+
+int report_of(const Options& o) {
+  if (o.json && !o.output.empty()) {
+    throw read::BadInput("expected one of --json and -o FILE.html");
+  }
+  page::Gathered g;
+  g.why.peak = peak_of(o.peak);
+  trace_export::remove_unfinished_on_signals();
+  const Input in(o);
+  filter::with_ranks(in.job, in.only.words.ranks);  // throws if there are none of these
+  page::gather(in.lines, g);
+  const filter::Selection asked(in.lines, in.only, {});
+  if (!in.only.words.empty()) page::gather_calls(asked, g);
+  if (o.json) {
+    text::put(page::to_json(g));
+  } else if (o.output.empty()) {
+    show(page::to_text(g, "tprof report " + typed(o.paths, o.choice) + " -o report.html"));
+  } else if (!o.team || o.team->rank() == 0) {
+    const std::string page = page::to_html(g);
+    write_page(page, o.output);
+    if (o.output != "-") {
+      text::say("{}: {}; open it in a browser\n", text::printable(o.output.string()),
+                text::bytes(page.size()));
+    }
+  }
+  return diagnose::healthy(g.said.findings) ? kOk : kFinding;
 }
 
 }  // namespace tprof::cli

@@ -6,18 +6,16 @@
 #include <utility>
 
 #include "cli/commands.h"
-#include "cli/feeding.h"
 #include "cli/input.h"
-#include "cli/report_page.h"
 #include "diagnose/diagnose.h"
 #include "doctor/examine.h"
 #include "interpose/format/settings.h"
 #include "launch/command.h"
 #include "launch/environment.h"
+#include "launch/feed.h"
 #include "launch/files_of_run.h"
 #include "launch/node_lanes.h"
 #include "launch/stuck_watch.h"
-#include "launch/the_dead.h"
 #include "launch/torch_profiler.h"
 #include "live/shell.h"
 #include "page/page.h"
@@ -90,10 +88,10 @@ void report_on(const job::Job& job, const read::Traces& traces, const fs::path& 
   options.verdict = page::verdict(g);
   try {
     write_page(page::to_html(g), page);
-    options.next = {"open " + quoted({page}) + "  (why)"};
+    options.next = {"open " + typed({page}) + "  (why)"};
   } catch (const read::BadInput& e) {
     text::say("tprof: {}\n", e.what());
-    options.next = {"tprof report " + quoted({folder}) + " -o FILE.html  (why)"};
+    options.next = {"tprof report " + typed({folder}) + " -o FILE.html  (why)"};
   }
   const auto differ = [](const diagnose::Finding& f) { return f.kind == diagnose::Kind::mismatch; };
   if (std::ranges::any_of(g.said.findings, differ)) std::erase_if(s.findings, differ);
@@ -120,7 +118,7 @@ void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
   for (const job::Job& job : jobs) {
     const bool last = &job == &jobs.back();
     const std::string run = !last && !job.restarted ? job.label : files.other_runs ? run_id : "";
-    const std::string which = quoted({folder}) + typed({run, 0});
+    const std::string which = typed({folder}, {run, 0});
     if (job.restarted) {
       text::say("\n{}", why_it_ended(job, traces, is_short, which));
       continue;
@@ -185,15 +183,6 @@ void try_to(F&& f) {
 }  // namespace
 
 int run(const Options& o) {
-  if (o.command.empty() && o.stuck_after_s != Options().stuck_after_s) {
-    throw read::BadInput("--stuck-after: only with --on-stuck CMD");
-  }
-  if (o.handlers.empty() && o.handler_wait_s != Options().handler_wait_s) {
-    throw read::BadInput("--handler-wait: only with --handler CMD");
-  }
-  if (!o.with_torch_profiler && !o.torch_steps.empty()) {
-    throw read::BadInput("--torch-steps: only with --with-torch-profiler");
-  }
   if (!o.torch_steps.empty()) launch::torch_steps(o.torch_steps);
   const launch::Launch launch = launch::launch_of(launch::process_env);
   const std::string run_id = !o.run_id.empty()        ? o.run_id
@@ -201,7 +190,9 @@ int run(const Options& o) {
                                                       : launch::random_id();
   const fs::path library = launch::find_library();  // before anything is made
   const fs::path folder = made_folder(o, launch);
-  Feeding feeding(o, folder, run_id, launch);
+  launch::Feeding feeding(
+      {o.handlers, seconds(o.handler_wait_s), o.on_window, o.keep_windows, o.quiet}, folder, run_id,
+      launch);
   std::optional<launch::TorchProfiler> torch;
   doctor::Settings all = settings(o, library, folder, run_id);
   if (o.with_torch_profiler) {

@@ -77,8 +77,8 @@ std::optional<std::size_t> columns_of_terminal() {
   return w.ws_col;
 }
 
-std::size_t width_of_screen() {
-  return columns_of_terminal().value_or(80);
+std::size_t width_of_lines() {
+  return columns_of_terminal().value_or(SIZE_MAX);
 }
 
 std::string dressed(std::string_view text, std::size_t columns, bool colours) {

@@ -10,8 +10,7 @@
 namespace tprof::cli {
 
 std::optional<std::size_t> columns_of_terminal();  // nothing where standard output is none
-// Columns of the terminal; 80 if it is none.
-std::size_t width_of_screen();
+std::size_t width_of_lines();                      // of any length there
 
 // `json`: as it is, on terminals too.
 void show(std::string_view text, bool json = false);

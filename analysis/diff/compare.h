@@ -5,11 +5,20 @@
 #include <string>
 #include <vector>
 
-#include "diff/alike.h"
 #include "diff/run.h"
 #include "stats/difference.h"
 
 namespace tprof::diff {
+
+bool same(long double a, long double b);  // but for the doubt of divisions
+
+// A step that was found of one run has the work of several of the other's, which may be
+// micro-batches of such a step.
+struct Unlike {
+  bool in_a = false;       // A's step is the one that has the work of several
+  long double times = 0;   // of so many
+  long double longer = 1;  // how many times as much work B did as A
+};
 
 // Per rank, and per step where both runs have steps: of the usual step, the median of all.
 struct Count {

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <tuple>
 
 #include "diff/compare.h"
 
 namespace tprof::diff {
 namespace {
+
+constexpr long double kMoreSteps = 1.5;
 
 template <typename Sums>
 Count per(std::uint64_t ranks, const Sums& s) {
@@ -17,25 +20,37 @@ Count per(std::uint64_t ranks, const Sums& s) {
           static_cast<long double>(s.bytes) / n};
 }
 
-// Per rank. Nullopt: no count is usual. Calls in every second micro-batch are those of the whole
-// run, of which times the number of steps would make twice as many.
-std::optional<Count> usual(const Run& run, const OpKind& kind) {
+// The calls of a kind in each step.
+std::vector<read::Amounts> in_steps(const Run& run, const OpKind& kind) {
   std::vector<read::Amounts> all;
   for (const stats::StepCalls& step : run.steps) {
     const auto found = step.kinds.find(kind);
     all.push_back(found == step.kinds.end() ? read::Amounts{} : found->second);
   }
+  return all;
+}
+
+// The lower one of two in the middle.
+template <typename T, typename Of>
+auto median(std::vector<T>& all, const Of& of) {
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
+  std::ranges::nth_element(all, middle, {}, of);
+  return std::invoke(of, *middle);
+}
+
+// Per rank. Nullopt: no count is usual. Calls in every second micro-batch are those of the whole
+// run, of which times the number of steps would make twice as many.
+std::optional<Count> usual(const Run& run, const OpKind& kind) {
+  std::vector<read::Amounts> all = in_steps(run, kind);
   if (all.empty()) return std::nullopt;
   constexpr double kUsual = 0.6;  // of the steps have as many calls as the median one
-  read::Amounts median;
+  read::Amounts middle;
   for (const auto of : {&read::Amounts::calls, &read::Amounts::elements, &read::Amounts::bytes}) {
-    const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
-    std::ranges::nth_element(all, middle, {}, of);
-    median.*of = (*middle).*of;
+    middle.*of = median(all, of);
   }
-  const auto alike = std::ranges::count(all, median.calls, &read::Amounts::calls);
+  const auto alike = std::ranges::count(all, middle.calls, &read::Amounts::calls);
   if (static_cast<double>(alike) < kUsual * static_cast<double>(all.size())) return std::nullopt;
-  return per(run.steps[0].calling, median);
+  return per(run.steps[0].calling, middle);
 }
 
 struct Counted {
@@ -114,6 +129,24 @@ std::vector<Pair> pairs_of(Side a, Side b) {
   return all;
 }
 
+// The ratio that there is most often; of several 1, else the least; of none 1.
+long double most_frequent(std::vector<long double> ratios) {
+  std::ranges::sort(ratios);
+  long double found = 1;
+  std::ptrdiff_t most = 0;
+  for (auto from = ratios.begin(); from != ratios.end();) {
+    const auto to =
+        std::find_if(from, ratios.end(), [&](long double r) { return !same(r, *from); });
+    const bool one = same(*from, 1);
+    if (to - from > most || (one && to - from == most)) {
+      most = to - from;
+      found = one ? 1 : *from;
+    }
+    from = to;
+  }
+  return found;
+}
+
 // How many times as long B is: what holds for most kinds of calls. One kind alone can't tell a
 // longer run from more calls in each step.
 long double longer(const std::vector<Pair>& pairs) {
@@ -124,13 +157,33 @@ long double longer(const std::vector<Pair>& pairs) {
   return ratios.size() < 2 ? 1 : most_frequent(std::move(ratios));
 }
 
-std::vector<Often> often(const std::vector<Pair>& pairs) {
-  std::vector<Often> all;
+// Whether a step of one run is the same thing as a step of the other: by all calls but those that
+// may be made once for several micro-batches. Nullopt: nothing speaks against comparing them.
+std::optional<Unlike> unlike(const Run& a, const Run& b, const std::vector<Pair>& pairs) {
+  if (a.steps.empty() || b.steps.empty()) return std::nullopt;
+  long double ratio = 0;
+  std::vector<long double> longer;
   for (const Pair& p : pairs) {
-    if (!p.a || !p.b) continue;
-    all.push_back({p.b->kind, p.a->in_step(), p.b->in_step(), p.a->total.calls, p.b->total.calls});
+    const bool both = p.a && p.b && p.a->in_step() != 0 && p.b->in_step() != 0;
+    if (!both || stats::once_for_several(p.b->kind.bucket)) continue;
+    const long double r = p.a->in_step() / p.b->in_step();
+    if (ratio != 0 && !same(r, ratio)) return std::nullopt;
+    ratio = r;
+    longer.push_back(p.b->total.calls / p.a->total.calls);
   }
-  return all;
+  if (ratio == 0) return std::nullopt;
+  const Unlike u{.in_a = ratio > 1, .times = std::max(ratio, 1 / ratio)};
+  if (u.times < 2 || !same(u.times, std::round(u.times))) return std::nullopt;
+  // If as many steps were made, each has more work: a larger batch is a change of the step.
+  const Run& small = u.in_a ? b : a;
+  const Run& large = u.in_a ? a : b;
+  if (small.whole_steps) return std::nullopt;
+  const auto steps = [](const Run& run) { return static_cast<long double>(run.steps_seen); };
+  if (steps(small) < kMoreSteps * steps(large)) return std::nullopt;
+  Unlike found = u;
+  found.times = std::round(u.times);
+  found.longer = most_frequent(std::move(longer));
+  return found;
 }
 
 // Why no counts are compared of the calls that both have.
@@ -146,6 +199,11 @@ std::string why_none(const Run& a, const Run& b, const Diff& d) {
 
 }  // namespace
 
+bool same(long double a, long double b) {
+  const long double doubt = 8 * std::numeric_limits<long double>::epsilon();
+  return std::abs(a - b) <= doubt * std::max(std::abs(a), std::abs(b));
+}
+
 std::optional<double> exposed_share(const Run& run, const OpKind& kind) {
   const auto found = run.totals.find(kind);
   if (found == run.totals.end() || found->second.exposure_known_ns == 0) return std::nullopt;
@@ -160,16 +218,12 @@ std::optional<double> lost_ns(const Run& run, const OpKind& kind) {
   const auto share = copy ? 1.0 : exposed_share(run, kind);
   if (!share) return std::nullopt;
   std::vector<double> all;
-  for (const stats::StepCalls& step : run.steps) {
-    const auto found = step.kinds.find(kind);
-    const read::Amounts s = found == step.kinds.end() ? read::Amounts{} : found->second;
+  for (const read::Amounts& s : in_steps(run, kind)) {
     const double ns = copy ? static_cast<double>(s.host_ns) : device_ns(s);
-    all.push_back(ns / static_cast<double>(std::max<std::uint64_t>(step.calling, 1)));
+    const std::uint64_t ranks = run.steps[all.size()].calling;
+    all.push_back(ns / static_cast<double>(std::max<std::uint64_t>(ranks, 1)));
   }
-  if (all.empty()) return 0;
-  const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
-  std::ranges::nth_element(all, middle);
-  return *share * *middle;
+  return all.empty() ? 0 : *share * median(all, std::identity{});
 }
 
 double device_ns(const read::Amounts& s) {
@@ -184,7 +238,7 @@ bool CountChange::differs() const {
 
 void compare_counts(const Run& a, const Run& b, Diff& to) {
   const std::vector<Pair> pairs = pairs_of(counted(a), counted(b));
-  to.unlike = unlike(a, b, often(pairs));
+  to.unlike = unlike(a, b, pairs);
   to.per_step = !a.steps.empty() && !b.steps.empty() && !to.unlike;
   if (!to.per_step) to.longer = to.unlike ? to.unlike->longer : longer(pairs);
   // Calls beside the usual steps are the same in runs of one length only.

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <variant>
 
 #include "read/error.h"
+#include "text/text.h"
 
 namespace tprof::diff {
 namespace {
@@ -47,14 +47,12 @@ Rule rule_of(std::string_view item) {
   if (std::holds_alternative<About>(known->of)) {
     refuse(item, fmt::format("{} without a share", known->name));
   }
-  const char* end = item.data() + item.size();
-  double percent = -1;
-  const auto [rest, error] = std::from_chars(item.data() + colon + 1, end, percent);
-  const bool whole = error == std::errc() && rest + 1 == end && *rest == '%';
-  if (!whole || !(percent >= 0 && percent < 1e6)) {
+  const std::string_view share = item.substr(colon + 1);
+  const auto percent = text::number<double>(share.substr(0, share.size() - share.ends_with('%')));
+  if (!share.ends_with('%') || !(percent.value_or(-1) >= 0 && *percent < 1e6)) {
     refuse(item, fmt::format("a share such as {}:5%", known->name));
   }
-  rule.share = percent / 100;
+  rule.share = *percent / 100;
   return rule;
 }
 
@@ -94,11 +92,7 @@ bool can_not_be_said(const Longer& longer, double share) {
 
 std::vector<Rule> rules_of(std::string_view text) {
   std::vector<Rule> rules;
-  for (std::size_t comma = 0; comma != std::string_view::npos; text.remove_prefix(comma + 1)) {
-    comma = text.find(',');
-    rules.push_back(rule_of(text.substr(0, comma)));
-    if (comma == std::string_view::npos) break;
-  }
+  for (const std::string_view item : text::split(text, ',')) rules.push_back(rule_of(item));
   return rules;
 }
 

@@ -90,7 +90,7 @@ Lengths lengths_of(const Usual& side, const std::vector<double>& other) {
 }
 
 // Why no times are known of the calls that a filter leaves; empty: both runs have such calls in
-// their steps. Steps have the calls that get lines.
+// their steps, which have the calls that get lines.
 std::string none_of_these(const Run& a, const Run& b) {
   const auto in_steps = [](const Run& run) {
     return std::ranges::any_of(run.steps, [](const stats::StepCalls& s) {
@@ -100,19 +100,11 @@ std::string none_of_these(const Run& a, const Run& b) {
   const bool of_a = in_steps(a);
   const bool of_b = in_steps(b);
   if (of_a && of_b) return "";
-  const auto none = [&](const auto& fits) { return (of_a || fits(a)) && (of_b || fits(b)); };
-  const char* who = of_a ? "B has" : of_b ? "A has" : "A and B have";
-  if (none([](const Run& run) { return run.totals.empty(); })) {
-    return fmt::format("{} none of these calls", who);
-  }
-  const auto get_lines = [](const Run& run) {
-    return std::ranges::all_of(run.totals, [](const auto& kind) {
-      return kBuckets[static_cast<std::size_t>(kind.first.bucket)].lines;
-    });
-  };
-  if (none(get_lines))
-    return fmt::format("{} none of these calls in {} steps", who, of_a || of_b ? "its" : "their");
-  return "these calls get no lines, which tell in which step a call is";
+  return fmt::format("{} no lines of these calls in {} steps",
+                     of_a   ? "B has"
+                     : of_b ? "A has"
+                            : "A and B have",
+                     of_a || of_b ? "its" : "their");
 }
 
 // Returns the part of the time that is in those that are far.

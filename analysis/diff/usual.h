@@ -20,7 +20,8 @@ struct Usual {
 
   Usual(const Run& of, bool by_devices) : run(of) {
     for (const Step& s : run.steps) {
-      lengths.push_back(by_devices ? s.device_ns : static_cast<double>(s.host_ns) / static_cast<double>(s.hosts));
+      lengths.push_back(by_devices ? s.device_ns
+                                   : static_cast<double>(s.host_ns) / static_cast<double>(s.hosts));
     }
   }
   void leave_out(const std::vector<bool>& far) {

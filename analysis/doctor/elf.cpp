@@ -1,13 +1,10 @@
 #include "doctor/elf.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include <gelf.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -17,146 +14,112 @@
 namespace tprof::doctor {
 namespace {
 
-class Image {
- public:
-  explicit Image(const std::filesystem::path& file) : file_(file) {
-    const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+// A file that libelf reads.
+struct Image {
+  explicit Image(const std::filesystem::path& of)
+      : file(of), fd(open(of.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (fd < 0) throw read::BadInput(file, std::strerror(errno));
-    struct stat st {};
-    fstat(fd, &st);
-    size_ = S_ISREG(st.st_mode) ? static_cast<std::size_t>(st.st_size) : 0;
-    if (size_ != 0) base_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (size_ != 0 && base_ == MAP_FAILED) throw read::BadInput(file, std::strerror(errno));
   }
   Image(const Image&) = delete;
   Image& operator=(const Image&) = delete;
   ~Image() {
-    if (size_ != 0) munmap(base_, size_);
+    elf_end(elf);
+    close(fd);
   }
 
+  // Throws if libelf has nothing there.
+  template <typename T>
+  T* needed(T* there) const {
+    if (there != nullptr) return there;
+    const off_t size = lseek(fd, 0, SEEK_END);
+    throw read::BadInput(file, static_cast<std::uint64_t>(size),
+                         "expected more of this ELF file: it is cut or damaged");
+  }
+  std::string_view text(std::size_t strings, std::size_t offset) const {
+    const char* text = elf_strptr(elf, strings, offset);
+    return text == nullptr ? std::string_view() : text;
+  }
   std::string_view bytes(std::uint64_t offset, std::uint64_t size) const {
-    if (offset > size_ || size > size_ - offset) {
-      throw read::BadInput(file_, offset, "expected more of this ELF file: it is cut or damaged");
-    }
-    return {static_cast<const char*>(base_) + offset, size};
-  }
-  std::string_view all() const { return size_ == 0 ? std::string_view() : bytes(0, size_); }
-  template <typename T>
-  T at(std::uint64_t offset) const {
-    T value;
-    std::memcpy(&value, bytes(offset, sizeof value).data(), sizeof value);
-    return value;
-  }
-  // Returns entry `i` of a table.
-  template <typename T>
-  T entry(std::uint64_t offset, std::uint64_t i) const {
-    return at<T>(offset + i * sizeof(T));  // a sum that wraps is beyond the file or harmless
+    std::size_t all = 0;
+    const char* begin = needed(elf_rawfile(elf, &all));
+    const bool inside = offset <= all && size <= all - offset;
+    return {needed(inside ? begin + offset : nullptr), size};
   }
 
- private:
-  const std::filesystem::path& file_;
-  std::size_t size_ = 0;
-  void* base_ = nullptr;
+  const std::filesystem::path& file;
+  const int fd;
+  ::Elf* elf = nullptr;
 };
 
-std::string_view text_at(std::string_view table, std::uint64_t offset) {
-  if (offset >= table.size()) return {};
-  const std::string_view rest(table.data() + offset, table.size() - offset);
-  return {rest.data(), std::min(rest.find('\0'), rest.size())};
+void add_symbol(const GElf_Sym& symbol, std::string_view name, bool is_dynamic, Elf& to) {
+  const bool defined = symbol.st_shndx != SHN_UNDEF;
+  to.dlsym = to.dlsym || (name == "dlsym" && defined);
+  if (!name.starts_with("nccl") && !name.starts_with("cuda") && !name.starts_with("__cuda")) return;
+  if (is_dynamic) {
+    (defined ? to.defines : to.wants).emplace(name);
+  } else if (defined && GELF_ST_TYPE(symbol.st_info) == STT_FUNC) {
+    to.hidden.emplace(name);
+  }
 }
 
-class Reader {
- public:
-  explicit Reader(const Image& image) : image_(image), head_(image.at<Elf64_Ehdr>(0)) {}
-
-  Elf read() {
-    elf_.machine = head_.e_machine;
-    for (std::uint64_t i = 0; i < head_.e_phnum; ++i) {
-      const auto p = image_.entry<Elf64_Phdr>(head_.e_phoff, i);
-      if (p.p_type == PT_INTERP)
-        elf_.interpreter = text_at(image_.bytes(p.p_offset, p.p_filesz), 0);
-    }
-    if (head_.e_shoff == 0) return std::move(elf_);
-    for (std::uint64_t i = 0; i < head_.e_shnum; ++i) section(at(i));
-    return std::move(elf_);
+void add_section(const Image& image, Elf_Scn* section, std::size_t names, Elf& to) {
+  GElf_Shdr head;
+  image.needed(gelf_getshdr(section, &head));
+  const std::string_view name = image.text(names, head.sh_name);
+  to.kernels = to.kernels || name == ".nv_fatbin" || name == ".nvFatBinSegment";
+  if (head.sh_type == SHT_PROGBITS && name == ".rodata") {
+    to.nccl_text =
+        image.bytes(head.sh_offset, head.sh_size).find("NCCL_BUFFSIZE") != std::string_view::npos;
   }
-
- private:
-  Elf64_Shdr at(std::uint64_t i) const { return image_.entry<Elf64_Shdr>(head_.e_shoff, i); }
-  std::string_view strings(std::uint64_t section) const {
-    if (section >= head_.e_shnum) return {};
-    const Elf64_Shdr s = at(section);
-    return s.sh_type == SHT_STRTAB ? image_.bytes(s.sh_offset, s.sh_size) : std::string_view();
+  if (head.sh_type == SHT_PROGBITS && name == "tprof_functions") {
+    to.function_list = image.bytes(head.sh_offset, head.sh_size);
   }
-
-  void section(const Elf64_Shdr& s) {
-    const std::string_view name = text_at(strings(head_.e_shstrndx), s.sh_name);
-    elf_.kernels = elf_.kernels || name == ".nv_fatbin" || name == ".nvFatBinSegment";
-    switch (s.sh_type) {
-      case SHT_DYNAMIC:
-        return dynamic(s);
-      case SHT_DYNSYM:
-      case SHT_SYMTAB:
-        return symbols(s, s.sh_type == SHT_DYNSYM);
-      case SHT_PROGBITS:
-        if (name == ".rodata") {
-          elf_.nccl_text =
-              image_.bytes(s.sh_offset, s.sh_size).find("NCCL_BUFFSIZE") != std::string_view::npos;
-        }
-        if (name == "tprof_functions") elf_.function_list = image_.bytes(s.sh_offset, s.sh_size);
-        return;
-      default:
-        return;
-    }
+  const bool symbols = head.sh_type == SHT_DYNSYM || head.sh_type == SHT_SYMTAB;
+  if ((!symbols && head.sh_type != SHT_DYNAMIC) || head.sh_size == 0) return;
+  Elf_Data* data = image.needed(elf_getdata(section, nullptr));
+  GElf_Sym symbol;
+  for (int i = 0; symbols && gelf_getsym(data, i, &symbol) != nullptr; ++i) {
+    const std::string_view of = image.text(head.sh_link, symbol.st_name);
+    add_symbol(symbol, of, head.sh_type == SHT_DYNSYM, to);
   }
-
-  void dynamic(const Elf64_Shdr& s) {
-    const std::string_view names = strings(s.sh_link);
-    for (std::uint64_t i = 0; i < s.sh_size / sizeof(Elf64_Dyn); ++i) {
-      const auto d = image_.entry<Elf64_Dyn>(s.sh_offset, i);
-      if (d.d_tag == DT_NULL) break;
-      if (d.d_tag == DT_NEEDED) elf_.needed.emplace(text_at(names, d.d_un.d_val));
-    }
+  GElf_Dyn entry;
+  for (int i = 0; !symbols && gelf_getdyn(data, i, &entry) != nullptr; ++i) {
+    if (entry.d_tag == DT_NULL) break;
+    if (entry.d_tag == DT_NEEDED) to.needed.emplace(image.text(head.sh_link, entry.d_un.d_val));
   }
-
-  void symbols(const Elf64_Shdr& s, bool is_dynamic) {
-    const std::string_view names = strings(s.sh_link);
-    for (std::uint64_t i = 0; i < s.sh_size / sizeof(Elf64_Sym); ++i) {
-      const auto symbol = image_.entry<Elf64_Sym>(s.sh_offset, i);
-      const std::string_view name = text_at(names, symbol.st_name);
-      elf_.dlsym = elf_.dlsym || (name == "dlsym" && symbol.st_shndx != SHN_UNDEF);
-      if (!name.starts_with("nccl") && !name.starts_with("cuda") && !name.starts_with("__cuda")) {
-        continue;
-      }
-      const bool defined = symbol.st_shndx != SHN_UNDEF;
-      if (is_dynamic) {
-        (defined ? elf_.defines : elf_.wants).emplace(name);
-      } else if (defined && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) {
-        elf_.hidden.emplace(name);
-      }
-    }
-  }
-
-  const Image& image_;
-  const Elf64_Ehdr head_;
-  Elf elf_;
-};
+}
 
 }  // namespace
 
 std::optional<Elf> read_elf(const std::filesystem::path& file) {
-  const Image image(file);
-  if (!image.all().starts_with(ELFMAG)) return std::nullopt;
-  const auto ident = image.bytes(0, EI_NIDENT);
-  if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB) {
-    // This is enough: libtprof.so is neither 32-bit nor big-endian.
-    Elf other;
-    other.is_64_bit = ident[EI_CLASS] == ELFCLASS64;
-    other.machine = image.at<std::uint16_t>(EI_NIDENT + sizeof(std::uint16_t));
-    return other;
+  Image image(file);
+  Elf found;
+  char begin[EI_NIDENT + 2 * sizeof found.machine];
+  const ssize_t size = pread(image.fd, begin, sizeof begin, 0);
+  if (size < SELFMAG || std::memcmp(begin, ELFMAG, SELFMAG) != 0) return std::nullopt;
+  image.needed(size == sizeof begin ? &size : nullptr);
+  std::memcpy(&found.machine, begin + EI_NIDENT + sizeof found.machine, sizeof found.machine);
+  found.is_64_bit = begin[EI_CLASS] == ELFCLASS64;
+  // This is enough: libtprof.so is neither 32-bit nor big-endian.
+  if (!found.is_64_bit || begin[EI_DATA] != ELFDATA2LSB) return found;
+  elf_version(EV_CURRENT);
+  image.elf = image.needed(elf_begin(image.fd, ELF_C_READ_MMAP, nullptr));
+  GElf_Phdr p;
+  for (int i = 0; gelf_getphdr(image.elf, i, &p) != nullptr; ++i) {
+    if (p.p_type != PT_INTERP) continue;
+    const std::string_view path = image.bytes(p.p_offset, p.p_filesz);
+    found.interpreter = path.substr(0, path.find('\0'));
   }
-  return Reader(image).read();
+  GElf_Ehdr head;
+  image.needed(gelf_getehdr(image.elf, &head));
+  std::size_t names = 0;
+  const bool known = elf_getshdrstrndx(image.elf, &names) == 0;
+  image.needed(head.e_shoff == 0 || (known && elf_getscn(image.elf, names) != nullptr) ? &head
+                                                                                       : nullptr);
+  for (Elf_Scn* s = nullptr; (s = elf_nextscn(image.elf, s)) != nullptr;) {
+    add_section(image, s, names, found);
+  }
+  return found;
 }
 
 std::string machine_name(std::uint16_t machine) {

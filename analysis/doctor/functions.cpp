@@ -2,18 +2,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
+#include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "doctor/examine.h"
 #include "read/error.h"
+#include "report/table.h"
 #include "text/text.h"
 
 namespace tprof::doctor {
 namespace {
 
-using text::printable;
+using report::Column;
+using report::or_unknown;
+using report::Unit;
 
 struct WrappedFunction {
   std::string library;  // "nccl", "cudart", "cuda" or "cupti"
@@ -35,16 +37,6 @@ struct FunctionList {
   std::vector<LeftOutFunction> left_out;
 };
 
-std::vector<std::string_view> split(std::string_view text, char at) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(at), text.size());
-    parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
 bool is_per_thread_twin(std::string_view name) {
   return name.ends_with("_ptsz") || name.ends_with("_ptds");
 }
@@ -52,8 +44,7 @@ constexpr unsigned kTwinsSince = 7000;  // CUDA 7.0 brought the per-thread defau
 
 // 12080 is CUDA's number for 12.8, 22800 NCCL's for 2.28. A twin has the number of its function.
 std::string version(const WrappedFunction& f, std::string_view text) {
-  unsigned number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
+  unsigned number = text::number<unsigned>(text).value_or(0);
   if (is_per_thread_twin(f.name)) number = std::max(number, kTwinsSince);
   return f.library == "nccl" ? fmt::format("{}.{}", number / 10000, number % 10000 / 100)
                              : fmt::format("{}.{}", number / 1000, number % 1000 / 10);
@@ -65,26 +56,46 @@ std::string_view title(std::string_view library) {
   return library == "cudart" ? "CUDA runtime" : "CUDA driver";
 }
 
-std::string counts_as(const WrappedFunction& f) {
-  if (f.buckets.empty()) return "nothing: it is followed";
-  return fmt::format("{}", fmt::join(f.buckets, ", "));
+std::vector<Column<WrappedFunction>> columns() {
+  using F = WrappedFunction;
+  return {{nullptr, "library", Unit::text, &F::library},
+          {"function", "name", Unit::text, &F::name},
+          {"since", "since", Unit::text, [](const F& f) { return or_unknown(f.since); }},
+          {"counts as", nullptr, Unit::text,
+           [](const F& f) {
+             return f.buckets.empty() ? std::string("nothing: it is followed")
+                                      : fmt::format("{}", fmt::join(f.buckets, ", "));
+           }},
+          {nullptr, "buckets", Unit::text, [](const F& f) { return report::Json(f.buckets); }},
+          {"elements", nullptr, Unit::text,
+           [](const F& f) {
+             return f.elements == "count_times_ranks" ? "count x ranks"
+                    : f.elements == "bytes"           ? "bytes / element size"
+                                                      : f.elements;
+           },
+           report::Show::if_room},
+          {nullptr, "elements", Unit::text, [](const F& f) { return or_unknown(f.elements); }},
+          {nullptr, "needs", Unit::text, [](const F& f) { return or_unknown(f.needs); }}};
 }
 
-std::string elements(const WrappedFunction& f) {
-  if (f.elements == "count_times_ranks") return "count x ranks";
-  return f.elements == "bytes" ? "bytes / element size" : f.elements;
+std::vector<Column<LeftOutFunction>> left_out_columns() {
+  using F = LeftOutFunction;
+  return {{nullptr, "library", Unit::text, &F::library},
+          {"function", "name", Unit::text, &F::name},
+          {"why", "reason", Unit::text, &F::reason}};
 }
 
 FunctionList functions_of(const Library& library) {
-  const std::string_view text = library.elf.function_list;
+  std::string_view text = library.elf.function_list;
+  text = text.substr(0, text.find_last_not_of(std::string_view("\n\0", 2)) + 1);
   FunctionList list;
   std::map<std::string, std::string, std::less<>> since;
-  for (const std::string_view line : split(text.substr(0, text.find('\0')), '\n')) {
-    const std::vector<std::string_view> f = split(line, '\t');
+  for (const std::string_view line : text::split(text, '\n')) {
+    const std::vector<std::string_view> f = text::split(line, '\t');
     if (f.size() >= 3 && f[0] == "wrapped") {
       WrappedFunction w{std::string(f[1]), std::string(f[2]), {}, {}, {}, {}};
-      for (const std::string_view bucket : split(f.size() > 3 ? f[3] : "", ',')) {
-        w.buckets.emplace_back(bucket);
+      for (const std::string_view bucket : text::split(f.size() > 3 ? f[3] : "", ',')) {
+        if (!bucket.empty()) w.buckets.emplace_back(bucket);
       }
       if (f.size() > 4) w.elements = f[4];
       if (f.size() > 5) w.needs = f[5];
@@ -109,55 +120,26 @@ FunctionList functions_of(const Library& library) {
 }
 
 std::string to_text(const FunctionList& list, std::size_t width) {
+  const report::Room room = {.width = width, .breaks = true, .tells_columns = true};
   std::string out;
   for (const std::string_view library : {"nccl", "cudart", "cuda", "cupti"}) {
-    using enum text::Table::Align;
-    text::Table table(
-        {{"function", left}, {"since", left}, {"counts as", left}, {"elements", left}});
-    std::size_t rows = 0;
-    std::string needs;
-    for (const WrappedFunction& f : list.wrapped) {
-      if (f.library != library) continue;
-      ++rows;
-      needs = f.needs;
-      table.row({printable(f.name), f.since.empty() ? "?" : f.since, counts_as(f), elements(f)});
-    }
-    out += fmt::format("{}{}: {} functions{}\n", out.empty() ? "" : "\n", title(library), rows,
-                       needs.empty() ? "" : ", passed through without " + printable(needs));
-    constexpr std::size_t kElements = 3;
-    out += table.str(width, {kElements}, true);
-    const std::vector<std::size_t> shown = table.shown(width, {kElements});
-    if (std::ranges::find(shown, kElements) == shown.end()) {
-      out += "  elements: bytes / element size\n";
-    }
+    std::vector<WrappedFunction> functions;
+    std::ranges::copy_if(list.wrapped, std::back_inserter(functions),
+                         [&](const WrappedFunction& f) { return f.library == library; });
+    const std::string needs = functions.empty() ? "" : functions.back().needs;
+    out += fmt::format("{}: {} functions{}\n", title(library), functions.size(),
+                       needs.empty() ? "" : ", passed through without " + text::printable(needs)) +
+           report::table_text(columns(), functions, room) + "\n";
   }
-  out += "\nNot covered\n";
-  using enum text::Table::Align;
-  text::Table table({{"function", left}, {"why", left}});
-  for (const LeftOutFunction& f : list.left_out)
-    table.row({printable(f.name), printable(f.reason)});
-  return out + table.str(width, {}, true);
+  return out + "Not covered\n" + report::table_text(left_out_columns(), list.left_out, room);
 }
 
 std::string to_json(const FunctionList& list) {
-  using Json = nlohmann::ordered_json;
-  const auto or_null = [](const std::string& s) { return s.empty() ? Json() : Json(s); };
-  Json j;
-  j["schema"] = "tprof-coverage/1";
-  Json& functions = j["functions"] = Json::array();
-  for (const WrappedFunction& f : list.wrapped) {
-    functions.push_back({{"library", f.library},
-                         {"name", f.name},
-                         {"since", or_null(f.since)},
-                         {"buckets", f.buckets},
-                         {"elements", or_null(f.elements)},
-                         {"needs", or_null(f.needs)}});
-  }
-  Json& left_out = j["not_covered"] = Json::array();
-  for (const LeftOutFunction& f : list.left_out) {
-    left_out.push_back({{"library", f.library}, {"name", f.name}, {"reason", f.reason}});
-  }
-  return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+  const report::Json json = {
+      {"schema", "tprof-coverage/1"},
+      {"functions", report::table_json(columns(), list.wrapped)},
+      {"not_covered", report::table_json(left_out_columns(), list.left_out)}};
+  return json.dump(1, ' ', true, report::Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

@@ -17,8 +17,10 @@ using text::printable;
 
 constexpr std::size_t kWidth = 80;
 
-void field(std::string& out, std::string_view key, std::string_view text) {
-  out += fmt::format("  {:<11} {}\n", printable(key), printable(text));
+void fields(std::string& out, const std::vector<Fact>& facts) {
+  for (const Fact& f : facts) {
+    out += fmt::format("  {:<11} {}\n", printable(f.key), printable(f.text));
+  }
 }
 
 void settings_text(std::string& out, const Report& r) {
@@ -97,11 +99,11 @@ std::string to_text(const Report& r) {
       fmt::format("tprof doctor: {}\n", r.about == "machine"   ? "this machine and environment"
                                         : r.about == "command" ? "what would be traced"
                                                                : "what was traced");
-  for (const Fact& f : r.facts) field(out, f.key, f.text);
+  fields(out, r.facts);
   functions_text(out, r);
   settings_text(out, r);
   if (!r.tools.empty()) out += "\nOther tools\n";
-  for (const Tool& t : r.tools) field(out, t.kind, t.path);
+  fields(out, r.tools);
   out += r.findings.empty() ? "\nNo findings.\n" : "\nFindings\n";
   for (const diagnose::Finding& f : r.findings) {
     out += report::to_text(f, report::Detail::brief);
@@ -110,19 +112,14 @@ std::string to_text(const Report& r) {
 }
 
 std::string to_json(const Report& r) {
-  Json j;
-  j["schema"] = "tprof-doctor/1";
-  j["about"] = r.about;
-  Json& facts = j["facts"] = Json::array();
-  for (const Fact& f : r.facts) facts.push_back({{"key", f.key}, {"text", f.text}});
-  Json& functions = j["functions"] = Json::array();
+  Json functions = Json::array();
   for (const Function& f : r.functions) {
     functions.push_back({{"name", f.name},
                          {"library", f.library.empty() ? Json() : Json(f.library)},
                          {"calls", r.counted ? Json(f.calls) : Json()},
                          {"ranks", f.ranks.list()}});
   }
-  Json& settings = j["settings"] = Json::array();
+  Json settings = Json::array();
   for (const SettingInfo& s : kSettings) {
     const auto set = r.settings.find(std::string(s.name));
     settings.push_back({{"name", s.name},
@@ -132,9 +129,18 @@ std::string to_json(const Report& r) {
                         {"set", set == r.settings.end() ? Json() : Json(set->second)},
                         {"in_force", r.in_force(s)}});
   }
-  Json& tools = j["tools"] = Json::array();
-  for (const Tool& t : r.tools) tools.push_back({{"kind", t.kind}, {"path", t.path}});
-  j["findings"] = report::to_json(r.findings, report::Detail::brief);
+  const auto pairs = [](const std::vector<Fact>& facts, const char* key, const char* text) {
+    Json all = Json::array();
+    for (const Fact& f : facts) all.push_back({{key, f.key}, {text, f.text}});
+    return all;
+  };
+  const Json j = {{"schema", "tprof-doctor/1"},
+                  {"about", r.about},
+                  {"facts", pairs(r.facts, "key", "text")},
+                  {"functions", functions},
+                  {"settings", settings},
+                  {"tools", pairs(r.tools, "kind", "path")},
+                  {"findings", report::to_json(r.findings, report::Detail::brief)}};
   return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 

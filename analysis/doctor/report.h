@@ -25,11 +25,6 @@ struct Function {
   text::Ranks ranks{};      // ranks that called this library; empty: all of them
 };
 
-struct Tool {
-  std::string kind;
-  std::string path;
-};
-
 struct Report {
   std::string about;  // "machine", "command" or "trace"
   std::vector<Fact> facts{};
@@ -37,7 +32,7 @@ struct Report {
   bool counted = false;                           // the calls of functions are known
   std::map<std::string, std::string> settings{};  // as they are set
   std::map<std::string, std::string> differ{};    // those of ranks that differ, with whose they are
-  std::vector<Tool> tools{};
+  std::vector<Fact> tools{};  // their kinds and paths
   diagnose::Findings findings{};
 
   void fact(std::string key, std::string text) {

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <ctime>
 #include <random>
 
 #include "read/error.h"
+#include "text/text.h"
 
 namespace tprof::launch {
 namespace fs = std::filesystem;
@@ -36,19 +36,13 @@ std::string set_value(const Env& env, const char* name) {
   return value == "none" ? std::string() : value;  // torchrun without --rdzv-id
 }
 
-std::optional<std::int64_t> number(const std::string& s) {
-  std::int64_t v = 0;
-  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-  if (error != std::errc() || end != s.data() + s.size()) return std::nullopt;
-  return v;
-}
-
 // A batch script and the shell of `salloc` have Slurm's job id and process id 0 as well, but only a
 // step is a parallel task. The first has no step, the other a step of a special number (slurm.h).
 std::string step_of_slurm(const Env& env) {
   constexpr std::int64_t kFirstSpecial = 0xffff'fff0;
   std::string step = env("SLURM_STEP_ID");
-  return number(step).value_or(kFirstSpecial) < kFirstSpecial ? step : std::string();
+  return text::number<std::int64_t>(step).value_or(kFirstSpecial) < kFirstSpecial ? step
+                                                                                  : std::string();
 }
 
 // Returns a name that needs no quoting anywhere.
@@ -77,7 +71,7 @@ Launch launch_of(const Env& env) {
     const bool slurm = l.run_id == std::string_view("SLURM_JOB_ID");
     const std::string step = slurm ? step_of_slurm(env) : "";
     if (launch.run_id.empty()) launch.run_id = step.empty() ? id : fmt::format("{}.{}", id, step);
-    if (!slurm || !step.empty()) launch.task = number(env(l.task));
+    if (!slurm || !step.empty()) launch.task = text::number<std::int64_t>(env(l.task));
     break;
   }
   return launch;

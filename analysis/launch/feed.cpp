@@ -1,16 +1,27 @@
 #include "launch/feed.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <stdexcept>
 
 #include "diagnose/names.h"
+#include "live/folder_lines.h"
 #include "live/handler.h"
+#include "live/on_finding.h"
+#include "live/shell.h"
 #include "live/told.h"
 #include "live/window_commands.h"
 #include "read/error.h"
+#include "read/folder.h"
 #include "read/lines.h"
+#include "read/ring_file.h"
 #include "read/window_files.h"
 #include "text/print.h"
 #include "text/text.h"
@@ -19,6 +30,12 @@ namespace tprof::launch {
 namespace {
 
 namespace fs = std::filesystem;
+
+// The files of a run.
+struct RunFiles {
+  fs::path folder;
+  live::FolderLines::Chosen chosen;  // which files of the folder
+};
 
 // Calls f(file, lines) for what the run's files have gained, until the job is over or it returns
 // false.
@@ -130,8 +147,11 @@ class FedHandler {
   std::uint64_t deleted_ = 0;
 };
 
-}  // namespace
+// `told` is a descriptor that is at its end when the job is over and the files of its dead
+// processes are whole. These return when the job and the user's commands have ended, and print a
+// line on standard error for what failed.
 
+// The command has `wait` to end behind the job.
 void feed_handler(const RunFiles& run, const std::string& command, std::chrono::nanoseconds wait,
                   int told, const sigset_t& mask) {
   FedHandler handler(command, wait, told, mask);
@@ -143,10 +163,11 @@ void feed_handler(const RunFiles& run, const std::string& command, std::chrono::
   text::say("tprof: --handler {}: {}\n", text::printable(command), said);
 }
 
-void feed_window_commands(const RunFiles& run, const std::string& command,
-                          std::optional<std::uint64_t> keep, bool quiet, int told,
-                          const sigset_t& mask) {
-  live::WindowCommands windows(command, keep, mask);
+// Runs the command for each window's file, and keeps the last ones of a rank.
+void feed_window_commands(const RunFiles& run, const Fed& fed, int told, const sigset_t& mask) {
+  const auto keep =
+      fed.keep_windows < 0 ? std::nullopt : std::optional<std::uint64_t>(fed.keep_windows);
+  live::WindowCommands windows(fed.on_window, keep, mask);
   bool any_line = false;
   follow(run, told, [&](const live::RankLines& file, const std::string& lines) {
     const auto& rank = file.process()->header.rank;
@@ -161,10 +182,93 @@ void feed_window_commands(const RunFiles& run, const std::string& command,
     text::say(
         "tprof: no window had a file: TPROF_WINDOW_FILES=1 and TPROF_SCHEDULE ask for them\n");
   }
-  if (windows.deleted() != 0 && !quiet) {
+  if (windows.deleted() != 0 && !fed.quiet) {
     text::say("tprof: --keep-windows: {} of windows {} deleted\n",
               diagnose::counted(windows.deleted(), "older file"),
               windows.deleted() == 1 ? "was" : "were");
+  }
+}
+
+// Selects files of this run's processes on this machine that were not there before. If a launch has
+// several tasks, each gets the files of its own command. That is known only while the process that
+// started them still runs.
+live::FolderLines::Chosen files_of(const fs::path& folder, const std::string& run_id,
+                                   const Launch& launch) {
+  std::set<fs::path> before;
+  for (const read::TraceFile& file : read::files_in(folder)) before.insert(file.path);
+  return [=, here = read::boot_id(), ours = getpid()](const fs::path& file,
+                                                      const read::Header& header) {
+    const bool of_run = header.run_id == run_id && header.boot_id == here;
+    if (!of_run || !header.window_of.empty() || before.contains(file)) return false;
+    const auto& by = header.launcher;
+    const bool known =
+        by && read::process_lives(by->pid, static_cast<std::uint64_t>(by->start_ticks));
+    return !launch.task || !known || live::descends_from(by->pid, ours);
+  };
+}
+
+// A signal that ends the command must not end these processes: the last lines are still to come.
+void run_beside(const std::function<void(int told, const sigset_t& mask)>& work, int told) try {
+  sigset_t held;
+  sigset_t before;
+  sigfillset(&held);
+  sigprocmask(SIG_BLOCK, &held, &before);
+  std::signal(SIGCHLD, SIG_DFL);       // if ignored, it would take the wait status from us
+  dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is the command's
+  work(told, before);
+} catch (const std::exception& e) {
+  text::say("tprof: handlers: {}\n", text::printable(e.what()));
+}
+
+}  // namespace
+
+void Feeding::start(std::vector<Feeder>& feeders, const Work& work) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    throw std::runtime_error(fmt::format("socketpair: {}", std::strerror(errno)));
+  }
+  children::Child child([&] {
+    for (const auto* others : {&handlers_, &windows_}) {
+      for (const Feeder& other : *others) close(other.tells);
+    }
+    close(ends[1]);
+    run_beside(work, ends[0]);
+    return 0;
+  });
+  const int error = errno;
+  close(ends[0]);
+  if (child.pid() > 0) return feeders.push_back({std::move(child), ends[1]});
+  close(ends[1]);
+  throw std::runtime_error(fmt::format("fork: {}", std::strerror(error)));
+}
+
+Feeding::Feeding(const Fed& fed, const fs::path& folder, const std::string& run_id,
+                 const Launch& launch) {
+  const bool windows = !fed.on_window.empty() || fed.keep_windows >= 0;
+  if (fed.handlers.empty() && !windows) return;
+  const fs::path whole = fs::absolute(folder);  // handlers are told absolute paths
+  const RunFiles run{whole, files_of(whole, run_id, launch)};
+  for (const std::string& command : fed.handlers) {
+    start(handlers_, [&](int told, const sigset_t& mask) {
+      feed_handler(run, command, fed.wait, told, mask);
+    });
+  }
+  if (!windows) return;
+  start(windows_,
+        [&](int told, const sigset_t& mask) { feed_window_commands(run, fed, told, mask); });
+}
+
+// Processes that were started later hold these sockets too, so that closing them would not do.
+void Feeding::end() {
+  for (auto* feeders : {&windows_, &handlers_}) {
+    for (const Feeder& feeder : *feeders) shutdown(feeder.tells, SHUT_RDWR);
+    for (Feeder& feeder : *feeders) {
+      close(feeder.tells);
+      const int status = feeder.process.wait();
+      if (status == 0) continue;
+      text::say("tprof: the process that feeds handlers {}\n", live::how_it_ended(status));
+    }
+    feeders->clear();
   }
 }
 

@@ -1,34 +1,52 @@
 // Feeds what the user runs beside the command of `tprof run`: handlers, which get the lines of its
-// ranks, and a command for each window's file. Each has a process of its own.
+// ranks, and a command for each window's file. Each has a process of its own. The command's signals
+// and its end don't affect these processes, and their failures don't affect us.
 #pragma once
 
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <optional>
+#include <functional>
 #include <string>
+#include <vector>
 
-#include "live/folder_lines.h"
+#include "children/child.h"
+#include "launch/environment.h"
 
 namespace tprof::launch {
 
-// The files of a run.
-struct RunFiles {
-  std::filesystem::path folder;
-  live::FolderLines::Chosen chosen;  // which files of the folder
+// The commands that are fed; none: nothing is done.
+struct Fed {
+  std::vector<std::string> handlers;
+  std::chrono::nanoseconds wait{};  // that handlers have to end behind the job
+  std::string on_window;            // empty: none
+  int keep_windows = -1;            // the last ones of a rank; -1: all
+  bool quiet = false;
 };
 
-// `told` is a descriptor that is at its end when the job is over and the files of its dead
-// processes are whole. These return when the job and the user's commands have ended, and print a
-// line on standard error for what failed. They throw std::exception.
+class Feeding {
+ public:
+  // Begins. The command must not have begun yet.
+  Feeding(const Fed& fed, const std::filesystem::path& folder, const std::string& run_id,
+          const Launch& launch);
+  Feeding(const Feeding&) = delete;
+  Feeding& operator=(const Feeding&) = delete;
+  ~Feeding() { end(); }
 
-// The command has `wait` to end behind the job.
-void feed_handler(const RunFiles& run, const std::string& command, std::chrono::nanoseconds wait,
-                  int told, const sigset_t& mask);
+  // Has to be called when the command has ended and the files of its dead processes are whole.
+  // Waits until the commands for windows have ended, and then until handlers have.
+  void end();
 
-// Runs `command` (empty: none) for each window's file, and keeps the last `keep` of a rank.
-void feed_window_commands(const RunFiles& run, const std::string& command,
-                          std::optional<std::uint64_t> keep, bool quiet, int told,
-                          const sigset_t& mask);
+ private:
+  struct Feeder {
+    children::Child process;
+    int tells;  // a socket to it, whose end it waits for
+  };
+  using Work = std::function<void(int told, const sigset_t& mask)>;
+  void start(std::vector<Feeder>& feeders, const Work& work);
+
+  std::vector<Feeder> handlers_;
+  std::vector<Feeder> windows_;  // one, or none
+};
 
 }  // namespace tprof::launch

@@ -15,8 +15,6 @@
 #include "children/child.h"
 #include "interpose/format/settings.h"
 #include "launch/environment.h"
-#include "launch/files_of_run.h"
-#include "read/folder.h"
 #include "read/ring_file.h"
 #include "text/print.h"
 #include "text/text.h"
@@ -111,16 +109,6 @@ bool NodeLanes::end() {
     at = end + 1;
   }
   return true;
-}
-
-void drop_lanes_of_no_rank(const std::filesystem::path& folder, const std::string& run_id) {
-  if (!files_of_run(folder, run_id).ours.empty()) return;
-  const std::string here = read::boot_id();
-  std::vector<read::Skipped> skipped;
-  for (const read::Trace& lanes : read::node_files_in(folder, skipped)) {
-    const read::Header& h = lanes.processes.front().header;
-    if (h.run_id == run_id && h.boot_id == here) std::filesystem::remove(lanes.source.file);
-  }
 }
 
 }  // namespace tprof::launch

@@ -34,8 +34,4 @@ class NodeLanes {
   int told_ = -1;  // a socket: its end is the end of lanes, and it speaks there
 };
 
-// Removes the lanes of this host and run if it has no ranks of that run: lanes belong to ranks, and
-// where there are none, nobody could place them.
-void drop_lanes_of_no_rank(const std::filesystem::path& folder, const std::string& run_id);
-
 }  // namespace tprof::launch

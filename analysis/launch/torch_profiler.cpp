@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
 
+#include "interpose/format/schedule.h"
 #include "launch/environment.h"
 #include "live/kineto.h"
+#include "read/error.h"
 #include "read/load.h"
 #include "text/print.h"
 #include "text/text.h"
@@ -18,6 +21,9 @@ namespace tprof::launch {
 namespace fs = std::filesystem;
 
 namespace {
+
+// CUPTI starts in the last step before the window.
+constexpr std::int64_t kLeastFirst = 3;
 
 constexpr std::string_view kOption = "--with-torch-profiler";
 // Names in the folder of the sockets, such as libkineto's parser and paths can have.
@@ -60,6 +66,38 @@ void serve(const fs::path& sockets, const TorchSteps& steps) try {
 }
 
 }  // namespace
+
+TorchSteps torch_steps(std::string_view text) {
+  constexpr std::int64_t kLastStep = 1'000'000'000;
+  const std::vector<std::string_view> ends = text::split(text, '-');
+  const TorchSteps steps = {text::number<std::int64_t>(ends.front()).value_or(0),
+                            text::number<std::int64_t>(ends.back()).value_or(0)};
+  if (ends.size() <= 2 && steps.first >= kLeastFirst && steps.last >= steps.first &&
+      steps.last <= kLastStep) {
+    return steps;
+  }
+  throw read::BadInput(fmt::format(
+      "--torch-steps: expected steps from {} on, such as 10-12, found '{}'", kLeastFirst, text));
+}
+
+TorchSteps torch_steps_of(const std::string& asked, const std::string& schedule) {
+  if (!asked.empty()) return torch_steps(asked);
+  Schedule s;
+  if (!parse_schedule(schedule, s) || s.by != WindowsBy::steps) return {};
+  const std::uint64_t wait = s.skip_first_wait != 0 ? 0 : s.wait;
+  const auto before = static_cast<std::int64_t>(s.skip_first + wait + s.warmup);
+  const std::int64_t first = std::max(before + 1, kLeastFirst);
+  return {first, std::max(first, before + static_cast<std::int64_t>(s.active))};
+}
+
+std::string kineto_config(const TorchSteps& steps, const std::filesystem::path& trace) {
+  // libkineto's first step is 0, and a window begins where its step has ended. Without a duration
+  // it never ends by the clock.
+  return fmt::format(
+      "ACTIVITIES_LOG_FILE={}\nPROFILE_START_ITERATION={}\nACTIVITIES_WARMUP_ITERATIONS=1\n"
+      "ACTIVITIES_ITERATIONS={}\nACTIVITIES_DURATION_MSECS=0\n",
+      trace.string(), steps.first - 2, steps.last - steps.first + 1);
+}
 
 fs::path free_name(const fs::path& folder, const std::string& stem, const std::string& end) {
   fs::path name = folder / (stem + end);

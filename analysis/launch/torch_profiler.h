@@ -4,14 +4,28 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "children/child.h"
 #include "doctor/ask.h"
-#include "launch/torch_steps.h"
 #include "read/folder.h"
 
 namespace tprof::launch {
+
+// Steps of PyTorch's optimizers, from 1.
+struct TorchSteps {
+  std::int64_t first = 10;
+  std::int64_t last = 12;
+};
+// Parses "10-12" or "10". Throws BadInput that says what was expected.
+TorchSteps torch_steps(std::string_view text);
+// Returns the steps that `asked` says, else those of TPROF_SCHEDULE's first window, else the
+// default.
+TorchSteps torch_steps_of(const std::string& asked, const std::string& schedule);
+
+// Returns what a process is told to do, in the words of libkineto's configuration.
+std::string kineto_config(const TorchSteps& steps, const std::filesystem::path& trace);
 
 struct TorchTrace {
   std::filesystem::path rank_file;

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "diagnose/names.h"
-#include "report/diff_names.h"
 #include "report/findings.h"
 #include "report/only.h"
 #include "report/section.h"

@@ -1,4 +1,4 @@
-#include "report/diff_names.h"
+#include "report/diff.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -160,6 +160,16 @@ std::string taken_from(std::string& rest, std::size_t characters) {
 
 }  // namespace
 
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
 std::size_t fitting(std::string_view s, std::size_t characters) {
   std::size_t at = 0;
   for (std::size_t n = 0; at < s.size(); ++at) {

@@ -1,6 +1,7 @@
 // Text for people: safe strings, units, tables.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +25,18 @@ std::string shell_word(std::string_view s);
 
 // Returns the words of a name in lower case, split at whatever is not a letter.
 std::vector<std::string> words(std::string_view name);
+
+// Returns the parts between the separators: one more than there are of these.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+// Returns the number that all of the text is.
+template <typename Number>
+std::optional<Number> number(std::string_view text) {
+  Number n{};
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, n);
+  return error == std::errc() && rest == end ? std::optional(n) : std::nullopt;
+}
 
 // Returns how many bytes from the beginning of UTF-8 text have at most so many characters.
 std::size_t fitting(std::string_view s, std::size_t characters);

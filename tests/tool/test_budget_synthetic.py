@@ -145,7 +145,7 @@ def test_the_sizes_of_other_numbers_of_steps_compare(tmp_path):
         (("--model", "fsdp"), "--params: --model fsdp needs it"),
         (("--model", "tp", "--layers", "4", "--hidden", "8"), "--tokens: --model tp needs it"),
         (("--model", "ddp", "--params", "1e9", "--dtype", "bf17"), "--dtype: expected a type"),
-        (("--model", "ddp", "--params", "1e9", "--accumulate", "once"), "--accumulate: once not in"),
+        (("--model", "ddp", "--params", "1e9", "--accumulate", "once"), "--accumulate: expected one of no_sync|every; found once"),
         (("--model", "fsdp", "--params", "5", "--root-params", "6"), "--root-params: more than --params"),
         (("--budget", "/nowhere/budget.json"), "/nowhere/budget.json: No such file"),
     ],

@@ -212,8 +212,8 @@ def test_a_run_that_has_none_of_the_chosen_calls_in_its_steps_is_said_to_have_no
     a, b = tmp_path / "a", tmp_path / "b"
     for one, other, name in ((a, b, "A"), (b, a, "B")):
         found = diff(one, other, "--ops", "ALLGATHER")
-        assert (found["times"], found["no_times"]) == (None, f"{name} has none of these calls in its steps")
-        assert found["verdict"].startswith(f"Times are not compared: {name} has none of these calls in its steps. ")
+        assert (found["times"], found["no_times"]) == (None, f"{name} has no lines of these calls in its steps")
+        assert found["verdict"].startswith(f"Times are not compared: {name} has no lines of these calls in its steps. ")
     assert diff(a, b, "--ops", "ALLREDUCE")["no_times"] is None
 
 

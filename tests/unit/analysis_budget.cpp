@@ -10,11 +10,11 @@ using namespace tprof::test;
 
 namespace {
 
-Expected of(const Model& model, Bucket bucket) {
-  for (const Expected& e : expected(model)) {
-    if (e.bucket == bucket) return e;
+Limit of(const Model& model, Bucket bucket) {
+  for (const Limit& limit : expected(model)) {
+    if (limit.bucket == bucket) return limit;
   }
-  return {bucket, {0, 0}, {0, 0}};
+  return {.bucket = bucket, .calls = {0, 0}, .bytes = {0, 0}};
 }
 
 Compared compared(const Model& model, const Figures& figures) {
@@ -36,19 +36,19 @@ std::string reason(const Model& model, const Figures& figures) {
 }  // namespace
 
 TEST_CASE("FSDP gathers each layer twice and its root once", "[budget]") {
-  const Expected gathers = of(toy(Way::fsdp), Bucket::ALLGATHER);
+  const Limit gathers = of(toy(Way::fsdp), Bucket::ALLGATHER);
   CHECK(gathers.calls.least == 5);
   CHECK(gathers.calls.most == 6);  // the root again
   CHECK(gathers.bytes.least == 13280 * 4);
   CHECK(gathers.bytes.most >= 2 * 6848 * 4);
   CHECK(gathers.bytes.most <= (2 * 6848 + 96) * 4);  // 16 parameters in each of 3 units, twice
-  const Expected scatters = of(toy(Way::fsdp), Bucket::RESHARDING);
+  const Limit scatters = of(toy(Way::fsdp), Bucket::RESHARDING);
   CHECK(scatters.calls.least == 3);
   CHECK(scatters.calls.most == 3);
   CHECK(scatters.bytes.least == 6848 * 4);
 
   Model kept = toy(Way::fsdp);
-  kept.reshard = false;
+  kept.keeps = true;
   kept.dtype = "bfloat16";
   CHECK(of(kept, Bucket::ALLGATHER).calls.least == 3);
   CHECK(of(kept, Bucket::ALLGATHER).calls.most == 3);
@@ -236,7 +236,7 @@ TEST_CASE("known mistakes are named where they account for all of it", "[budget]
 
 TEST_CASE("two mistakes in one bucket are both named", "[budget]") {
   Model model = toy(Way::fsdp);
-  model.reshard = false;
+  model.keeps = true;
   model.dtype = "bfloat16";
   const Compared c = compared(model, fsdp_figures());
   REQUIRE(c.sentences.size() == 2);

@@ -1,5 +1,5 @@
 // budget/file.h: a budget is written of a run, or by hand, and read.
-#include "budget/file.h"
+#include "budget/budget.h"
 
 #include "analysis_budget_toy.h"
 #include "analysis_traces.h"

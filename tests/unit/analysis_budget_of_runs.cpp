@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "analysis_budget_toy.h"
-#include "budget/readings.h"
+#include "budget/budget.h"
 #include "catch2.h"
 #include "read/error.h"
 

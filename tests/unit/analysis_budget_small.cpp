@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "analysis_budget_toy.h"
-#include "budget/report.h"
+#include "budget/budget.h"
 #include "catch2.h"
 
 using namespace tprof;

@@ -84,7 +84,7 @@ TEST_CASE("a run has the name of the script that Python or a launcher runs") {
 }
 
 TEST_CASE("paths are shown as they can be typed") {
-  CHECK(cli::quoted({"a/b.json", "c d", "it's"}) == "a/b.json 'c d' 'it'\\''s'");
+  CHECK(cli::typed({"a/b.json", "c d", "it's"}) == "a/b.json 'c d' 'it'\\''s'");
 }
 
 TEST_CASE("Progress says how much of what, and how long it still takes") {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "catch2.h"
-#include "launch/torch_steps.h"
+#include "launch/torch_profiler.h"
 #include "live/kineto.h"
 #include "read/error.h"
 
