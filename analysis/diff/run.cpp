@@ -1,13 +1,11 @@
 #include "diff/run.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 
 #include "steps/pace.h"
 #include "summary/summary.h"
 #include "why/times.h"
-#include "why/transfers.h"
 #include "why/why.h"
 
 namespace tprof::diff {
@@ -86,8 +84,6 @@ Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
     return run;
   }
   const steps::Found found = asked.found() ? *asked.found() : steps::find(lines);
-  const why::Transfers transfers =
-      why::transfers_of(lines, std::make_shared<const diagnose::Meetings>(lines));
   run.unreadable = lines.unreadable();
   run.no_steps = found.why;
   if (found.how == steps::How::none) return run;
@@ -95,11 +91,12 @@ Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
   run.whole_steps = found.whole_steps;
   run.may_run_ahead = steps::may_run_ahead(found);
   stats::CallsBySteps by_number = stats::step_calls(lines, found, kinds);
-  const why::Times times = why::times_of(lines, found, transfers.last_came.get());
+  const run::Run calls = why::run_of(lines, found);
+  const why::Times times = why::times_of(calls, job, found);
   run.by_devices = times.known();
   if (run.by_devices) put_lengths(times, by_number);
   if (run.by_devices && run.only.empty()) {
-    run.slow_ranks = why::ranks_that_hold_up(lines, found, times, transfers);
+    run.slow_ranks = why::ranks_that_hold_up(lines, found, calls, times);
   }
   if (const auto& only = asked.filter().steps) {
     std::erase_if(by_number, [&](const auto& step) { return !only->holds(step.first); });

@@ -70,7 +70,7 @@ void Timeline::write_lanes(const Member& member, Pen& out) const {
   const RankTimeline& rank = ranks_.at(member.process);
   if (rank.exposed) {
     name_lane("exposed communication", kExposedLane, -1, to, out);
-    for (const why::Span& s : *rank.exposed) {
+    for (const run::Interval& s : *rank.exposed) {
       out.line() << "{\"cat\":\"LANE\",\"name\":\"exposed";
       end_slice("terrible", kExposedLane, s.from_ns, s.to_ns, to, out);
     }

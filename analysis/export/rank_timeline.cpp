@@ -55,7 +55,7 @@ class TimelineLines {
   }
 
   void device_time(const read::DeviceTime& t) {
-    const why::Span span{t.ts_ns, t.ts_ns + t.dur_ns};
+    const run::Interval span{t.ts_ns, t.ts_ns + t.dur_ns};
     if (t.launch) hides_.push_back(span);  // a graph has its kernels in it
     if (!t.chosen) return;
     mine_.slices.add(t.lane, t.ts_ns, t.dur_ns);
@@ -105,7 +105,7 @@ class TimelineLines {
     std::int64_t begin_ns;
     std::uint32_t thread;
     bool alone;
-    why::Span on_device;
+    run::Interval on_device;
   };
 
   // Null if the call is neither a collective nor a message, or nobody else can be known to meet it.
@@ -150,8 +150,8 @@ class TimelineLines {
       call.message = c.message;
       if (call.on_device) call.bytes = std::min(c.bytes, DrawnCall::kNoBytes);
       if (c.channel != nullptr && (c.channel->empty() || c.channel->back().seq != c.seq)) {
-        const why::Span span =
-            call.on_device ? time->on_device : why::Span{c.begin_ns, c.begin_ns + c.dur_ns};
+        const run::Interval span =
+            call.on_device ? time->on_device : run::Interval{c.begin_ns, c.begin_ns + c.dur_ns};
         c.channel->push_back({c.seq, to_.moved(touched_ns(span.from_ns, span.ns(), c.receives)),
                               order_, static_cast<std::uint32_t>(mine_.calls.size())});
       }
@@ -162,13 +162,13 @@ class TimelineLines {
   // Where communication ran on the device and no computation did, as far as that is known.
   void find_exposed() {
     if (!computes_ || communicates_.empty()) return;
-    why::join(communicates_);
-    why::join(hides_);
-    why::Spans free;
+    communicates_ = run::joined(std::move(communicates_));
+    hides_ = run::joined(std::move(hides_));
+    run::Intervals free;
     for (std::size_t i = 1; i < hides_.size(); ++i) {
       free.push_back({hides_[i - 1].to_ns, hides_[i].from_ns});
     }
-    mine_.exposed = why::common(why::common(communicates_, free), {followed_});
+    mine_.exposed = run::common(run::common(communicates_, free), {followed_});
   }
 
   // Copies within a device usually have no lines. The ledger has all calls: where it has more timed
@@ -197,9 +197,9 @@ class TimelineLines {
   std::vector<Time> times_;
   std::tuple<std::int64_t, std::int64_t, bool> last_key_{-1, -1, false};
   std::vector<Arrival>* last_channel_ = nullptr;
-  why::Spans communicates_;
-  why::Spans hides_;  // computation, and where it is not known
-  why::Span followed_{INT64_MAX, INT64_MIN};
+  run::Intervals communicates_;
+  run::Intervals hides_;  // computation, and where it is not known
+  run::Interval followed_{INT64_MAX, INT64_MIN};
   bool computes_ = false;
   // Timed copies that have a line, of each function and bucket.
   std::map<std::pair<text::Kept, Bucket>, std::uint64_t> with_line_;

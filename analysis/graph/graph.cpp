@@ -75,7 +75,6 @@ class Builder {
   Graph build() {
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) add_calls(r);
     find_copy_times();
-    find_last_to_come();
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) {
       add_queues(r);
       add_host_order(r);
@@ -149,8 +148,7 @@ class Builder {
     const run::Calls& c = rank.calls;
     std::set<std::uint16_t> streams;
     for (std::size_t i = 0; i < c.size(); ++i) {
-      const auto work =
-          std::ranges::upper_bound(rank.work, c.came_ns[i] + kGrainNs, {}, &run::Interval::to_ns);
+      const auto work = run::first_behind(rank.work, c.came_ns[i] + kGrainNs);
       if (work != rank.work.end() && work->from_ns < c.ended_ns[i] - kGrainNs) {
         streams.insert(c.stream[i]);
       }
@@ -214,7 +212,7 @@ class Builder {
     auto i = std::ranges::lower_bound(by_end_, from_ns + 1, {},
                                       [&](std::size_t n) { return c.ended_ns[n]; });
     for (; i != by_end_.end() && (!best || c.ended_ns[*i] - to_ns < apart(*best)); ++i) {
-      if (graph_.all_came_ns[r][*i] < to_ns && (!best || apart(*i) < apart(*best))) best = *i;
+      if (c.all_came_ns[*i] < to_ns && (!best || apart(*i) < apart(*best))) best = *i;
     }
     return best;
   }
@@ -294,21 +292,11 @@ class Builder {
     if (k != 0) behind(begin, host[k - 1], Wait::launch);
   }
 
-  static std::int64_t within(const std::vector<run::Interval>& busy, std::int64_t from_ns,
-                             std::int64_t to_ns) {
-    std::int64_t ns = 0;
-    auto b = std::ranges::upper_bound(busy, from_ns, {}, &run::Interval::to_ns);
-    for (; b != busy.end() && b->from_ns < to_ns; ++b) {
-      ns += std::min(b->to_ns, to_ns) - std::max(b->from_ns, from_ns);
-    }
-    return ns;
-  }
-
   // Where the program marks no step, one begins when the device has done all before its first call,
   // and the host had called all of that.
-  static std::int64_t begins_ns(const std::vector<std::int64_t>& called,
-                                const std::vector<run::Interval>& busy, std::int64_t first_ns) {
-    const auto next = std::ranges::upper_bound(busy, first_ns, {}, &run::Interval::to_ns);
+  static std::int64_t begins_ns(const std::vector<std::int64_t>& called, const run::Intervals& busy,
+                                std::int64_t first_ns) {
+    const auto next = run::first_behind(busy, first_ns);
     if (next == busy.begin() || (next != busy.end() && next->from_ns < first_ns)) return first_ns;
     const auto call = std::ranges::lower_bound(called, first_ns);
     const std::int64_t done = std::prev(next)->to_ns;
@@ -323,7 +311,7 @@ class Builder {
     std::vector<std::int64_t> called = rank.calls.called_ns;
     std::ranges::sort(called);
     const std::int64_t last = called.empty() ? INT64_MIN : called.back();
-    const std::vector<run::Interval> busy = run::busy_of(rank, true);
+    const run::Intervals busy = run::busy_of(rank, true);
     for (const run::Step& step : rank.steps) {
       for (std::int64_t ns : {step.from_ns, step.to_ns}) {
         if (!marked_) ns = begins_ns(called, busy, ns);
@@ -345,7 +333,8 @@ class Builder {
       std::size_t here = k;
       // Behind a mark it waited no longer than its device was busy there: the rest was ahead of it.
       for (; here != 0 && graph_.kind[host[here - 1]] == Kind::mark; --here) {
-        const std::int64_t ns = std::min(rest, within(busy, at(host[here - 1]), at(host[here])));
+        const std::int64_t ns =
+            std::min(rest, run::covered(busy, {at(host[here - 1]), at(host[here])}));
         waited[here] += ns;
         rest -= ns;
       }
@@ -374,49 +363,24 @@ class Builder {
     }
   }
 
-  std::int64_t came_ns(const run::Row& r) const { return run_.ranks[r.rank].calls.came_ns[r.row]; }
-
-  // Calls f(row, for how many of `came` it waited). One that came when a row had ended was not
-  // waited for: a small message may be on its way.
-  template <typename F>
-  void each_of_meeting(std::span<const run::Row> rows, F&& f) {
-    came_.assign(rows.begin(), rows.end());
-    std::ranges::stable_sort(came_, {}, [&](const run::Row& r) { return came_ns(r); });
-    for (const run::Row& r : rows) {
-      const std::int64_t ended_ns = run_.ranks[r.rank].calls.ended_ns[r.row];
-      const auto later = std::ranges::lower_bound(came_, ended_ns, {},
-                                                  [&](const run::Row& o) { return came_ns(o); });
-      f(r, static_cast<std::size_t>(later - came_.begin()));
-    }
-  }
-
-  void find_last_to_come() {
-    for (const run::Rank& rank : run_.ranks) graph_.all_came_ns.push_back(rank.calls.came_ns);
-    for (std::size_t m = 0; m < run_.meetings(); ++m) {
-      each_of_meeting(run_.meeting(m), [&](const run::Row& mine, std::size_t n) {
-        std::int64_t& last = graph_.all_came_ns[mine.rank][mine.row];
-        if (n != 0) last = std::max(last, came_ns(came_[n - 1]));
-      });
-    }
-  }
-
   // A node stands for all that have come, so that many ranks need few edges.
   void add_meeting(std::span<const run::Row> rows) {
     std::map<std::size_t, Node> met;  // by how many came
-    each_of_meeting(rows, [&](const run::Row&, std::size_t n) {
+    run::each_of_meeting(run_, rows, came_, [&](const run::Row&, std::size_t n) {
       if (n != 0) met.try_emplace(n);
     });
     std::size_t from = 0;
     std::optional<Node> before;
     for (auto& [n, here] : met) {
-      here = node(came_ns(came_[n - 1]), came_[n - 1].rank, Kind::met);
+      here =
+          node(at(graph_.came[came_[n - 1].rank][came_[n - 1].row]), came_[n - 1].rank, Kind::met);
       if (before) in_order(here, *before, Wait::turn);
       for (; from < n; ++from) {
         in_order(here, graph_.came[came_[from].rank][came_[from].row], Wait::turn);
       }
       before = here;
     }
-    each_of_meeting(rows, [&](const run::Row& mine, std::size_t n) {
+    run::each_of_meeting(run_, rows, came_, [&](const run::Row& mine, std::size_t n) {
       if (n != 0) in_order(graph_.ended[mine.rank][mine.row], met.at(n), Wait::meeting);
     });
   }

@@ -62,7 +62,6 @@ struct Graph {
   std::vector<std::vector<Node>> called{};
   std::vector<std::vector<Node>> came{};
   std::vector<std::vector<Node>> ended{};
-  std::vector<std::vector<std::int64_t>> all_came_ns{};  // by rank and row: all whom it meets had
   std::vector<std::vector<Node>> work{};  // by rank: the nodes of its work, ascending
   // By rank: what its host did, ascending, and for how long it had waited for its device before.
   std::vector<std::vector<Node>> host{};

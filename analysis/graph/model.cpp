@@ -37,7 +37,8 @@ run::Parts parts_of(const job::Job& job, const steps::Found& found, std::uint64_
 run::Steps steps_of(const steps::Found& found) {
   run::Steps all;
   for (const auto& [rank, steps] : found.ranks) {
-    for (const steps::Interval& in : steps) all[rank].push_back({in.step, in.from_ns, in.to_ns});
+    for (const steps::Interval& in : steps)
+      all[rank].push_back({.number = in.step, .from_ns = in.from_ns, .to_ns = in.to_ns});
   }
   return all;
 }
@@ -50,11 +51,12 @@ double mean_of(const StepsNs& steps) {
   return steps.empty() ? 0 : sum / static_cast<double>(steps.size());
 }
 
-Model::Model(const run::Lines& lines, const steps::Found& found, std::uint64_t most_calls)
-    : marked_(found.how == steps::How::mark),
-      run_(run::load(lines, parts_of(lines.job(), found, most_calls), steps_of(found))),
-      graph_(graph_of(run_, marked_)),
-      positions_(graph_.size()) {
+run::Run run_of(const run::Lines& lines, const steps::Found& found, std::uint64_t most_calls) {
+  return run::load(lines, steps_of(found), parts_of(lines.job(), found, most_calls));
+}
+
+Model::Model(const run::Run& run, bool marked)
+    : marked_(marked), run_(run), graph_(graph_of(run_, marked_)), positions_(graph_.size()) {
   for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
     const run::Rank& rank = run_.ranks[r];
     std::vector<End>& ends = ends_.emplace_back();

@@ -24,15 +24,18 @@ struct Position {
   std::uint32_t call = 0;  // how many the host had made in the step before it
 };
 
+// Loads a job with its steps. If it has more calls than `most_calls`, only the steps in its middle
+// are loaded, as many as there is room for.
+run::Run run_of(const run::Lines& lines, const steps::Found& found, std::uint64_t most_calls);
+
 class Model {
  public:
-  // A job with more calls than `most_calls` is taken by some of its steps, one
-  // after the other.
-  Model(const run::Lines& lines, const steps::Found& found, std::uint64_t most_calls);
+  // Refers to the run. `marked`: the program marks its steps.
+  Model(const run::Run& run, bool marked);
 
   const run::Run& run() const { return run_; }
   const Graph& graph() const { return graph_; }
-  bool marked() const { return marked_; }  // the program marks its steps
+  bool marked() const { return marked_; }
 
   // Returns how long each step but the first takes, where the nodes happen at these times: the mean
   // over the ranks. A step of a device ends with the last that its host called in it, and no
@@ -64,7 +67,7 @@ class Model {
   void find_positions_of_work();  // behind those of calls
 
   bool marked_;
-  run::Run run_;
+  const run::Run& run_;
   Graph graph_;
   std::vector<std::vector<std::size_t>> by_call_{};
   std::vector<Position> positions_;     // by node

@@ -217,7 +217,7 @@ void gather(const run::Lines& lines, Gathered& g) {
   g.summary.lateness = stats::lateness_in_steps(lines, g.summary.found, *meetings, arrivals);
   g.spectra = stats::spectra_of(lines);
   g.said = diagnose::diagnose(lines, {}, meetings);
-  why::find(lines, g.summary.found, meetings, g.why);
+  why::find(lines, g.summary.found, g.why);
   choose_steps(lines, g);
   add_causes(g);
   put_in_steps(g.why, g.summary, g.late);

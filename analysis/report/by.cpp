@@ -4,6 +4,7 @@
 
 #include "report/views.h"
 #include "summary/late_steps.h"
+#include "why/why.h"
 
 namespace tprof::report {
 namespace {
@@ -41,9 +42,9 @@ Sections who_came_last(const Summary& s, For who) {
 }
 
 Sections waits_of(const Summary& s, For who) {
-  const auto meetings = std::make_shared<const diagnose::Meetings>(*s.lines);
-  const why::Transfers transfers = why::transfers_of(*s.lines, meetings);
-  return {section_of(why::wait_table_of(*s.lines, s.found, transfers, s.peak), s.comms, who)};
+  const run::Run run = why::run_of(*s.lines, s.found);
+  const why::Transfers transfers = why::transfers_of(run, *s.job);
+  return {section_of(why::wait_table_of(run, *s.job, s.found, transfers, s.peak), s.comms, who)};
 }
 
 // clang-format off

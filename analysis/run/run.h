@@ -1,17 +1,21 @@
 // A run of a job, as columns: what each rank's device did, on one clock.
 //
-// A row is what was timed on the device as one: a call of NCCL, a group's calls on one stream, or a
-// copy. Rows of several ranks are connected by meetings: a collective, or a message of two ranks.
+// A row is what was timed on the device as one: a call of NCCL, a group's calls on one stream, a
+// copy, or the launch of a graph. Rows of several ranks are connected by meetings: a collective, or
+// a message of two ranks.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <vector>
 
+#include "align/clocks.h"
 #include "interpose/format/buckets.h"
 #include "job/jobs.h"
+#include "run/intervals.h"
 #include "run/lines.h"
 #include "text/kept.h"
 
@@ -33,6 +37,12 @@ struct Calls {
   std::vector<std::uint32_t> made{};   // calls
   std::vector<std::uint64_t> bytes{};  // of all of these
   std::vector<bool> backward{};        // one of autograd's threads called
+  std::vector<bool> mixed{};           // calls of several functions, timed as one
+  std::vector<bool> launch{};          // of a graph, with the kernels that are in it
+  // When all whom it meets had come, as far as that is known, and no later than it ended; `met`: it
+  // is known of all. A row that meets nobody came by itself.
+  std::vector<std::int64_t> all_came_ns{};
+  std::vector<bool> met{};
   // Bytes of copies that were not timed, on its stream since the row before it there.
   std::vector<std::uint64_t> copied{};
 
@@ -40,16 +50,8 @@ struct Calls {
   std::size_t size() const { return came_ns.size(); }
 };
 
-struct Interval {
-  std::int64_t from_ns = 0;
-  std::int64_t to_ns = 0;
-};
-
-// Puts them in order and makes one of those that touch.
-std::vector<Interval> joined(std::vector<Interval> all);
-
-// A copy to the device that none of autograd's threads made.
-struct Load {
+// A copy between host and device.
+struct Copy {
   std::int64_t called_ns = 0;
   std::uint64_t bytes = 0;
 };
@@ -71,19 +73,34 @@ struct Step {
   std::int64_t number = 0;
   std::int64_t from_ns = 0;
   std::int64_t to_ns = 0;
+  // The host called in it:
+  std::uint64_t to_device = 0;    // bytes of copies
+  std::uint64_t sent = 0;         // bytes of calls of NCCL
+  std::uint64_t collectives = 0;  // calls of NCCL
+  std::uint64_t to_time = 0;      // of these, what has something to do on the device
 };
 
 struct Rank {
   const read::Process* process = nullptr;
+  std::size_t host = 0;  // job::Hosts::all
   Calls calls{};
-  std::vector<Interval> work{};    // when its device computed: ascending, apart from each other
+  Intervals work{};                // when its device computed, or is taken to have computed
+  Intervals sure{};                // of that, what is sure, and
+  Intervals unsure{};              // when it may have computed; both empty: all is sure
   std::vector<Blocked> blocked{};  // by when they ended
-  std::vector<Load> loads{};       // by when they were called
+  std::vector<Copy> loads{};       // to the device, by none of autograd's threads; by when called
+  std::vector<Copy> reads{};       // from the device; by when called
   std::vector<Step> steps{};       // of its host, ascending
+  Intervals followed{};  // in the gaps between work and these ends nobody looked at the device
+  bool windows = false;  // lines are of windows only
+  // From the first step on: messages to and from its neighbours, as a stage of a pipeline has, and
+  // bytes of those in all-to-alls.
+  std::uint64_t stage_messages = 0;
+  std::uint64_t exchanged = 0;
 };
 
 // When its device computed or communicated, or copied if `copies`: apart, ascending.
-std::vector<Interval> busy_of(const Rank& rank, bool copies);
+Intervals busy_of(const Rank& rank, bool copies);
 
 struct Row {
   std::uint32_t rank = 0;  // of Run::ranks
@@ -92,6 +109,8 @@ struct Row {
 
 struct Run {
   std::vector<Rank> ranks{};
+  align::Clocks clocks{{}};              // of the hosts, which the times are already on
+  std::vector<std::int64_t> slack_ns{};  // by host: job::Host
   // The rows that meet: those of meeting m are members[first[m]] to members[first[m + 1] - 1].
   std::vector<std::uint32_t> first{0};
   std::vector<Row> members{};
@@ -100,13 +119,34 @@ struct Run {
   std::span<const Row> meeting(std::size_t m) const {
     return std::span(members).subspan(first[m], first[m + 1] - first[m]);
   }
+  // How wrong the distance between times of two ranks may be, ns.
+  double error_ns(const Rank& a, const Rank& b) const {
+    return clocks.at_most(a.host, b.host) +
+           static_cast<double>(std::max(slack_ns[a.host], slack_ns[b.host]));
+  }
+  bool timed() const;  // calls of two ranks or more have times on the device
 };
+
+// Calls f(row, for how many of `by_coming` it waited): the rows of a meeting as they came. One that
+// came when a row had ended was not waited for: a small message may be on its way.
+template <typename F>
+void each_of_meeting(const Run& run, std::span<const Row> rows, std::vector<Row>& by_coming,
+                     F&& f) {
+  const auto came = [&](const Row& r) { return run.ranks[r.rank].calls.came_ns[r.row]; };
+  by_coming.assign(rows.begin(), rows.end());
+  std::ranges::stable_sort(by_coming, {}, came);
+  for (const Row& r : rows) {
+    const std::int64_t ended = run.ranks[r.rank].calls.ended_ns[r.row];
+    const auto later = std::ranges::lower_bound(by_coming, ended, {}, came);
+    f(r, static_cast<std::size_t>(later - by_coming.begin()));
+  }
+}
 
 // From the lines of a job's ranks: of those in `only`, what began in this part of their own time.
 // `steps` are the ranks' own, on their own clocks. A file that can't be read gives no rows. Clocks
 // of hosts that nothing connects stay as the hosts had them.
 using Parts = std::map<const read::Process*, Interval>;
 using Steps = std::map<const read::Process*, std::vector<Step>>;
-Run load(const Lines& lines, const Parts& only = {}, const Steps& steps = {});
+Run load(const Lines& lines, const Steps& steps, const Parts& only = {});
 
 }  // namespace tprof::run

@@ -134,11 +134,7 @@ Places not_needed(Step& step, const run::Rank& rank) {
   // Another forward pass, as of an evaluation in each step, needs what it gathers.
   const std::int64_t from = step.c.came_ns[all.front()];
   const std::int64_t to = step.c.ended_ns[all.back()];
-  std::int64_t works = 0;
-  for (const run::Interval& w : rank.work) {
-    works += std::max<std::int64_t>(0, std::min(w.to_ns, to) - std::max(w.from_ns, from));
-  }
-  return 2 * works > to - from ? Places() : all;
+  return 2 * run::covered(rank.work, {from, to}) > to - from ? Places() : all;
 }
 
 // The operation with which gradients are reduced: all-reduce where nothing is reduce-scattered, and

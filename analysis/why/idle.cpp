@@ -39,7 +39,7 @@ struct OfHost {
                  std::ranges::lower_bound(by_call, to_ns, {}, called));
     // FSDP copies a few sizes behind each all-gather: a copy that is far smaller is of no batch.
     std::uint64_t most = 0;
-    auto load = std::ranges::lower_bound(rank.loads, from_ns, {}, &run::Load::called_ns);
+    auto load = std::ranges::lower_bound(rank.loads, from_ns, {}, &run::Copy::called_ns);
     for (auto l = load; l != rank.loads.end() && l->called_ns < to_ns; ++l) {
       most = std::max(most, l->bytes);
     }

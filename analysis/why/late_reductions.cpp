@@ -11,15 +11,6 @@ namespace {
 
 constexpr double kLeastBytes = 1 << 20;  // of a step: the time of less is latency
 
-std::int64_t computes(const run::Rank& rank, std::int64_t from, std::int64_t to) {
-  std::int64_t ns = 0;
-  auto w = std::ranges::upper_bound(rank.work, from, {}, &run::Interval::to_ns);
-  for (; w != rank.work.end() && w->from_ns < to; ++w) {
-    ns += std::max<std::int64_t>(0, std::min(w->to_ns, to) - std::max(w->from_ns, from));
-  }
-  return ns;
-}
-
 // The reductions of a step; none if they may be hidden, or of something else than gradients.
 //
 // Nothing tells a gradient from other tensors, so all of these must hold: hardly any of their time
@@ -34,10 +25,7 @@ struct Late {
 Late late_of(const graph::Model& model, std::size_t r, Rows rows, const run::Interval& step) {
   const run::Rank& rank = model.run().ranks[r];
   const run::Calls& c = rank.calls;
-  const auto came = [&](std::size_t i) {
-    return std::min(model.graph().all_came_ns[r][i], c.ended_ns[i]);
-  };
-  const auto takes = [&](std::size_t i) { return c.ended_ns[i] - came(i); };
+  const auto takes = [&](std::size_t i) { return c.ended_ns[i] - c.all_came_ns[i]; };
   Places all;
   std::int64_t all_ns = 0;
   for (const std::size_t i : rows) {
@@ -56,12 +44,13 @@ Late late_of(const graph::Model& model, std::size_t r, Rows rows, const run::Int
     late.rows.push_back(i);
     these = {std::min(these.from_ns, c.came_ns[i]), std::max(these.to_ns, c.ended_ns[i])};
     ns += takes(i);
-    hidden += computes(rank, came(i), c.ended_ns[i]);
+    hidden += run::covered(rank.work, {c.all_came_ns[i], c.ended_ns[i]});
   }
   if (late.rows.empty() || hidden * 10 > ns) return {};
-  late.before_ns = computes(rank, step.from_ns, these.from_ns);
-  const bool between = computes(rank, these.from_ns, these.to_ns) * 4 > late.before_ns * 3;
-  const bool behind = computes(rank, these.to_ns, step.to_ns) * 2 > late.before_ns;
+  late.before_ns = run::covered(rank.work, {step.from_ns, these.from_ns});
+  const bool between =
+      run::covered(rank.work, {these.from_ns, these.to_ns}) * 4 > late.before_ns * 3;
+  const bool behind = run::covered(rank.work, {these.to_ns, step.to_ns}) * 2 > late.before_ns;
   return between || behind ? Late() : late;
 }
 

@@ -1,15 +1,11 @@
 #include "why/times.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <map>
 
 #include "steps/pace.h"
-#include "text/text.h"
-#include "why/numbers.h"
-#include "why/rank_lines.h"
+#include "why/cells.h"
 
 namespace tprof::why {
 namespace {
@@ -138,9 +134,9 @@ Cell mean_of(const Times& times) {
   return all;
 }
 
-Times times_of(const run::Lines& lines, const steps::Found& found, const LastCame* last_came) {
+Times times_of(const run::Run& run, const job::Job& job, const steps::Found& found) {
   Times times;
-  times.why = why_not(lines.job(), found);
+  times.why = why_not(job, found);
   if (found.how == steps::How::none) return times;
   for (const auto& [rank, intervals] : found.ranks) times.ranks.push_back(rank);
   std::ranges::sort(times.ranks, {}, [](const read::Process* p) { return p->header.rank; });
@@ -154,32 +150,26 @@ Times times_of(const run::Lines& lines, const steps::Found& found, const LastCam
   }
   std::map<const read::Process*, std::size_t> places;
   for (std::size_t r = 0; r < times.ranks.size(); ++r) places[times.ranks[r]] = r;
-  lines.each(
-      [&](const read::Process& rank) {
-        std::optional<RankLines> of;
-        const auto place = places.find(&rank);
-        if (place == places.end()) return of;
-        std::vector<RankLines::Step> steps;
-        each_kept(found, times, &rank, [&](const steps::Interval& i, std::size_t s) {
-          steps.push_back({i.from_ns, i.to_ns, &times.cells[place->second * times.steps.size() + s],
-                           s > 0 || times.steps.size() < 3});
-        });
-        of.emplace(rank, std::move(steps), found.how == steps::How::mark,
-                   times.facts[place->second], last_came);
-        return of;
-      },
-      [](const RankLines& /*cells and facts are in their place*/) {});
+  for (const run::Rank& rank : run.ranks) {
+    const auto place = places.find(rank.process);
+    if (place == places.end()) continue;
+    const std::size_t r = place->second;
+    std::vector<StepOfRank> steps;
+    for (const run::Step& step : rank.steps) {
+      const auto kept = std::ranges::lower_bound(times.steps, step.number);
+      if (kept == times.steps.end() || *kept != step.number) continue;
+      const auto s = static_cast<std::size_t>(kept - times.steps.begin());
+      steps.push_back(
+          {&step, &times.cells[r * times.steps.size() + s], s > 0 || times.steps.size() < 3});
+    }
+    fill_cells(rank, found.how == steps::How::mark, steps, times.facts[r]);
+  }
   leave_out_unknown(times);
   find_usual(times);
   if (!times.counted().empty()) return times;
-  const bool too_many = std::ranges::any_of(times.facts, &RankFacts::too_many_lines);
   times.why =
-      too_many
-          ? fmt::format("a rank has more than the {} lines by which devices are followed at most",
-                        text::thousands(RankLines::kMostLines))
-          : "there is no step in which the devices of all ranks were followed, and in the "
-            "step before it (TPROF_TIMING=events for all calls, lines of all ranks, windows "
-            "of two steps or more)";
+      "there is no step in which the devices of all ranks were followed, and in the step before it "
+      "(TPROF_TIMING=events for all calls, lines of all ranks, windows of two steps or more)";
   return times;
 }
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "interpose/format/buckets.h"
-#include "run/lines.h"
+#include "job/jobs.h"
+#include "run/run.h"
 #include "steps/found.h"
 #include "text/kept.h"
-#include "why/transfers.h"
 
 namespace tprof::why {
 
@@ -42,8 +42,7 @@ struct Cell {
 
 // The rest that is kept of a rank, over the steps that count.
 struct RankFacts {
-  bool too_many_lines = false;  // to be kept: its cells are not known
-  std::uint64_t steps = 0;      // that count: their cells are known
+  std::uint64_t steps = 0;  // that count: their cells are known
   // Exposed time of calls of which it is not known when the last rank came: it is waiting or
   // transfers, and in Cell::wait as a whole.
   std::int64_t unmet_ns = 0;
@@ -103,7 +102,6 @@ Cell mean_of(const Times& times);
 // If there are more than this, neighbouring steps are left out: every second, and so on.
 inline constexpr std::size_t kMostCells = std::size_t{1} << 22;
 
-// `last_came` may be null.
-Times times_of(const run::Lines& lines, const steps::Found& found, const LastCame* last_came);
+Times times_of(const run::Run& run, const job::Job& job, const steps::Found& found);
 
 }  // namespace tprof::why

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "diagnose/agreement.h"
+#include "interpose/format/ledger.h"
 #include "stats/totals.h"
-#include "why/came_lines.h"
 
 namespace tprof::why {
 namespace {
@@ -17,64 +17,44 @@ constexpr std::size_t kMostKinds = 4096;  // of one rank
 using Key = std::tuple<std::string, Bucket, std::int64_t>;
 using Rows = std::map<Key, WaitRow>;
 
-// Splits the calls of one rank.
-class SpentLines {
- public:
-  SpentLines(const read::Process& rank, const steps::Found& found, const LastCame* last_came,
-             std::uint64_t stride)
-      : rank_(rank), came_(rank, last_came), stride_(stride) {
-    const auto steps = found.ranks.find(&rank);
-    if (steps != found.ranks.end()) steps_ = &steps->second;
-  }
-
-  void device_time(const read::DeviceTime& t) {
-    came_.device_time(t);
-    const std::optional<Came>& came = came_.came;
-    if (!came || came->size_class == Came::kSeveral || kinds_.size() >= kMostKinds) return;
-    const std::int64_t wait = std::clamp<std::int64_t>(came->at_ns - t.ts_ns, 0, t.dur_ns);
-    const Spent spent{1, wait, t.dur_ns - wait};
-    Kind& kind = kinds_[{*t.comm, *came_.bucket, came->size_class}];
-    kind.all += spent;
-    const steps::Interval* step =
-        steps_ == nullptr ? nullptr : steps::interval_at(*steps_, t.ts_ns - t.queued_ns);
-    if (step == nullptr) return;
-    kind.in_steps += spent;
-    if (static_cast<std::uint64_t>(step - steps_->data()) % stride_ == 0) {
-      kind.steps[step->step] += spent;
-    }
-  }
-
-  void add_to(Rows& rows) const {
-    for (const auto& [key, kind] : kinds_) {
-      const auto& [number, bucket, size_class] = key;
-      const read::Comm* comm = read::comm_of(rank_, number);
-      if (comm == nullptr) continue;
-      const auto row = rows.find({std::string(comm->id), bucket, size_class});
-      if (row == rows.end()) continue;
-      row->second.spent += kind.all;
-      row->second.in_steps += kind.in_steps;
-      for (const auto& [step, spent] : kind.steps) row->second.of_steps[step] += spent;
-      std::vector<WaitOfRank>& ranks = row->second.of_ranks;
-      auto mine = std::ranges::lower_bound(ranks, comm->rank, {}, &WaitOfRank::on_comm);
-      for (; mine != ranks.end() && mine->on_comm == comm->rank; ++mine) {
-        if (mine->rank == &rank_) mine->spent += kind.all;
-      }
-    }
-  }
-
- private:
-  struct Kind {
+// Splits the calls of one rank. A group of messages is of no one kind.
+void add_calls(const run::Rank& rank, std::uint64_t stride, Rows& rows) {
+  struct OfKind {
     Spent all{};
     Spent in_steps{};
     std::map<std::int64_t, Spent> steps{};
   };
-
-  const read::Process& rank_;
-  CameLines came_;
-  std::uint64_t stride_;
-  const std::vector<steps::Interval>* steps_ = nullptr;
-  std::map<std::tuple<std::int64_t, Bucket, std::int64_t>, Kind> kinds_{};
-};
+  std::map<std::tuple<std::uint32_t, Bucket, std::int64_t>, OfKind> kinds;
+  const run::Calls& c = rank.calls;
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    if (!c.met[i] || c.mixed[i] || (c.messages[i] && c.made[i] != 1)) continue;
+    if (kinds.size() >= kMostKinds) break;
+    const std::int64_t wait = c.all_came_ns[i] - c.came_ns[i];
+    const Spent spent{1, wait, c.ended_ns[i] - c.all_came_ns[i]};
+    OfKind& kind = kinds[{c.comm[i], c.bucket[i], bytes_class(c.bytes[i] / c.made[i])}];
+    kind.all += spent;
+    const auto next = std::ranges::upper_bound(rank.steps, c.called_ns[i], {}, &run::Step::from_ns);
+    if (next == rank.steps.begin() || std::prev(next)->to_ns <= c.called_ns[i]) continue;
+    kind.in_steps += spent;
+    if (static_cast<std::uint64_t>(std::prev(next) - rank.steps.begin()) % stride == 0) {
+      kind.steps[std::prev(next)->number] += spent;
+    }
+  }
+  for (const auto& [key, kind] : kinds) {
+    const auto& [number, bucket, size_class] = key;
+    const read::Comm* comm = read::comm_of(*rank.process, number);
+    const auto row = rows.find({comm->id, bucket, size_class});
+    if (row == rows.end()) continue;
+    row->second.spent += kind.all;
+    row->second.in_steps += kind.in_steps;
+    for (const auto& [step, spent] : kind.steps) row->second.of_steps[step] += spent;
+    std::vector<WaitOfRank>& ranks = row->second.of_ranks;
+    auto mine = std::ranges::lower_bound(ranks, comm->rank, {}, &WaitOfRank::on_comm);
+    for (; mine != ranks.end() && mine->on_comm == comm->rank; ++mine) {
+      if (mine->rank == rank.process) mine->spent += kind.all;
+    }
+  }
+}
 
 // A row for each kind of call that the ledgers have, with nothing but what they tell.
 Rows rows_by_ledgers(const job::Job& job, const steps::Found& found) {
@@ -136,18 +116,12 @@ const WaitOfRank* WaitRow::most_often_last() const {
   return most == of_ranks.end() || most->last.times == 0 ? nullptr : &*most;
 }
 
-WaitTable wait_table_of(const run::Lines& lines, const steps::Found& found,
+WaitTable wait_table_of(const run::Run& run, const job::Job& job, const steps::Found& found,
                         const Transfers& transfers, const Peak& peak) {
-  WaitTable table;
-  if (transfers.last_came == nullptr) return table;
-  table.known = true;
-  table.step_stride = found.steps.size() / kMostSteps + 1;
-  auto rows = rows_by_ledgers(lines.job(), found);
-  lines.each(
-      [&](const read::Process& rank) {
-        return SpentLines(rank, found, transfers.last_came.get(), table.step_stride);
-      },
-      [&](const SpentLines& of) { of.add_to(rows); });
+  WaitTable table{.step_stride = found.steps.size() / kMostSteps + 1, .known = transfers.known};
+  if (!table.known) return {};
+  auto rows = rows_by_ledgers(job, found);
+  for (const run::Rank& rank : run.ranks) add_calls(rank, table.step_stride, rows);
   add_meetings(transfers, peak, rows);
   for (auto& [key, row] : rows) table.rows.push_back(std::move(row));
   std::ranges::stable_sort(table.rows, std::ranges::greater(),

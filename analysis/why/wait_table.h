@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "run/lines.h"
 #include "steps/found.h"
 #include "text/ranks.h"
 #include "why/peak.h"
@@ -66,7 +65,7 @@ struct WaitTable {
   bool known = false;             // false: nothing was timed on the device
 };
 
-WaitTable wait_table_of(const run::Lines& lines, const steps::Found& found,
+WaitTable wait_table_of(const run::Run& run, const job::Job& job, const steps::Found& found,
                         const Transfers& transfers, const Peak& peak);
 
 }  // namespace tprof::why

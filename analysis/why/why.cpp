@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <variant>
 
 #include "stats/roles.h"
@@ -12,8 +13,9 @@
 namespace tprof::why {
 namespace {
 
-constexpr double kMostApart = 0.05;                           // beyond it a graph tells nothing
-constexpr std::uint64_t kMostCalls = std::uint64_t{1} << 21;  // of all ranks: 0.6 GB
+constexpr double kMostApart = 0.05;                             // beyond it a graph tells nothing
+constexpr std::uint64_t kMostCalls = std::uint64_t{1} << 23;    // of all ranks: 1 GB
+constexpr std::uint64_t kMostOfGraph = std::uint64_t{1} << 21;  // 0.6 GB
 
 // The mean over ranks and steps.
 double unmet_ns(std::span<const RankFacts> ranks) {
@@ -26,20 +28,31 @@ double unmet_ns(std::span<const RankFacts> ranks) {
   return steps == 0 ? 0 : sum / static_cast<double>(steps);
 }
 
-// Null: the graph does not give the steps that were measured.
-std::unique_ptr<const graph::Model> model_of(const run::Lines& lines, const steps::Found& found) {
-  auto model = std::make_unique<const graph::Model>(lines, found, kMostCalls);
-  if (!model->graph().sound()) return nullptr;
-  const double measured = graph::mean_of(model->measured_ns());
-  const double apart = std::abs(graph::mean_of(model->replayed_ns()) - measured);
-  return apart < kMostApart * measured ? std::move(model) : nullptr;
-}
+// A graph takes more room than the calls: there are more of these in `run` than it may have.
+struct Modelled {
+  std::optional<run::Run> part{};
+  std::unique_ptr<const graph::Model> model{};  // null: it does not give the steps as measured
+
+  Modelled(const run::Lines& lines, const steps::Found& found, const run::Run& run) {
+    std::size_t calls = 0;
+    for (const run::Rank& rank : run.ranks) calls += rank.calls.size();
+    if (calls > kMostOfGraph) part = graph::run_of(lines, found, kMostOfGraph);
+    model = std::make_unique<const graph::Model>(part ? *part : run, found.how == steps::How::mark);
+    if (!holds(*model)) model.reset();
+  }
+  static bool holds(const graph::Model& model) {
+    const double measured = graph::mean_of(model.measured_ns());
+    const double apart = std::abs(graph::mean_of(model.replayed_ns()) - measured);
+    return model.graph().sound() && apart < kMostApart * measured;
+  }
+};
 
 std::unique_ptr<Replays> replays_of(const Evidence& e) {
   return e.model == nullptr ? nullptr : std::make_unique<Replays>(e);
 }
 
-void find_causes(const run::Lines& lines, const steps::Found& found, Why& why) {
+void find_causes(const run::Lines& lines, const steps::Found& found, const run::Run& run,
+                 Why& why) {
   const job::Job& job = lines.job();
   const std::vector<std::size_t> steps = why.times->counted();
   if (steps.empty()) return;
@@ -53,8 +66,8 @@ void find_causes(const run::Lines& lines, const steps::Found& found, Why& why) {
              .waits = why.waits,
              .roles = roles,
              .step_ns = why.mean.length};
-  const auto model = model_of(lines, found);
-  e.model = model.get();
+  const Modelled of(lines, found, run);
+  e.model = of.model.get();
   const auto replays = replays_of(e);
   e.replays = replays.get();
   constexpr Cause kAll[] = {
@@ -69,22 +82,27 @@ void find_causes(const run::Lines& lines, const steps::Found& found, Why& why) {
 
 }  // namespace
 
+run::Run run_of(const run::Lines& lines, const steps::Found& found) {
+  return graph::run_of(lines, found, kMostCalls);
+}
+
 diagnose::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Found& by_steps,
-                                      const Times& times, const Transfers& transfers) {
+                                      const run::Run& run, const Times& times) {
   diagnose::Findings found;
   const std::vector<std::size_t> steps = times.counted();
   if (steps.empty()) return found;
+  const Transfers no_transfers;
   const WaitTable no_waits;
   const std::map<std::string, std::string, std::less<>> no_roles;
   Evidence e{.job = lines.job(),
              .times = times,
              .steps = steps,
-             .transfers = transfers,
+             .transfers = no_transfers,
              .waits = no_waits,
              .roles = no_roles,
              .step_ns = mean_of(times).length};
-  const auto model = model_of(lines, by_steps);
-  e.model = model.get();
+  const Modelled of(lines, by_steps, run);
+  e.model = of.model.get();
   const auto replays = replays_of(e);
   e.replays = replays.get();
   slow_ranks(e, found);
@@ -104,12 +122,12 @@ text::Ranks that_hold_up(const diagnose::Finding& finding) {
   return ranks;
 }
 
-void find(const run::Lines& lines, const steps::Found& found,
-          std::shared_ptr<const diagnose::Meetings> meetings, Why& to) {
-  to.transfers = transfers_of(lines, std::move(meetings));
-  to.times = times_of(lines, found, to.transfers.last_came.get());
-  to.waits = wait_table_of(lines, found, to.transfers, to.peak);
-  find_causes(lines, found, to);
+void find(const run::Lines& lines, const steps::Found& found, Why& to) {
+  const run::Run run = run_of(lines, found);
+  to.transfers = transfers_of(run, lines.job());
+  to.times = times_of(run, lines.job(), found);
+  to.waits = wait_table_of(run, lines.job(), found, to.transfers, to.peak);
+  find_causes(lines, found, run, to);
 }
 
 }  // namespace tprof::why

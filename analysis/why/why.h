@@ -26,16 +26,19 @@ struct Why {
   std::string why_not() const { return times ? times->why : "the lines were not read"; }
 };
 
+// Loads a job's calls; of a job with more than eight millions of them, those of the steps in its
+// middle.
+run::Run run_of(const run::Lines& lines, const steps::Found& found);
+
 // Finds of the causes only the ranks that hold up the others: always, in some steps (is_slow_rank),
 // or in one that takes far longer. `times` have to be known.
 diagnose::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Found& found,
-                                      const Times& times, const Transfers& transfers);
+                                      const run::Run& run, const Times& times);
 
 // The ranks of such a finding; empty: it names none.
 text::Ranks that_hold_up(const diagnose::Finding& finding);
 
 // Fills all but `peak`, which it takes. `meetings` are those of these lines.
-void find(const run::Lines& lines, const steps::Found& found,
-          std::shared_ptr<const diagnose::Meetings> meetings, Why& to);
+void find(const run::Lines& lines, const steps::Found& found, Why& to);
 
 }  // namespace tprof::why

@@ -23,6 +23,7 @@ std::uint32_t call(run::Rank& rank, double came_ms, double ended_ms, std::uint16
   c.stream.push_back(stream);
   c.messages.push_back(message);
   c.copied.push_back(0);
+  c.all_came_ns.push_back(c.came_ns.back());
   return static_cast<std::uint32_t>(c.size() - 1);
 }
 void work(run::Rank& rank, double from_ms, double to_ms) {
@@ -31,6 +32,9 @@ void work(run::Rank& rank, double from_ms, double to_ms) {
 void meet(run::Run& run, std::vector<run::Row> rows) {
   run.members.insert(run.members.end(), rows.begin(), rows.end());
   run.first.push_back(static_cast<std::uint32_t>(run.members.size()));
+  std::int64_t last = 0;
+  for (const run::Row& r : rows) last = std::max(last, run.ranks[r.rank].calls.came_ns[r.row]);
+  for (const run::Row& r : rows) run.ranks[r.rank].calls.all_came_ns[r.row] = last;
 }
 
 // The last moment, in ms, where the kernels of a rank take so many times as long.

@@ -1,9 +1,9 @@
-#include "why/stage_messages.h"
+#include "run/stage_messages.h"
 
 #include "catch2.h"
 
 using namespace tprof;
-using why::StageMessages;
+using run::StageMessages;
 
 namespace {
 

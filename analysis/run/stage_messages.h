@@ -10,7 +10,7 @@
 #include "read/events.h"
 #include "read/process.h"
 
-namespace tprof::why {
+namespace tprof::run {
 
 class StageMessages {
  public:
@@ -61,4 +61,4 @@ class StageMessages {
   std::uint64_t exchanged_ = 0;
 };
 
-}  // namespace tprof::why
+}  // namespace tprof::run

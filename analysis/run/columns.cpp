@@ -1,0 +1,212 @@
+#include "run/columns.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <tuple>
+
+#include "interpose/format/line_kinds.h"
+#include "interpose/format/record.h"
+#include "interpose/format/thread_kind.h"
+#include "read/told_lines.h"
+
+namespace tprof::run {
+namespace {
+
+bool blocks(const read::Event& e) {
+  const bool between = e.bucket == Bucket::H2D || e.bucket == Bucket::D2H;
+  return between &&
+         (e.host_memory == HostMemory::pageable || e.name.str().find("Async") == std::string::npos);
+}
+
+// True for a call that has something to do on the device.
+bool takes_time(const read::Event& e, const read::Comm* comm) {
+  return e.bytes != 0 && (comm == nullptr || comm->nranks != 1);
+}
+
+}  // namespace
+
+void Columns::call(const read::Event& e) {
+  if (!wanted(e.ts_ns) || !e.executed()) return;
+  const bool loads = e.bucket == Bucket::H2D;
+  const read::Comm* comm = read::comm_of(*rank_.process, e.comm);
+  count(e, comm);
+  if (blocks(e)) rank_.blocked.push_back({{e.ts_ns, e.ts_ns + e.dur_ns}, loads, e.bytes});
+  if (loads) loads_.push_back({{e.ts_ns, e.bytes}, e.thread});
+  if (e.bucket == Bucket::D2H) rank_.reads.push_back({e.ts_ns, e.bytes});
+  if (!e.comm && e.stream) copies_.push_back({{e.ts_ns, e.thread}, *e.stream, e.bytes});
+  if (!e.comm || !e.numbered) return;
+  std::int64_t called = e.ts_ns;
+  if (e.group != 0) {
+    auto& [group, begun] = groups_[e.thread];
+    if (std::exchange(group, e.group) != e.group) begun.clear();
+    called = begun.try_emplace(e.stream.value_or(-1), e.ts_ns).first->second;
+  }
+  if (comm == nullptr || !comm->known()) return;
+  Meets m{.comm = static_cast<std::uint32_t>(*e.comm), .number = e.seq};
+  bool alone = false;
+  if (e.bucket == Bucket::P2P) {
+    if (!e.peer) return;
+    alone = e.bytes == 0 || *e.peer == comm->rank;
+    const auto me = static_cast<std::int32_t>(comm->rank);
+    const auto peer = static_cast<std::int32_t>(*e.peer);
+    const bool sends = e.name == "ncclSend";
+    m.from = sends ? me : peer;
+    m.to = sends ? peer : me;
+  }
+  calls_.push_back({{called, e.thread},
+                    alone,
+                    m,
+                    e.stream.value_or(-1),
+                    e.bucket,
+                    e.name,
+                    e.dtype == "float32",
+                    e.count,
+                    e.bytes});
+}
+
+void Columns::device_time(const read::DeviceTime& t) {
+  static const text::Kept kGroup(kGroupName);
+  if (!wanted(t.ts_ns - t.queued_ns)) return;
+  timed_.push_back({{t.ts_ns - t.queued_ns, t.thread},
+                    t.ts_ns,
+                    t.ts_ns + t.dur_ns,
+                    t.lane,
+                    t.comm ? static_cast<std::uint32_t>(*t.comm) : Calls::kNoComm,
+                    t.waited_ns,
+                    t.calls,
+                    t.name == kGroup,
+                    t.launch});
+}
+
+void Columns::busy(const read::Busy& b) {
+  if (!wanted(b.ts_ns)) return;
+  const Interval time{b.ts_ns, b.ts_ns + b.dur_ns};
+  (b.unsure ? rank_.unsure : rank_.sure).push_back(time);
+  // A line of length 0 ends a window. Nothing is known of the time until the next one begins.
+  Intervals& followed = rank_.followed;
+  if (followed.empty() || std::exchange(window_ended_, b.dur_ns == 0)) {
+    followed.push_back({b.ts_ns, b.ts_ns});
+  }
+  followed.back().to_ns = std::max(followed.back().to_ns, time.to_ns);
+}
+
+void Columns::metadata(const read::Line& line) {
+  if (!is_line(line.text, LineKind::window)) return;
+  const auto window = read::told_in<read::WindowLine>(line, rank_.process->file);
+  windows_.push_back({window.from_ns, window.to_ns});
+}
+
+void Columns::thread(const read::ThreadName& t) {
+  if (thread_kind(t.name) == ThreadKind::autograd) autograd_.insert(t.thread);
+}
+
+void Columns::count(const read::Event& e, const read::Comm* comm) {
+  std::vector<Step>& steps = rank_.steps;
+  if (steps.empty() || e.ts_ns < steps.front().from_ns) return;
+  if (e.bucket == Bucket::P2P) stage_messages_.take(*rank_.process, e);
+  Step& step = *std::prev(std::ranges::upper_bound(steps, e.ts_ns, {}, &Step::from_ns));
+  if (step.to_ns <= e.ts_ns) return;
+  if (e.bucket == Bucket::H2D) step.to_device += e.bytes;
+  if (!e.comm) return;
+  step.sent += e.bytes;
+  ++step.collectives;
+  if (takes_time(e, comm)) ++step.to_time;
+}
+
+void Columns::end() {
+  stage_messages_.end();
+  rank_.stage_messages = stage_messages_.of_stages();
+  rank_.exchanged = stage_messages_.exchanged();
+  fill();
+  std::ranges::sort(rank_.blocked, {}, [](const Blocked& b) { return b.host.to_ns; });
+  for (const auto& [load, thread] : loads_) {
+    if (!autograd_.contains(thread)) rank_.loads.push_back(load);
+  }
+  std::ranges::sort(rank_.loads, {}, &Copy::called_ns);
+  std::ranges::sort(rank_.reads, {}, &Copy::called_ns);
+  rank_.sure = joined(std::move(rank_.sure));
+  rank_.unsure = joined(std::move(rank_.unsure));
+  follow_in_windows();
+  // {} would keep their room, of all ranks.
+  calls_ = decltype(calls_)();
+  copies_ = decltype(copies_)();
+  timed_ = decltype(timed_)();
+  loads_ = decltype(loads_)();
+}
+
+// A device is followed in windows, as far as there are any. Not every one of them ends with a line
+// that says so, and in a file that was not closed the last has no line yet.
+void Columns::follow_in_windows() {
+  rank_.followed = joined(std::move(rank_.followed));
+  rank_.windows = !windows_.empty();
+  if (!rank_.windows) return;
+  if (rank_.process->end != read::End::closed) {
+    windows_.push_back({windows_.back().to_ns, std::numeric_limits<std::int64_t>::max()});
+  }
+  rank_.followed = common(rank_.followed, joined(std::move(windows_)));
+}
+
+// The copies that were not timed are behind a row on their stream, and ahead of the next.
+void Columns::put_copies(const std::map<std::int64_t, std::uint16_t>& streams) {
+  Calls& c = rank_.calls;
+  std::set<Begun> known;
+  for (const Timed& t : timed_) known.insert(t.begun);
+  std::map<std::uint16_t, std::map<std::int64_t, std::size_t>> rows;  // by stream and call
+  for (std::size_t i = 0; i < c.size(); ++i) rows[c.stream[i]].emplace(c.called_ns[i], i);
+  c.copied.resize(c.size());
+  for (const OfStream& copy : copies_) {
+    const auto stream = streams.find(copy.stream);
+    if (known.contains(copy.begun) || stream == streams.end()) continue;
+    const auto& on_stream = rows[stream->second];
+    const auto next = on_stream.upper_bound(copy.begun.called_ns);
+    if (next != on_stream.end() && next != on_stream.begin()) c.copied[next->second] += copy.bytes;
+  }
+}
+
+// The rows in their order, and what each of them meets.
+void Columns::fill() {
+  std::ranges::sort(timed_, {}, [](const Timed& t) { return std::tie(t.came_ns, t.ended_ns); });
+  std::ranges::sort(calls_);
+  std::map<std::int64_t, std::uint16_t> streams;     // by lane
+  std::map<std::int64_t, std::uint16_t> streams_of;  // by the calls' number
+  Calls& c = rank_.calls;
+  for (const Timed& t : timed_) {
+    const auto row = static_cast<std::uint32_t>(c.size());
+    c.came_ns.push_back(t.came_ns);
+    c.ended_ns.push_back(t.ended_ns);
+    c.called_ns.push_back(t.begun.called_ns);
+    c.waited_ns.push_back(t.waited_ns);
+    c.comm.push_back(t.comm);
+    const auto number = static_cast<std::uint16_t>(streams.size());
+    c.stream.push_back(streams.try_emplace(t.lane, number).first->second);
+    const auto of_row = std::ranges::equal_range(calls_, t.begun, {}, &Call::begun);
+    const Call first = of_row.empty() ? Call() : of_row.front();
+    c.messages.push_back(first.meets.from >= 0);
+    c.bucket.push_back(first.bucket);
+    c.name.push_back(first.name);
+    c.count.push_back(first.count);
+    c.wide.push_back(first.wide);
+    c.made.push_back(static_cast<std::uint32_t>(t.calls));
+    c.mixed.push_back(t.mixed);
+    c.launch.push_back(t.launch);
+    c.backward.push_back(autograd_.contains(t.begun.thread));
+    std::uint64_t bytes = 0;
+    bool waits = false;
+    for (const Call& call : of_row) {
+      bytes += call.bytes;
+      streams_of.try_emplace(call.stream, c.stream.back());
+      if (call.alone) continue;
+      meets_.emplace_back(call.meets, row);
+      waits = call.bytes != 0 && (call.meets.from >= 0 || all_wait(call.bucket));
+    }
+    // Calls that were timed together are alike, and not all of them are known by their lines.
+    c.bytes.push_back(of_row.empty() ? 0 : bytes / of_row.size() * t.calls);
+    const bool known = of_row.size() == t.calls || !(c.messages.back() || t.mixed);
+    c.met.push_back(waits && known);
+  }
+  c.all_came_ns = c.came_ns;
+  put_copies(streams_of);
+}
+
+}  // namespace tprof::run

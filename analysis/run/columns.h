@@ -1,0 +1,110 @@
+// The lines of one rank, as they are read, become its columns.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "read/events.h"
+#include "run/run.h"
+#include "run/stage_messages.h"
+
+namespace tprof::run {
+
+// Names a collective by its number, or a message by its two ends and its number.
+struct Meets {
+  std::uint32_t comm = 0;
+  std::int32_t from = -1;  // ranks on the communicator; -1: a collective
+  std::int32_t to = -1;
+  std::uint64_t number = 0;
+  auto operator<=>(const Meets&) const = default;
+};
+
+// Those with which all ranks wait for each other.
+inline bool all_wait(Bucket bucket) {
+  return bucket == Bucket::ALLGATHER || bucket == Bucket::RESHARDING ||
+         bucket == Bucket::ALLREDUCE || bucket == Bucket::ALLTOALL;
+}
+
+// A row is found by when its first call was made, and on which thread.
+struct Begun {
+  std::int64_t called_ns = 0;
+  std::int64_t thread = 0;
+  auto operator<=>(const Begun&) const = default;
+};
+
+// The lines of one rank, which become its columns at their end.
+class Columns {
+ public:
+  Columns(Rank rank, std::optional<Interval> within) : rank_(std::move(rank)), within_(within) {}
+
+  // Names what each row meets, by the rank's own numbers of communicators.
+  using Met = std::vector<std::pair<Meets, std::uint32_t>>;
+  Rank& rank() { return rank_; }
+  Met& meets() { return meets_; }
+
+  void call(const read::Event& e);
+  void device_time(const read::DeviceTime& t);
+  void busy(const read::Busy& b);
+  void metadata(const read::Line& line);
+  void thread(const read::ThreadName& t);
+  void end();
+
+ private:
+  struct Timed {
+    Begun begun{};
+    std::int64_t came_ns = 0;
+    std::int64_t ended_ns = 0;
+    std::int64_t lane = 0;
+    std::uint32_t comm = Calls::kNoComm;
+    std::int64_t waited_ns = 0;
+    std::uint64_t calls = 1;
+    bool mixed = false;
+    bool launch = false;
+  };
+  struct Call {
+    Begun begun{};
+    bool alone = false;  // nobody else has to come
+    Meets meets{};
+    std::int64_t stream = -1;
+    Bucket bucket{};
+    text::Kept name{};
+    bool wide = false;
+    std::uint64_t count = 0;
+    std::uint64_t bytes = 0;
+    auto operator<=>(const Call&) const = default;
+  };
+  struct OfStream {
+    Begun begun{};
+    std::int64_t stream = -1;
+    std::uint64_t bytes = 0;
+  };
+
+  bool wanted(std::int64_t ns) const {
+    return !within_ || (within_->from_ns <= ns && ns < within_->to_ns);
+  }
+  void count(const read::Event& e, const read::Comm* comm);
+  void follow_in_windows();
+  void fill();
+  void put_copies(const std::map<std::int64_t, std::uint16_t>& streams);
+
+  Rank rank_;
+  std::optional<Interval> within_;
+  Met meets_;
+  std::vector<Call> calls_;
+  std::vector<OfStream> copies_;
+  std::vector<Timed> timed_;
+  std::vector<std::pair<Copy, std::int64_t>> loads_;  // and their threads
+  std::set<std::int64_t> autograd_;                   // threads
+  Intervals windows_;                                 // of the host's time
+  bool window_ended_ = false;
+  StageMessages stage_messages_;
+  // By thread: its last group, and when that began on each stream.
+  std::map<std::int64_t, std::pair<std::int64_t, std::map<std::int64_t, std::int64_t>>> groups_;
+};
+
+}  // namespace tprof::run

@@ -1,0 +1,21 @@
+// When the device of a rank computed, communicated and was made to wait in its steps.
+#pragma once
+
+#include <vector>
+
+#include "run/run.h"
+#include "why/times.h"
+
+namespace tprof::why {
+
+struct StepOfRank {
+  const run::Step* step;
+  Cell* cell;
+  bool counts;
+};
+
+// Fills the cells of a rank's steps, which are ascending. `marked`: the program marks them.
+void fill_cells(const run::Rank& rank, bool marked, const std::vector<StepOfRank>& steps,
+                RankFacts& facts);
+
+}  // namespace tprof::why
