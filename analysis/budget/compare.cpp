@@ -29,15 +29,6 @@ Range nearest(const Limit& limit, double moved) {
   return away(least) < away(most) ? least : most;
 }
 
-std::string either_of(const Limit& limit) {
-  if (limit.each.most == 0) return "";
-  const auto with = [&](double calls) {
-    return fmt::format("{:g} with {}", calls, bytes_text(limit.bytes_with(calls).least));
-  };
-  const bool two = limit.calls.most == limit.calls.least + 1;
-  return with(limit.calls.least) + (two ? " or " : " to ") + with(limit.calls.most);
-}
-
 class Comparer {
  public:
   Comparer(const Measured& measured, const Budget& budget, Compared& to)
@@ -62,10 +53,10 @@ class Comparer {
       if (!row.within && !is_copy(limit.bucket) && limit.each.most == 0) {
         row.small = small_of(group, row);
         row.within = row.with_small =
-            within_with_small(row.limit.calls, row.limit.bytes, row.moved, row.small,
+            within_with_small(row.limit.calls, row.bytes, row.moved, row.small,
                               most_small(limit.bucket).value_or(SmallLimit{}));
       }
-      if (!row.within && limit.each.most != 0) row.limit.bytes = nearest(limit, row.moved.bytes);
+      if (!row.within && limit.each.most != 0) row.bytes = nearest(limit, row.moved.bytes);
       put(std::move(row));
     }
     std::map<Bucket, Row> others;
@@ -82,7 +73,7 @@ class Comparer {
       row.limit.bucket = bucket;
       row.has_limit = false;
       row.within = !budget_.others_fail || is_copy(bucket) || is_setup(bucket);
-      if (!row.within) row.limit.calls = row.limit.bytes = {0, 0};
+      if (!row.within) row.limit.calls = row.bytes = {0, 0};
       put(std::move(row));
     }
     const Objects objects = objects_of(group.figures);
@@ -108,8 +99,7 @@ class Comparer {
     for (const auto& [key, moved] : group.figures) {
       if (is_of(key, limit)) add_to(row, key, moved);
     }
-    row.limit.bytes = limit.bytes_with(row.moved.calls);
-    row.either = either_of(limit);
+    row.bytes = limit.bytes_with(row.moved.calls);
     row.within = limit.holds(row.moved.calls, row.moved.bytes);
     return row;
   }
@@ -191,9 +181,9 @@ void say_with_small(Compared& c, const Budget& budget) {
     }
     // Those of an element each are norms and losses.
     const bool may_be = row.with_small || row.small.bytes >= 64 * n;
-    if (n == 0 || !may_be || row.moved.bytes >= row.limit.bytes.least) continue;
-    const std::string calls = fmt::format("{:.6g} small {} of {}", n, n == 1 ? "call" : "calls",
-                                          bytes_text(row.small.bytes));
+    if (n == 0 || !may_be || row.moved.bytes >= row.bytes.least) continue;
+    const std::string calls =
+        fmt::format("{} of {}", calls_text(n, "small call"), bytes_text(row.small.bytes));
     said.insert(row.with_small
                     ? fmt::format("{}: what is missing is taken for gradients of small parameters, "
                                   "among {}",
@@ -221,12 +211,11 @@ void say_small(Compared& c) {
   }
   for (const auto& [bucket, small] : most) {
     (is_copy(bucket) ? c.notes : c.sentences)
-        .push_back(fmt::format(
-            "{}: {:.6g} small {} a step (each of less than {}), where the budget has {}{}",
-            bucket_name(bucket), small->moved.calls, small->moved.calls == 1 ? "call" : "calls",
-            bucket == Bucket::ALLREDUCE ? "16 KiB" : "64 B",
-            *small->most == 0 ? "none" : fmt::format("{:.6g}", *small->most),
-            of_objects(*small) ? ", which looks like all_gather_object" : ""));
+        .push_back(fmt::format("{}: {} a step (each of less than {}), where the budget has {}{}",
+                               bucket_name(bucket), calls_text(small->moved.calls, "small call"),
+                               bucket == Bucket::ALLREDUCE ? "16 KiB" : "64 B",
+                               *small->most == 0 ? "none" : fmt::format("{:.6g}", *small->most),
+                               of_objects(*small) ? ", which looks like all_gather_object" : ""));
   }
 }
 
@@ -234,6 +223,10 @@ void say_small(Compared& c) {
 
 std::string bytes_text(double n) {
   return text::bytes(static_cast<std::uint64_t>(std::llround(n)));
+}
+
+std::string calls_text(double n, const std::string& what) {
+  return fmt::format("{:.6g} {}{}", n, what, n == 1 ? "" : "s");
 }
 
 Budget of_model(const Model& model) {

@@ -49,13 +49,13 @@ bool has_copies(const Budget& budget);
 // Takes what is there now for a budget, as it is on all ranks, with bytes up or down by a share.
 Budget of_run(const Measured& measured, double tolerance);
 
-// "1.2 GiB"
-std::string bytes_text(double n);
+std::string bytes_text(double n);                                    // "1.2 GiB"
+std::string calls_text(double n, const std::string& what = "call");  // "1 call", "2.5 calls"
 
 struct Row {
   Members ranks;
-  Limit limit;           // its bytes are those that go with so many calls
-  std::string either{};  // "9 with 7.00 MiB or 10 with 8.00 MiB"; empty: any calls with any bytes
+  Limit limit;
+  Range bytes{};  // of the limit, those that go with so many calls
   bool has_limit = true;
   Moved moved{};
   std::vector<std::string> dtypes{};  // that were moved

@@ -20,7 +20,7 @@ struct Whole {
   bool within = true;
   Range calls{0, 0};
   Range bytes{0, 0};
-  std::string either;
+  std::string either;  // "9 with 7.00 MiB or 10 with 8.00 MiB"; empty: any calls with any bytes
   Moved moved;
   std::set<std::string> dtypes;    // that were moved
   std::set<std::string> budgeted;  // that there are limits for
@@ -49,10 +49,19 @@ std::string off_by(double moved, const Range& expected, std::string (*show)(doub
   return least == most ? least : least + " to " + most;
 }
 
+std::string either_of(const Limit& limit) {
+  if (limit.each.most == 0) return "";
+  const auto with = [&](double calls) {
+    return fmt::format("{:g} with {}", calls, bytes_text(limit.bytes_with(calls).least));
+  };
+  const bool two = limit.calls.most == limit.calls.least + 1;
+  return with(limit.calls.least) + (two ? " or " : " to ") + with(limit.calls.most);
+}
+
 std::string more_or_less(const Whole& w) {
   if (!w.either.empty()) {
-    return fmt::format("{:.6g} {} with {} a step, where {} were expected", w.moved.calls,
-                       w.moved.calls == 1 ? "call" : "calls", bytes_text(w.moved.bytes), w.either);
+    return fmt::format("{} with {} a step, where {} were expected", calls_text(w.moved.calls),
+                       bytes_text(w.moved.bytes), w.either);
   }
   if (!w.bytes.holds(w.moved.bytes)) {
     return fmt::format("{} a step {} than expected", off_by(w.moved.bytes, w.bytes, bytes_text),
@@ -291,9 +300,8 @@ std::vector<std::string> what_is(const Whole& w, const Objects& objects, const B
   if (!said.empty()) return said;
   const std::string how = fmt::format("{}: {}", bucket_name(w.bucket), more_or_less(w));
   if (are_objects(w, objects)) {
-    return {
-        fmt::format("{}: {:.6g} {} of uint8, and as many of one int64, look like all_gather_object",
-                    how, objects.calls, objects.calls == 1 ? "all-gather" : "all-gathers")};
+    return {fmt::format("{}: {} of uint8, and as many of one int64, look like all_gather_object",
+                        how, calls_text(objects.calls, "all-gather"))};
   }
   if (w.bucket == Bucket::BROADCAST) {
     return {how + ", which are broadcasts such as of buffers (DDP's broadcast_buffers)"};
@@ -338,8 +346,8 @@ std::vector<std::string> explain(std::span<const Row> rows, const Objects& objec
     w.dtypes.insert(row.dtypes.begin(), row.dtypes.end());
     if (!row.has_limit) continue;
     w.calls = w.calls + row.limit.calls;
-    w.bytes = w.bytes + row.limit.bytes;
-    w.either += row.either;
+    w.bytes = w.bytes + row.bytes;
+    w.either += either_of(row.limit);
     if (!row.limit.dtype.empty()) w.budgeted.insert(row.limit.dtype);
   }
   const double all_reduced = wholes[Bucket::ALLREDUCE].moved.elements;

@@ -75,30 +75,25 @@ double more_calls(const Figures& figures) {
   return calls;
 }
 
-class Grouper {
- public:
-  void add(const Process& rank, const Figures& figures, const Figures& often) {
-    auto& [ranks, most] = groups_[figures];
-    ranks.push_back(&rank);
-    for (const auto& [key, moved] : often) most[key] = std::max(most[key], moved);
-  }
-  std::vector<Group> finish() {
-    std::vector<Group> all;
-    for (auto& [figures, of] : groups_) {
-      auto& [ranks, often] = of;
-      all.push_back({Members(ranks), figures, std::move(often)});
-    }
-    std::ranges::stable_sort(all, [](const Group& a, const Group& b) {
-      const auto of_a = a.ranks.size();
-      const auto of_b = b.ranks.size();
-      return of_a == of_b ? a.ranks < b.ranks : of_a > of_b;
-    });
-    return all;
-  }
+// Ranks by what they moved, and the most that they moved often.
+using Alike = std::map<Figures, std::pair<diagnose::Processes, Figures>>;
 
- private:
-  std::map<Figures, std::pair<diagnose::Processes, Figures>> groups_;
-};
+void add(Alike& to, const Process& rank, const Figures& figures, const Figures& often) {
+  auto& [ranks, most] = to[figures];
+  ranks.push_back(&rank);
+  for (const auto& [key, moved] : often) most[key] = std::max(most[key], moved);
+}
+
+std::vector<Group> groups_of(const Alike& alike) {
+  std::vector<Group> all;
+  for (const auto& [figures, of] : alike) all.push_back({Members(of.first), figures, of.second});
+  std::ranges::stable_sort(all, [](const Group& a, const Group& b) {
+    const auto of_a = a.ranks.size();
+    const auto of_b = b.ranks.size();
+    return of_a == of_b ? a.ranks < b.ranks : of_a > of_b;
+  });
+  return all;
+}
 
 // Copies of a few steps, of the rank that makes most of them.
 struct Seldom {
@@ -144,7 +139,7 @@ void say_left_out(Measured& m, bool others) {
 
 Measured of_ledgers(const job::Job& job, std::uint64_t steps, bool copies) {
   Measured m{.from = Measured::From::ledger, .steps = steps};
-  Grouper grouper;
+  Alike alike;
   for (const Process* p : job.processes) {
     if (p->comms.empty()) continue;  // a child, or it made no collective
     Figures figures;
@@ -154,9 +149,9 @@ Measured of_ledgers(const job::Job& job, std::uint64_t steps, bool copies) {
     });
     const auto n = static_cast<double>(steps);
     for (auto& [key, sum] : figures) sum = sum / n;
-    grouper.add(*p, figures, figures);
+    add(alike, *p, figures, figures);
   }
-  m.groups = grouper.finish();
+  m.groups = groups_of(alike);
   if (m.groups.empty()) {
     throw read::BadInput(
         "no rank has a communicator: no collective was seen of which a budget can be (tprof doctor "
@@ -234,12 +229,12 @@ Measured measure(const run::Lines& all_lines, const Asked& asked) {
              .may_be_micro_batches =
                  in_step == 1 && !found.whole_steps && asked.steps == 0 && !asked.each_is_step,
              .nranks = nranks};
-  Grouper grouper;
+  Alike alike;
   std::map<Bucket, Seldom> seldom;
   bool others_left_out = false;
   const auto take = [&](const Process& rank, const Usual& of, const auto& steps_of_rank) {
     if (of.steps == 0) return;
-    grouper.add(rank, of.figures, of.often);
+    add(alike, rank, of.figures, of.often);
     const auto number = [&](std::size_t i) {
       return in_step == 1 ? steps_of_rank[i].step : static_cast<std::int64_t>(i) + 1;
     };
@@ -282,7 +277,7 @@ Measured measure(const run::Lines& all_lines, const Asked& asked) {
         [&](const Lines& of) { take(of.rank_, of.found, of.intervals); });
   }
   m.unreadable = all_lines.unreadable();
-  m.groups = grouper.finish();
+  m.groups = groups_of(alike);
   if (m.groups.empty()) {
     throw read::BadInput(
         fmt::format("no rank has {} micro-batches, of which a step is made", in_step));

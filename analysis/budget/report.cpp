@@ -31,7 +31,7 @@ std::string range(const Range& r, std::string (*show)(double)) {
 }
 
 std::string difference(const Row& row) {
-  const Range& r = row.limit.bytes;
+  const Range& r = row.bytes;
   if (!row.has_limit && row.within) return "";
   if (r.holds(row.moved.bytes)) return "";
   return row.moved.bytes > r.most ? "+" + bytes_text(row.moved.bytes - r.most)
@@ -56,9 +56,8 @@ Json json_of(const Members& members) {
 
 std::string verdict(const Row& row) {
   if (row.within) return "";
-  const bool more =
-      row.moved.bytes > row.limit.bytes.most ||
-      (row.limit.bytes.holds(row.moved.bytes) && row.moved.calls > row.limit.calls.most);
+  const bool more = row.moved.bytes > row.bytes.most ||
+                    (row.bytes.holds(row.moved.bytes) && row.moved.calls > row.limit.calls.most);
   return more ? "over" : "under";
 }
 
@@ -83,7 +82,7 @@ std::vector<Column<Row>> columns(bool several) {
        [=](const Row& r) { return expected(r, r.limit.calls, number); }},
       {"bytes", nullptr, Unit::right_text, [](const Row& r) { return bytes_text(r.moved.bytes); }},
       {"expected", nullptr, Unit::right_text,
-       [=](const Row& r) { return expected(r, r.limit.bytes, bytes_text); }},
+       [=](const Row& r) { return expected(r, r.bytes, bytes_text); }},
       {"difference", nullptr, Unit::right_text, [](const Row& r) { return difference(r); },
        report::Show::last_to_go},
       {"", nullptr, Unit::text, [](const Row& r) { return verdict(r); }, report::Show::if_any},
@@ -91,7 +90,7 @@ std::vector<Column<Row>> columns(bool several) {
       {nullptr, "bytes", Unit::number, [](const Row& r) { return exact(r.moved.bytes); }},
       {nullptr, "elements", Unit::number, [](const Row& r) { return exact(r.moved.elements); }},
       {nullptr, "calls_per_step", Unit::text, [](const Row& r) { return exact(r, r.limit.calls); }},
-      {nullptr, "bytes_per_step", Unit::text, [](const Row& r) { return exact(r, r.limit.bytes); }},
+      {nullptr, "bytes_per_step", Unit::text, [](const Row& r) { return exact(r, r.bytes); }},
       {nullptr, "within", Unit::text, [](const Row& r) { return Json(r.within); }},
   };
 }
@@ -104,16 +103,14 @@ const char* from(const Measured& m) {
 
 // One sentence for all ranks that have as many.
 std::string apart(const std::vector<Small>& small, bool several) {
-  std::map<std::string, Members> by_list;
-  for (auto s = small.begin(); s != small.end();) {
-    std::string list;
-    const Members& ranks = s->ranks;
-    for (; s != small.end() && s->ranks == ranks; ++s) {
-      list += fmt::format("{}{} in {}", list.empty() ? "" : ", ", number(s->moved.calls),
-                          bucket_name(s->bucket));
-    }
-    by_list[list].add(ranks);
+  std::map<Members, std::string> lists;
+  for (const Small& s : small) {
+    std::string& list = lists[s.ranks];
+    list += fmt::format("{}{} in {}", list.empty() ? "" : ", ", number(s.moved.calls),
+                        bucket_name(s.bucket));
   }
+  std::map<std::string, Members> by_list;
+  for (const auto& [ranks, list] : lists) by_list[list].add(ranks);
   std::string out;
   std::size_t said = 0;
   std::size_t others = 0;

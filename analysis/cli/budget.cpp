@@ -65,10 +65,6 @@ budget::Model model_of(const Options& o) {
 }  // namespace
 
 int budget(const Options& o) {
-  const bool given[] = {!o.ways.empty(), !o.budget_file.empty(), !o.write.empty()};
-  if (std::ranges::count(given, true) != 1) {
-    throw read::BadInput("expected one of --model, --budget FILE and --write FILE");
-  }
   std::optional<budget::Model> model;
   if (!o.ways.empty()) model = model_of(o);
   budget::Budget budget;

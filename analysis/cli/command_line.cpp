@@ -1,6 +1,7 @@
 // Parses the command line, and runs the command that it asks for.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -179,15 +180,30 @@ std::vector<std::string> marked(std::vector<std::string> words) {
   return words;
 }
 
-// Throws if an option was given without that which it is for.
+// "--hist NAME"
+std::string shown(const Option& option) {
+  return option.list().front() + (option.value.empty() ? "" : " " + option.value);
+}
+
+// Throws if an option was given without that which it is for, or not one of those that exclude each
+// other.
 void need_others(const CommandRow& command, const CLI::App& given) {
+  std::vector<std::string> choice;
+  std::size_t chosen = 0;
   for (const Option& option : command.options) {
-    if (option.only_with == nullptr || given.count(option.names) == 0) continue;
-    if (given.count(option.only_with) != 0) continue;
+    const bool is_given = given.count(option.list().front()) != 0;
+    if (std::ranges::count(command.one_of, option.names) != 0) {
+      choice.push_back(shown(option));
+      chosen += is_given;
+    }
+    if (!is_given || option.only_with == nullptr || given.count(option.only_with) != 0) continue;
     const auto other = std::ranges::find(command.options, option.only_with, &Option::names);
-    throw read::BadInput(fmt::format("{}: only with {}{}{}", option.names, other->names,
-                                     other->value.empty() ? "" : " ", other->value));
+    throw read::BadInput(fmt::format("{}: only with {}", option.names, shown(*other)));
   }
+  if (choice.empty() || chosen == 1) return;
+  const std::string last = choice.back();
+  choice.pop_back();
+  throw read::BadInput(fmt::format("expected one of {} and {}", fmt::join(choice, ", "), last));
 }
 
 struct Outcome {

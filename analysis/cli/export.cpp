@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "cli/commands.h"
@@ -20,15 +19,8 @@ namespace tprof::cli {
 
 namespace {
 
-// Throws unless one format was asked for. Null: it has a file for each rank.
+// Returns null for a format that has a file for each rank.
 std::unique_ptr<trace_export::TableWriter> writer_of(const Options& o) {
-  const std::array given = {!o.sqlite.empty(), !o.csv.empty(), !o.parquet.empty(), o.kineto,
-                            o.inspector};
-  if (std::ranges::count(given, true) != 1) {
-    throw read::BadInput(
-        "expected one of --sqlite FILE, --csv DIR, --parquet DIR, --kineto -o DIR and --inspector "
-        "-o DIR");
-  }
   if ((o.kineto || o.inspector) != !o.output.empty()) {
     throw read::BadInput("-o DIR: with --kineto and --inspector, which need it");
   }

@@ -75,9 +75,6 @@ int serve(const Options& o) {
 }  // namespace
 
 int metrics(const Options& o) {
-  if (o.textfile.empty() == o.listen.empty()) {
-    throw read::BadInput("expected --textfile FILE or --listen ADDR:PORT");
-  }
   return o.listen.empty() ? write_again_and_again(o) : serve(o);
 }
 

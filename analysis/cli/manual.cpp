@@ -5,12 +5,12 @@
 #include <cerrno>
 #include <fstream>
 #include <span>
-#include <sstream>
 
 #include "cli/option_table.h"
 #include "interpose/format/schema.h"
 #include "interpose/format/settings.h"
 #include "read/error.h"
+#include "text/text.h"
 
 namespace tprof::cli {
 namespace {
@@ -64,9 +64,8 @@ std::string options_of(const CommandRow& row) {
 // The lines of a row's examples that are commands, or what is said behind them.
 std::string examples_of(const CommandRow& row, bool commands) {
   std::string part;
-  std::istringstream lines(row.examples);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("  ") == commands) part += line + "\n";
+  for (const std::string_view line : text::split(row.examples, '\n')) {
+    if (line.starts_with("  ") == commands) (part += line) += '\n';
   }
   return part;
 }

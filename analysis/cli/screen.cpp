@@ -68,19 +68,8 @@ void put_broken(std::string_view line, std::size_t columns, std::size_t hanging,
   }
 }
 
-}  // namespace
-
-// mpirun gives its processes a terminal without a size, behind which may be a file.
-std::optional<std::size_t> columns_of_terminal() {
-  winsize w{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_col == 0) return {};
-  return w.ws_col;
-}
-
-std::size_t width_of_lines() {
-  return columns_of_terminal().value_or(SIZE_MAX);
-}
-
+// The text as it looks on a terminal of so many columns. Names from a trace have to be printable()
+// before: this adds the only escapes.
 std::string dressed(std::string_view text, std::size_t columns, bool colours) {
   std::string out;
   bool behind_blank = false;
@@ -109,6 +98,19 @@ std::string dressed(std::string_view text, std::size_t columns, bool colours) {
     (out += shown) += '\n';
   }
   return out;
+}
+
+}  // namespace
+
+// mpirun gives its processes a terminal without a size, behind which may be a file.
+std::optional<std::size_t> columns_of_terminal() {
+  winsize w{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_col == 0) return {};
+  return w.ws_col;
+}
+
+std::size_t width_of_lines() {
+  return columns_of_terminal().value_or(SIZE_MAX);
 }
 
 void show(std::string_view text, bool json) {

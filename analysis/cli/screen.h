@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace tprof::cli {
@@ -14,9 +13,5 @@ std::size_t width_of_lines();                      // of any length there
 
 // `json`: as it is, on terminals too.
 void show(std::string_view text, bool json = false);
-
-// The text as it looks on a terminal of so many columns. Names from a trace have to be
-// printable() before: this adds the only escapes.
-std::string dressed(std::string_view text, std::size_t columns, bool colours);
 
 }  // namespace tprof::cli

@@ -49,8 +49,6 @@ std::string joined(const std::set<std::string>& values) {
   return fmt::format("{} and {} more", fmt::join(some, ", "), values.size() - kMost);
 }
 
-}  // namespace
-
 void compare_settings(const Run& a, const Run& b, Diff& to) {
   Values of_a = values_of(a);
   Values of_b = values_of(b);
@@ -60,6 +58,8 @@ void compare_settings(const Run& a, const Run& b, Diff& to) {
     to.settings.push_back({key.first, key.second, joined(of_a[key]), joined(values)});
   }
 }
+
+}  // namespace
 
 Diff compare(const Run& a, const Run& b) {
   std::error_code none;

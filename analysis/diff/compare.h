@@ -75,6 +75,31 @@ struct TimeChange {
   bool lost() const { return of < Of::device; }  // it holds up the step: of others a part may
 };
 
+// The figures of TimeChange, in their order.
+struct FigureInfo {
+  const char* key;   // for programs
+  const char* text;  // before the name of what it is of
+  bool rule;         // --fail-on takes the key
+};
+inline constexpr FigureInfo kFigures[] = {
+    {"time", "step", true},
+    {"long_steps", "steps that stand out", true},
+    {"compute", "computation", false},
+    {"unsure", "time that may be computation or idle", false},
+    {"waiting", "waiting for other ranks", false},
+    {"transfers", "exposed transfers", false},
+    {"communication", "waiting for other ranks or exposed transfers", false},
+    {"idle", "idle time", false},
+    {"exposed", "exposed time of ", true},
+    {"host", "host time of ", true},
+    {"device", "device time of ", true},
+    {"algbw", "algbw of ", true},
+    {"busbw", "busbw of ", true},
+};
+constexpr const FigureInfo& info(TimeChange::Of of) {
+  return kFigures[static_cast<std::size_t>(of)];
+}
+
 // The change of a step's length of which more may be chance than this share is not known.
 inline constexpr double kMuchNoise = 0.1;
 
@@ -128,7 +153,6 @@ Diff compare(const Run& a, const Run& b);
 // Parts of it.
 void compare_counts(const Run& a, const Run& b, Diff& to);
 void compare_times(const Run& a, const Run& b, Diff& to);
-void compare_settings(const Run& a, const Run& b, Diff& to);
 void compare_slow_ranks(const Run& a, const Run& b, Diff& to);  // behind times
 
 // How much of the device's time in calls of a kind is exposed, which only the ledgers tell, and of

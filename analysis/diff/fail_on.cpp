@@ -1,11 +1,12 @@
 #include "diff/fail_on.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <variant>
+#include <ranges>
 
 #include "read/error.h"
 #include "text/text.h"
@@ -16,19 +17,17 @@ namespace {
 using Of = TimeChange::Of;
 using About = Setting::About;
 
-struct SlowRanks {};
-
-struct Name {
-  const char* name;
-  std::variant<long double Count::*, Of, SlowRanks, About> of;
-};
-const Name kNames[] = {
-    {"calls", &Count::calls},     {"elements", &Count::elements}, {"bytes", &Count::bytes},
-    {"time", Of::step},           {"long_steps", Of::long_steps}, {"exposed", Of::exposed},
-    {"host", Of::host},           {"device", Of::device},         {"algbw", Of::algbw},
-    {"busbw", Of::busbw},         {"slow_ranks", SlowRanks()},    {"settings", About::setting},
-    {"versions", About::version}, {"hosts", About::host},         {"size", About::size},
-};
+// All that there are, each without a share.
+std::vector<Rule> known_rules() {
+  std::vector<Rule> all = {{"calls", &Count::calls},     {"elements", &Count::elements},
+                           {"bytes", &Count::bytes},     {"slow_ranks", Rule::SlowRanks()},
+                           {"settings", About::setting}, {"versions", About::version},
+                           {"hosts", About::host},       {"size", About::size}};
+  for (std::size_t i = 0; i < std::size(kFigures); ++i) {
+    if (kFigures[i].rule) all.push_back({kFigures[i].key, static_cast<Of>(i)});
+  }
+  return all;
+}
 
 [[noreturn]] void refuse(std::string_view item, const std::string& expected) {
   throw read::BadInput(fmt::format("--fail-on: expected {}, found '{}'", expected, item));
@@ -36,21 +35,21 @@ const Name kNames[] = {
 
 Rule rule_of(std::string_view item) {
   const auto colon = item.find(':');
-  const auto* known = std::ranges::find(kNames, item.substr(0, colon), &Name::name);
-  if (known == std::end(kNames)) {
-    std::string all;
-    for (const Name& n : kNames) all += fmt::format("{}{}", all.empty() ? "" : ", ", n.name);
-    refuse(item, "some of " + all + ", with commas between");
+  const std::vector<Rule> all = known_rules();
+  const auto known = std::ranges::find(all, item.substr(0, colon), &Rule::name);
+  if (known == all.end()) {
+    const auto names = all | std::views::transform(&Rule::name);
+    refuse(item, fmt::format("some of {}, with commas between", fmt::join(names, ", ")));
   }
-  Rule rule{static_cast<std::size_t>(known - kNames)};
+  Rule rule = *known;
   if (colon == std::string_view::npos) return rule;
-  if (std::holds_alternative<About>(known->of)) {
-    refuse(item, fmt::format("{} without a share", known->name));
+  if (std::holds_alternative<About>(rule.of)) {
+    refuse(item, fmt::format("{} without a share", rule.name));
   }
   const std::string_view share = item.substr(colon + 1);
   const auto percent = text::number<double>(share.substr(0, share.size() - share.ends_with('%')));
   if (!share.ends_with('%') || !(percent.value_or(-1) >= 0 && *percent < 1e6)) {
-    refuse(item, fmt::format("a share such as {}:5%", known->name));
+    refuse(item, fmt::format("a share such as {}:5%", rule.name));
   }
   rule.share = *percent / 100;
   return rule;
@@ -98,31 +97,30 @@ std::vector<Rule> rules_of(std::string_view text) {
 
 Judgement judge(const std::vector<Rule>& rules, const Diff& diff) {
   Judgement all;
-  const auto unknown = [&](const char* name, const std::string& why) {
-    all.unknown.emplace_back(name);
+  const auto unknown = [&](const std::string& name, const std::string& why) {
+    all.unknown.push_back(name);
     all.why.insert(why.empty() ? "no such time is known of both runs" : why);
   };
   for (const Rule& rule : rules) {
-    const Name& name = kNames[rule.name];
     bool failed = false;
-    if (const auto* count = std::get_if<long double Count::*>(&name.of)) {
+    if (const auto* count = std::get_if<long double Count::*>(&rule.of)) {
       failed = std::ranges::any_of(diff.counts, [&](const CountChange& c) {
         const long double a = c.a.**count;
         // Counts that differ by the last digits of a division are the same.
         return std::abs(c.b.**count - a) > std::max<long double>(rule.share, 1e-15L) * a;
       });
-      if (!failed && !diff.no_counts.empty()) unknown(name.name, diff.no_counts);
-    } else if (const auto* of = std::get_if<Of>(&name.of); of != nullptr && *of <= Of::long_steps) {
+      if (!failed && !diff.no_counts.empty()) unknown(rule.name, diff.no_counts);
+    } else if (const auto* of = std::get_if<Of>(&rule.of); of != nullptr && *of <= Of::long_steps) {
       const auto longer = longer_steps(diff, *of);
       failed = longer && longer->surely > rule.share;
       if (!longer) {
-        unknown(name.name, diff.no_times);
+        unknown(rule.name, diff.no_times);
       } else if (!failed && can_not_be_said(*longer, rule.share)) {
-        unknown(name.name, fmt::format("{:.0f}% of a step may be chance: compare longer runs",
+        unknown(rule.name, fmt::format("{:.0f}% of a step may be chance: compare longer runs",
                                        100 * longer->chance));
       }
-    } else if (std::holds_alternative<SlowRanks>(name.of)) {
-      if (!diff.slow_ranks) unknown(name.name, diff.no_times);
+    } else if (std::holds_alternative<Rule::SlowRanks>(rule.of)) {
+      if (!diff.slow_ranks) unknown(rule.name, diff.no_times);
       failed = diff.slow_ranks && std::ranges::any_of(*diff.slow_ranks, [&](const OfOneRun& one) {
                  return one.in_b && one.finding.cost->share > rule.share;
                });
@@ -133,11 +131,11 @@ Judgement judge(const std::vector<Rule>& rules, const Diff& diff) {
         known = true;
         failed |= t.changed() && t.worse() && std::abs(t.b - t.a) > rule.share * t.a;
       }
-      if (!known) unknown(name.name, diff.no_times);
+      if (!known) unknown(rule.name, diff.no_times);
     } else {
-      failed = std::ranges::count(diff.settings, std::get<About>(name.of), &Setting::about) != 0;
+      failed = std::ranges::count(diff.settings, std::get<About>(rule.of), &Setting::about) != 0;
     }
-    if (failed) all.failed.emplace_back(name.name);
+    if (failed) all.failed.push_back(rule.name);
   }
   return all;
 }

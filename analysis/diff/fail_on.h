@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "diff/compare.h"
@@ -19,7 +20,9 @@
 namespace tprof::diff {
 
 struct Rule {
-  std::size_t name = 0;  // its row in the table of names
+  struct SlowRanks {};
+  std::string name{};
+  std::variant<long double Count::*, TimeChange::Of, SlowRanks, Setting::About> of{};
   double share = 0;
 };
 

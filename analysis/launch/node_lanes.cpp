@@ -103,10 +103,8 @@ bool NodeLanes::end() {
   }
   close(told_);
   told_ = -1;
-  for (std::size_t at = 0; at < said.size();) {
-    const std::size_t end = std::min(said.find('\n', at), said.size());
-    text::say("{}\n", text::printable(said.substr(at, end - at)));
-    at = end + 1;
+  for (const std::string_view line : text::split(said, '\n')) {
+    if (!line.empty()) text::say("{}\n", text::printable(line));
   }
   return true;
 }

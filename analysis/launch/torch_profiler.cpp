@@ -47,6 +47,16 @@ fs::path make_folder() {
   return mkdtemp(name.data()) == nullptr ? fs::path() : fs::path(name);
 }
 
+// Returns what a process is told to do, in the words of libkineto's configuration.
+std::string kineto_config(const TorchSteps& steps, const std::filesystem::path& trace) {
+  // libkineto's first step is 0, and a window begins where its step has ended. Without a duration
+  // it never ends by the clock.
+  return fmt::format(
+      "ACTIVITIES_LOG_FILE={}\nPROFILE_START_ITERATION={}\nACTIVITIES_WARMUP_ITERATIONS=1\n"
+      "ACTIVITIES_ITERATIONS={}\nACTIVITIES_DURATION_MSECS=0\n",
+      trace.string(), steps.first - 2, steps.last - steps.first + 1);
+}
+
 // Serves until it is killed.
 void serve(const fs::path& sockets, const TorchSteps& steps) try {
   live::KinetoDaemon daemon(sockets, [&](const live::KinetoRequest& asked) {
@@ -88,15 +98,6 @@ TorchSteps torch_steps_of(const std::string& asked, const std::string& schedule)
   const auto before = static_cast<std::int64_t>(s.skip_first + wait + s.warmup);
   const std::int64_t first = std::max(before + 1, kLeastFirst);
   return {first, std::max(first, before + static_cast<std::int64_t>(s.active))};
-}
-
-std::string kineto_config(const TorchSteps& steps, const std::filesystem::path& trace) {
-  // libkineto's first step is 0, and a window begins where its step has ended. Without a duration
-  // it never ends by the clock.
-  return fmt::format(
-      "ACTIVITIES_LOG_FILE={}\nPROFILE_START_ITERATION={}\nACTIVITIES_WARMUP_ITERATIONS=1\n"
-      "ACTIVITIES_ITERATIONS={}\nACTIVITIES_DURATION_MSECS=0\n",
-      trace.string(), steps.first - 2, steps.last - steps.first + 1);
 }
 
 fs::path free_name(const fs::path& folder, const std::string& stem, const std::string& end) {

@@ -24,9 +24,6 @@ TorchSteps torch_steps(std::string_view text);
 // default.
 TorchSteps torch_steps_of(const std::string& asked, const std::string& schedule);
 
-// Returns what a process is told to do, in the words of libkineto's configuration.
-std::string kineto_config(const TorchSteps& steps, const std::filesystem::path& trace);
-
 struct TorchTrace {
   std::filesystem::path rank_file;
   std::filesystem::path trace;

@@ -129,7 +129,7 @@ Json json_of(const diff::CountChange& c) {
 }
 
 Json json_of(const diff::TimeChange& t) {
-  return {{"of", of_text(t.of).key},
+  return {{"of", diff::info(t.of).key},
           {"kind", t.of < diff::TimeChange::Of::exposed ? Json() : json_of(t.kind)},
           {"a", t.a},
           {"b", t.b},

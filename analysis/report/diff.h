@@ -16,13 +16,6 @@ std::string to_json(const diff::Run& a, const diff::Run& b, const diff::Diff& di
                     const diff::Judgement& judgement);
 
 // Names and figures for people.
-struct OfText {
-  diff::TimeChange::Of of;
-  const char* key;   // for programs, and as --fail-on has it
-  const char* text;  // before the name of what it is of
-};
-const OfText& of_text(diff::TimeChange::Of of);
-
 std::string name_of(const stats::OpKind& kind);
 std::string name_of(const diff::TimeChange& change);
 

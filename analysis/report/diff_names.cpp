@@ -15,22 +15,6 @@ using Of = diff::TimeChange::Of;
 
 constexpr double kPart = 0.2;  // of a longer step, that is worth a word
 
-constexpr OfText kOf[] = {
-    {Of::step, "time", "step"},
-    {Of::long_steps, "long_steps", "steps that stand out"},
-    {Of::compute, "compute", "computation"},
-    {Of::unsure, "unsure", "time that may be computation or idle"},
-    {Of::waiting, "waiting", "waiting for other ranks"},
-    {Of::transfers, "transfers", "exposed transfers"},
-    {Of::communication, "communication", "waiting for other ranks or exposed transfers"},
-    {Of::idle, "idle", "idle time"},
-    {Of::exposed, "exposed", "exposed time of "},
-    {Of::host, "host", "host time of "},
-    {Of::device, "device", "device time of "},
-    {Of::algbw, "algbw", "algbw of "},
-    {Of::busbw, "busbw", "busbw of "},
-};
-
 std::string number(long double n) {
   const auto whole = static_cast<std::uint64_t>(std::llround(n));
   return static_cast<long double>(whole) == n ? text::thousands(whole)
@@ -247,10 +231,6 @@ std::string of_counts(const diff::Diff& d) {
 
 }  // namespace
 
-const OfText& of_text(Of of) {
-  return *std::ranges::find(kOf, of, &OfText::of);
-}
-
 std::string length_of(double ns) {
   return text::duration(static_cast<std::uint64_t>(std::llround(std::abs(ns))));
 }
@@ -272,7 +252,7 @@ std::string name_of(const stats::OpKind& k) {
 }
 
 std::string name_of(const diff::TimeChange& t) {
-  return of_text(t.of).text + (t.of < Of::exposed ? "" : name_of(t.kind));
+  return diff::info(t.of).text + (t.of < Of::exposed ? "" : name_of(t.kind));
 }
 
 std::string cell(const diff::TimeChange& t, double value) {

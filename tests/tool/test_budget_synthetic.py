@@ -139,7 +139,7 @@ def test_the_sizes_of_other_numbers_of_steps_compare(tmp_path):
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        ((), "expected one of --model, --budget FILE and --write FILE"),
+        ((), "expected one of --model NAME, --budget FILE and --write FILE"),
         (("--model", "fsdp", "--budget", "x"), "expected one of"),
         (("--model", "fsdp3", "--params", "1e9"), "--model: expected ddp, zero1"),
         (("--model", "fsdp"), "--params: --model fsdp needs it"),

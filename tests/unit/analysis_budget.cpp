@@ -266,8 +266,8 @@ TEST_CASE("a gather that is one too many is over the budget of those that are ma
       std::ranges::find(c.rows, Bucket::ALLGATHER, [](const Row& r) { return r.limit.bucket; });
   REQUIRE(row != c.rows.end());
   CHECK_FALSE(row->within);
-  CHECK(row->moved.bytes - row->limit.bytes.most <= 100 * 4);
-  CHECK(row->moved.bytes - row->limit.bytes.most > 0);
+  CHECK(row->moved.bytes - row->bytes.most <= 100 * 4);
+  CHECK(row->moved.bytes - row->bytes.most > 0);
 }
 
 TEST_CASE("a gather in another type than the model's is beside its budget", "[budget]") {
