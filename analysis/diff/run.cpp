@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "steps/pace.h"
 #include "summary/summary.h"
@@ -91,12 +92,12 @@ Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
   run.whole_steps = found.whole_steps;
   run.may_run_ahead = steps::may_run_ahead(found);
   stats::CallsBySteps by_number = stats::step_calls(lines, found, kinds);
-  const run::Run calls = why::run_of(lines, found);
+  run::Run calls = why::run_of(lines, found);
   const why::Times times = why::times_of(calls, job, found);
   run.by_devices = times.known();
   if (run.by_devices) put_lengths(times, by_number);
   if (run.by_devices && run.only.empty()) {
-    run.slow_ranks = why::ranks_that_hold_up(lines, found, calls, times);
+    run.slow_ranks = why::ranks_that_hold_up(lines, found, std::move(calls), times);
   }
   if (const auto& only = asked.filter().steps) {
     std::erase_if(by_number, [&](const auto& step) { return !only->holds(step.first); });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -35,7 +36,8 @@ void put_in_order(Graph& graph) {
 }
 
 // Puts the edges behind their nodes.
-void put(Graph& graph, std::span<const Edge> edges) {
+template <typename Edges>
+void put(Graph& graph, const Edges& edges) {
   const std::size_t n = graph.size();
   graph.first.assign(n + 1, 0);
   for (const Edge& e : edges) ++graph.first[e.to + 1];
@@ -394,7 +396,7 @@ class Builder {
   const run::Run& run_;
   bool marked_;
   Graph graph_;
-  std::vector<Edge> edges_;
+  std::deque<Edge> edges_;  // many: a vector would have room for twice as many at times
   std::vector<std::size_t> by_end_;
   std::vector<run::Row> came_;                     // of a meeting, as they came
   std::map<std::uint64_t, std::int64_t> copy_ns_;  // by bytes

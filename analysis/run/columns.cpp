@@ -171,6 +171,7 @@ void Columns::fill() {
   std::map<std::int64_t, std::uint16_t> streams;     // by lane
   std::map<std::int64_t, std::uint16_t> streams_of;  // by the calls' number
   Calls& c = rank_.calls;
+  c.each_column([&](auto& column) { column.reserve(timed_.size()); });
   for (const Timed& t : timed_) {
     const auto row = static_cast<std::uint32_t>(c.size());
     c.came_ns.push_back(t.came_ns);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "align/clocks.h"
@@ -46,6 +47,13 @@ struct Calls {
   // Bytes of copies that were not timed, on its stream since the row before it there.
   std::vector<std::uint64_t> copied{};
 
+  template <typename F>
+  void each_column(F&& f) {
+    std::apply(
+        [&](auto&... column) { (f(column), ...); },
+        std::tie(came_ns, ended_ns, called_ns, waited_ns, comm, stream, messages, bucket, name,
+                 count, wide, made, bytes, backward, mixed, launch, all_came_ns, met, copied));
+  }
   static constexpr std::uint32_t kNoComm = UINT32_MAX;
   std::size_t size() const { return came_ns.size(); }
 };

@@ -28,16 +28,20 @@ double unmet_ns(std::span<const RankFacts> ranks) {
   return steps == 0 ? 0 : sum / static_cast<double>(steps);
 }
 
-// A graph takes more room than the calls: there are more of these in `run` than it may have.
+// A graph takes more room than the calls: of a large job it has some of the steps in `run` alone.
 struct Modelled {
-  std::optional<run::Run> part{};
+  run::Run run;
   std::unique_ptr<const graph::Model> model{};  // null: it does not give the steps as measured
 
-  Modelled(const run::Lines& lines, const steps::Found& found, const run::Run& run) {
+  Modelled(const run::Lines& lines, const steps::Found& found, run::Run of_job)
+      : run(std::move(of_job)) {
     std::size_t calls = 0;
     for (const run::Rank& rank : run.ranks) calls += rank.calls.size();
-    if (calls > kMostOfGraph) part = graph::run_of(lines, found, kMostOfGraph);
-    model = std::make_unique<const graph::Model>(part ? *part : run, found.how == steps::How::mark);
+    if (calls > kMostOfGraph) {
+      run = run::Run();  // before there is another
+      run = graph::run_of(lines, found, kMostOfGraph);
+    }
+    model = std::make_unique<const graph::Model>(run, found.how == steps::How::mark);
     if (!holds(*model)) model.reset();
   }
   static bool holds(const graph::Model& model) {
@@ -51,8 +55,7 @@ std::unique_ptr<Replays> replays_of(const Evidence& e) {
   return e.model == nullptr ? nullptr : std::make_unique<Replays>(e);
 }
 
-void find_causes(const run::Lines& lines, const steps::Found& found, const run::Run& run,
-                 Why& why) {
+void find_causes(const run::Lines& lines, const steps::Found& found, run::Run run, Why& why) {
   const job::Job& job = lines.job();
   const std::vector<std::size_t> steps = why.times->counted();
   if (steps.empty()) return;
@@ -66,7 +69,7 @@ void find_causes(const run::Lines& lines, const steps::Found& found, const run::
              .waits = why.waits,
              .roles = roles,
              .step_ns = why.mean.length};
-  const Modelled of(lines, found, run);
+  const Modelled of(lines, found, std::move(run));
   e.model = of.model.get();
   const auto replays = replays_of(e);
   e.replays = replays.get();
@@ -87,7 +90,7 @@ run::Run run_of(const run::Lines& lines, const steps::Found& found) {
 }
 
 diagnose::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Found& by_steps,
-                                      const run::Run& run, const Times& times) {
+                                      run::Run run, const Times& times) {
   diagnose::Findings found;
   const std::vector<std::size_t> steps = times.counted();
   if (steps.empty()) return found;
@@ -101,7 +104,7 @@ diagnose::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Foun
              .waits = no_waits,
              .roles = no_roles,
              .step_ns = mean_of(times).length};
-  const Modelled of(lines, by_steps, run);
+  const Modelled of(lines, by_steps, std::move(run));
   e.model = of.model.get();
   const auto replays = replays_of(e);
   e.replays = replays.get();
@@ -123,11 +126,11 @@ text::Ranks that_hold_up(const diagnose::Finding& finding) {
 }
 
 void find(const run::Lines& lines, const steps::Found& found, Why& to) {
-  const run::Run run = run_of(lines, found);
+  run::Run run = run_of(lines, found);
   to.transfers = transfers_of(run, lines.job());
   to.times = times_of(run, lines.job(), found);
   to.waits = wait_table_of(run, lines.job(), found, to.transfers, to.peak);
-  find_causes(lines, found, run, to);
+  find_causes(lines, found, std::move(run), to);
 }
 
 }  // namespace tprof::why

@@ -33,7 +33,7 @@ run::Run run_of(const run::Lines& lines, const steps::Found& found);
 // Finds of the causes only the ranks that hold up the others: always, in some steps (is_slow_rank),
 // or in one that takes far longer. `times` have to be known.
 diagnose::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Found& found,
-                                      const run::Run& run, const Times& times);
+                                      run::Run run, const Times& times);
 
 // The ranks of such a finding; empty: it names none.
 text::Ranks that_hold_up(const diagnose::Finding& finding);
