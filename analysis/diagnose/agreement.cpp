@@ -43,97 +43,61 @@ std::vector<Members> groups_by(const Members& members, const Value& value) {
   return groups;
 }
 
-// Removes from `members` those of `among` that differ from its largest group, as a new parting.
+// Removes from `members` those of `among` that differ from its largest group.
 template <typename Value>
-void part(Members& members, const Members& among, const Value& value, Parting what,
-          std::vector<Parting>& partings) {
-  std::vector<Members> groups = groups_by(among, value);
-  if (groups.size() == 1) return;
-  what.others = std::move(groups[0]);
-  what.groups.assign(std::make_move_iterator(groups.begin() + 1),
-                     std::make_move_iterator(groups.end()));
-  const Members all = what.members();
-  const std::set<const Member*> gone(all.begin(), all.end());
+void part(Members& members, const Members& among, const Value& value, std::uint64_t same,
+          std::uint64_t end, std::vector<Parting>& partings) {
+  const std::vector<Members> groups = groups_by(among, value);
+  if (groups.size() < 2) return;
+  const auto others = std::make_shared<const Members>(groups[0]);
+  std::set<const Member*> gone;
+  for (std::size_t i = 1; i < groups.size(); ++i) {
+    gone.insert(groups[i].begin(), groups[i].end());
+    partings.push_back({How::differs, groups[i], others, same, end});
+  }
   std::erase_if(members, [&](const Member* m) { return gone.contains(m); });
-  partings.push_back(std::move(what));
 }
 
-// The first marks that differ tell between which collectives two ranks diverged.
-void part_by_marks(Members& members, std::vector<Parting>& partings) {
-  for (std::size_t k = 0; k < 64; ++k) {
-    Members with_mark;
-    std::ranges::copy_if(members, std::back_inserter(with_mark),
-                         [&](const Member* m) { return m->done->marks.size() > k; });
-    if (with_mark.empty()) return;
+void part_by_signatures(Members& members, std::vector<Parting>& partings) {
+  // The first marks that differ tell between which collectives two ranks diverged.
+  Members with_mark = members;
+  for (std::size_t k = 0; k < 64 && !with_mark.empty(); ++k) {
+    with_mark = members;
+    std::erase_if(with_mark, [&](const Member* m) { return m->done->marks.size() <= k; });
     const std::uint64_t end = std::uint64_t{1} << k;
     const auto mark = [&](const Member& m) { return m.done->marks[k]; };
-    part(members, with_mark, mark, {.same = end / 2, .end = end}, partings);
+    part(members, with_mark, mark, end / 2, end, partings);
   }
-}
-
-// Beyond the last mark, ranks with equal counts must have equal signatures.
-void part_by_signature(Members& members, std::vector<Parting>& partings) {
-  if (members.empty()) return;
+  // Beyond the last mark, ranks with equal counts must have equal signatures.
   for (const Members& group : groups_by(members, [](const Member& m) { return m.count(); })) {
     const std::uint64_t count = group[0]->count();
-    part(
-        members, group, [](const Member& m) { return m.done->signature; },
-        {.same = std::bit_floor(count), .end = count}, partings);
+    const auto signature = [](const Member& m) { return m.done->signature; };
+    part(members, group, signature, std::bit_floor(count), count, partings);
   }
-}
-
-// Returns the members whose count the others are measured by: the majority if they closed, else
-// those that got furthest.
-Members reference(const Members& members, const std::vector<Members>& groups) {
-  const Members& most = groups[0];
-  const bool closed = std::ranges::all_of(most, &Member::closed);
-  if (closed && 2 * most.size() > members.size()) return most;
-  return *std::ranges::max_element(groups, {}, [](const Members& g) { return g[0]->count(); });
-}
-
-// Sets the range for groups that got further than the others, or less far.
-Parting with_range(Parting s) {
-  s.same = UINT64_MAX;
-  s.end = 0;
-  for (const Members& group : s.groups) {
-    const std::uint64_t both = std::min(group[0]->count(), s.others[0]->count());
-    s.same = std::min(s.same, both == 0 ? 0 : std::bit_floor(both));
-    s.end = std::max(s.end, both + 1);
-  }
-  return s;
 }
 
 void part_by_count(const Members& members, std::vector<Parting>& partings) {
   if (members.empty()) return;
   const auto groups =
       groups_by(members, [](const Member& m) { return std::pair(m.count(), m.closed()); });
-  const Members others = reference(members, groups);
-  const Member& o = *others[0];
-  std::map<How, Parting> by_how;
+  // The others are measured by the majority if they closed, else by those that got furthest.
+  const Members* most = &groups[0];
+  if (!groups[0][0]->closed() || 2 * most->size() <= members.size()) {
+    most = &*std::ranges::max_element(groups, {}, [](const Members& g) { return g[0]->count(); });
+  }
+  const auto others = std::make_shared<const Members>(*most);
+  const Member& o = *others->front();
   for (const Members& group : groups) {
     const Member& m = *group[0];
     if (m.count() == o.count()) continue;
-    const bool fewer = m.count() < o.count();
-    const bool stopped = fewer && !(m.closed() && o.closed());
-    const How how = stopped ? How::stopped : fewer ? How::fewer : How::more;
-    Parting& s = by_how.try_emplace(how, Parting{.how = how, .others = others}).first->second;
-    s.groups.push_back(group);
+    const bool stopped = m.count() < o.count() && !(m.closed() && o.closed());
+    const std::uint64_t both = std::min(m.count(), o.count());
+    partings.push_back({stopped ? How::stopped : How::uneven, group, others,
+                        both == 0 ? 0 : std::bit_floor(both), both + 1});
   }
-  for (auto& [how, s] : by_how) partings.push_back(with_range(std::move(s)));
 }
 
 }  // namespace
-
-Members Parting::members() const {
-  Members all;
-  for (const Members& group : groups) all.insert(all.end(), group.begin(), group.end());
-  return all;
-}
-
-Parting Parting::of_group(const Members& group) const {
-  Parting one{how, {group}, others, same, end};
-  return how == How::differs ? one : with_range(std::move(one));
-}
 
 const Member* member_of(const Communicator& c, std::int64_t rank) {
   const auto of = [](const Member& m) { return m.comm->rank; };
@@ -149,20 +113,12 @@ Members who_did(const Communicator& c, std::uint64_t seq) {
   return all;
 }
 
-std::optional<HowFar> how_far(const Communicator& c) {
-  Members known;
+Members who_issued(const Communicator& c, std::uint64_t collectives) {
+  Members all;
   for (const Member& m : c.members) {
-    if (m.done != nullptr) known.push_back(&m);
+    if (m.done != nullptr && m.count() == collectives) all.push_back(&m);
   }
-  if (known.empty()) return std::nullopt;
-  const auto [least, most] =
-      std::ranges::minmax(known, {}, [](const Member* m) { return m->count(); });
-  HowFar far{.behind = {}, .least = least->count(), .most = most->count()};
-  if (far.least == far.most) return far;
-  for (const Member* m : known) {
-    if (m->count() == far.least) far.behind.push_back(m);
-  }
-  return far;
+  return all;
 }
 
 std::vector<Communicator> communicators(const job::Job& job) {
@@ -200,8 +156,7 @@ Agreement agreement_of(const Communicator& c) {
   const auto [fewest, most] = std::ranges::minmax(members, {}, &Member::count);
   a.fewest = fewest->count();
   a.most = most->count();
-  part_by_marks(members, a.partings);
-  part_by_signature(members, a.partings);
+  part_by_signatures(members, a.partings);
   part_by_count(members, a.partings);
   return a;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,42 +57,31 @@ const Member* member_of(const Communicator& communicator, std::int64_t rank);
 
 // Returns the members that issued this collective.
 Members who_did(const Communicator& communicator, std::uint64_t seq);
+// Returns those that are known to have issued so many.
+Members who_issued(const Communicator& communicator, std::uint64_t collectives);
 
 // Returns the job's communicators, the largest first.
 std::vector<Communicator> communicators(const job::Job& job);
 
-// How far the members got that are known.
-struct HowFar {
-  Members behind{};  // who made the fewest collectives; empty if all made as many
-  std::uint64_t least = 0;
-  std::uint64_t most = 0;
-};
-std::optional<HowFar> how_far(const Communicator& communicator);  // nullopt: none is known
-
 // How some members differ from the others.
 enum class How {
   differs,  // different collectives, within the range that both reached
-  fewer,    // the same ones, but it closed after fewer than the others, which closed too
-  more,     // it issued more than the others, which closed
+  uneven,   // the same ones, but it or the others closed after fewer
   stopped,  // the same ones, but it got less far, and it or the others never closed
 };
 
-// Members that diverge from the others of their communicator.
+// Members that are alike, and diverge from others that are alike, too.
 struct Parting {
   How how = How::differs;
-  std::vector<Members> groups{};  // the members of one group are alike
-  Members others{};               // these are alike, too
+  Members who{};
+  std::shared_ptr<const Members> others{};  // one for all that are compared with them
   // Collectives [0, same) are known to be the same. The first that differs is in [same, end).
   std::uint64_t same = 0;
   std::uint64_t end = 0;
-
-  bool tie() const { return groups[0].size() == others.size(); }  // neither is the majority
-  Members members() const;                                        // of all groups
-  Parting of_group(const Members& group) const;                   // for this group alone
 };
 
 struct Agreement {
-  std::vector<Parting> partings;
+  std::vector<Parting> partings{};
   std::uint64_t collectives = 0;  // the number that the largest group issued
   std::uint64_t fewest = 0;       // that a rank issued
   std::uint64_t most = 0;

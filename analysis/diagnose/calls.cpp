@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <tuple>
 
 #include "diagnose/last_calls.h"
 #include "stats/sites.h"
@@ -12,17 +11,8 @@ namespace tprof::diagnose {
 using read::Event;
 using read::Process;
 
-namespace {
-
-auto compared(const Event& e) {
-  return std::tie(e.name, e.count, e.dtype, e.reduce, e.peer);
-}
-
-}  // namespace
-
 Fact fact_of(const Event& e) {
-  if (e.launch || e.dtype.empty())
-    return {Say::launch, {{"function", e.name}, {"captured", false}, {"at", std::nullopt}}};
+  if (e.launch || e.dtype.empty()) return {Say::launch, {{"function", e.name}}};
   return {Say::call,
           {{"function", e.name},
            {"count", e.count},
@@ -30,9 +20,7 @@ Fact fact_of(const Event& e) {
            {"bytes", e.dtype == "byte" && e.count != 1},
            {"reduce", e.reduce},
            {"collective", e.collective()},
-           {"peer", e.peer},
-           {"captured", false},
-           {"at", std::nullopt}}};
+           {"peer", e.peer}}};
 }
 
 Fact fact_of(const Event& e, const Process& p) {
@@ -40,10 +28,6 @@ Fact fact_of(const Event& e, const Process& p) {
   set(fact, {"captured", e.captured});
   set(fact, {"at", Time{called_ns(e, p)}});
   return fact;
-}
-
-bool alike(const Event& a, const Event& b) {
-  return compared(a) == compared(b);
 }
 
 std::uint64_t fingerprint(const Event& e) {
@@ -64,60 +48,67 @@ std::int64_t called_ns(const Event& e, const Process& p) {
   return p.header.base_time_ns + e.ts_ns;
 }
 
-const read::Trace* trace_of(const Process& p, const read::Traces& traces) {
-  const auto holds = [&](const read::Trace& trace) {
-    const Process* first = trace.processes.data();
-    return !std::less()(&p, first) && std::less()(&p, first + trace.processes.size());
-  };
-  const auto trace = std::ranges::find_if(traces.traces, holds);
-  return trace == traces.traces.end() ? nullptr : &*trace;
-}
+namespace {
 
-std::optional<std::string> made_at(const Event& e, const Process& p, const read::Traces& traces) {
-  const read::Trace* trace = trace_of(p, traces);
-  if (e.site == 0 || trace == nullptr || trace->processes.size() != 1) return std::nullopt;
-  stats::SiteLines sites;
-  read::read_lines(*trace, {.metadata = [&](const read::Line& line) { sites.add(p, line); }});
-  const stats::SiteKey* site = sites.find(e.site);
+struct Sites {
+  const Process* rank;
+  stats::SiteLines sites{};
+
+  void metadata(const read::Line& line) { sites.add(*rank, line); }
+};
+
+struct Collectives {
+  const Member* of;
+  std::uint64_t from;
+  std::uint64_t to;
+  std::function<void(const Event&)> see;
+
+  void call(const Event& e) const {
+    const bool mine = e.collective() && e.comm == of->comm->comm && !e.failed;
+    if (mine && e.seq >= from && e.seq < to) see(e);
+  }
+};
+
+}  // namespace
+
+std::optional<std::string> made_at(const Event& e, const Process& p, const Case& c) {
+  if (e.site == 0) return std::nullopt;
+  const Sites all = c.shown(p, Sites{&p});
+  const stats::SiteKey* site = all.sites.find(e.site);
   const read::SiteFrame* frame = site == nullptr ? nullptr : stats::program_frame(*site);
   return frame == nullptr ? std::nullopt : std::optional(stats::text_of(*frame));
 }
 
-void each_collective(const Member& m, std::uint64_t from, std::uint64_t to,
-                     const read::Traces& traces, const std::function<void(const Event&)>& see) {
-  const read::Trace* trace = trace_of(*m.process, traces);
-  if (trace == nullptr) return;
-  read::read_lines(*trace, {.wanted = [&](const Process& p) { return &p == m.process; },
-                            .event =
-                                [&](const Process&, const Event& e) {
-                                  if (e.collective() && e.comm == m.comm->comm && !e.failed &&
-                                      e.seq >= from && e.seq < to) {
-                                    see(e);
-                                  }
-                                }});
+Numbers lines_of(const Member& m, const Case& c) {
+  const auto& all = seen_of<LastCalls>(*m.process, c.lines).numbers;
+  const auto lines = all.find(m.comm->comm);
+  return lines == all.end() ? Numbers() : lines->second;
 }
 
-std::optional<KnownCall> CallFinder::find(const Members& callers, std::uint64_t seq) {
-  const Member* returned = nullptr;  // the first whose file has a line of it
+void each_collective(const Member& m, std::uint64_t from, std::uint64_t to, const Case& c,
+                     const std::function<void(const Event&)>& see) {
+  c.shown(*m.process, Collectives{&m, from, to, see});
+}
+
+std::optional<KnownCall> find_call(const Members& callers, std::uint64_t seq, const Case& c,
+                                   int& looks) {
+  const Member* returned = nullptr;  // the first that has a line of it
   for (const Member* m : callers) {
-    const auto* calls = case_.lines.of<LastCalls>(m->process);
-    if (calls == nullptr) continue;
-    for (const Event& e : calls->open) {
-      if (e.collective() && e.comm == m->comm->comm && e.seq == seq) return KnownCall{m, e};
-    }
-    const auto last = calls->last_collective.find(m->comm->comm);
-    if (last != calls->last_collective.end() && last->second.seq == seq) {
+    const auto& calls = seen_of<LastCalls>(*m->process, c.lines);
+    const auto open = std::ranges::find_if(calls.open, [&](const Event& e) {
+      return e.collective() && e.comm == m->comm->comm && e.seq == seq;
+    });
+    if (open != calls.open.end()) return KnownCall{m, *open};
+    const auto last = calls.last_collective.find(m->comm->comm);
+    if (last != calls.last_collective.end() && last->second.seq == seq) {
       return KnownCall{m, last->second};
     }
-    const Intervals& lines = case_.lines.of<ReturnedCalls>(m->process)->collectives(m->comm->comm);
-    if (returned == nullptr && lines.covered_until(seq) > seq) {
-      returned = m;
-    }
+    if (returned == nullptr && lines_of(*m, c).may_have(seq)) returned = m;
   }
-  if (returned == nullptr || files_read_ == kMaxFilesRead) return std::nullopt;
-  ++files_read_;
   std::optional<KnownCall> call;
-  each_collective(*returned, seq, seq + 1, case_.traces, [&](const Event& e) {
+  if (returned == nullptr || looks == 0) return call;
+  --looks;
+  each_collective(*returned, seq, seq + 1, c, [&](const Event& e) {
     if (!call) call = KnownCall{returned, e};
   });
   return call;

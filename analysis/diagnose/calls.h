@@ -16,24 +16,21 @@ Fact fact_of(const read::Event& event);
 // The same, and when.
 Fact fact_of(const read::Event& event, const read::Process& process);
 
-// True if two ranks' calls of one collective match.
-bool alike(const read::Event& a, const read::Event& b);
 // Calls that match have equal fingerprints.
 std::uint64_t fingerprint(const read::Event& event);
 
 std::int64_t called_ns(const read::Event& event, const read::Process& process);  // CLOCK_REALTIME
 
 // Returns the innermost line of the program's own Python that made the call, "train.py:155 step".
-// Nothing where that is not known: TPROF_CALLSITE=python records it. Reads the rank's file.
+// Nothing where that is not known: TPROF_CALLSITE=python records it.
 std::optional<std::string> made_at(const read::Event& event, const read::Process& process,
-                                   const read::Traces& traces);
+                                   const Case& c);
 
-// Returns the trace that holds the process; null if it is none of these.
-const read::Trace* trace_of(const read::Process& process, const read::Traces& traces);
+// The collectives of the communicator that have a line of this member.
+Numbers lines_of(const Member& member, const Case& c);
 
 // Calls see(event) for each collective in [from, to) that has a line, in the file's order.
-void each_collective(const Member& member, std::uint64_t from, std::uint64_t to,
-                     const read::Traces& traces,
+void each_collective(const Member& member, std::uint64_t from, std::uint64_t to, const Case& c,
                      const std::function<void(const read::Event&)>& see);
 
 // A call that a rank made as a given collective of a communicator.
@@ -42,18 +39,10 @@ struct KnownCall {
   read::Event event;
 };
 
-// Finds calls. Reads a few files, for calls that are no longer the last of their ranks.
-class CallFinder {
- public:
-  explicit CallFinder(const Case& c) : case_(c) {}
-
-  // Returns the call of one of these members that has a line of it. All of them must have made it.
-  std::optional<KnownCall> find(const Members& callers, std::uint64_t seq);
-
- private:
-  static constexpr int kMaxFilesRead = 16;
-  const Case& case_;
-  int files_read_ = 0;
-};
+// Returns the call of one of these members that has a line of it. All of them must have made it.
+// `looks`: how often it may look for one that is no longer the last of its rank.
+std::optional<KnownCall> find_call(const Members& callers, std::uint64_t seq, const Case& c,
+                                   int& looks);
+inline constexpr int kMostLooks = 16;
 
 }  // namespace tprof::diagnose

@@ -16,6 +16,25 @@ namespace {
 
 using read::Process;
 
+// Which opt-ins let a kind of library be seen.
+struct SeenWith {
+  Kind kind;
+  std::vector<Setting> opt_ins;
+  bool fully = false;  // with them nothing is left to say
+};
+const std::vector<SeenWith>& seen_with() {
+  static const std::vector<SeenWith> kAll{{Kind::dali, {Setting::driver}, true},
+                                          {Kind::jax, {Setting::dlsym, Setting::driver}, true},
+                                          {Kind::cupy, {Setting::driver}, true},
+                                          {Kind::second_nccl, {Setting::dlsym}},
+                                          {Kind::second_cudart, {Setting::dlsym}},
+                                          {Kind::uncalled_cudart, {Setting::dlsym}},
+                                          {Kind::static_cudart, {Setting::driver}},
+                                          {Kind::dlsym, {Setting::dlsym}, true},
+                                          {Kind::comm_unknown, {Setting::dlsym}}};
+  return kAll;
+}
+
 // Returns nullopt if it is all of them.
 std::optional<Processes> some(const Processes& of, const job::Job& job) {
   return of.size() == job.processes.size() ? std::nullopt : std::optional(of);
@@ -130,6 +149,25 @@ void not_compared(const Case& c, Findings& found) {
 }
 
 }  // namespace
+
+bool in_force(const Variables& set, Setting opt_in) {
+  const auto found = set.find(std::string(info(opt_in).name));
+  return found != set.end() && !is_off(found->second);
+}
+
+std::optional<Limit> limit_of(std::string_view note, const std::vector<const Variables*>& all_set) {
+  const auto kind = kind_of_note(note);
+  if (!kind) return std::nullopt;
+  Limit limit{*kind, ""};
+  const auto seen = std::ranges::find(seen_with(), *kind, &SeenWith::kind);
+  if (seen == seen_with().end()) return limit;
+  for (const Setting setting : seen->opt_ins) {
+    const auto set_in = [&](const Variables* set) { return in_force(*set, setting); };
+    if (std::ranges::all_of(all_set, set_in)) continue;
+    limit.set += fmt::format("{}{}=1", limit.set.empty() ? "" : " and ", info(setting).name);
+  }
+  return seen->fully && limit.set.empty() ? std::nullopt : std::optional(limit);
+}
 
 void settings(const Variables& variables, const Processes& where, Findings& found) {
   for (const auto& [name, value] : variables) {

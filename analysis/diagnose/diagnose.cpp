@@ -1,10 +1,8 @@
 #include "diagnose/diagnose.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "diagnose/mismatch.h"
-#include "diagnose/point_to_point.h"
 
 namespace tprof::diagnose {
 
@@ -70,33 +68,18 @@ void leave_out_others(const Case& c, Findings& findings) {
   });
 }
 
-Diagnosed said_of(Case& c, const std::vector<const Diagnosis*>& made) {
-  compare(c);
-  Diagnosed said{.job = &c.job, .communicators = {}, .findings = {}};
-  for (const Diagnosis* d : made) d->reduce(c, said.findings);
-  if (c.options.comms != nullptr) leave_out_others(c, said.findings);
-  const std::set<std::string> differ = different(said.findings);
-  const std::set<std::string> unfit = unfit_messages(said.findings);
+std::vector<CommunicatorVerdict> verdicts_of(const Case& c, const Findings& findings) {
+  std::vector<CommunicatorVerdict> all;
+  const std::set<std::string> differ = different(findings);
+  const std::set<std::string> unfit = unfit_messages(findings);
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
-    const auto& [comm, agreement] = std::tie(c.communicators[i], c.agreements[i]);
+    const Communicator& comm = c.communicators[i];
+    const Agreement& a = c.agreements[i];
     const auto [sends, receives] = sends_and_receives(comm);
-    said.communicators.push_back({comm, agreement.collectives, agreement.fewest, agreement.most,
-                                  verdict_of(differ.contains(comm.id), agreement), sends, receives,
-                                  unfit.contains(comm.id)});
+    all.push_back({comm, a.collectives, a.fewest, a.most, verdict_of(differ.contains(comm.id), a),
+                   sends, receives, unfit.contains(comm.id)});
   }
-  explain(c, said.findings);
-  order_and_cap(said.findings);
-  return said;
-}
-
-Diagnosed of_ledgers(const run::Lines& lines, const Options& options) {
-  const SeenLines none;
-  Case c{.job = lines.job(),
-         .traces = lines.traces(),
-         .options = options,
-         .lines = none,
-         .skipped = lines.traces().skipped};
-  return said_of(c, rows_for(options));
+  return all;
 }
 
 }  // namespace
@@ -107,28 +90,34 @@ Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Option
 
 Diagnosed diagnose(const run::Lines& lines, const Options& options,
                    std::shared_ptr<const Meetings> meetings) {
-  if (!options.read_lines) return of_ledgers(lines, options);
-  if (meetings == nullptr) meetings = std::make_shared<const Meetings>(lines);
   const job::Job& job = lines.job();
-  const std::size_t most =
-      std::max(kMostOperations / std::max<std::size_t>(job.processes.size(), 1), kFewestOperations);
-  const bool check = (options.asked & kCheck) != 0;
-  const SeenLines seen = lines.each([&](const read::Process& rank) {
-    return Seen{.last = LastCalls(rank),
-                .sums = SumsOfLines(rank),
-                .operations = check ? std::optional<Operations>(std::in_place, rank, most)
-                                    : std::optional<Operations>()};
-  });
+  SeenLines seen;
   Case c{.job = job,
          .traces = lines.traces(),
          .options = options,
          .lines = seen,
-         .meetings = std::move(meetings),
-         .skipped = lines.traces().skipped,
-         .read = &lines};
-  const auto& unreadable = lines.unreadable();
-  c.skipped.insert(c.skipped.end(), unreadable.begin(), unreadable.end());
-  return said_of(c, rows_for(options));
+         .skipped = lines.traces().skipped};
+  if (options.read_lines) {
+    c.meetings = meetings != nullptr ? meetings : std::make_shared<const Meetings>(lines);
+    const std::size_t most = std::max(
+        kMostOperations / std::max<std::size_t>(job.processes.size(), 1), kFewestOperations);
+    seen = lines.each([&](const read::Process& rank) {
+      Seen of{.last = LastCalls(rank), .sums = SumsOfLines(rank)};
+      if ((options.asked & kCheck) != 0) of.operations.emplace(rank, most);
+      return of;
+    });
+    c.read = &lines;
+    const auto& unreadable = lines.unreadable();
+    c.skipped.insert(c.skipped.end(), unreadable.begin(), unreadable.end());
+  }
+  compare(c);
+  Diagnosed said{.job = &job, .communicators = {}, .findings = {}};
+  for (const Diagnosis* d : rows_for(options)) d->reduce(c, said.findings);
+  if (options.comms != nullptr) leave_out_others(c, said.findings);
+  said.communicators = verdicts_of(c, said.findings);
+  explain(c, said.findings);
+  order_and_cap(said.findings);
+  return said;
 }
 
 bool complete(const job::Job& job, const Findings& findings) {

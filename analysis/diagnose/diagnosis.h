@@ -51,6 +51,15 @@ struct Case {
   const run::Said* said(const read::Process& rank) const {
     return read == nullptr ? nullptr : read->said(rank);
   }
+  // Shows the rank's lines to a struct that run/lines.h describes, and returns it.
+  template <typename Made>
+  Made shown(const read::Process& rank, Made made) const {
+    job::Job alone;
+    alone.processes = {&rank};
+    const auto make = [&](const read::Process&) { return made; };
+    if (read != nullptr) read->of(alone).each(make, [&](Made& saw) { made = std::move(saw); });
+    return made;
+  }
 };
 
 struct Diagnosis {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <map>
+#include <set>
 
 #include "diagnose/diagnosis.h"
 #include "diagnose/last_calls.h"
@@ -15,6 +16,9 @@ namespace {
 using read::End;
 using read::Process;
 
+// If ranks made no call for longer, the job stands: hosts that wait for their devices make none for
+// a moment in a healthy job too.
+constexpr std::int64_t kStandsNs = 3'000'000'000;
 // A live process renews its snapshot every minute, and every ten seconds while it makes calls.
 constexpr std::int64_t kMayLiveNs = 120'000'000'000;
 // A rank that lived on for so long after its last call was kept by something.
@@ -40,25 +44,19 @@ bool has_unfinished(const Process& p) {
          (p.ledger && std::ranges::any_of(p.ledger->life, open));
 }
 
-// Returns the last collective that one of these called; nullopt if no line tells. Where all got
-// equally far, all of its communicator came to it.
+// The last collective that one of these called; nullopt if no line tells. Where all got equally
+// far, all of its communicator came to it.
 std::optional<Fact> last_collective(const Processes& who, const Case& c) {
   std::optional<Fact> last;
   std::int64_t last_ns = INT64_MIN;
   for (const Process* p : who) {
-    const auto* calls = c.lines.of<LastCalls>(p);
-    if (calls == nullptr) continue;
-    for (const auto& [number, e] : calls->last_collective) {
-      const auto comm = p->comms.find(number);
+    for (const auto& [number, e] : seen_of<LastCalls>(*p, c.lines).last_collective) {
+      const read::Comm* comm = read::comm_of(*p, number);
       const std::int64_t called = p->header.base_time_ns + e.ts_ns;
-      if (comm == p->comms.end() || !comm->second.known() || called <= last_ns) continue;
+      if (comm == nullptr || !comm->known() || called <= last_ns) continue;
       last_ns = called;
       last = Fact{Say::open_call,
-                  {{"function", e.name},
-                   {"collective", e.seq},
-                   {"peer", std::nullopt},
-                   {"number", std::nullopt},
-                   {"communicator", comm->second.id}}};
+                  {{"function", e.name}, {"collective", e.seq}, {"communicator", comm->id}}};
     }
   }
   return last;
@@ -69,40 +67,29 @@ void running(const Case& c, Findings& found) {
   const Processes who = select(
       c.job.processes, [](const Process& p) { return p.end == End::running && !p.snapshot; });
   if (who.empty()) return;
-  Finding& f = add(found, Kind::running, who,
-                   {{"quiet", std::nullopt},
-                    {"behind", std::nullopt},
-                    {"made", std::nullopt},
-                    {"most", std::nullopt},
-                    {"communicator", std::nullopt},
-                    {"stuck_after", std::nullopt},
-                    {"last", std::nullopt},
-                    {"pid", std::nullopt},
-                    {"host", std::nullopt}});
-  const auto quiet = quiet_ns(who, c.lines);
-  if (!quiet || *quiet <= kStandsNs) return;
-  set(f.text, {"quiet", Ns{*quiet}});
-  if (*quiet < c.options.stuck_after_ns) {
-    set(f.text, {"stuck_after", Ns{c.options.stuck_after_ns}});
-  }
-  for (const Communicator& comm : c.communicators) {
-    const auto apart = how_far(comm);
-    if (!apart || apart->behind.empty()) continue;
-    set(f.text, {"behind", who_of(apart->behind)});
-    set(f.text, {"made", apart->least});
-    set(f.text, {"most", apart->most});
-    set(f.text, {"communicator", comm.id});
+  Finding& f = add(found, Kind::running, who);
+  const auto quiet = stood_ns(who, c.lines);
+  if (!quiet) return;
+  const bool stuck = quiet->n >= c.options.stuck_after_ns;
+  set(f.text, {"quiet", quiet});
+  if (!stuck) set(f.text, {"stuck_after", Ns{c.options.stuck_after_ns}});
+  for (std::size_t i = 0; i < c.communicators.size(); ++i) {
+    const Agreement& how_far = c.agreements[i];
+    if (how_far.fewest == how_far.most) continue;
+    set(f.text, {"behind", who_of(who_issued(c.communicators[i], how_far.fewest))});
+    set(f.text, {"made", how_far.fewest});
+    set(f.text, {"most", how_far.most});
+    set(f.text, {"communicator", c.communicators[i].id});
     return;
   }
   const bool inside_calls = std::ranges::any_of(
-      who, [&](const Process* p) { return !c.lines.of<LastCalls>(p)->open.empty(); });
-  if (*quiet < c.options.stuck_after_ns || inside_calls || !c.job.missing.empty()) return;
+      who, [&](const Process* p) { return !seen_of<LastCalls>(*p, c.lines).open.empty(); });
   // A long checkpoint looks alike, so this is no error.
-  if (const auto last = last_collective(who, c)) {
-    set(f.text, {"last", *last});
-    set(f.text, {"pid", who[0]->header.pid});
-    set(f.text, {"host", place_of_pid(who[0]->header)});
-  }
+  const auto last = last_collective(who, c);
+  if (!stuck || inside_calls || !c.job.missing.empty() || !last) return;
+  set(f.text, {"last", *last});
+  set(f.text, {"pid", who[0]->header.pid});
+  set(f.text, {"host", place_of_pid(who[0]->header)});
 }
 
 // True if nothing shows that a rank was interrupted: no call was open, and the members of each
@@ -120,64 +107,71 @@ bool all_were_idle(const Case& c) {
          std::ranges::all_of(c.communicators, alike);
 }
 
+// Tells how those ended that did not close. If they were idle, the launcher ended them.
+Values ended_quiet(const Processes& who, bool idle, const Case& c) {
+  Values values{{"idle", idle}};
+  const Processes ranks = select(who, [](const Process& p) { return !p.comms.empty(); });
+  if (!idle || ranks.empty()) return values;
+  values.emplace_back("ask", true);
+  const auto quiet = stood_ns(ranks, c.lines);
+  if (!quiet) return values;
+  std::int64_t since = INT64_MIN;
+  for (const Process* p : ranks)
+    since = std::max(since, idle_since_ns(*p, c.lines).value_or(since));
+  values.emplace_back("quiet", quiet);
+  values.emplace_back("since", Time{since});
+  if (c.job.missing.empty()) values.emplace_back("last", last_collective(ranks, c));
+  return values;
+}
+
 void not_closed(const Case& c, Findings& found) {
-  const auto say = [&](const Processes& who, Kind kind, Severity severity,
-                       const Values& values = {}) {
+  const auto say = [&](const Processes& who, Kind kind, Severity severity, const Values& values) {
     if (!who.empty()) add(found, kind, who, values).severity = severity;
   };
-  const auto ended = [&](End end) {
-    return select(c.job.processes, [&](const Process& p) { return p.end == end && !p.snapshot; });
-  };
-  const auto known = [&](bool forced) {
-    return select(c.job.processes,
-                  [&](const Process& p) { return p.snapshot && p.forced == forced; });
-  };
-  const Processes forced = known(true);
-  if (!forced.empty()) {
-    say(forced, Kind::snapshot, Severity::warning,
-        {{"until", Time{oldest_ns(forced)}}, {"ask", false}, {"forced", true}});
-  }
-  const Processes seen = known(false);
-  if (!seen.empty()) {
-    const bool may_live = fresh(seen);
+  const auto those = [&](const auto& are) { return select(c.job.processes, are); };
+  for (const bool forced : {true, false}) {
+    const Processes seen =
+        those([&](const Process& p) { return p.snapshot && p.forced == forced; });
+    const bool may_live = !forced && fresh(seen);
     say(seen, Kind::snapshot, may_live ? Severity::note : Severity::warning,
-        {{"until", Time{oldest_ns(seen)}}, {"ask", !may_live}, {"forced", false}});
+        {{"until", Time{oldest_ns(seen)}}, {"ask", !forced && !may_live}, {"forced", forced}});
   }
   running(c, found);
-  const bool idle = all_were_idle(c);
-  Processes well;
-  Processes killed;
-  for (const Process* p : ended(End::recovered)) {
-    (!has_unfinished(*p) && (idle || p->comms.empty()) ? well : killed).push_back(p);
+  const bool all_idle = all_were_idle(c);
+  for (const bool idle : {true, false}) {
+    const Processes who = those([&](const Process& p) {
+      const bool was_idle = !has_unfinished(p) && (all_idle || p.comms.empty());
+      return p.end == End::recovered && was_idle == idle;
+    });
+    say(who, Kind::not_closed, idle ? Severity::note : Severity::warning,
+        ended_quiet(who, idle, c));
   }
-  const auto ended_quiet = [&](const Processes& who, bool were_idle) {
-    const Processes ranks = select(who, [](const Process& p) { return !p.comms.empty(); });
-    const auto quiet = ranks.empty() ? std::nullopt : quiet_ns(ranks, c.lines);
-    const bool stood = were_idle && quiet && *quiet > kStandsNs;
-    std::int64_t since = INT64_MIN;
-    for (const Process* p : ranks)
-      since = std::max(since, idle_since_ns(*p, c.lines).value_or(since));
-    return Values{
-        {"idle", were_idle},
-        {"ask", were_idle && !ranks.empty()},
-        {"quiet", stood ? std::optional(Ns{*quiet}) : std::nullopt},
-        {"since", stood ? std::optional(Time{since}) : std::nullopt},
-        {"last", stood && c.job.missing.empty() ? last_collective(ranks, c) : std::nullopt}};
-  };
-  say(well, Kind::not_closed, Severity::note, ended_quiet(well, true));
-  say(killed, Kind::not_closed, Severity::warning, ended_quiet(killed, false));
-  say(ended(End::partial), Kind::partial, Severity::error);
-  Processes gone;
-  Processes short_files;
-  for (const Process* p : ended(End::lost)) (p->cut_short ? short_files : gone).push_back(p);
-  const Processes with_ledger = select(gone, [](const Process& p) { return p.ledger.has_value(); });
-  const auto count = [](std::size_t n) { return n == 0 ? std::nullopt : std::optional(n); };
-  const auto until =
-      with_ledger.empty() ? std::nullopt : std::optional(Time{oldest_ns(with_ledger)});
-  say(gone, Kind::lost, Severity::error,
-      {{"until", until}, {"unknown", count(gone.size() - with_ledger.size())}, {"short", false}});
-  say(short_files, Kind::lost, Severity::error,
-      {{"until", std::optional<Time>()}, {"unknown", count(0)}, {"short", true}});
+  say(those([](const Process& p) { return p.end == End::partial; }), Kind::partial, Severity::error,
+      {});
+  for (const bool cut : {false, true}) {
+    const Processes who =
+        those([&](const Process& p) { return p.end == End::lost && p.cut_short == cut; });
+    Values values{{"short", cut}};
+    const Processes known = select(who, [](const Process& p) { return p.ledger.has_value(); });
+    if (!cut && !known.empty()) values.emplace_back("until", Time{oldest_ns(known)});
+    if (!cut && known.size() != who.size()) {
+      values.emplace_back("unknown", who.size() - known.size());
+    }
+    say(who, Kind::lost, Severity::error, values);
+  }
+}
+
+// Tells which ranks ended by themselves as a program ends that failed. Children of ranks, as a
+// loader's workers, are looked after by those that started them.
+void exited(const Case& c, Findings& found) {
+  std::map<std::uint64_t, Processes> by_status;
+  for (const Process* p : c.job.processes) {
+    const auto status = p->footer ? p->footer->exit_status : std::nullopt;
+    if (status.value_or(0) != 0 && !read::is_child(*p)) by_status[*status].push_back(p);
+  }
+  for (const auto& [status, who] : by_status) {
+    add(found, Kind::exited, who, {{"status", status}});
+  }
 }
 
 }  // namespace
@@ -216,9 +210,9 @@ std::int64_t end_ns(const Process& p) {
 }
 
 std::optional<std::int64_t> idle_since_ns(const Process& p, const SeenLines& lines) {
-  const auto* calls = lines.of<LastCalls>(&p);
-  if (calls == nullptr || !calls->knows_last()) return std::nullopt;
-  return p.header.base_time_ns + calls->last->ts_ns + calls->last->dur_ns;
+  const auto& calls = seen_of<LastCalls>(p, lines);
+  if (!calls.knows_last()) return std::nullopt;
+  return p.header.base_time_ns + calls.last->ts_ns + calls.last->dur_ns;
 }
 
 std::optional<std::int64_t> quiet_ns(const Processes& processes, const SeenLines& lines) {
@@ -231,13 +225,12 @@ std::optional<std::int64_t> quiet_ns(const Processes& processes, const SeenLines
   };
   std::map<std::string_view, Times> of_host;
   for (const Process* p : processes) {
-    const auto* calls = lines.of<LastCalls>(p);
-    if (calls == nullptr) return std::nullopt;
+    const auto& open = seen_of<LastCalls>(*p, lines).open;
     const auto idle_since = idle_since_ns(*p, lines);
-    if (!idle_since && calls->open.empty()) return std::nullopt;
+    if (!idle_since && open.empty()) return std::nullopt;
     auto& [last, until] = of_host[p->header.boot_id];
     last = std::max(last, idle_since.value_or(INT64_MIN));
-    for (const read::Event& e : calls->open) {
+    for (const read::Event& e : open) {
       last = std::max(last, p->header.base_time_ns + e.ts_ns);
     }
     const std::int64_t end = end_ns(*p);
@@ -251,6 +244,11 @@ std::optional<std::int64_t> quiet_ns(const Processes& processes, const SeenLines
   return least;
 }
 
+std::optional<Ns> stood_ns(const Processes& processes, const SeenLines& lines) {
+  const auto quiet = quiet_ns(processes, lines);
+  return quiet && *quiet > kStandsNs ? std::optional(Ns{*quiet}) : std::nullopt;
+}
+
 // A host has one clock. Between hosts, the first collective of a communicator bounds the
 // difference: its ranks call it soon after they have created the communicator together. The time
 // between two such calls is then the ranks' own delay plus the difference of their clocks. Twice
@@ -258,13 +256,10 @@ std::optional<std::int64_t> quiet_ns(const Processes& processes, const SeenLines
 std::optional<std::int64_t> clock_doubt_ns(const Process& a, const Process& b,
                                            const SeenLines& lines) {
   if (a.header.boot_id == b.header.boot_id) return 0;
-  const auto* of_a = lines.of<LastCalls>(&a);
-  const auto* of_b = lines.of<LastCalls>(&b);
-  if (of_a == nullptr || of_b == nullptr) return std::nullopt;
-  for (const auto& [number, ts] : of_a->begun) {
+  for (const auto& [number, ts] : seen_of<LastCalls>(a, lines).begun) {
     const auto comm = a.comms.find(number);
     if (comm == a.comms.end()) continue;
-    for (const auto& [other, other_ts] : of_b->begun) {
+    for (const auto& [other, other_ts] : seen_of<LastCalls>(b, lines).begun) {
       const auto theirs = b.comms.find(other);
       if (theirs == b.comms.end() || theirs->second.id != comm->second.id) continue;
       const std::int64_t apart =
@@ -285,6 +280,15 @@ bool ended_before(const Process& a, const Process& b, const SeenLines& lines) {
   return doubt && latest_ns(a) + *doubt + (both_closed ? kTogetherNs : 0) < end_ns(b);
 }
 
+std::optional<std::string> exit_status_of(const Processes& closed) {
+  std::set<std::optional<std::uint64_t>> all;
+  for (const Process* p : closed) {
+    all.insert(p->footer ? p->footer->exit_status : std::nullopt);
+  }
+  const bool one = all.size() == 1 && all.begin()->has_value();
+  return one ? std::optional(std::to_string(**all.begin())) : std::nullopt;
+}
+
 Ns before_end(const Process& p, std::int64_t realtime_ns) {
   return {end_ns(p) - realtime_ns};
 }
@@ -297,12 +301,7 @@ Fact where_to_look(const Process& p, std::optional<std::int64_t> quiet_since_ns)
   if (p.end == End::dumped) return {Say::look_at_rank, {{"who", &p}}};
   if (p.end == End::running) {
     return {Say::look_at_stack,
-            {{"snapshot", p.snapshot},
-             {"pid", p.header.pid},
-             {"host", place_of_pid(p.header)},
-             {"other", std::nullopt},
-             {"other_pid", std::nullopt},
-             {"other_host", std::nullopt}}};
+            {{"snapshot", p.snapshot}, {"pid", p.header.pid}, {"host", place_of_pid(p.header)}}};
   }
   // Whatever ended it came long after what it was quiet for.
   const bool lived_on = quiet_since_ns && end_ns(p) - *quiet_since_ns > kLivedOnNs;
@@ -313,6 +312,7 @@ Fact where_to_look(const Process& p, std::optional<std::int64_t> quiet_since_ns)
            {"from", lived_on}}};
 }
 
+extern const Diagnosis kExited{kCheck | kSummary | kWhole, exited};
 extern const Diagnosis kNotClosed{kCheck | kSummary | kWhole, not_closed};
 
 }  // namespace tprof::diagnose

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "diagnose/facts.h"
@@ -33,9 +34,8 @@ std::optional<std::int64_t> idle_since_ns(const read::Process& process, const Se
 // clocks of their hosts; nullopt if unknown.
 std::optional<std::int64_t> quiet_ns(const Processes& processes, const SeenLines& lines);
 
-// If ranks made no call for longer, the job stands: hosts that wait for their devices make none for
-// a moment in a healthy job too.
-inline constexpr std::int64_t kStandsNs = 3'000'000'000;
+// The same, if it was for so long that the job stood; nullopt: it was not, or that is not known.
+std::optional<Ns> stood_ns(const Processes& processes, const SeenLines& lines);
 
 // The most by which the clocks of two processes may differ. Nullopt if unknown: then their times
 // can't be compared.
@@ -46,6 +46,10 @@ std::optional<std::int64_t> clock_doubt_ns(const read::Process& a, const read::P
 bool ended_before(const read::Process& a, const read::Process& b, const SeenLines& lines);
 // The latest moment at which it may have ended.
 std::int64_t latest_ns(const read::Process& process);
+
+// With which status all of these ended by themselves; nullopt: that differs, or is not known of
+// all.
+std::optional<std::string> exit_status_of(const Processes& closed);
 
 // Returns how long before the end of its trace something began.
 Ns before_end(const read::Process& process, std::int64_t realtime_ns);

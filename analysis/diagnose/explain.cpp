@@ -1,13 +1,14 @@
 // Relates findings: an effect is reported with its cause, or not at all. Also tells which ranks
 // ended first, since a launcher ends the other ranks when one has ended.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string_view>
 
 #include "diagnose/diagnosis.h"
 #include "diagnose/ends.h"
-#include "diagnose/exited.h"
+#include "diagnose/finding.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -15,39 +16,36 @@ namespace {
 using read::End;
 using read::Process;
 
+using Effects = std::array<Kind, 2>;
+constexpr Effects kStanding{Kind::hang, Kind::stopped};
+constexpr Effects kEnds{Kind::not_closed, Kind::unfinished};
+
 struct Relation {
   Kind cause;
-  Kind effect;
-  // Otherwise the cause covers the effect, which is dropped.
+  Effects effects;
+  // Otherwise the effect is dropped.
   enum Becomes { nothing, evidence, evidence_of_same_communicator } becomes = nothing;
 };
 
 // Applied in this order. A hang or a stop explains the calls and processes that ended with it, and
 // a mismatch explains a hang or a stop. Where the order of calls or the sizes of messages are
-// wrong, that is why nobody goes on.
+// wrong, or a device was lost, that is why nobody goes on.
 constexpr Relation kRelations[] = {
-    {Kind::missing_rank, Kind::missing_member},  // the world size already told which
-    {Kind::p2p_sizes, Kind::hang, Relation::evidence},
-    {Kind::p2p_sizes, Kind::stopped, Relation::evidence},
-    {Kind::p2p_sizes, Kind::not_closed},
-    {Kind::p2p_sizes, Kind::unfinished},
-    {Kind::group_order, Kind::hang, Relation::evidence_of_same_communicator},
-    {Kind::group_order, Kind::stopped, Relation::evidence_of_same_communicator},
-    {Kind::group_order, Kind::not_closed},
-    {Kind::group_order, Kind::unfinished},
-    {Kind::lost_device, Kind::hang, Relation::evidence},
-    {Kind::lost_device, Kind::stopped, Relation::evidence},
-    {Kind::lost_device, Kind::not_closed},
-    {Kind::lost_device, Kind::unfinished},
-    {Kind::refused, Kind::hang, Relation::evidence_of_same_communicator},
-    {Kind::refused, Kind::stopped, Relation::evidence_of_same_communicator},
-    {Kind::hang, Kind::not_closed},
-    {Kind::hang, Kind::unfinished},
-    {Kind::stopped, Kind::not_closed},
-    {Kind::stopped, Kind::unfinished},
-    {Kind::mismatch, Kind::hang, Relation::evidence_of_same_communicator},
-    {Kind::mismatch, Kind::stopped, Relation::evidence_of_same_communicator},
+    {Kind::missing_rank,
+     {Kind::missing_member, Kind::missing_member}},  // the world size already told which
+    {Kind::p2p_sizes, kStanding, Relation::evidence},
+    {Kind::p2p_sizes, kEnds},
+    {Kind::group_order, kStanding, Relation::evidence_of_same_communicator},
+    {Kind::group_order, kEnds},
+    {Kind::lost_device, kStanding, Relation::evidence},
+    {Kind::lost_device, kEnds},
+    {Kind::refused, kStanding, Relation::evidence_of_same_communicator},
+    {Kind::hang, kEnds},
+    {Kind::stopped, kEnds},
+    {Kind::mismatch, kStanding, Relation::evidence_of_same_communicator},
 };
+// Who ended first is told with its status, and others may have failed because of it.
+constexpr Relation kExits{Kind::stopped, {Kind::exited, Kind::exited}};
 
 void apply(const Relation& relation, Findings& findings) {
   const auto place = [&](const Finding& f) {
@@ -60,32 +58,20 @@ void apply(const Relation& relation, Findings& findings) {
     const bool closed = f.kind == Kind::p2p_sizes && f.severity != Severity::error;
     if (f.kind == relation.cause && !closed) causes.try_emplace(place(f), &f);
   }
-  std::vector<const Finding*> said;  // effects that have a cause, in their order
+  std::set<const Finding*> effects;
   for (const Finding& f : findings) {
-    if (causes.empty() || f.kind != relation.effect) continue;
     const auto cause = causes.find(place(f));
-    if (cause == causes.end()) continue;
-    said.push_back(&f);
-    if (relation.becomes == Relation::nothing) continue;
-    auto& evidence = cause->second->evidence;
-    evidence.push_back({Say::then, {{"what", f.text}}});
-    evidence.insert(evidence.end(), f.evidence.begin(), f.evidence.end());
+    if (cause == causes.end() || std::ranges::count(relation.effects, f.kind) == 0) continue;
+    if (relation.becomes != Relation::nothing) tell_in(*cause->second, Say::then, f);
+    effects.insert(&f);
   }
-  if (said.empty()) return;
   Findings left;
-  auto next = said.begin();
   for (Finding& f : findings) {
-    if (next != said.end() && *next == &f) {
-      ++next;
-    } else {
-      left.push_back(std::move(f));
-    }
+    if (!effects.contains(&f)) left.push_back(std::move(f));
   }
   findings = std::move(left);
 }
 
-// Ranks that fall silent within this time of each other are not told apart.
-constexpr std::int64_t kSilentNs = 50'000'000;
 constexpr std::size_t kMaxEarliest = 64;  // the earliest, which all are compared with
 
 // Returns the processes for which no other is known to have ended before.
@@ -106,96 +92,105 @@ Processes first_to_end(const Processes& ended, const SeenLines& lines) {
   });
   // If another host has ranks that ended later, a host all of whose ranks are among the first tells
   // nothing.
-  std::map<std::string, std::size_t> left;
-  for (const Process* p : ended) ++left[p->header.boot_id];
-  for (const Process* p : first) --left[p->header.boot_id];
-  if (std::ranges::any_of(left, [](const auto& host) { return host.second != 0; })) {
-    std::erase_if(first, [&](const Process* p) { return left[p->header.boot_id] == 0; });
+  std::map<std::string_view, std::size_t> later;
+  for (const Process* p : ended) ++later[p->header.boot_id];
+  for (const Process* p : first) --later[p->header.boot_id];
+  if (std::ranges::any_of(later, [](const auto& host) { return host.second != 0; })) {
+    std::erase_if(first, [&](const Process* p) { return later[p->header.boot_id] == 0; });
   }
   return first;
 }
 
-// For how long none of these had made a call when the first of them ended, if the job stood: then
-// who was heard of last tells nothing.
-std::optional<Ns> stood_ns(const Processes& ended, const SeenLines& lines) {
-  const auto quiet = quiet_ns(ended, lines);
-  return quiet && *quiet > kStandsNs ? std::optional(Ns{*quiet}) : std::nullopt;
+// Who ended first, and who did not.
+struct Ends {
+  Processes ended{};    // all that did
+  Processes closed{};   // the first of them, if they closed
+  Processes killed{};   // or did not
+  Processes others{};   // that ended later, or live
+  Processes unknown{};  // known by a snapshot, right after which they may have ended
+
+  const Processes& first() const { return closed.empty() ? killed : closed; }
+};
+
+Ends ends_of(const Case& c) {
+  Ends ends;
+  Processes snapshots;
+  for (const Process* p : c.job.processes) {
+    if (p->end == End::lost || p->comms.empty()) continue;
+    const bool runs = p->end == End::running;
+    (p->snapshot ? snapshots : runs ? ends.others : ends.ended).push_back(p);
+  }
+  const Processes first = first_to_end(ends.ended, c.lines);
+  const std::set<const Process*> firsts(first.begin(), first.end());
+  for (const Process* p : ends.ended) {
+    const bool closed = p->end == End::closed;
+    (!firsts.contains(p) ? ends.others : closed ? ends.closed : ends.killed).push_back(p);
+  }
+  for (const Process* p : snapshots) {
+    const bool lived =
+        std::ranges::all_of(first, [&](const Process* e) { return ended_before(*e, *p, c.lines); });
+    (lived ? ends.others : ends.unknown).push_back(p);
+  }
+  return ends;
 }
 
-// Says who ended first. `others` are the processes that did not.
-Fact who_ended_first(const Processes& closed, const Processes& killed, const Processes& others,
-                     bool all_known, std::optional<Ns> stood) {
-  const Processes& who = closed.empty() ? killed : closed;
-  const Time at{end_ns(*who[0])};
-  const auto status = exit_status_of(closed);
-  if (!closed.empty() && !killed.empty()) {
+Fact who_ended_first(const Ends& ends, std::optional<Ns> stood) {
+  const Process& first = *ends.first()[0];
+  const Time at{end_ns(first)};
+  const auto status = exit_status_of(ends.closed);
+  if (!ends.closed.empty() && !ends.killed.empty()) {
     return {Say::first_unknown,
-            {{"closed", closed}, {"status", status}, {"at", at}, {"killed", killed}}};
+            {{"closed", ends.closed}, {"status", status}, {"at", at}, {"killed", ends.killed}}};
   }
   std::int64_t longer_ns = INT64_MAX;  // at least, from ranks on the same host
-  for (const Process* p : others) {
-    if (p->header.boot_id != who[0]->header.boot_id) continue;
-    longer_ns = std::min(longer_ns, end_ns(*p) - end_ns(*who[0]));
+  for (const Process* p : ends.others) {
+    if (p->header.boot_id != first.header.boot_id) continue;
+    longer_ns = std::min(longer_ns, end_ns(*p) - end_ns(first));
   }
   const bool known = longer_ns >= 0 && longer_ns != INT64_MAX;
-  return {closed.empty() ? Say::killed_first : Say::closed_first,
-          {{"who", who},
-           {"all_known", all_known},
+  return {ends.closed.empty() ? Say::killed_first : Say::closed_first,
+          {{"who", ends.first()},
+           {"all_known", ends.unknown.empty()},
            {"status", status},
            {"at", at},
            {"stood", stood},
            {"longer", known ? std::optional(Ns{longer_ns}) : std::nullopt}}};
 }
 
-// Adds which rank fell silent first, and returns it, for ranks of one host that were all killed at
-// about the same time. It says no more than what was seen. Null: none did.
-const Process* add_who_fell_silent(Processes killed, const SeenLines& lines, Finding& about) {
-  if (killed.size() < 2) return nullptr;
-  std::ranges::stable_sort(killed, {}, [](const Process* p) { return end_ns(*p); });
-  const Process& first = *killed[0];
-  const std::int64_t longer = end_ns(*killed[1]) - end_ns(first);
-  const bool one_host = std::ranges::all_of(
-      killed, [&](const Process* p) { return p->header.boot_id == first.header.boot_id; });
-  if (!one_host || longer < kSilentNs) return nullptr;
-  // Signals came in some order to ranks that had long made no call.
-  if (stood_ns(killed, lines)) return nullptr;
-  about.evidence.insert(
-      about.evidence.begin(),
-      {Say::fell_silent, {{"who", &first}, {"at", Time{end_ns(first)}}, {"longer", Ns{longer}}}});
-  about.next = where_to_look(first);
-  return &first;
+void lead_with(Fact text, Finding& about) {
+  about.evidence.insert(about.evidence.begin(), std::exchange(about.text, std::move(text)));
 }
 
-// Leads with all ranks that were killed at about the same time, where the finding blames one for a
-// copy in which it was, though its device may have waited for the rank that died; or one that fell
-// silent after another.
-void lead_with_all_killed(const Processes& killed, const Process* silent, Finding& about) {
-  if (killed.size() < 2 || about.kind != Kind::stopped) return;
+// Tells which rank fell silent first, of those of one host that were all killed at about the same
+// time. Where the finding blames another, or one for a copy in which it was, though its device may
+// have waited for the rank that died, it leads with all of them. It says no more than was seen.
+void tell_of_all_killed(Processes killed, const SeenLines& lines, Finding& about) {
+  // Ranks that fall silent within this time of each other are not told apart.
+  constexpr std::int64_t kSilentNs = 50'000'000;
+  if (killed.size() < 2) return;
+  std::ranges::stable_sort(killed, {}, [](const Process* p) { return end_ns(*p); });
+  const Process& first = *killed[0];
+  const Ns longer{end_ns(*killed[1]) - end_ns(first)};
+  const bool one_host = std::ranges::all_of(
+      killed, [&](const Process* p) { return p->header.boot_id == first.header.boot_id; });
+  // Signals came in some order to ranks that had long made no call.
+  const bool silent = one_host && longer.n >= kSilentNs && !stood_ns(killed, lines);
   const bool in_copy = about.text.what == Say::stand_inside && about.communicator.empty();
-  const bool another =
-      silent != nullptr && silent->header.rank && !about.ranks.contains(*silent->header.rank);
-  if (!in_copy && !another) return;
-  std::optional<Ns> longer;
-  if (silent != nullptr) {
-    std::erase_if(about.evidence, [](const Fact& f) { return f.what == Say::fell_silent; });
-    std::int64_t next = INT64_MAX;
-    for (const Process* p : killed) {
-      if (p != silent) next = std::min(next, end_ns(*p));
-    }
-    longer = Ns{next - end_ns(*silent)};
+  const bool another = silent && first.header.rank && !about.ranks.contains(*first.header.rank);
+  if (about.kind == Kind::stopped && (in_copy || another)) {
+    if (in_copy) set(about.text, {"killed", false});
+    if (in_copy) about.function.clear();
+    lead_with({Say::killed_together, {{"who", killed}, {"known", silent}}}, about);
+    if (silent) set(about.text, {"silent", &first});
+    if (silent) set(about.text, {"longer", longer});
+    about.ranks = ranks_of(killed);
+    about.next = std::nullopt;
+  } else if (silent) {
+    about.evidence.insert(
+        about.evidence.begin(),
+        {Say::fell_silent, {{"who", &first}, {"at", Time{end_ns(first)}}, {"longer", longer}}});
   }
-  if (in_copy) {
-    set(about.text, {"killed", false});
-    about.function.clear();
-  }
-  about.evidence.insert(about.evidence.begin(), std::move(about.text));
-  about.text = {Say::killed_together,
-                {{"who", killed},
-                 {"silent", silent != nullptr ? std::optional(silent) : std::nullopt},
-                 {"longer", longer},
-                 {"known", silent != nullptr}}};
-  about.ranks = ranks_of(killed);
-  if (silent == nullptr) about.next = std::nullopt;
+  if (silent) about.next = where_to_look(first);
 }
 
 bool share_communicator(const Processes& some, const Processes& others) {
@@ -216,60 +211,42 @@ bool share_communicator(const Processes& some, const Processes& others) {
 void lead_with_who_ended_first(const Case& c, Findings& findings) {
   auto about = findings.end();
   for (auto f = findings.begin(); f != findings.end(); ++f) {
-    if (f->severity == Severity::error || (f->kind != Kind::stopped && f->kind != Kind::not_closed))
-      continue;
+    const bool of_end = f->kind == Kind::stopped || f->kind == Kind::not_closed;
+    if (f->severity == Severity::error || !of_end) continue;
     if (about == findings.end() || about->severity < f->severity) about = f;
   }
   if (about == findings.end()) return;
-  Processes ended;
-  Processes others;
-  Processes snapshots;
-  for (const Process* p : c.job.processes) {
-    if (p->end == End::lost || p->comms.empty()) continue;
-    (p->snapshot ? snapshots : p->end == End::running ? others : ended).push_back(p);
-  }
-  const Processes first = first_to_end(ended, c.lines);
-  const std::set<const Process*> firsts(first.begin(), first.end());
-  Processes closed;
-  Processes killed;
-  for (const Process* p : ended) {
-    const bool is_first = firsts.contains(p);
-    (!is_first ? others : p->end == End::closed ? closed : killed).push_back(p);
-  }
-  // A process known by a snapshot may have ended right after it.
-  Processes unknown;
-  for (const Process* p : snapshots) {
-    const bool lived =
-        std::ranges::all_of(first, [&](const Process* e) { return ended_before(*e, *p, c.lines); });
-    (lived ? others : unknown).push_back(p);
-  }
-  if (others.empty() && closed.empty()) {
-    lead_with_all_killed(killed, add_who_fell_silent(killed, c.lines, *about), *about);
-  }
-  if (first.empty() || (others.empty() && (closed.empty() || killed.empty()))) return;
-  const Processes& who = closed.empty() ? killed : closed;
-  const bool named = std::ranges::any_of(who, [&](const Process* p) {
+  const Ends ends = ends_of(c);
+  const auto& [ended, closed, killed, others, unknown] = ends;
+  if (others.empty() && closed.empty()) tell_of_all_killed(killed, c.lines, *about);
+  const bool told_apart = !others.empty() || (!closed.empty() && !killed.empty());
+  if (ends.first().empty() || !told_apart) return;
+  const bool named = std::ranges::any_of(ends.first(), [&](const Process* p) {
     return p->header.rank && about->ranks.contains(*p->header.rank);
   });
+  // Then who was heard of last tells nothing.
   const auto stood = others.empty() ? std::nullopt : stood_ns(ended, c.lines);
-  about->evidence.insert(about->evidence.begin(),
-                         who_ended_first(closed, killed, others, unknown.empty(), stood));
-  if (about->kind == Kind::stopped && named) return;
+  Fact text = who_ended_first(ends, stood);
   // If somebody ended all, none was first. A rank that was killed is not idle if others that
   // need it lived on; one that closed may have had no more to do.
-  if (about->severity == Severity::note) {
-    if (!closed.empty() || !share_communicator(killed, others)) return;
-    about->severity = Severity::warning;
+  const bool may_be_well =
+      about->severity == Severity::note && (!closed.empty() || !share_communicator(killed, others));
+  if ((about->kind == Kind::stopped && named) || may_be_well) {
+    about->evidence.insert(about->evidence.begin(), std::move(text));
+    return;
   }
+  lead_with(std::move(text), *about);
   if (about->communicator.empty()) about->function.clear();
   about->kind = Kind::stopped;
+  about->severity = Severity::warning;
+  Processes first = closed;
+  first.insert(first.end(), killed.begin(), killed.end());
   about->ranks = ranks_of(first);
-  std::swap(about->evidence[0], about->text);
-  const auto [earliest, latest] =
-      std::ranges::minmax(first, {}, [](const Process* p) { return end_ns(*p); });
-  about->time = TimeRange{end_ns(*earliest), end_ns(*latest)};
+  about->time.reset();
+  for (const Process* p : first) about->time = joined(about->time, {end_ns(*p), end_ns(*p)});
   if (!unknown.empty()) about->evidence.push_back(unknown_after(unknown));
-  about->next = where_to_look(*who[0], stood ? idle_since_ns(*who[0], c.lines) : std::nullopt);
+  const Process& look = *ends.first()[0];
+  about->next = where_to_look(look, stood ? idle_since_ns(look, c.lines) : std::nullopt);
   std::rotate(findings.begin(), about, about + 1);
 }
 
@@ -288,8 +265,7 @@ void explain(const Case& c, Findings& findings) {
   leave_out_what_it_may_do(findings);
   // A summary says how each trace ends, and no more.
   if (c.options.asked == kCheck) lead_with_who_ended_first(c, findings);
-  // Who ended first is told with its status, and others may have failed because of it.
-  apply({Kind::stopped, Kind::exited}, findings);
+  apply(kExits, findings);
 }
 
 }  // namespace tprof::diagnose

@@ -6,13 +6,47 @@
 namespace tprof::diagnose {
 namespace {
 
-constexpr std::size_t kMaxOfKind = 16;
-
 void worst_first(Findings& findings) {
   std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::severity);
 }
 
 }  // namespace
+
+Value::Value() = default;
+Value::Value(const Value&) = default;
+Value::Value(Value&&) noexcept = default;
+Value& Value::operator=(const Value&) = default;
+Value& Value::operator=(Value&&) noexcept = default;
+Value::~Value() = default;
+bool Value::operator==(const Value& other) const {
+  return is == other.is;
+}
+
+bool has_value(const Values& values, std::string_view name) {
+  const auto named = std::ranges::find(values, name, &Named::name);
+  return named != values.end() && !std::holds_alternative<std::monostate>(named->value.is);
+}
+
+void set(Fact& fact, Named value) {
+  const auto known = std::ranges::find(fact.values, value.name, &Named::name);
+  if (known != fact.values.end()) {
+    *known = std::move(value);
+  } else {
+    fact.values.push_back(std::move(value));
+  }
+}
+
+void shorten(Facts& list, std::size_t most) {
+  if (list.size() <= most) return;
+  const std::size_t more = list.size() - most;
+  list.resize(most);
+  list.push_back({Say::more, {{"more", more}}});
+}
+
+TimeRange joined(const std::optional<TimeRange>& some, const TimeRange& more) {
+  if (!some) return more;
+  return {std::min(some->from_ns, more.from_ns), std::max(some->to_ns, more.to_ns)};
+}
 
 Finding& add(Findings& to, Kind kind, const Processes& who, Values values) {
   values.emplace_back("who", who);
@@ -21,6 +55,11 @@ Finding& add(Findings& to, Kind kind, const Processes& who, Values values) {
                 .ranks = ranks_of(who),
                 .text = {say(kind), std::move(values)}});
   return to.back();
+}
+
+void tell_in(Finding& cause, Say how, const Finding& effect) {
+  cause.evidence.push_back({how, {{"what", effect.text}}});
+  cause.evidence.insert(cause.evidence.end(), effect.evidence.begin(), effect.evidence.end());
 }
 
 bool keeps_from_going_on(const Finding& f) {

@@ -26,6 +26,9 @@ struct TimeRange {
   std::int64_t to_ns = 0;
 };
 
+// Both, from the first moment to the last.
+TimeRange joined(const std::optional<TimeRange>& some, const TimeRange& more);
+
 struct StepRange {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -58,11 +61,16 @@ using Findings = std::vector<Finding>;
 // other fields. Its values are these, and `who`.
 Finding& add(Findings& to, Kind kind, const Processes& who, Values values = {});
 
+// Adds what an effect says, with its evidence, to that of its cause.
+void tell_in(Finding& cause, Say how, const Finding& effect);
+
 // True if it tells why the job did not go on, or that ranks did not do the same: more than whatever
 // made it slow, and than what is missing in its files.
 bool keeps_from_going_on(const Finding& finding);
 
 bool healthy(const Findings& findings);  // true if all are notes
+
+inline constexpr std::size_t kMaxOfKind = 16;  // are shown
 
 // Sorts the worst first and keeps the first few of each kind; one more finding counts the others.
 void order_and_cap(Findings& findings);

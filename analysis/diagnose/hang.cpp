@@ -7,11 +7,9 @@
 #include <algorithm>
 #include <set>
 
-#include "diagnose/device_waits.h"
+#include "diagnose/devices.h"
 #include "diagnose/ends.h"
-#include "diagnose/exited.h"
 #include "diagnose/last_calls.h"
-#include "diagnose/left_alone.h"
 #include "diagnose/mismatch.h"
 #include "diagnose/process_state.h"
 #include "diagnose/standing.h"
@@ -39,30 +37,49 @@ struct Place {
       return call == other.call && missed == other.missed;
     }
     return call->communicator == other.call->communicator && call->seq == other.call->seq &&
-           call->function == other.call->function && made() == other.made();
+           call->function == other.call->function && call->made() == other.call->made();
   }
-  std::string made() const { return call->life == nullptr ? "" : call->life->id.str(); }
 };
 
 // Tells if it is the first call of its function, type and size on its communicator, on all ranks.
 std::optional<Fact> only_such_call(const Missed& m) {
-  if (!m.called || m.called->event.bytes == 0) return std::nullopt;
+  if (!m.called || m.called->event.bytes == 0 || m.seq == 0) return std::nullopt;
   const stats::OpKey such = stats::op_of(m.called->event, *m.called->by->process);
   for (const Member& member : m.communicator->members) {
     stats::Ops ops;
     stats::add_ops(ops, *member.process);
     if (ops[such].calls != (member.did(m.seq) ? 1 : 0)) return std::nullopt;
   }
-  return Fact{
-      Say::only_such_call,
-      {{"function", such.name}, {"size", SizeClass{such.bytes_class}}, {"who", who_of(m.came)}}};
+  return Fact{Say::only_such_call,
+              {{"function", such.name}, {"size", SizeClass{such.bytes_class}}, {"who", m.came}}};
+}
+
+// True if the call was open for longer than a kill inside it would explain.
+bool long_open(const OpenCall* call) {
+  return call != nullptr && call->stood_ns() >= kHangNs;
+}
+
+bool all_ended(const Processes& who, End end) {
+  return std::ranges::all_of(who, [&](const Process* p) { return p->end == end; });
+}
+
+// The first of a communicator's members that ended, by whom others were left alone. Who ended first
+// is why these stand: more are not looked at.
+Processes first_gone(const Communicator& communicator) {
+  constexpr std::size_t kMostGone = 64;
+  Processes gone = select(processes_of(communicator.members), [](const Process& p) {
+    return p.end == End::closed || p.end == End::recovered;
+  });
+  std::ranges::stable_sort(gone, {}, [](const Process* p) { return latest_ns(*p); });
+  if (gone.size() > kMostGone) gone.resize(kMostGone);
+  return gone;
 }
 
 class HeldUp {
  public:
   HeldUp(const Case& c, Findings& found) : case_(c), waits_(waits_of(c)), found_(found) {
     for (const Missed& m : waits_.missed) {
-      for (const Member* absent : m.absent) missed_[absent->process].push_back(&m);
+      for (const Process* absent : m.absent) missed_[absent].push_back(&m);
     }
   }
 
@@ -80,19 +97,17 @@ class HeldUp {
   }
 
  private:
-  // Returns the places of ranks that somebody waits for and that wait for nobody. If nobody waits,
-  // returns those of all open calls. They are in the order of the job, which does not depend on how
-  // the files were read.
+  // Returns the places of ranks that somebody waits for and that wait for nobody. If nobody is
+  // missed, returns those of all open calls. They are in the order of the job, which does not
+  // depend on how the files were read.
   std::vector<Place> places() const {
-    Processes roots = select(case_.job.processes, [&](const Process& p) {
-      return missed_.contains(&p) && !waits_.on.contains(&p);
-    });
-    if (roots.empty() && waits_.on.empty()) {
-      roots = select(case_.job.processes, [&](const Process& p) { return waits_.open_call(&p); });
-    }
     std::vector<Place> places;
-    for (const Process* p : roots) {
-      const Place mine{waits_.open_call(p), first_missed(p)};
+    for (const Process* p : case_.job.processes) {
+      const OpenCall* call = waits_.open_call(p);
+      const bool held_up =
+          missed_.empty() ? call != nullptr : missed_.contains(p) && !waits_.on.contains(p);
+      if (!held_up) continue;
+      const Place mine{call, first_missed(p)};
       const auto known =
           std::ranges::find_if(places, [&](const Place& place) { return place.same(mine); });
       (known != places.end() ? *known : places.emplace_back(mine)).who.push_back(p);
@@ -121,11 +136,6 @@ class HeldUp {
     return most;
   }
 
-  // True if it was open for longer than a kill inside the call would explain.
-  static bool long_open(const OpenCall* call) {
-    return call != nullptr && call->stood_ns() >= kHangNs;
-  }
-
   // True if the process runs, or lived on for long without a call, or while somebody was inside
   // `call`. A process that ended did not hang, however long the others waited for it afterwards.
   bool stood_still(const Process& p, const OpenCall* call) const {
@@ -133,7 +143,7 @@ class HeldUp {
     const auto idle_since = idle_since_ns(p, case_.lines);
     if (idle_since && end_ns(p) - *idle_since >= kQuietNs) return true;
     if (!long_open(call) || !call->since_ns) return false;
-    const auto doubt = clock_doubt_ns(p, *call->process, case_.lines);
+    const auto doubt = clock_doubt_ns(*call->process, p, case_.lines);
     return doubt && end_ns(p) - *call->since_ns - *doubt >= kHangNs;
   }
 
@@ -148,208 +158,162 @@ class HeldUp {
     return Ns{least};
   }
 
-  bool left_alone(const Processes& who) const {
-    const LeftAlone left(case_, waits_);
-    return std::ranges::all_of(who, [&](const Process* p) { return left.holds(*p, kHangNs); });
+  // True if the process stands in a copy, and somebody who shares a communicator with it ended
+  // before it, with work left undone, when the copy had not stood for long.
+  bool left_alone(const Process& p) {
+    const OpenCall* call = waits_.open_call(&p);
+    if (!call->since_ns) return false;
+    const auto left_it = [&](const Process* q) {
+      if (q == &p || !ended_before(*q, p, case_.lines)) return false;
+      const std::int64_t doubt = clock_doubt_ns(p, *q, case_.lines).value_or(0);
+      if (*call->since_ns + kHangNs < end_ns(*q) - doubt) return false;
+      // One that closed long before, with as many collectives, may have been through.
+      const bool at_once = *call->since_ns - doubt - kHangNs < latest_ns(*q);
+      return q->end == End::recovered || at_once || misses_what_called(p, q);
+    };
+    return std::ranges::any_of(p.comms, [&](const auto& comm) {
+      const auto place = case_.places.find({&p, comm.first});
+      if (place == case_.places.end()) return false;
+      const auto [gone, fresh] = gone_.try_emplace(place->second.first);
+      if (fresh) gone->second = first_gone(case_.communicators[place->second.first]);
+      return std::ranges::any_of(gone->second, left_it);
+    });
+  }
+
+  // True if the one did not come to what the other called.
+  bool misses_what_called(const Process& p, const Process* q) const {
+    const auto all = missed_.find(&p);
+    return all != missed_.end() && std::ranges::any_of(all->second, [&](const Missed* m) {
+             return std::ranges::find(m->came, q) != m->came.end();
+           });
   }
 
   Finding& add(bool hang, const Processes& who, Fact text, const Communicator* communicator,
-               std::optional<std::uint64_t> seq, const std::string& function) {
+               std::optional<std::uint64_t> seq, const std::string& function,
+               const Facts& evidence) {
     Finding& f = diagnose::add(found_, hang ? Kind::hang : Kind::stopped, who);
     f.text = std::move(text);
     if (communicator != nullptr) f.communicator = communicator->id;
     f.seq = seq;
     f.function = function;
+    f.evidence = evidence;
     add_standing(case_, waits_, who, f);
     return f;
-  }
-
-  static void lead_with(const Facts& evidence, Finding& f) {
-    f.evidence.insert(f.evidence.begin(), evidence.begin(), evidence.end());
-  }
-
-  // True if the ranks stood in their calls for about as long as in this one.
-  bool stood_alike(const Processes& who, const OpenCall& call) const {
-    const auto stood = [](const OpenCall* its) {
-      return its != nullptr && its->since_ns ? its->stood_ns() : 0;
-    };
-    return std::ranges::all_of(who, [&](const Process* p) {
-      return std::abs(stood(waits_.open_call(p)) - stood(&call)) * 20 <= stood(&call);
-    });
   }
 
   void add_inside(const Place& place) {
     const auto& [open, missed, who] = place;
     const OpenCall& call = *open;
     const Communicator* comm = call.communicator;
+    const Missed* meeting = call.meeting;
     const bool running = call.process->end == End::running;
-    const bool alone = comm == nullptr && call.life == nullptr && left_alone(who);
+    const bool copy = comm == nullptr && call.life == nullptr;
+    const bool alone =
+        copy && std::ranges::all_of(who, [&](const Process* p) { return left_alone(*p); });
     const bool hang = long_open(longest(who)) && !alone;
     const bool collective = comm != nullptr && call.collective;
-    const LifeMeeting* meeting = call.meeting ? &*call.meeting : nullptr;
     const bool everybody = meeting != nullptr
                                ? who.size() == meeting->ranks
                                : collective && who.size() == comm->members.size() &&
                                      who.size() == static_cast<std::size_t>(comm->nranks);
+    const bool nobody_missing =
+        everybody && (comm == nullptr || !different(found_).contains(comm->id));
     Fact text{Say::stand_inside,
               {{"who", who},
                {"everybody", everybody && who.size() > 1},
                {"call", fact_of(call)},
-               {"since", std::nullopt},
-               {"before_end", std::nullopt},
                {"ended", !running},
                {"hung_or_killed", !running && !hang && !call.since_ns},
                {"killed", !running && !hang && !alone && call.since_ns.has_value()}}};
     set_since(text, call);
-    if (!stood_alike(who, call)) set(text, {"before_end", std::nullopt});
-    Finding& f = add(hang, who, std::move(text), comm, call.seq, call.function);
+    // Where the ranks stood for different times, that of the first says nothing of the others.
+    const bool alike = std::ranges::all_of(who, [&](const Process* p) {
+      return std::abs(waits_.open_call(p)->stood_ns() - call.stood_ns()) * 20 <= call.stood_ns();
+    });
+    if (!alike) set(text, {"before_end", std::nullopt});
     Facts evidence;
-    if (collective && call.seq) {
-      const Members returned = who_did(*comm, *call.seq);
-      if (!returned.empty()) evidence.push_back({Say::returned_to, {{"who", who_of(returned)}}});
-    }
-    if (call.life != nullptr) f.communicator = communicator_of(*call.process, *call.life);
-    if (meeting != nullptr && !meeting->returned.empty()) {
-      evidence.push_back({Say::returned_to, {{"who", meeting->returned}}});
-    }
+    Processes returned;
+    if (collective && call.seq) returned = processes_of(who_did(*comm, *call.seq));
+    if (meeting != nullptr) returned = meeting->returned;
+    if (!returned.empty()) evidence.push_back({Say::returned_to, {{"who", returned}}});
     if (meeting != nullptr && meeting->missing != 0 && missed == nullptr) {
       evidence.push_back(
           {Say::not_all_came, {{"missing", meeting->missing}, {"ranks", meeting->ranks}}});
     }
-    if (everybody && (comm == nullptr || !different(found_).contains(comm->id))) {
-      evidence.push_back({Say::nobody_missing, {{"hang", hang}}});
-      if (hang) f.next = Fact{Say::look_at_network};
-    }
+    if (nobody_missing) evidence.push_back({Say::nobody_missing, {{"hang", hang}}});
     if (!running && !call.since_ns) evidence.push_back({Say::lines_tell_how_long});
     if (missed != nullptr) evidence.push_back(callers(*missed, case_));
     if (missed != nullptr && comm == nullptr && running) {
       evidence.push_back({Say::may_wait_for_device});
-      look_at_both(*missed, f);
     }
-    lead_with(evidence, f);
+    Finding& f = add(hang, who, std::move(text), comm, call.seq, call.function, evidence);
+    if (call.life != nullptr) f.communicator = communicator_of(*call.process, *call.life);
+    if (nobody_missing && hang) f.next = Fact{Say::look_at_network};
   }
 
   void add_absent(const Place& place) {
-    const auto& [none, missed, who] = place;
-    const Missed& m = *missed;
-    const OpenCall* stood =
-        m.open != nullptr ? m.open : longest(processes_of(m.came), who[0]->header.boot_id);
+    const Missed& m = *place.missed;
+    const Processes& who = place.who;
+    const OpenCall* stood = m.open != nullptr ? m.open : longest(m.came, who[0]->header.boot_id);
     const bool hang =
         std::ranges::any_of(who, [](const Process* p) { return is_as_of_now(*p); }) ||
         std::ranges::all_of(who, [&](const Process* p) { return stood_still(*p, stood); });
-    const bool closed = select(who, [](const Process& p) { return p.end != End::closed; }).empty();
-    const Processes seen = select(who, [](const Process& p) { return p.snapshot; });
-    const std::string function = m.called ? m.called->event.name : "";
-    Fact then{!seen.empty() ? Say::runs_unknown
-              : closed      ? Say::closed_before
-              : hang        ? Say::stood_still
-                            : Say::stopped_there};
-    if (then.what == Say::closed_before) then.values = {{"status", exit_status_of(who)}};
-    const bool stood_still = then.what == Say::stood_still;
-    if (m.life != nullptr) {
-      if (stood_still) {
-        then.values = {{"who", who}, {"quiet", made_none_for(who)}, {"reads", false}};
-      }
-      Finding& f = add(hang, who, not_come(m, who, then), m.communicator, {}, m.life->function);
-      f.communicator = communicator_of(*m.life->process, *m.life->life);
-      lead_with({callers(m, case_)}, f);
-      if (!closed) add_in_no_call(*who[0], f);
-      return;
+    const Fact then = how_absent(m, who, hang, stood);
+    const bool devices = then.what == Say::devices_not_through;
+    Facts evidence;
+    if (!m.message) evidence.push_back(callers(m, case_));
+    if (m.message && m.came[0]->end != End::dumped) evidence.push_back(ends_of_messages(m, who));
+    if (devices || then.what == Say::stood_still) {
+      if (auto only = only_such_call(m)) evidence.push_back(*std::move(only));
     }
+    if (!m.message && m.open == nullptr && stood != nullptr) evidence.push_back(inside(*stood));
+    Finding& f = add(hang, who, not_come(m, who, then, case_), m.communicator,
+                     m.of_life() ? std::nullopt : std::optional(m.seq),
+                     m.message ? m.other_end() : m.function(), evidence);
+    if (m.of_life()) f.communicator = communicator_of(*m.open->process, *m.open->life);
+    if (devices) f.ranks = ranks_of(processes_of(m.communicator->members));
+    if (!m.message && then.what != Say::closed_before && who[0]->end != End::dumped) {
+      f.evidence.push_back({Say::in_no_call, {{"who", who[0]}}});
+    }
+  }
+
+  // Says what these did that did not come.
+  Fact how_absent(const Missed& m, const Processes& who, bool hang, const OpenCall* stood) const {
+    if (std::ranges::any_of(who, &Process::snapshot)) return {Say::runs_unknown};
+    if (all_ended(who, End::closed)) return {Say::closed_before, {{"status", exit_status_of(who)}}};
+    if (!hang) return {Say::stopped_there};
+    Fact still{Say::stood_still, {{"who", who}, {"quiet", made_none_for(who)}}};
     // Hosts run ahead: who is behind in calls may wait for what another's device does not do.
     // Not so where those that came stand in the very call.
     const bool in_it =
-        m.message.has_value() ||
+        m.message || m.of_life() ||
         (stood != nullptr && stood->communicator == m.communicator && stood->seq == m.seq);
-    const bool ran_ahead = stood_still && !in_it;
-    const auto devices = ran_ahead ? devices_before(m, who) : std::nullopt;
-    const bool waits = ran_ahead && (devices || may_wait_for_device(m, who));
-    if (stood_still) {
-      then.values = {{"who", who},
-                     {"quiet", made_none_for(who)},
-                     {"seq", devices},
-                     {"reads", waits && !devices}};
-      if (devices) then.what = Say::devices_not_through;
+    if (in_it) return still;
+    const auto devices = devices_at(*m.communicator, case_);
+    const bool missed_once =
+        std::ranges::all_of(who, [&](const Process* p) { return missed_.at(p).size() == 1; });
+    if (devices && *devices < m.seq && missed_once) {
+      still.what = Say::devices_not_through;
+      set(still, {"seq", *devices});
     }
-    if (m.message) return add_end_of_message(m, who, hang, std::move(then));
-    Finding& f =
-        add(hang, who,
-            {Say::never_came,
-             {{"who", who},
-              {"until", seen.empty() ? std::nullopt : std::optional(Time{oldest_ns(seen)})},
-              {"seq", m.seq},
-              {"function", function},
-              {"communicator", m.communicator->id},
-              {"came", who_of(m.came)},
-              {"then", then}}},
-            m.communicator, m.seq, function);
-    Facts evidence{callers(m, case_)};
-    if (auto only = stood_still && m.seq != 0 ? only_such_call(m) : std::nullopt)
-      evidence.push_back(*std::move(only));
-    if (stood != nullptr) evidence.push_back(inside(*stood));
-    lead_with(evidence, f);
-    if (!closed) add_in_no_call(*who[0], f);
-    if (devices) f.ranks = ranks_of(processes_of(m.communicator->members));
-    if (waits) look_at_both(m, f);
+    // Hosts wait for no device that is known to be through with all that others came to.
+    const auto reads = [&](const Process* p) {
+      return idle_since_ns(*p, case_.lines) &&
+             seen_of<LastCalls>(*p, case_.lines).last->bucket == Bucket::D2H;
+    };
+    set(still, {"reads", !devices && std::ranges::all_of(who, reads)});
+    return still;
   }
 
-  static void add_in_no_call(const Process& p, Finding& f) {
-    if (p.end != End::dumped) f.evidence.push_back({Say::in_no_call, {{"who", &p}}});
-  }
-
-  void add_end_of_message(const Missed& m, const Processes& who, bool hang, Fact then) {
-    const bool sent = m.message->send;
-    const std::string never = sent ? "ncclRecv" : "ncclSend";
-    Finding& f =
-        add(hang, who,
-            {Say::never_made_other_end,
-             {{"who", who},
-              {"function", never},
-              {"called", callers(m, case_)},
-              {"then", m.open != nullptr ? std::nullopt : std::optional(std::move(then))}}},
-            m.communicator, m.seq, never);
-    Processes others;
-    for (const Missed* missed : missed_.at(who[0])) {
-      const Process* p = missed->came[0]->process;
-      if (missed->message && std::ranges::find(others, p) == others.end()) others.push_back(p);
-    }
-    if (others.size() > 1)
-      lead_with({{Say::have_messages_for, {{"who", others}, {"other", who}}}}, f);
-    const Process& other = *m.came[0]->process;
-    if (other.end == End::dumped) return;  // of messages that ended it does not tell
-    const auto* operations = case_.lines.of<Operations>(&other);
-    lead_with({{Say::ends_of_messages,
-                {{"who", &other},
-                 {"sent", sent},
-                 {"calls", operations->channels.at(*m.message).calls},
-                 {"other", who},
-                 {"theirs", m.seq}}}},
-              f);
-  }
-
-  // Returns the first collective that devices are not through with though all came to it; nullopt
-  // if there is none, or if these miss others too, which devices may stand behind.
-  std::optional<std::uint64_t> devices_before(const Missed& m, const Processes& who) const {
-    if (std::ranges::any_of(who, [&](const Process* p) { return missed_.at(p).size() != 1; })) {
-      return std::nullopt;
-    }
-    const auto at = devices_at(*m.communicator, case_);
-    return at && *at < m.seq ? at : std::nullopt;
-  }
-
-  // Hosts wait for no device that is known to be through with all that others came to.
-  bool may_wait_for_device(const Missed& m, const Processes& who) const {
-    return !devices_at(*m.communicator, case_) &&
-           std::ranges::all_of(who, [&](const Process* p) { return reads_from_device(*p, case_); });
-  }
-
-  // Adds the stack of one that came to what the finding's first rank looks at.
-  void look_at_both(const Missed& m, Finding& f) const {
-    const Process* other = longest_quiet(m.came, case_);
-    if (other == nullptr || !f.next || f.next->what != Say::look_at_stack) return;
-    set(*f.next, {"other", other});
-    set(*f.next, {"other_pid", other->header.pid});
-    set(*f.next, {"other_host", place_of_pid(other->header)});
+  // A dump does not tell of messages that ended.
+  Fact ends_of_messages(const Missed& m, const Processes& who) const {
+    const auto& channels = seen_of<Operations>(*m.came[0], case_.lines).channels;
+    return {Say::ends_of_messages,
+            {{"who", m.came},
+             {"sent", m.message->send},
+             {"calls", channels.at(*m.message).calls},
+             {"other", who},
+             {"theirs", m.seq}}};
   }
 
   // Returns a cycle of waits. There is one, since everybody who waits waits for somebody who waits.
@@ -359,7 +323,7 @@ class HeldUp {
         case_.job.processes, [&](const Process* waiting) { return waits_.on.contains(waiting); });
     for (auto again = path.end(); again == path.end(); again = std::ranges::find(path, p)) {
       path.push_back(p);
-      p = waits_.missed[waits_.on.at(p)].absent[0]->process;
+      p = waits_.on.at(p)->absent[0];
     }
     path.erase(path.begin(), std::ranges::find(path, p));
     const auto least = std::ranges::min_element(
@@ -368,20 +332,12 @@ class HeldUp {
     return path;
   }
 
-  // One may be killed at work between two calls. Where nobody made a call for long, nobody could.
-  bool all_stand(const Processes& path) const {
-    if (std::ranges::any_of(path, [](const Process* p) { return is_as_of_now(*p); })) return true;
-    const auto quiet = quiet_ns(path, case_.lines);
-    return long_open(longest(path)) || (quiet && *quiet > kStandsNs);
-  }
-
   void add_cycle() {
     const Processes path = cycle();
-    const Missed& first = waits_.missed[waits_.on.at(path[0])];
     Facts each;
     Facts evidence;
     for (const Process* p : path) {
-      const Missed& m = waits_.missed[waits_.on.at(p)];
+      const Missed& m = *waits_.on.at(p);
       const OpenCall* call = waits_.open_call(p);
       const Fact where = call != nullptr ? fact_of(*call)
                                          : Fact{m.message ? Say::message_of : Say::collective_of,
@@ -389,20 +345,19 @@ class HeldUp {
                                                  {"communicator", m.communicator->id},
                                                  {"sent", m.message && m.message->send},
                                                  {"who", p},
-                                                 {"other", m.absent[0]->process}}};
+                                                 {"other", m.absent[0]}}};
       each.push_back({Say::waits_in, {{"who", p}, {"call", where}}});
       evidence.push_back({Say::waits_for,
                           {{"called", call != nullptr ? inside(*call) : callers(m, case_)},
-                           {"who", m.absent[0]->process}}});
+                           {"who", m.absent[0]}}});
     }
-    Finding& f =
-        add(all_stand(path), path, {Say::wait_for_each_other, {{"who", path}, {"each", each}}},
-            first.communicator, first.seq,
-            first.open != nullptr        ? first.open->function
-            : first.operation != nullptr ? first.operation->function.str()
-            : first.called               ? first.called->event.name.str()
-                                         : "");
-    lead_with(evidence, f);
+    // One may be killed at work between two calls. Where nobody made a call for long, nobody could.
+    const bool stand =
+        std::ranges::any_of(path, [](const Process* p) { return is_as_of_now(*p); }) ||
+        long_open(longest(path)) || stood_ns(path, case_.lines);
+    const Missed& first = *waits_.on.at(path[0]);
+    Finding& f = add(stand, path, {Say::wait_for_each_other, {{"who", path}, {"each", each}}},
+                     first.communicator, first.seq, first.function(), evidence);
     f.next = Fact{Say::same_order};
   }
 
@@ -416,7 +371,8 @@ class HeldUp {
       const Member& m = comm.members[0];
       const bool all = comm.members.size() == static_cast<std::size_t>(comm.nranks);
       if (!at || !all || !m.dumped() || who_did(comm, *at).size() != comm.members.size()) continue;
-      const Operation* call = case_.lines.of<Operations>(m.process)->find({m.comm->comm}, *at);
+      const Operation* call =
+          seen_of<Operations>(*m.process, case_.lines).find({m.comm->comm}, *at);
       if (call == nullptr || m.process->header.base_time_ns + call->ts_ns >= first_ns) continue;
       first_ns = m.process->header.base_time_ns + call->ts_ns;
       first = call;
@@ -430,7 +386,7 @@ class HeldUp {
                        {"function", first->function},
                        {"seq", first->seq},
                        {"communicator", where->id}}},
-                     where, first->seq, first->function);
+                     where, first->seq, first->function, {});
     f.severity = Severity::warning;  // somebody may have asked for the dumps of a job that ran
     f.next = Fact{Say::look_at_network};
   }
@@ -438,17 +394,16 @@ class HeldUp {
   // Adds the limits that hold for every place.
   void add_limits(Finding& f) const {
     const Processes& all = case_.job.processes;
-    const auto ended = [&](End end) {
-      return select(all, [&](const Process& p) { return p.end == end; });
-    };
-    const Processes killed = ended(End::recovered);
-    const Processes snapshots = select(all, [](const Process& p) { return p.snapshot; });
     const auto say = [&](Say what, const auto& who) {
       if (!who.empty()) f.evidence.push_back({what, {{"who", who}}});
     };
-    say(Say::did_not_close, killed);
+    const auto ended = [&](End end) {
+      return select(all, [&](const Process& p) { return p.end == end; });
+    };
+    say(Say::did_not_close, ended(End::recovered));
     say(Say::end_unknown, ended(End::lost));
     say(Say::end_unknown, ended(End::partial));
+    const Processes snapshots = select(all, [](const Process& p) { return p.snapshot; });
     if (!snapshots.empty()) f.evidence.push_back(unknown_after(snapshots));
     say(Say::nothing_known, text::Ranks(case_.job.missing));
     const Processes dumped = ended(End::dumped);
@@ -459,7 +414,8 @@ class HeldUp {
   const Case& case_;
   const Waits waits_;
   Findings& found_;
-  std::map<const Process*, std::vector<const Missed*>> missed_;
+  std::map<const Process*, std::vector<const Missed*>> missed_;  // what each did not come to
+  std::map<std::size_t, Processes> gone_;                        // of a communicator
 };
 
 void hangs(const Case& c, Findings& found) {

@@ -13,23 +13,18 @@ constexpr std::size_t kMaxFailed = 64;
 
 }  // namespace
 
-void ReturnedCalls::call(const Event& e) {
-  if (!e.unfinished && !e.failed && e.comm && e.collective()) numbers[*e.comm].add(e.seq);
-}
-
-const Intervals& ReturnedCalls::collectives(std::int64_t comm) const {
-  static const Intervals kNone;
-  const auto found = numbers.find(comm);
-  return found == numbers.end() ? kNone : found->second;
-}
-
 void LastCalls::call(const Event& e) {
   if (e.unfinished) {
     if (open.size() < kMaxOpen) open.push_back(e);
     return;
   }
   remember(e);
-  if (e.collective() && e.seq == 0) begun.try_emplace(*e.comm, e.ts_ns);
+  if (e.failed || !e.comm || !e.collective() || e.seq == UINT64_MAX) return;
+  if (e.seq == 0) begun.try_emplace(*e.comm, e.ts_ns);
+  auto& [first, end, lines] = numbers[*e.comm];
+  first = std::min(first, e.seq);
+  end = std::max(end, e.seq + 1);
+  ++lines;
 }
 
 void LastCalls::last_call(const Event& e) {
@@ -69,7 +64,7 @@ bool LastCalls::knows_last() const {
          (p.footer->dropped.empty() && std::ranges::none_of(read::rows_of(p), without_line));
 }
 
-void OpenRanges::open_range(const read::Range& range) {
+void LastCalls::open_range(const read::Range& range) {
   if (ranges.size() < kMaxOpen) ranges.push_back(range);
 }
 

@@ -6,17 +6,17 @@
 #include <optional>
 #include <vector>
 
-#include "diagnose/intervals.h"
 #include "read/events.h"
 
 namespace tprof::diagnose {
 
-// The calls that returned, by communicator.
-struct ReturnedCalls {
-  void call(const read::Event& e);
-  const Intervals& collectives(std::int64_t comm) const;  // empty where there is no line
+// The numbers of collectives that have a line and returned: mostly one after the other.
+struct Numbers {
+  std::uint64_t first = UINT64_MAX;
+  std::uint64_t end = 0;
+  std::uint64_t lines = 0;
 
-  std::map<std::int64_t, Intervals> numbers;  // of collectives that have a line
+  bool may_have(std::uint64_t seq) const { return seq >= first && seq < end; }
 };
 
 // Where a rank stood when its trace ended.
@@ -26,12 +26,16 @@ struct LastCalls {
   void launch(const read::Event& e) { remember(e); }
   void last_call(const read::Event& e);
   void life(const read::LifeCall& c);
+  void open_range(const read::Range& range);
 
   bool knows_last() const;  // the ring tells, or all that was called has a line
 
   std::vector<read::Event> open;               // calls that never returned
   std::vector<read::LifeCall> open_life;       // those of a communicator's life
   std::vector<read::LifeCall> failed_life;     // those that were refused, the first few
+  std::vector<read::Range> ranges;             // NVTX ranges that were pushed and not popped, of a
+                                               // thread outermost first
+  std::map<std::int64_t, Numbers> numbers;     // by communicator
   std::optional<read::Event> last;             // the call, launch or such a call that began last
   std::map<std::int64_t, std::int64_t> begun;  // by communicator: when its first was called
   // They are of a process that did not close, by communicator.
@@ -41,13 +45,6 @@ struct LastCalls {
   const read::Process& rank_;
   void remember(const read::Event& e);
   bool from_ring_ = false;  // which tells what it did last, whatever has lines
-};
-
-// NVTX ranges that were pushed and not popped: of a thread outermost first.
-struct OpenRanges {
-  void open_range(const read::Range& range);
-
-  std::vector<read::Range> ranges;
 };
 
 }  // namespace tprof::diagnose

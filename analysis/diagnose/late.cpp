@@ -33,30 +33,24 @@ bool stands_out(std::size_t i, const std::vector<LateRank>& ranks, const Latenes
   return r.own_ns() / kTimesTheOthers >= usually_late_ns(ranks[middle < i ? middle : middle + 1]);
 }
 
-// Returns the steps of the rank that are within the time or reach into it. Reads its lines once
-// more: few ranks are found late. Nullopt if the program marks no steps, or begins their numbers
-// again within the time.
-std::optional<StepRange> steps_in(const read::Process& rank, const TimeRange& time,
-                                  const read::Traces& traces) try {
-  const read::Trace* trace = trace_of(rank, traces);
-  if (trace == nullptr) return std::nullopt;
-  std::optional<StepRange> in;
-  bool ascending = true;
-  const auto see = [&](const read::Line& line) {
+// The steps of a rank that are within a time or reach into it.
+struct StepsIn {
+  const read::Process* rank;
+  TimeRange time;
+  std::optional<StepRange> steps{};
+  bool known = true;  // their numbers ascend, and no line of them is damaged
+
+  void metadata(const read::Line& line) try {
     if (!is_line(line.text, LineKind::step)) return;
-    const read::Process* owner = read::owner_at(*trace, line.offset);
-    if (owner == nullptr || owner->offset != rank.offset) return;
-    const auto step = read::told_in<read::StepLine>(line, rank.file);
-    const std::int64_t zero = rank.header.base_time_ns;
+    const auto step = read::told_in<read::StepLine>(line, rank->file);
+    const std::int64_t zero = rank->header.base_time_ns;
     if (zero + step.to_ns <= time.from_ns || zero + step.from_ns > time.to_ns) return;
-    ascending = ascending && (!in || step.step > in->last);
-    in = StepRange{in ? in->first : step.step, step.step};
-  };
-  read::read_lines(*trace, {.metadata = see});
-  return ascending ? in : std::nullopt;
-} catch (const std::runtime_error&) {  // they are damaged: no steps are told
-  return std::nullopt;
-}
+    known = known && (!steps || step.step > steps->last);
+    steps = StepRange{steps ? steps->first : step.step, step.step};
+  } catch (const std::runtime_error&) {
+    known = false;
+  }
+};
 
 void late(const Case& c, Findings& found) {
   if (c.meetings == nullptr) return;
@@ -75,7 +69,8 @@ void late(const Case& c, Findings& found) {
                       {"across_hosts", l.across_hosts},
                       {"latest_at", Time{worst->realtime_ns}}});
     f.time = TimeRange{r.first_realtime_ns, r.last_realtime_ns};
-    f.steps = steps_in(*r.rank, *f.time, c.traces);
+    const StepsIn in = c.shown(*r.rank, StepsIn{r.rank, *f.time});
+    if (in.known) f.steps = in.steps;
     // No cost: ranks that wait may compute meanwhile, and one that lags more and more is late to
     // each collective by all that it lags (tried: twice the truth). why/ tells it, where devices
     // were followed.

@@ -1,13 +1,12 @@
 // Checks that what a process wrote agrees with itself: lines match the ledger, sequence numbers
-// have no gap, and ledgers only go forward.
+// have no gap, and ledgers and clocks only go forward.
 #include <fmt/format.h>
 
-#include <compare>
+#include <cmath>
 #include <map>
 #include <set>
 
-#include "diagnose/diagnosis.h"
-#include "diagnose/last_calls.h"
+#include "diagnose/calls.h"
 #include "diagnose/who.h"
 
 namespace tprof::diagnose {
@@ -26,46 +25,39 @@ bool comparable(const Process& p) {
          });
 }
 
-std::map<CallKey, CallSums> sums_of_ledger(const Process& p) {
-  std::map<CallKey, CallSums> sums;
-  for (const read::Row& row : read::rows_of(p)) {
-    if (row.mode == Mode::replayed || !read::wants_lines(p, row.bucket)) continue;
-    const read::Amounts& a = row.amounts;
-    if (a.calls == 0 && a.unfinished == 0) continue;
-    CallSums& s = sums[{row.bucket, row.name, row.dtype, row.comm, row.mode}];
-    s.calls += a.calls;
-    s.bytes += a.bytes;
-    s.unfinished += a.unfinished;
-  }
-  return sums;
-}
-
 std::string id_of(const Process& p, std::int64_t comm) {
   const auto found = p.comms.find(comm);
   return found == p.comms.end() ? fmt::format("number {}", comm) : found->second.id.str();
 }
 
+// The first of a communicator's collectives that has no line.
+std::uint64_t first_without(const Process& p, const read::Comm& comm, const Case& c) {
+  std::set<std::uint64_t> known;
+  each_collective({.process = &p, .comm = &comm}, 0, UINT64_MAX, c,
+                  [&](const read::Event& e) { known.insert(known.end(), e.seq); });
+  std::uint64_t first = 0;
+  for (const std::uint64_t seq : known) first += seq == first ? 1 : 0;
+  return first;
+}
+
 // Reports communicators with a missing or repeated sequence number, and returns them. Skips those
 // on which a call was refused, since it may have taken its number with it.
 std::set<std::int64_t> add_gaps(const Process& p, const Case& c, Findings& found) {
-  const auto& lines = *c.lines.of<ReturnedCalls>(&p);
   const auto& refused = c.lines.of<Operations>(&p)->refused;
   std::set<std::int64_t> comms;
-  for (const auto& [comm, numbers] : lines.numbers) {
-    if (refused.contains(comm) || numbers.left_out()) continue;
-    std::uint64_t known = 0;
-    for (const auto& [begin, end] : numbers.parts()) known += end - begin;
-    const std::uint64_t missing = numbers.end() - known;
-    if (missing == 0 && numbers.twice() == 0) continue;
-    comms.insert(comm);
-    const auto first = missing != 0 ? std::optional(numbers.covered_until(0)) : std::nullopt;
+  for (const auto& [number, seqs] : c.lines.of<LastCalls>(&p)->numbers) {
+    const read::Comm* comm = read::comm_of(p, number);
+    if (refused.contains(number) || comm == nullptr || seqs.lines == seqs.end) continue;
+    comms.insert(number);
+    const bool gap = seqs.lines < seqs.end;
     Finding& f = add(found, Kind::seq_gap, {&p},
-                     {{"communicator", id_of(p, comm)},
-                      {"collectives", first ? missing : numbers.twice()},
-                      {"gap", first.has_value()},
-                      {"first", first}});
-    f.communicator = id_of(p, comm);
-    f.seq = first;
+                     {{"communicator", comm->id},
+                      {"collectives", gap ? seqs.end - seqs.lines : seqs.lines - seqs.end},
+                      {"gap", gap}});
+    f.communicator = comm->id;
+    if (!gap) continue;
+    f.seq = first_without(p, *comm, c);
+    set(f.text, {"first", f.seq});
   }
   return comms;
 }
@@ -130,6 +122,36 @@ void decreased_ledgers(const Case& c, Findings& found) {
   }
 }
 
+// Finds hosts whose wall clock was set while the job ran.
+void clock_steps(const Case& c, Findings& found) {
+  struct Host {
+    Processes processes;
+    run::ClockStep step;
+  };
+  std::map<std::string, Host> hosts;  // by boot and host, since a host has one clock
+  for (const read::Process* p : c.job.processes) {
+    const run::Said* said = c.said(*p);
+    if (said == nullptr || said->clock_step.size_ns == 0) continue;
+    Host& host = hosts[p->header.boot_id + p->header.host];
+    host.processes.push_back(p);
+    host.step.keep_larger(said->clock_step);
+  }
+  for (const auto& [boot, host] : hosts) {
+    const auto& [processes, step] = host;
+    const bool back = step.size_ns < 0;
+    const auto size = static_cast<std::int64_t>(std::min(std::abs(step.size_ns), 9e18));
+    Finding& f = add(found, Kind::clock_step, processes,
+                     {{"host", processes[0]->header.host},
+                      {"back", back},
+                      {"by", Ns{size}},
+                      {"from", Time{step.after_ns}},
+                      {"to", Time{step.before_ns}}});
+    f.severity = back ? Severity::warning : Severity::note;
+    const auto [from, to] = std::minmax(step.after_ns, step.before_ns);
+    f.time = TimeRange{from, to};
+  }
+}
+
 }  // namespace
 
 void SumsOfLines::call(const read::Event& e) {
@@ -147,12 +169,19 @@ void SumsOfLines::call(const read::Event& e) {
 void SumsOfLines::end() {
   const auto of_lines = sums_.take();
   if (!comparable(rank_)) return;
-  for (const auto& [key, sums] : sums_of_ledger(rank_)) differ[key].first = sums;
+  for (const read::Row& row : read::rows_of(rank_)) {
+    if (row.mode == Mode::replayed || !read::wants_lines(rank_, row.bucket)) continue;
+    CallSums& s = differ[{row.bucket, row.name, row.dtype, row.comm, row.mode}].first;
+    s.calls += row.amounts.calls;
+    s.bytes += row.amounts.bytes;
+    s.unfinished += row.amounts.unfinished;
+  }
   for (const auto& [key, sums] : of_lines) differ[key].second = sums;
   std::erase_if(differ, [](const auto& d) { return d.second.first == d.second.second; });
 }
 
 extern const Diagnosis kLedgerLines{kCheck, lines_against_ledger, true};
 extern const Diagnosis kLedgerDecreased{kCheck, decreased_ledgers, true};
+extern const Diagnosis kClockStep{kCheck, clock_steps, true};
 
 }  // namespace tprof::diagnose

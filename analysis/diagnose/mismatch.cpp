@@ -13,66 +13,195 @@
 namespace tprof::diagnose {
 namespace {
 
-// Limits on the groups that are compared with the others line by line, per parting and per job.
-// Each comparison reads two files a few times.
-constexpr std::size_t kMaxComparedOfParting = 4;
-constexpr std::size_t kMaxCompared = 16;
+using read::Event;
 
-// Returns nothing for "the others".
-std::optional<Who> others_of(const Parting& p) {
-  return p.tie() || p.others.size() == 1 ? std::optional(who_of(p.others)) : std::nullopt;
+// The number and the fingerprint of what it called, as its lines tell.
+using Prints = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+Prints prints_of(const Member& m, std::uint64_t from, std::uint64_t to, const Case& c) {
+  Prints all;
+  each_collective(m, from, to, c, [&](const Event& e) { all.emplace_back(e.seq, fingerprint(e)); });
+  std::ranges::sort(all);
+  return all;
 }
 
-Fact number_of_collectives(const Parting& p) {
-  const auto [least, most] =
-      std::ranges::minmax(p.groups, {}, [](const Members& group) { return group[0]->count(); });
-  const std::uint64_t fewest = least[0]->count();
-  const std::uint64_t highest = most[0]->count();
-  const std::uint64_t theirs = p.others[0]->count();
-  const bool as_many = fewest == theirs && highest == theirs;
-  return {as_many ? Say::issued : Say::issued_others,
-          {{"who", who_of(p.members())},
-           {"collectives", fewest},
-           {"one", highest == 1},
-           {"most", fewest == highest ? std::nullopt : std::optional(highest)},
-           {"others", others_of(p)},
-           {"theirs", theirs}}};
+// Returns the member whose lines reach furthest in [from, to).
+const Member* with_most_lines(const Members& members, const Case& c, std::uint64_t from,
+                              std::uint64_t to) {
+  return *std::ranges::max_element(members, {}, [&](const Member* m) {
+    const Numbers lines = lines_of(*m, c);
+    if (lines.first > from && m->count() > from) return std::uint64_t{0};
+    return lines.end >= m->count() ? to : std::min(lines.end, to);
+  });
 }
 
-// The ledger's rows by communicator, of the processes that were asked about: one may have rows of
-// thousands of communicators, and part from others on each.
-using RowsByComm = std::map<std::int64_t, std::vector<read::Row>>;
-class LedgerRows {
- public:
-  const std::vector<read::Row>& of(const Member& m) {
-    const auto [known, fresh] = known_.try_emplace(m.process);
-    if (fresh) {
-      for (const read::Row& row : read::rows_of(*m.process)) {
-        if (row.comm) known->second[*row.comm].push_back(row);
-      }
-    }
-    return known->second[m.comm->comm];
-  }
+Fact which_lines(const Member& m, const Case& c) {
+  const Numbers lines = lines_of(m, c);
+  if (lines.lines == 0) return {Say::no_lines, {{"who", m.process}}};
+  return {Say::lines_exist, {{"who", m.process}, {"first", lines.first}, {"last", lines.end - 1}}};
+}
 
- private:
-  std::map<const read::Process*, RowsByComm> known_;
+// The first collective that two ranks issued differently, from their lines.
+struct FirstDifference {
+  std::optional<std::uint64_t> seq;  // nullopt: the lines do not tell
+  std::string function{};
+  std::optional<TimeRange> time{};  // when the two called it
+  Facts evidence{};
+  Facts unknown{};  // why none was found, or why there may be an earlier one; empty: certain
 };
 
+// A rank's calls around a difference, by number.
+struct Side {
+  const Member& member;
+  std::map<std::uint64_t, Event> calls{};
+
+  Side(const Member& m, std::uint64_t seq, const Case& c) : member(m) {
+    constexpr std::uint64_t kNear = 3;
+    each_collective(m, seq - std::min(kNear, seq), seq + kNear, c,
+                    [&](const Event& e) { calls.emplace(e.seq, e); });
+  }
+  const Event* at(std::uint64_t seq) const {
+    const auto call = calls.find(seq);
+    return call == calls.end() ? nullptr : &call->second;
+  }
+  Fact call(const Event& e) const { return fact_of(e, *member.process); }
+};
+
+bool alike(const Event* a, const Event* b) {
+  return a != nullptr && b != nullptr && fingerprint(*a) == fingerprint(*b);
+}
+
+// Tells what the two called as this collective.
+FirstDifference difference_at(const Member& m, const Member& o, std::uint64_t seq, const Case& c) {
+  FirstDifference d{.seq = seq};
+  const Side mine(m, seq, c);
+  const Side theirs(o, seq, c);
+  for (const auto& [n, e] : theirs.calls) {
+    if (n >= seq) break;
+    d.evidence.push_back(  // the times of the other would be others
+        {Say::both_made, {{"seq", n}, {"call", theirs.call(e)}, {"who", o.process}}});
+  }
+  for (const Side* side : {&mine, &theirs}) {
+    const read::Process& p = *side->member.process;
+    const Event* here = side->at(seq);
+    if (here == nullptr) {
+      d.evidence.push_back({Say::made_no_more, {{"who", &p}, {"seq", seq}}});
+      continue;
+    }
+    d.function = here->name;
+    d.time = joined(d.time, {called_ns(*here, p), called_ns(*here, p)});
+    d.evidence.push_back(
+        {Say::one_made,
+         {{"who", &p}, {"seq", seq}, {"call", side->call(*here)}, {"line", made_at(*here, p, c)}}});
+    if (const Event* next = side->at(seq + 1)) {
+      d.evidence.push_back(
+          {Say::one_made, {{"who", &p}, {"seq", seq + 1}, {"call", side->call(*next)}}});
+    }
+  }
+  if (m.done == nullptr || o.done == nullptr) return d;
+  // Programs repeat themselves, so the counts have to agree with what their next calls tell.
+  const bool skips = alike(mine.at(seq), theirs.at(seq + 1));
+  const bool skipped = alike(theirs.at(seq), mine.at(seq + 1));
+  const auto conclude = [&](bool so, Say what) {
+    if (so) d.evidence.push_back({what, {{"who", m.process}, {"other", o.process}}});
+  };
+  conclude(m.count() < o.count() && skips, Say::left_out);
+  conclude(m.count() > o.count() && skipped, Say::extra);
+  conclude(m.count() == o.count() && skips && skipped, Say::swapped);
+  return d;
+}
+
+// Compares the two sides of a parting, in collectives [parting.same, end).
+FirstDifference first_difference(const Parting& parting, std::uint64_t end, const Case& c) {
+  const Member& m = *with_most_lines(parting.who, c, parting.same, end);
+  const Member& o = *with_most_lines(*parting.others, c, parting.same, end);
+  const Prints mine = prints_of(m, parting.same, end, c);
+  const Prints theirs = prints_of(o, parting.same, end, c);
+  FirstDifference d;
+  bool unknown = false;
+  std::uint64_t next = parting.same;
+  for (auto a = mine.begin(), b = theirs.begin();
+       !d.seq && (a != mine.end() || b != theirs.end());) {
+    const std::uint64_t seq = std::min(a == mine.end() ? UINT64_MAX : a->first,
+                                       b == theirs.end() ? UINT64_MAX : b->first);
+    const bool here = a != mine.end() && a->first == seq;
+    const bool there = b != theirs.end() && b->first == seq;
+    const bool known = (here || m.count() <= seq) && (there || o.count() <= seq);
+    unknown = unknown || !known || seq > next;
+    if (known && (!here || !there || a->second != b->second)) d.seq = seq;
+    next = seq + 1;
+    if (here) ++a;
+    if (there) ++b;
+  }
+  unknown = unknown || (!d.seq && next < end);
+  if (d.seq) d = difference_at(m, o, *d.seq, c);
+  if (!unknown) return d;
+  d.unknown = {which_lines(m, c), which_lines(o, c)};
+  if (d.seq) d.evidence.push_back({Say::earlier_too, {{"why", d.unknown}}});
+  return d;
+}
+
+// How many groups of a communicator are compared with the others line by line.
+constexpr std::size_t kMaxCompared = 4;
+
+// So much may still be done for a job.
+struct Left {
+  std::size_t compare = 16;
+  std::size_t tell = kMaxOfKind;
+};
+
+// Those that part from the same others at the same place, in one way or several.
+struct Divergence {
+  std::vector<const Parting*> ways{};
+  FirstDifference difference{};
+
+  const Members& others() const { return *ways[0]->others; }
+  bool tie() const { return ways[0]->who.size() == others().size(); }  // neither is the majority
+  Members who() const {
+    Members all;
+    for (const Parting* p : ways) all.insert(all.end(), p->who.begin(), p->who.end());
+    return all;
+  }
+  // Returns nothing for "the others".
+  std::optional<Who> named_others() const {
+    return tie() || others().size() == 1 ? std::optional(who_of(others())) : std::nullopt;
+  }
+};
+
+Fact number_of_collectives(const Divergence& of) {
+  const auto [least, most] =
+      std::ranges::minmax(of.ways, {}, [](const Parting* p) { return p->who[0]->count(); });
+  const std::uint64_t fewest = least->who[0]->count();
+  const std::uint64_t highest = most->who[0]->count();
+  const std::uint64_t theirs = of.others()[0]->count();
+  const bool as_many = fewest == theirs && highest == theirs;
+  Fact fact{as_many ? Say::issued : Say::issued_others,
+            {{"who", who_of(of.who())},
+             {"collectives", fewest},
+             {"one", highest == 1},
+             {"others", of.named_others()},
+             {"theirs", theirs}}};
+  if (fewest != highest) set(fact, {"most", highest});
+  return fact;
+}
+
 // Evidence from the ledger's rows: "rank 3: 41 ncclAllGather of float32 ..., the others 42".
-Facts row_evidence(const Parting& p, LedgerRows& rows) {
-  using Calls = std::pair<std::uint64_t, std::uint64_t>;  // calls, and the sum of their counts
+Facts row_evidence(const Divergence& of) {
+  using Calls = std::pair<std::uint64_t,
+                          std::uint64_t>;  // calls, and the sum of their counts
   std::map<std::tuple<std::string, std::string, std::int64_t>, std::pair<Calls, Calls>> both;
   // Takes what the signature covers: collectives that were called, into a graph or not.
   const auto add_rows = [&](const Member& m, auto side) {
-    for (const read::Row& row : rows.of(m)) {
-      if (row.bucket == Bucket::P2P || row.mode == Mode::replayed) continue;
+    for (const read::Row& row : read::rows_of(*m.process)) {
+      if (row.comm != m.comm->comm || row.bucket == Bucket::P2P || row.mode == Mode::replayed) {
+        continue;
+      }
       Calls& calls = both[{row.name, row.dtype, row.bytes_class}].*side;
       calls.first += row.amounts.calls;
       calls.second += row.amounts.count;
     }
   };
-  add_rows(*p.groups[0][0], &std::pair<Calls, Calls>::first);
-  add_rows(*p.others[0], &std::pair<Calls, Calls>::second);
+  add_rows(*of.ways[0]->who[0], &std::pair<Calls, Calls>::first);
+  add_rows(*of.others()[0], &std::pair<Calls, Calls>::second);
   Facts evidence;
   for (const auto& [key, sides] : both) {
     const auto& [mine, theirs] = sides;
@@ -80,13 +209,13 @@ Facts row_evidence(const Parting& p, LedgerRows& rows) {
     const auto& [name, dtype, bytes_class] = key;
     const bool calls = mine.first != theirs.first;
     evidence.push_back({Say::counted_calls,
-                        {{"who", who_of(p.groups[0])},
+                        {{"who", who_of(of.ways[0]->who)},
                          {"calls", mine.first},
                          {"function", name},
                          {"dtype", dtype},
                          {"size", SizeClass{bytes_class}},
                          {"count", calls ? std::nullopt : std::optional(mine.second)},
-                         {"others", others_of(p)},
+                         {"others", of.named_others()},
                          {"theirs", calls ? theirs.first : theirs.second}}});
   }
   shorten(evidence, 6);
@@ -95,116 +224,113 @@ Facts row_evidence(const Parting& p, LedgerRows& rows) {
 }
 
 // `what` follows the name of the communicator.
-Finding& add_mismatch(Findings& found, const Communicator& c, const Parting& p, Fact what,
+Finding& add_mismatch(Findings& found, const Communicator& c, const Divergence& of, Fact what,
                       Facts evidence) {
-  Members all = p.members();
-  if (p.tie()) {
-    all.insert(all.end(), p.others.begin(), p.others.end());
+  Members all = of.who();
+  if (of.tie()) {
+    all.insert(all.end(), of.others().begin(), of.others().end());
     evidence.push_back({Say::no_majority});
   }
   Finding& f = add(found, Kind::mismatch, processes_of(all),
-                   {{"communicator", c.id},
-                    {"nranks", c.nranks},
-                    {"what", std::move(what)},
-                    {"where", std::nullopt},
-                    {"lines_missing", false}});
+                   {{"communicator", c.id}, {"nranks", c.nranks}, {"what", std::move(what)}});
   f.communicator = c.id;
-  if (p.end == p.same + 1) f.seq = p.same;
-  f.between = std::pair(p.same, p.end);
-  f.evidence = std::move(evidence);
+  std::pair between(of.ways[0]->same, of.ways[0]->end);
+  for (const Parting* p : of.ways) {
+    between = {std::min(between.first, p->same), std::max(between.second, p->end)};
+  }
+  const FirstDifference& d = of.difference;
+  if (d.seq) between = {*d.seq, *d.seq + 1};
+  f.between = between;
+  if (between.second == between.first + 1) f.seq = between.first;
+  f.function = d.function;
+  f.time = d.time;
+  f.evidence = d.evidence;
+  f.evidence.insert(f.evidence.end(), evidence.begin(), evidence.end());
   return f;
 }
 
-Finding& add_parting(Findings& found, const Communicator& c, const Parting& p, LedgerRows& rows) {
-  Facts evidence = row_evidence(p, rows);
-  if (p.groups.size() > 1) {
-    evidence.push_back(
-        {Say::differ_too, {{"ways", p.groups.size()}, {"who", who_of(p.groups[0])}}});
-  }
-  return add_mismatch(found, c, p, number_of_collectives(p), std::move(evidence));
-}
-
-// Completes a finding with what the lines tell.
-void add_operation(const Parting& p, const FirstDifference& d, Finding& f) {
-  if (!d.seq) {
-    const bool one = p.end == p.same + 1;
-    set(f.text, {"where", Fact{one ? Say::part_at : Say::part_within,
-                               {{"from", p.same}, {"to", p.end - 1}}}});
-    if (d.unknown.empty()) return;
-    f.evidence.push_back({Say::operation_unknown, {{"why", d.unknown}}});
-    set(f.text, {"lines_missing", true});
+// Says where they part, as far as the lines tell.
+void add_where(const FirstDifference& d, Finding& f) {
+  if (d.seq) {
+    set(f.text, {"where", Fact{Say::difference, {{"first", d.unknown.empty()}, {"seq", d.seq}}}});
     return;
   }
-  f.seq = d.seq;
-  f.between = std::pair(*d.seq, *d.seq + 1);
-  f.function = d.function;
-  f.time = d.time;
-  set(f.text, {"where", Fact{Say::difference, {{"first", d.unknown.empty()}, {"seq", d.seq}}}});
-  f.evidence.insert(f.evidence.begin(), d.evidence.begin(), d.evidence.end());
+  set(f.text, {"where", Fact{f.seq ? Say::part_at : Say::part_within,
+                             {{"from", f.between->first}, {"to", f.between->second - 1}}}});
+  if (d.unknown.empty()) return;
+  f.evidence.push_back({Say::operation_unknown, {{"why", d.unknown}}});
+  set(f.text, {"lines_missing", true});
 }
 
-// Adds a finding for each place at which groups diverge; groups that are not compared join the
-// first. `left` is the number that may still be compared.
-void add_partings(const Communicator& c, const Parting& parting, const Case& of, std::size_t& left,
-                  LedgerRows& rows, Findings& found) {
-  // Members that got less far are compared after the last mark that they share with the others, up
-  // to where both got.
-  const bool stopped = parting.how == How::stopped;
-  std::vector<std::pair<Parting, FirstDifference>> places;
+// Adds a finding for each place at which members diverge; those that are not compared join the
+// first.
+void add_partings(const Communicator& comm, const Agreement& agreement, const Case& c, Left& left,
+                  Findings& found) {
+  std::vector<Divergence> divergences;
   std::size_t compared = 0;
-  for (const Members& group : parting.groups) {
-    if (compared == kMaxComparedOfParting || left == 0) {
-      if (!stopped && !places.empty()) places[0].first.groups.push_back(group);
-      continue;
+  for (const Parting& p : agreement.partings) {
+    // Members that got less far are compared after the last mark that they share with the others,
+    // up to where both got.
+    const bool stopped = p.how == How::stopped;
+    const std::uint64_t end = p.end - (stopped ? 1 : 0);
+    const bool compare = p.same < end && compared != kMaxCompared && left.compare != 0;
+    FirstDifference d;
+    if (compare) {
+      ++compared;
+      --left.compare;
+      d = first_difference(p, end, c);
     }
-    Parting one = parting.of_group(group);
-    const std::uint64_t end = one.end - (stopped ? 1 : 0);
-    if (stopped && one.same >= end) continue;
-    ++compared;
-    --left;
-    FirstDifference d = first_difference(one, end, of);
     if (stopped && !d.seq) continue;
-    const auto same =
-        std::ranges::find_if(places, [&](const auto& place) { return place.second.seq == d.seq; });
-    if (same == places.end()) {
-      places.emplace_back(std::move(one), std::move(d));
+    const auto same = std::ranges::find_if(divergences, [&](const Divergence& of) {
+      const bool alike = of.ways[0]->how == p.how && of.ways[0]->others == p.others;
+      return alike && (!compare || of.difference.seq == d.seq);
+    });
+    if (same != divergences.end()) {
+      same->ways.push_back(&p);
     } else {
-      same->first.groups.push_back(group);
+      divergences.push_back({{&p}, std::move(d)});
     }
   }
-  if (places.empty() && !stopped) places.emplace_back(parting, FirstDifference{});
-  for (const auto& [one, d] : places) add_operation(one, d, add_parting(found, c, one, rows));
+  for (const Divergence& of : divergences) {
+    Facts evidence;
+    if (left.tell != 0) {
+      evidence = row_evidence(of);
+      --left.tell;
+    }
+    if (of.ways.size() > 1) {
+      evidence.push_back(
+          {Say::differ_too, {{"ways", of.ways.size()}, {"who", who_of(of.ways[0]->who)}}});
+    }
+    add_where(of.difference,
+              add_mismatch(found, comm, of, number_of_collectives(of), std::move(evidence)));
+  }
 }
 
 // Ledgers hold calls that returned, and dumps have no signatures. So for each communicator, these
-// are the collectives that no signature covers on some rank: who is known to have called what.
+// are the collectives that no signature covers on some rank: who is known to have called what, by
+// fingerprint.
 using Called = std::map<std::uint64_t, std::map<std::uint32_t, Members>>;
 
 std::vector<Called> called_by_each(const Case& c) {
   std::vector<Called> all(c.communicators.size());
-  const auto each = [&](const auto& see) {
+  for (const bool covered : {false, true}) {
     for (const read::Process* p : c.job.processes) {
-      const auto* operations = c.lines.of<Operations>(p);
-      if (operations == nullptr) continue;
-      for (const Operation& o : operations->all) {
+      for (const Operation& o : seen_of<Operations>(*p, c.lines).all) {
         const auto place = c.places.find({p, o.comm});
         if (o.message() || place == c.places.end()) continue;
-        see(all[place->second.first], *place->second.second, o);
+        const auto& [communicator, member] = place->second;
+        Called& called = all[communicator];
+        if (!covered && (member->dumped() || !member->did(o.seq))) called[o.seq];
+        const auto calls = called.find(o.seq);
+        if (covered && calls != called.end()) calls->second[o.print].push_back(member);
       }
     }
-  };
-  each([](Called& called, const Member& m, const Operation& o) {
-    if (m.dumped() || !m.did(o.seq)) called[o.seq];
-  });
-  each([](Called& called, const Member& m, const Operation& o) {
-    const auto calls = called.find(o.seq);
-    if (calls != called.end()) calls->second[o.print].push_back(&m);
-  });
+  }
   return all;
 }
 
 // Adds who called something else than most at the first of these.
-void add_called(const Communicator& comm, Called& called, const Case& c, CallFinder& finder,
+void add_called(const Communicator& comm, Called& called, const Case& c, int& looks,
                 Findings& found) {
   for (auto& [seq, calls] : called) {
     Members returned = who_did(comm, seq);
@@ -213,43 +339,42 @@ void add_called(const Communicator& comm, Called& called, const Case& c, CallFin
         return std::ranges::find(members, m) != members.end();
       });
     }
-    if (const auto call = finder.find(returned, seq)) {
+    if (const auto call = find_call(returned, seq, c, looks)) {
       Members& with = calls[static_cast<std::uint32_t>(fingerprint(call->event))];
       with.insert(with.begin(), call->by);
-      for (const Member* m : returned)
-        if (m != call->by) with.push_back(m);
+      std::erase(returned, call->by);
+      with.insert(with.end(), returned.begin(), returned.end());
     }
     if (calls.size() < 2) continue;
-    Parting parting{.same = seq, .end = seq + 1};
-    for (auto& [print, members] : calls) parting.groups.push_back(members);
-    std::ranges::sort(parting.groups, std::ranges::greater(), [](const Members& group) {
+    std::vector<Members> groups;
+    for (auto& [print, members] : calls) groups.push_back(members);
+    std::ranges::sort(groups, std::ranges::greater(), [](const Members& group) {
       return std::pair(group.size(), -group[0]->comm->rank);
     });
-    parting.others = parting.groups[0];
-    parting.groups.erase(parting.groups.begin());
-    FirstDifference d = difference_at(*parting.groups[0][0], *parting.others[0], seq, c);
-    Finding& f = add_mismatch(
-        found, comm, parting,
-        {Say::did_not_call,
-         {{"seq", seq}, {"who", who_of(parting.members())}, {"others", who_of(parting.others)}}},
-        std::move(d.evidence));
-    f.function = d.function;
-    f.time = d.time;
+    const auto others = std::make_shared<const Members>(groups[0]);
+    std::vector<Parting> ways;
+    for (std::size_t i = 1; i < groups.size(); ++i) {
+      ways.push_back({How::differs, groups[i], others, seq, seq + 1});
+    }
+    Divergence of{{}, difference_at(*groups[1][0], *groups[0][0], seq, c)};
+    for (const Parting& p : ways) of.ways.push_back(&p);
+    add_mismatch(
+        found, comm, of,
+        {Say::did_not_call, {{"seq", seq}, {"who", who_of(of.who())}, {"others", who_of(*others)}}},
+        {});
     return;
   }
 }
 
 void mismatches(const Case& c, Findings& found) {
-  std::size_t left = c.options.read_lines ? kMaxCompared : 0;
-  LedgerRows rows;
-  CallFinder finder(c);
+  Left left;
+  if (!c.options.read_lines) left.compare = 0;
+  int looks = kMostLooks;
   std::vector<Called> called = called_by_each(c);
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
     const std::size_t before = found.size();
-    for (const Parting& parting : c.agreements[i].partings) {
-      add_partings(c.communicators[i], parting, c, left, rows, found);
-    }
-    if (found.size() == before) add_called(c.communicators[i], called[i], c, finder, found);
+    add_partings(c.communicators[i], c.agreements[i], c, left, found);
+    if (found.size() == before) add_called(c.communicators[i], called[i], c, looks, found);
   }
 }
 

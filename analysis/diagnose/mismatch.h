@@ -1,31 +1,22 @@
-// Findings that ranks of a communicator did different things.
+// On which communicators findings say that ranks did different things.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 
-#include "diagnose/diagnosis.h"
+#include "diagnose/agreement.h"
+#include "diagnose/finding.h"
 
 namespace tprof::diagnose {
 
 // Returns the ids of the communicators on which a mismatch was found.
 std::set<std::string> different(const Findings& found);
+// Returns those on which messages were found that do not fit.
+std::set<std::string> unfit_messages(const Findings& found);
 
-// The first collective that two ranks issued differently, from their lines.
-struct FirstDifference {
-  std::optional<std::uint64_t> seq;  // nullopt: the lines do not tell
-  std::string function{};
-  std::optional<TimeRange> time{};  // when the two called it
-  Facts evidence{};
-  Facts unknown{};  // why none was found, or why there may be an earlier one; empty: certain
-};
-
-// Tells what the two called as this collective.
-FirstDifference difference_at(const Member& mine, const Member& theirs, std::uint64_t seq,
-                              const Case& c);
-
-// Compares the first group of the parting with the others, in collectives [parting.same, end).
-FirstDifference first_difference(const Parting& parting, std::uint64_t end, const Case& c);
+// Returns how many sends and receives all members made, by their ledgers.
+std::pair<std::uint64_t, std::uint64_t> sends_and_receives(const Communicator& communicator);
 
 }  // namespace tprof::diagnose

@@ -45,7 +45,7 @@ bool has_all_ends(const read::Process& p) {
 
 Operations::Operations(const read::Process& rank, std::size_t most) : rank_(rank), most_(most) {
   for (const read::Collectives& c : read::collectives_of(rank)) {
-    if (c.ended) through[c.comm] = *c.ended;
+    if (c.ended) through_[c.comm] = *c.ended;
   }
 }
 
@@ -75,7 +75,7 @@ void Operations::last_call(const Event& e) {
 
 void Operations::device_time(const read::DeviceTime& t) {
   if (!t.comm || !t.seq || t.name == "ncclSend" || t.name == "ncclRecv") return;
-  std::uint64_t& behind = through[*t.comm];
+  std::uint64_t& behind = through_[*t.comm];
   behind = std::max(behind, *t.seq + t.calls);
 }
 
@@ -120,15 +120,17 @@ const Operation* Operations::find(const ChannelKey& key, std::uint64_t seq) cons
   return found == all.rend() ? nullptr : &*found;
 }
 
+std::optional<std::uint64_t> Operations::ended(std::int64_t comm) const {
+  const auto behind = through_.find(comm);
+  return behind == through_.end() ? std::nullopt : std::optional(behind->second);
+}
+
 bool Operations::is_through(std::int64_t comm, std::uint64_t seq) const {
-  const auto behind = through.find(comm);
-  return behind != through.end() && behind->second > seq;
+  return ended(comm).value_or(0) > seq;
 }
 
 bool Operations::is_not_through(std::int64_t comm, std::uint64_t seq) const {
-  if (!has_all_ends(rank_) || through.empty()) return false;
-  const auto behind = through.find(comm);
-  return (behind == through.end() ? 0 : behind->second) == seq;
+  return has_all_ends(rank_) && !through_.empty() && ended(comm).value_or(0) == seq;
 }
 
 ChannelOfJob channel_of_job(std::size_t communicator, const Member& me, const ChannelKey& key) {

@@ -58,14 +58,16 @@ bool has_all_ends(const read::Process& process);
 // compared by the ledgers.
 struct Operations {
   // `most`: how many are kept.
-  Operations(const read::Process& rank, std::size_t most);
+  explicit Operations(const read::Process& rank, std::size_t most = 0);
   void call(const read::Event& e);
   void last_call(const read::Event& e);
   void device_time(const read::DeviceTime& t);
   void end();
 
-  // True if the device is through with this collective, as far as its times tell, or is not: then
-  // it is through with what came before.
+  // How many collectives of the communicator the device has ended, as far as its times tell.
+  std::optional<std::uint64_t> ended(std::int64_t comm) const;
+  // True if the device is through with this collective, or is not: then it is through with what
+  // came before.
   bool is_through(std::int64_t comm, std::uint64_t seq) const;
   bool is_not_through(std::int64_t comm, std::uint64_t seq) const;
 
@@ -83,13 +85,13 @@ struct Operations {
   const Operation* find(const ChannelKey& key, std::uint64_t seq) const;
 
   std::map<ChannelKey, Channel> channels;
-  std::vector<Operation> all;  // of each thread in the order of time
-  // By communicator, the number behind the last that has a time: they run one after the other.
-  std::map<std::int64_t, std::uint64_t> through;
+  std::vector<Operation> all;      // of each thread in the order of time
   std::set<std::int64_t> refused;  // communicators with calls that were, of any kind
 
  private:
   const read::Process& rank_;
+  // By communicator, the number behind the last that has a time: they run one after the other.
+  std::map<std::int64_t, std::uint64_t> through_;
   std::size_t most_;
   std::vector<Operation> of_ring_;  // they may have lines of their own, which say more
   std::size_t oldest_ = 0;          // in `all`, once that is full

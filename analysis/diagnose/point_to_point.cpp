@@ -1,7 +1,7 @@
 // Finds messages of different sizes at their two ends, which wait for each other for ever, and
 // those that have one end only, among ranks that closed. In a process that was killed or still
 // runs, the other end may come yet: whether it is waited for, hang.cpp tells.
-#include "diagnose/point_to_point.h"
+#include "diagnose/mismatch.h"
 
 #include <algorithm>
 #include <map>
@@ -37,6 +37,7 @@ struct Pair {
   OneEnd to{};
   std::optional<std::uint64_t> differs{};  // the first message that does
 
+  bool has(const Member* m) const { return from.member == m || to.member == m; }
   bool closed() const { return from.member->closed() && to.member->closed(); }
   bool both_known() const { return from.calls && to.calls; }
   bool unmatched() const { return both_known() && *from.calls != *to.calls; }
@@ -51,11 +52,9 @@ OneEnd end_of(const Member& m, const ChannelKey& key, const Case& c) {
 // Both ends have messages that are in no order where threads share a communicator.
 std::optional<std::uint64_t> first_that_differs(OneEnd& from, OneEnd& to) {
   for (OneEnd* end : {&from, &to}) std::ranges::stable_sort(end->all, {}, &Operation::seq);
-  auto received = to.all.begin();
   for (const Operation* sent : from.all) {
-    while (received != to.all.end() && (*received)->seq < sent->seq) ++received;
-    if (received == to.all.end()) break;
-    if ((*received)->seq == sent->seq && (*received)->bytes != sent->bytes) return sent->seq;
+    const Operation* received = to.number(sent->seq);
+    if (received != nullptr && received->bytes != sent->bytes) return sent->seq;
   }
   return std::nullopt;
 }
@@ -64,10 +63,9 @@ std::optional<std::uint64_t> first_that_differs(OneEnd& from, OneEnd& to) {
 std::vector<Pairs> pairs_of(const Case& c) {
   std::map<ChannelOfJob, Pair> pairs;
   for (const read::Process* p : c.job.processes) {
-    const auto* operations = c.lines.of<Operations>(p);
-    if (operations == nullptr) continue;
+    const auto& operations = seen_of<Operations>(*p, c.lines);
     std::map<ChannelKey, OneEnd*> ends;
-    for (const auto& [key, channel] : operations->channels) {
+    for (const auto& [key, channel] : operations.channels) {
       const auto place = c.places.find({p, key.comm});
       if (place == c.places.end()) continue;
       const auto& [communicator, me] = place->second;
@@ -84,7 +82,7 @@ std::vector<Pairs> pairs_of(const Case& c) {
       ends[key] = key.send ? &from : &to;
     }
     if (ends.empty()) continue;
-    for (const Operation& o : operations->all) {
+    for (const Operation& o : operations.all) {
       const auto end = ends.find(o.channel());
       if (end != ends.end()) end->second->all.push_back(&o);
     }
@@ -97,27 +95,14 @@ std::vector<Pairs> pairs_of(const Case& c) {
   return all;
 }
 
-// Returns the fewest ranks of which one is in each pair; nullopt if others would do as well.
-std::optional<std::set<const Member*>> odd_ones(std::vector<const Pair*> left) {
-  std::set<const Member*> odd;
-  while (!left.empty()) {
-    std::map<const Member*, std::set<const Member*>> with;
-    for (const Pair* p : left) {
-      with[p->from.member].insert(p->to.member);
-      with[p->to.member].insert(p->from.member);
-    }
-    const auto most =
-        std::ranges::max_element(with, {}, [](const auto& of) { return of.second.size(); });
-    const Member* it = most->first;
-    if (std::ranges::any_of(most->second, [&](const Member* m) {
-          return m != it && with[m].size() == most->second.size();
-        })) {
-      return std::nullopt;
-    }
-    odd.insert(it);
-    std::erase_if(left, [&](const Pair* p) { return p->from.member == it || p->to.member == it; });
-  }
-  return odd;
+// Returns the rank that is in each of these pairs; null if there is none, or another one is too.
+const Member* odd_one(const std::vector<const Pair*>& pairs) {
+  const auto in_each = [&](const Member* m) {
+    return std::ranges::all_of(pairs, [&](const Pair* p) { return p->has(m); });
+  };
+  const auto& [from, to, differs] = *pairs[0];
+  if (in_each(from.member) == in_each(to.member)) return nullptr;
+  return in_each(from.member) ? from.member : to.member;
 }
 
 std::int64_t called_ns(const OneEnd& end, std::uint64_t n) {
@@ -142,16 +127,15 @@ std::optional<Fact> how(const Pair& p, bool receiver_is_odd) {
   const std::uint64_t n = *p.differs;
   const bool skips_one = p.to.is(n, p.from.number(n + 1));
   const bool has_one_more = p.from.is(n, p.to.number(n + 1));
-  const auto say = [&](Say what, const OneEnd& who, const OneEnd& other) {
-    return Fact{what, {{"who", who.member->process}, {"other", other.member->process}}};
-  };
-  if (skips_one && has_one_more) {
-    return receiver_is_odd ? say(Say::swapped, p.to, p.from) : say(Say::swapped, p.from, p.to);
-  }
-  if (!p.unmatched()) return std::nullopt;
-  if (skips_one && *p.to.calls < *p.from.calls) return say(Say::left_out, p.to, p.from);
-  if (has_one_more && *p.from.calls < *p.to.calls) return say(Say::left_out, p.from, p.to);
-  return std::nullopt;
+  const bool fewer = p.unmatched() && *p.to.calls < *p.from.calls;
+  const bool more = p.unmatched() && *p.to.calls > *p.from.calls;
+  const bool swapped = skips_one && has_one_more;
+  if (!swapped && !(skips_one && fewer) && !(has_one_more && more)) return std::nullopt;
+  const bool receiver = swapped ? receiver_is_odd : fewer;
+  const OneEnd& who = receiver ? p.to : p.from;
+  const OneEnd& other = receiver ? p.from : p.to;
+  return Fact{swapped ? Say::swapped : Say::left_out,
+              {{"who", who.member->process}, {"other", other.member->process}}};
 }
 
 // Completes a finding whose first pair is known to differ at a message.
@@ -161,8 +145,9 @@ void add_ends(const Pair& p, bool receiver_is_odd, Finding& f) {
   f.function = "ncclSend";
   f.evidence = {call_of(p.from, n, p.to), call_of(p.to, n, p.from)};
   if (auto fact = how(p, receiver_is_odd)) f.evidence.push_back(*std::move(fact));
-  const auto [from, to] = std::minmax({called_ns(p.from, n), called_ns(p.to, n)});
-  f.time = TimeRange{from, to};
+  for (const std::int64_t at : {called_ns(p.from, n), called_ns(p.to, n)}) {
+    f.time = joined(f.time, {at, at});
+  }
 }
 
 Finding& add_found(const Communicator& c, Kind kind, const Processes& who, Values values,
@@ -180,29 +165,27 @@ void add_sizes(const Communicator& c, std::vector<const Pair*> pairs, Findings& 
   std::ranges::stable_sort(pairs, {}, [](const Pair* p) {
     return std::max(called_ns(p->from, *p->differs), called_ns(p->to, *p->differs));
   });
-  const auto odd = odd_ones(pairs);
+  const Member* odd = odd_one(pairs);
   Members who;
   for (const Member& m : c.members) {
-    const bool in = std::ranges::any_of(
-        pairs, [&](const Pair* p) { return p->from.member == &m || p->to.member == &m; });
-    if (odd ? odd->contains(&m) : in) who.push_back(&m);
+    const bool in = std::ranges::any_of(pairs, [&](const Pair* p) { return p->has(&m); });
+    if (odd != nullptr ? odd == &m : in) who.push_back(&m);
   }
   const Pair& first = *pairs[0];
   Finding& f = add_found(c, Kind::p2p_sizes, processes_of(who), sizes_of(first), found);
-  const bool several = pairs.size() > 1;
-  set(f.text, {"pairs", several ? std::optional(pairs.size()) : std::nullopt});
-  set(f.text, {"odd", several && odd ? std::optional(who_of(who)) : std::nullopt});
+  if (pairs.size() > 1) set(f.text, {"pairs", pairs.size()});
+  if (pairs.size() > 1 && odd != nullptr) set(f.text, {"odd", odd->process});
   if (std::ranges::any_of(pairs, [](const Pair* p) { return !p->closed(); })) {
     f.severity = Severity::error;  // they hang
   }
-  add_ends(first, !odd || odd->contains(first.to.member), f);
+  add_ends(first, odd == nullptr || odd == first.to.member, f);
   Facts others;
   for (const Pair* p : pairs) {
     if (p != &first) others.push_back({Say::sizes_differ_too, sizes_of(*p)});
   }
   shorten(others, 6);
   f.evidence.insert(f.evidence.end(), others.begin(), others.end());
-  if (!odd) f.evidence.push_back({Say::no_majority});
+  if (odd == nullptr) f.evidence.push_back({Say::no_majority});
 }
 
 void add_unmatched(const Communicator& c, const Pair& p, Findings& found) {
@@ -217,17 +200,17 @@ void add_unmatched(const Communicator& c, const Pair& p, Findings& found) {
   if (differs) add_ends(p, true, f);
   f.function = *from.calls > *to.calls ? "ncclSend" : "ncclRecv";
   set(f.text, {"function", f.function});
-  set(f.text, {"alone", differs ? std::nullopt : f.seq});
   set(f.text, {"differs", differs});
+  if (!differs) set(f.text, {"alone", f.seq});
 }
 
 // True if nobody goes on, or can: then a message that has one end only will have no other.
 bool stands(const Communicator& comm, const Case& c) {
   if (std::ranges::all_of(comm.members, &Member::closed)) return true;
-  const auto quiet = quiet_ns(processes_of(comm.members), c.lines);
+  const auto quiet = stood_ns(processes_of(comm.members), c.lines);
   const bool runs = std::ranges::any_of(
       comm.members, [](const Member& m) { return m.process->end == read::End::running; });
-  return quiet && *quiet > (runs ? c.options.stuck_after_ns : kStandsNs);
+  return quiet && (!runs || quiet->n > c.options.stuck_after_ns);
 }
 
 // Compares the sums of the ledgers, where lines are missing.

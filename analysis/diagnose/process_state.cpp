@@ -7,6 +7,7 @@
 #include <string>
 
 #include "diagnose/ends.h"
+#include "diagnose/finding.h"
 #include "read/ring_file.h"
 
 namespace tprof::diagnose {
@@ -17,15 +18,6 @@ using read::Process;
 
 // The header's times are of two clocks, one of which is read in ticks.
 constexpr std::int64_t kApartNs = 100'000'000;
-
-bool is_stopped(char state) {
-  return state == 'T' || state == 't';
-}
-
-bool quiet_for_long(const Process& p, const Case& c) {
-  const auto idle_since = idle_since_ns(p, c.lines);
-  return idle_since && end_ns(p) - *idle_since >= c.options.stuck_after_ns;
-}
 
 }  // namespace
 
@@ -52,31 +44,32 @@ std::optional<char> state_here(const Process& p, const std::filesystem::path& pr
   return same ? std::optional(stat->state) : std::nullopt;
 }
 
+bool is_stopped(const Process& p) {
+  const char state = state_here(p).value_or('?');
+  return state == 'T' || state == 't';
+}
+
 void lead_with_stopped(const Case& c, std::size_t before, Findings& found) {
-  Processes stopped;
-  bool traced = false;
+  const Processes stopped = select(c.job.processes, [&](const Process& p) {
+    const auto idle_since = idle_since_ns(p, c.lines);
+    return idle_since && end_ns(p) - *idle_since >= c.options.stuck_after_ns && is_stopped(p);
+  });
+  if (stopped.empty()) return;
   std::string pids;
-  for (const Process* p : c.job.processes) {
-    const char state = state_here(*p).value_or('?');
-    if (!is_stopped(state) || !quiet_for_long(*p, c)) continue;
-    if (stopped.empty()) traced = state == 't';
-    stopped.push_back(p);
+  for (const Process* p : stopped) {
     if (p->lane == 0) pids += (pids.empty() ? "" : " ") + std::to_string(p->header.pid);
   }
-  if (stopped.empty()) return;
-  Finding f = add(found, Kind::hang, stopped);
-  found.pop_back();
   const Process& first = *stopped[0];
+  const bool traced = state_here(first) == 't';
   const std::int64_t since = *idle_since_ns(first, c.lines);
+  Findings lead;
+  Finding& f = add(lead, Kind::hang, stopped);
   f.text = {Say::process_stopped,
             {{"who", stopped}, {"traced", traced}, {"quiet", before_end(first, since)}}};
   f.next = Fact{traced ? Say::let_go_of : Say::let_go_on,
                 {{"pids", pids}, {"pid", first.header.pid}, {"host", first.header.host}}};
   f.time = TimeRange{since, std::max(since, end_ns(first))};
-  for (std::size_t i = before; i < found.size(); ++i) {
-    f.evidence.push_back({Say::meanwhile, {{"what", found[i].text}}});
-    f.evidence.insert(f.evidence.end(), found[i].evidence.begin(), found[i].evidence.end());
-  }
+  for (std::size_t i = before; i < found.size(); ++i) tell_in(f, Say::meanwhile, found[i]);
   found.resize(before);
   found.push_back(std::move(f));
 }

@@ -15,6 +15,8 @@ std::string place_of_pid(const read::Header& h);
 
 // Returns a letter of proc(5); nullopt where it is not known, or the pid is another process's now.
 std::optional<char> state_here(const read::Process& p, const std::filesystem::path& proc = "/proc");
+// True if it is here, and a signal or a debugger has stopped it.
+bool is_stopped(const read::Process& p);
 
 // Leads with processes that are stopped, where these have made no call for long: the findings from
 // `before` on, of who stands where, become evidence of that.

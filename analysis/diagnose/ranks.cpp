@@ -39,9 +39,8 @@ void missing_members(const Case& c, Findings& found) {
   // Where ranks stand in the call that makes it, or were refused, that is told.
   std::set<std::string> not_made;
   for (const Process* p : c.job.processes) {
-    const auto* calls = c.lines.of<LastCalls>(p);
-    if (calls == nullptr) continue;
-    for (const auto* some : {&calls->open_life, &calls->failed_life}) {
+    const auto& calls = seen_of<LastCalls>(*p, c.lines);
+    for (const auto* some : {&calls.open_life, &calls.failed_life}) {
       for (const read::LifeCall& call : *some) not_made.insert(call.id);
     }
   }

@@ -13,7 +13,7 @@ namespace tprof::diagnose {
   X(open_call) X(in_group) X(collective_of) X(call) X(launch) X(inside) X(called) X(range_named)              \
   X(within_ranges) X(last_call) X(last_call_unknown) X(look_at_stack) X(look_at_output)           \
   /* hangs, and ranks that ended before the others */                                             \
-  X(stand_inside) X(never_made_other_end) X(ends_of_messages) X(have_messages_for) X(message_of)  \
+  X(stand_inside) X(never_made_other_end) X(ends_of_messages) X(message_of)  \
   X(never_came) X(not_come) X(some_not_come) X(got_back) X(not_all_came) X(only_such_call)        \
   X(runs_unknown) X(closed_before)                                                                \
   X(stood_still) X(stopped_there) X(wait_for_each_other) X(waits_in) X(waits_for) X(same_order)   \

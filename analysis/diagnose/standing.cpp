@@ -4,6 +4,7 @@
 
 #include "diagnose/ends.h"
 #include "diagnose/last_calls.h"
+#include "diagnose/names.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -14,63 +15,58 @@ using read::End;
 using read::Process;
 
 // The NVTX ranges that a thread has pushed and not popped: "step 12" / "attention".
-struct RangePath {
+struct Within {
+  bool other_thread = false;  // not that of its open or last call
   std::int64_t thread = 0;
-  bool other_thread = false;  // not the thread of its open or last call
   Facts ranges{};
   std::int64_t since_ns = 0;  // CLOCK_REALTIME when the innermost began
-  Processes processes{};      // those with this path
+  Processes who{};
 };
 
-// Returns one path per thread, first that of the thread of its open or last call.
-std::vector<RangePath> range_paths(const Process& p, const SeenLines& lines, const OpenCall* call) {
-  std::vector<RangePath> paths;
-  const auto* calls = lines.of<LastCalls>(&p);
-  if (calls == nullptr) return paths;
+// Returns those of each thread, the one of its open or last call first.
+std::vector<Within> ranges_of(const Process& p, const SeenLines& lines, const OpenCall* call) {
+  const auto& calls = seen_of<LastCalls>(p, lines);
   std::optional<std::int64_t> its_thread;
-  if (calls->last) its_thread = calls->last->thread;
+  if (calls.last) its_thread = calls.last->thread;
   if (call != nullptr) its_thread = call->thread;
-  for (const read::Range& range : lines.of<OpenRanges>(&p)->ranges) {  // outermost first
-    auto path = std::ranges::find(paths, range.thread, &RangePath::thread);
-    if (path == paths.end()) {
-      path = paths.insert(its_thread == range.thread ? paths.begin() : paths.end(),
-                          {range.thread, its_thread && its_thread != range.thread});
-    }
-    path->ranges.push_back({Say::range_named, {{"name", range.name}, {"domain", range.domain}}});
-    path->since_ns = p.header.base_time_ns + range.ts_ns;
+  std::map<std::pair<bool, std::int64_t>, Within> threads;
+  for (const read::Range& range : calls.ranges) {  // outermost first
+    const bool other = its_thread && *its_thread != range.thread;
+    Within& in = threads[{other, range.thread}];
+    in.other_thread = other;
+    in.thread = range.thread;
+    in.ranges.push_back({Say::range_named, {{"name", range.name}, {"domain", range.domain}}});
+    in.since_ns = p.header.base_time_ns + range.ts_ns;
   }
-  return paths;
+  std::vector<Within> all;
+  for (auto& [thread, in] : threads) all.push_back(std::move(in));
+  return all;
 }
 
-Fact within(const RangePath& path) {
-  Fact fact{Say::within_ranges,
-            {{"who", path.processes},
-             {"ranges", path.ranges.size()},
-             {"path", path.ranges},
-             {"other_thread", path.other_thread},
-             {"thread", std::nullopt},
-             {"since", std::nullopt},
-             {"before_end", std::nullopt}}};
-  if (path.processes.size() != 1) return fact;
-  if (path.other_thread) set(fact, {"thread", path.thread});
-  set(fact, {"since", Time{path.since_ns}});
-  set(fact, {"before_end", before_end(*path.processes[0], path.since_ns)});
-  return fact;
-}
-
-// Adds the paths of a few threads, merging equal ones.
+// Adds those of a few threads, equal ones once.
 void add_ranges(const Case& c, const Waits& waits, const Processes& who, Finding& f) {
-  std::vector<RangePath> places;
+  std::vector<Within> places;
   for (const Process* p : who) {
-    for (const RangePath& path : range_paths(*p, c.lines, waits.open_call(p))) {
-      const auto same = std::ranges::find_if(places, [&](const RangePath& other) {
-        return other.ranges == path.ranges && other.other_thread == path.other_thread;
+    for (Within& in : ranges_of(*p, c.lines, waits.open_call(p))) {
+      const auto same = std::ranges::find_if(places, [&](const Within& w) {
+        return w.other_thread == in.other_thread && w.ranges == in.ranges;
       });
-      (same != places.end() ? *same : places.emplace_back(path)).processes.push_back(p);
+      (same != places.end() ? *same : places.emplace_back(std::move(in))).who.push_back(p);
     }
   }
   Facts facts;
-  for (const RangePath& path : places) facts.push_back(within(path));
+  for (const Within& in : places) {
+    facts.push_back({Say::within_ranges,
+                     {{"who", in.who},
+                      {"ranges", in.ranges.size()},
+                      {"path", in.ranges},
+                      {"other_thread", in.other_thread}}});
+    Fact& fact = facts.back();
+    if (in.who.size() != 1) continue;
+    if (in.other_thread) set(fact, {"thread", in.thread});
+    set(fact, {"since", Time{in.since_ns}});
+    set(fact, {"before_end", before_end(*in.who[0], in.since_ns)});
+  }
   shorten(facts, 6);
   f.evidence.insert(f.evidence.end(), facts.begin(), facts.end());
 }
@@ -78,21 +74,11 @@ void add_ranges(const Case& c, const Waits& waits, const Processes& who, Finding
 Fact last_call(const Process& p, const SeenLines& lines) {
   const auto idle_since = idle_since_ns(p, lines);
   if (!idle_since) return {Say::last_call_unknown, {{"who", &p}}};
-  const Ns none_for = before_end(p, *idle_since);
-  const bool lives = p.snapshot || p.end == End::running;
-  const bool at_once = !lives && none_for.n < kAtOnceNs;
-  const bool closed = p.end == End::closed;
   return {Say::last_call,
           {{"who", &p},
-           {"call", fact_of(*lines.of<LastCalls>(&p)->last, p)},
-           {"snapshot", p.snapshot},
-           {"runs", !p.snapshot && p.end == End::running},
-           {"lives", lives},
-           {"ended", !lives && closed},
-           {"heard", !lives && !closed && !at_once},
-           {"not_again", !closed && at_once},
-           {"none_for", at_once ? std::nullopt : std::optional(none_for)},
-           {"at_once", closed && at_once}}};
+           {"call", fact_of(*seen_of<LastCalls>(p, lines).last, p)},
+           {"lives", p.end == End::running},
+           {"none_for", before_end(p, *idle_since)}}};
 }
 
 // From when the first of them stands in its call, or made none, to where their traces end.
@@ -101,10 +87,7 @@ std::optional<TimeRange> time_of(const Case& c, const Waits& waits, const Proces
   for (const Process* p : who) {
     const OpenCall* call = waits.open_call(p);
     const auto since = call != nullptr ? call->since_ns : idle_since_ns(*p, c.lines);
-    if (!since) continue;
-    const TimeRange mine{*since, std::max(*since, end_ns(*p))};
-    if (!time) time = mine;
-    time = {std::min(time->from_ns, mine.from_ns), std::max(time->to_ns, mine.to_ns)};
+    if (since) time = joined(time, {*since, std::max(*since, end_ns(*p))});
   }
   return time;
 }
@@ -113,17 +96,19 @@ std::optional<TimeRange> time_of(const Case& c, const Waits& waits, const Proces
 
 Fact fact_of(const OpenCall& call) {
   const bool known = call.communicator != nullptr;
-  const auto number = [&](bool shown) { return known && shown ? call.seq : std::nullopt; };
-  const bool ended = call.life != nullptr && call.life->grouped;
-  const std::string made = call.life != nullptr ? call.life->id.str() : "";
-  return {Say::open_call,
-          {{"function", ended ? "ncclGroupEnd with " + call.function : call.function},
-           {"collective", number(call.collective)},
-           {"peer", known && !call.collective ? call.peer : std::nullopt},
-           {"number", number(!call.collective)},
-           {"communicator", known          ? std::optional(call.communicator->id)
-                            : made.empty() ? std::nullopt
-                                           : std::optional(made)}}};
+  const bool group_ends = call.life != nullptr && call.life->grouped;
+  Fact fact{Say::open_call,
+            {{"function", group_ends ? "ncclGroupEnd with " + call.function : call.function}}};
+  if (!known && !call.made().empty()) set(fact, {"communicator", call.made()});
+  if (!known) return fact;
+  set(fact, {"communicator", call.communicator->id});
+  if (call.collective) {
+    set(fact, {"collective", call.seq});
+  } else {
+    set(fact, {"number", call.seq});
+    set(fact, {"peer", call.peer});
+  }
+  return fact;
 }
 
 void set_since(Fact& fact, const OpenCall& call) {
@@ -134,37 +119,50 @@ void set_since(Fact& fact, const OpenCall& call) {
 }
 
 Fact inside(const OpenCall& call) {
-  const Process& p = *call.process;
-  Fact fact{Say::inside,
-            {{"who", &p},
-             {"call", fact_of(call)},
-             {"since", std::nullopt},
-             {"before_end", std::nullopt}}};
+  Fact fact{Say::inside, {{"who", call.process}, {"call", fact_of(call)}}};
   set_since(fact, call);
   return fact;
 }
 
 Fact callers(const Missed& m, const Case& c) {
-  if (m.open != nullptr) return inside(*m.open);
-  if (m.life != nullptr) {
-    Fact all = inside(*m.life);
-    set(all, {"who", who_of(m.came)});
-    return all;
+  if (m.open != nullptr) {
+    Fact in_it = inside(*m.open);
+    if (m.of_life()) set(in_it, {"who", m.came});
+    return in_it;
   }
-  const Process& first = *m.came[0]->process;
+  const Process& first = *m.came[0];
   if (m.operation != nullptr) {
-    return fact_of(*m.operation, *c.lines.of<Operations>(&first), first, *m.absent[0]->process);
+    return fact_of(*m.operation, seen_of<Operations>(first, c.lines), first, *m.absent[0]);
   }
-  Fact fact{Say::called,
-            {{"who", who_of(m.came)},
-             {"seq", m.seq},
-             {"communicator", m.communicator->id},
-             {"by", std::nullopt},
-             {"call", std::nullopt}}};
+  Fact fact{Say::called, {{"who", m.came}, {"seq", m.seq}, {"communicator", m.communicator->id}}};
   if (!m.called) return fact;
   const Process& by = *m.called->by->process;
   set(fact, {"by", &by});
   set(fact, {"call", fact_of(m.called->event, by)});
+  return fact;
+}
+
+Fact not_come(const Missed& m, const Processes& who, const Fact& then, const Case& c) {
+  Fact fact{Say::never_came, {{"who", who}, {"came", m.came}, {"then", then}}};
+  const Processes seen = select(who, [](const Process& p) { return p.snapshot; });
+  if (!seen.empty()) set(fact, {"until", Time{oldest_ns(seen)}});
+  if (m.message) {
+    fact.what = Say::never_made_other_end;
+    set(fact, {"function", m.other_end()});
+    set(fact, {"called", callers(m, c)});
+    if (m.open != nullptr) set(fact, {"then", std::nullopt});
+  } else if (m.of_life()) {
+    const bool which = m.absent.size() <= m.missing;
+    fact.what = m.refused != 0 ? Say::got_back : which ? Say::not_come : Say::some_not_come;
+    set(fact, {"call", fact_of(*m.open)});
+    set(fact, {"missing", m.missing});
+    set(fact, {"error", nccl_error(m.refused)});
+    if (m.open->since_ns) set(fact, {"since", Time{*m.open->since_ns}});
+  } else {
+    set(fact, {"seq", m.seq});
+    set(fact, {"function", m.function()});
+    set(fact, {"communicator", m.communicator->id});
+  }
   return fact;
 }
 

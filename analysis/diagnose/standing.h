@@ -18,9 +18,8 @@ void set_since(Fact& fact, const OpenCall& call);
 // Says who made the call that somebody missed.
 Fact callers(const Missed& missed, const Case& c);
 
-// Says that these have not come to a call of a communicator's life that others are inside, or were
-// refused there.
-Fact not_come(const Missed& missed, const Processes& who, Fact then);
+// Says that these have not come to what others wait in, or were refused there, and what they did.
+Fact not_come(const Missed& missed, const Processes& who, const Fact& then, const Case& c);
 
 // Adds evidence of where in the program these are and what the first of them did last, and says
 // since when they stand there and what to do next.

@@ -1,9 +1,8 @@
-// The graph of who waits for whom at the end of a job.
+// Where ranks stand at the end of a job, and who waits for whom.
 #pragma once
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,28 +14,23 @@
 
 namespace tprof::diagnose {
 
-// Who came to a call of a communicator's life that not all have returned from.
-struct LifeMeeting {
-  std::uint64_t ranks = 0;    // that have to come
-  std::uint64_t missing = 0;  // how many of them have not come
-  Processes returned{};
-};
+struct Missed;
 
 // A call that did not return.
 struct OpenCall {
   const read::Process* process = nullptr;
-  const Communicator* communicator = nullptr;  // null: a copy
+  const Communicator* communicator = nullptr;  // null: a copy, or it is made by this call
   const Member* member = nullptr;              // the process as a member of it
-  std::string function;
+  std::string function{};
   bool collective = false;
   std::optional<std::uint64_t> seq{};
   std::optional<std::int64_t> peer{};
   std::optional<std::int64_t> since_ns{};  // CLOCK_REALTIME; unknown without a line
   std::optional<std::int64_t> thread{};    // unknown without a line, too
   const read::LifeCall* life = nullptr;    // it makes or ends a communicator
-  std::optional<LifeMeeting> meeting{};    // of `life`, where it is known who has to come
+  const Missed* meeting = nullptr;         // of `life`, where it is known how many have to come
 
-  bool send() const { return function == "ncclSend"; }
+  std::string made() const { return life == nullptr ? "" : life->id.str(); }
   std::int64_t stood_ns() const;  // on its process's own clock; 0 if not known
 };
 
@@ -45,37 +39,44 @@ struct OpenCall {
 struct Missed {
   const Communicator* communicator = nullptr;
   std::uint64_t seq = 0;
-  Members came{};
-  Members absent{};
-  const OpenCall* open = nullptr;  // the send or receive, if it did not return
-  const OpenCall* life = nullptr;  // the call of a communicator's life that others are inside
-  std::uint64_t missing = 0;       // of `life`: fewer than `absent` if it is not known which
-  std::uint64_t refused = 0;       // of `life`: `absent` came, and got this back; 0: they did not
-  std::optional<KnownCall> called{};  // the collective's call, from a member that has a line of it
+  Processes came{};
+  Processes absent{};                    // empty: who of several it is, is not known
+  const OpenCall* open = nullptr;        // the message or call of a communicator's life, if in it
+  std::optional<KnownCall> called{};     // the collective's call, from a member that has a line
   std::optional<ChannelKey> message{};   // of who came
   const Operation* operation = nullptr;  // the message's, if it is known
+  // These are of a call of a communicator's life.
+  std::uint64_t ranks = 0;    // that have to come
+  std::uint64_t missing = 0;  // fewer than `absent` if it is not known which
+  std::uint64_t refused = 0;  // `absent` came, and got this back; 0: they did not
+  Processes returned{};
 
+  bool of_life() const { return open != nullptr && open->life != nullptr; }
+  std::string function() const;  // that came; empty: not known
+  std::string other_end() const { return message->send ? "ncclRecv" : "ncclSend"; }
   std::int64_t called_ns() const;  // CLOCK_REALTIME; INT64_MAX if not known
 };
 
 struct Waits {
   std::vector<OpenCall> open;  // of killed processes, and long ones of running ones
-  std::vector<Missed> missed;
-  std::deque<Member> life_members;  // those of `missed` that have no communicator yet
+  std::deque<Missed> missed;
   std::map<const read::Process*, const OpenCall*> stands_in;  // the first open call of each
-  std::map<const read::Process*, std::size_t> on;  // for each that waits, its first in `missed`
+  std::map<const read::Process*, const Missed*> on;           // for each that waits, the first
 
   const OpenCall* open_call(const read::Process* p) const {  // null: none
     const auto call = stands_in.find(p);
     return call == stands_in.end() ? nullptr : call->second;
   }
+  const Missed& add(Missed missed);
 };
 
 Waits waits_of(const Case& c);
 
+// True for a running process that made a call lately, or whose last call is not known.
+bool on_its_way(const read::Process& process, const Case& c);
+
 // Adds who waits in calls of communicators' lives, and for whom.
-void add_life_waits(const Case& c, const std::function<bool(const read::Process&)>& on_its_way,
-                    Waits& waits);
+void add_life_waits(const Case& c, Waits& waits);
 // The id of the communicator that such a call makes or ends, or that a child comes from.
 std::string communicator_of(const read::Process& process, const read::LifeCall& call);
 

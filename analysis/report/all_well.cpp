@@ -92,11 +92,10 @@ std::string how_far(const diagnose::Diagnosed& said) {
       said.findings, [](const Finding& f) { return f.kind == diagnose::Kind::running; });
   if (!running) return "";
   for (const diagnose::CommunicatorVerdict& c : said.communicators) {
-    const auto far = diagnose::how_far(c);
-    if (!far || far->behind.empty()) continue;
+    if (c.fewest == c.most) continue;
     return fmt::format("{} so far: the ranks still run and are not equally far, {} made {} of {}",
-                       kNothing, diagnose::names_of(diagnose::who_of(far->behind)),
-                       diagnose::counted(far->least, "collective"), text::thousands(far->most));
+                       kNothing, diagnose::names_of(diagnose::who_of(who_issued(c, c.fewest))),
+                       diagnose::counted(c.fewest, "collective"), text::thousands(c.most));
   }
   return "";
 }

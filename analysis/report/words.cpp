@@ -82,11 +82,13 @@ std::size_t outside(std::string_view text, char what) {
 }
 
 // Returns what a field in braces stands for.
-std::string field(std::string_view f, const Values& values) {
+std::string field(std::string_view f, const Values& values, bool in_part) {
+  const std::string_view whole = f;
   const std::size_t end = std::min(f.find_first_of(":?|"), f.size());
   const auto found = std::ranges::find(values, f.substr(0, end), &diagnose::Named::name);
-  if (found == values.end()) return "{" + std::string(f) + "}";
-  const Value& value = found->value;
+  const bool given = found != values.end();
+  static const Value kAbsent;
+  const Value& value = given ? found->value : kAbsent;
   const char what = end == f.size() ? ':' : f[end];
   f.remove_prefix(std::min(end + 1, f.size()));
   if (what == '?') {
@@ -94,13 +96,15 @@ std::string field(std::string_view f, const Values& values) {
     return filled(chosen(value) ? f.substr(0, bar) : f.substr(bar + 1), values);
   }
   std::string text = std::visit(TextOf{what == ':' ? f : ""}, value.is);
-  return what == '|' && text.empty() ? std::string(f) : text;
+  if (what == '|' && text.empty()) return std::string(f);
+  return given || in_part ? text : "{" + std::string(whole) + "}";
 }
 
 std::string filled(std::string_view text, const Values& values) {
   std::string out;
   std::size_t part = 0;  // where the part in brackets begins
-  bool absent = false;   // a value in it
+  bool in_part = false;
+  bool absent = false;  // a value in it
   while (!text.empty()) {
     const std::size_t plain = std::min(text.find_first_of("[]{"), text.size());
     out += text.substr(0, plain);
@@ -110,13 +114,15 @@ std::string filled(std::string_view text, const Values& values) {
     text.remove_prefix(1);
     if (c == '[') {
       part = out.size();
+      in_part = true;
       absent = false;
     } else if (c == ']') {
       if (absent) out.resize(part);
+      in_part = false;
     } else {
       const std::size_t end = outside(text, '}');
       const std::string_view name = text.substr(0, end);
-      const std::string value = field(name, values);
+      const std::string value = field(name, values, in_part);
       absent = absent || (value.empty() && name.find('?') == std::string_view::npos);
       out += value;
       text.remove_prefix(end + 1);

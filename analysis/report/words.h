@@ -14,8 +14,8 @@ namespace tprof::report {
 // "were", {name:rank} no more than the rank; {name:/} and {name:;} have that between the parts of a
 // list, instead of a comma, and {name:and} has "and" before the last; {name|else} has a word for a
 // value that is absent; {name?a|b} is `a` if the value is true, 1 or a text, else `b`. [A part in
-// brackets] goes if a value in it is absent. A value that a finding does not have, not even as an
-// absent one, shows as its name in braces.
+// brackets] goes if a value in it is absent. A plain {name} elsewhere that a finding does not have
+// shows as it is.
 struct Words {
   diagnose::Say say;
   std::string_view text;

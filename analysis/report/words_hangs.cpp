@@ -24,7 +24,6 @@ std::span<const Words> words_of_hangs() {
        "{who} called {sent?ncclSend to|ncclRecv from} {other} {calls:,} {calls?time|times}, which "
        "called {sent?ncclRecv|ncclSend} {theirs:,} {theirs?time|times}: that is one too few "
        "there, or one too many here"},
-      {Say::have_messages_for, "{who} called ends of messages that {other} did not"},
       {Say::message_of, "message {seq} {sent?to|from} {other} of communicator {communicator}"},
       {Say::never_came,
        "{who} {until?had not come by |never came to}[{until} to] collective {seq}[ ({function})] "
@@ -65,10 +64,8 @@ std::span<const Words> words_of_hangs() {
       {Say::called, "{who} called collective {seq} of communicator {communicator}[; {by}: {call}]"},
       {Say::waits_for, "{called}: it waits for {who}"},
       {Say::last_call,
-       "the last call of {who} that returned: {call}; {snapshot?until its snapshot it made none|}"
-       "{runs?it runs, and made none|}{ended?it ended|}{heard?it was last heard of|}[ "
-       "{lives?for|after "
-       "another} {none_for}]{at_once? at once|}{not_again?it was not heard of again|}"},
+       "the last call of {who} that returned: {call}; {lives?it made none for|its trace ends} "
+       "{none_for}{lives?| later}"},
       {Say::last_call_unknown, "which call of {who} was the last to return, its lines do not tell"},
       {Say::within_ranges,
        "{who} {who:is} within NVTX range{ranges?|s} {path:/}{ranges?| (innermost "
@@ -101,8 +98,7 @@ std::span<const Words> words_of_hangs() {
        "NCCL calls return when the work is enqueued: this is what the hosts called, not what the "
        "devices did"},
       {Say::look_at_stack,
-       "look at its stack{snapshot?, if it runs|}: py-spy dump --native --pid {pid} on {host}"
-       "[, and at that of {other}: py-spy dump --native --pid {other_pid} on {other_host}]"},
+       "look at its stack{snapshot?, if it runs|}: py-spy dump --native --pid {pid} on {host}"},
       {Say::look_at_output,
        "look at the output of {who} on {host} {from?from|around} {at}{from? on|}"},
       {Say::lost_device,

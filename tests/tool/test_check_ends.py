@@ -172,7 +172,7 @@ def test_a_rank_in_its_own_code_while_the_others_wait(healthy, place, tmp_path):
     assert (stood is None) == (place == "first")  # no call tells since when
     if stood:
         told = next(line for line in finding["evidence"] if line.startswith("the last call of rank"))
-        assert told.endswith(f"; it was last heard of after another {stood} s") and 6 <= float(stood) < 6.5
+        assert told.endswith(f"; its trace ends {stood} s later") and 6 <= float(stood) < 6.5
     assert "6.000 s before the end of its trace" in " ".join(finding["evidence"])
 
 

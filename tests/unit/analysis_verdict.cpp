@@ -163,7 +163,8 @@ TEST_CASE("of a job that runs it is said how far its ranks are") {
   done[0].count = done[2].count = 153;
   done[1].count = 92;
   auto& comm = ranks.said.communicators.emplace_back();
-  comm.collectives = 153;
+  comm.collectives = comm.most = 153;
+  comm.fewest = 92;
   comm.verdict = diagnose::Verdict::not_as_far;
   for (std::size_t i = 0; i < done.size(); ++i) {
     comm.members.push_back({.process = &ranks.processes[i], .done = &done[i]});
@@ -183,6 +184,7 @@ TEST_CASE("of a job that runs it is said how far its ranks are") {
   set(stands.text, {"behind", std::string("rank 1")});
   CHECK(ranks.verdict({costly, stands}).finding == 1U);
   comm.members[1].done = &done[0];
+  comm.fewest = 153;
   CHECK(ranks.verdict({running}).text ==
         "Nothing is wrong: 3 ranks did the same 153 collectives, as far as they were seen.");
 }
