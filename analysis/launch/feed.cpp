@@ -12,12 +12,10 @@
 #include <stdexcept>
 
 #include "diagnose/names.h"
-#include "live/folder_lines.h"
+#include "live/follow.h"
 #include "live/handler.h"
 #include "live/on_finding.h"
 #include "live/shell.h"
-#include "live/told.h"
-#include "live/window_commands.h"
 #include "read/error.h"
 #include "read/folder.h"
 #include "read/lines.h"

@@ -1,11 +1,10 @@
-#include "live/exposition.h"
-
 #include <fmt/format.h>
 
 #include <array>
 #include <map>
 #include <tuple>
 
+#include "live/table.h"
 #include "text/text.h"
 
 namespace tprof::live {

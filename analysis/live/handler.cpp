@@ -12,13 +12,18 @@
 #include <stdexcept>
 
 #include "live/shell.h"
-#include "live/told.h"
 
 namespace tprof::live {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
+
+// Rounds up, for poll().
+int milliseconds_in(nanoseconds time) {
+  const auto ms = std::chrono::ceil<milliseconds>(time).count();
+  return static_cast<int>(std::clamp<std::int64_t>(ms, 0, 1'000'000'000));
+}
 
 std::string how(int wait_status) {
   constexpr int kNotFound = 127;  // a shell's
@@ -27,6 +32,11 @@ std::string how(int wait_status) {
 }
 
 }  // namespace
+
+bool at_end(int told, nanoseconds most) {
+  pollfd end{told, POLLIN, 0};
+  return poll(&end, 1, milliseconds_in(most)) > 0;
+}
 
 Handler::Handler(std::string command, nanoseconds wait, int told, const sigset_t& mask)
     : command_(std::move(command)), wait_(wait), told_(told) {

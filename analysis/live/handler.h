@@ -12,6 +12,10 @@
 
 namespace tprof::live {
 
+// Waits for the end of a job, and returns true if it has come: then `told`, which processes beside
+// it have, is at its end.
+bool at_end(int told, std::chrono::nanoseconds most);
+
 // Has a process of its own to write to it, so that it may take its time: until the job is over, it
 // keeps nobody waiting.
 class Handler {

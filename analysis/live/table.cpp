@@ -4,66 +4,106 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
+#include <optional>
 #include <sstream>
 
-#include "live/compact.h"
+#include "report/figures.h"
 #include "text/text.h"
 
 namespace tprof::live {
 namespace {
 
 using text::Table;
+using enum Table::Align;
 
-constexpr std::array<std::string_view, kColumns> kNames = {
-    "rank", "state", "step", "calls/s", "bytes/s", "calls", "bytes", "exposed", "drops"};
-
-std::string step_of(const Rank& rank) {
-  return rank.step ? fmt::format("{}, {}", rank.step->number, compact_time(rank.step->dur_ns))
-                   : "-";
+// These take as few characters as a table of 80 columns has for a figure.
+// At most six characters: "9,999", "123.4k", "12.3M".
+std::string compact(double n) {
+  if (n < 10'000) return text::thousands(static_cast<std::uint64_t>(std::llround(n)));
+  constexpr std::array kUnits = {"k", "M", "G", "T", "P", "E"};
+  std::size_t unit = 0;
+  for (n /= 1e3; n >= 999.95 && unit + 1 < kUnits.size(); ++unit) n /= 1e3;
+  return fmt::format("{:.1f}{}", n, kUnits[unit]);
 }
+
+// At most eight: "1.02 GiB".
+std::string compact_bytes(double n) {
+  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  std::size_t unit = 0;
+  for (; n >= 999.5 && unit + 1 < kUnits.size(); ++unit) n /= 1024;
+  return fmt::format("{:.{}f} {}", n,
+                     unit == 0 || n >= 99.95 ? 0
+                     : n >= 9.995            ? 1
+                                             : 2,
+                     kUnits[unit]);
+}
+
+std::string compact_time(std::int64_t ns) {
+  const double s = static_cast<double>(ns) / 1e9;
+  return s >= 99.5   ? fmt::format("{:.0f} s", s)
+         : s >= 0.99 ? fmt::format("{:.2f} s", s)
+         : s >= 1e-3 ? fmt::format("{:.0f} ms", s * 1e3)
+                     : fmt::format("{:.0f} us", s * 1e6);
+}
+
+// A line of a table: a rank, or a bucket of all ranks.
+struct Row {
+  std::string name;
+  const Rank* rank = nullptr;  // null: a bucket
+  std::size_t bucket = kAllBuckets;
+  std::optional<Rate> rate{};
+  read::Amounts total{};
+};
+
+struct Info {
+  std::string_view name;
+  Table::Align align;
+  std::string (*cell)(const Row&);
+  double (*weight)(const Row&);  // of a rank, by which they are sorted: the largest first
+};
 
 // That of all buckets together is of the calls of which it is known, as a note says.
-std::string share(const Figures& total, std::size_t bucket) {
-  const auto exposed = total.exposed();
-  const bool tells = exposed && (bucket == kAllBuckets || total.exposure_tells());
-  return tells ? fmt::format("{:.1f}%", *exposed * 100) : "-";
+bool tells_exposed(const Row& r) {
+  const bool all = r.bucket == kAllBuckets;
+  return r.total.exposure_known_ns != 0 && (all || report::exposure_tells(r.total));
 }
 
-// The figures of a rank or of a bucket, from calls/s to exposed.
-std::vector<std::string> cells(const std::optional<Rate>& rate, const Figures& total,
-                               std::size_t bucket) {
-  return {rate ? compact(rate->calls) : "-", rate ? compact_bytes(rate->bytes) : "-",
-          compact(total.calls), compact_bytes(static_cast<double>(total.bytes)),
-          share(total, bucket)};
+double exposed(const Row& r) {
+  if (r.total.exposure_known_ns == 0) return -1;
+  return static_cast<double>(r.total.exposed_ns) / static_cast<double>(r.total.exposure_known_ns);
 }
 
-// Returns what the column sorts by. The largest comes first, except for ranks.
-double weight(const Shown& v, const Rank& rank) {
-  const auto rate = v.history->rate(rank, v.bucket).value_or(Rate{});
-  const Figures total = v.history->total(rank, v.bucket);
-  switch (v.sorted_by) {
-    case Column::rank:
-      return 0;
-    case Column::state:
-      return rank.runs() ? 1 : 0;
-    case Column::step:
-      return rank.step ? static_cast<double>(rank.step->dur_ns) : -1;
-    case Column::calls_rate:
-      return rate.calls;
-    case Column::bytes_rate:
-      return rate.bytes;
-    case Column::calls:
-      return static_cast<double>(total.calls);
-    case Column::bytes:
-      return static_cast<double>(total.bytes);
-    case Column::exposed:
-      return total.exposed().value_or(-1);
-    case Column::dropped:
-      return static_cast<double>(rank.dropped().value_or(0));
-  }
-  return 0;
-}
+constexpr std::array<Info, kColumns> kInfos = {
+    Info{"rank", left, [](const Row& r) { return r.name; }, [](const Row&) { return 0.0; }},
+    Info{"state", left, [](const Row& r) { return std::string(r.rank->state()); },
+         [](const Row& r) { return r.rank->runs() ? 1.0 : 0.0; }},
+    Info{
+        "step", right,
+        [](const Row& r) {
+          const auto& step = r.rank->step;
+          return step ? fmt::format("{}, {}", step->number, compact_time(step->dur_ns)) : "-";
+        },
+        [](const Row& r) { return r.rank->step ? static_cast<double>(r.rank->step->dur_ns) : -1; }},
+    Info{"calls/s", right, [](const Row& r) { return r.rate ? compact(r.rate->calls) : "-"; },
+         [](const Row& r) { return r.rate.value_or(Rate{}).calls; }},
+    Info{"bytes/s", right, [](const Row& r) { return r.rate ? compact_bytes(r.rate->bytes) : "-"; },
+         [](const Row& r) { return r.rate.value_or(Rate{}).bytes; }},
+    Info{"calls", right, [](const Row& r) { return compact(r.total.calls); },
+         [](const Row& r) { return static_cast<double>(r.total.calls); }},
+    Info{"bytes", right,
+         [](const Row& r) { return compact_bytes(static_cast<double>(r.total.bytes)); },
+         [](const Row& r) { return static_cast<double>(r.total.bytes); }},
+    Info{"exposed", right,
+         [](const Row& r) {
+           return tells_exposed(r) ? fmt::format("{:.1f}%", exposed(r) * 100) : "-";
+         },
+         exposed},
+    Info{"drops", right,
+         [](const Row& r) { return r.rank->dropped() ? compact(*r.rank->dropped()) : "-"; },
+         [](const Row& r) { return static_cast<double>(r.rank->dropped().value_or(0)); }},
+};
 
 std::vector<std::string> lines_of(const std::string& table) {
   std::vector<std::string> lines;
@@ -72,65 +112,46 @@ std::vector<std::string> lines_of(const std::string& table) {
   return lines;
 }
 
-// Leaves out columns that say nothing of any rank.
-Table table_of(std::string_view first, bool state, bool steps, bool exposed, bool dropped) {
-  using enum Table::Align;
-  std::vector<std::pair<std::string, Table::Align>> columns = {{std::string(first), left}};
-  if (state) columns.emplace_back("state", left);
-  if (steps) columns.emplace_back("step", right);
-  for (const char* name : {"calls/s", "bytes/s", "calls", "bytes"})
-    columns.emplace_back(name, right);
-  if (exposed) columns.emplace_back("exposed", right);
-  if (dropped) columns.emplace_back("drops", right);
-  return Table(columns);
-}
-
-std::vector<std::string> rank_lines(const Shown& v, bool exposed) {
-  const bool steps = std::ranges::any_of(v.ranks, [](const Rank& r) { return r.step.has_value(); });
-  const bool drops =
-      std::ranges::any_of(v.ranks, [](const Rank& r) { return r.dropped().value_or(0) != 0; });
-  Table table = table_of("rank", true, steps, exposed, drops);
-  for (const Rank& rank : v.ranks) {
-    std::vector<std::string> row = {text::printable(rank.name()), std::string(rank.state())};
-    if (steps) row.push_back(step_of(rank));
-    for (std::string& cell :
-         cells(v.history->rate(rank, v.bucket), v.history->total(rank, v.bucket), v.bucket)) {
-      row.push_back(std::move(cell));
-    }
-    if (!exposed) row.pop_back();
-    if (drops) row.push_back(rank.dropped() ? compact(*rank.dropped()) : "-");
-    table.row(std::move(row));
+std::vector<std::string> lines_of(std::string_view first, const std::vector<Row>& rows,
+                                  const std::vector<Column>& columns) {
+  std::vector<std::pair<std::string, Table::Align>> titles = {{std::string(first), left}};
+  const auto info = [](Column column) { return kInfos[static_cast<std::size_t>(column)]; };
+  for (const Column c : columns) titles.emplace_back(info(c).name, info(c).align);
+  Table table(titles);
+  for (const Row& row : rows) {
+    std::vector<std::string> cells = {row.name};
+    for (const Column c : columns) cells.push_back(info(c).cell(row));
+    table.row(std::move(cells));
   }
   return lines_of(table.str());
 }
 
-std::vector<std::string> bucket_lines(const Shown& v, bool exposed) {
-  Table table = table_of("bucket", false, false, exposed, false);
-  Figures all;
+std::vector<Row> ranks_of(const Shown& v) {
+  std::vector<Row> rows;
+  for (const Rank& r : v.ranks) {
+    rows.push_back({text::printable(r.name()), &r, v.bucket, v.history->rate(r, v.bucket),
+                    v.history->total(r, v.bucket)});
+  }
+  std::ranges::stable_sort(rows, std::ranges::greater{},
+                           kInfos[static_cast<std::size_t>(v.sorted_by)].weight);
+  return rows;
+}
+
+// Those with calls, and all of them together.
+std::vector<Row> buckets_of(const Shown& v) {
+  std::vector<Row> rows;
   for (std::size_t b = 0; b <= kAllBuckets; ++b) {
-    Figures total;
-    std::optional<Rate> rate;
+    Row row{.name = std::string(name_of_bucket(b)), .bucket = b};
     for (const Rank& rank : v.ranks) {
-      total += v.history->total(rank, b);
+      row.total += v.history->total(rank, b);
       const auto more = v.history->rate(rank, b);
       if (!more) continue;
-      if (!rate) rate = Rate{};
-      *rate += *more;
+      const Rate rate = row.rate.value_or(Rate{});
+      row.rate = Rate{rate.calls + more->calls, rate.bytes + more->bytes};
     }
-    if (total.calls == 0 && b != kAllBuckets) continue;
-    std::vector<std::string> row = {std::string(name_of_bucket(b))};
-    for (std::string& cell : cells(rate, total, b)) row.push_back(std::move(cell));
-    if (!exposed) row.pop_back();
-    table.row(std::move(row));
-    all = total;  // that of all buckets comes last
+    if (row.total.calls != 0 || b == kAllBuckets) rows.push_back(std::move(row));
   }
-  std::vector<std::string> lines = lines_of(table.str());
-  if (exposed && all.exposure_known < all.device_timed) {
-    lines.push_back(fmt::format("  exposed: known of {} of {} timed calls",
-                                text::thousands(all.exposure_known),
-                                text::thousands(all.device_timed)));
-  }
-  return lines;
+  return rows;
 }
 
 std::vector<std::string> open_lines(const Shown& v) {
@@ -163,17 +184,33 @@ void shorten(std::vector<std::string>& lines, std::size_t most) {
 }  // namespace
 
 std::string_view name_of_column(Column column) {
-  return kNames[static_cast<std::size_t>(column)];
+  return kInfos[static_cast<std::size_t>(column)].name;
 }
 
-std::string to_text(Shown v, std::size_t most) {
-  std::ranges::stable_sort(v.ranks, std::ranges::greater{},
-                           [&](const Rank& rank) { return weight(v, rank); });
-  const bool exposed = std::ranges::any_of(v.ranks, [&](const Rank& r) {
-    return v.history->total(r, kAllBuckets).exposed().has_value();
-  });
-  std::vector<std::string> ranks = rank_lines(v, exposed);
-  std::vector<std::string> buckets = bucket_lines(v, exposed);
+std::string to_text(const Shown& v, std::size_t most) {
+  const std::vector<Row> of_ranks = ranks_of(v);
+  const std::vector<Row> of_buckets = buckets_of(v);
+  // Leaves out columns that say nothing of any rank.
+  const auto any = [&](const auto& says) { return std::ranges::any_of(v.ranks, says); };
+  std::vector<Column> columns = {Column::calls_rate, Column::bytes_rate, Column::calls,
+                                 Column::bytes};
+  const read::Amounts& all = of_buckets.back().total;
+  const bool exposed = all.exposure_known_ns != 0;
+  if (exposed) columns.push_back(Column::exposed);
+  std::vector<std::string> buckets = lines_of("bucket", of_buckets, columns);
+  if (any([](const Rank& r) { return r.step.has_value(); })) {
+    columns.insert(columns.begin(), Column::step);
+  }
+  if (any([](const Rank& r) { return r.dropped().value_or(0) != 0; })) {
+    columns.push_back(Column::dropped);
+  }
+  columns.insert(columns.begin(), Column::state);
+  std::vector<std::string> ranks = lines_of("rank", of_ranks, columns);
+  if (exposed && all.exposure_known < all.device_timed) {
+    buckets.push_back(fmt::format("  exposed: known of {} of {} timed calls",
+                                  text::thousands(all.exposure_known),
+                                  text::thousands(all.device_timed)));
+  }
   std::vector<std::string> open = open_lines(v);
   if (most != 0) {
     // Four lines are the title and what stands between the tables. If there is little room for all,

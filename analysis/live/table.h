@@ -1,4 +1,4 @@
-// The tables of `tprof top`.
+// The counts of ranks so far: the tables of `tprof top`, and a page for Prometheus.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,12 @@ struct Shown {
 
 // Returns a row for each rank, one for each bucket with calls, and the calls that are open. There
 // are at most `lines` lines; 0: all of them.
-std::string to_text(Shown view, std::size_t lines = 0);
+std::string to_text(const Shown& view, std::size_t lines = 0);
 
 // Returns the tables as JSON, schema tprof-top/1.
 std::string to_json(const Shown& view);
+
+// Returns the counts of ranks in the text exposition format, version 0.0.4.
+std::string exposition(const std::vector<Rank>& ranks);
 
 }  // namespace tprof::live

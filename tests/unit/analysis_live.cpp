@@ -3,7 +3,7 @@
 
 #include "analysis_traces.h"
 #include "catch2.h"
-#include "live/followed_file.h"
+#include "live/follow.h"
 #include "live/history.h"
 
 using namespace tprof;

@@ -1,8 +1,9 @@
-#include "live/rank_lines.h"
+#include "live/follow.h"
 
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "diagnose/calls.h"
@@ -10,13 +11,53 @@
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
 #include "read/events.h"
+#include "read/folder.h"
 #include "read/json.h"
 #include "read/ring_file.h"
 #include "read/told_lines.h"
 #include "report/words.h"
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::live {
+
+FollowedFile::FollowedFile(std::filesystem::path path, std::uint64_t from)
+    : path_(std::move(path)), at_(from == 0 ? 0 : from - 1), within_line_(from != 0) {}
+
+bool FollowedFile::has_grown() const {
+  std::error_code error;
+  const std::uint64_t size = std::filesystem::file_size(path_, error);
+  return !error && size > at_;
+}
+
+bool FollowedFile::next(std::string& lines, std::uint64_t upto) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 20;
+  constexpr std::size_t kLongestLine = std::size_t{64} << 20;
+  std::error_code error;
+  const std::uint64_t size = std::min(upto, std::filesystem::file_size(path_, error));
+  if (error || size <= at_) return false;
+  std::ifstream in(path_, std::ios::binary);
+  in.seekg(static_cast<std::streamoff>(at_));
+  const std::size_t had = carry_.size();
+  carry_.resize(had + std::min(size - at_, kMost));
+  in.read(carry_.data() + had, static_cast<std::streamsize>(carry_.size() - had));
+  const auto got = static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0));
+  carry_.resize(had + got);
+  at_ += got;
+  if (within_line_) {
+    const std::size_t end = carry_.find('\n');
+    within_line_ = end == std::string::npos;
+    carry_.erase(0, within_line_ ? end : end + 1);
+  }
+  const std::size_t end = carry_.rfind('\n') + 1;
+  lines.append(carry_, 0, end);
+  carry_.erase(0, end);
+  if (carry_.size() > kLongestLine) {
+    throw read::BadInput(path_, at_, "expected a line break: not a tprof trace, or damaged");
+  }
+  return got != 0;
+}
+
 namespace {
 
 using read::Line;
@@ -126,6 +167,82 @@ void RankLines::add_table(const std::string& lines, std::string& out) const {
                                 fmt::format("step {} ended, took {}", step.step,
                                             diagnose::duration(step.to_ns - step.from_ns)));
                           }});
+}
+
+void FolderLines::find_files() {
+  for (const read::TraceFile& file : read::files_in(folder_)) {
+    if (files_.contains(file.path)) continue;
+    if (chosen_) {
+      const auto header = read::beginning_of(file.path).header;
+      if (!header) continue;  // it may still come
+      if (!chosen_(file.path, *header)) {
+        files_.emplace(file.path, std::nullopt);
+        continue;
+      }
+    }
+    const bool all = from_start_ || !first_;
+    std::error_code gone;
+    const std::uint64_t from = all ? 0 : std::filesystem::file_size(file.path, gone);
+    if (!gone) files_.emplace(file.path, RankLines(file.path, from));
+  }
+  first_ = false;
+}
+
+void FolderLines::look(Format format, const Take& take) {
+  find_files();
+  for (auto& [path, file] : files_) {
+    if (!file) continue;
+    try {
+      for (std::string lines; file->next(format, lines); lines.clear()) take(*file, lines);
+    } catch (const read::BadInput& e) {
+      text::say("tprof: {}; left out from here on\n", text::printable(e.what()));
+      file.reset();
+    }
+  }
+}
+
+namespace {
+
+// How far from the end to begin with a file that was there before us. The last step is within that,
+// unless it has thousands of calls; then the next one tells.
+constexpr std::uint64_t kLookedBack = std::uint64_t{1} << 20;
+
+std::uint64_t begin_of(const std::filesystem::path& file) {
+  std::error_code error;
+  const std::uint64_t size = std::filesystem::file_size(file, error);
+  return error || size < kLookedBack ? 0 : size - kLookedBack;
+}
+
+std::optional<Step> last_step(const std::string& lines) {
+  constexpr std::string_view kStart = info_of(LineKind::step).start;
+  const std::size_t begin = lines.rfind(kStart);
+  if (begin == std::string::npos || (begin != 0 && lines[begin - 1] != '\n')) return std::nullopt;
+  std::string_view line = std::string_view(lines).substr(begin);
+  line = line.substr(0, line.find('\n'));
+  line = line.substr(0, line.rfind('}') + 1);  // without its comma
+  try {
+    const auto step = read::told_in<read::StepLine>({line, 0}, "");
+    return Step{step.step, step.to_ns - step.from_ns};
+  } catch (const read::BadInput&) {  // tprof check says where
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void StepFiles::look(std::vector<Rank>& ranks) {
+  for (Rank& rank : ranks) {
+    const std::string& path = rank.process->file;
+    auto known = files_.find(path);
+    if (known == files_.end()) {
+      known = files_.emplace(path, Followed{FollowedFile(path, begin_of(path))}).first;
+    }
+    Followed& followed = known->second;
+    for (std::string lines; followed.file.next(lines); lines.clear()) {
+      if (auto step = last_step(lines)) followed.last = step;
+    }
+    rank.step = followed.last;
+  }
 }
 
 }  // namespace tprof::live
