@@ -18,7 +18,7 @@
 #include "replay/report.h"
 #include "report/diff.h"
 #include "report/report.h"
-#include "stats/epochs.h"
+#include "stats/totals.h"
 #include "text/print.h"
 #include "text/text.h"
 

@@ -1,7 +1,7 @@
 #include "export/exported.h"
 
 #include "read/error.h"
-#include "stats/started_ranges.h"
+#include "stats/ranges.h"
 
 namespace tprof::trace_export {
 namespace {

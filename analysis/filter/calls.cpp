@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "read/error.h"
 
@@ -40,25 +39,16 @@ void require_ops(const std::vector<std::string>& ops, const job::Job& job) {
   }
 }
 
-// The number that the tables of `tprof export` and the lines have for a communicator.
-std::optional<std::int64_t> number_of(std::string_view text) {
-  std::int64_t n = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, n);
-  const bool whole = error == std::errc() && rest == end && n >= 0;
-  return whole ? std::optional(n) : std::nullopt;
-}
-
-// A name or a whole id comes before a number, and that before the beginning of an id.
+// A name or a whole id comes before the number that the tables of `tprof export` and the lines have
+// for a communicator, and that before the beginning of an id.
 enum class Fit { no, begins, number, same };
 
 Fit fit(const std::string& word, const read::Comm& comm) {
-  const bool known = comm.known();
-  if ((comm.name && matches(word, *comm.name)) || (known && matches(word, comm.id.str()))) {
+  if ((comm.name && matches(word, *comm.name)) || (comm.known() && matches(word, comm.id.str()))) {
     return Fit::same;
   }
-  if (number_of(word) == comm.comm) return Fit::number;
-  return known && comm.id.str().starts_with(word) ? Fit::begins : Fit::no;
+  if (word == std::to_string(comm.comm)) return Fit::number;
+  return comm.known() && comm.id.str().starts_with(word) ? Fit::begins : Fit::no;
 }
 
 }  // namespace
@@ -66,26 +56,21 @@ Fit fit(const std::string& word, const read::Comm& comm) {
 Calls::Calls(const Filter& filter, const job::Job& job) : filter_(filter) {
   require_ops(filter.ops, job);
   for (const std::string& word : filter.comms) {
-    Fit best = Fit::no;
+    std::map<Fit, std::vector<std::pair<const Process*, std::int64_t>>> fits;
     std::set<std::string> there;
-    const auto each = [&](const auto& see) {
-      for (const Process* p : job.processes) {
-        for (const auto& [number, comm] : p->comms) see(*p, comm, fit(word, comm));
+    for (const Process* p : job.processes) {
+      for (const auto& [number, comm] : p->comms) {
+        fits[fit(word, comm)].emplace_back(p, comm.comm);
+        there.insert(comm.name ? comm.id.str() + " (" + *comm.name + ")" : comm.id.str());
       }
-    };
-    each([&](const Process&, const read::Comm& comm, Fit how) {
-      best = std::max(best, how);
-      there.insert(comm.name ? comm.id.str() + " (" + *comm.name + ")" : comm.id.str());
-    });
-    if (best == Fit::no) {
+    }
+    if (fits.empty() || fits.rbegin()->first == Fit::no) {
       throw read::BadInput(fmt::format(
           "--comm: no communicator has the name, the id or the number '{}'; the job has "
           "{}",
           word, there.empty() ? "none" : listed(there)));
     }
-    each([&](const Process& p, const read::Comm& comm, Fit how) {
-      if (how == best) comms_[&p].insert(comm.comm);
-    });
+    for (const auto& [p, number] : fits.rbegin()->second) comms_[p].insert(number);
   }
 }
 
@@ -102,11 +87,6 @@ bool Calls::on(const Process& rank, std::int64_t comm) const {
   if (filter_.comms.empty()) return true;
   const auto of_rank = comms_.find(&rank);
   return of_rank != comms_.end() && of_rank->second.contains(comm);
-}
-
-bool Calls::size(std::uint64_t bytes) const {
-  return filter_.sizes.empty() ||
-         std::ranges::any_of(filter_.sizes, [&](const Sizes& s) { return s.holds(bytes); });
 }
 
 Holds Calls::row(const Process& rank, const read::Row& row) const {
@@ -147,18 +127,17 @@ bool Calls::launch(const Process& rank, const read::Event& e) const {
 }
 
 bool Calls::call(const Process& rank, const read::Event& e) const {
-  return named(rank, e.bucket, e.name, e.comm) && size(e.bytes) && moment(rank, e.thread, e.ts_ns);
+  const auto holds = [&](const Sizes& s) { return s.holds(e.bytes); };
+  return named(rank, e.bucket, e.name, e.comm) && moment(rank, e.thread, e.ts_ns) &&
+         (filter_.sizes.empty() || std::ranges::any_of(filter_.sizes, holds));
 }
 
 bool Calls::time(const Process& rank, const read::DeviceTime& t) const {
   const std::int64_t begun_ns = t.ts_ns - t.queued_ns;
   if (!moment(rank, t.thread, begun_ns)) return false;
-  if (needs_begun()) {
-    if (t.launch || begun == nullptr) return false;
-    const auto of_rank = begun->find(&rank);
-    return of_rank != begun->end() && of_rank->second.contains({begun_ns, t.thread});
-  }
-  return filter_.comms.empty() || (t.comm && on(rank, *t.comm));
+  if (!needs_begun()) return filter_.comms.empty() || (t.comm && on(rank, *t.comm));
+  const auto of_rank = begun.find(&rank);
+  return !t.launch && of_rank != begun.end() && of_rank->second.contains({begun_ns, t.thread});
 }
 
 }  // namespace tprof::filter

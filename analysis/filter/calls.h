@@ -11,7 +11,7 @@
 #include "job/jobs.h"
 #include "read/events.h"
 #include "run/lines.h"
-#include "stats/told_phases.h"
+#include "stats/phases.h"
 #include "steps/found.h"
 
 namespace tprof::filter {
@@ -27,34 +27,28 @@ class Calls {
   // Throws BadInput with the names that are there, if a name is none of the job's.
   Calls(const Filter& filter, const job::Job& job);
 
-  // By operation and communicator.
-  bool named(const read::Process& rank, Bucket bucket, std::string_view name,
-             const std::optional<std::int64_t>& comm) const;
   bool on(const read::Process& rank, std::int64_t comm) const;  // the communicator
-  bool size(std::uint64_t bytes) const;
   // By operation, communicator and size.
   Holds row(const read::Process& rank, const read::Row& row) const;
-  // By step and phase.
-  bool moment(const read::Process& rank, std::int64_t thread, std::int64_t ts_ns) const;
-
   // The launch of a graph, which is of no operation, size and communicator.
   bool launch(const read::Process& rank, const read::Event& e) const;
   // By all; `found` and `phases` have to be set if steps and phases are in the filter.
   bool call(const read::Process& rank, const read::Event& e) const;
   bool time(const read::Process& rank, const read::DeviceTime& t) const;
 
-  const Filter& filter() const { return filter_; }
-
   const steps::Found* found = nullptr;
   const PhasesOfRanks* phases = nullptr;
   // When calls of the chosen operations and sizes began, and on which thread: the line of a device
-  // time does not say the size, and of a copy not the direction. Null: nobody asks time().
+  // time does not say the size, and of a copy not the direction. Empty: nobody asks time().
   using Begun = std::pair<std::int64_t, std::int64_t>;
-  using BegunByRank = std::map<const read::Process*, std::set<Begun>>;
-  const BegunByRank* begun = nullptr;
+  std::map<const read::Process*, std::set<Begun>> begun{};
   bool needs_begun() const { return !filter_.ops.empty() || !filter_.sizes.empty(); }
 
  private:
+  bool named(const read::Process& rank, Bucket bucket, std::string_view name,
+             const std::optional<std::int64_t>& comm) const;
+  bool moment(const read::Process& rank, std::int64_t thread, std::int64_t ts_ns) const;
+
   Filter filter_;
   std::map<const read::Process*, std::set<std::int64_t>> comms_;  // their numbers
 };

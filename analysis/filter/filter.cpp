@@ -64,10 +64,6 @@ stats::StepPhase phase_of(const std::string& name) {
                                    fmt::join(stats::kStepPhaseNames, ", "), name));
 }
 
-char lower(char c) {
-  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-}
-
 }  // namespace
 
 bool Words::of_calls() const {
@@ -130,6 +126,7 @@ bool matches(std::string_view pattern, std::string_view name) {
   if (pattern[0] == '*') {
     return matches(rest, name) || (!name.empty() && matches(pattern, name.substr(1)));
   }
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
   return !name.empty() && lower(pattern[0]) == lower(name[0]) && matches(rest, name.substr(1));
 }
 

@@ -1,30 +1,121 @@
 #include "filter/selection.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
-#include <utility>
 
+#include "interpose/format/setting_values.h"
 #include "read/error.h"
+#include "stats/groups.h"
 #include "steps/rank_steps.h"
 #include "text/ranks.h"
+#include "text/text.h"
 
 namespace tprof::filter {
 
 using read::Process;
+using stats::StepPhase;
 
 namespace {
 
-// Those of the chosen ranks.
-void keep_ranks(steps::Found& found, const job::Job& job) {
-  const std::set<const Process*> ours(job.processes.begin(), job.processes.end());
-  const auto other = [&](const auto& of_rank) { return !ours.contains(of_rank.first); };
-  std::erase_if(found.ranks, other);
-  std::erase_if(found.lines, other);
+// Sees all calls, whatever was asked for.
+struct KeyOfCall {
+  std::optional<CallKey> operator()(const read::Event& e) const {
+    return CallKey{{.bucket = e.bucket,
+                    .name = e.name,
+                    .dtype = e.dtype,
+                    .comm = e.comm,
+                    .device = e.device,
+                    .host_memory = e.host_memory,
+                    .bytes_class = tprof::bytes_class(e.bytes),
+                    .thread = ThreadKind::mixed},
+                   calls.call(rank, e)};
+  }
+  const Process& rank;
+  const Calls& calls;
+};
+
+// How many calls there are, whatever became of them, and which of those that pass were timed.
+struct Passing {
+  void call(const read::Event& e) {
+    ++in_lines;
+    const bool passes = calls.call(rank, e);
+    left_out += passes ? 0 : 1;
+    if (keeps_begun && passes && e.executed()) timed.call(e);
+  }
+  void device_time(const read::DeviceTime& t) { timed.time(t); }
+  void end() { timed.finish(); }
+
+  const Process& rank;
+  const Calls& calls;
+  bool keeps_begun;
+  std::uint64_t in_lines = 0;
+  std::uint64_t left_out = 0;
+  std::set<Calls::Begun> begun{};
+  stats::TimedCalls timed{[this](const read::Event& e, const read::DeviceTime* t) {
+    if (t != nullptr) begun.emplace(e.ts_ns, e.thread);
+  }};
+};
+
+// Takes all that is counted from the lines of a rank.
+struct OfLines {
+  auto parts() { return std::tie(passing, groups); }
+
+  Passing passing;
+  stats::RankGroups<read::Amounts, KeyOfCall> groups;
+};
+
+// A line does not say of which row it is where rows differ by these only.
+read::RowKey without_places(read::RowKey key) {
+  key.device.reset();
+  key.host_memory = HostMemory::unknown;
+  key.mode = Mode::direct;
+  key.thread = ThreadKind::mixed;
+  return key;
 }
 
 }  // namespace
+
+std::optional<std::string> absent_of(const std::string& asked, const job::Job& job) {
+  if (asked.empty()) return std::nullopt;
+  bool all = true;
+  each_range(asked, [&](std::int64_t first, std::int64_t last) {
+    const auto from = std::ranges::lower_bound(job.ranks, first);
+    const auto to = std::ranges::upper_bound(job.ranks, last);
+    all = all && to - from - 1 == last - first;
+  });
+  if (all) return std::nullopt;
+  const bool one = job.ranks.size() == 1;
+  return fmt::format("--ranks {}: only {} {} {} here", asked, one ? "rank" : "ranks",
+                     text::Ranks(job.ranks).str(), one ? "is" : "are");
+}
+
+job::Job with_ranks(const job::Job& whole, const std::string& ranks, Comes how) {
+  job::Job job = whole;
+  if (ranks.empty()) return job;
+  const auto key = [&](const Process* p) { return how == Comes::alone ? p : p - p->lane; };
+  std::set<const Process*> listed;
+  for (const Process* p : whole.processes) {
+    if (p->header.rank && is_listed(ranks, *p->header.rank)) listed.insert(key(p));
+  }
+  if (listed.empty()) {
+    throw read::BadInput(whole.ranks.empty()
+                             ? "--ranks: no process here says its rank"
+                             : fmt::format("--ranks: none of the ranks {} is here; there {} {}",
+                                           ranks, whole.ranks.size() == 1 ? "is rank" : "are ranks",
+                                           text::Ranks(whole.ranks).str()));
+  }
+  std::erase_if(job.processes, [&](const Process* p) { return !listed.contains(key(p)); });
+  std::set<std::int64_t> left;
+  for (const Process* p : job.processes) {
+    if (p->header.rank) left.insert(*p->header.rank);
+  }
+  job.ranks.assign(left.begin(), left.end());
+  job.missing.clear();
+  return job;
+}
 
 Selection::Selection(const run::Lines& whole, const Filter& filter, const Needs& needs)
     : lines_(whole),
@@ -33,7 +124,7 @@ Selection::Selection(const run::Lines& whole, const Filter& filter, const Needs&
       calls_(filter, whole.job()) {
   if (filter_.words.empty()) return;
   if (const auto few = absent_of(filter_.words.ranks, job_)) notes_.push_back(*few);
-  if (filter_.steps || !filter_.phases.empty() || needs.steps) find_steps();
+  if (moments() || needs.steps) find_steps();
   if (!filter_.phases.empty()) find_phases();
   if (filter_.words.of_calls()) count(needs);
 }
@@ -65,7 +156,10 @@ void Selection::find_phases() {
 void Selection::find_steps() {
   found_ = steps::find(lines_);
   calls_.found = filter_.steps ? &*found_ : nullptr;
-  keep_ranks(*found_, job_);
+  const std::set<const Process*> ours(job_.processes.begin(), job_.processes.end());
+  const auto other = [&](const auto& of_rank) { return !ours.contains(of_rank.first); };
+  std::erase_if(found_->ranks, other);
+  std::erase_if(found_->lines, other);
   if (!filter_.steps) return;
   if (found_->how == steps::How::none) {
     throw read::BadInput("--steps: no steps are known: " + found_->why);
@@ -79,20 +173,176 @@ void Selection::find_steps() {
                                    filter_.words.steps, text::Ranks(found_->steps).str()));
 }
 
-read::Chosen Selection::chosen() const {
-  if (!filter_.words.of_calls()) return {};
+run::Lines Selection::lines() const {
+  if (!filter_.words.of_calls()) return lines_.of(job_, {});
   read::Chosen chosen = {
       .call = [this](const Process& p, const read::Event& e) { return calls_.call(p, e); },
       .time = [this](const Process& p, const read::DeviceTime& t) { return calls_.time(p, t); }};
   if (!rows_.empty()) {
     chosen.rows = [this](const Process& p) -> const read::Rows& { return rows_.at(&p); };
   }
-  return chosen;
+  return lines_.of(job_, std::move(chosen));
 }
 
 std::pair<std::uint64_t, std::uint64_t> Selection::lines_of(const Process& rank) const {
   const auto of_rank = lines_of_.find(&rank);
   return of_rank == lines_of_.end() ? std::pair<std::uint64_t, std::uint64_t>() : of_rank->second;
+}
+
+// Leaves in what the writers counted in the steps only what passes. Returns false if that takes
+// lines.
+bool Selection::filter_step_lines() {
+  if (!found_ || !found_->exact) return false;
+  auto lines = found_->lines;
+  bool told = filter_.phases.empty();
+  for (auto& [rank, of_rank] : lines) {
+    for (read::StepLine& line : of_rank) {
+      read::Rows kept;
+      for (const read::Row& row : line.rows) {
+        const Holds holds = calls_.row(*rank, row);
+        told = told && holds != Holds::some;
+        if (holds != Holds::no) kept.push_back(row);
+      }
+      line.rows = std::move(kept);
+    }
+  }
+  // From here on all that is said of steps comes from lines, as what the writers counted would not
+  // be of these calls.
+  found_->exact = told;
+  if (told) found_->lines = std::move(lines);
+  return told;
+}
+
+Counted Selection::counted_in_steps(const Process& rank) {
+  Counted sums;
+  const auto intervals = found_->ranks.find(&rank);
+  if (intervals == found_->ranks.end()) return sums;
+  const std::vector<read::StepLine>& lines = found_->lines.at(&rank);
+  for (std::size_t k = 0; k < lines.size(); ++k) {
+    if (!filter_.steps->holds(intervals->second[k].step)) continue;
+    launches_ += lines[k].launches;
+    for (const read::Row& row : lines[k].rows) {
+      CallKey key{row};
+      key.mode = Mode::direct;
+      key.thread = ThreadKind::mixed;
+      sums[key] += row.amounts;
+    }
+  }
+  return sums;
+}
+
+// The phase of all calls of a row that get no lines: that of autograd's threads is backward, and
+// nothing tells more of other threads' calls. Nullopt: it takes their lines.
+std::optional<StepPhase> Selection::phase_of(const Process& rank, const read::Row& row) const {
+  const bool lines = row.thread == ThreadKind::mixed || read::wants_lines(rank, row.bucket);
+  if (filter_.steps || filter_.phases.empty() || row.mode != Mode::direct || lines) {
+    return std::nullopt;
+  }
+  return row.thread == ThreadKind::autograd ? StepPhase::backward : StepPhase::other;
+}
+
+Holds Selection::holds(const Process& rank, const read::Row& row) const {
+  const Holds of_call = calls_.row(rank, row);
+  if (of_call == Holds::no || !moments()) return of_call;
+  const auto phase = phase_of(rank, row);
+  if (of_call == Holds::some || !phase) return Holds::some;
+  return filter_.phases.contains(*phase) ? Holds::yes : Holds::no;
+}
+
+// Rows that are told by themselves, and in place of the others what is counted by lines, or in
+// steps: that stands for all rows that lines can't tell apart, as soon as one of them takes lines.
+read::Rows Selection::filtered(const Process& rank, const Counted& counted, bool by_steps) {
+  struct Open {
+    std::uint64_t calls = 0;   // of rows that are told by lines
+    std::uint64_t others = 0;  // of rows that have none that passes
+    std::uint64_t told = 0;
+  };
+  std::map<read::RowKey, Open> open;
+  for (const read::Row& row : read::rows_of(rank)) {
+    if (row.mode == Mode::direct && holds(rank, row) == Holds::some) open[without_places(row)];
+  }
+  read::Rows rows;
+  for (const read::Row& row : read::rows_of(rank)) {
+    const Holds passes = holds(rank, row);
+    const std::uint64_t calls = row.amounts.calls;
+    const auto of_lines = row.mode == Mode::direct ? open.find(without_places(row)) : open.end();
+    if (of_lines != open.end()) {
+      (passes == Holds::no ? of_lines->second.others : of_lines->second.calls) += calls;
+      continue;
+    }
+    if (passes == Holds::yes) rows.push_back(row);
+    const bool replayed = row.mode == Mode::replayed && !by_steps;
+    if (passes == Holds::some && replayed) untold_[row.bucket] += calls;
+    const bool other = phase_of(rank, row) == StepPhase::other;
+    if (other && calls_.row(rank, row) == Holds::yes) other_[row.bucket] += calls;
+  }
+  for (const auto& [key, amounts] : counted) {
+    const auto of_rows = open.find(without_places(key));
+    if (of_rows != open.end()) of_rows->second.told += amounts.calls;
+    if (key.passes && (moments() || of_rows != open.end())) rows.push_back({key, amounts});
+  }
+  for (const auto& [key, of] : open) {
+    // Steps have all calls but copies that get no lines.
+    const bool counts = !kBuckets[static_cast<std::size_t>(key.bucket)].lines &&
+                        !read::wants_lines(rank, key.bucket);
+    const std::uint64_t all = of.calls + of.others;
+    const std::uint64_t without = std::min(of.calls, all - std::min(all, of.told));
+    if (without != 0 && (!by_steps || counts)) untold_[key.bucket] += without;
+  }
+  rows.shrink_to_fit();
+  return rows;
+}
+
+void Selection::count(const Needs& needs) {
+  const bool by_steps = filter_step_lines() && filter_.steps;
+  const auto undecided = [&](const Process* p) {
+    return std::ranges::any_of(read::rows_of(*p),
+                               [&](const read::Row& row) { return holds(*p, row) == Holds::some; });
+  };
+  const bool counts_lines =
+      needs.counts && !by_steps && (moments() || std::ranges::any_of(job_.processes, undecided));
+  const bool keeps_begun = needs.device_times && calls_.needs_begun();
+  run::ByRank<OfLines> lines;
+  if (counts_lines || keeps_begun || needs.left_out) {
+    lines = lines_.of(job_).each([&](const Process& p) {
+      return OfLines{{p, calls_, keeps_begun}, {p, {p, calls_}, lines_.has_device_times(p)}};
+    });
+  }
+  for (const Process* p : job_.processes) {
+    if (Passing* of_lines = lines.of<Passing>(p)) {
+      lines_of_[p] = {of_lines->in_lines, of_lines->left_out};
+      if (keeps_begun) calls_.begun[p] = std::move(of_lines->begun);
+    }
+    if (!needs.counts) continue;
+    const auto* groups = lines.of<decltype(OfLines::groups)>(p);
+    const Counted counted = by_steps            ? counted_in_steps(*p)
+                            : groups == nullptr ? Counted()
+                                                : groups->found;
+    rows_[p] = filtered(*p, counted, by_steps);
+  }
+  say(untold_, "left out");
+  say(other_, "taken for phase other");
+  if (launches_ == 0) return;
+  notes_.push_back(
+      fmt::format("{} of CUDA graphs in these steps {} left out, as no step counts what they move",
+                  launches_ == 1 ? "1 launch" : text::thousands(launches_) + " launches",
+                  launches_ == 1 ? "is" : "are"));
+}
+
+void Selection::say(const CallsOfBuckets& calls, std::string_view where) {
+  const char* what = filter_.steps ? "step" : !filter_.phases.empty() ? "phase" : "exact size";
+  std::uint64_t all = 0;
+  std::vector<std::string> names;
+  for (const auto& [bucket, n] : calls) {
+    if (n == 0) continue;
+    all += n;
+    names.push_back(fmt::format("{} {}", text::thousands(n), bucket_name(bucket)));
+  }
+  if (all == 0) return;
+  const bool one = all == 1;
+  notes_.push_back(fmt::format("{} call{} without a line {} {}, as nothing tells {} {} ({})",
+                               text::thousands(all), one ? "" : "s", one ? "is" : "are", where,
+                               one ? "its" : "their", what, fmt::join(names, ", ")));
 }
 
 }  // namespace tprof::filter

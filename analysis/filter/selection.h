@@ -6,16 +6,24 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "filter/calls.h"
-#include "filter/ranks.h"
 #include "job/jobs.h"
 #include "run/lines.h"
-#include "stats/comms.h"
-#include "stats/groups.h"
 
 namespace tprof::filter {
+
+// lanes: also the other ranks of a process that holds several, whose header and ledger they share.
+enum class Comes { alone, with_lanes };
+
+// Says which of the ranks that were asked for are in the job, if not all are.
+std::optional<std::string> absent_of(const std::string& ranks, const job::Job& job);
+
+// Returns the job with these ranks alone, and none missing; all of it if the words are empty.
+// Throws BadInput with the ranks that are there, if none of these is.
+job::Job with_ranks(const job::Job& job, const std::string& ranks, Comes how = Comes::alone);
 
 struct Needs {
   bool counts = true;         // rows of the chosen calls alone
@@ -25,26 +33,14 @@ struct Needs {
   bool left_out = false;  // how many calls of each rank's lines are not chosen
 };
 
-// A row of a ledger and its calls' lines have this in common.
-struct LineKey {
-  Bucket bucket = Bucket::ALLGATHER;
-  text::Kept name{};
-  text::Kept dtype{};
-  std::int64_t comm = -1;  // -1: a copy
-  std::int64_t bytes_class = -1;
-
-  auto operator<=>(const LineKey&) const = default;  // NOLINT(modernize-use-nullptr)
-};
-
-struct CallKey : LineKey {
-  std::optional<std::int64_t> device{};
-  HostMemory host_memory = HostMemory::unknown;
+// A row and the lines of the calls that it counts have this in common. The thread stays open: lines
+// and steps do not always tell it.
+struct CallKey : read::RowKey {
   bool passes = true;
 
   std::uint64_t hash() const {
-    return run::hash_of(static_cast<std::int64_t>(bucket), name, dtype, comm, bytes_class,
-                        device.value_or(-1), static_cast<std::int64_t>(host_memory),
-                        std::int64_t{passes});
+    return run::hash_of(bucket, name, dtype, comm.value_or(-1), bytes_class, device.value_or(-1),
+                        host_memory, passes);
   }
   auto operator<=>(const CallKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
@@ -67,27 +63,24 @@ class Selection {
   const std::vector<std::string>& notes() const { return notes_; }  // sentences, no full stop
   // The steps of the whole job, with the chosen ranks alone; nullopt: nobody needs them.
   const std::optional<steps::Found>& found() const { return found_; }
-  read::Chosen chosen() const;                                    // refers to this
-  run::Lines lines() const { return lines_.of(job_, chosen()); }  // refers to this
+  run::Lines lines() const;  // refers to this
   const Calls& calls() const { return calls_; }
   // How many calls have a line, and how many of them are not chosen.
   std::pair<std::uint64_t, std::uint64_t> lines_of(const read::Process& rank) const;
 
  private:
-  struct Untold {
-    std::map<Bucket, std::uint64_t> calls{};
-    std::map<Bucket, std::uint64_t> other{};  // taken for that phase
-    std::uint64_t launches = 0;
-  };
+  using CallsOfBuckets = std::map<Bucket, std::uint64_t>;
 
   void find_steps();
   void find_phases();
   bool filter_step_lines();
   void count(const Needs& needs);
   Counted counted_in_steps(const read::Process& rank);
+  bool moments() const { return filter_.steps || !filter_.phases.empty(); }
   std::optional<stats::StepPhase> phase_of(const read::Process& rank, const read::Row& row) const;
-  read::Rows filtered(const read::Process& rank, const Counted& lines, bool by_row);
-  void say_untold();
+  Holds holds(const read::Process& rank, const read::Row& row) const;
+  read::Rows filtered(const read::Process& rank, const Counted& counted, bool by_steps);
+  void say(const CallsOfBuckets& calls, std::string_view where);
 
   run::Lines lines_;  // of the whole job
   Filter filter_;
@@ -95,10 +88,12 @@ class Selection {
   Calls calls_;
   std::optional<steps::Found> found_;
   PhasesOfRanks phases_;
-  Calls::BegunByRank begun_;
   std::map<const read::Process*, std::pair<std::uint64_t, std::uint64_t>> lines_of_;
   std::map<const read::Process*, read::Rows> rows_;  // empty: those of the ledgers
-  Untold untold_;
+  // Calls of which nothing tells whether they pass.
+  CallsOfBuckets untold_;
+  CallsOfBuckets other_;  // taken for that phase
+  std::uint64_t launches_ = 0;
   std::vector<std::string> notes_;
 };
 

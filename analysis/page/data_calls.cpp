@@ -98,7 +98,7 @@ Json operations_of(const Gathered& g) {
 
 Json histograms_of(const Gathered& g) {
   struct Row {
-    const stats::OperationSize* key;
+    const stats::OpKey* key;
     const stats::Spectrum* of;
     bool on_device;
   };

@@ -12,7 +12,6 @@
 #include "page/grid.h"
 #include "report/verdict.h"
 #include "steps/pace.h"
-#include "summary/late_steps.h"
 
 namespace tprof::page {
 namespace {

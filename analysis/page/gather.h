@@ -10,7 +10,7 @@
 
 #include "diagnose/diagnose.h"
 #include "report/verdict.h"
-#include "stats/spectra.h"
+#include "stats/op_times.h"
 #include "stats/timeline.h"
 #include "summary/summary.h"
 #include "why/why.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "report/views.h"
-#include "summary/late_steps.h"
 #include "why/why.h"
 
 namespace tprof::report {

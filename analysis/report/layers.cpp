@@ -67,7 +67,7 @@ std::vector<Column<LayerRow>> layer_columns(const LayerGroup& group) {
       {nullptr, "count", Unit::count, &Row::count},
       {"elements", "elements", Unit::count, &Row::elements, Show::if_room},
       {"size", "bytes", Unit::bytes, &Row::bytes},
-      {nullptr, "dtype", Unit::text, &Row::dtype}};
+      {nullptr, "dtype", Unit::text, [](const Row& r) { return r.dtype.str(); }}};
   for (std::size_t op = 0; op < stats::kLayerOps; ++op) {
     const char* name = stats::kLayerOpNames[op].data();
     const auto shown = [op, steps = group.rank_steps](const Row& r) {

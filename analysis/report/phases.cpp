@@ -6,7 +6,7 @@
 #include "report/figures.h"
 #include "report/steps.h"
 #include "report/views.h"
-#include "stats/told_phases.h"
+#include "stats/phases.h"
 #include "text/text.h"
 
 namespace tprof::report {

@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -14,13 +16,23 @@
 
 namespace tprof::run {
 
-// The hash of a key's parts.
-inline std::uint64_t part_of_hash(const text::Kept& text) {
-  return std::bit_cast<std::uintptr_t>(&text.str());
+// The hash of a key's parts: numbers, kept texts, tuples of these, and what has a hash().
+template <typename... Parts>
+std::uint64_t hash_of(const Parts&... parts);
+
+template <typename Part>
+std::uint64_t part_of_hash(const Part& part) {
+  if constexpr (requires { part.hash(); }) {
+    return part.hash();
+  } else if constexpr (requires { std::tuple_size<Part>::value; }) {
+    return std::apply([](const auto&... parts) { return hash_of(parts...); }, part);
+  } else if constexpr (std::is_same_v<Part, text::Kept>) {
+    return std::bit_cast<std::uintptr_t>(&part.str());
+  } else {
+    return static_cast<std::uint64_t>(part);
+  }
 }
-inline std::uint64_t part_of_hash(std::int64_t number) {
-  return static_cast<std::uint64_t>(number);
-}
+
 template <typename... Parts>
 std::uint64_t hash_of(const Parts&... parts) {
   std::uint64_t hash = 0;
@@ -28,14 +40,15 @@ std::uint64_t hash_of(const Parts&... parts) {
   return hash;
 }
 
-// Key::hash() tells keys apart; one that was found before is found again without a search.
+// A key is a tuple, or has a hash() that tells keys apart. One that was found before is found again
+// without a search.
 template <typename Key, typename Value>
 class Known {
  public:
   // Makes it if there is none.
   Value& operator[](const Key& key) {
     if (places_.empty()) places_.resize(64);
-    Place& place = places_[key.hash() % 64];
+    Place& place = places_[part_of_hash(key) % 64];
     if (place == nullptr || !(place->first == key)) place = &*all_.try_emplace(key).first;
     return place->second;
   }

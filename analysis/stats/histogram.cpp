@@ -6,14 +6,13 @@
 #include <array>
 #include <cmath>
 #include <set>
-#include <utility>
 
 #include "interpose/format/misspelt.h"
 #include "interpose/format/ranges.h"
 #include "interpose/format/scopes.h"
 #include "read/error.h"
-#include "stats/durations.h"
-#include "stats/scope_totals.h"
+#include "stats/ranges.h"
+#include "stats/timed_calls.h"
 
 namespace tprof::stats {
 namespace {
@@ -21,42 +20,70 @@ namespace {
 using read::Process;
 using Kind = Histogram::Kind;
 
-using RankDurations = run::ByRank<Durations>;
+enum From { kHost, kDevice, kRange, kFroms };
 
-// Throws BadInput if a file can't be read.
-RankDurations durations_of(const run::Lines& lines, const Wanted& wanted) {
-  RankDurations all = lines.each([&](const Process& rank) { return Durations(rank, wanted); });
-  if (!lines.unreadable().empty()) throw read::BadInput(lines.unreadable()[0].reason);
-  return all;
-}
+struct Wanted {
+  std::string name;
+  std::optional<Bucket> bucket;  // set if `name` is a bucket's
+  const steps::Found& found;
+  std::optional<StepList> only;
+  std::vector<std::uint64_t> edges{};  // empty: not known yet
 
-template <typename F>
-void each_rank(const job::Job& job, const RankDurations& durations, const F& f) {
-  for (const Process* p : job.processes) {
-    if (const auto* rank = durations.of(p)) f(*p, *rank);
+  bool is(Bucket of, std::string_view function) const {
+    return bucket ? of == *bucket : function == name;
   }
-}
+};
 
-std::optional<Bucket> bucket_of(const std::string& name) {
-  const auto* known = std::ranges::find(kBuckets, name, &BucketInfo::name);
-  if (known == std::end(kBuckets)) return std::nullopt;
-  return static_cast<Bucket>(known - kBuckets);
-}
+// Collects how long calls and NVTX ranges of one name took, from the lines of a rank.
+struct Durations {
+  static constexpr std::size_t kMostNames = 1000;
 
-std::uint64_t counted(const job::Job& job, const Wanted& wanted) {
-  std::uint64_t calls = 0;
-  for (const Process* p : job.processes) {
-    each_row(*p, [&](const read::Row& row) {
-      const bool same = wanted.bucket ? row.bucket == *wanted.bucket : row.name == wanted.name;
-      if (same) calls = read::saturated_sum(calls, row.amounts.calls);
-    });
+  Durations(const Process& process, const Wanted& what) : rank(process), wanted(what) {}
+
+  void call(const read::Event& e) {
+    if (!wanted.is(e.bucket, e.name) || !e.executed() || !e.chosen) return;
+    if (!in_steps(wanted.only, wanted.found, rank, e.ts_ns)) return;
+    of[kHost].add(not_below_0(e.dur_ns), 1, wanted.edges);
+    calls.call(e);
   }
-  return calls;
-}
+  void device_time(const read::DeviceTime& t) { calls.time(t); }
+  void end() { calls.finish(); }
+
+  void range(const read::Range& r) {
+    using Phase = read::Range::Phase;
+    if (wanted.bucket || r.phase == Phase::mark || r.phase == Phase::open) return;
+    if (names.size() < kMostNames) names.insert(r.name);
+    if (r.name != wanted.name) return;
+    if (r.phase == Phase::started) return started.start(r);
+    const auto began = r.phase == Phase::closed ? r.ts_ns : started.end(r);
+    const std::int64_t ended = r.phase == Phase::closed ? r.ts_ns + r.dur_ns : r.ts_ns;
+    if (!began || !in_steps(wanted.only, wanted.found, rank, *began)) return;
+    of[kRange].add(not_below_0(ended - *began), 1, wanted.edges);
+  }
+
+  const Process& rank;
+  const Wanted& wanted;
+  std::array<Samples, kFroms> of{};
+  std::uint64_t shared = 0;
+  std::set<std::string> names{};  // candidates for a misspelt name
+  StartedRanges started{};
+  TimedCalls calls{[this](const read::Event&, const read::DeviceTime* t) {
+    if (t == nullptr) return;
+    of[kDevice].add(not_below_0(t->dur_ns), t->calls, wanted.edges);
+    if (t->calls > 1) shared += t->calls;
+  }};
+};
 
 [[noreturn]] void found_none(const job::Job& job, const Wanted& wanted,
                              std::set<std::string> names) {
-  if (const std::uint64_t calls = counted(job, wanted); calls != 0) {
+  std::uint64_t calls = 0;
+  for (const Process* p : job.processes) {
+    each_row(*p, [&](const read::Row& row) {
+      names.insert(row.name);
+      if (wanted.is(row.bucket, row.name)) calls = read::saturated_sum(calls, row.amounts.calls);
+    });
+  }
+  if (calls != 0) {
     throw read::BadInput(fmt::format("--hist: {} calls of {}, and none {}has a line", calls,
                                      wanted.name, wanted.only ? "in these steps " : ""));
   }
@@ -67,55 +94,55 @@ std::uint64_t counted(const job::Job& job, const Wanted& wanted) {
                                    near.empty() ? "" : fmt::format("; did you mean {}?", near)));
 }
 
-// Returns the scopes of that name by rank, whatever their category.
-std::map<std::optional<std::int64_t>, read::ScopeTotal> scopes_named(const run::Lines& lines,
-                                                                     const std::string& name) {
+// Returns the scopes of that name, whatever their category, as the ledgers count them. Nullopt if
+// all of them have lines, since lines tell more.
+std::optional<Histogram> of_counts(const run::Lines& lines, const Wanted& wanted,
+                                   std::size_t most_bins, std::uint64_t with_lines) {
   std::map<std::optional<std::int64_t>, read::ScopeTotal> ranks;
+  read::ScopeTotal all;
   for (const Process* p : lines.job().processes) {
     for (const read::ScopeTotal& scope : scopes_of(lines, *p)) {
-      if (scope.name == name) add(ranks[p->header.rank], scope);
+      if (scope.name != wanted.name) continue;
+      add(ranks[p->header.rank], scope);
+      add(all, scope);
     }
   }
-  return ranks;
-}
-
-void set_times(Samples& to, const read::ScopeTotal& scope,
-               const std::vector<std::uint64_t>& edges) {
-  to.time.set_sums(scope.count, scope.total_ns, scope.max_ns);
-  to.bins.assign(edges.size() - 1, 0);
-  for (const auto& [from, n] : scope.bins) {
-    const auto behind = std::upper_bound(edges.begin(), edges.end() - 1, from);
-    to.bins[static_cast<std::size_t>(behind - edges.begin()) - 1] += n;
-  }
-}
-
-// Returns nullopt if all scopes have lines, since lines tell more.
-std::optional<Histogram> of_counts(const run::Lines& lines, const HistogramOptions& options,
-                                   std::uint64_t with_lines) {
-  const auto ranks = scopes_named(lines, options.name.substr(0, kMaxRangeName));
-  read::ScopeTotal all;
-  for (const auto& [rank, scope] : ranks) add(all, scope);
   if (all.count <= with_lines || all.bins.empty()) return std::nullopt;
-  Histogram h{.name = options.name,
-              .kind = Kind::range,
-              .of_counts = true,
-              .log_scaled = true,
-              .edges_ns = {},
-              .all = {},
-              .ranks = {}};
+  Histogram h{.kind = Kind::range, .of_counts = true, .log_scaled = true};
   const unsigned first = scope_bin(all.bins.begin()->first);
-  const unsigned last = scope_bin(all.bins.rbegin()->first);
+  const unsigned end = scope_bin(all.bins.rbegin()->first) + 1U;
   const auto together =
-      static_cast<unsigned>((last - first) / std::max<std::size_t>(options.bins, 1) + 1);
-  for (unsigned bin = first; bin <= last; bin += together)
-    h.edges_ns.push_back(scope_bin_from(bin));
-  h.edges_ns.push_back(scope_bin_from(last + 1));
-  set_times(h.all, all, h.edges_ns);
-  for (const auto& [rank, scope] : ranks) set_times(h.ranks[rank], scope, h.edges_ns);
+      static_cast<unsigned>((end - 1 - first) / std::max<std::size_t>(most_bins, 1) + 1);
+  for (unsigned bin = first; bin < end; bin += together) h.edges_ns.push_back(scope_bin_from(bin));
+  h.edges_ns.push_back(scope_bin_from(end));
+  const auto samples = [&](const read::ScopeTotal& scope) {
+    Samples to;
+    to.bins.resize(h.edges_ns.size() - 1);
+    for (const auto& [from, n] : scope.bins) to.add(from * n, n, h.edges_ns);
+    to.time.set_sums(scope.count, scope.total_ns, scope.max_ns);
+    return to;
+  };
+  h.all = samples(all);
+  for (const auto& [rank, scope] : ranks) h.ranks[rank] = samples(scope);
   return h;
 }
 
 }  // namespace
+
+void Samples::add(std::uint64_t ns, std::uint64_t calls,
+                  const std::vector<std::uint64_t>& edges_ns) {
+  time.add_shares(ns, calls);
+  if (edges_ns.empty() || calls == 0) return;
+  bins.resize(edges_ns.size() - 1);
+  const auto next = std::upper_bound(edges_ns.begin() + 1, edges_ns.end() - 1, ns / calls);
+  bins[static_cast<std::size_t>(next - edges_ns.begin()) - 1] += calls;
+}
+
+void Samples::add(const Samples& more) {
+  time.add(more.time);
+  bins.resize(std::max(bins.size(), more.bins.size()));
+  for (std::size_t i = 0; i < more.bins.size(); ++i) bins[i] += more.bins[i];
+}
 
 std::vector<std::uint64_t> edges(std::uint64_t min_ns, std::uint64_t max_ns, std::size_t bins,
                                  bool log_scaled) {
@@ -135,32 +162,38 @@ std::vector<std::uint64_t> edges(std::uint64_t min_ns, std::uint64_t max_ns, std
 
 Histogram histogram_of(const run::Lines& lines, const HistogramOptions& options,
                        const steps::Found& found, const std::optional<StepList>& only) {
-  const job::Job& job = lines.job();
-  Wanted wanted{options.name.substr(0, kMaxRangeName), bucket_of(options.name), found, only};
-  Histogram h{};
-  h.name = options.name;
+  Wanted wanted{options.name.substr(0, kMaxRangeName), {}, found, only};
+  const auto* bucket = std::ranges::find(kBuckets, options.name, &BucketInfo::name);
+  if (bucket != std::end(kBuckets)) wanted.bucket = static_cast<Bucket>(bucket - kBuckets);
+  const auto each_rank = [&](const auto& see) {
+    lines.each([&](const Process& rank) { return Durations(rank, wanted); }, see);
+    if (!lines.unreadable().empty()) throw read::BadInput(lines.unreadable()[0].reason);
+  };
+  Histogram h;
   std::array<Spread, kFroms> all;
   std::set<std::string> names;
-  each_rank(job, durations_of(lines, wanted), [&](const Process&, const Durations& rank) {
+  each_rank([&](const Durations& rank) {
     for (std::size_t i = 0; i < kFroms; ++i) all[i].add(rank.of[i].time);
     h.shared += rank.shared;
     names.insert(rank.names.begin(), rank.names.end());
   });
   const From from = all[kDevice].count != 0 ? kDevice : all[kHost].count != 0 ? kHost : kRange;
   const Spread& time = all[from];
-  if (from == kRange && !only) {
-    if (auto counted = of_counts(lines, options, time.count)) return std::move(*counted);
-  }
-  if (time.count == 0) found_none(job, wanted, std::move(names));
+  const auto counted =
+      from == kRange && !only ? of_counts(lines, wanted, options.bins, time.count) : std::nullopt;
+  if (!counted && time.count == 0) found_none(lines.job(), wanted, std::move(names));
+  if (counted) h = *counted;
+  h.name = options.name;
+  if (counted) return h;
   h.on_device = from == kDevice;
   h.kind = from == kRange ? Kind::range : wanted.bucket ? Kind::bucket : Kind::function;
   h.looked = all[kHost].count;
   h.log_scaled = time.max_ns / Histogram::kLogFrom >= std::max<std::uint64_t>(time.min_ns, 1);
   h.edges_ns = wanted.edges = edges(time.min_ns, time.max_ns, options.bins, h.log_scaled);
-  each_rank(job, durations_of(lines, wanted), [&](const Process& p, const Durations& rank) {
+  each_rank([&](const Durations& rank) {
     if (rank.of[from].time.count == 0) return;
     h.all.add(rank.of[from]);
-    h.ranks[p.header.rank].add(rank.of[from]);
+    h.ranks[rank.rank.header.rank].add(rank.of[from]);
   });
   return h;
 }

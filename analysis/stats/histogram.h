@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "run/lines.h"
-#include "stats/samples.h"
+#include "stats/spread.h"
 #include "stats/steps.h"
 
 namespace tprof::stats {
@@ -19,13 +19,24 @@ struct HistogramOptions {
   std::size_t bins = 20;
 };
 
+// Durations, and how many of them are in each bin.
+struct Samples {
+  // Adds calls that took `ns` together, each with its share. `edges_ns` are the edges of the bins;
+  // empty: not known yet.
+  void add(std::uint64_t ns, std::uint64_t calls, const std::vector<std::uint64_t>& edges_ns);
+  void add(const Samples& more);  // with the same bins
+
+  Spread time;
+  std::vector<std::uint64_t> bins;
+};
+
 struct Histogram {
   enum class Kind { bucket, function, range };
   // If the longest duration is at least this many times the shortest, the bins' widths grow with
   // it.
   static constexpr std::uint64_t kLogFrom = 10;
 
-  std::string name;
+  std::string name{};
   Kind kind = Kind::function;
   bool on_device = false;    // the times are the device's; else the host's
   bool of_counts = false;    // of scopes, some without lines: the bins are the ledger's, and the
@@ -35,9 +46,9 @@ struct Histogram {
   bool log_scaled = false;
   // One more than there are bins. A bin goes from its edge to below the next; the last includes its
   // end.
-  std::vector<std::uint64_t> edges_ns;
-  Samples all;
-  std::map<std::optional<std::int64_t>, Samples> ranks;  // nullopt: the rank is not known
+  std::vector<std::uint64_t> edges_ns{};
+  Samples all{};
+  std::map<std::optional<std::int64_t>, Samples> ranks{};  // nullopt: the rank is not known
 
   std::size_t rank_count() const { return ranks.size() - ranks.count(std::nullopt); }
 };

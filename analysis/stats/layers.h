@@ -4,14 +4,14 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "run/lines.h"
-#include "stats/layer_names.h"
-#include "stats/rank_calls.h"
 #include "stats/steps.h"
 #include "stats/totals.h"
 
@@ -19,25 +19,42 @@ namespace tprof::stats {
 
 struct CommSummary;
 
+// The buckets of calls that may carry parameters or gradients.
+inline constexpr Bucket kLayerBuckets[] = {Bucket::ALLGATHER, Bucket::RESHARDING,
+                                           Bucket::ALLREDUCE};
+
 // forward: a unit is gathered by the thread that calls backward(). again: it is gathered by
 // autograd's threads. scattered, reduced: its gradients are reduce-scattered or all-reduced.
 enum class LayerOp { forward, again, scattered, reduced };
 inline constexpr std::string_view kLayerOpNames[] = {"forward", "backward", "scattered", "reduced"};
 inline constexpr std::size_t kLayerOps = std::size(kLayerOpNames);
-Bucket bucket_of(LayerOp op);
 
-struct LayerRow {
+// The innermost name that is around all forward gathers of a unit and around no other unit's.
+// module: of FSDP2's own ranges. range: of an NVTX range. site: a line of the program.
+enum class NamedBy { none, module, range, site };
+inline constexpr std::string_view kNamedByNames[] = {"", "module", "range", "site"};
+
+// Equal on all ranks that have the layer.
+struct LayerKey {
   bool unit = false;        // else a bucket
   std::size_t place = 0;    // from 1: units as the forward pass gathers them, buckets as they come
   std::uint64_t count = 0;  // API argument of a call
   std::uint64_t elements = 0;
   std::uint64_t bytes = 0;
-  std::string dtype{};
+  text::Kept dtype{};
+
+  auto operator<=>(const LayerKey&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+struct LayerRow : LayerKey {
   std::string name{};
   NamedBy named = NamedBy::none;
-  RowNames names{};                            // of which it is one
   std::array<read::Amounts, kLayerOps> ops{};  // sums over ranks and steps
   read::Amounts amounts{};                     // of all of these together
+
+  // Each name that is around forward gathers: around how many, and how many other names are within.
+  std::uint64_t gathers = 0;
+  std::map<std::pair<NamedBy, std::string>, std::pair<std::uint64_t, std::uint64_t>> around{};
 };
 
 // Ranks whose communicators have the same units and buckets.

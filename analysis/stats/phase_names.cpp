@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "interpose/format/ranges.h"
@@ -10,48 +11,46 @@
 namespace tprof::stats {
 namespace {
 
-constexpr std::string_view kForward[] = {"forward", "fwd"};
-constexpr std::string_view kBackward[] = {"backward", "bwd"};
-// A name of one word has to be one of these. With a word of kUpdates, any word may end in one.
-constexpr std::string_view kOptimizer[] = {"optimizer", "optimiser", "optim"};
-constexpr std::string_view kUpdates[] = {"step", "update"};
-constexpr std::string_view kLoad[] = {"dataloader", "dataloading"};
-constexpr std::string_view kLoadPairs[][2] = {
+using Words = std::vector<std::string>;
+
+constexpr std::string_view kOptimizers[] = {"optimizer", "optimiser", "optim"};
+constexpr std::pair<std::string_view, std::string_view> kLoads[] = {
     {"batch", "generator"}, {"get", "batch"},  {"load", "data"},  {"data", "loading"},
     {"data", "load"},       {"load", "batch"}, {"next", "batch"}, {"data", "loader"}};
 
-template <typename Words>
-bool any(const std::vector<std::string>& words, const Words& of) {
-  return std::ranges::any_of(
-      words, [&](const std::string& w) { return std::ranges::find(of, w) != std::end(of); });
+template <std::size_t n>
+bool any(const Words& words, const std::string_view (&of)[n]) {
+  return std::ranges::find_first_of(words, of) != words.end();
 }
 
-bool is_optimizer(const std::vector<std::string>& words) {
-  if (words.size() == 1) return any(words, kOptimizer);
-  const bool named = std::ranges::any_of(words, [](const std::string& w) {
-    return std::ranges::any_of(kOptimizer,
-                               [&](std::string_view end) { return w.ends_with(end); }) ||
-           w == "deepspeedengine";
+// A name of one word has to be one of these. With a step or an update, any word may end in one.
+bool is_optimizer(const Words& words) {
+  if (words.size() == 1) return any(words, kOptimizers);
+  const bool named = std::ranges::any_of(words, [&](const std::string& w) {
+    return w == "deepspeedengine" ||
+           std::ranges::any_of(kOptimizers, [&](std::string_view end) { return w.ends_with(end); });
   });
-  return named && any(words, kUpdates);
+  return named && any(words, {"step", "update"});
 }
 
-bool is_load(const std::vector<std::string>& words) {
-  if (any(words, kLoad)) return true;
-  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    for (const auto& pair : kLoadPairs) {
-      if (words[i] == pair[0] && words[i + 1] == pair[1]) return true;
-    }
-  }
-  return false;
+bool is_load(const Words& words) {
+  const auto next_to = [](const auto& pair) {
+    return [&pair](const std::string& a, const std::string& b) {
+      return a == pair.first && b == pair.second;
+    };
+  };
+  return any(words, {"dataloader", "dataloading"}) ||
+         std::ranges::any_of(kLoads, [&](const auto& pair) {
+           return std::ranges::adjacent_find(words, next_to(pair)) != words.end();
+         });
 }
 
 }  // namespace
 
 std::optional<StepPhase> phase_of_name(std::string_view name) {
-  const std::vector<std::string> words = text::words(name);
-  const bool forward = any(words, kForward);
-  const bool backward = any(words, kBackward);
+  const Words words = text::words(name);
+  const bool forward = any(words, {"forward", "fwd"});
+  const bool backward = any(words, {"backward", "bwd"});
   if (forward && backward) return std::nullopt;  // it covers both, one after the other
   if (forward) return StepPhase::forward;
   if (backward) return StepPhase::backward;

@@ -1,12 +1,9 @@
 #include "stats/ranges.h"
 
 #include <algorithm>
-#include <memory>
 
+#include "interpose/format/scopes.h"
 #include "read/error.h"
-#include "run/lines.h"
-#include "stats/scope_totals.h"
-#include "stats/started_ranges.h"
 #include "steps/rank_steps.h"
 
 namespace tprof::stats {
@@ -58,62 +55,89 @@ RangeTotal& total_of(std::map<RangeKey, RangeTotal>& ranges, RangeKey key) {
 // The ranges of a process, which may be several ranks. A thread's calls need not belong to the rank
 // whose device it had when it pushed the range.
 struct ProcessRanges {
-  std::map<std::int64_t, ThreadCalls> threads;
-  std::map<RangeKey, RangeTotal> totals;
-  StartedRanges started;
+  std::map<std::int64_t, ThreadCalls> threads{};
+  std::map<RangeKey, RangeTotal> totals{};
+  StartedRanges started{};
   bool beyond = false;  // there were too many threads
+  bool added = false;   // to those of the job
 };
-
-void add_range(ProcessRanges& process, const read::Range& r, std::int64_t rank) {
-  using Phase = read::Range::Phase;
-  if (r.phase == Phase::started) {
-    process.started.start(r);
-    return;
-  }
-  RangeTotal one;
-  one.ranks = {rank};
-  one.elements = r.elements;
-  one.bytes = r.bytes;
-  one.errors = r.error.empty() ? 0 : 1;
-  if (r.payload) one.payloads = {1, *r.payload, *r.payload, *r.payload};
-  if (!r.color.empty()) one.color = r.color;
-  const auto find_inside = [&] {
-    const auto thread = process.threads.find(r.thread);
-    const bool whole = thread == process.threads.end() || thread->second.since(r.ts_ns, one.inside);
-    one.vague = whole && !process.beyond ? 0 : 1;
-  };
-  if (r.phase == Phase::mark) {
-    one.time.count = 1;
-  } else if (r.phase == Phase::ended) {
-    if (const auto began_ns = process.started.end(r)) {
-      one.time.add(not_below_0(r.ts_ns - *began_ns));
-      one.apart = 1;
-    }
-  } else {
-    r.phase == Phase::open ? void(++one.open) : one.time.add(not_below_0(r.dur_ns));
-    find_inside();
-  }
-  total_of(process.totals, {r.domain.value_or(""), r.name, r.phase == Phase::mark, r.category,
-                            r.category_name}) += one;
-}
 
 // Every rank of a process has one of these, all with the same ranges.
 struct RangesOfRank {
-  RangesOfRank(const read::Process& rank, ProcessRanges& of) : rank_(rank), process(of) {}
-
   void call(const read::Event& e) {
-    if (e.unfinished || e.captured || e.failed) return;
+    if (!e.executed()) return;
     if (!process.threads.contains(e.thread) && process.threads.size() == kMaxThreads) {
       process.beyond = true;
       return;
     }
     process.threads[e.thread].call({e.ts_ns, e.bytes, e.bucket});
   }
-  void range(const read::Range& r) { add_range(process, r, rank_.header.rank.value_or(-1)); }
 
-  const read::Process& rank_;
+  void range(const read::Range& r) {
+    using Phase = read::Range::Phase;
+    if (r.phase == Phase::started) return process.started.start(r);
+    RangeTotal one;
+    one.ranks = {rank.header.rank.value_or(-1)};
+    one.elements = r.elements;
+    one.bytes = r.bytes;
+    one.errors = r.error.empty() ? 0 : 1;
+    if (r.payload) one.payloads = {1, *r.payload, *r.payload, *r.payload};
+    if (!r.color.empty()) one.color = r.color;
+    if (r.phase == Phase::mark) {
+      one.time.count = 1;
+    } else if (r.phase == Phase::ended) {
+      if (const auto began_ns = process.started.end(r)) {
+        one.time.add(not_below_0(r.ts_ns - *began_ns));
+        one.apart = 1;
+      }
+    } else {
+      r.phase == Phase::open ? void(++one.open) : one.time.add(not_below_0(r.dur_ns));
+      const auto thread = process.threads.find(r.thread);
+      const bool whole =
+          thread == process.threads.end() || thread->second.since(r.ts_ns, one.inside);
+      one.vague = whole && !process.beyond ? 0 : 1;
+    }
+    total_of(process.totals, {r.domain.value_or(""), r.name, r.phase == Phase::mark, r.category,
+                              r.category_name}) += one;
+  }
+
+  const read::Process& rank;
   ProcessRanges& process;
 };
+
+using Scopes = std::map<RangeKey, std::pair<read::ScopeTotal, std::set<std::int64_t>>>;
+
+// Scopes with names beyond the last row of the ledger may have lines under their own names.
+void take_other_names(read::ScopeTotal& scope, const Scopes& scopes, const RangeTotals& totals) {
+  for (const auto& [range, told] : totals.ranges) {
+    const bool step = range.name.starts_with(std::string(kScopeStep) + " ");
+    if (range.domain != kScopeDomain || range.mark || step || scopes.contains(range)) continue;
+    scope.count -= std::min(scope.count, told.time.count);
+    scope.total_ns -= std::min(scope.total_ns, told.time.total_ns);
+  }
+}
+
+// Takes the ledgers' figures where the lines show fewer scopes.
+void complete(RangeTotals& totals, const Scopes& scopes) {
+  std::uint64_t found = 0;
+  for (const auto& [key, of] : scopes) {
+    auto [scope, ranks] = of;
+    if (key.name == kOtherScopes) take_other_names(scope, scopes, totals);
+    if (key.name == kOtherScopes && scope.count == 0) continue;
+    RangeTotal& range = totals.ranges[key];
+    range.ranks.insert(ranks.begin(), ranks.end());
+    range.device_timed = scope.device_timed;
+    range.device_ns = scope.device_ns;
+    if (scope.count <= range.time.count) continue;
+    range.beyond = scope.count - range.time.count;
+    range.time.set_sums(scope.count, scope.total_ns, scope.max_ns);
+    range.elements = std::max(range.elements, scope.elements);
+    range.bytes = std::max(range.bytes, scope.bytes);
+    range.errors = scope.errors;
+    found += range.beyond;
+  }
+  totals.dropped -= std::min(totals.dropped, found);
+}
 
 }  // namespace
 
@@ -123,10 +147,6 @@ void Payloads::add(const Payloads& other) {
   max = count == 0 ? other.max : std::max(max, other.max);
   sum += other.sum;
   count += other.count;
-}
-
-long double Payloads::mean() const {
-  return count == 0 ? 0 : sum / static_cast<long double>(count);
 }
 
 RangeTotal& RangeTotal::operator+=(const RangeTotal& more) {
@@ -147,32 +167,41 @@ RangeTotal& RangeTotal::operator+=(const RangeTotal& more) {
   return *this;
 }
 
+std::span<const read::ScopeTotal> scopes_of(const run::Lines& lines, const read::Process& rank) {
+  const run::Said* said = rank.lane == 0 ? lines.said(rank) : nullptr;
+  return said == nullptr ? std::span<const read::ScopeTotal>() : std::span(said->scopes);
+}
+
 RangeTotals range_totals(const run::Lines& lines) {
-  std::map<const read::Process*, std::shared_ptr<ProcessRanges>> processes;  // by first lane
-  for (const read::Process* p : lines.job().processes) {
-    auto& process = processes[p - p->lane];
-    if (process == nullptr) process = std::make_shared<ProcessRanges>();
-  }
-  const auto ranks = lines.each([&](const read::Process& rank) {
-    return RangesOfRank(rank, *processes.at(&rank - rank.lane));
-  });
-  if (!lines.unreadable().empty()) throw read::BadInput(lines.unreadable()[0].reason);
+  std::map<const read::Process*, ProcessRanges> processes;  // by first lane
+  for (const read::Process* p : lines.job().processes) processes[p - p->lane];
   RangeTotals totals;
-  ScopeTotals scopes;
-  for (const read::Process* p : lines.job().processes) {
-    if (ranks.of(p) == nullptr) continue;
-    scopes.add(*p, scopes_of(lines, *p));
-    auto& ranges = processes[p - p->lane];
-    if (ranges == nullptr) continue;  // another rank of the process was here
-    for (const auto& [key, more] : ranges->totals) total_of(totals.ranges, key) += more;
-    ranges.reset();
-    totals.all_lines = totals.all_lines && steps::lines_are_whole(*p);
-    if (!p->footer) continue;
-    for (const auto& [reason, n] : p->footer->ranges_dropped) {
-      totals.dropped = read::saturated_sum(totals.dropped, n);
-    }
-  }
-  scopes.complete(totals);
+  Scopes scopes;
+  lines.each(
+      [&](const read::Process& rank) {
+        return RangesOfRank{rank, processes.at(&rank - rank.lane)};
+      },
+      [&](const RangesOfRank& of) {
+        const read::Process& rank = of.rank;
+        for (const read::ScopeTotal& scope : scopes_of(lines, rank)) {
+          auto& [total, ranks] = scopes[{.domain = std::string(kScopeDomain),
+                                         .name = scope.name,
+                                         .category_name = scope.category}];
+          read::add(total, scope);
+          ranks.insert(rank.header.rank.value_or(-1));
+        }
+        if (std::exchange(of.process.added, true)) return;
+        for (const auto& [key, more] : of.process.totals) total_of(totals.ranges, key) += more;
+        of.process.totals.clear();
+        of.process.threads.clear();
+        totals.all_lines = totals.all_lines && steps::lines_are_whole(rank);
+        if (!rank.footer) return;
+        for (const auto& [reason, n] : rank.footer->ranges_dropped) {
+          totals.dropped = read::saturated_sum(totals.dropped, n);
+        }
+      });
+  if (!lines.unreadable().empty()) throw read::BadInput(lines.unreadable()[0].reason);
+  complete(totals, scopes);
   return totals;
 }
 

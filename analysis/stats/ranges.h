@@ -7,14 +7,38 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "interpose/format/buckets.h"
+#include "read/told_lines.h"
 #include "run/lines.h"
 #include "stats/spread.h"
 
 namespace tprof::stats {
+
+// NVTX ranges of a process that were started by themselves, which have one line where they begin
+// and another where they end, and that have not ended yet. More than kMost are not kept.
+class StartedRanges {
+ public:
+  void start(const read::Range& r) {
+    if (open_.size() < kMost) open_.try_emplace(r.id, r);
+  }
+  // Returns when the range that this line ends began; nullopt if not known.
+  std::optional<std::int64_t> end(const read::Range& r) {
+    const auto began = open_.find(r.id);
+    if (began == open_.end()) return std::nullopt;
+    const std::int64_t ts_ns = began->second.ts_ns;
+    open_.erase(began);
+    return ts_ns;
+  }
+  const std::map<std::string, read::Range>& open() const { return open_; }  // by id
+
+ private:
+  static constexpr std::size_t kMost = 4096;
+  std::map<std::string, read::Range> open_;
+};
 
 struct RangeKey {
   std::string domain;  // empty: the default domain, or one that is not known
@@ -36,13 +60,13 @@ using Inside = std::array<Moved, kBucketCount>;
 
 // Numbers that the program gave to ranges.
 struct Payloads {
-  void add(const Payloads& other);
-
   std::uint64_t count = 0;
   long double sum = 0;
   long double min = 0;
   long double max = 0;
-  long double mean() const;
+
+  void add(const Payloads& other);
+  long double mean() const { return count == 0 ? 0 : sum / static_cast<long double>(count); }
 };
 
 struct RangeTotal {
@@ -73,6 +97,10 @@ struct RangeTotals {
   std::uint64_t dropped = 0;  // ranges without a line
   bool all_lines = true;      // every call has a line, as far as its bucket gets any
 };
+
+// The scopes of a process as of its last ledger, which is exact even where they have no lines. In a
+// process that holds several ranks, the first has them.
+std::span<const read::ScopeTotal> scopes_of(const run::Lines& lines, const read::Process& rank);
 
 // In memory that does not grow with the lines. Throws BadInput for a line that can't be read.
 RangeTotals range_totals(const run::Lines& lines);

@@ -3,102 +3,119 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <set>
+#include <span>
 
+#include "interpose/format/step_mark.h"
 #include "interpose/format/thread_kind.h"
+#include "stats/spread.h"
 #include "stats/totals.h"
 
 namespace tprof::stats {
 namespace {
 
 constexpr std::size_t kMostThreads = 4096;
-constexpr std::size_t kMostNames = 10'000;
-constexpr std::size_t kMostAround = 16;  // of one call
-constexpr std::size_t kMostKept = std::size_t{1} << 22;
 
-// Cuts off what emit_nvtx adds, since its numbers change with each call.
-std::string_view without_numbers(std::string_view name) {
-  return name.substr(0, std::min(name.find(", seq = "), name.find(", op_id = ")));
+bool reduces(Bucket b) {
+  return b == Bucket::RESHARDING || b == Bucket::ALLREDUCE || b == Bucket::REDUCE;
+}
+
+// Returns the calls of autograd's threads and of the thread that makes the most collectives besides
+// them, as they came. Calls of several threads have no order.
+Places calls_in_order(const RankCalls& rank) {
+  Places order;
+  Places calling;
+  std::pair<std::ptrdiff_t, std::size_t> most;
+  for (const auto& [tid, t] : rank.threads) {
+    if (t.autograd) {
+      order.insert(order.end(), t.calls.begin(), t.calls.end());
+      continue;
+    }
+    const auto counts = [&](std::uint32_t i) { return collective(rank.kind(i)); };
+    const std::pair made(std::ranges::count_if(t.calls, counts), t.calls.size());
+    if (made > most) calling = t.calls;
+    most = std::max(most, made);
+  }
+  order.insert(order.end(), calling.begin(), calling.end());
+  std::ranges::sort(order, {}, [&](std::uint32_t i) { return std::pair(rank.calls[i].ts_ns, i); });
+  return order;
+}
+
+// Cuts the calls of a step into passes. late(call, behind) says whether a call of the thread that
+// calls backward() is a gradient; `behind`: it directly follows a backward pass.
+template <typename Late>
+std::vector<Pass> cut(const RankCalls& rank, std::span<const std::uint32_t> calls,
+                      std::int64_t step, const Late& late) {
+  std::vector<Pass> passes;
+  Places since;
+  bool behind = false;
+  for (const std::uint32_t i : calls) {
+    const bool autograd = rank.calls[i].thread->autograd;
+    if (!autograd && !late(i, behind)) {
+      since.push_back(i);
+      behind = false;
+      continue;
+    }
+    if (!behind || (autograd && !passes.back().late.empty())) {
+      passes.push_back({.step = step, .number = passes.size(), .ahead = std::exchange(since, {})});
+    }
+    (autograd ? passes.back().backward : passes.back().late).push_back(i);
+    behind = true;
+  }
+  if (passes.empty()) return passes;
+  passes.back().last = true;
+  passes.back().behind = std::move(since);
+  return passes;
 }
 
 }  // namespace
-
-bool moves_layers(const CallKind& kind) {
-  return std::ranges::find(kLayerBuckets, kind.bucket) != std::end(kLayerBuckets);
-}
 
 bool collective(const CallKind& kind) {
   return !is_copy(kind.bucket) && kind.bucket != Bucket::P2P;
 }
 
-bool RankCalls::Thread::autograd() const {
-  return thread_kind(name) == ThreadKind::autograd;
-}
-
-bool RankCalls::Thread::loads() const {
-  return name.starts_with("pt_data_");
-}
-
-std::uint32_t RankCalls::thread_of(std::int64_t tid) {
-  const auto [found, added] = tids_.try_emplace(tid, static_cast<std::uint32_t>(threads.size()));
-  if (added) threads.push_back({.tid = tid});
-  return found->second;
-}
-
 void RankCalls::thread(const read::ThreadName& t) {
-  if (threads.size() < kMostThreads) threads[thread_of(t.thread)].name = t.name;
+  if (threads.size() == kMostThreads) return;
+  Thread& of = threads[t.thread];
+  of.name = t.name;
+  of.autograd = thread_kind(t.name) == ThreadKind::autograd;
 }
 
 void RankCalls::call(const read::Event& e) {
-  if (e.unfinished || e.captured || e.failed) return;
-  if (calls.size() == kMost || threads.size() >= kMostThreads) {
+  if (!e.executed()) return;
+  if (calls.size() == kMost || threads.size() == kMostThreads) {
     all = false;
     return;
   }
-  const auto [number, added] =
-      numbers_.try_emplace({e.bucket, e.comm.value_or(-1), e.count, e.bytes, e.dtype},
-                           static_cast<std::uint32_t>(kinds.size()));
-  if (added) {
-    kinds.push_back(
-        {e.bucket, e.comm.value_or(-1), e.count, e.bytes, amounts_of(e).elements, e.dtype});
-  }
-  const std::uint32_t by = thread_of(e.thread);
-  threads[by].calls.push_back(static_cast<std::uint32_t>(calls.size()));
+  const auto kind = kinds.insert(
+      {e.bucket, e.comm.value_or(-1), e.count, e.bytes, amounts_of(e).elements, e.dtype});
+  Thread& by = threads[e.thread];
+  by.calls.push_back(static_cast<std::uint32_t>(calls.size()));
   calls.push_back(
-      {e.ts_ns, e.dur_ns, e.collective() ? e.seq : UINT64_MAX, e.site, number->second, by});
+      {e.ts_ns, e.dur_ns, e.collective() ? e.seq : UINT64_MAX, e.site, &*kind.first, &by});
 }
 
-// A range's line comes after those of its thread's calls within it, and the lines of inner ranges
-// come before those of outer ones.
-void RankCalls::range(const read::Range& r) {
+// A range's line comes after those of its thread's calls within it.
+Places RankCalls::within(const read::Range& r) const {
   const bool open = r.phase == read::Range::Phase::open && r.id.empty();
-  const auto thread = tids_.find(r.thread);
-  if ((r.phase != read::Range::Phase::closed && !open) || thread == tids_.end()) return;
-  const std::optional<StepPhase> phase = phase_of_range(r);
-  if (!phase && !names_ranges_) return;
-  const Places& of_thread = threads[thread->second].calls;
+  const auto thread = threads.find(r.thread);
+  if ((r.phase != read::Range::Phase::closed && !open) || thread == threads.end()) return {};
+  const Places& of_thread = thread->second.calls;
   const std::int64_t end = open ? std::numeric_limits<std::int64_t>::max() : r.ts_ns + r.dur_ns;
+  Places found;
   for (auto i = of_thread.rbegin(); i != of_thread.rend() && calls[*i].ts_ns >= r.ts_ns; ++i) {
-    RankCall& call = calls[*i];
-    if (call.ts_ns >= end) continue;
-    if (phase && !call.range) call.range = phase;
-    if (names_ranges_ && moves_layers(kind(*i))) add_name(*i, without_numbers(r.name));
+    if (calls[*i].ts_ns < end) found.push_back(*i);
   }
+  return found;
 }
 
-void RankCalls::add_name(std::uint32_t call, std::string_view name) {
-  auto known = name_numbers_.find(name);
-  if (known == name_numbers_.end()) {
-    if (names.size() == kMostNames) return;
-    known = name_numbers_.emplace(name, static_cast<std::uint32_t>(names.size())).first;
-    names.emplace_back(name);
+// The lines of inner ranges come before those of outer ones.
+void RankCalls::range(const read::Range& r) {
+  const std::optional<StepPhase> phase = phase_of_range(r);
+  if (!phase) return;
+  for (const std::uint32_t i : within(r)) {
+    if (!calls[i].range) calls[i].range = phase;
   }
-  if (kept_ == kMostKept) return;
-  std::vector<std::uint32_t>& all_around = around[call];
-  if (all_around.size() == kMostAround || std::ranges::count(all_around, known->second) != 0) {
-    return;
-  }
-  all_around.push_back(known->second);
-  ++kept_;
 }
 
 read::Amounts RankCalls::amounts(std::uint32_t call) const {
@@ -107,50 +124,64 @@ read::Amounts RankCalls::amounts(std::uint32_t call) const {
           .count = k.count,
           .elements = k.elements,
           .bytes = k.bytes,
-          .host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(calls[call].dur_ns, 0))};
-}
-
-Places RankCalls::by_time() const {
-  Places sorted(calls.size());
-  std::iota(sorted.begin(), sorted.end(), 0U);
-  std::ranges::stable_sort(sorted, {}, [&](std::uint32_t i) { return calls[i].ts_ns; });
-  return sorted;
+          .host_ns = not_below_0(calls[call].dur_ns)};
 }
 
 void RankCalls::let_go() {
-  kinds = std::vector<CallKind>();
-  calls = std::vector<RankCall>();
-  threads = std::vector<Thread>();
-  names = std::vector<std::string>();
-  around.clear();
-  numbers_.clear();
-  tids_.clear();
-  name_numbers_.clear();
+  const bool had_all = all;
+  *this = RankCalls(*rank);
+  all = had_all;
 }
 
-std::pair<std::uint64_t, std::uint64_t> RankCalls::autograd_calls() const {
-  std::uint64_t in_ledger = 0;
-  each_row(rank_, [&](const read::Row& row) {
-    if (row.thread == ThreadKind::autograd && read::wants_lines(rank_, row.bucket)) {
-      in_ledger += row.amounts.calls;
+bool Passes::gradient(const CallKind& kind) const {
+  return reduces(kind.bucket) && kind.bytes > kScalarBytes && kind.bytes >= least_gradient;
+}
+
+// DeepSpeed may reduce on the thread that called backward() alone, and gather nothing that every
+// rank keeps. So a step without calls of autograd's threads has passes too: they show by calls that
+// are gradients in other steps, or by reductions in a range that is named backward.
+Passes passes_of(const RankCalls& rank, const std::vector<steps::Interval>& steps) {
+  Passes found;
+  for (const CallKind& k : rank.kinds) {
+    if (reduces(k.bucket)) found.least_gradient = std::max(found.least_gradient, k.bytes);
+  }
+  found.least_gradient /= kSmallReduction;
+
+  const Places order = calls_in_order(rank);
+  const auto kind = [&](std::uint32_t i) { return rank.calls[i].kind; };
+  const auto time = [&](std::uint32_t i) { return rank.calls[i].ts_ns; };
+  std::vector<std::span<const std::uint32_t>> calls;  // of each step
+  std::set<const CallKind*> activations;              // kinds before a step's first backward pass
+  for (const steps::Interval& step : steps) {
+    const auto from = std::ranges::lower_bound(order, step.from_ns, {}, time);
+    const auto to = std::ranges::lower_bound(from, order.end(), step.to_ns, {}, time);
+    calls.emplace_back(from, to);
+    const auto backward =
+        std::find_if(from, to, [&](std::uint32_t i) { return rank.calls[i].thread->autograd; });
+    if (backward == to) continue;
+    std::transform(from, backward, std::inserter(activations, activations.end()), kind);
+  }
+
+  std::vector<std::vector<Pass>> passes;  // of each step
+  std::set<const CallKind*> gradients;    // kinds that directly follow a backward pass
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    passes.push_back(cut(rank, calls[s], steps[s].step, [&](std::uint32_t i, bool behind) {
+      return behind && found.gradient(rank.kind(i)) && !activations.contains(kind(i));
+    }));
+    for (const Pass& p : passes.back()) {
+      std::ranges::transform(p.late, std::inserter(gradients, gradients.end()), kind);
     }
-  });
-  std::uint64_t in_lines = 0;
-  for (const Thread& t : threads) in_lines += t.autograd() ? t.calls.size() : 0;
-  return {in_lines, in_ledger};
-}
-
-bool RankCalls::named() const {
-  const auto [in_lines, in_ledger] = autograd_calls();
-  return (in_lines == 0) == (in_ledger == 0);
-}
-
-bool RankCalls::whole() const {
-  if (!all || !rank_.footer || !rank_.footer->dropped.empty()) return false;
-  bool mixed = false;
-  each_row(rank_, [&](const read::Row& row) { mixed = mixed || row.thread == ThreadKind::mixed; });
-  const auto [in_lines, in_ledger] = autograd_calls();
-  return !mixed && in_lines == in_ledger;
+  }
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    if (passes[s].empty()) {
+      passes[s] = cut(rank, calls[s], steps[s].step, [&](std::uint32_t i, bool) {
+        return gradients.contains(kind(i)) ||
+               (rank.calls[i].range == StepPhase::backward && found.gradient(rank.kind(i)));
+      });
+    }
+    std::ranges::move(passes[s], std::back_inserter(found.all));
+  }
+  return found;
 }
 
 }  // namespace tprof::stats

@@ -35,14 +35,7 @@ SiteKey key_of(read::SiteLine line, symbols::Names& names) {
   return site;
 }
 
-struct SiteOp {
-  std::int64_t site = 0;
-  Bucket bucket = Bucket::ALLGATHER;
-  text::Kept name{};
-
-  std::uint64_t hash() const { return run::hash_of(site, static_cast<std::int64_t>(bucket), name); }
-  auto operator<=>(const SiteOp&) const = default;  // NOLINT(modernize-use-nullptr)
-};
+using SiteOp = std::tuple<std::int64_t, Bucket, text::Kept>;
 std::optional<SiteOp> site_op(const read::Event& e) {
   return SiteOp{e.site, e.bucket, e.name};
 }
@@ -110,9 +103,10 @@ SiteTotals site_totals(const run::Lines& lines) {
     totals.all_lines = totals.all_lines && steps::lines_are_whole(*p);
     totals.names.add(rank->sites.names());
     for (const auto& [op, amounts] : ranks.of<decltype(SiteCalls::calls)>(p)->found) {
-      const SiteKey* site = rank->sites.find(op.site);
+      const auto& [number, bucket, function] = op;
+      const SiteKey* site = rank->sites.find(number);
       const bool known = site != nullptr && totals.calls.size() < SiteTotals::kMaxSites;
-      totals.calls[{known ? *site : SiteKey{}, {op.bucket, op.name}}] += amounts;
+      totals.calls[{known ? *site : SiteKey{}, {bucket, function}}] += amounts;
       if (known) frames.insert(site->native.begin(), site->native.end());
     }
   }

@@ -1,13 +1,13 @@
 #include "stats/slowest.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "interpose/format/record.h"
 #include "stats/timed_calls.h"
 
 namespace tprof::stats {
@@ -41,28 +41,25 @@ struct Longest {
 };
 
 // By both times, since only the end of the lines shows whether the device's are known.
-struct Candidates {
-  Candidates(const Process& of, std::size_t longest) : rank(of), most(longest) {}
+enum Times { kHosts, kDevices };
 
+struct Candidates {
   void call(const Event& e) {
     if (!e.executed() || !e.chosen) return;
-    host.see({.rank = &rank, .time_ns = e.dur_ns, .line = e, .bytes = e.bytes}, most);
+    longest[kHosts].see({.rank = &rank, .time_ns = e.dur_ns, .line = e, .bytes = e.bytes}, most);
     calls.call(e);
   }
-  void device_time(const read::DeviceTime& t) {
-    if (t.name != kGroupName) calls.time(t);
-  }
+  void device_time(const read::DeviceTime& t) { calls.time(t); }
   void end() { calls.finish(); }
 
   const Process& rank;
   std::size_t most;
-  Longest host;
-  Longest device;
+  std::array<Longest, 2> longest{};
   TimedCalls calls{[this](const Event& e, const read::DeviceTime* t) {
     if (t == nullptr) return;
     const auto bytes = t->calls == 1 ? std::optional(e.bytes) : std::nullopt;
-    device.see({.rank = &rank, .time_ns = t->dur_ns, .line = e, .calls = t->calls, .bytes = bytes},
-               most);
+    longest[kDevices].see(
+        {.rank = &rank, .time_ns = t->dur_ns, .line = e, .calls = t->calls, .bytes = bytes}, most);
   }};
 };
 
@@ -82,29 +79,29 @@ void each_collective_once(std::vector<SlowCall>& calls) {
 struct GroupBytes {
   void call(const Event& e) {
     if (!e.executed() || !e.collective()) return;
-    for (auto& [call, sum] : groups) {
-      const Event& first = call->line;
+    for (auto& [group, seen, bytes] : groups) {
+      const Event& first = group->line;
       const bool inside = first.comm == e.comm && first.name == e.name && e.seq >= first.seq &&
-                          e.seq - first.seq < call->calls;
+                          e.seq - first.seq < group->calls;
       if (!inside) continue;
-      sum.second = read::saturated_sum(sum.second, e.bytes);
-      if (++sum.first == call->calls) call->bytes = sum.second;
+      bytes = read::saturated_sum(bytes, e.bytes);
+      if (++seen == group->calls) group->bytes = bytes;
     }
   }
-  // The calls that were seen, and their bytes.
-  std::map<SlowCall*, std::pair<std::uint64_t, std::uint64_t>> groups;
+
+  std::vector<std::tuple<SlowCall*, std::uint64_t, std::uint64_t>> groups;
 };
 
 void find_bytes(const run::Lines& lines, std::vector<SlowCall>& calls) {
   std::map<const Process*, GroupBytes> of_ranks;
   for (SlowCall& c : calls) {
-    if (!c.bytes && c.line.collective()) of_ranks[c.rank].groups[&c];
+    if (!c.bytes && c.line.collective()) of_ranks[c.rank].groups.emplace_back(&c, 0, 0);
   }
   if (of_ranks.empty()) return;
   lines.each(
       [&](const Process& rank) {
-        const auto groups = of_ranks.find(&rank);
-        return groups == of_ranks.end() ? std::nullopt : std::optional(groups->second);
+        const auto of = of_ranks.find(&rank);
+        return of == of_ranks.end() ? std::nullopt : std::optional(of->second);
       },
       [](const GroupBytes& /*they are in their place*/) {});
 }
@@ -112,17 +109,18 @@ void find_bytes(const run::Lines& lines, std::vector<SlowCall>& calls) {
 }  // namespace
 
 Slowest slowest_of(const run::Lines& lines, std::size_t most, const steps::Found& found) {
-  Longest host;
-  Longest device;
-  lines.each([&](const Process& rank) { return Candidates(rank, most); },
-             [&](const Candidates& rank) {
-               host.add(rank.host);
-               device.add(rank.device);
-             });
-  Slowest slowest = {.on_device = !device.calls.empty(), .calls = {}};
-  Longest& longest = slowest.on_device ? device : host;
-  slowest.looked = longest.looked;
-  slowest.calls = std::move(longest.calls);
+  std::array<Longest, 2> all;
+  lines.each(
+      [&](const Process& rank) {
+        return Candidates{rank, most};
+      },
+      [&](const Candidates& rank) {
+        all[kHosts].add(rank.longest[kHosts]);
+        all[kDevices].add(rank.longest[kDevices]);
+      });
+  const bool on_device = !all[kDevices].calls.empty();
+  Longest& longest = all[on_device ? kDevices : kHosts];
+  Slowest slowest = {on_device, longest.looked, std::move(longest.calls)};
   std::ranges::sort(slowest.calls, longer);
   each_collective_once(slowest.calls);
   if (slowest.calls.size() > most) slowest.calls.resize(most);

@@ -49,16 +49,6 @@ struct StepList {
 bool in_steps(const std::optional<StepList>& asked, const steps::Found& found,
               const read::Process& rank, std::int64_t ts_ns);
 
-// The calls of one kind in one of a rank's steps.
-template <typename Kind>
-struct InStep {
-  std::size_t k = 0;  // of the rank's intervals
-  Kind kind{};
-
-  std::uint64_t hash() const { return kind.hash() + k; }
-  auto operator<=>(const InStep&) const = default;  // NOLINT(modernize-use-nullptr)
-};
-
 // Returns the steps that were asked for, by their number. Counts calls that were executed directly:
 // those that a graph replays have no line. Takes what the ranks' writers counted in these steps,
 // else their lines, which alone tell the times on the device (`timed`). kind_of(rank, call) takes
@@ -90,18 +80,19 @@ std::map<std::int64_t, StepOf<Kind>> by_step(const run::Lines& lines, const step
     }
   }
   if (found.exact && !timed) return all;
+  using InStep = std::pair<std::size_t, Kind>;  // of the rank's intervals
   const auto in_step = [&](const read::Process& rank) {
     const auto of_rank = found.ranks.find(&rank);
     const auto* intervals = of_rank == found.ranks.end() ? nullptr : &of_rank->second;
-    return [&, intervals](const read::Event& e) -> std::optional<InStep<Kind>> {
+    return [&, intervals](const read::Event& e) -> std::optional<InStep> {
       const auto* in = intervals == nullptr ? nullptr : steps::interval_at(*intervals, e.ts_ns);
       if (in == nullptr || !asked.holds(in->step)) return std::nullopt;
-      return InStep<Kind>{static_cast<std::size_t>(in - intervals->data()), kind_of(rank, e)};
+      return InStep(in - intervals->data(), kind_of(rank, e));
     };
   };
   const steps::Interval* before = nullptr;
-  const auto take = [&](const read::Process& rank, const InStep<Kind>& key, read::Amounts sum) {
-    const steps::Interval& of = found.ranks.at(&rank)[key.k];
+  const auto take = [&](const read::Process& rank, const InStep& key, read::Amounts sum) {
+    const steps::Interval& of = found.ranks.at(&rank)[key.first];
     StepOf<Kind>& step = all[of.step];
     if (found.exact) {  // the writers' counts stand there
       sum = {.device_ns = sum.device_ns,
@@ -110,7 +101,7 @@ std::map<std::int64_t, StepOf<Kind>> by_step(const run::Lines& lines, const step
     } else if (&of != std::exchange(before, &of)) {
       ++step.calling;
     }
-    step.kinds[key.kind] += sum;
+    step.kinds[key.second] += sum;
   };
   each_group<read::Amounts>(lines, in_step, take);
   return all;
@@ -122,7 +113,7 @@ struct SizeKey {
   std::uint64_t bytes = 0;  // of a call
   bool at_least = false;    // at least `bytes`, and less than twice that
 
-  std::uint64_t hash() const { return bytes * 31 + static_cast<std::uint64_t>(bucket); }
+  std::uint64_t hash() const { return run::hash_of(bucket, bytes); }
   auto operator<=>(const SizeKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 using StepTotals = std::vector<StepOf<SizeKey>>;

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 
 #include "interpose/format/dtypes.h"
-#include "read/events.h"
+#include "read/error.h"
 #include "stats/spread.h"
 #include "steps/rank_steps.h"
 
@@ -21,12 +22,31 @@ std::uint64_t element_size(const std::string& dtype) {
   return known == std::end(kDtypes) ? 0 : known->size;
 }
 
-OpKey with_comm(OpKey key, const read::Process& process, const std::optional<std::int64_t>& comm) {
-  if (!comm) return key;
-  const auto known = process.comms.find(*comm);
-  key.comm_id = known == process.comms.end() ? "?" : known->second.id;
-  key.nranks = known == process.comms.end() ? 0 : known->second.nranks;
+template <typename Call>
+OpKey key_of(const Call& call, std::int64_t bytes_class, const read::Process& process) {
+  OpKey key = {call.bucket, call.name, call.dtype, {}, 0, bytes_class};
+  if (!call.comm) return key;
+  const read::Comm* comm = read::comm_of(process, call.comm);
+  key.comm_id = comm == nullptr ? text::Kept("?") : comm->id;
+  key.nranks = comm == nullptr ? 0 : comm->nranks;
   return key;
+}
+
+using read::Amounts;
+using read::Ledger;
+
+void subtract(Amounts& from, const Amounts& before) {
+  for (const read::Figure& f : read::kFigures) {
+    std::uint64_t& figure = from.*f.of;
+    if (!f.largest) figure -= std::min(figure, before.*f.of);
+    if (f.largest && figure == before.*f.of) figure = 0;
+  }
+}
+
+const Ledger* end_of(const read::Process& p, std::int64_t epoch) {
+  const auto end = std::ranges::find(p.epoch_ends, epoch, &Ledger::epoch);
+  if (end != p.epoch_ends.end()) return &*end;
+  return p.ledger && p.ledger->epoch == epoch ? &*p.ledger : nullptr;
 }
 
 }  // namespace
@@ -65,12 +85,11 @@ read::Amounts amounts_of(const read::Event& e, const read::DeviceTime* t) {
 }
 
 OpKey op_of(const read::Event& e, const read::Process& process) {
-  const std::int64_t bytes_class = tprof::bytes_class(e.bytes);
-  return with_comm({e.bucket, e.name, e.dtype, {}, 0, bytes_class}, process, e.comm);
+  return key_of(e, tprof::bytes_class(e.bytes), process);
 }
 
 OpKey op_of(const read::Row& row, const read::Process& process) {
-  return with_comm({row.bucket, row.name, row.dtype, {}, 0, row.bytes_class}, process, row.comm);
+  return key_of(row, row.bytes_class, process);
 }
 
 Buckets bucket_totals(const read::Rows& rows) {
@@ -169,6 +188,32 @@ std::optional<read::Amounts> object_gathers(const run::Lines& lines) {
     all += gathers->total;
   }
   return all;
+}
+
+void keep_epoch(read::Process& p, std::int64_t epoch) {
+  const Ledger* end = end_of(p, epoch);
+  const Ledger* begin = epoch == 0 ? nullptr : end_of(p, epoch - 1);
+  if (end == nullptr || (epoch != 0 && (begin == nullptr || !begin->ends_epoch))) {
+    throw read::BadInput(p.file, "has no epoch " + std::to_string(epoch) +
+                                     ": the program called tprof_reset less often, or its ledger "
+                                     "could not be written");
+  }
+  const Ledger before = begin == nullptr ? Ledger() : *begin;
+  std::map<read::RowKey, Amounts> rows;
+  for (const read::Row& row : before.rows) rows[row] = row.amounts;
+  Ledger own = *end;
+  own.rows.clear();
+  for (read::Row row : end->rows) {
+    const std::uint64_t unfinished = row.amounts.unfinished;
+    subtract(row.amounts, rows[row]);
+    row.amounts.unfinished = unfinished;  // as of the end
+    if (row.amounts.calls + row.amounts.failed + unfinished != 0) own.rows.push_back(row);
+  }
+  for (read::Collectives& c : own.collectives) {
+    const auto earlier = std::ranges::find(before.collectives, c.comm, &read::Collectives::comm);
+    if (earlier != before.collectives.end()) c.count -= std::min(c.count, earlier->count);
+  }
+  p.ledger = std::move(own);
 }
 
 }  // namespace tprof::stats

@@ -33,8 +33,7 @@ struct OpKey {
   std::int64_t bytes_class = -1;
 
   std::uint64_t hash() const {
-    return run::hash_of(static_cast<std::int64_t>(bucket), name, dtype, comm_id, nranks,
-                        bytes_class);
+    return run::hash_of(bucket, name, dtype, comm_id, nranks, bytes_class);
   }
   // clang-tidy 14 takes the 0 of a rewritten comparison for a pointer.
   auto operator<=>(const OpKey&) const = default;  // NOLINT(modernize-use-nullptr)
@@ -101,5 +100,11 @@ struct Together {
 // one-element int64 ncclAllGather directly followed on the same communicator by a uint8 one. Both
 // calls are counted. They show in event lines only. Nullopt if lines of any process are missing.
 std::optional<read::Amounts> object_gathers(const run::Lines& lines);
+
+// The counts of one epoch of a process: between two calls of tprof_reset, or of tprof ctl reset.
+// Leaves in the ledger only what that epoch added to it; the first epoch is 0. A longest time that
+// may stem from an earlier epoch becomes 0, since it is not known. Throws BadInput if the process
+// has no such epoch, or if the ledger with which it began is missing.
+void keep_epoch(read::Process& process, std::int64_t epoch);
 
 }  // namespace tprof::stats

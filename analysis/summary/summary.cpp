@@ -2,47 +2,37 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "diagnose/ends.h"
-#include "stats/roles.h"
+#include "stats/spread.h"
 
 namespace tprof::stats {
 namespace {
 
-using CommId = std::pair<std::string, std::int64_t>;
-
-// All calls of a communicator show what it is for.
 void count_communicators(Summary& s) {
   s.comms = communicators(*s.job, s.ops);
-  if (!s.only.of_calls()) return find_roles(*s.job, s.comms);
-  Ops ops;
-  for (const read::Process* p : s.job->processes) add_ops(ops, *p);
-  std::vector<CommSummary> whole = communicators(*s.job, ops);
-  find_roles(*s.job, whole);
-  std::map<CommId, CommSummary*> all;
-  for (CommSummary& c : whole) all[{c.id, c.nranks}] = &c;
-  for (CommSummary& c : s.comms) {
-    CommSummary& known = *all.at({c.id, c.nranks});
-    known.amounts = c.amounts;
-    known.collectives = 0;
-    known.fewest.reset();
-    c = known;
-  }
-  // The ledgers' own numbers of collectives are of all.
+  find_roles(*s.job, s.comms);
+  if (!s.only.of_calls()) return;
+  // The ledgers' own numbers of collectives are of all calls.
+  using Id = std::pair<std::string, std::int64_t>;
+  std::map<Id, std::vector<std::uint64_t>> made;  // by each rank
   for (const read::Process* p : s.job->processes) {
-    std::map<CommId, std::uint64_t> made;
+    std::map<Id, std::uint64_t> by_rank;
     if (p->ledger) {
-      for (const auto& [number, comm] : p->comms) made[{comm.id, comm.nranks}];
+      for (const auto& [number, comm] : p->comms) by_rank[{comm.id, comm.nranks}];
     }
     each_row(s.lines->rows(*p), [&](const read::Row& row) {
       if (!row.comm || row.bucket == Bucket::P2P) return;
       const OpKey key = op_of(row, *p);
-      made[{key.comm_id, key.nranks}] += row.amounts.calls;
+      by_rank[{key.comm_id, key.nranks}] += row.amounts.calls;
     });
-    for (CommSummary& c : s.comms) {
-      const auto issued = made.find({c.id, c.nranks});
-      if (issued != made.end()) c.issued(issued->second);
-    }
+    for (const auto& [id, calls] : by_rank) made[id].push_back(calls);
+  }
+  for (CommSummary& c : s.comms) {
+    c.collectives = 0;
+    c.fewest.reset();
+    for (const std::uint64_t calls : made[{c.id, c.nranks}]) c.issued(calls);
   }
   std::erase_if(s.comms, [](const CommSummary& c) { return c.amounts.calls == 0; });
 }
@@ -54,20 +44,43 @@ void count_ledgers(const job::Job& job, Summary& s) {
     add_ops(s.ops, *p, rows);
     add_host_memory(s.host_memory, rows);
     add_phases(s.phases, rows);
+    if (p->ledger && p->ledger->memory && !s.only.of_calls()) {
+      s.memory.asked = true;
+      for (const read::MemoryUse& use : *p->ledger->memory) s.memory.uses.push_back({p, use});
+    }
     if (!p->footer || p->lane != 0) continue;
     for (const auto& [reason, n] : p->footer->dropped) {
       s.dropped = read::saturated_sum(s.dropped, n);
     }
     const std::int64_t ran_ns = diagnose::known_until_ns(*p) - diagnose::began_ns(*p);
     s.self_cost_ns = read::saturated_sum(s.self_cost_ns, p->footer->self_cost_ns);
-    s.self_run_ns = read::saturated_sum(
-        s.self_run_ns, static_cast<std::uint64_t>(std::max<std::int64_t>(ran_ns, 0)));
+    s.self_run_ns = read::saturated_sum(s.self_run_ns, not_below_0(ran_ns));
     if (s.only.of_calls()) continue;
     const read::Compute compute = p->footer->compute.value_or(read::Compute{});
     s.compute.busy_ns = read::saturated_sum(s.compute.busy_ns, compute.busy_ns);
     s.compute.window_ns = read::saturated_sum(s.compute.window_ns, compute.window_ns);
   }
 }
+
+// By the communicator's number in the process, and the collective's.
+using Numbers = std::map<std::pair<std::int64_t, std::uint64_t>, diagnose::LateArrival*>;
+
+// The device comes to a collective when the host may be in the step behind it already: it is the
+// call that is in a step.
+struct TheirCalls {
+  TheirCalls(const read::Process& rank, const Numbers& numbers, const steps::Found& steps)
+      : rank_(rank), late(numbers), found(steps) {}
+
+  void call(const read::Event& e) {
+    if (!e.collective() || e.failed || e.captured) return;
+    const auto arrival = late.find({*e.comm, e.seq});
+    if (arrival != late.end()) arrival->second->step = steps::step_at(found, &rank_, e.ts_ns);
+  }
+
+  const read::Process& rank_;
+  const Numbers& late;
+  const steps::Found& found;
+};
 
 }  // namespace
 
@@ -93,7 +106,6 @@ Summary summarise(const run::Lines& lines, const SummaryOptions& options) {
     s.notes = asked->notes();
   }
   count_ledgers(job, s);
-  if (!s.only.of_calls()) s.memory = memory_of(job);
   count_communicators(s);
   if (asked != nullptr && asked->found()) {
     s.found = *asked->found();
@@ -115,6 +127,29 @@ Summary summarise(const run::Lines& lines, const SummaryOptions& options) {
                          .findings;
   s.complete = diagnose::complete(job, s.findings);
   return s;
+}
+
+diagnose::Lateness lateness_in_steps(const run::Lines& lines, const steps::Found& found,
+                                     const diagnose::Meetings& meetings,
+                                     const diagnose::ArrivalReader& arrivals) {
+  diagnose::Lateness lateness =
+      diagnose::lateness_of(meetings, diagnose::host_clocks(meetings), arrivals);
+  if (found.how == steps::How::none) return lateness;
+  std::map<const read::Process*, Numbers> by_rank;
+  for (diagnose::LateArrival& a : lateness.worst) {
+    for (const auto& [number, comm] : a.rank->comms) {
+      if (comm.id == a.communicator) by_rank[a.rank][{number, a.seq}] = &a;
+    }
+  }
+  lines.each(
+      [&](const read::Process& rank) {
+        const auto numbers = by_rank.find(&rank);
+        return numbers == by_rank.end()
+                   ? std::nullopt
+                   : std::optional<TheirCalls>(std::in_place, rank, numbers->second, found);
+      },
+      [](const TheirCalls& /*the steps are in their place*/) {});
+  return lateness;
 }
 
 }  // namespace tprof::stats

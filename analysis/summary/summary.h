@@ -12,7 +12,6 @@
 #include "job/jobs.h"
 #include "stats/comms.h"
 #include "stats/histogram.h"
-#include "stats/memory.h"
 #include "stats/op_times.h"
 #include "stats/phases.h"
 #include "stats/slowest.h"
@@ -21,6 +20,16 @@
 #include "why/wait_table.h"
 
 namespace tprof::stats {
+
+// The memory that the processes of a job had allocated (TPROF_MEMORY).
+struct MemoryOfProcess {
+  const read::Process* process = nullptr;
+  read::MemoryUse use;
+};
+struct Memory {
+  bool asked = false;  // by at least one process
+  std::vector<MemoryOfProcess> uses;
+};
 
 struct Summary {
   const job::Job* job = nullptr;
@@ -72,5 +81,10 @@ struct SummaryOptions {
 
 // Sums up the lines' job. Where no event lines are asked for, they are not loaded.
 Summary summarise(const run::Lines& lines, const SummaryOptions& options);
+
+// Finds who came late. The latest arrivals have the step in which the rank called.
+diagnose::Lateness lateness_in_steps(const run::Lines& lines, const steps::Found& found,
+                                     const diagnose::Meetings& meetings,
+                                     const diagnose::ArrivalReader& arrivals = {});
 
 }  // namespace tprof::stats

@@ -6,7 +6,7 @@
 #include <optional>
 #include <variant>
 
-#include "stats/roles.h"
+#include "stats/comms.h"
 #include "why/causes.h"
 #include "why/replays.h"
 

@@ -9,7 +9,7 @@
 #include "read/folder.h"
 #include "read/json.h"
 #include "read/load.h"
-#include "stats/epochs.h"
+#include "stats/totals.h"
 
 using namespace tprof;
 using namespace tprof::test;

@@ -1,6 +1,6 @@
 // stats/: what a communicator is for, by its name.
 #include "catch2.h"
-#include "stats/roles.h"
+#include "stats/comms.h"
 
 using namespace tprof;
 

@@ -1,7 +1,7 @@
 // The sentence that the report leads with, and the bins of its histograms.
 #include "catch2.h"
 #include "report/verdict.h"
-#include "stats/spectra.h"
+#include "stats/op_times.h"
 
 using namespace tprof;
 using diagnose::Kind;
