@@ -27,30 +27,31 @@ std::vector<std::string> split(const char* option, std::string_view list) {
   return all;
 }
 
+// Reads "a-b", "a-", "-b" or "a" with parse(text, number). False if it is none of them.
+template <typename Number, typename Parse>
+bool parse_borders(std::string_view item, Number& least, Number& most, const Parse& parse) {
+  const std::size_t dash = item.find('-');
+  const std::string_view from = item.substr(0, dash);
+  const std::string_view to = dash == std::string_view::npos ? from : item.substr(dash + 1);
+  return !(from.empty() && to.empty()) && (from.empty() || parse(from, least)) &&
+         (to.empty() || parse(to, most)) && least <= most;
+}
+
 std::pair<std::int64_t, std::int64_t> range_of(std::string_view item, std::string_view list) {
-  std::int64_t first = 0;
-  const char* end = item.data() + item.size();
-  const auto [rest, error] = std::from_chars(item.data(), end, first);
-  if (error == std::errc() && first >= 0) {
-    if (rest == end) return {first, first};
-    if (*rest == '-' && rest + 1 == end) return {first, INT64_MAX};
-    std::int64_t to = 0;
-    const auto last = std::from_chars(rest + 1, end, to);
-    const bool whole = last.ec == std::errc() && last.ptr == end;
-    if (*rest == '-' && whole && first <= to) return {first, to};
-  }
+  const auto number = [](std::string_view text, std::int64_t& to) {
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, to);
+    return error == std::errc() && rest == end && to >= 0;
+  };
+  std::pair<std::int64_t, std::int64_t> r(0, INT64_MAX);
+  if (!item.starts_with('-') && parse_borders(item, r.first, r.second, number)) return r;
   throw read::BadInput(fmt::format("--steps: expected 10-, 3-7, 5 or 3,5-7, found '{}'", list));
 }
 
 Sizes sizes_of(std::string_view item, std::string_view list) {
-  const std::size_t dash = item.find('-');
-  const std::string_view from = item.substr(0, dash);
-  const std::string_view to = dash == std::string_view::npos ? from : item.substr(dash + 1);
   Sizes s;
-  const bool any = !from.empty() || !to.empty();
-  const bool known =
-      (from.empty() || parse_bytes(from, s.least)) && (to.empty() || parse_bytes(to, s.most));
-  if (any && known && s.least <= s.most) return s;
+  const auto bytes = [](std::string_view text, std::uint64_t& to) { return parse_bytes(text, to); };
+  if (parse_borders(item, s.least, s.most, bytes)) return s;
   throw read::BadInput(fmt::format(
       "--sizes: expected bytes of a call such as 1M-64M, 64K-, -4K or 32768, found '{}'", list));
 }

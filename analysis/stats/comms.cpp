@@ -138,6 +138,30 @@ std::map<std::string, std::string> role_texts(const std::vector<CommSummary>& co
   return roles;
 }
 
+static void find_roles(const job::Job& job, std::vector<CommSummary>& comms) {
+  const std::map<Id, Traffic> traffic = traffic_of(job);
+  for (CommSummary& c : comms) {
+    c.role = role_of_name(c.name);
+    const auto carried = traffic.find({c.id, c.nranks});
+    if (!c.role.empty() || c.nranks < 2 || carried == traffic.end()) continue;
+    c.role = guess(carried->second);
+    c.role_guessed = true;
+  }
+  const auto shard = [](const CommSummary& other) { return other.role == "shard"; };
+  for (CommSummary& c : comms) {
+    const bool data = c.role_guessed && c.role == "data" && c.ranks.size() > 1;
+    if (data && crossed_by(c, comms, shard)) c.role = "replicate";  // it has one of each shard
+  }
+  std::vector<std::string> sure;
+  for (const CommSummary& c : comms) {
+    sure.push_back(c.role_guessed ? supported(c, comms, job.ranks.size()) : c.role);
+  }
+  for (std::size_t i = 0; i < comms.size(); ++i) {
+    comms[i].role_sure = !sure[i].empty();
+    if (comms[i].role_sure) comms[i].role = sure[i];
+  }
+}
+
 std::vector<CommSummary> communicators(const job::Job& job, const Ops& ops) {
   std::map<std::pair<std::string, std::int64_t>, CommSummary> found;
   for (const read::Process* p : job.processes) {
@@ -167,6 +191,7 @@ std::vector<CommSummary> communicators(const job::Job& job, const Ops& ops) {
   std::ranges::stable_sort(all, std::ranges::greater(), [](const CommSummary& c) {
     return std::pair(c.nranks, c.amounts.bytes);
   });
+  find_roles(job, all);
   return all;
 }
 
@@ -178,35 +203,9 @@ std::string_view role_of_name(std::string_view name) {
   return "";
 }
 
-void find_roles(const job::Job& job, std::vector<CommSummary>& comms) {
-  const std::map<Id, Traffic> traffic = traffic_of(job);
-  for (CommSummary& c : comms) {
-    c.role = role_of_name(c.name);
-    const auto carried = traffic.find({c.id, c.nranks});
-    if (!c.role.empty() || c.nranks < 2 || carried == traffic.end()) continue;
-    c.role = guess(carried->second);
-    c.role_guessed = true;
-  }
-  const auto shard = [](const CommSummary& other) { return other.role == "shard"; };
-  for (CommSummary& c : comms) {
-    const bool data = c.role_guessed && c.role == "data" && c.ranks.size() > 1;
-    if (data && crossed_by(c, comms, shard)) c.role = "replicate";  // it has one of each shard
-  }
-  std::vector<std::string> sure;
-  for (const CommSummary& c : comms) {
-    sure.push_back(c.role_guessed ? supported(c, comms, job.ranks.size()) : c.role);
-  }
-  for (std::size_t i = 0; i < comms.size(); ++i) {
-    comms[i].role_sure = !sure[i].empty();
-    if (comms[i].role_sure) comms[i].role = sure[i];
-  }
-}
-
 std::map<std::string, std::string, std::less<>> sure_roles(const job::Job& job) {
-  std::vector<CommSummary> comms = communicators(job, {});
-  find_roles(job, comms);
   std::map<std::string, std::string, std::less<>> roles;
-  for (const CommSummary& c : comms) {
+  for (const CommSummary& c : communicators(job, {})) {
     if (c.role_sure) roles[c.id] = word_of(c.role);
   }
   return roles;

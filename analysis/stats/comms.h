@@ -41,15 +41,13 @@ std::string role_text(const CommSummary& comm);
 std::map<std::string, std::string> role_texts(const std::vector<CommSummary>& comms);  // by id
 
 // Returns the communicators of a job, the largest first. `ops` are the calls of its processes.
+// Their roles are set where something is known: a guess needs calls of autograd threads, which tell
+// what belongs to the backward pass.
 std::vector<CommSummary> communicators(const job::Job& job, const Ops& ops);
 
 // Goes by the words with which frameworks name groups (PyTorch's device meshes, Megatron). Empty if
 // the name has none of them.
 std::string_view role_of_name(std::string_view name);
-
-// Sets role, role_guessed and role_sure where something is known. A guess needs calls of autograd
-// threads, which tell what belongs to the backward pass.
-void find_roles(const job::Job& job, std::vector<CommSummary>& comms);
 
 // The roles that are sure, by the communicators' ids: their names say them, or what they carry does
 // and other communicators of the job cross them as they should. Words for sentences:

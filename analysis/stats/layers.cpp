@@ -54,21 +54,25 @@ std::vector<std::optional<std::size_t>> places_in(const Sizes& usual, const Size
 // Returns the template: of the calls of the sizes that are as many as in most passes, those of the
 // pass that has the most. `all` are the calls of all passes.
 Sizes template_of(const std::vector<Sizes>& all) {
+  const auto calls_of = [](const Sizes& of) {
+    std::map<std::uint64_t, std::size_t> calls;
+    for (const std::uint64_t size : of) ++calls[size];
+    return calls;
+  };
   std::map<std::uint64_t, std::map<std::size_t, std::size_t>> times;  // by size and its calls
   for (const Sizes& of : all) {
-    for (const std::uint64_t size : std::set(of.begin(), of.end())) {
-      ++times[size][static_cast<std::size_t>(std::ranges::count(of, size))];
-    }
+    for (const auto& [size, calls] : calls_of(of)) ++times[size][calls];
   }
   Sizes best;
-  for (const Sizes& of : all) {
-    Sizes usual;
-    std::ranges::copy_if(of, std::back_inserter(usual), [&](std::uint64_t size) {
-      const auto most =
-          std::ranges::max_element(times[size], {}, [](const auto& entry) { return entry.second; });
-      return static_cast<std::size_t>(std::ranges::count(of, size)) == most->first;
+  for (Sizes of : all) {
+    auto calls = calls_of(of);
+    std::erase_if(calls, [&](const auto& of_size) {
+      const auto passes = [](const auto& entry) { return entry.second; };
+      const auto most = std::ranges::max_element(times[of_size.first], {}, passes);
+      return of_size.second != most->first;
     });
-    if (usual.size() > best.size()) best = std::move(usual);
+    std::erase_if(of, [&](std::uint64_t size) { return !calls.contains(size); });
+    if (of.size() > best.size()) best = std::move(of);
   }
   return best;
 }
@@ -129,16 +133,17 @@ struct LayersOfRank : RankCalls {
     a.device_timed = 1;
     return a;
   }
-  // Calls see(by, name) for all that is around a call, the innermost of each kind first.
+  // Calls see(by, name) for all that is around a call, the innermost of each kind first. Of what is
+  // no forward gather, modules alone tell.
   template <typename See>
-  void each_around(std::uint32_t i, const See& see) const {
+  void each_around(std::uint32_t i, bool forward, const See& see) const {
     if (const auto ranges = around.find(i); ranges != around.end()) {
       for (const std::string* name : ranges->second) {
         if (const auto module = module_of(*name); !module.empty()) see(NamedBy::module, module);
-        see(NamedBy::range, *name);
+        if (forward) see(NamedBy::range, *name);
       }
     }
-    const SiteKey* site = sites.find(calls[i].site);
+    const SiteKey* site = forward ? sites.find(calls[i].site) : nullptr;
     if (site == nullptr) return;
     std::set<std::string> seen;  // a recursive function counts once
     for (const SiteFrame& f : site->frames) {
@@ -164,7 +169,12 @@ struct LayersOfRank : RankCalls {
 class Mapper {
  public:
   explicit Mapper(const LayersOfRank& rank)
-      : rank_(rank), passes_(passes_of(rank, rank.steps)), told_(rank.calls.size()) {}
+      : rank_(rank), passes_(passes_of(rank, rank.steps)), told_(rank.calls.size()) {
+    for (const auto& [number, comm] : rank.rank->comms) {
+      const bool several = comm.known() && comm.nranks > 1;
+      if (several && !rank.activations.contains({comm.id, comm.nranks})) carriers_.insert(number);
+    }
+  }
 
   Handed map() && {
     for (std::size_t n = 0; n < passes_.all.size(); ++n) {
@@ -257,35 +267,27 @@ class Mapper {
     }
   }
 
-  // True for a communicator that may carry parameters.
-  bool carries(std::int64_t number) const {
-    const auto comm = rank_.rank->comms.find(number);
-    return comm != rank_.rank->comms.end() && comm->second.known() && comm->second.nranks > 1 &&
-           !rank_.activations.contains({comm->second.id, comm->second.nranks});
-  }
-
   // True for parameters: they come back in the backward pass, gathered again or as gradients. If
   // gradients are all-reduced (DDP), what is gathered is something else.
   bool unit(std::int64_t comm, std::uint64_t count) const {
-    const auto bytes = sharded_bytes_.find(comm);
     const auto made = made_with_.at(comm).find(count);
-    if (made == made_with_.at(comm).end() || (made->second & kActivations) != 0) return false;
-    return (made->second & bit(LayerOp::forward)) != 0 &&
-           (made->second & (bit(LayerOp::again) | bit(LayerOp::scattered))) != 0 &&
-           bytes->second >= 0;
+    const unsigned mask = made == made_with_.at(comm).end() ? kActivations : made->second;
+    return (mask & (bit(LayerOp::forward) | kActivations)) == bit(LayerOp::forward) &&
+           (mask & (bit(LayerOp::again) | bit(LayerOp::scattered))) != 0 &&
+           sharded_bytes_.at(comm) >= 0;
   }
 
   std::optional<Family> family_of(const CallKind& k, LayerOp op) const {
     const auto shards = shards_of_.find(k.comm);
     const bool replica = op == LayerOp::reduced && shards != shards_of_.end();
     const std::int64_t home = replica ? shards->second : k.comm;
-    if (!carries(home)) return std::nullopt;
+    if (!carriers_.contains(home)) return std::nullopt;
     if ((replica || op != LayerOp::reduced) && unit(home, k.count)) return Family(home, false);
     const unsigned made = made_with_.at(k.comm).at(k.count);
     const bool gradient = op == LayerOp::reduced
                               ? k.bytes >= passes_.least_gradient
                               : op == LayerOp::scattered && (made & bit(LayerOp::forward)) == 0;
-    if (!gradient || (made & kActivations) != 0 || !carries(k.comm)) return std::nullopt;
+    if (!gradient || (made & kActivations) != 0 || !carriers_.contains(k.comm)) return std::nullopt;
     return Family(k.comm, true);
   }
 
@@ -317,12 +319,10 @@ class Mapper {
     take(family, usual, places);
   }
 
-  // All names that are around a forward gather, and modules of any call.
   void see_names(std::uint32_t call, bool forward, LayerRow& row) const {
     std::array<std::uint64_t, std::size(kNamedByNames)> within{};
     row.gathers += forward ? 1 : 0;
-    rank_.each_around(call, [&](NamedBy by, std::string_view name) {
-      if (!forward && by != NamedBy::module) return;
+    rank_.each_around(call, forward, [&](NamedBy by, std::string_view name) {
       auto& [gathers, depth] = row.around[{by, std::string(name)}];
       gathers += forward ? 1 : 0;
       depth += within[static_cast<std::size_t>(by)]++;
@@ -380,6 +380,7 @@ class Mapper {
 
   const LayersOfRank& rank_;
   Passes passes_;
+  std::set<std::int64_t> carriers_{};  // communicators that may carry parameters
   std::vector<Made> made_{};
   std::map<std::int64_t, MadeWith> made_with_{};      // by communicator
   std::map<std::int64_t, double> sharded_bytes_{};    // less those of all-reduced gradients

@@ -4,45 +4,11 @@
 
 #include "interpose/format/scopes.h"
 #include "read/error.h"
+#include "stats/rank_calls.h"
 #include "steps/rank_steps.h"
 
 namespace tprof::stats {
 namespace {
-
-// Ranges of further threads hold no calls.
-constexpr std::size_t kMaxThreads = 1024;
-constexpr std::size_t kMaxCalls = std::size_t{1} << 20;  // of a thread: the last ones
-
-struct ThreadCall {
-  std::int64_t ts_ns = 0;
-  std::uint64_t bytes = 0;
-  Bucket bucket = Bucket::ALLGATHER;
-};
-
-// The line of a range comes after those of its thread's calls within it, so its calls are those
-// since its start.
-struct ThreadCalls {
-  void call(const ThreadCall& c) {
-    if (calls.size() == kMaxCalls) {
-      const auto half = calls.begin() + kMaxCalls / 2;
-      gone_ns = std::prev(half)->ts_ns;
-      calls.erase(calls.begin(), half);
-    }
-    calls.push_back(c);
-  }
-  // Returns false if there may have been more.
-  bool since(std::int64_t start_ns, Inside& inside) const {
-    for (auto c = calls.rbegin(); c != calls.rend() && c->ts_ns >= start_ns; ++c) {
-      Moved& moved = inside[static_cast<std::size_t>(c->bucket)];
-      ++moved.calls;
-      moved.bytes = read::saturated_sum(moved.bytes, c->bytes);
-    }
-    return start_ns > gone_ns;
-  }
-
-  std::vector<ThreadCall> calls;
-  std::int64_t gone_ns = INT64_MIN;  // up to then
-};
 
 RangeTotal& total_of(std::map<RangeKey, RangeTotal>& ranges, RangeKey key) {
   const auto known = ranges.find(key);
@@ -52,25 +18,30 @@ RangeTotal& total_of(std::map<RangeKey, RangeTotal>& ranges, RangeKey key) {
   return ranges[std::move(key)];
 }
 
+// The line of a range comes after those of its thread's calls within it.
+void add_inside(const RankCalls& calls, const read::Range& r, RangeTotal& to) {
+  for (const std::uint32_t i : calls.since(r.thread, r.ts_ns)) {
+    Moved& moved = to.inside[static_cast<std::size_t>(calls.kind(i).bucket)];
+    ++moved.calls;
+    moved.bytes = read::saturated_sum(moved.bytes, calls.kind(i).bytes);
+  }
+  to.vague = calls.all ? 0 : 1;
+}
+
 // The ranges of a process, which may be several ranks. A thread's calls need not belong to the rank
 // whose device it had when it pushed the range.
 struct ProcessRanges {
-  std::map<std::int64_t, ThreadCalls> threads{};
+  std::optional<RankCalls> calls{};
   std::map<RangeKey, RangeTotal> totals{};
   StartedRanges started{};
-  bool beyond = false;  // there were too many threads
-  bool added = false;   // to those of the job
+  bool added = false;  // to those of the job
 };
 
 // Every rank of a process has one of these, all with the same ranges.
 struct RangesOfRank {
   void call(const read::Event& e) {
-    if (!e.executed()) return;
-    if (!process.threads.contains(e.thread) && process.threads.size() == kMaxThreads) {
-      process.beyond = true;
-      return;
-    }
-    process.threads[e.thread].call({e.ts_ns, e.bytes, e.bucket});
+    if (!process.calls) process.calls.emplace(rank);
+    process.calls->call(e);
   }
 
   void range(const read::Range& r) {
@@ -92,10 +63,7 @@ struct RangesOfRank {
       }
     } else {
       r.phase == Phase::open ? void(++one.open) : one.time.add(not_below_0(r.dur_ns));
-      const auto thread = process.threads.find(r.thread);
-      const bool whole =
-          thread == process.threads.end() || thread->second.since(r.ts_ns, one.inside);
-      one.vague = whole && !process.beyond ? 0 : 1;
+      if (process.calls) add_inside(*process.calls, r, one);
     }
     total_of(process.totals, {r.domain.value_or(""), r.name, r.phase == Phase::mark, r.category,
                               r.category_name}) += one;
@@ -193,7 +161,7 @@ RangeTotals range_totals(const run::Lines& lines) {
         if (std::exchange(of.process.added, true)) return;
         for (const auto& [key, more] : of.process.totals) total_of(totals.ranges, key) += more;
         of.process.totals.clear();
-        of.process.threads.clear();
+        of.process.calls.reset();
         totals.all_lines = totals.all_lines && steps::lines_are_whole(rank);
         if (!rank.footer) return;
         for (const auto& [reason, n] : rank.footer->ranges_dropped) {

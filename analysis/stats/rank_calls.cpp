@@ -1,7 +1,6 @@
 #include "stats/rank_calls.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <set>
 #include <span>
@@ -95,16 +94,25 @@ void RankCalls::call(const read::Event& e) {
       {e.ts_ns, e.dur_ns, e.collective() ? e.seq : UINT64_MAX, e.site, &*kind.first, &by});
 }
 
+Places RankCalls::since(std::int64_t thread, std::int64_t ts_ns) const {
+  Places found;
+  const auto of = threads.find(thread);
+  if (of == threads.end()) return found;
+  const Places& made = of->second.calls;
+  for (auto i = made.rbegin(); i != made.rend() && calls[*i].ts_ns >= ts_ns; ++i) {
+    found.push_back(*i);
+  }
+  return found;
+}
+
 // A range's line comes after those of its thread's calls within it.
 Places RankCalls::within(const read::Range& r) const {
-  const bool open = r.phase == read::Range::Phase::open && r.id.empty();
-  const auto thread = threads.find(r.thread);
-  if ((r.phase != read::Range::Phase::closed && !open) || thread == threads.end()) return {};
-  const Places& of_thread = thread->second.calls;
-  const std::int64_t end = open ? std::numeric_limits<std::int64_t>::max() : r.ts_ns + r.dur_ns;
-  Places found;
-  for (auto i = of_thread.rbegin(); i != of_thread.rend() && calls[*i].ts_ns >= r.ts_ns; ++i) {
-    if (calls[*i].ts_ns < end) found.push_back(*i);
+  if (r.phase != read::Range::Phase::closed &&
+      !(r.phase == read::Range::Phase::open && r.id.empty()))
+    return {};
+  Places found = since(r.thread, r.ts_ns);
+  if (r.phase == read::Range::Phase::closed) {
+    std::erase_if(found, [&](auto i) { return calls[i].ts_ns >= r.ts_ns + r.dur_ns; });
   }
   return found;
 }

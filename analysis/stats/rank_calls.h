@@ -59,8 +59,9 @@ struct RankCalls {
 
   const CallKind& kind(std::uint32_t call) const { return *calls[call].kind; }
   read::Amounts amounts(std::uint32_t call) const;
-  Places within(const read::Range& range) const;  // the last first
-  void let_go();                                  // of the calls, when all is told that they tell
+  Places since(std::int64_t thread, std::int64_t ts_ns) const;  // calls of a thread, last first
+  Places within(const read::Range& range) const;                // of those that are pushed
+  void let_go();  // of the calls, when all is told that they tell
 
   const read::Process* rank;
   std::set<CallKind> kinds{};

@@ -12,7 +12,6 @@ namespace {
 
 void count_communicators(Summary& s) {
   s.comms = communicators(*s.job, s.ops);
-  find_roles(*s.job, s.comms);
   if (!s.only.of_calls()) return;
   // The ledgers' own numbers of collectives are of all calls.
   using Id = std::pair<std::string, std::int64_t>;
