@@ -133,8 +133,8 @@ struct LayersOfRank : RankCalls {
     a.device_timed = 1;
     return a;
   }
-  // Calls see(by, name) for all that is around a call, the innermost of each kind first. Of what is
-  // no forward gather, modules alone tell.
+  // Calls see(by, name) for all that is around a call, the innermost of each kind first: modules
+  // alone, if it is no forward gather.
   template <typename See>
   void each_around(std::uint32_t i, bool forward, const See& see) const {
     if (const auto ranges = around.find(i); ranges != around.end()) {
