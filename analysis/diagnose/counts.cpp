@@ -117,15 +117,17 @@ void missing_windows(const Case& c, Findings& found) {
   add(found, Kind::missing_windows, without, {{"missing", missing}, {"all", all}});
 }
 
-// `first` is the sentence of the first of the reasons, which follow each other in their order.
+// `first` is the first of the reasons as they are said, which follow each other in their order.
 template <std::size_t n>
 void untimed(const Case& c, Findings& found, Kind kind, Counts read::Footer::*counts,
              const char* const (&names)[n], Say first) {
   for (const auto& [name, reason] : by_reason(c, counts)) {
     const auto why = std::ranges::find(names, std::string_view(name));
-    Finding& f = add(found, kind, reason.who, {{"calls", reason.n}, {"why", name}});
-    if (why == std::end(names)) continue;
-    f.text.what = static_cast<Say>(static_cast<std::ptrdiff_t>(first) + (why - std::begin(names)));
+    std::optional<Fact> told;
+    if (why != std::end(names)) {
+      told = Fact{static_cast<Say>(static_cast<std::ptrdiff_t>(first) + (why - std::begin(names)))};
+    }
+    add(found, kind, reason.who, {{"calls", reason.n}, {"why", name}, {"reason", told}});
   }
 }
 

@@ -1,6 +1,7 @@
 #include "page/data.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "diagnose/ends.h"
@@ -8,16 +9,15 @@
 #include "diagnose/started.h"
 #include "interpose/format/schema.h"
 #include "job/hosts.h"
-#include "page/grid.h"
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/only.h"
+#include "report/words.h"
 
 namespace tprof::page {
 namespace {
 
 constexpr std::size_t kMostHosts = 64;
-constexpr std::size_t kMostBins = 128;  // of ranks, beside each other
 
 Json findings_of(const Gathered& g) {
   Json all = report::to_json(g.said.findings, report::Detail::full);
@@ -32,29 +32,25 @@ Json verdict_of(const Gathered& g) {
           {"finding", v.finding ? Json(*v.finding) : Json()}};
 }
 
-Json unseen_of(const Gathered& g) {
-  Json all = Json::array();
-  for (const Unseen& u : unseen_by(g)) {
-    const std::string what = (u.noun.empty() ? "" : u.noun + "s ") + u.what;
-    all.push_back({{"what", what + (u.why.empty() ? "" : ": " + u.why)},
-                   {"n", u.n == 0 ? Json() : Json(u.n)},
-                   {"ranks", u.ranks.str()}});
-  }
-  return all;
+Section unseen_of(const Gathered& g) {
+  using report::Unit;
+  const std::vector<Unseen> all = unseen_by(g);
+  const std::vector<report::Column<Unseen>> columns = {
+      {"what", "what", Unit::text, &Unseen::what},
+      {"how many", "n", Unit::count,
+       [](const Unseen& u) { return u.n == 0 ? report::Value() : report::Value(u.n); }},
+      {"ranks", "ranks", Unit::text, &Unseen::ranks}};
+  Section of = {.title = "Not seen", .table = report::sheet(columns, all, For::programs), .at = ""};
+  if (all.empty()) of.lead = {"Nothing, as far as the files tell."};
+  return of;
 }
 
-}  // namespace
-
-Json buckets_of(const Gathered& g) {
-  const stats::Summary& s = g.calls();
-  Json all = Json::array();
-  for (std::size_t b = 0; b < kBucketCount; ++b) {
-    if (s.buckets[b].calls == 0) continue;
-    Json row = {{"bucket", kBuckets[b].name}};
-    row.update(report::figures(s.buckets[b]));
-    all.push_back(std::move(row));
-  }
-  return all;
+bool of_unseen(diagnose::Kind kind) {
+  using enum diagnose::Kind;
+  constexpr diagnose::Kind kKinds[] = {
+      missing_rank, missing_member, snapshot, not_closed,      partial, lost,
+      dropped,      dropped_ranges, untimed,  missing_windows, missed,  exposure_unknown};
+  return std::ranges::find(kKinds, kind) != std::end(kKinds) || (kind >= nvshmem && kind <= nested);
 }
 
 Json run_of(const Gathered& g) {
@@ -89,55 +85,7 @@ Json run_of(const Gathered& g) {
           {"settings", of_settings}};
 }
 
-Json per_rank_of(const Gathered& g) {
-  const std::vector<std::int64_t>& ranks = g.calls().job->ranks;
-  const Bins bins(ranks.size(), kMostBins);
-  constexpr std::uint64_t read::Amounts::*kMeasures[] = {
-      &read::Amounts::bytes, &read::Amounts::calls, &read::Amounts::host_ns,
-      &read::Amounts::device_ns};
-  constexpr const char* kNames[] = {"bytes", "calls", "host_ns", "device_ns"};
-  // Means of the ranks of a bin, by measure and bucket, and the extremes of their totals.
-  std::array<std::array<std::vector<double>, kBucketCount>, 4> means;
-  for (auto& of_measure : means) of_measure.fill(std::vector<double>(bins.size()));
-  std::vector<Grid> totals(4, Grid(bins, Bins(1, 1)));
-  std::size_t at = 0;
-  stats::each_rank(g.calls(), [&](std::int64_t, const stats::Buckets& buckets) {
-    const std::size_t bin = bins.of(at);
-    const auto n = static_cast<double>(bins.last(bin) - bins.first(bin) + 1);
-    for (std::size_t m = 0; m < 4; ++m) {
-      std::uint64_t total = 0;
-      for (std::size_t b = 0; b < kBucketCount; ++b) {
-        const std::uint64_t x = buckets[b].*kMeasures[m];
-        total = read::saturated_sum(total, x);
-        means[m][b][bin] += static_cast<double>(x) / n;
-      }
-      totals[m].add(at, 0, static_cast<std::int64_t>(std::min<std::uint64_t>(total, INT64_MAX)));
-    }
-    ++at;
-  });
-  Json of_bins = Json::array();
-  for (std::size_t bin = 0; bin < bins.size(); ++bin) {
-    of_bins.push_back({ranks[bins.first(bin)], ranks[bins.last(bin)]});
-  }
-  Json measures = Json::object();
-  for (std::size_t m = 0; m < 4; ++m) {
-    Json buckets = Json::object();
-    for (std::size_t b = 0; b < kBucketCount; ++b) {
-      if (g.calls().buckets[b].*kMeasures[m] == 0) continue;
-      Json& row = buckets[std::string(kBuckets[b].name)] = Json::array();
-      for (const double mean : means[m][b]) row.push_back(std::llround(mean));
-    }
-    Json least = Json::array();
-    Json most = Json::array();
-    for (const Cell& cell : totals[m].cells()) {
-      least.push_back(cell.least);
-      most.push_back(cell.most);
-    }
-    if (buckets.empty()) continue;
-    measures[kNames[m]] = {{"buckets", buckets}, {"least", least}, {"most", most}};
-  }
-  return {{"bins", of_bins}, {"measures", measures}};
-}
+}  // namespace
 
 std::string only_text_of(const Gathered& g) {
   if (!g.asked) return "";
@@ -146,6 +94,8 @@ std::string only_text_of(const Gathered& g) {
   for (const std::string& note : g.asked->notes) text += " " + note + ".";
   return text;
 }
+
+namespace {
 
 // Null without filters.
 Json only_of(const Gathered& g) {
@@ -156,16 +106,49 @@ Json only_of(const Gathered& g) {
   return only;
 }
 
+}  // namespace
+
 Json data_of(const Gathered& g) {
-  return {{"schema", "tprof-report/1"},   {"tprof", kVersion},
-          {"only", only_of(g)},           {"run", run_of(g)},
-          {"verdict", verdict_of(g)},     {"findings", findings_of(g)},
-          {"step", step_of(g)},           {"buckets", buckets_of(g)},
-          {"per_rank", per_rank_of(g)},   {"heat", heat_of(g)},
-          {"late", late_of(g)},           {"ops", operations_of(g)},
-          {"waits", waits_of(g)},         {"hist", histograms_of(g)},
-          {"timelines", timelines_of(g)}, {"comms", communicators_of(g)},
-          {"unseen", unseen_of(g)}};
+  Json j = {{"schema", "tprof-report/1"},   {"tprof", kVersion},
+            {"only", only_of(g)},           {"run", run_of(g)},
+            {"verdict", verdict_of(g)},     {"findings", findings_of(g)},
+            {"step", step_of(g)},           {"per_rank", per_rank_of(g)},
+            {"heat", heat_of(g)},           {"hist", histograms_of(g)},
+            {"timelines", timelines_of(g)}, {"tables", Json::array()}};
+  const auto add = [&](const char* key, Section section) {
+    j["tables"].push_back({{"section", key},
+                           {"rows", "/" + std::string(key) + *section.at},
+                           {"title", section.title},
+                           {"lead", section.lead},
+                           {"columns", report::heads_json(section.table)},
+                           {"notes", section.notes}});
+    report::put(j, key, std::move(section));
+  };
+  add("buckets", buckets_of(g, For::programs));
+  add("ops", operations_of(g, For::programs));
+  add("late", late_of(g, For::programs));
+  add("late", late_places_of(g));
+  add("waits", waits_of(g));
+  add("comms", communicators_of(g));
+  add("unseen", unseen_of(g));
+  return j;
+}
+
+std::vector<Unseen> unseen_by(const Gathered& g) {
+  std::vector<Unseen> all;
+  for (const diagnose::Finding& f : g.said.findings) {
+    if (!of_unseen(f.kind)) continue;
+    Unseen& u = all.emplace_back(Unseen{report::sentence(f.text), 0, f.ranks});
+    for (const char* name : {"missing", "lines", "calls"}) {
+      if (const auto* n = diagnose::value_of<std::uint64_t>(f.text.values, name)) u.n = *n;
+    }
+  }
+  const read::Amounts calls = stats::sum(g.summary.buckets);
+  if (calls.device_timed < calls.calls) {
+    const std::uint64_t n = calls.calls - calls.device_timed;
+    all.push_back({diagnose::counted(n, "call") + " without a time on the device", n});
+  }
+  return all;
 }
 
 }  // namespace tprof::page

@@ -1,36 +1,49 @@
 // The page's data as JSON: all of it in bounded size, whatever the number of ranks and steps.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "page/gather.h"
 #include "report/json.h"
+#include "report/section.h"
 
 namespace tprof::page {
 
+using report::For;
 using report::Json;
+using report::Section;
 
 // Returns schema tprof-report/1, which analysis/report/README.md describes.
 Json data_of(const Gathered& g);
 
-// Its parts.
-Json only_of(const Gathered& g);
-Json run_of(const Gathered& g);
-Json buckets_of(const Gathered& g);
+// The tables of the page, with all their rows; the screen shows the first rows of some.
+Section buckets_of(const Gathered& g, For who);
+Section operations_of(const Gathered& g, For who);
+Section late_of(const Gathered& g, For who);
+Section late_places_of(const Gathered& g);
+Section waits_of(const Gathered& g);
+Section communicators_of(const Gathered& g);
+
+// These are drawn otherwise.
 Json step_of(const Gathered& g);
 Json per_rank_of(const Gathered& g);
 Json heat_of(const Gathered& g);
-Json operations_of(const Gathered& g);
-Json waits_of(const Gathered& g);
 Json histograms_of(const Gathered& g);
 Json timelines_of(const Gathered& g);
-Json communicators_of(const Gathered& g);
-Json late_of(const Gathered& g);
 
-// A reason for which something was not seen.
+// The parts of the usual step, in their order.
+struct PartOfStep {
+  const char* key;
+  const char* name;
+  std::int64_t ns;
+};
+std::vector<PartOfStep> parts_of(const why::Why& why);
+
+// A finding of something that was not seen. n: how much that is; 0: not counted.
 struct Unseen {
-  std::string noun;  // of what was counted, such as "call"; empty: it was not
   std::string what;
-  std::string why{};    // empty: not known
-  std::uint64_t n = 0;  // 0: not counted
+  std::uint64_t n = 0;
   text::Ranks ranks{};
 };
 std::vector<Unseen> unseen_by(const Gathered& g);

@@ -49,23 +49,16 @@ function showStep() {
     figure("steps" + (step.of_ranks ? ` of ranks ${step.of_ranks}` : "") + (step.counted < step.steps ? `, ${count(step.counted)} of them counted here` : ""), count(step.steps)),
     ...(step.exposed_share === null ? [] : [figure("exposed communication", percent(step.exposed_share))])));
   if (step.parts) {
-    const p = step.parts;
-    const shares = [["compute", p.compute_ns - p.hidden_ns, "computation alone"],
-      ["hidden", p.hidden_ns, "hidden communication"],
-      ["exposed", p.exposed_ns - p.waiting_ns - p.unmet_ns, "exposed transfers"],
-      ["waiting", p.waiting_ns, "waiting for other ranks"],
-      ...(p.unmet_ns < 0.0005 * p.length_ns ? [] : [["unmet", p.unmet_ns, "transfers or waiting: not known"]]),
-      ["idle", p.idle_ns, "idle"]];
     const bar = make("div", { class: "parts", role: "img" });
-    bar.setAttribute("aria-label", shares.map(([, ns, text]) => `${text} ${duration(ns)}`).join(", "));
-    for (const [name, ns] of shares) {
+    bar.setAttribute("aria-label", step.shares.map(([, text, ns]) => `${text} ${duration(ns)}`).join(", "));
+    for (const [name, , ns] of step.shares) {
       const part = make("span");
       part.style.flex = Math.max(0, ns) + " 0 0";
       part.style.background = PARTS[name];
       bar.append(part);
     }
-    section("step").append(bar, legend(shares.map(([name, ns, text]) =>
-      [`${text}: ${duration(ns)} (${percent(ns / p.length_ns)})`, PARTS[name]])));
+    section("step").append(bar, legend(step.shares.map(([name, text, ns]) =>
+      [`${text}: ${duration(ns)} (${percent(ns / step.parts.length_ns)})`, PARTS[name]])));
   } else {
     say("step", `Computation, hidden and exposed communication and waiting: ${step.parts_why}`);
   }
@@ -172,28 +165,6 @@ function showHeat() {
   const width = heat.rows[0][1] - heat.rows[0][0] + 1;
   note("heat", (width > 1 ? `Each row is about ${width} ranks: the worst of them is shown. ` : "") +
     "Point at a cell, or walk with the arrow keys, for its ranks and steps.");
-}
-
-function showLate() {
-  const { late } = data;
-  if (!late.compared) {
-    return say("late", "Not known: no collective has event lines of several ranks whose clocks can be compared" +
-      " (TPROF_EVENTS=on for lines, TPROF_TIMING=events across hosts).");
-  }
-  if (!late.ranks.length) {
-    return say("late", `In ${count(late.compared)} collectives nobody came later than the rest by more than the clocks tell.`);
-  }
-  section("late").append(table("Ranks that came last",
-    [["rank", "rank"], ["host", "host"], ["behind in all", "sum_ns", duration, true],
-      ...(late.ranks.some((r) => r.sum_read_ns) ? [["of it behind values", "sum_read_ns", duration, true]] : []),
-      ["came last to", "last", count, true], ["of", "of", count, true], ["median", "median_ns", duration, true],
-      ["at most", "max_ns", duration, true]], late.ranks, 10),
-  make("h3", {}, "By communicator and step"),
-  table("Waiting by rank, communicator and step",
-    [["rank", "rank"], ["host", "host"], ["communicator", "communicator"], ["role", "role"], ["step", "step", words, true],
-      ["times", "times", count, true], ["behind", "ns", duration, true]], late.where, 10));
-  note("late", `How far the rank was behind the last but one. That costs less where the others computed meanwhile: the findings tell it. By ${late.from === "device" ? "the devices' times" : "the hosts' calls"}; ` +
-    `${count(late.compared)} of ${count(late.collectives)} collectives were compared${late.rooted ? `, and ${count(late.rooted)} broadcasts and reduces were not, in which not all ranks wait for each other` : ""}. The step is the one in which the rank came. Behind values that it read (.item()) and most others did not, its host may have waited for its device.`);
 }
 
 function showTimeline() {

@@ -26,9 +26,12 @@ function bytes(n) {
 const count = (n) => (n === null || n === undefined ? "–" : Math.round(n).toLocaleString("en-US"));
 const percent = (x) => (x === null || x === undefined ? "–" : (100 * x).toFixed(1) + "%");
 const rate = (x) => (x === null || x === undefined ? "–" : x.toFixed(x < 10 ? 2 : 1));
-const words = (x) => (x === null || x === undefined || x === "" ? "–" : String(x));
+const words = (x) => (x === null || x === undefined || x === "" ? "–"
+  : Array.isArray(x) ? x.slice(0, 3).join(", ") + (x.length > 3 ? ", …" : "") : String(x));
 const range = ([first, last], what) => (first === last ? `${what} ${first}` : `${what}s ${first}–${last}`);
-const FORMATS = { bytes, calls: count, host_ns: duration, device_ns: duration };
+const FORMATS = { text: words, number: words, count, bytes, ns: duration, rate, share: percent,
+  size_class: (n) => (n < 0 ? "0 B" : "≥ " + bytes(2 ** n)),
+  exposed: (ns, row) => duration(ns) + (ns === null ? "" : ` (${percent(ns / row.exposure_known_ns)})`) };
 
 // ---- Elements
 
@@ -163,30 +166,32 @@ function canvas(parent, label, height, draw, { at, cells, place }) {
   return paint;
 }
 
-// ---- Tables that can be sorted. columns: [title, key, format, is a number, is long]
+// ---- Tables that can be sorted. columns: [title, key, unit]
 
-function table(caption, columns, rows, most = 50, dense = false) {
+function table(caption, columns, rows, most) {
   const body = make("tbody");
   const more = make("button", { type: "button", onclick: () => fill(Infinity) });
   let [by, down] = [null, true];
-  const titles = columns.map(([title, key, , number], i) => {
-    const button = make("button", { type: "button", onclick: () => sort(i) }, title);
-    return make("th", { class: number ? "n" : null, scope: "col", "aria-sort": "none" }, button);
+  const figures = ([, , unit]) => unit !== "text";
+  const titles = columns.map((column, i) => {
+    const button = make("button", { type: "button", onclick: () => sort(i) }, column[0]);
+    return make("th", { class: figures(column) ? "n" : null, scope: "col", "aria-sort": "none" }, button);
   });
   function fill(shown) {
-    body.replaceChildren(...rows.slice(0, shown).map((row) => make("tr", {},
-      ...columns.map(([, key, format, number, long]) =>
-        make("td", { class: number ? "n" : long ? "long" : null }, (format || words)(row[key], row))))));
+    body.replaceChildren(...rows.slice(0, shown).map((row) => make("tr", {}, ...columns.map((column) => {
+      const text = FORMATS[column[2]](row[column[1]], row);
+      return make("td", { class: figures(column) ? "n" : text.length > 40 ? "long" : null }, text);
+    }))));
     more.textContent = `all ${rows.length} rows`;
     more.hidden = rows.length <= shown;
   }
   function sort(i) {
-    const [, key, , number] = columns[i];
-    down = by === i ? !down : Boolean(number);
+    const key = columns[i][1];
+    down = by === i ? !down : figures(columns[i]);
     by = i;
     const rank = (v) => (v === null || v === undefined ? -Infinity : v);
     rows = [...rows].sort((a, b) => {
-      const order = number ? rank(a[key]) - rank(b[key])
+      const order = figures(columns[i]) ? rank(a[key]) - rank(b[key])
         : String(a[key] ?? "").localeCompare(String(b[key] ?? ""), "en", { numeric: true });
       return down ? -order || 0 : order || 0;
     });
@@ -195,6 +200,18 @@ function table(caption, columns, rows, most = 50, dense = false) {
   }
   fill(most);
   return make("div", {}, make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
-    make("table", { class: dense ? "dense" : null }, make("caption", { hidden: "" }, caption), make("thead", {}, make("tr", {}, ...titles)), body)),
-    more);
+    make("table", { class: columns.length > 9 ? "dense" : null }, make("caption", { hidden: "" }, caption),
+      make("thead", {}, make("tr", {}, ...titles)), body)), more);
+}
+
+// The tables of a section. Columns in which no row says anything are left out.
+function showTables(id) {
+  for (const t of data.tables.filter((one) => one.section === id)) {
+    const rows = t.rows.slice(1).split("/").reduce((of, key) => of[key], data);
+    for (const sentence of t.lead) say(id, sentence);
+    if (!rows.length) continue;
+    if (t.title !== section(id).querySelector("h2").textContent) section(id).append(make("h3", {}, t.title));
+    section(id).append(table(t.title, t.columns.filter(([, key]) => rows.some((r) => words(r[key]) !== "–")), rows, 20));
+    for (const sentence of t.notes) note(id, sentence);
+  }
 }

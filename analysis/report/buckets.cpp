@@ -37,12 +37,9 @@ std::vector<BucketRow> shown_buckets(const stats::Summary& s) {
     const bool gathers = static_cast<Bucket>(b) == Bucket::ALLGATHER;
     if (gathers && s.object_gathers) row("  of objects", *s.object_gathers);
     if (!any_host_memory(s, b)) continue;
-    for (const HostMemory kind :
-         {HostMemory::pageable, HostMemory::pinned, HostMemory::managed, HostMemory::unknown}) {
-      const auto m = static_cast<std::size_t>(kind);
-      const std::string_view name = host_memory_name(kind);
+    for (std::size_t m = kHostMemoryKinds; m-- > 0;) {
       const Amounts& a = s.host_memory[m][b];
-      if (a.calls != 0) row(fmt::format("  {}", name.empty() ? "unknown" : name), a);
+      if (a.calls != 0) row(fmt::format("  {}", kHostMemoryNames[m]), a);
     }
   }
   return rows;
@@ -59,61 +56,39 @@ std::vector<BucketRow> every_bucket(const stats::Summary& s) {
 
 std::vector<Column<BucketRow>> total_columns(const Amounts& all) {
   std::vector<Column<BucketRow>> columns = {{"bucket", "bucket", Unit::text, &BucketRow::label}};
-  append(columns, call_columns<BucketRow>());
-  append(columns, time_columns<BucketRow>());
-  append(columns, exposure_columns<BucketRow>());
-  append(columns,
-         {figure<BucketRow>(nullptr, "failed", Unit::count, &Amounts::failed),
-          figure<BucketRow>(nullptr, "unfinished", Unit::count, &Amounts::unfinished),
-          {"of bytes", nullptr, Unit::right_text,
-           [bytes = all.bytes](const BucketRow& r) { return ratio(r.amounts.bytes, bytes); },
-           Show::if_room},
-          host_time_column<BucketRow>(all.device_timed == 0 ? Show::always : Show::if_room),
-          device_time_column<BucketRow>("device time", nullptr)});
-  if (all.exposure_known != 0) {
-    // The sum is of what is known, as the note says, and no share of the time beside it.
-    columns.push_back({"exposed", nullptr, Unit::right_text, [](const BucketRow& r) {
-                         const bool sum = r.label == kAll && r.amounts.exposure_known != 0;
-                         return sum && !exposure_tells(r.amounts)
-                                    ? text::duration(r.amounts.exposed_ns)
-                                    : exposed_if_it_tells(r.amounts);
-                       }});
-  }
+  append(columns, call_figures());
+  append(columns, Figures{{nullptr, "failed", Unit::count, &Amounts::failed},
+                          {nullptr, "unfinished", Unit::count, &Amounts::unfinished},
+                          {"of bytes", nullptr, Unit::right_text,
+                           [bytes = all.bytes](const Amounts& a) { return ratio(a.bytes, bytes); },
+                           Show::if_room}});
+  append(columns, time_figures(all.device_timed != 0));
   return columns;
 }
 
-std::string notes(const stats::Summary& s, const Amounts& all) {
-  std::string out;
-  if (all.exposure_known != 0) {
-    const bool some_left = std::ranges::any_of(
-        s.buckets, [](const Amounts& a) { return a.exposure_known != 0 && !exposure_tells(a); });
-    out += fmt::format(
-        "  exposed: while the device computed nothing; known of {} of {} timed calls{}\n",
-        thousands(all.exposure_known), thousands(all.device_timed),
-        some_left ? "; a bucket has it where it is known of half of them or more" : "");
-  }
-  if (s.compute.window_ns != 0) {
-    out += fmt::format("  compute kernels: busy {} of {} of device time\n",
-                       ratio(s.compute.busy_ns, s.compute.window_ns),
-                       text::duration(s.compute.window_ns));
-  }
-  return out;
+Notes notes(const stats::Summary& s, const Amounts& all) {
+  const bool some_left = std::ranges::any_of(
+      s.buckets, [](const Amounts& a) { return a.exposure_known != 0 && !exposure_tells(a); });
+  return notes_if(
+      {{all.exposure_known != 0,
+        fmt::format(
+            "exposed: while the device computed nothing; known of {} of {} timed calls{}",
+            thousands(all.exposure_known), thousands(all.device_timed),
+            some_left ? "; a bucket has it where it is known of half of them or more" : "")},
+       {s.compute.window_ns != 0, fmt::format("compute kernels: busy {} of {} of device time",
+                                              ratio(s.compute.busy_ns, s.compute.window_ns),
+                                              text::duration(s.compute.window_ns))}});
 }
 
 std::vector<Column<BucketRow>> rank_columns(bool timed) {
-  using Row = BucketRow;
-  std::vector<Column<Row>> all = {
-      {"rank", nullptr, Unit::text, &Row::label, Show::label},
-      {"bucket", nullptr, Unit::text, &Row::bucket},
-      figure<Row>("calls", "calls", Unit::count, &Amounts::calls),
-      figure<Row>("elements", "elements", Unit::count, &Amounts::elements, Show::if_room),
-      figure<Row>("bytes", "bytes", Unit::bytes, &Amounts::bytes),
-      figure<Row>(nullptr, "host_ns", Unit::ns, &Amounts::host_ns)};
-  if (timed) {
-    append(all, {device_time_column<Row>("device time", nullptr), exposed_column<Row>()});
-  } else {
-    all.push_back(host_time_column<Row>());
-  }
+  std::vector<Column<BucketRow>> all = {
+      {"rank", nullptr, Unit::text, &BucketRow::label, Show::label},
+      {"bucket", nullptr, Unit::text, &BucketRow::bucket}};
+  append(all, Figures{{"calls", "calls", Unit::count, &Amounts::calls},
+                      {"elements", "elements", Unit::count, &Amounts::elements, Show::if_room},
+                      {"bytes", "bytes", Unit::bytes, &Amounts::bytes},
+                      {nullptr, "host_ns", Unit::ns, &Amounts::host_ns}});
+  append(all, people_only(time_figures(timed)));
   return all;
 }
 
@@ -131,14 +106,10 @@ void add_rank(std::vector<BucketRow>& to, std::int64_t rank, const stats::Bucket
 
 // An object with the figures of each row.
 Section figures_by_name(const std::vector<BucketRow>& rows, const std::string& at) {
-  static const auto kColumns = [] {
-    std::vector<Column<BucketRow>> all = {{nullptr, "name", Unit::text, &BucketRow::label}};
-    append(all, call_columns<BucketRow>());
-    append(all, time_columns<BucketRow>());
-    append(all, exposure_columns<BucketRow>());
-    return all;
-  }();
-  return {.table = sheet(kColumns, rows, For::programs), .at = at, .shape = Shape::members};
+  std::vector<Column<BucketRow>> columns = {{nullptr, "name", Unit::text, &BucketRow::label}};
+  append(columns, call_figures());
+  append(columns, time_figures(true));
+  return {.table = sheet(columns, rows, For::programs), .at = at, .shape = Shape::members};
 }
 
 }  // namespace
@@ -183,8 +154,8 @@ std::vector<std::pair<const char*, Section>> split_buckets(const stats::Summary&
   for (std::size_t p = 0; p < stats::kPhaseCount; ++p) {
     std::vector<BucketRow> rows;
     for (std::size_t b = 0; b < kBucketCount; ++b) {
-      if (s.phases[p][b].calls == 0) continue;
-      rows.push_back({std::string(kBuckets[b].name), "", s.phases[p][b]});
+      const Amounts& a = s.phases[p][b];
+      if (a.calls != 0) rows.push_back({std::string(kBuckets[b].name), "", a});
     }
     all.emplace_back("phases", figures_by_name(rows, fmt::format("/{}", stats::kPhaseNames[p])));
   }

@@ -11,16 +11,25 @@ namespace {
 using stats::Summary;
 using Sections = std::vector<Section>;
 
-template <Beside beside>
-Sections operations(const Summary& s, For) {
-  constexpr const char* kTitles[] = {"Operations by size", "Operations",
-                                     "Operations by communicator", "Operations by dtype"};
+Sections operations(const Summary& s, const char* title, Apart apart) {
   if (stats::sum(s.buckets).calls == 0) return {};
-  return {operation_section(s, kTitles[static_cast<int>(beside)], beside)};
+  return {operation_section(s, title, apart, For::people)};
 }
 
-Sections operations_and_durations(const Summary& s, For who) {
-  Sections all = operations<Beside::nothing>(s, who);
+Sections by_size(const Summary& s, For) {
+  return operations(s, "Operations by size", {.size = true});
+}
+
+Sections by_communicator(const Summary& s, For) {
+  return operations(s, "Operations by communicator", {.communicator = true});
+}
+
+Sections by_dtype(const Summary& s, For) {
+  return operations(s, "Operations by dtype", {.dtype = true});
+}
+
+Sections by_operation(const Summary& s, For) {
+  Sections all = operations(s, "Operations", {});
   if (!all.empty()) all.push_back(section_of(*s.op_times, stats::sum(s.buckets).calls));
   return all;
 }
@@ -48,10 +57,10 @@ Sections waits_of(const Summary& s, For who) {
 
 // clang-format off
 constexpr ByRow kRows[] = {
-    {By::size, "size", "", nullptr, Takes::ledgers, Follows::calls, operations<Beside::size>},
-    {By::op, "op", "", nullptr, Takes::lines, Follows::calls, operations_and_durations},
-    {By::comm, "comm", "", nullptr, Takes::ledgers, Follows::calls, operations<Beside::communicator>},
-    {By::dtype, "dtype", "", nullptr, Takes::ledgers, Follows::calls, operations<Beside::dtype>},
+    {By::size, "size", "", nullptr, Takes::ledgers, Follows::calls, by_size},
+    {By::op, "op", "", nullptr, Takes::lines, Follows::calls, by_operation},
+    {By::comm, "comm", "", nullptr, Takes::ledgers, Follows::calls, by_communicator},
+    {By::dtype, "dtype", "", nullptr, Takes::ledgers, Follows::calls, by_dtype},
     {By::range, "range", "NVTX", "ranges", Takes::lines, Follows::ranks,
      [](const Summary& s, For who) { return Sections{section_of(stats::range_totals(*s.lines), who)}; }},
     {By::phase, "phase", "forward, backward", "rest", Takes::steps, Follows::calls, phase_sections},

@@ -112,8 +112,7 @@ std::vector<std::string> notes_of(const filter::Words& only, const job::Job& job
   if (!only.comms.empty()) {
     notes.emplace_back(
         "of other communicators nothing is said, nor who came late; how ranks ended is of them as "
-        "a "
-        "whole");
+        "a whole");
   }
   return notes;
 }

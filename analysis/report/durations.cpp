@@ -17,46 +17,32 @@ using text::thousands;
 
 constexpr std::size_t kWidestBar = 40;
 
-const char* kind_name(Histogram::Kind kind) {
-  constexpr const char* kNames[] = {"bucket", "function", "range"};
-  return kNames[static_cast<int>(kind)];
-}
-
 const char* place(bool on_device) {
   return on_device ? "device" : "host";
 }
 
-struct TimeRow {
-  Spread time;
-  Value ranks;             // how many, or which one
+struct TimeRow : Spread {
+  Value ranks{};           // how many, or which one
   bool sums_only = false;  // the spread is not known
   const Samples* samples = nullptr;
   std::string bucket{};
   std::string operation{};
-  bool on_device = false;
+  const char* on = "";  // the device or the host
 };
 
-template <typename Of>
-Column<TimeRow> whole(const char* title, const char* key, Of of, Show show = Show::always) {
-  return {title, key, Unit::ns,
-          [of](const TimeRow& r) { return r.sums_only ? Value() : Value(of(r.time)); }, show};
-}
-
 std::vector<Column<TimeRow>> spread_columns() {
-  return {{"mean", "mean_ns", Unit::ns, [](const TimeRow& r) { return r.time.mean_ns; }},
-          whole(
-              "std", "std_ns", [](const Spread& s) { return s.std_ns(); }, Show::if_room),
-          whole("min", "min_ns", [](const Spread& s) { return s.min_ns; }),
-          {"max", "max_ns", Unit::ns, [](const TimeRow& r) { return r.time.max_ns; }}};
-}
-
-Column<TimeRow> count_column(const char* title) {
-  return {title, "count", Unit::count, [](const TimeRow& r) { return r.time.count; }};
+  return {
+      {"mean", "mean_ns", Unit::ns, &TimeRow::mean_ns},
+      {"std", "std_ns", Unit::ns,
+       [](const TimeRow& r) { return r.sums_only ? Value() : Value(r.std_ns()); }, Show::if_room},
+      {"min", "min_ns", Unit::ns,
+       [](const TimeRow& r) { return r.sums_only ? Value() : Value(r.min_ns); }},
+      {"max", "max_ns", Unit::ns, &TimeRow::max_ns}};
 }
 
 std::vector<Column<TimeRow>> hist_columns(const char* ranks, const char* key) {
   std::vector<Column<TimeRow>> all = {{ranks, key, Unit::number, &TimeRow::ranks},
-                                      count_column("n")};
+                                      {"n", "count", Unit::count, &TimeRow::count}};
   append(all, spread_columns());
   return all;
 }
@@ -69,9 +55,8 @@ std::vector<Column<TimeRow>> op_time_columns() {
   std::vector<Column<TimeRow>> all = {
       {"bucket", nullptr, Unit::text, &TimeRow::bucket},
       {"operation", nullptr, Unit::text, &TimeRow::operation},
-      {"time on", "from", Unit::text,
-       [](const TimeRow& r) { return std::string(place(r.on_device)); }, Show::if_room},
-      count_column("calls"),
+      {"time on", "from", Unit::text, &TimeRow::on, Show::if_room},
+      {"calls", "count", Unit::count, &TimeRow::count},
       {"ranks", "rank_count", Unit::count, &TimeRow::ranks, Show::if_room}};
   append(all, spread_columns());
   return all;
@@ -79,59 +64,47 @@ std::vector<Column<TimeRow>> op_time_columns() {
 
 TimeRow row_of(const stats::OpTime& time) {
   const stats::RankedSpread& s = time.best();
-  return {.time = s.time, .ranks = s.ranks.size(), .on_device = time.on_device()};
+  return {s.time, s.ranks.size(), false, nullptr, "", "", place(time.on_device())};
 }
 
-struct Bin {
-  std::uint64_t from_ns = 0;
-  std::uint64_t below_ns = 0;
-  std::uint64_t n = 0;
-  std::string bar{};
-};
-
 Sheet bins(const Histogram& h, const Samples& samples) {
-  const std::vector<Column<Bin>> columns = {{"from", nullptr, Unit::ns, &Bin::from_ns},
-                                            {"below", nullptr, Unit::ns, &Bin::below_ns},
-                                            {"n", nullptr, Unit::count, &Bin::n},
-                                            {"", nullptr, Unit::text, &Bin::bar}};
+  Sheet all{.heads = {{"from", nullptr, Unit::ns},
+                      {"below", nullptr, Unit::ns},
+                      {"n", nullptr, Unit::count},
+                      {"", nullptr, Unit::text}}};
   const std::uint64_t most = std::ranges::max(samples.bins);
-  std::vector<Bin> all;
   for (std::size_t i = 0; i < samples.bins.size(); ++i) {
     const double part = static_cast<double>(samples.bins[i]) / static_cast<double>(most);
     const auto bar = static_cast<std::size_t>(std::ceil(part * kWidestBar));
-    all.push_back({h.edges_ns[i], h.edges_ns[i + 1], samples.bins[i], std::string(bar, '#')});
+    all.rows.push_back({h.edges_ns[i], h.edges_ns[i + 1], samples.bins[i], std::string(bar, '#')});
   }
-  return sheet(columns, all, For::people);
+  return all;
 }
 
-std::string notes(const Histogram& h) {
-  std::string out;
-  if (h.of_counts) {
-    return "  More scopes ended than have lines: their number and time are counted for all of "
-           "them; std and the shortest are not known.\n";
-  }
-  if (h.log_scaled) {
-    const std::size_t n = h.edges_ns.size();
-    out += fmt::format("  Log-scaled: each bin is about {:.2f} times as wide as the one before.\n",
-                       static_cast<double>(h.edges_ns[n - 1]) /
-                           static_cast<double>(std::max<std::uint64_t>(h.edges_ns[n - 2], 1)));
-  }
-  if (h.kind != Histogram::Kind::range && h.on_device) {
-    out += fmt::format("  {1} of {0} calls with a line have a device time.\n", thousands(h.looked),
-                       thousands(h.all.time.count));
-  }
-  if (h.on_device && h.shared != 0) {
-    out +=
-        fmt::format("  {} of groups {} share of the group's time.\n",
-                    diagnose::counted(h.shared, "call"), h.shared == 1 ? "has its" : "have their");
-  }
-  return out;
+Notes notes(const Histogram& h) {
+  const std::size_t n = h.edges_ns.size();
+  const double widens =
+      n < 2 ? 1
+            : static_cast<double>(h.edges_ns[n - 1]) /
+                  static_cast<double>(std::max<std::uint64_t>(h.edges_ns[n - 2], 1));
+  const bool calls = !h.of_counts && h.kind != Histogram::Kind::range && h.on_device;
+  return notes_if(
+      {{h.of_counts,
+        "More scopes ended than have lines: their number and time are counted for all of them; std "
+        "and the shortest are not known."},
+       {!h.of_counts && h.log_scaled,
+        fmt::format("Log-scaled: each bin is about {:.2f} times as wide as the one before.",
+                    widens)},
+       {calls, fmt::format("{} of {} calls with a line have a device time.",
+                           thousands(h.all.time.count), thousands(h.looked))},
+       {calls && h.shared != 0, fmt::format("{} of groups: each has its share of the group's time.",
+                                            diagnose::counted(h.shared, "call"))}});
 }
 
 std::vector<TimeRow> rank_rows(const Histogram& h) {
   std::vector<TimeRow> rows;
   for (const auto& [rank, samples] : h.ranks) {
-    rows.push_back({samples.time, or_unknown(rank), h.of_counts, &samples});
+    rows.push_back({samples.time, rank, h.of_counts, &samples});
   }
   return rows;
 }
@@ -143,9 +116,10 @@ std::string heading(const Histogram& h) {
 }
 
 Section for_programs(const Histogram& h) {
+  constexpr const char* kKinds[] = {"bucket", "function", "range"};
   Section of = {.at = "/ranks",
                 .facts = {{"name", h.name},
-                          {"kind", kind_name(h.kind)},
+                          {"kind", kKinds[static_cast<int>(h.kind)]},
                           {"from", place(h.on_device)},
                           {"looked", h.kind == Histogram::Kind::range ? Json() : Json(h.looked)},
                           {"shared", h.on_device ? h.shared : 0},
@@ -166,11 +140,11 @@ std::vector<Section> for_people(const Histogram& h, bool per_rank) {
     return sheet(hist_columns(ranks, nullptr), std::vector{row}, For::people);
   };
   std::vector<Section> all = {{.title = heading(h), .table = rows("ranks", row_of(h))},
-                              {.lead = "\n", .table = bins(h, h.all), .notes = notes(h)}};
+                              {.lead = {""}, .table = bins(h, h.all), .notes = notes(h)}};
   if (!per_rank) return all;
   for (const TimeRow& row : rank_rows(h)) {
-    all.push_back({.lead = "\n", .table = rows("rank", row)});
-    all.push_back({.lead = "\n", .table = bins(h, *row.samples)});
+    all.push_back({.lead = {""}, .table = rows("rank", row)});
+    all.push_back({.lead = {""}, .table = bins(h, *row.samples)});
   }
   return all;
 }
@@ -199,12 +173,12 @@ Section section_of(const stats::OpTimes& times, std::uint64_t all) {
   }
   Section of = {.title = "Their durations"};
   if (by_name.empty()) {
-    of.lead = "  No call has a line.\n";
+    of.lead = {"No call has a line."};
     return of;
   }
   of.table = sheet(op_time_columns(), rows, For::people);
   if (lines != all) {
-    of.notes = fmt::format("  {1} of {0} calls have a line.\n", thousands(all), thousands(lines));
+    of.notes = {fmt::format("{} of {} calls have a line.", thousands(lines), thousands(all))};
   }
   return of;
 }

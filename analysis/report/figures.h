@@ -2,8 +2,6 @@
 // `amounts`.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,93 +9,30 @@
 
 #include "read/process.h"
 #include "report/table.h"
-#include "text/text.h"
 
 namespace tprof::report {
 
-inline std::string ratio(std::uint64_t part, std::uint64_t all) {
-  return all == 0
-             ? "-"
-             : fmt::format("{:.1f}%", 100 * static_cast<double>(part) / static_cast<double>(all));
+using Figure = Column<read::Amounts>;
+using Figures = std::vector<Figure>;
+
+Figures call_figures(Show elements = Show::always);  // how many, and what they moved
+// How long they took, and for how many that is known. `timed`: some were on the device, so that
+// the host's time matters less.
+Figures time_figures(bool timed);
+Figure mean_host(Show show);
+Figures people_only(Figures figures);
+
+// Adds columns of the row's figures.
+template <typename Row>
+void append(std::vector<Column<Row>>& to, const Figures& figures) {
+  for (const Figure& f : figures) {
+    to.push_back(
+        {f.title, f.key, f.unit, [of = f.of](const Row& r) { return of(r.amounts); }, f.show});
+  }
 }
 
 // Exposed time that is known of less than half of the timed calls says nothing of the others.
-inline bool exposure_tells(const read::Amounts& a) {
-  return a.exposure_known != 0 && 2 * a.exposure_known >= a.device_timed;
-}
-
-// Returns the exposed time, and its share of the device time of those calls for which it is known.
-inline std::string exposed(const read::Amounts& a) {
-  return fmt::format("{} ({})", text::duration(a.exposed_ns),
-                     ratio(a.exposed_ns, a.exposure_known_ns));
-}
-inline std::string exposed_if_it_tells(const read::Amounts& a) {
-  return exposure_tells(a) ? exposed(a) : "-";
-}
-
-inline std::string mean_host(const read::Amounts& a) {
-  return a.calls == a.replayed ? "-" : text::duration(a.host_ns / (a.calls - a.replayed));
-}
-
-template <typename Row>
-Column<Row> figure(const char* title, const char* key, Unit unit, std::uint64_t read::Amounts::*of,
-                   Show show = Show::always) {
-  return {title, key, unit, [of](const Row& r) { return r.amounts.*of; }, show};
-}
-
-template <typename Row>
-std::vector<Column<Row>> call_columns(Show elements = Show::always) {
-  return {figure<Row>("calls", "calls", Unit::count, &read::Amounts::calls),
-          figure<Row>(nullptr, "count", Unit::count, &read::Amounts::count),
-          figure<Row>("elements", "elements", Unit::count, &read::Amounts::elements, elements),
-          figure<Row>("bytes", "bytes", Unit::bytes, &read::Amounts::bytes)};
-}
-
-// Replayed calls were never made by the host: people see "-".
-template <typename Row>
-Column<Row> host_time_column(Show show = Show::always) {
-  return {"host time", nullptr, Unit::ns,
-          [](const Row& r) {
-            const read::Amounts& a = r.amounts;
-            return a.calls != 0 && a.calls == a.replayed ? Value() : Value(a.host_ns);
-          },
-          show};
-}
-
-template <typename Row>
-Column<Row> device_time_column(const char* title, const char* key, Show show = Show::always) {
-  return {title, key, Unit::ns,
-          [](const Row& r) {
-            return r.amounts.device_timed == 0 ? Value() : Value(r.amounts.device_ns);
-          },
-          show};
-}
-
-template <typename Row>
-Column<Row> exposed_column() {
-  return {"exposed", nullptr, Unit::right_text,
-          [](const Row& r) { return exposed_if_it_tells(r.amounts); }};
-}
-
-// Times, and for how many calls they are known: for programs.
-template <typename Row>
-std::vector<Column<Row>> time_columns() {
-  return {figure<Row>(nullptr, "host_ns", Unit::ns, &read::Amounts::host_ns),
-          device_time_column<Row>(nullptr, "device_ns"),
-          figure<Row>(nullptr, "device_timed", Unit::count, &read::Amounts::device_timed)};
-}
-
-template <typename Row>
-std::vector<Column<Row>> exposure_columns() {
-  const auto known = [](const char* key, std::uint64_t read::Amounts::*of) {
-    return Column<Row>{nullptr, key, Unit::ns, [of](const Row& r) {
-                         return r.amounts.exposure_known == 0 ? Value() : Value(r.amounts.*of);
-                       }};
-  };
-  return {figure<Row>(nullptr, "exposure_known", Unit::count, &read::Amounts::exposure_known),
-          known("exposure_known_ns", &read::Amounts::exposure_known_ns),
-          known("exposed_ns", &read::Amounts::exposed_ns)};
-}
+bool exposure_tells(const read::Amounts& a);
 
 // The calls of a bucket, in a table whose other columns say which of them.
 struct BucketRow {
@@ -117,17 +52,10 @@ void add_rows(std::vector<BucketRow>& to, std::string_view label, const Buckets&
   }
 }
 
-inline std::vector<Column<BucketRow>> bucket_columns(const char* title, const char* key,
-                                                     std::optional<Column<BucketRow>> by = {}) {
-  std::vector<Column<BucketRow>> all = {{title, key, Unit::text, &BucketRow::label, Show::label}};
-  if (by) all.push_back(*by);
-  all.push_back({"bucket", "bucket", Unit::text, &BucketRow::bucket});
-  append(all, call_columns<BucketRow>());
-  return all;
-}
+// The columns of such a table.
+std::vector<Column<BucketRow>> bucket_columns(const char* title, const char* key,
+                                              std::optional<Column<BucketRow>> by = {});
 
-// The figures of calls as an object of their own.
-Json figures(const read::Amounts& a);
-Json call_figures(const read::Amounts& a);  // without those of exposed time
+Json figures(const read::Amounts& a);  // all of them as an object
 
 }  // namespace tprof::report

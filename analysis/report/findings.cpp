@@ -10,13 +10,9 @@ namespace tprof::report {
 
 using text::printable;
 
-namespace {
-
 std::string next_of(const diagnose::Finding& f) {
   return f.next ? sentence(*f.next) : advice(f.text);
 }
-
-}  // namespace
 
 std::string to_text(const diagnose::Finding& f, Detail detail) {
   std::string out = fmt::format("{}: {}\n", f.severity_name(), printable(sentence(f.text)));

@@ -15,6 +15,8 @@ enum class Detail { full, brief };
 std::string to_text(const diagnose::Finding& finding, Detail detail);
 nlohmann::ordered_json to_json(const diagnose::Findings& findings, Detail detail);
 
+std::string next_of(const diagnose::Finding& finding);  // what to do; empty: not known
+
 // Returns null for empty text, which means that the field is not known.
 nlohmann::ordered_json or_null(const std::string& text);
 

@@ -63,56 +63,26 @@ void settings(std::string& out, std::string_view key, const std::vector<Started>
 }
 
 void hosts(std::string& out, const job::Job& job) {
-  struct Host {
-    diagnose::Processes ranks;
-    std::set<std::int64_t> devices;
-    std::size_t without_rank = 0;
-    std::size_t children = 0;
-  };
-  std::map<std::string, Host> hosts;
-  for (const Process* p : job.processes) {
-    Host& host = hosts[p->header.host];
-    if (read::is_child(*p)) {
-      ++host.children;
-    } else if (p->header.rank) {
-      host.ranks.push_back(p);
-    } else {
-      ++host.without_rank;
-    }
-    host.devices.insert(p->header.devices.begin(), p->header.devices.end());
-    if (p->lanes > 1) host.devices.insert(p->device);
-  }
+  std::map<std::string, diagnose::Processes> hosts;
+  for (const Process* p : job.processes) hosts[p->header.host].push_back(p);
   std::size_t shown = 0;
-  for (const auto& [name, host] : hosts) {
+  for (const auto& [name, processes] : hosts) {
     if (shown++ == kHostsShown) {
       field(out, "", "and " + diagnose::counted(hosts.size() - kHostsShown, "more host"));
       break;
     }
-    std::string line = name;
-    if (!host.ranks.empty()) line += "  " + diagnose::names_of(diagnose::ranks_of(host.ranks));
-    if (host.without_rank != 0)
-      line += "  " + diagnose::counted(host.without_rank, "process") + " without a rank";
-    if (host.children != 0) {
-      line +=
-          fmt::format("  {} forked {}", host.children, host.children == 1 ? "child" : "children");
+    std::set<std::int64_t> devices;
+    for (const Process* p : processes) {
+      devices.insert(p->header.devices.begin(), p->header.devices.end());
+      if (p->lanes > 1) devices.insert(p->device);
     }
-    if (!host.devices.empty()) {
-      line += fmt::format("  GPU{} {}", host.devices.size() == 1 ? "" : "s",
-                          text::ranges({host.devices.begin(), host.devices.end()}));
+    std::string line = name + "  " + diagnose::names_of(processes);
+    if (!devices.empty()) {
+      line += fmt::format("  GPU{} {}", devices.size() == 1 ? "" : "s",
+                          text::ranges({devices.begin(), devices.end()}));
     }
     field(out, shown == 1 ? "where" : "", line);
   }
-}
-
-// This is the cost beside the calls. The time that wrapped calls add is in the
-// program's own threads.
-void self_cost(std::string& out, const stats::Summary& s) {
-  if (s.self_run_ns == 0) return;
-  field(
-      out, "cost",
-      fmt::format("tprof's own threads: {} of CPU, {:.2g}% of the time that the processes ran",
-                  text::duration(s.self_cost_ns),
-                  100 * static_cast<double>(s.self_cost_ns) / static_cast<double>(s.self_run_ns)));
 }
 
 }  // namespace
@@ -124,27 +94,20 @@ std::string how_many(const std::vector<const Process*>& processes) {
   return n == processes.size() ? held : fmt::format("{} ranks in {}", processes.size(), held);
 }
 
-namespace {
-
-// A rank may have started others, which have its number.
-std::string ranks_or_processes(const job::Job& job) {
-  const bool plain = std::ranges::all_of(
-      job.processes, [](const Process* p) { return p->header.rank && p->lanes == 1; });
-  if (!plain) return how_many(job.processes);
-  const std::string ranks = diagnose::counted(job.ranks.size(), "rank");
-  return job.ranks.size() == job.processes.size() ? ranks : ranks + ", " + how_many(job.processes);
-}
-
-}  // namespace
-
 std::string heading(const stats::Summary& s) {
   const job::Job& job = *s.job;
   const auto [first, last] = diagnose::span_of(job.processes);
+  // A rank may have started others, which have its number.
+  const std::size_t n = job.processes.size();
+  const std::string ranks = diagnose::counted(job.ranks.size(), "rank");
+  const std::string processes = how_many(job.processes);
+  const bool plain = std::ranges::all_of(
+      job.processes, [](const Process* p) { return p->header.rank && p->lanes == 1; });
   std::set<std::string> hosts;
   for (const Process* p : job.processes) hosts.insert(p->header.host);
   std::string out = fmt::format(
       "{}{}: {} on {}, {:%F %T} UTC, {}\n", job.run_id.empty() ? "" : "run ", printable(job.label),
-      ranks_or_processes(job),
+      plain ? ranks + (job.ranks.size() == n ? "" : ", " + processes) : processes,
       hosts.size() == 1 ? printable(*hosts.begin()) : diagnose::counted(hosts.size(), "host"),
       fmt::gmtime(static_cast<std::time_t>(first / 1'000'000'000)),
       diagnose::duration(last - first));
@@ -171,7 +134,14 @@ std::string details(const stats::Summary& s) {
   const auto started = diagnose::started_with(job.processes);
   settings(out, "settings", started, Started::About::config);
   settings(out, "env", started, Started::About::env);
-  self_cost(out, s);
+  if (s.self_run_ns != 0) {
+    // The time that wrapped calls add is in the program's own threads.
+    field(out, "cost",
+          fmt::format(
+              "tprof's own threads: {} of CPU, {:.2g}% of the time that the processes ran",
+              text::duration(s.self_cost_ns),
+              100 * static_cast<double>(s.self_cost_ns) / static_cast<double>(s.self_run_ns)));
+  }
   return out;
 }
 

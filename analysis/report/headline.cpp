@@ -9,6 +9,7 @@
 #include "diagnose/names.h"
 #include "report/figures.h"
 #include "report/report.h"
+#include "report/words.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -69,29 +70,6 @@ bool has_one_queue(const job::Job& job) {
   });
 }
 
-// "41.72 ms per rank on the device (73.5% exposed), 5.5% of the run". `most`: these are nearly all
-// calls; the time of a few is no share of the run.
-std::string cost(const stats::Summary& s, std::uint64_t ns, const std::string& where, bool most) {
-  const Ranks ranks = ranks_of(*s.job);
-  const std::uint64_t each_ns = ns / std::max<std::size_t>(ranks.known, 1);
-  const bool share = most && ranks.run_ns != 0 && is_of_whole_run(s);
-  std::string out =
-      fmt::format("Communication: {} per rank {}{}", text::duration(each_ns), where,
-                  share ? fmt::format(", {} of the run", ratio(each_ns, ranks.run_ns)) : "");
-  if (ranks.known < ranks.all) {
-    out += fmt::format(" (of {} of {} ranks)", text::thousands(ranks.known),
-                       text::thousands(ranks.all));
-  }
-  return out;
-}
-
-// Calls of a graph have no time of their own: the launch has one.
-std::string replays(std::uint64_t calls) {
-  return fmt::format("{} of CUDA graphs, which {} no time of {} own",
-                     diagnose::counted(calls, "call"), calls == 1 ? "has" : "have",
-                     calls == 1 ? "its" : "their");
-}
-
 // How long the rank with the most was in calls that make and end communicators, of its life.
 std::string life(const job::Job& job) {
   const read::Process* most = nullptr;
@@ -122,36 +100,45 @@ std::string headline(const stats::Summary& s) {
                                 text::bytes(all.bytes), life(*s.job));
   const Amounts nccl = communication(s);
   if (nccl.calls == 0) return out;
-  if (nccl.device_timed == 0 && nccl.replayed == nccl.calls) {
-    return out + fmt::format("Communication: {}\n", replays(nccl.replayed));
-  }
-  if (nccl.device_timed == 0) {
-    out += cost(s, nccl.host_ns, "on the host", true) + "\n";
-    if (nccl.replayed != 0) out += fmt::format("(not in it: {})\n", replays(nccl.replayed));
-    if (!may_be_timed(*s.job)) return out;
-    return out + fmt::format("(on the device: with TPROF_TIMING={})\n",
-                             has_one_queue(*s.job) ? "cupti" : "events");
-  }
-  std::string exposed;
-  std::string of_few;
-  if (nccl.exposure_known != 0) {
-    const std::string share = ratio(nccl.exposed_ns, nccl.exposure_known_ns);
-    if (exposure_tells(nccl)) {
-      exposed = fmt::format(" ({} exposed)", share);
-    } else {
-      of_few =
-          fmt::format("; {} of {} of {} timed calls exposed, of the others it is not known", share,
-                      text::thousands(nccl.exposure_known), text::thousands(nccl.device_timed));
-    }
-  }
-  const bool most =
-      10.0 * static_cast<double>(nccl.device_timed) >= 9.0 * static_cast<double>(nccl.calls);
-  out += cost(s, nccl.device_ns, "on the device" + exposed, most) + of_few;
-  if (nccl.device_timed != nccl.calls) {
-    out += fmt::format("; timed: {} of {} calls", text::thousands(nccl.device_timed),
-                       text::thousands(nccl.calls));
-  }
-  return out + "\n";
+  const bool timed = nccl.device_timed != 0;
+  const auto if_so = [](bool so, auto value) { return so ? std::optional(value) : std::nullopt; };
+  // Calls of a graph have no time of their own: the launch has one.
+  const auto replays =
+      if_so(!timed && nccl.replayed != 0,
+            fmt::format("{} of CUDA graphs, which {} no time of {} own",
+                        diagnose::counted(nccl.replayed, "call"),
+                        nccl.replayed == 1 ? "has" : "have", nccl.replayed == 1 ? "its" : "their"));
+  if (replays && nccl.replayed == nccl.calls) return out + "Communication: " + *replays + "\n";
+  const Ranks ranks = ranks_of(*s.job);
+  const std::uint64_t each_ns =
+      (timed ? nccl.device_ns : nccl.host_ns) / std::max<std::size_t>(ranks.known, 1);
+  // The time of a few calls is no share of the run.
+  const bool most = !timed || 10.0 * static_cast<double>(nccl.device_timed) >=
+                                  9.0 * static_cast<double>(nccl.calls);
+  const bool tells = exposure_tells(nccl);
+  const std::string exposed = ratio(nccl.exposed_ns, nccl.exposure_known_ns);
+  return out +
+         filled(
+             "Communication: {each} per rank on the {timed?device|host}[ ({exposed} exposed)][, "
+             "{share} of the run][ (of {known:,} of {ranks:,} ranks)][; {of_few} of {few:,} of "
+             "{few_timed:,} timed calls exposed, of the others it is not known][; timed: "
+             "{timed_calls:,} of {calls:,} calls]\n[(not in it: {replays})\n][(on the device: with "
+             "TPROF_TIMING={timing})\n]",
+             {{"each", text::duration(each_ns)},
+              {"timed", timed},
+              {"exposed", if_so(timed && tells, exposed)},
+              {"share", if_so(most && ranks.run_ns != 0 && is_of_whole_run(s),
+                              ratio(each_ns, ranks.run_ns))},
+              {"known", if_so(ranks.known < ranks.all, ranks.known)},
+              {"ranks", ranks.all},
+              {"of_few", if_so(timed && !tells && nccl.exposure_known != 0, exposed)},
+              {"few", nccl.exposure_known},
+              {"few_timed", nccl.device_timed},
+              {"timed_calls", if_so(timed && nccl.device_timed != nccl.calls, nccl.device_timed)},
+              {"calls", nccl.calls},
+              {"replays", replays},
+              {"timing",
+               if_so(!timed && may_be_timed(*s.job), has_one_queue(*s.job) ? "cupti" : "events")}});
 }
 
 }  // namespace tprof::report

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <set>
-#include <utility>
 
 #include "diagnose/names.h"
 #include "report/figures.h"
-#include "report/steps.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -38,7 +36,7 @@ std::string heading(const LayerGroup& group) {
   std::string what;
   if (units != 0) what = diagnose::counted(units, "unit");
   if (buckets != 0) what += (units == 0 ? "" : " and ") + diagnose::counted(buckets, "bucket");
-  return fmt::format("  {} {}, on {} of {} ranks: {}\n", group.ranks.size() == 1 ? "rank" : "ranks",
+  return fmt::format("{} {}, on {} of {} ranks: {}", group.ranks.size() == 1 ? "rank" : "ranks",
                      text::ranges(group.ranks),
                      static_cast<std::int64_t>(group.ranks.size()) == group.nranks
                          ? "a communicator"
@@ -54,16 +52,14 @@ std::vector<Column<LayerRow>> layer_columns(const LayerGroup& group) {
   using Row = LayerRow;
   const bool timed =
       std::ranges::any_of(group.rows, [](const Row& r) { return r.amounts.device_timed != 0; });
-  const auto named_by = [](const Row& r) {
-    return or_unknown(std::string(stats::kNamedByNames[static_cast<std::size_t>(r.named)]));
-  };
   std::vector<Column<Row>> all = {
       {"", nullptr, Unit::text,
        [](const Row& r) { return fmt::format("{} {}", kind(r), r.place); }},
       {nullptr, "kind", Unit::text, kind},
       {nullptr, "place", Unit::number, &Row::place},
-      {"name", "name", Unit::name, [](const Row& r) { return or_unknown(r.name); }, Show::if_any},
-      {nullptr, "named_by", Unit::name, named_by},
+      {"name", "name", Unit::name, &Row::name, Show::if_any},
+      {nullptr, "named_by", Unit::name,
+       [](const Row& r) { return stats::kNamedByNames[static_cast<std::size_t>(r.named)]; }},
       {nullptr, "count", Unit::count, &Row::count},
       {"elements", "elements", Unit::count, &Row::elements, Show::if_room},
       {"size", "bytes", Unit::bytes, &Row::bytes},
@@ -73,16 +69,14 @@ std::vector<Column<LayerRow>> layer_columns(const LayerGroup& group) {
     const auto shown = [op, steps = group.rank_steps](const Row& r) {
       return r.ops[op].calls == 0 ? Value() : Value(per_step(r.ops[op].calls, steps));
     };
-    const auto figures = [op](const Row& r) {
-      return r.ops[op].calls == 0 ? Value() : Value(call_figures(r.ops[op]));
-    };
-    append(all, {{name, nullptr, Unit::right_text, shown, Show::if_any},
-                 {nullptr, name, Unit::text, figures}});
+    all.push_back({name, nullptr, Unit::right_text, shown, Show::if_any});
+    all.push_back({nullptr, name, Unit::text, [op](const Row& r) {
+                     return r.ops[op].calls == 0 ? Value() : Value(figures(r.ops[op]));
+                   }});
   }
-  append(all, {figure<Row>("calls", nullptr, Unit::count, &Amounts::calls, Show::if_room),
-               figure<Row>("bytes", nullptr, Unit::bytes, &Amounts::bytes, Show::if_room),
-               host_time_column<Row>(timed ? Show::if_room : Show::always),
-               device_time_column<Row>("device time", nullptr, Show::if_any)});
+  append(all, Figures{{"calls", nullptr, Unit::count, &Amounts::calls, Show::if_room},
+                      {"bytes", nullptr, Unit::bytes, &Amounts::bytes, Show::if_room}});
+  append(all, people_only(time_figures(timed)));
   return all;
 }
 
@@ -100,12 +94,12 @@ std::vector<BucketRow> left_rows(const Layers& layers) {
 
 std::vector<Column<BucketRow>> left_columns() {
   std::vector<Column<BucketRow>> all = bucket_columns("in no layer", "why");
-  all.push_back(figure<BucketRow>(nullptr, "host_ns", Unit::ns, &Amounts::host_ns));
+  append(all, Figures{{nullptr, "host_ns", Unit::ns, &Amounts::host_ns}});
   return all;
 }
 
 // Explains the figures, and what they rest on.
-std::string notes(const Layers& layers) {
+Notes notes(const Layers& layers) {
   bool units = false;
   bool buckets = false;
   std::set<NamedBy> named;
@@ -116,42 +110,39 @@ std::string notes(const Layers& layers) {
     }
   }
   const auto left = [&](NoLayer why) { return layers.left.contains(why); };
-  const std::pair<bool, const char*> all[] = {
-      {units || buckets,
-       "forward, backward: all-gathers of one step and rank, made by the thread that calls "
-       "backward() and by autograd's threads; scattered, reduced: reduce-scatters and all-reduces "
-       "of gradients."},
-      {units,
-       "unit: data that forward passes gather at one place in their order, and backward passes "
-       "gather again or reduce-scatter: sharded parameters, as a rule. Units of one size are told "
-       "apart by this order, which backward passes reverse; data that a pass gathers twice counts "
-       "as two units."},
-      {buckets,
-       "bucket: data that most backward passes reduce at one place in their order, and no forward "
-       "pass gathers or reduces: gradients, as a rule."},
-      {named.contains(NamedBy::module), "name: the module's, from FSDP's own ranges."},
-      {named.contains(NamedBy::range),
-       "name: the innermost NVTX range around all forward gathers of a unit and none of another; "
-       "where parameters are fetched ahead, it may be the layer before."},
-      {named.contains(NamedBy::site),
-       "name: the innermost line of the program that all forward gathers of a unit come from, and "
-       "none of another."},
-      {left(NoLayer::order),
-       "order: calls in passes that differ from most, and calls that nothing assigns to a unit."},
-      {left(NoLayer::data),
-       "data: calls that nothing shows to carry parameters or gradients (they may be data, "
-       "activations, norms, flags)."},
-      {left(NoLayer::behind),
-       "behind: calls in no forward or backward pass: after the last one of a step (optimizer, "
-       "evaluation, checkpoint), or on another thread."},
-      {left(NoLayer::outside),
-       "outside: calls outside all steps (setup), without a line, or in CUDA graphs."},
-      {!layers.adds_up,
-       "Rows do not add up to the totals: the lines are newer than the last ledger, so what is "
-       "outside is not known."}};
-  std::string out;
-  for (const auto& [shown, text] : all) out += shown ? fmt::format("  {}\n", text) : "";
-  return out;
+  return notes_if(
+      {{units || buckets,
+        "forward, backward: all-gathers of one step and rank, made by the thread that calls "
+        "backward() and by autograd's threads; scattered, reduced: reduce-scatters and all-reduces "
+        "of gradients."},
+       {units,
+        "unit: data that forward passes gather at one place in their order, and backward passes "
+        "gather again or reduce-scatter: sharded parameters, as a rule. Units of one size are told "
+        "apart by this order, which backward passes reverse; data that a pass gathers twice counts "
+        "as two units."},
+       {buckets,
+        "bucket: data that most backward passes reduce at one place in their order, and no forward "
+        "pass gathers or reduces: gradients, as a rule."},
+       {named.contains(NamedBy::module), "name: the module's, from FSDP's own ranges."},
+       {named.contains(NamedBy::range),
+        "name: the innermost NVTX range around all forward gathers of a unit and none of another; "
+        "where parameters are fetched ahead, it may be the layer before."},
+       {named.contains(NamedBy::site),
+        "name: the innermost line of the program that all forward gathers of a unit come from, and "
+        "none of another."},
+       {left(NoLayer::order),
+        "order: calls in passes that differ from most, and calls that nothing assigns to a unit."},
+       {left(NoLayer::data),
+        "data: calls that nothing shows to carry parameters or gradients (they may be data, "
+        "activations, norms, flags)."},
+       {left(NoLayer::behind),
+        "behind: calls in no forward or backward pass: after the last one of a step (optimizer, "
+        "evaluation, checkpoint), or on another thread."},
+       {left(NoLayer::outside),
+        "outside: calls outside all steps (setup), without a line, or in CUDA graphs."},
+       {!layers.adds_up,
+        "Rows do not add up to the totals: the lines are newer than the last ledger, so what is "
+        "outside is not known."}});
 }
 
 std::string why_none(const Layers& layers, const steps::Found& found) {
@@ -174,7 +165,7 @@ std::vector<Section> sections_of(const Layers& layers, const steps::Found& found
   std::vector<Section> all = {{.title = "Layers"}};
   for (std::size_t i = 0; i < (people ? std::min(n, kGroupsShown) : n); ++i) {
     const LayerGroup& group = layers.groups[i];
-    all.push_back({.lead = heading(group),
+    all.push_back({.lead = {heading(group)},
                    .table = sheet(layer_columns(group), group.rows, who),
                    .at = fmt::format("/groups/{}/rows", i),
                    .facts = {{"ranks", group.ranks},
@@ -188,22 +179,21 @@ std::vector<Section> sections_of(const Layers& layers, const steps::Found& found
                 {"adds_up", layers.adds_up}};
   if (n == 0) {
     left.facts["groups"] = Json::array();
-    left.lead = "  None: " + why_none(layers, found) + ".\n";
+    left.lead = {"None: " + why_none(layers, found) + "."};
     if (people && found.how == steps::How::none) return all;
   }
   if (n > kGroupsShown) {
-    left.lead =
-        fmt::format("  and {} more kinds of ranks (all of them: --json)\n", n - kGroupsShown);
+    left.lead = {fmt::format("and {} more kinds of ranks (all of them: --json)", n - kGroupsShown)};
   }
   const std::vector<BucketRow> rows = left_rows(layers);
   if (!rows.empty()) left.table = sheet(left_columns(), rows, who);
   left.notes = notes(layers);
   if (!layers.unnamed.empty() && n != 0) {
-    left.notes +=
-        fmt::format("  {}: no thread is known to be autograd's, so nothing is told of them.\n",
-                    diagnose::names_of(layers.unnamed));
+    left.notes.push_back(
+        fmt::format("{}: no thread is known to be autograd's, so nothing is told of them.",
+                    diagnose::names_of(layers.unnamed)));
   }
-  left.notes += how_found(found);
+  append(left.notes, how_found(found));
   return all;
 }
 

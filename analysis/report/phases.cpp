@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "diagnose/names.h"
 #include "report/figures.h"
-#include "report/steps.h"
 #include "report/views.h"
 #include "stats/phases.h"
 #include "text/text.h"
@@ -41,21 +41,16 @@ std::string why_other(const stats::Summary& s, const Amounts& other) {
 }
 
 // Explains the rows that are there.
-std::string phase_notes(const stats::Summary& s) {
-  std::string out;
-  if (autograd_known(s)) {
-    out +=
-        "  backward: calls of PyTorch's autograd threads, so recomputation by activation "
-        "checkpointing is in it.\n";
-  }
-  if (all_of(s, stats::Phase::rest).calls != 0) {
-    out +=
-        "  rest: calls of other threads: forward, optimizer, loading, setup, and what a "
-        "framework does on them behind the backward pass (DeepSpeed's last gradients).\n";
-  }
+Notes phase_notes(const stats::Summary& s) {
   const Amounts other = all_of(s, stats::Phase::unknown);
-  if (other.calls != 0) out += fmt::format("  {}: {}.\n", kOther, why_other(s, other));
-  return out;
+  return notes_if(
+      {{autograd_known(s),
+        "backward: calls of PyTorch's autograd threads, so recomputation by activation "
+        "checkpointing is in it."},
+       {all_of(s, stats::Phase::rest).calls != 0,
+        "rest: calls of other threads: forward, optimizer, loading, setup, and what a framework "
+        "does on them behind the backward pass (DeepSpeed's last gradients)."},
+       {other.calls != 0, fmt::format("{}: {}.", kOther, why_other(s, other))}});
 }
 
 Section phase_section(const stats::Summary& s, For who) {
@@ -66,8 +61,7 @@ Section phase_section(const stats::Summary& s, For who) {
   }
   const bool timed = stats::sum(s.buckets).device_timed != 0;
   std::vector<Column<BucketRow>> all = bucket_columns("phase", nullptr);
-  append(all, {host_time_column<BucketRow>(timed ? Show::if_room : Show::always),
-               device_time_column<BucketRow>("device time", nullptr)});
+  append(all, time_figures(timed));
   return {.title = "Phases", .table = sheet(all, rows, who), .notes = phase_notes(s)};
 }
 
@@ -75,56 +69,45 @@ std::vector<BucketRow> rest_rows(const stats::Rest& rest) {
   std::vector<BucketRow> rows;
   for (const auto& [key, buckets] : rest.told) {
     const auto by = static_cast<std::size_t>(key.second);
-    add_rows(
-        rows, stats::kStepPhaseNames[static_cast<std::size_t>(key.first)], buckets,
-        key.second == stats::ToldBy::none ? Value() : Value(std::string(stats::kToldByNames[by])));
+    const bool none = key.second == stats::ToldBy::none;
+    add_rows(rows, stats::kStepPhaseNames[static_cast<std::size_t>(key.first)], buckets,
+             none ? Value() : Value(stats::kToldByNames[by]));
   }
   return rows;
 }
 
-std::vector<Column<BucketRow>> rest_columns() {
-  std::vector<Column<BucketRow>> all = bucket_columns(
-      "phase", "phase",
-      Column<BucketRow>{"told by", "told_by", Unit::text, &BucketRow::by, Show::label});
-  append(all, {host_time_column<BucketRow>(),
-               figure<BucketRow>(nullptr, "host_ns", Unit::ns, &read::Amounts::host_ns)});
-  return all;
-}
-
 Section rest_section(const stats::Summary& s, For who) {
+  std::vector<Column<BucketRow>> columns = bucket_columns(
+      "phase", "phase", {{"told by", "told_by", Unit::text, &BucketRow::by, Show::label}});
+  append(columns, Figures{{"host time", "host_ns", Unit::ns_not_0, &Amounts::host_ns}});
   const stats::Rest rest = stats::rest_of(*s.lines, s.found);
   const auto told = [&](stats::ToldBy by) {
     return std::ranges::any_of(rest.told, [by](const auto& t) {
       return t.first.second == by && stats::sum(t.second).calls != 0;
     });
   };
-  std::string out;
-  if (told(stats::ToldBy::range)) {
-    out += "  range: the name of an NVTX range around the call tells.\n";
-  }
-  if (told(stats::ToldBy::thread)) out += "  thread: PyTorch's threads that load data made it.\n";
-  if (told(stats::ToldBy::order)) {
-    out +=
-        "  order: by the calls of autograd's threads within a step. forward: collectives before a "
+  Notes notes = notes_if(
+      {{told(stats::ToldBy::range), "range: the name of an NVTX range around the call tells."},
+       {told(stats::ToldBy::thread), "thread: PyTorch's threads that load data made it."},
+       {told(stats::ToldBy::order),
+        "order: by the calls of autograd's threads within a step. forward: collectives before a "
         "backward pass; backward: gradients that are reduced directly behind one; optimizer: what "
         "most steps call behind the last one (norms, a metric too); load: batches before the first "
-        "collective.\n";
-  }
-  if (told(stats::ToldBy::none)) {
-    out += fmt::format(
-        "  {}: neither ranges, nor threads, nor the order of calls tell: setup, evaluation, calls "
-        "of some steps only, point-to-point, copies that may be anything.\n",
-        kOther);
-  }
-  if (!rest.unordered.empty()) {
-    out += fmt::format(
-        "  {}: the order tells nothing, as not every call has a line on a thread with a name.\n",
-        diagnose::names_of(rest.unordered));
-  }
+        "collective."},
+       {told(stats::ToldBy::none),
+        fmt::format(
+            "{}: neither ranges, nor threads, nor the order of calls tell: setup, evaluation, "
+            "calls of some steps only, point-to-point, copies that may be anything.",
+            kOther)},
+       {!rest.unordered.empty(),
+        fmt::format(
+            "{}: the order tells nothing, as not every call has a line on a thread with a name.",
+            diagnose::names_of(rest.unordered))}});
+  append(notes, how_found(s.found));
   return {.title = autograd_known(s) ? "Calls outside autograd's threads"
                                      : "Calls that are not known to be autograd's",
-          .table = sheet(rest_columns(), rest_rows(rest), who),
-          .notes = out + how_found(s.found),
+          .table = sheet(columns, rest_rows(rest), who),
+          .notes = std::move(notes),
           .at = ""};
 }
 

@@ -3,12 +3,33 @@
 #include <utility>
 
 namespace tprof::report {
+namespace {
+
+std::string lines_of(const Notes& notes) {
+  std::string out;
+  for (const std::string& note : notes) out += note.empty() ? "\n" : "  " + note + "\n";
+  return out;
+}
+
+}  // namespace
+
+void append(Notes& to, const Notes& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+Notes notes_if(std::initializer_list<std::pair<bool, std::string>> all) {
+  Notes out;
+  for (const auto& [told, note] : all) {
+    if (told) out.push_back(note);
+  }
+  return out;
+}
 
 std::string to_text(Section s) {
   std::string out = s.title.empty() ? "" : "\n" + s.title + "\n";
-  out += s.lead;
-  if (!s.table.heads.empty()) out += to_text(std::move(s.table), s.room, s.legend);
-  return out + s.notes;
+  out += lines_of(s.lead);
+  if (!s.table.heads.empty()) out += to_text(std::move(s.table), s.room);
+  return out + lines_of(s.notes);
 }
 
 void put(Json& to, const char* key, Section s) {

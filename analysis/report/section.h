@@ -1,20 +1,24 @@
-// A part of a report: a table, and the sentences above and below it. Text and JSON draw the same.
+// A part of a report: a table, and the sentences above and below it. Text, JSON and the page draw
+// the same.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/table.h"
 
 namespace tprof::report {
 
+using Notes = std::vector<std::string>;  // sentences
+
 struct Section {
   std::string title{};  // empty: people read on in the section before
-  std::string lead{};
+  Notes lead{};
   Sheet table{};  // without columns: people see no table
-  std::vector<Legend> legend{};
-  std::string notes{};
+  Notes notes{};
   // A JSON pointer below the report's key for the view. Absent: programs don't get the table.
   std::optional<std::string> at{};
   Shape shape = Shape::rows;
@@ -22,6 +26,8 @@ struct Section {
   Room room{};
 };
 
+void append(Notes& to, const Notes& more);
+Notes notes_if(std::initializer_list<std::pair<bool, std::string>> all);  // those that are true
 std::string to_text(Section section);
 void put(Json& to, const char* key, Section section);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "diagnose/names.h"
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/views.h"
@@ -16,7 +17,6 @@ using read::Amounts;
 using stats::SiteFrame;
 using stats::SiteKey;
 using text::printable;
-using text::thousands;
 
 constexpr std::size_t kSitesShown = 60;
 constexpr std::size_t kLongest = 72;
@@ -54,16 +54,8 @@ std::string place(const SiteKey& site) {
   return site.frames.empty() ? "-" : stats::text_of(site.frames.back());
 }
 
-// Cuts long text between characters, not within one.
-std::string cut(const std::string& text) {
-  if (text.size() <= kLongest) return printable(text);
-  std::size_t end = kLongest;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;
-  return printable(text.substr(0, end)) + "...";
-}
-
 // Lists the native stacks of the sites that moved most, as far as it can be read at a glance.
-std::string stack_lists(const stats::SiteTotals& totals) {
+Notes stack_lists(const stats::SiteTotals& totals) {
   constexpr std::size_t kStacks = 5;
   constexpr std::size_t kFrames = 12;
   using Moved = const std::pair<const std::pair<SiteKey, std::pair<Bucket, std::string>>, Amounts>;
@@ -74,23 +66,23 @@ std::string stack_lists(const stats::SiteTotals& totals) {
   std::ranges::stable_sort(sites, std::ranges::greater(), [](const Moved* e) {
     return std::pair(e->second.bytes, e->second.calls);
   });
-  std::string out;
+  Notes out;
   for (std::size_t i = 0; i < std::min(sites.size(), kStacks); ++i) {
     const auto& [key, amounts] = *sites[i];
     const SiteKey& site = key.first;
-    out += fmt::format("  {}, {} {}, {}, came through\n", printable(key.second.second),
-                       thousands(amounts.calls), amounts.calls == 1 ? "call" : "calls",
-                       text::bytes(amounts.bytes));
+    out.push_back(fmt::format("{}, {}, {}, came through", printable(key.second.second),
+                              diagnose::counted(amounts.calls, "call"),
+                              text::bytes(amounts.bytes)));
     std::vector<std::string> lines;
     for (const symbols::Frame& frame : site.native) {
       for (std::string& line : texts_of(frame, totals.names)) lines.push_back(std::move(line));
     }
     for (std::size_t f = 0; f < std::min(lines.size(), kFrames); ++f) {
-      out += fmt::format("    {}\n", cut(lines[f]));
+      out.push_back("  " + cut(lines[f], kLongest));
     }
-    if (lines.size() > kFrames || site.native_cut) out += "    ...\n";
+    if (lines.size() > kFrames || site.native_cut) out.emplace_back("  ...");
   }
-  if (sites.size() > kStacks) out += "  and others (all of them: --json)\n";
+  if (sites.size() > kStacks) out.emplace_back("and others (all of them: --json)");
   return out;
 }
 
@@ -125,13 +117,18 @@ std::vector<Row> rows_of(const stats::SiteTotals& totals) {
 }
 
 std::vector<Column<Row>> site_columns() {
-  return {{"in the program", nullptr, Unit::text, [](const Row& r) { return cut(r.place); }},
-          {"called by", nullptr, Unit::text, [](const Row& r) { return cut(r.caller); }},
-          {"bucket", "bucket", Unit::text,
-           [](const Row& r) { return std::string(bucket_name(r.bucket)); }},
-          {"operation", "name", Unit::text, &Row::function, Show::if_room},
-          figure<Row>("calls", "calls", Unit::count, &Amounts::calls),
-          figure<Row>("bytes", "bytes", Unit::bytes, &Amounts::bytes)};
+  std::vector<Column<Row>> all = {
+      {"in the program", nullptr, Unit::text, [](const Row& r) { return cut(r.place, kLongest); }},
+      {"called by", nullptr, Unit::text, [](const Row& r) { return cut(r.caller, kLongest); }},
+      {"bucket", "bucket", Unit::text, [](const Row& r) { return bucket_name(r.bucket); }},
+      {"operation", "name", Unit::text, &Row::function, Show::if_room}};
+  append(all, Figures{{"calls", "calls", Unit::count, &Amounts::calls},
+                      {nullptr, "count", Unit::count, &Amounts::count},
+                      {"bytes", "bytes", Unit::bytes, &Amounts::bytes},
+                      {nullptr, "host_ns", Unit::ns, &Amounts::host_ns},
+                      {nullptr, "host_ns_max", Unit::ns, &Amounts::host_ns_max},
+                      mean_host(Show::if_room)});
+  return all;
 }
 
 Json frames_json(const SiteKey& site) {
@@ -160,18 +157,15 @@ Json native_json(const SiteKey& site, const symbols::Names& names) {
 // Adds what tells a single site from all others: for programs.
 std::vector<Column<Row>> whole_columns(const symbols::Names& names) {
   std::vector<Column<Row>> all = {
-      {nullptr, "object", Unit::name, [](const Row& r) { return or_unknown(r.site->object); }},
+      {nullptr, "object", Unit::name, [](const Row& r) { return r.site->object; }},
       {nullptr, "offset", Unit::number,
        [](const Row& r) { return r.site->object.empty() ? Value() : Value(r.site->offset); }},
-      {nullptr, "symbol", Unit::name, [](const Row& r) { return or_unknown(r.site->symbol); }},
+      {nullptr, "symbol", Unit::name, [](const Row& r) { return r.site->symbol; }},
       {nullptr, "frames", Unit::text, [](const Row& r) { return frames_json(*r.site); }},
       {nullptr, "native", Unit::text,
        [&names](const Row& r) { return native_json(*r.site, names); }},
-      {nullptr, "native_cut", Unit::text, [](const Row& r) { return Json(r.site->native_cut); }}};
+      {nullptr, "native_cut", Unit::text, [](const Row& r) { return r.site->native_cut; }}};
   append(all, site_columns());
-  append(all, {figure<Row>(nullptr, "count", Unit::count, &Amounts::count),
-               figure<Row>(nullptr, "host_ns", Unit::ns, &Amounts::host_ns),
-               figure<Row>(nullptr, "host_ns_max", Unit::ns, &Amounts::host_ns_max)});
   return all;
 }
 
@@ -189,20 +183,15 @@ Section section_of(const stats::SiteTotals& totals, For who) {
     return s;
   }
   if (std::ranges::none_of(totals.calls, [](const auto& c) { return c.first.first.known(); })) {
-    s.lead = "  none. They are recorded with TPROF_CALLSITE=native, python or both.\n";
+    s.lead = {"none. They are recorded with TPROF_CALLSITE=native, python or both."};
     return s;
   }
-  std::vector<Column<Row>> shown = site_columns();
-  shown.push_back({"mean host", nullptr, Unit::ns,
-                   [](const Row& r) { return r.amounts.host_ns / r.amounts.calls; },
-                   Show::if_room});
-  s.table = sheet(shown, rows_of(totals), who);
-  s.notes =
-      "  in the program: the innermost Python frame outside of installed packages, else the "
-      "outermost "
-      "that is known; - if Python was not running.\n" +
-      stack_lists(totals);
-  if (!totals.all_lines) s.notes += "  Not every call has a line: these are lower bounds.\n";
+  s.table = sheet(site_columns(), rows_of(totals), who);
+  s.notes = {
+      "in the program: the innermost Python frame outside of installed packages, else the "
+      "outermost that is known; - if Python was not running."};
+  append(s.notes, stack_lists(totals));
+  if (!totals.all_lines) s.notes.emplace_back("Not every call has a line: these are lower bounds.");
   return s;
 }
 

@@ -3,11 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
-#include "diagnose/names.h"
-#include "report/steps.h"
-#include "report/table.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -15,86 +11,64 @@ namespace {
 
 using stats::SlowCall;
 using stats::Slowest;
-using text::thousands;
+
 const read::Comm* comm_of(const SlowCall& c) {
   return read::comm_of(*c.rank, c.line.comm);
 }
 
-struct Bandwidths {
-  std::optional<double> algorithm{};
-  std::optional<double> bus{};
-};
-
-Bandwidths bandwidths_of(const SlowCall& c, bool on_device) {
-  if (!on_device || !c.bytes || c.time_ns <= 0) return {};
-  const read::Amounts amounts = {.device_ns = static_cast<std::uint64_t>(c.time_ns),
-                                 .device_timed = c.calls,
-                                 .device_bytes = *c.bytes};
+// A bandwidth of the call, where its time is known.
+template <typename Of>
+Value bandwidth(const SlowCall& c, Of of) {
+  if (!c.bytes || c.time_ns <= 0) return {};
   const read::Comm* comm = comm_of(c);
-  stats::OpKey key;
-  key.bucket = c.line.bucket;
-  key.nranks = comm == nullptr ? 0 : comm->nranks;
-  return {stats::algbw(amounts), stats::busbw(key, amounts)};
+  const stats::OpKey key{.bucket = c.line.bucket, .nranks = comm == nullptr ? 0 : comm->nranks};
+  return of(key, read::Amounts{.device_ns = static_cast<std::uint64_t>(c.time_ns),
+                               .device_timed = c.calls,
+                               .device_bytes = *c.bytes});
 }
 
 std::vector<Column<SlowCall>> slow_columns(const Slowest& s) {
-  const auto any = [&](auto has) { return std::ranges::any_of(s.calls, has); };
-  const bool groups = any([](const SlowCall& c) { return c.calls > 1; });
-  const bool steps = any([](const SlowCall& c) { return c.step.has_value(); });
-  const bool timed = s.on_device;
-  const auto if_timed = [&](const char* title) { return timed ? title : nullptr; };
-  return {
-      {"rank", nullptr, Unit::text,
-       [](const SlowCall& c) {
-         const auto& rank = c.rank->header.rank;
-         return rank ? std::to_string(*rank) : diagnose::name_of(*c.rank);
-       }},
-      {nullptr, "rank", Unit::number,
-       [](const SlowCall& c) { return or_unknown(c.rank->header.rank); }},
-      {s.on_device ? "device time" : "host time", "ns", Unit::ns, &SlowCall::time_ns},
-      {"operation", "function", Unit::text, [](const SlowCall& c) { return c.line.name.str(); }},
-      {nullptr, "dtype", Unit::text, [](const SlowCall& c) { return c.line.dtype.str(); }},
-      {groups ? "calls" : nullptr, "calls", Unit::count, &SlowCall::calls},
-      {"bytes", "bytes", Unit::bytes, [](const SlowCall& c) { return or_unknown(c.bytes); }},
-      {if_timed("algbw GB/s"), "algbw_GBps", Unit::rate,
-       [timed](const SlowCall& c) { return or_unknown(bandwidths_of(c, timed).algorithm); },
-       Show::if_room},
-      {if_timed("busbw GB/s"), "busbw_GBps", Unit::rate,
-       [timed](const SlowCall& c) { return or_unknown(bandwidths_of(c, timed).bus); },
-       Show::if_room},
-      {steps ? "step" : nullptr, "step", Unit::number,
-       [](const SlowCall& c) { return or_unknown(c.step); }},
-      {"communicator", "communicator", Unit::text,
-       [](const SlowCall& c) {
-         const read::Comm* comm = comm_of(c);
-         return comm == nullptr ? Value() : Value(std::string(comm->id));
-       },
-       Show::if_room},
-      {"collective", "seq", Unit::number,
-       [](const SlowCall& c) { return c.line.collective() ? Value(c.line.seq) : Value(); }},
-      {"called at", nullptr, Unit::text,
-       [](const SlowCall& c) { return diagnose::utc(c.rank->header.base_time_ns + c.line.ts_ns); },
-       Show::if_room},
-      {nullptr, "realtime_ns", Unit::number,
-       [](const SlowCall& c) { return c.rank->header.base_time_ns + c.line.ts_ns; }}};
+  const bool groups = std::ranges::any_of(s.calls, [](const auto& c) { return c.calls > 1; });
+  const auto rate = [&s](const char* title, const char* key, auto of) {
+    return Column<SlowCall>{
+        s.on_device ? title : nullptr, key, Unit::rate,
+        [of, known = s.on_device](const SlowCall& c) { return known ? bandwidth(c, of) : Value(); },
+        Show::if_room};
+  };
+  return {{"rank", "rank", Unit::text, &SlowCall::rank},
+          {s.on_device ? "device time" : "host time", "ns", Unit::ns, &SlowCall::time_ns},
+          {"operation", "function", Unit::text, [](const SlowCall& c) { return c.line.name; }},
+          {nullptr, "dtype", Unit::text, [](const SlowCall& c) { return c.line.dtype; }},
+          {groups ? "calls" : nullptr, "calls", Unit::count, &SlowCall::calls},
+          {"bytes", "bytes", Unit::bytes, &SlowCall::bytes},
+          rate("algbw GB/s", "algbw_GBps",
+               [](const stats::OpKey&, const read::Amounts& a) { return stats::algbw(a); }),
+          rate("busbw GB/s", "busbw_GBps", stats::busbw),
+          {"step", "step", Unit::number, &SlowCall::step, Show::if_any},
+          {"communicator", "communicator", Unit::text,
+           [](const SlowCall& c) {
+             const read::Comm* comm = comm_of(c);
+             return comm == nullptr ? Value() : Value(comm->id);
+           },
+           Show::if_room},
+          {"collective", "seq", Unit::number,
+           [](const SlowCall& c) { return c.line.collective() ? Value(c.line.seq) : Value(); }},
+          {"called at", "realtime_ns", Unit::utc,
+           [](const SlowCall& c) { return c.rank->header.base_time_ns + c.line.ts_ns; },
+           Show::if_room}};
 }
 
-std::string notes(const Slowest& s, std::uint64_t all) {
-  std::string out;
-  if (s.on_device) {
-    out +=
-        "  By the time on the device, in which a call waits for ranks that come late (--by rank "
-        "says who). A collective is listed once, with the rank on which it took longest.\n";
-  } else {
-    out +=
-        "  By the host's time, since no call has a device time (TPROF_TIMING=events): for "
-        "asynchronous calls it is the time to enqueue them, so there is no bandwidth. A collective "
-        "is listed "
-        "once.\n";
-  }
+Notes notes(const Slowest& s, std::uint64_t all) {
+  Notes out = {
+      s.on_device
+          ? "By the time on the device, in which a call waits for ranks that come late (--by rank "
+            "says who). A collective is listed once, with the rank on which it took longest."
+          : "By the host's time, since no call has a device time (TPROF_TIMING=events): for "
+            "asynchronous calls it is the time to enqueue them, so there is no bandwidth. A "
+            "collective is listed once."};
   if (s.looked < all) {
-    out += fmt::format("  {} of {} calls have a line with that time.\n", thousands(s.looked),
-                       thousands(all));
+    out.push_back(fmt::format("{} of {} calls have a line with that time.",
+                              text::thousands(s.looked), text::thousands(all)));
   }
   return out;
 }
@@ -106,12 +80,13 @@ Section section_of(const Slowest& s, const steps::Found& found, std::uint64_t al
                 .at = "/calls",
                 .facts = {{"from", s.on_device ? "device" : "host"}, {"looked", s.looked}}};
   if (s.calls.empty()) {
-    of.lead = "  No call has a line.\n";
+    of.lead = {"No call has a line."};
     return of;
   }
   const bool steps = std::ranges::any_of(s.calls, [](const auto& c) { return c.step.has_value(); });
   of.table = sheet(slow_columns(s), s.calls, who);
-  of.notes = notes(s, all) + (steps ? how_found(found) : "");
+  of.notes = notes(s, all);
+  if (steps) append(of.notes, how_found(found));
   return of;
 }
 

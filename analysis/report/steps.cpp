@@ -1,4 +1,3 @@
-#include "report/steps.h"
 
 #include <fmt/format.h>
 
@@ -22,52 +21,40 @@ using text::thousands;
 constexpr std::size_t kOddShown = 20;
 constexpr std::size_t kDifferencesShown = 6;
 
-// Returns the quantile by nearest rank: a value that occurs.
-std::uint64_t quantile(const std::vector<std::uint64_t>& sorted, std::size_t percent) {
-  return sorted[(percent * (sorted.size() - 1) + 99) / 100];
-}
-
-// A figure of the steps, whose values are sorted.
-struct StepRow {
-  std::string bucket;
-  std::string what;
-  Unit unit = Unit::count;
-  std::vector<std::uint64_t> values{};
-
-  Measure at(std::size_t percent) const { return {quantile(values, percent), unit}; }
-};
-
-std::vector<Column<StepRow>> figure_columns() {
-  return {{"of a step", nullptr, Unit::text, &StepRow::bucket},
-          {"", nullptr, Unit::text, &StepRow::what},
-          {"min", nullptr, Unit::number, [](const StepRow& r) { return r.at(0); }},
-          {"median", nullptr, Unit::number, [](const StepRow& r) { return r.at(50); }},
-          {"p99", nullptr, Unit::number, [](const StepRow& r) { return r.at(99); }},
-          {"max", nullptr, Unit::number, [](const StepRow& r) { return r.at(100); }}};
-}
-
-std::vector<StepRow> rows_of(const StepTotals& totals) {
-  StepRow times{"", "time", Unit::ns};
-  for (const StepFigures& s : totals) {
-    if (const auto ns = s.length_ns()) times.values.push_back(static_cast<std::uint64_t>(*ns));
-  }
-  std::ranges::sort(times.values);
-  std::vector<StepRow> rows;
-  if (!times.values.empty()) rows.push_back(std::move(times));
+Sheet figures_of_steps(const StepTotals& totals) {
+  Sheet sheet{.heads = {{"of a step", nullptr, Unit::text},
+                        {"", nullptr, Unit::text},
+                        {"min", nullptr, Unit::right_text},
+                        {"median", nullptr, Unit::right_text},
+                        {"p99", nullptr, Unit::right_text},
+                        {"max", nullptr, Unit::right_text}}};
+  const auto add = [&](std::string_view bucket, const char* what, auto show,
+                       std::vector<std::uint64_t> values) {
+    std::ranges::sort(values);
+    std::vector<Value>& row = sheet.rows.emplace_back(std::vector<Value>{bucket, what});
+    for (const std::size_t percent : {0, 50, 99, 100}) {  // by nearest rank: values that occur
+      row.emplace_back(show(values[(percent * (values.size() - 1) + 99) / 100]));
+    }
+  };
+  std::vector<std::uint64_t> times;
   std::vector<stats::Buckets> buckets;
-  for (const StepFigures& s : totals) buckets.push_back(stats::buckets_of(s));
+  for (const StepFigures& s : totals) {
+    if (const auto ns = s.length_ns()) times.push_back(static_cast<std::uint64_t>(*ns));
+    buckets.push_back(stats::buckets_of(s));
+  }
+  if (!times.empty()) add("", "time", text::duration, times);
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     if (std::ranges::none_of(buckets, [b](const auto& all) { return all[b].calls != 0; })) continue;
-    const auto add = [&](std::string_view bucket, const char* what, Unit unit, auto figure) {
-      StepRow& row = rows.emplace_back(std::string(bucket), what, unit);
-      for (const stats::Buckets& all : buckets) row.values.push_back(all[b].*figure);
-      std::ranges::sort(row.values);
+    const auto values = [&](auto figure) {
+      std::vector<std::uint64_t> of;
+      for (const stats::Buckets& all : buckets) of.push_back(all[b].*figure);
+      return of;
     };
-    add(kBuckets[b].name, "calls", Unit::count, &read::Amounts::calls);
-    add("", "bytes", Unit::bytes, &read::Amounts::bytes);
-    add("", "host time", Unit::ns, &read::Amounts::host_ns);
+    add(kBuckets[b].name, "calls", text::thousands, values(&read::Amounts::calls));
+    add("", "bytes", text::bytes, values(&read::Amounts::bytes));
+    add("", "host time", text::duration, values(&read::Amounts::host_ns));
   }
-  return rows;
+  return sheet;
 }
 
 std::string difference(const Odd& odd) {
@@ -86,54 +73,49 @@ std::string difference(const Odd& odd) {
   return all;
 }
 
-std::string odd_text(const StepTotals& totals) {
-  std::string out;
+Notes odd_text(const StepTotals& totals) {
+  Notes out;
   const std::vector<Odd> all = stats::odd_ones(totals);
   for (std::size_t i = 0; i < std::min(all.size(), kOddShown); ++i) {
     const std::vector<std::int64_t>& steps = all[i].steps;
-    out += fmt::format("  {} {}: {} than in most\n", steps.size() == 1 ? "step" : "steps",
-                       text::ranges(steps), difference(all[i]));
+    out.push_back(fmt::format("{} {}: {} than in most", steps.size() == 1 ? "step" : "steps",
+                              text::ranges(steps), difference(all[i])));
   }
   if (all.size() > kOddShown) {
     const std::size_t left = all.size() - kOddShown;
-    out +=
-        fmt::format("  and {} other kind{} of steps (all: --json)\n", left, left == 1 ? "" : "s");
+    out.push_back(
+        fmt::format("and {} other kind{} of steps (all: --json)", left, left == 1 ? "" : "s"));
   }
   return out;
 }
 
-// Says how a step's calls differ from those of most.
-using Difference = std::pair<stats::SizeKey, std::int64_t>;
-using Differences = std::map<std::int64_t, std::vector<Difference>>;
-
-Differences differences_of(const StepTotals& totals) {
-  Differences all;
-  for (const Odd& o : stats::odd_ones(totals)) {
-    for (const std::int64_t step : o.steps) all[step].assign(o.more.begin(), o.more.end());
+// By step, how its calls differ from those of most.
+std::map<std::int64_t, Json> differences_of(const StepTotals& totals) {
+  std::map<std::int64_t, Json> all;
+  for (const Odd& odd : stats::odd_ones(totals)) {
+    Json differs = Json::array();
+    for (const auto& [key, more] : odd.more) {
+      differs.push_back({{"bucket", bucket_name(key.bucket)},
+                         {"bytes", key.bytes},
+                         {"at_least", key.at_least},
+                         {"more_calls", more}});
+    }
+    for (const std::int64_t step : odd.steps) all[step] = differs;
   }
   return all;
 }
 
-Json differences_json(const std::vector<Difference>& of_step) {
-  static const std::vector<Column<Difference>> kColumns = {
-      {nullptr, "bucket", Unit::text,
-       [](const Difference& d) { return std::string(bucket_name(d.first.bucket)); }},
-      {nullptr, "bytes", Unit::bytes, [](const Difference& d) { return d.first.bytes; }},
-      {nullptr, "at_least", Unit::text, [](const Difference& d) { return Json(d.first.at_least); }},
-      {nullptr, "more_calls", Unit::number, [](const Difference& d) { return d.second; }}};
-  return table_json(kColumns, of_step);
-}
-
 Json buckets_json(const stats::Buckets& buckets) {
-  static const auto kColumns = [] {
-    std::vector<Column<BucketRow>> all = {{nullptr, "bucket", Unit::text, &BucketRow::bucket}};
-    append(all, call_columns<BucketRow>());
-    all.push_back(figure<BucketRow>(nullptr, "host_ns", Unit::ns, &read::Amounts::host_ns));
+  static const Figures kColumns = [] {
+    Figures all = call_figures();
+    all.push_back({nullptr, "host_ns", Unit::ns, &read::Amounts::host_ns});
     return all;
   }();
-  std::vector<BucketRow> rows;
-  add_rows(rows, "", buckets);
-  return to_json(sheet(kColumns, rows, For::programs), Shape::members);
+  Json all = Json::object();
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    if (buckets[b].calls != 0) all[std::string(kBuckets[b].name)] = row_json(kColumns, buckets[b]);
+  }
+  return all;
 }
 
 // Each step by itself, and how they were found.
@@ -151,17 +133,16 @@ Section every_step(const StepTotals& totals, const steps::Found& found) {
                 {"steps_counted_on", if_found(found.counted_on)},
                 {"steps_unknown", unknown}}};
   if (none) return of;
-  const Differences differences = differences_of(totals);
+  const std::map<std::int64_t, Json> differences = differences_of(totals);
   const std::vector<Column<StepFigures>> columns = {
       {nullptr, "step", Unit::number, &StepFigures::step},
       {nullptr, "ts", Unit::number, &StepFigures::from_ns},
-      {nullptr, "dur", Unit::number,
-       [](const StepFigures& s) { return or_unknown(s.length_ns()); }},
+      {nullptr, "dur", Unit::number, &StepFigures::length_ns},
       {nullptr, "buckets", Unit::text,
        [](const StepFigures& s) { return buckets_json(stats::buckets_of(s)); }},
       {nullptr, "differs", Unit::text, [&](const StepFigures& s) {
          const auto of_step = differences.find(s.step);
-         return of_step == differences.end() ? Json::array() : differences_json(of_step->second);
+         return of_step == differences.end() ? Json::array() : of_step->second;
        }}};
   of.table = sheet(columns, totals, For::programs);
   return of;
@@ -179,26 +160,22 @@ std::string named(const stats::StepList& steps) {
   return all;
 }
 
-std::string how_found(const steps::Found& found) {
+Notes how_found(const steps::Found& found) {
   if (found.how == steps::How::none) {
-    return fmt::format("  Not known: {}.\n  -> {}\n", found.why, kMarkThem);
+    return {fmt::format("Not known: {}.", found.why), fmt::format("-> {}", kMarkThem)};
   }
-  const std::size_t n = found.steps.size();
-  std::string out =
-      found.how == steps::How::mark
-          ? fmt::format("  {}, marked by the program.\n", diagnose::counted(n, "step"))
-      : found.whole_steps
-          ? fmt::format("  {}, found from what repeats.\n", diagnose::counted(n, "step"))
-          : fmt::format(
-                "  {} repeats: each is a step, or one micro-batch of a step or of an "
-                "evaluation; the calls do not tell which.\n",
-                thousands(n));
-  if (found.counted_on) {
-    out +=
-        "  The program's step numbers begin again: here they are counted on, so that each step has "
-        "its own.\n";
-  }
-  for (const std::string& sentence : found.unknown) out += "  " + sentence + ".\n";
+  const std::string n = diagnose::counted(found.steps.size(), "step");
+  const bool marked = found.how == steps::How::mark;
+  Notes out = notes_if(
+      {{marked, n + ", marked by the program."},
+       {!marked && found.whole_steps, n + ", found from what repeats."},
+       {!marked && !found.whole_steps,
+        thousands(found.steps.size()) + " repeats: each is a step, or one micro-batch of a step or "
+                                        "of an evaluation; the calls do not tell which."},
+       {found.counted_on,
+        "The program's step numbers begin again: here they are counted on, so that each step has "
+        "its own."}});
+  for (const std::string& sentence : found.unknown) out.push_back(sentence + ".");
   return out;
 }
 
@@ -206,15 +183,15 @@ std::vector<Section> sections_of(const StepTotals& totals, const steps::Found& f
   if (who == For::programs) return {every_step(totals, found)};
   Section of = {.title = "Steps", .lead = how_found(found)};
   if (found.how != steps::How::none && totals.size() != found.steps.size()) {
-    of.lead += fmt::format("  {} of them are shown.\n", thousands(totals.size()));
+    of.lead.push_back(fmt::format("{} of them are shown.", thousands(totals.size())));
   }
   if (totals.empty()) return {of};
-  of.table = sheet(figure_columns(), rows_of(totals), who);
-  of.notes =
-      odd_text(totals) +
-      "  Calls, bytes and host time are sums over the ranks. The step's time is the mean of "
-      "the hosts' that do not run ahead of the others, which may run ahead of their devices: "
-      "tprof report tells the devices'.\n";
+  of.table = figures_of_steps(totals);
+  of.notes = odd_text(totals);
+  of.notes.emplace_back(
+      "Calls, bytes and host time are sums over the ranks. The step's time is the mean of the "
+      "hosts' that do not run ahead of the others, which may run ahead of their devices: tprof "
+      "report tells the devices'.");
   return {of};
 }
 

@@ -44,7 +44,8 @@ std::string to_json(const stats::Summary& s, By by, bool lines) {
     put(j, "buckets", rank_section(s, For::programs, b));
   }
   for (auto& [key, part] : split_buckets(s)) put(j, key, std::move(part));
-  put(j, "ops", operation_section(s));
+  put(j, "ops",
+      operation_section(s, "", {.size = true, .dtype = true, .communicator = true}, For::programs));
   put(j, "comms", section_of(s.comms, For::programs));
   if (s.memory.asked) put(j, "memory", section_of(s.memory, For::programs));
   for (const ByRow& row : by_rows()) {

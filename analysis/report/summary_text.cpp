@@ -6,7 +6,6 @@
 
 #include "report/findings.h"
 #include "report/report.h"
-#include "report/steps.h"
 #include "report/views.h"
 #include "text/text.h"
 
@@ -68,7 +67,8 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
   if (options.per_rank && !s.histogram) add(rank_section(s, For::people, std::nullopt));
   if (s.histogram) add_all(sections_of(*s.histogram, options.per_rank, For::people));
   if (first_screen) {
-    if (any && !s.histogram) add(brief(largest_operations(s)));
+    if (any && !s.histogram)
+      add(brief(operation_section(s, "Largest operations", {.size = true}, For::people, true)));
     // A histogram stands in place of the table that is shown when none is asked for.
   } else if (!s.histogram || options.by > By::size) {
     add_all(row_of(options.by).sections(s, For::people));

@@ -2,14 +2,21 @@
 // programs.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "diagnose/who.h"
 #include "report/json.h"
+#include "text/ranks.h"
 
 namespace tprof::report {
 
@@ -18,7 +25,7 @@ namespace tprof::report {
 enum class Unit {
   text,
   right_text,
-  name,  // text that is blank for people where it is not known
+  name,  // text that is blank for people where it is not known, or empty
   number,
   count,
   count_not_0,
@@ -26,8 +33,11 @@ enum class Unit {
   bytes_not_0,
   ns,
   ns_not_0,
-  rate,  // with two decimals
-  share,
+  rate,        // with two decimals
+  share,       // of 1, as a percentage
+  size_class,  // [2^n, 2^(n+1)) bytes
+  utc,         // CLOCK_REALTIME in nanoseconds
+  exposed,     // a part of a time
 };
 
 enum class Show {
@@ -36,9 +46,6 @@ enum class Show {
   label,       // blank where all labels are those of the row above
   if_room,     // as if_any, and left out where the table is too wide, the rightmost first
   last_to_go,  // as if_room, where the table is still wider without all of these
-  // In place of the column on its right where there is no room for that on its left: it has of that
-  // what tells rows apart.
-  stand_in,
 };
 
 enum class For { people, programs };
@@ -52,21 +59,56 @@ enum class Shape {
 };
 
 struct Unknown {};  // "-" for people, null for programs
-struct Share {
-  std::int64_t part = 0;
-  std::int64_t whole = 0;
+struct Part {       // programs get the nanoseconds, people also their share
+  std::uint64_t ns = 0;
+  std::uint64_t of_ns = 0;  // 0: it says nothing, "-"
 };
-struct Measure {  // in a unit of its own, where a column has several
-  std::uint64_t n = 0;
-  Unit unit = Unit::number;
+
+// Whatever a row has: texts, numbers, flags, and any of these that may be absent. A process is its
+// rank; people see what else names it if it has none. Numbers in a list are ranges for people.
+struct Value {
+  std::variant<Unknown, std::int64_t, std::uint64_t, double, std::string, Part,
+               const read::Process*, std::vector<std::int64_t>, Json>
+      is{};
+
+  Value() = default;
+  template <typename T>
+  requires(!std::same_as<std::remove_cvref_t<T>, Value>)
+      Value(T&& v) {  // NOLINT(google-explicit-constructor): columns name members of rows
+    set(std::forward<T>(v));
+  }
+
+ private:
+  template <typename T>
+  void set(T&& v) {
+    using Plain = std::remove_cvref_t<T>;
+    if constexpr (std::same_as<Plain, Json>) {
+      is = std::forward<T>(v);
+    } else if constexpr (requires { v.has_value(); }) {
+      if (v) set(*std::forward<T>(v));
+    } else if constexpr (std::same_as<Plain, bool>) {
+      is = Json(v);
+    } else if constexpr (std::signed_integral<Plain>) {
+      is = std::int64_t{v};
+    } else if constexpr (std::unsigned_integral<Plain>) {
+      is = std::uint64_t{v};
+    } else if constexpr (std::same_as<Plain, std::set<std::int64_t>>) {
+      is = std::vector<std::int64_t>(v.begin(), v.end());
+    } else if constexpr (std::same_as<Plain, text::Ranks>) {
+      is = v.str();
+    } else if constexpr (std::is_convertible_v<T, std::string_view>) {
+      is = std::string(std::string_view(v));
+    } else {
+      is = std::forward<T>(v);
+    }
+  }
 };
-using Value =
-    std::variant<Unknown, std::int64_t, std::uint64_t, double, std::string, Share, Measure, Json>;
 
 struct Head {
-  const char* name;  // the title or the key
+  const char* title;
+  const char* key;
   Unit unit;
-  Show show;
+  Show show = Show::always;
 };
 
 template <typename Row>
@@ -82,7 +124,7 @@ struct Column {
 // column that only programs get may be large.
 struct Sheet {
   std::vector<Head> heads;
-  std::vector<std::vector<Value>> rows;
+  std::vector<std::vector<Value>> rows{};
 };
 
 template <typename Row>
@@ -90,7 +132,7 @@ Sheet sheet(const std::vector<Column<Row>>& columns, const std::vector<Row>& row
   const auto name = who == For::people ? &Column<Row>::title : &Column<Row>::key;
   Sheet all;
   for (const Column<Row>& c : columns) {
-    if (c.*name != nullptr) all.heads.push_back({c.*name, c.unit, c.show});
+    if (c.*name != nullptr) all.heads.push_back({c.title, c.key, c.unit, c.show});
   }
   for (const Row& row : rows) {
     std::vector<Value>& values = all.rows.emplace_back();
@@ -112,15 +154,15 @@ struct Room {
   bool tells_columns = false;       // names those for which there is no room
 };
 
-// Says what a column means, where it is shown; without a column: always.
-struct Legend {
-  const char* column;
-  const char* text;
-};
+std::string ratio(std::uint64_t part, std::uint64_t all);  // "12.3%"
+std::string cut(const std::string& text,
+                std::size_t most);  // printable, with "..." if it is longer
 
 // Takes the sheet by value to give back each row's memory once it is drawn: a table may have
 // 100,000 rows.
-std::string to_text(Sheet sheet, const Room& room = {}, const std::vector<Legend>& legend = {});
+std::string to_text(Sheet sheet, const Room& room = {});
+// The columns that people and programs see: [title, key, unit].
+Json heads_json(const Sheet& sheet);
 Json to_json(Sheet sheet, Shape shape = Shape::rows);
 
 template <typename Row>
@@ -143,11 +185,6 @@ Json row_json(const std::vector<Column<Row>>& columns, const Row& row) {
 template <typename Row>
 void append(std::vector<Column<Row>>& to, const std::vector<Column<Row>>& more) {
   to.insert(to.end(), more.begin(), more.end());
-}
-
-template <typename T>
-Value or_unknown(const std::optional<T>& value) {
-  return value ? Value(*value) : Value();
 }
 
 // Empty text means that the field is not known.

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 
 #include "diagnose/ends.h"
 #include "diagnose/names.h"
-#include "report/all_well.h"
 #include "report/words.h"
 #include "text/text.h"
 
@@ -15,7 +15,21 @@ namespace tprof::report {
 namespace {
 
 using diagnose::Finding;
+using diagnose::Findings;
+using diagnose::Kind;
+using diagnose::LateRank;
 using diagnose::Severity;
+
+// Null: there is none.
+template <typename Test>
+const Finding* first_of(const Findings& all, const Test& test) {
+  const auto f = std::ranges::find_if(all, test);
+  return f == all.end() ? nullptr : &*f;
+}
+
+const Finding* of_kind(const Findings& all, Kind kind) {
+  return first_of(all, [&](const Finding& f) { return f.kind == kind; });
+}
 
 constexpr double kLeastShare = 0.01;  // of the time: what costs less is not why a job is slow
 constexpr double kLateShare = 0.05;
@@ -34,23 +48,35 @@ std::string as_sentence(std::string text) {
 // A sentence about an unreadable file begins with its path, which keeps its letters.
 std::string as_sentence(const Finding& f) {
   std::string text = text::printable(sentence(f.text));
-  return f.kind == diagnose::Kind::unreadable ? with_stop(std::move(text))
-                                              : as_sentence(std::move(text));
+  return f.kind == Kind::unreadable ? with_stop(std::move(text)) : as_sentence(std::move(text));
 }
 
 double share_of(const Finding& f) {
   return f.cost ? f.cost->share : 0;
 }
 
+double share_of(const LateRank& r, const Known& known, bool own) {
+  const std::int64_t ns = r.waited_ns - (own ? r.waited_read_ns : 0);
+  return known.late->span_ns <= 0
+             ? 0
+             : static_cast<double>(ns) / static_cast<double>(known.late->span_ns);
+}
+
 // True if nobody has made a call for a moment, in a job that runs.
 bool stands(const Finding& f) {
-  return f.kind == diagnose::Kind::running && diagnose::has_value(f.text.values, "quiet");
+  return f.kind == Kind::running && diagnose::has_value(f.text.values, "quiet");
+}
+
+template <typename T>
+std::optional<T> optional_of(const diagnose::Values& values, std::string_view name) {
+  const T* value = diagnose::value_of<T>(values, name);
+  return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
 // How much of the run a job that ended without closing had stood still at its end.
 double stood_share(const diagnose::Diagnosed& said) {
-  const auto f = std::ranges::find(said.findings, diagnose::Kind::not_closed, &Finding::kind);
-  if (f == said.findings.end()) return 0;
+  const Finding* f = of_kind(said.findings, Kind::not_closed);
+  if (f == nullptr) return 0;
   const auto* quiet = diagnose::value_of<diagnose::Ns>(f->text.values, "quiet");
   if (quiet == nullptr) return 0;
   std::int64_t run_ns = 0;
@@ -60,28 +86,18 @@ double stood_share(const diagnose::Diagnosed& said) {
   return run_ns <= 0 ? 0 : static_cast<double>(quiet->n) / static_cast<double>(run_ns);
 }
 
-// A rank that the others waited for, far longer than for the rest. Short runs have no finding of
-// it (diagnose/late.cpp), and a share of the time is as true of them.
-struct Waited {
-  std::string text{};
-  double share = 0;  // of the time
-  std::int64_t rank = -1;
-};
-
-using diagnose::LateRank;
-using OfRank = std::int64_t (*)(const LateRank&);
-
-// Null: none was waited for by so much more than for the others.
-const LateRank* longest_of(const Known& known, OfRank sum, OfRank waited) {
-  if (known.late == nullptr || known.late->ranks.size() < 2 || known.late->span_ns <= 0) return {};
+// The rank that was waited for far longer than the others; null: none was. `own`: what a host may
+// have waited for its device, behind values that it reads, does not count. Short runs have no
+// finding of it (diagnose/late.cpp), and a share of the time is as true of them.
+const LateRank* waited_for(const Known& known, bool own) {
+  if (known.late == nullptr || known.late->ranks.size() < 2) return nullptr;
+  const auto sum = [&](const LateRank* r) { return own ? r->own_ns() : r->sum_ns; };
   std::vector<const LateRank*> all;
   for (const LateRank& r : known.late->ranks) all.push_back(&r);
-  std::ranges::stable_sort(all, std::ranges::greater(), [&](const LateRank* r) { return sum(*r); });
-  const double share =
-      static_cast<double>(waited(*all[0])) / static_cast<double>(known.late->span_ns);
-  const bool more =
-      share >= kLateShare && sum(*all[0]) / kTimesTheOthers >= sum(*all[all.size() / 2]);
-  return more ? all[0] : nullptr;
+  std::ranges::stable_sort(all, std::ranges::greater(), sum);
+  const bool read = all[0]->own_ns() < all[0]->sum_read_ns;  // it was mostly that
+  const bool more = sum(all[0]) / kTimesTheOthers >= sum(all[all.size() / 2]);
+  return read != own && more && share_of(*all[0], known, own) >= kLateShare ? all[0] : nullptr;
 }
 
 std::string came_last(const LateRank& r) {
@@ -89,91 +105,182 @@ std::string came_last(const LateRank& r) {
                      text::thousands(r.last), text::thousands(r.collectives));
 }
 
-Waited waited_for(const Known& known) {
-  const auto own = [](const LateRank& r) { return r.waited_ns - r.waited_read_ns; };
-  const LateRank* r = longest_of(
-      known, [](const LateRank& each) { return each.own_ns(); }, own);
-  if (r == nullptr || r->own_ns() < r->sum_read_ns) return {};
-  return {fmt::format("{}, by {} in all; {}", came_last(*r), diagnose::duration(r->own_ns()),
-                      known.timed ? "what that costs is known where steps are known"
-                                  : "TPROF_TIMING=events tells what that costs"),
-          static_cast<double>(own(*r)) / static_cast<double>(known.late->span_ns),
-          r->rank->header.rank.value_or(-1)};
+constexpr const char* kNothing = "Nothing is wrong";
+constexpr double kMuchExposed = 0.5;  // of a step: then nobody would call it well
+
+std::string everybody(const diagnose::Diagnosed& said) {
+  const std::size_t n = said.job->ranks.size();
+  return n == 0 ? diagnose::counted(said.job->processes.size(), "process")
+                : diagnose::counted(n, "rank");
 }
 
-// A rank that came last far more than the others, but mostly since its host may have waited for a
-// device: that names nobody.
-std::string behind_values(const Known& known) {
-  const LateRank* r = longest_of(
-      known, [](const LateRank& each) { return each.sum_ns; },
-      [](const LateRank& each) { return each.waited_ns; });
-  if (r == nullptr || r->own_ns() >= r->sum_read_ns) return {};
-  return " " + as_sentence(came_last(*r) +
-                           ", mostly behind values that it reads (.item()) and most others do not: "
-                           "its host waits there for its device, or does something with them. Who "
-                           "holds the others up is not known without TPROF_TIMING=events");
+// Says what the ranks made, where none is known to have done anything else.
+std::string made(const diagnose::Diagnosed& said, const std::string& who) {
+  std::uint64_t collectives = 0;
+  std::uint64_t sends = 0;
+  std::uint64_t receives = 0;
+  std::uint64_t communicators = 0;
+  bool all_seen = true;
+  for (const diagnose::CommunicatorVerdict& c : said.communicators) {
+    collectives = read::saturated_sum(collectives, c.collectives);
+    communicators += c.collectives != 0 ? 1 : 0;
+    sends = read::saturated_sum(sends, c.sends);
+    receives = read::saturated_sum(receives, c.receives);
+    all_seen = all_seen && c.verdict == diagnose::Verdict::same;
+  }
+  const std::string all = diagnose::counted(collectives, "collective");
+  if (collectives == 0 && sends == 0 && receives == 0) return who + " made no collectives";
+  if (collectives == 0) {
+    return fmt::format("{} made {} and {}, and no collectives", who,
+                       diagnose::counted(sends, "send"), diagnose::counted(receives, "receive"));
+  }
+  // Not every rank is in each of several communicators.
+  const std::string same = communicators == 1
+                               ? "did the same " + all
+                               : fmt::format("agreed on {} of {}", all,
+                                             diagnose::counted(communicators, "communicator"));
+  return fmt::format("{} {}{}", who, same, all_seen ? "" : ", as far as they were seen");
 }
 
-// Its place among the findings, if it has one.
-std::optional<std::size_t> finding_of(const Waited& late, const diagnose::Findings& all) {
-  const auto f = std::ranges::find_if(all, [&](const Finding& each) {
-    return each.kind == diagnose::Kind::late && each.ranks.contains(late.rank);
+// Nothing shows that ranks which did not close were at work; but that all is well, nothing shows
+// either. Children of ranks are often ended like this. Empty: all closed.
+std::string not_closed(const Finding* f, const diagnose::Diagnosed& said) {
+  if (f == nullptr) return "";
+  const diagnose::Processes who = diagnose::select(said.job->processes, [](const read::Process& p) {
+    return p.end == read::End::recovered && !p.snapshot && !read::is_child(p);
   });
-  return f == all.end() ? std::nullopt : std::optional(static_cast<std::size_t>(f - all.begin()));
+  if (who.empty()) return "";
+  const auto silent =
+      std::ranges::find(f->evidence, diagnose::Say::fell_silent, &diagnose::Fact::what);
+  const diagnose::Values none;
+  const diagnose::Values& of_silent = silent == f->evidence.end() ? none : silent->values;
+  return filled(
+      "{who} ended without closing[ ({silent} fell silent first, {longer} before the others)]: "
+      "killed by a signal, or a way of ending that tprof does not see; until then {made}[, and "
+      "made no call in the last {quiet}]",
+      {{"who", who},
+       {"silent", optional_of<diagnose::Who>(of_silent, "who")},
+       {"longer", optional_of<diagnose::Ns>(of_silent, "longer")},
+       {"made", made(said, who.size() == said.job->processes.size() ? "they" : everybody(said))},
+       {"quiet", optional_of<diagnose::Ns>(f->text.values, "quiet")}});
+}
+
+// Tells how far ranks that run are: they get as far as each other only in the end. Empty: they are
+// as far, or none runs.
+std::string how_far(const diagnose::Diagnosed& said) {
+  if (of_kind(said.findings, Kind::running) == nullptr) return "";
+  for (const diagnose::CommunicatorVerdict& c : said.communicators) {
+    if (c.fewest == c.most) continue;
+    return fmt::format("{} so far: the ranks still run and are not equally far, {} made {} of {}",
+                       kNothing, diagnose::names_of(diagnose::who_of(who_issued(c, c.fewest))),
+                       diagnose::counted(c.fewest, "collective"), text::thousands(c.most));
+  }
+  return "";
+}
+
+JobVerdict all_well(const diagnose::Diagnosed& said, const Known& known) {
+  const Finding* ended = of_kind(said.findings, Kind::not_closed);
+  const std::string not_well = not_closed(ended, said);
+  std::string out = not_well.empty() ? how_far(said) : not_well;
+  const bool steps = known.step_ns.has_value();
+  if (out.empty()) {
+    out = filled("{well?" + std::string(kNothing) +
+                     "|Nothing is wrong with what the ranks did}: {made}{speed?|; no steps are "
+                     "known, so nothing is known of their speed (TPROF_STEP=call:FUNCTION marks "
+                     "them: the call that ends each)}",
+                 {{"well", known.causes && !(steps && known.exposed_share > kMuchExposed)},
+                  {"made", made(said, everybody(said))},
+                  {"speed", known.causes || steps}});
+  }
+  std::optional<diagnose::Ns> step;
+  std::optional<diagnose::Percent> exposed;
+  if (steps) step = {*known.step_ns};
+  if (steps && known.exposed_share) exposed = {100 * *known.exposed_share};
+  out += filled(
+      "[; a step{whole?|, or a micro-batch of one,} takes {step} on average][, of which {exposed} "
+      "is exposed communication].{told?| The causes of slow steps are known where devices are "
+      "followed{timed?| (TPROF_TIMING=events)}.}",
+      {{"step", step},
+       {"whole", known.whole_steps},
+       {"exposed", exposed},
+       {"told", !steps || known.causes || !not_well.empty()},
+       {"timed", known.timed}});
+  JobVerdict verdict{.text = text::printable(out)};
+  if (not_well.empty()) return verdict;
+  verdict.severity = "note";
+  verdict.finding = static_cast<std::size_t>(ended - said.findings.data());
+  return verdict;
 }
 
 }  // namespace
 
 bool notes_the_end(const Finding& f) {
-  return f.kind == diagnose::Kind::not_closed && f.severity == Severity::note;
+  return f.kind == Kind::not_closed && f.severity == Severity::note;
 }
 
 JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
-  const diagnose::Findings& all = said.findings;
-  auto about = std::ranges::find_if(all, diagnose::keeps_from_going_on);
-  if (about == all.end()) about = std::ranges::find(all, Severity::error, &Finding::severity);
-  // That a rank ended at work is more than that the job was slow. Where all ended together,
-  // somebody ended them: by Ctrl-C, or when their time was over; unless one may have been first.
-  if (about == all.end()) {
-    about = std::ranges::find_if(all, [&](const Finding& f) {
-      const bool ended = f.kind == diagnose::Kind::stopped || f.kind == diagnose::Kind::not_closed;
-      const bool some =
-          f.ranks.size() < said.job->ranks.size() || f.text.what == diagnose::Say::killed_together;
-      return ended && f.severity == Severity::warning && some;
+  const Findings& all = said.findings;
+  const auto about = [&](const Finding& f) -> JobVerdict {
+    return {.text = as_sentence(f),
+            .severity = f.severity_name(),
+            .finding = static_cast<std::size_t>(&f - all.data())};
+  };
+  const std::function<bool(const Finding&)> kMoreThanCosts[] = {
+      diagnose::keeps_from_going_on, [](const Finding& f) { return f.severity == Severity::error; },
+      // That a rank ended at work is more than that the job was slow. Where all ended together,
+      // somebody ended them: by Ctrl-C, or when their time was over; unless one may have been
+      // first.
+      [&](const Finding& f) {
+        const bool ended = f.kind == Kind::stopped || f.kind == Kind::not_closed;
+        return ended && f.severity == Severity::warning &&
+               (f.ranks.size() < said.job->ranks.size() ||
+                f.text.what == diagnose::Say::killed_together);
+      },
+      [](const Finding& f) { return f.kind == Kind::exited; },
+      // A job that stands is slower than any cause of slow steps makes it.
+      [](const Finding& f) {
+        const diagnose::Values& values = f.text.values;
+        return stands(f) &&
+               (diagnose::has_value(values, "behind") || diagnose::has_value(values, "last"));
+      }};
+  for (const auto& test : kMoreThanCosts) {
+    if (const Finding* f = first_of(all, test)) return about(*f);
+  }
+  const double least = std::max(kLeastShare, stood_share(said));
+  const Finding* f = nullptr;
+  const auto most = std::ranges::max_element(all, {}, [](const auto& of) { return share_of(of); });
+  if (most != all.end() && share_of(*most) >= least) f = &*most;
+  const LateRank* late =
+      of_kind(all, Kind::not_closed) == nullptr ? waited_for(known, true) : nullptr;
+  // Without times of the devices no finding tells what a slow rank costs, and others are less.
+  if (late != nullptr &&
+      (f == nullptr || (!known.timed && share_of(*f) < share_of(*late, known, true)))) {
+    f = first_of(all, [&](const Finding& each) {
+      return each.kind == Kind::late && each.ranks.contains(late->rank->header.rank.value_or(-1));
     });
+    JobVerdict verdict = f == nullptr ? JobVerdict{} : about(*f);
+    verdict.text = as_sentence(
+        fmt::format("{}, by {} in all; {}", came_last(*late), diagnose::duration(late->own_ns()),
+                    known.timed ? "what that costs is known where steps are known"
+                                : "TPROF_TIMING=events tells what that costs"));
+    verdict.severity = "note";
+    return verdict;
   }
-  if (about == all.end()) about = std::ranges::find(all, diagnose::Kind::exited, &Finding::kind);
-  // A job that stands is slower than any cause of slow steps makes it.
-  if (about == all.end()) {
-    about = std::ranges::find_if(all, [](const Finding& f) {
-      const diagnose::Values& values = f.text.values;
-      return stands(f) &&
-             (diagnose::has_value(values, "behind") || diagnose::has_value(values, "last"));
-    });
+  if (f == nullptr)
+    f = first_of(all, [](const auto& w) { return w.severity == Severity::warning; });
+  if (f == nullptr) f = first_of(all, stands);
+  if (f != nullptr) return about(*f);
+  JobVerdict well = all_well(said, known);
+  well.text = as_sentence(std::move(well.text));
+  // That names nobody.
+  if (const LateRank* r = waited_for(known, false)) {
+    well.text +=
+        " " + as_sentence(came_last(*r) +
+                          ", mostly behind values that it reads (.item()) and most others do not: "
+                          "its host waits there for its device, or does something with them. Who "
+                          "holds the others up is not known without TPROF_TIMING=events");
   }
-  if (about == all.end()) {
-    about = std::ranges::max_element(all, {}, share_of);
-    const double least = std::max(kLeastShare, stood_share(said));
-    if (about != all.end() && share_of(*about) < least) about = all.end();
-    const bool closed =
-        std::ranges::find(all, diagnose::Kind::not_closed, &Finding::kind) == all.end();
-    const Waited late = closed ? waited_for(known) : Waited();
-    // Without times of the devices no finding tells what a slow rank costs, and others are less.
-    if (!late.text.empty() &&
-        (about == all.end() || (!known.timed && share_of(*about) < late.share))) {
-      return {.text = as_sentence(late.text), .severity = "note", .finding = finding_of(late, all)};
-    }
-  }
-  if (about == all.end()) about = std::ranges::find(all, Severity::warning, &Finding::severity);
-  if (about == all.end()) about = std::ranges::find_if(all, stands);
-  if (about == all.end()) {
-    JobVerdict well = all_well(said, known);
-    well.text = as_sentence(std::move(well.text)) + behind_values(known);
-    return well;
-  }
-  return {.text = as_sentence(*about),
-          .severity = about->severity_name(),
-          .finding = static_cast<std::size_t>(about - all.begin())};
+  return well;
 }
 
 }  // namespace tprof::report

@@ -16,14 +16,25 @@
 
 namespace tprof::report {
 
-// The property that tells the rows of one operation apart.
-enum class Beside { size, nothing, communicator, dtype };
-Section operation_section(const stats::Summary& summary, const char* heading, Beside beside);
-// The operations of a size that took longest on the device come first, or moved most if that is not
-// known.
-Section largest_operations(const stats::Summary& summary);
-// Each operation by itself, of a size, a dtype and a communicator: for programs.
-Section operation_section(const stats::Summary& summary);
+std::string named(const stats::StepList& steps);  // "10-", "3-7", "3,5-7"
+
+// The way out where no steps are known.
+inline constexpr const char* kMarkThem =
+    "mark them: tprof.step(), or TPROF_STEP=call:FUNCTION that ends each step";
+
+// Returns how they were found, and what is not known about them.
+Notes how_found(const steps::Found& found);
+
+// These tell the rows of one operation apart.
+struct Apart {
+  bool size = false;
+  bool dtype = false;
+  bool communicator = false;
+  bool role = false;  // and size of the communicator
+};
+// `largest_first`: those that took longest on the device, or moved most if that is not known.
+Section operation_section(const stats::Summary& summary, const char* title, Apart apart, For who,
+                          bool largest_first = false);
 // The times of one of them. Null if nothing is known of it.
 Json times_of(const stats::OpTimes& times, const stats::OpKey& key);
 

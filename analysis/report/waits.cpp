@@ -1,8 +1,8 @@
 // How long calls waited for other ranks and how long they transferred.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "diagnose/names.h"
 #include "report/views.h"
@@ -21,7 +21,7 @@ Json spent_of(const Spent& s) {
   return {{"calls", s.calls}, {"wait_ns", s.wait_ns}, {"transfer_ns", s.transfer_ns}};
 }
 
-Json ranks_of(const WaitRow& r) {
+Json all_ranks(const WaitRow& r) {
   Json all = Json::array();
   for (const why::WaitOfRank& w : r.of_ranks) {
     Json one = {{"rank", w.rank->header.rank ? Json(*w.rank->header.rank) : Json()}};
@@ -33,7 +33,7 @@ Json ranks_of(const WaitRow& r) {
   return all;
 }
 
-Json steps_of(const WaitRow& r) {
+Json all_steps(const WaitRow& r) {
   Json all = Json::array();
   for (const auto& [step, spent] : r.of_steps) {
     Json one = {{"step", step}};
@@ -68,48 +68,43 @@ Value last_by(const WaitRow& r) {
   return last->last.sum_ns / static_cast<std::int64_t>(last->last.times);
 }
 
-std::vector<Column<WaitRow>> columns(const std::map<std::string, std::string>& roles, bool steps) {
+std::vector<Column<WaitRow>> columns(const std::map<std::string, std::string>& roles) {
   const auto role = [roles](const WaitRow& r) {
     const auto of = roles.find(r.comm);
     return of == roles.end() ? std::string() : of->second;
   };
-  return {{"bucket", "bucket", Unit::text,
-           [](const WaitRow& r) { return std::string(bucket_name(r.bucket)); }},
-          {"size", nullptr, Unit::text,
-           [](const WaitRow& r) { return diagnose::size_class(r.size_class); }},
-          {nullptr, "bytes_class", Unit::number, &WaitRow::size_class},
-          {roles.empty() ? nullptr : "role", "role", Unit::name,
-           [role](const WaitRow& r) { return or_unknown(role(r)); }, Show::if_room},
-          {"ranks", nullptr, Unit::text, [](const WaitRow& r) { return r.ranks.str(); }},
-          {nullptr, "communicator", Unit::text, &WaitRow::comm},
-          {nullptr, "nranks", Unit::number, &WaitRow::nranks},
-          {"calls", "calls", Unit::count, &WaitRow::calls, Show::if_room},
-          {nullptr, "bytes", Unit::bytes, &WaitRow::bytes},
-          {"known", "known", Unit::count, [](const WaitRow& r) { return r.spent.calls; },
-           Show::if_room},
-          {"wait", "wait_ns", Unit::ns, [](const WaitRow& r) { return known(r, &Spent::wait_ns); }},
-          {"transfer", "transfer_ns", Unit::ns,
-           [](const WaitRow& r) { return known(r, &Spent::transfer_ns); }},
-          {steps ? "wait/step" : nullptr, "wait_ns_per_step", Unit::ns,
-           [](const WaitRow& r) { return of_a_step(r, &Spent::wait_ns); }, Show::if_room},
-          {steps ? "transfer/step" : nullptr, "transfer_ns_per_step", Unit::ns,
-           [](const WaitRow& r) { return of_a_step(r, &Spent::transfer_ns); }, Show::if_room},
-          {"busbw GB/s", "busbw_GBps", Unit::rate,
-           [](const WaitRow& r) { return or_unknown(r.busbw_GBps); }, Show::if_room},
-          {"of peak", nullptr, Unit::right_text,
-           [](const WaitRow& r) {
-             return r.peak_share ? Value(fmt::format("{:.0f}%", 100 * *r.peak_share)) : Value();
-           },
-           Show::if_any},
-          {nullptr, "peak_share", Unit::rate,
-           [](const WaitRow& r) { return or_unknown(r.peak_share); }},
-          {"last most often", nullptr, Unit::text, last_text},
-          {"by", nullptr, Unit::ns, last_by, Show::if_room},
-          {nullptr, "meetings", Unit::count, &WaitRow::meetings},
-          {nullptr, "usual_transfer_ns", Unit::ns,
-           [](const WaitRow& r) { return r.meetings == 0 ? Value() : Value(r.usual_transfer_ns); }},
-          {nullptr, "ranks", Unit::text, [](const WaitRow& r) { return ranks_of(r); }},
-          {nullptr, "steps", Unit::text, [](const WaitRow& r) { return steps_of(r); }}};
+  const auto ns = [](const char* title, const char* key, auto of, std::int64_t Spent::*part,
+                     Show show) {
+    return Column<WaitRow>{title, key, Unit::ns, [=](const WaitRow& r) { return of(r, part); },
+                           show};
+  };
+  return {
+      {"bucket", "bucket", Unit::text, [](const WaitRow& r) { return bucket_name(r.bucket); }},
+      {"size", "bytes_class", Unit::size_class, &WaitRow::size_class},
+      {nullptr, "size", Unit::text,
+       [](const WaitRow& r) { return diagnose::size_class(r.size_class); }},
+      {"role", "role", Unit::name, role, Show::if_room},
+      {"ranks", "of", Unit::text, &WaitRow::ranks},
+      {nullptr, "communicator", Unit::text, &WaitRow::comm},
+      {nullptr, "nranks", Unit::number, &WaitRow::nranks},
+      {"calls", "calls", Unit::count, &WaitRow::calls, Show::if_room},
+      {nullptr, "bytes", Unit::bytes, &WaitRow::bytes},
+      {"known", "known", Unit::count, [](const WaitRow& r) { return r.spent.calls; },
+       Show::if_room},
+      ns("wait", "wait_ns", known, &Spent::wait_ns, Show::always),
+      ns("transfer", "transfer_ns", known, &Spent::transfer_ns, Show::always),
+      ns("wait/step", "wait_ns_per_step", of_a_step, &Spent::wait_ns, Show::if_room),
+      ns("transfer/step", "transfer_ns_per_step", of_a_step, &Spent::transfer_ns, Show::if_room),
+      {"busbw GB/s", "busbw_GBps", Unit::rate, &WaitRow::busbw_GBps, Show::if_room},
+      {"of peak", "peak_share", Unit::share, &WaitRow::peak_share, Show::if_any},
+      {"last most often", "last_most_often", Unit::text, last_text},
+      {"by", "last_by_ns", Unit::ns, last_by, Show::if_room},
+      {nullptr, "meetings", Unit::count, &WaitRow::meetings},
+      {nullptr, "usual_transfer_ns", Unit::ns,
+       [](const WaitRow& r) { return r.meetings == 0 ? Value() : Value(r.usual_transfer_ns); }},
+      {nullptr, "rank_count", Unit::count, [](const WaitRow& r) { return r.ranks.size(); }},
+      {nullptr, "ranks", Unit::text, all_ranks},
+      {nullptr, "steps", Unit::text, all_steps}};
 }
 
 }  // namespace
@@ -119,22 +114,18 @@ Section section_of(const WaitTable& waits, const std::vector<stats::CommSummary>
                .at = "/rows",
                .facts = {{"known", waits.known}, {"step_stride", waits.step_stride}},
                .room = {.rows = kWaitsShown}};
-  if (!waits.known && who == For::people) {
-    s.lead =
-        "  Not known: no collective was timed on the devices of several ranks "
-        "(TPROF_TIMING=events).\n";
-    return s;
+  if (!waits.known) {
+    s.lead = {
+        "Not known: no collective was timed on the devices of several ranks "
+        "(TPROF_TIMING=events)."};
+    if (who == For::people) return s;
   }
-  const bool steps = std::ranges::any_of(
-      waits.rows, [](const WaitRow& r) { return r.rank_steps != 0 && r.in_steps.calls != 0; });
-  s.table = sheet(columns(stats::role_texts(comms), steps), waits.rows, who);
-  s.legend = {
-      {nullptr,
-       "Wait: until the last rank came, or the other end of a message. Transfer: from then to the "
-       "end. Both are sums over the ranks, of the calls of which both are known."},
-      {"known", "Known: how many these are; calls of a group that have one time together are not."},
-      {"wait/step", "/step: of one rank in one step."},
-      {"busbw GB/s", "busbw is that of the median transfer."}};
+  s.table = sheet(columns(stats::role_texts(comms)), waits.rows, who);
+  s.notes = {
+      "Wait: until the last rank came, or the other end of a message. Transfer: from then to the "
+      "end. Both are sums over the ranks, of the calls of which both are known. /step: of one rank "
+      "in one step. busbw is that of the median transfer.",
+      "Known: how many these are; calls of a group that have one time together are not."};
   return s;
 }
 

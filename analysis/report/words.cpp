@@ -55,7 +55,7 @@ struct TextOf {
     for (const Fact& f : facts) {
       const bool last = format == "and" && &f == &facts.back();
       if (!all.empty()) all += last ? " and " : between;
-      all += sentence(f);
+      all += format == "advice" ? advice(f) : sentence(f);
     }
     return all;
   }
@@ -67,8 +67,6 @@ bool chosen(const Value& v) {
   if (const auto* who = std::get_if<Who>(&v.is)) return who->count == 1;
   return !std::visit(TextOf{}, v.is).empty();
 }
-
-std::string filled(std::string_view text, const Values& values);
 
 // Returns where a character stands that is in no braces, or one that closes more than were opened.
 std::size_t outside(std::string_view text, char what) {
@@ -100,6 +98,8 @@ std::string field(std::string_view f, const Values& values, bool in_part) {
   return given || in_part ? text : "{" + std::string(whole) + "}";
 }
 
+}  // namespace
+
 std::string filled(std::string_view text, const Values& values) {
   std::string out;
   std::size_t part = 0;  // where the part in brackets begins
@@ -130,8 +130,6 @@ std::string filled(std::string_view text, const Values& values) {
   }
   return out;
 }
-
-}  // namespace
 
 std::array<std::span<const Words>, 8> all_words() {
   return {words_of_ranks(),    words_of_calls(),      words_of_files(),  words_of_hangs(),

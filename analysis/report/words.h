@@ -12,10 +12,10 @@ namespace tprof::report {
 
 // In a text, {name} is a value; {name:,} groups its digits; {name:is} is "is", "are", "was" or
 // "were", {name:rank} no more than the rank; {name:/} and {name:;} have that between the parts of a
-// list, instead of a comma, and {name:and} has "and" before the last; {name|else} has a word for a
-// value that is absent; {name?a|b} is `a` if the value is true, 1 or a text, else `b`. [A part in
-// brackets] goes if a value in it is absent. A plain {name} elsewhere that a finding does not have
-// shows as it is.
+// list, instead of a comma, and {name:and} has "and" before the last; {name:advice} is its advice;
+// {name|else} has a word for a value that is absent; {name?a|b} is `a` if the value is true, 1 or a
+// text, else `b`. [A part in brackets] goes if a value in it is absent. A plain {name} elsewhere
+// that a finding does not have shows as it is.
 struct Words {
   diagnose::Say say;
   std::string_view text;
@@ -32,6 +32,7 @@ std::span<const Words> words_of_causes();
 std::span<const Words> words_of_doctor();
 std::array<std::span<const Words>, 8> all_words();
 
+std::string filled(std::string_view text, const diagnose::Values& values);
 const Words& words_of(diagnose::Say say);
 std::string sentence(const diagnose::Fact& fact);
 std::string advice(const diagnose::Fact& fact);

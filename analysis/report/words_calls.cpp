@@ -47,8 +47,7 @@ std::span<const Words> words_of_calls() {
       {Say::counted_names, "{n:,} {name}"},
       {Say::call,
        "{function} of {count:,} {dtype}{bytes?s|}[, {reduce}][, {collective?root|peer} "
-       "{peer}]{captured?, "
-       "captured into a graph|}[, at {at}]"},
+       "{peer}]{captured?, captured into a graph|}[, at {at}]"},
       {Say::launch, "{function}{captured?, captured into a graph|}[, at {at}]"},
   };
   return kWords;

@@ -5,21 +5,19 @@ namespace tprof::report {
 
 using diagnose::Say;
 
+#define SLOW_ONES "{who}[, all of host {host}]{stage?, one stage of the pipeline|}{named?,|} "
+#define WITHOUT_THAT                                                                            \
+  "[ in {in_steps} of {of_steps} steps][, {which}][, every {period}]: [leaving {after} aside, " \
+  "]without that a step would be [{share} shorter][ ({least} to {most})]"
+
 std::span<const Words> words_of_causes() {
   static constexpr Words kWords[] = {
-      {Say::slow_gpu,
-       "{who}[, all of host {host}]{stage?, one stage of the pipeline|}{named?,|} "
-       "{one?computes|compute} "
-       "longer "
-       "than the others[ in {in_steps} of {of_steps} steps][, {which}][, every {period}]: [leaving "
-       "{after} "
-       "aside, ]without that a step would be [{share} shorter][ ({least} to {most})]",
+      {Say::slow_gpu, SLOW_ONES "{one?computes|compute} longer than the others" WITHOUT_THAT,
        "compare clocks, power and temperature with those of the others (nvidia-smi -q -d "
        "PERFORMANCE,CLOCK); if these are alike, there is more to compute"},
       {Say::exchanges_more,
        "in all-to-alls {one?it sends and receives|they send and receive} {times} times as many "
-       "bytes "
-       "as the others: look at how tokens or rows are shared out among the ranks"},
+       "bytes as the others: look at how tokens or rows are shared out among the ranks"},
       {Say::copies_in_times,
        "{one?it copies|they copy} {times} times as many bytes to the device in a step as the "
        "others: look at how batches are shared out among the ranks"},
@@ -29,8 +27,7 @@ std::span<const Words> words_of_causes() {
       {Say::idle_before_copies,
        "{once?in that step|}[in step {at}]{some?in most of these steps|}{all?in most steps|} most "
        "of that time lies before copies to the device: there programs load a batch, or make "
-       "tensors "
-       "on the host"},
+       "tensors on the host"},
       {Say::idle_within,
        "{once?in that step|}[in step {at}]{some?in most of these steps|}{all?in most steps|} most "
        "of that time lies between the {behind|copies to the device} and the {before|end of the "
@@ -66,42 +63,30 @@ std::span<const Words> words_of_causes() {
        "if they write a checkpoint there, do so rarely, or in the background "
        "(torch.distributed.checkpoint.async_save)"},
       {Say::slow_input,
-       "the {one?device|devices} of {who}[, all of host {host}]{stage?, one stage of the "
-       "pipeline|}{named?,|} "
-       "{one?begins|begin} to work later in a step than the others'[ in {in_steps} of {of_steps} "
-       "steps][, {which}][, every {period}]: "
-       "[leaving {after} aside, ]without that a step would be [{share} shorter][ ({least} to "
-       "{most})]",
+       "the {one?device|devices} of " SLOW_ONES
+       "{one?begins|begin} to work later in a step than the others'" WITHOUT_THAT,
        "look at what the program does before the first kernel of a step: usually it loads or "
        "prepares data"},
       {Say::slow_cpu,
-       "the {one?device|devices} of {who}[, all of host {host}]{stage?, one stage of the "
-       "pipeline|}{named?,|} "
-       "{one?stands|stand} idle longer than the others'[ in {in_steps} of {of_steps} steps][, "
-       "{which}][, "
-       "every "
-       "{period}]: [leaving {after} aside, ]without that a step would be "
-       "[{share} shorter][ ({least} to {most})]",
+       "the {one?device|devices} of " SLOW_ONES
+       "{one?stands|stand} idle longer than the others'" WITHOUT_THAT,
        "look at the host: the program's own Python code, loading of data, other programs on its "
        "cores, their clock, swapping, Python's garbage collector"},
       {Say::slow_link,
        "{bucket} of {size} takes {takes} on the [{role} ]communicator of {who}, and {others} on "
-       "the "
-       "{alike:,} other{alike?|s} that {alike?moves|move} as much: as quick, it would be "
+       "the {alike:,} other{alike?|s} that {alike?moves|move} as much: as quick, it would be "
        "exposed for up to {share} of a step less",
        "look at the network between these ranks: link rate, errors, the NIC that NCCL chose "
        "(NCCL_DEBUG=INFO)"},
       {Say::below_peak,
        "{bucket} of {size} on the [{role} ]communicator of {on} transfers {reaches} GB/s "
-       "{between?between|within} hosts, {of_peak} of the peak: at the peak a step would be "
-       "{share} shorter",
+       "{between?between|within} hosts, {of_peak} of the peak: at the peak a step would be {share} "
+       "shorter",
        "look at the path that NCCL chose (NCCL_DEBUG=INFO), and measure the same size and ranks "
-       "with "
-       "nccl-tests"},
+       "with nccl-tests"},
       {Say::uneven_ranks,
        "{ranks:,} ranks take turns at holding up the others: with even work a step would be "
-       "{share} "
-       "shorter",
+       "{share} shorter",
        "batches of unlike size do this (sort or pack sequences by length), and so do hosts with "
        "fewer cores than their ranks need"},
       {Say::late_prefetch,
@@ -136,13 +121,11 @@ std::span<const Words> words_of_causes() {
        ".item(), print and .cpu() of a tensor do so: do them once a step, or rarely"},
       {Say::idle_devices,
        "the {one?device stands|devices of all ranks stand} idle for at least {share} of a step, as "
-       "{one?its "
-       "host does|their hosts do} not bring {one?it|them} work in time",
+       "{one?its host does|their hosts do} not bring {one?it|them} work in time",
        "{loads?there is none at the beginning of a step: look at the loading of data (more "
-       "workers, "
-       "prefetching)|look for {reads?.item(), print and .cpu() in the loop, |}slow Python, an "
-       "optimizer on the CPU; larger batches and CUDA graphs keep a device busy with fewer "
-       "launches}"},
+       "workers, prefetching)|look for {reads?.item(), print and .cpu() in the loop, |}slow "
+       "Python, an optimizer on the CPU; larger batches and CUDA graphs keep a device busy with "
+       "fewer launches}"},
       {Say::gathered_again,
        "weights are gathered again in the backward pass: without that a step would be {share} "
        "shorter",
@@ -155,29 +138,26 @@ std::span<const Words> words_of_causes() {
        "takes memory for the gradients"},
       {Say::wide_dtype,
        "{which} {one?is|are} in float32: in bfloat16 a step would be {share} shorter",
-       "{sharded?MixedPrecision(param_dtype, reduce_dtype) in FSDP1, MixedPrecisionPolicy in FSDP2|"
-       "bf16_compress_hook in DDP, or tensors in bfloat16 where the program sends its own}"},
+       "{sharded?MixedPrecision(param_dtype, reduce_dtype) in FSDP1, MixedPrecisionPolicy in "
+       "FSDP2|bf16_compress_hook in DDP, or tensors in bfloat16 where the program sends its own}"},
       {Say::long_steps,
        "{steps?step {which} takes far longer than the other {others:,}|{steps:,} of {of_steps:,} "
-       "steps[, {which},] take far longer than the others}{host? on the hosts|}, {steps?|up to }"
-       "{longest}[ in step {at}][ on {on}][, held up by {held_up_by:and},] where the usual step "
-       "takes "
-       "{usual}[: without that a step would be {share} shorter on average]",
+       "steps[, {which},] take far longer than the others}{host? on the hosts|}, {steps?|up to "
+       "}{longest}[ in step {at}][ on {on}][, held up by {held_up_by:and},] where the usual step "
+       "takes {usual}[: without that a step would be {share} shorter on average]",
        "{host?the hosts may wait there for their devices, which they ran ahead of; "
        "TPROF_TIMING=events tells how long the devices take|}{by_nobody?look at what the program "
-       "does in "
-       "these steps and just before them: tprof merge draws them|}[look at the host of {host_of} "
-       "there: its own code, loading of data, a checkpoint, Python's garbage collector]"},
+       "does in these steps and just before them: tprof merge draws them|}[look at the host of "
+       "{host_of} there: its own code, loading of data, a checkpoint, Python's garbage collector]"},
       {Say::holds_up, "{who}[ in {steps?step|steps} {which}][ in {n:,} of them]"},
       {Say::periodic_steps,
        "every {period} step, first step {first}, takes up to {longest}[, held up by "
        "{held_up_by:and},] where the usual step takes {usual}: without that a step would be "
-       "{share} "
-       "shorter on average",
+       "{share} shorter on average",
        "usually that is a checkpoint, an evaluation or Python's garbage collector"},
       {Say::jumping_steps,
-       "from step {step} on a step takes {after}, and {before} before that: "
-       "without that a step would be {share} shorter on average",
+       "from step {step} on a step takes {after}, and {before} before that: without that a step "
+       "would be {share} shorter on average",
        "look at what changed there: the size of batches, clocks and temperature of the GPUs, other "
        "jobs on the network"},
       {Say::drifting_steps,

@@ -71,8 +71,7 @@ std::span<const Words> words_of_doctor() {
        "link it with libnccl.so"},
       {Say::pynccl,
        "vLLM is installed: where it takes NCCL's functions with ctypes (pynccl), collectives of "
-       "its "
-       "own are not counted, those of PyTorch are",
+       "its own are not counted, those of PyTorch are",
        "set TPROF_DLSYM=1"},
       {Say::deep_ep, "DeepEP moves data between GPUs from inside its kernels, which no call shows",
        "treat it as not counted"},

@@ -65,9 +65,11 @@ std::span<const Words> words_of_files() {
        "times of this host before and after it do not compare with other hosts' times: keep the "
        "clocks with chrony or ntpd, and set them before the job starts"},
       {Say::untimed,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why})"},
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why})[: {reason}]",
+       "[{reason:advice}]"},
       {Say::exposure_unknown,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why})"},
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why})[: {reason}]",
+       "[{reason:advice}]"},
       {Say::one_queue,
        "CUDA_DEVICE_MAX_CONNECTIONS=1[ on {who}]{events?: TPROF_TIMING=events is not obeyed, as "
        "timing events would keep communication from overlapping, and no call has a device time|}"
@@ -75,72 +77,31 @@ std::span<const Words> words_of_files() {
        "overlap with computation under that setting|}",
        "TPROF_TIMING=cupti gives device times with it{gathers?; tensor and sequence parallelism "
        "want the setting, a job that has FSDP alone should not set it|}"},
-      {Say::untimed_no_context,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): no CUDA "
-       "context could be asked, or "
-       "the stream was capturing"},
-      {Say::untimed_no_pair,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): more "
-       "were on their way at a time than there is room for",
+      // The reasons.
+      {Say::untimed_no_context, "no CUDA context could be asked, or the stream was capturing"},
+      {Say::untimed_no_pair, "more were on their way at a time than there is room for",
        "time fewer of them: TPROF_TIMING=events:16 takes one of 16"},
-      {Say::untimed_mixed,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time of {calls?its|their} "
-       "own ({why}): they are in one group or batch with calls of other kinds or sizes"},
-      {Say::untimed_in_progress,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): NCCL was "
-       "still enqueueing them when "
-       "they returned"},
-      {Say::untimed_sync,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): the host "
-       "waits for a synchronous "
-       "copy, so its time is the host's"},
+      {Say::untimed_mixed, "they are in one group or batch with calls of other kinds or sizes"},
+      {Say::untimed_in_progress, "NCCL was still enqueueing them when they returned"},
+      {Say::untimed_sync, "the host waits for a synchronous copy, so its time is the host's"},
       {Say::untimed_unread,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): the process "
-       "ended, or the device failed, before their ends could be read"},
-      {Say::untimed_device,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): the driver "
-       "refused to time them"},
-      {Say::untimed_no_record,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): CUPTI has "
-       "no record of them",
-       "try TPROF_TIMING=events"},
-      {Say::untimed_impossible,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): CUPTI told "
-       "times that can't be",
-       "try TPROF_TIMING=events"},
-      {Say::untimed_tool,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): the program "
-       "wanted CUPTI for itself "
-       "before they were read",
+       "the process ended, or the device failed, before their ends could be read"},
+      {Say::untimed_device, "the driver refused to time them"},
+      {Say::untimed_no_record, "CUPTI has no record of them", "try TPROF_TIMING=events"},
+      {Say::untimed_impossible, "CUPTI told times that can't be", "try TPROF_TIMING=events"},
+      {Say::untimed_tool, "the program wanted CUPTI for itself before they were read",
        "time without that tool, or with TPROF_TIMING=events"},
       {Say::untimed_order,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why}): the call "
-       "before each on its "
-       "communicator was on another stream, and its end is not known"},
-      {Say::exposure_no_launch,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why}): no kernel "
-       "of the program was seen "
-       "on their device"},
+       "the call before each on its communicator was on another stream, and its end is not known"},
+      {Say::exposure_no_launch, "no kernel of the program was seen on their device"},
       {Say::exposure_host_late,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why}): a stream "
-       "ran dry at an unknown "
-       "moment, since the host came late with its next launch",
+       "a stream ran dry at an unknown moment, since the host came late with its next launch",
        "TPROF_TIMING=cupti tells how long the device was busy with kernels"},
       {Say::exposure_no_pair,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why}): all pairs "
-       "of events were in use, so "
-       "that computation was not marked"},
-      {Say::exposure_unread,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why}): the end of "
-       "the computation beside "
-       "them was not read"},
-      {Say::exposure_no_room,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why}): there were "
-       "too many streams or "
-       "calls at a time"},
-      {Say::exposure_no_clock,
-       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why}): the "
-       "device's clock was not known"},
+       "all pairs of events were in use, so that computation was not marked"},
+      {Say::exposure_unread, "the end of the computation beside them was not read"},
+      {Say::exposure_no_room, "there were too many streams or calls at a time"},
+      {Say::exposure_no_clock, "the device's clock was not known"},
   };
   return kWords;
 }

@@ -249,5 +249,5 @@ def test_a_dead_child_is_told_apart_from_its_rank(tmp_path):
         assert result.returncode == 0, result.stdout + result.stderr
         assert "note: child 4712 of rank 0 ended without closing" in result.stdout
         assert "launcher" not in result.stdout
-    assert "ranks 0-3  1 forked child" in tprof("summary", folder, "--verbose").stdout
+    assert re.search(r"ranks 0-3, child \d+ of rank \d", tprof("summary", folder, "--verbose").stdout)
     assert told("report", folder)[1]["verdict"]["text"].startswith("Nothing is wrong")

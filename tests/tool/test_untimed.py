@@ -71,19 +71,19 @@ def test_where_all_were_timed_nothing_is_said(lost):
 @pytest.mark.parametrize(
     ("what", "reason", "said"),
     [
-        ("timing_lost", "sync", "without a device time, {}: the host waits for a synchronous copy, so its time is the host's"),
+        ("timing_lost", "sync", "no device time (sync): the host waits for a synchronous copy, so its time is the host's"),
         ("exposure_lost", "host_late",
-         "without an exposed time, {}: a stream ran dry at an unknown moment, since the host came late with its next launch"),
-        ("exposure_lost", "moonlight", "without an exposed time, {}: moonlight"),
+         "no exposed time (host_late): a stream ran dry at an unknown moment, since the host came late with its next launch"),
+        ("exposure_lost", "moonlight", "no exposed time (moonlight)"),
     ],
 )  # fmt: skip
 def test_the_report_has_the_reason_in_words_of_one_call_and_of_more(what, reason, said, lost):
-    one = ({1: {reason: 1}}, "1 call", "rank 1")
-    more = ({0: {reason: 999}, 1: {reason: 2}}, "1,001 calls", "ranks 0,1")
-    for by_rank, counted, ranks in (one, more):
+    one = ({1: {reason: 1}}, "1 call of rank 1 has")
+    more = ({0: {reason: 999}, 1: {reason: 2}}, "1,001 calls of ranks 0,1 have")
+    for by_rank, counted in (one, more):
         text = tprof("report", lost(by_rank, what)).stdout
         unseen = text.split("\nNot seen\n")[1].split("\nNext:")[0]
-        assert f"{counted} {said.format(ranks)}" in " ".join(unseen.split()), text
+        assert f"{counted} {said}" in " ".join(unseen.split()), text
         assert all(len(line) <= 80 for line in unseen.splitlines()), text
 
 

@@ -75,7 +75,8 @@ TEST_CASE("a plain value that a finding does not have shows by its name") {
 TEST_CASE("one of a kind is said as one") {
   using diagnose::Say;
   const auto said = [](Say say, const char* what, std::uint64_t n) {
-    return report::sentence({say, {{what, n}, {"who", "rank 0"}, {"why", "sync"}}});
+    return report::sentence(
+        {say, {{what, n}, {"who", "rank 0"}, {"why", "sync"}, {"reason", std::nullopt}}});
   };
   CHECK(said(Say::untimed, "calls", 1) == "1 call of rank 0 has no device time (sync)");
   CHECK(said(Say::untimed, "calls", 1000) == "1,000 calls of rank 0 have no device time (sync)");

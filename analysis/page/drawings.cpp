@@ -1,0 +1,352 @@
+// The parts of the page that are drawn by its scripts: lengths of steps, maps and timelines.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include <fmt/ranges.h>
+
+#include "diagnose/names.h"
+#include "job/hosts.h"
+#include "page/data.h"
+#include "page/grid.h"
+#include "report/views.h"
+
+namespace tprof::page {
+namespace {
+
+constexpr std::size_t kMostBins = 128;     // of ranks, beside each other
+constexpr std::size_t kMostRows = 160;     // of a heat map
+constexpr std::size_t kMostColumns = 120;  // of it
+constexpr std::size_t kMostSteps = 400;    // beside each other
+constexpr std::size_t kMostHistograms = 40;
+constexpr double kFloatError = 1e-6;  // of cells, which are floats
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json pairs_of(const Bins& bins, const std::vector<std::int64_t>& numbers) {
+  Json all = Json::array();
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    all.push_back({numbers[bins.first(i)], numbers[bins.last(i)]});
+  }
+  return all;
+}
+
+// The ranks whose steps are known; empty if they are those of all.
+std::string ranks_with_steps(const Gathered& g) {
+  std::vector<std::int64_t> ranks;
+  for (const auto& [rank, intervals] : g.summary.found.ranks) {
+    if (rank->header.rank) ranks.push_back(*rank->header.rank);
+  }
+  const text::Ranks known(std::move(ranks));
+  return known.size() == g.summary.job->ranks.size() ? "" : known.str();
+}
+
+// The means over all ranks and the steps that count.
+Json mean_parts(const why::Why& why) {
+  const why::Cell& c = why.mean;
+  const double waiting = c.wait - why.unmet_ns;
+  const bool rounded = waiting < kFloatError * c.length;
+  return {{"length_ns", std::llround(c.length)},
+          {"compute_ns", std::llround(c.compute + c.unsure / 2)},
+          {"unsure_ns", std::llround(c.unsure)},
+          {"hidden_ns", std::llround(c.hidden)},
+          {"exposed_ns", std::llround(c.exposed)},
+          {"waiting_ns", rounded ? 0 : std::llround(waiting)},
+          {"unmet_ns", std::llround(rounded ? c.wait : why.unmet_ns)},
+          {"idle_ns", std::llround(c.idle() + c.unsure / 2)}};
+}
+
+Json extremes_of(const Grid& grid) {
+  Json j = {{"least", Json::array()}, {"most", Json::array()}};
+  for (const Cell& c : grid.cells()) {
+    j["least"].push_back(c.known ? Json(c.least) : Json());
+    j["most"].push_back(c.known ? Json(c.most) : Json());
+  }
+  return j;
+}
+
+// The part of a bar that ran in the rank's step; behind it the length of the whole, if that is
+// more.
+template <typename InStep>
+Json bar_of(const stats::TimelineRank& r, const stats::Bar& b, std::size_t name, InStep in_step) {
+  const std::int64_t whole = std::max<std::int64_t>(b.dur_ns, 0);
+  const std::int64_t from = std::max(b.ts_ns, r.from_ns);
+  const std::int64_t part = std::max<std::int64_t>(std::min(b.ts_ns + whole, r.to_ns) - from, 0);
+  Json bar = {name, in_step(*r.rank, from), part, b.bytes};
+  if (whole - part > stats::unseen_ns(r)) bar.push_back(whole);
+  return bar;
+}
+
+}  // namespace
+
+std::vector<PartOfStep> parts_of(const why::Why& why) {
+  if (!why.known()) return {};
+  const Json p = mean_parts(why);
+  const auto ns = [&](const char* key) { return p[key].get<std::int64_t>(); };
+  std::vector<PartOfStep> all = {
+      {"compute", "computation alone", ns("compute_ns") - ns("hidden_ns")},
+      {"hidden", "hidden communication", ns("hidden_ns")},
+      {"exposed", "exposed transfers", ns("exposed_ns") - ns("waiting_ns") - ns("unmet_ns")},
+      {"waiting", "waiting for other ranks", ns("waiting_ns")},
+      {"unmet", "transfers or waiting", ns("unmet_ns")},
+      {"idle", "idle", ns("idle_ns")}};
+  // It is not known of some calls when the last rank came.
+  constexpr double kLeastUnmet = 0.0005;
+  std::erase_if(all, [&](PartOfStep& part) {
+    part.ns = std::max<std::int64_t>(part.ns, 0);
+    return part.key == std::string_view("unmet") &&
+           static_cast<double>(part.ns) < kLeastUnmet * why.mean.length;
+  });
+  return all;
+}
+
+Json step_of(const Gathered& g) {
+  const steps::Found& found = g.summary.found;
+  const report::Known time = known_of(g);
+  const std::vector<std::size_t> warm = warm_steps(g);
+  const Bins bins(g.lengths.size(), kMostSteps);
+  Json longest = Json::array();
+  for (std::size_t bin = 0; bin < bins.size(); ++bin) {
+    std::optional<std::int64_t> most;
+    for (std::size_t i = bins.first(bin); i <= bins.last(bin); ++i) {
+      if (g.lengths[i].ranks != 0) most = std::max(most.value_or(0), g.lengths[i].ns());
+    }
+    longest.push_back(or_null(most));
+  }
+  const auto of_warm = [&](std::size_t at) {
+    return warm.empty() ? Json() : Json(g.lengths[warm[at]].ns());
+  };
+  const std::size_t last = warm.empty() ? 0 : warm.size() - 1;
+  Json shares = Json::array();
+  for (const PartOfStep& p : parts_of(g.why)) shares.push_back({p.key, p.name, p.ns});
+  const bool known = g.why.known();
+  const bool none = found.steps.empty();
+  return {{"steps", g.lengths.size()},
+          {"found", none ? "" : fmt::format("{}", fmt::join(report::how_found(found), " "))},
+          {"why", none ? Json(found.why) : Json()},
+          {"whole", found.whole_steps},
+          {"counted", warm.size()},
+          {"of_ranks", ranks_with_steps(g)},
+          {"without", found.without},
+          {"mean_ns", or_null(time.step_ns)},
+          {"median_ns", of_warm(last / 2)},
+          {"least_ns", of_warm(0)},
+          {"most_ns", of_warm(last)},
+          {"exposed_share", or_null(time.exposed_share)},
+          {"parts_why", known ? Json() : Json("not known: " + g.why.why_not() + ".")},
+          {"parts", known ? mean_parts(g.why) : Json()},
+          {"shares", std::move(shares)},
+          {"bins", pairs_of(bins, found.steps)},
+          {"longest_ns", longest}};
+}
+
+Json per_rank_of(const Gathered& g) {
+  constexpr std::pair<const char*, std::uint64_t read::Amounts::*> kMeasures[] = {
+      {"bytes", &read::Amounts::bytes},
+      {"calls", &read::Amounts::calls},
+      {"host_ns", &read::Amounts::host_ns},
+      {"device_ns", &read::Amounts::device_ns}};
+  const std::vector<std::int64_t>& ranks = g.calls().job->ranks;
+  const Bins bins(ranks.size(), kMostBins);
+  // Means of the ranks of a bin, by measure and bucket, and the extremes of their totals.
+  std::array<std::array<std::vector<double>, kBucketCount>, std::size(kMeasures)> means;
+  for (auto& of_measure : means) of_measure.fill(std::vector<double>(bins.size()));
+  std::vector<Grid> totals(std::size(kMeasures), Grid(bins, Bins(1, 1)));
+  std::size_t at = 0;
+  stats::each_rank(g.calls(), [&](std::int64_t, const stats::Buckets& buckets) {
+    const std::size_t bin = bins.of(at);
+    const auto n = static_cast<double>(bins.last(bin) - bins.first(bin) + 1);
+    for (std::size_t m = 0; m < std::size(kMeasures); ++m) {
+      std::uint64_t total = 0;
+      for (std::size_t b = 0; b < kBucketCount; ++b) {
+        const std::uint64_t x = buckets[b].*kMeasures[m].second;
+        total = read::saturated_sum(total, x);
+        means[m][b][bin] += static_cast<double>(x) / n;
+      }
+      totals[m].add(at, 0, static_cast<std::int64_t>(std::min<std::uint64_t>(total, INT64_MAX)));
+    }
+    ++at;
+  });
+  Json measures = Json::object();
+  for (std::size_t m = 0; m < std::size(kMeasures); ++m) {
+    const auto& [key, of] = kMeasures[m];
+    Json buckets = Json::object();
+    for (std::size_t b = 0; b < kBucketCount; ++b) {
+      if (g.calls().buckets[b].*of == 0) continue;
+      Json& row = buckets[std::string(kBuckets[b].name)] = Json::array();
+      for (const double mean : means[m][b]) row.push_back(std::llround(mean));
+    }
+    if (!buckets.empty()) measures[key] = extremes_of(totals[m]);
+    if (!buckets.empty()) measures[key]["buckets"] = std::move(buckets);
+  }
+  return {{"bins", pairs_of(bins, ranks)}, {"measures", measures}};
+}
+
+Json heat_of(const Gathered& g) {
+  const steps::Found& found = g.summary.found;
+  const std::vector<std::int64_t>& ranks = g.summary.job->ranks;
+  const Bins rows(ranks.size(), kMostRows);
+  const Bins columns(found.steps.size(), kMostColumns);
+  const bool none = found.steps.empty() || ranks.empty();
+  Json j = {{"rows", none ? Json::array() : pairs_of(rows, ranks)},
+            {"columns", none ? Json::array() : pairs_of(columns, found.steps)},
+            {"metrics", Json::array()},
+            {"why", none ? Json("No steps are known: " + found.why + ".") : Json()}};
+  if (none) return j;
+  const auto add = [&](Grid& to, const read::Process* p, std::int64_t step, std::int64_t ns) {
+    const std::size_t row = p->header.rank ? place_of(ranks, *p->header.rank) : ranks.size();
+    const std::size_t column = place_of(found.steps, step);
+    if (row != ranks.size() && column != found.steps.size()) to.add(row, column, ns);
+  };
+  Grid length(rows, columns);
+  Grid late(rows, columns);
+  // A rank is late to several collectives of a step.
+  std::map<std::pair<const read::Process*, std::int64_t>, std::int64_t> sums;
+  for (const LateCall& call : g.late) {
+    if (call.step) sums[{call.rank, *call.step}] += call.late_ns;
+  }
+  for (const auto& [rank, intervals] : found.ranks) {
+    for (const steps::Interval& in : intervals) {
+      const std::int64_t ns = between(in.from_ns, in.to_ns);
+      if (!g.why.known() && ns >= 0) add(length, rank, in.step, ns);
+      const auto sum = sums.find({rank, in.step});
+      add(late, rank, in.step, sum == sums.end() ? 0 : sum->second);
+    }
+  }
+  const auto tell = [&](const char* key, const char* title, const Grid& grid) {
+    Json metric = extremes_of(grid);
+    Json& worst = metric["worst"] = Json::array();
+    for (const Cell& c : grid.cells()) worst.push_back(c.known ? Json(ranks[c.worst]) : Json());
+    metric.update({{"key", key}, {"title", title}});
+    j["metrics"].push_back(std::move(metric));
+  };
+  if (g.why.known()) {
+    Grid own(rows, columns);
+    Grid exposed(rows, columns);
+    Grid idle(rows, columns);
+    const why::Times& times = *g.why.times;
+    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+      for (std::size_t s = 0; s < times.steps.size(); ++s) {
+        const why::Cell& cell = times.of(r)[s];
+        if (!cell.known()) continue;
+        const auto put = [&](Grid& to, double ns) {
+          add(to, times.ranks[r], times.steps[s], std::llround(ns));
+        };
+        put(length, cell.length);
+        put(own, times.own(r, s));
+        put(exposed, cell.exposed);
+        put(idle, cell.idle());
+      }
+    }
+    tell("own_ns", "time in which it waited for nobody", own);
+    tell("exposed_ns", "exposed communication", exposed);
+    tell("idle_ns", "neither computed nor communicated", idle);
+  }
+  if (g.summary.lateness && g.summary.lateness->compared != 0) {
+    tell("late_ns", "behind the last but one", late);
+  }
+  tell("length_ns", "length of the step", length);
+  return j;
+}
+
+Json histograms_of(const Gathered& g) {
+  struct Row {
+    const stats::OpKey* key;
+    const stats::Spectrum* of;
+    bool on_device;
+  };
+  std::vector<Row> rows;
+  for (const auto& [key, spectra] : g.spectra) {
+    const bool on_device = spectra.device.calls != 0;
+    rows.push_back({&key, on_device ? &spectra.device : &spectra.host, on_device});
+  }
+  std::ranges::stable_sort(rows, std::ranges::greater(),
+                           [](const Row& r) { return std::pair(r.on_device, r.of->total_ns); });
+  if (rows.size() > kMostHistograms) rows.resize(kMostHistograms);
+  Json all = Json::array();
+  for (const Row& r : rows) {
+    const auto& counts = r.of->counts;
+    const auto any = [](std::uint64_t n) { return n != 0; };
+    const auto first = static_cast<std::size_t>(std::ranges::find_if(counts, any) - counts.begin());
+    std::size_t last = stats::Spectrum::kBins;
+    while (last > first && counts[last - 1] == 0) --last;
+    Json edges = Json::array();
+    for (std::size_t bin = first; bin <= last; ++bin)
+      edges.push_back(stats::Spectrum::edge_ns(bin));
+    all.push_back({{"bucket", bucket_name(r.key->bucket)},
+                   {"name", r.key->name},
+                   {"size", diagnose::size_class(r.key->bytes_class)},
+                   {"on", r.on_device ? "device" : "host"},
+                   {"calls", r.of->calls},
+                   {"mean_ns", r.of->calls == 0 ? 0 : r.of->total_ns / r.of->calls},
+                   {"edges_ns", edges},
+                   {"counts", std::vector<std::uint64_t>(counts.begin() + std::ptrdiff_t(first),
+                                                         counts.begin() + std::ptrdiff_t(last))}});
+  }
+  return all;
+}
+
+Json timelines_of(const Gathered& g) {
+  const job::Hosts hosts(*g.summary.job);
+  const auto on_axis = [&](const read::Process& p, std::int64_t ts_ns) {
+    const std::int64_t t = hosts.on_axis(p, ts_ns);
+    return g.clocks ? g.clocks->aligned(hosts.of(p), t) : t;
+  };
+  const auto group_of = [&](const read::Process& p) {
+    const std::size_t host = hosts.of(p);
+    return g.clocks ? g.clocks->hosts()[host].group : host;
+  };
+  Json all = Json::array();
+  for (const stats::Timeline& t : g.timelines) {
+    // Where clocks can't be compared, each host's step begins at 0.
+    std::map<std::size_t, std::int64_t> zeros;
+    for (const stats::TimelineRank& r : t.ranks) {
+      const std::int64_t from = on_axis(*r.rank, r.from_ns);
+      const auto [zero, is_new] = zeros.try_emplace(group_of(*r.rank), from);
+      zero->second = std::min(zero->second, from);
+    }
+    std::int64_t span = 0;
+    const auto in_step = [&](const read::Process& p, std::int64_t ts_ns) {
+      return std::max<std::int64_t>(between(zeros.at(group_of(p)), on_axis(p, ts_ns)), 0);
+    };
+    Json names = Json::array();
+    std::map<std::tuple<Bucket, std::string, std::string>, std::size_t> numbers;
+    Json ranks = Json::array();
+    std::uint64_t left_out = 0;
+    for (const stats::TimelineRank& r : t.ranks) {
+      Json bars = Json::array();
+      for (const stats::Bar& b : r.bars) {
+        const auto [number, is_new] =
+            numbers.try_emplace({b.bucket, b.name, b.communicator}, numbers.size());
+        if (is_new) {
+          names.push_back({{"bucket", bucket_name(b.bucket)},
+                           {"name", b.name},
+                           {"communicator", b.communicator}});
+        }
+        bars.push_back(bar_of(r, b, number->second, in_step));
+      }
+      left_out += r.left_out;
+      span = std::max(span, in_step(*r.rank, r.to_ns));
+      ranks.push_back({{"rank", diagnose::name_of_rank(*r.rank)},
+                       {"from", in_step(*r.rank, r.from_ns)},
+                       {"to", in_step(*r.rank, r.to_ns)},
+                       {"bars", bars}});
+    }
+    all.push_back({{"which", t.which},
+                   {"step", t.step},
+                   {"on", t.on_device ? "device" : "host"},
+                   {"length_ns", t.length_ns},
+                   {"span_ns", span},
+                   {"one_axis", zeros.size() <= 1},
+                   {"left_out", left_out},
+                   {"names", names},
+                   {"ranks", ranks}});
+  }
+  return all;
+}
+
+}  // namespace tprof::page
