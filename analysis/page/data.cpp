@@ -48,8 +48,8 @@ Section unseen_of(const Gathered& g) {
 bool of_unseen(diagnose::Kind kind) {
   using enum diagnose::Kind;
   constexpr diagnose::Kind kKinds[] = {
-      missing_rank, missing_member, snapshot, not_closed,      partial, lost,
-      dropped,      dropped_ranges, untimed,  missing_windows, missed,  exposure_unknown};
+      missing_rank, missing_member,  snapshot, partial,         lost, dropped, dropped_ranges,
+      untimed,      missing_windows, missed,   exposure_unknown};
   return std::ranges::find(kKinds, kind) != std::end(kKinds) || (kind >= nvshmem && kind <= nested);
 }
 

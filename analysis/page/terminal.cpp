@@ -23,6 +23,7 @@ constexpr std::size_t kOperationsShown = 3;
 constexpr std::size_t kLateRanksShown = 2;
 constexpr std::size_t kMostUnseen = 3;
 constexpr std::size_t kMostEvidence = 2;
+constexpr std::size_t kMostName = 24;     // characters
 constexpr std::size_t kUnseenHang = 16;   // behind its number
 constexpr std::size_t kMostFindings = 2;  // beside the verdict
 
@@ -103,6 +104,12 @@ std::string step_lines(const Gathered& g) {
 // The first rows of a table of the page, which has them all.
 std::string first_rows(Section section, std::size_t rows) {
   if (section.table.rows.size() > rows) section.table.rows.resize(rows);
+  for (std::vector<report::Value>& row : section.table.rows) {
+    for (report::Value& value : row) {
+      auto* text = std::get_if<std::string>(&value.is);
+      if (text != nullptr) *text = report::cut(*text, kMostName);
+    }
+  }
   section.room = {.width = kWidth, .breaks = true};
   section.notes.clear();
   return to_text(std::move(section));

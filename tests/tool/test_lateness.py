@@ -239,4 +239,4 @@ def test_device_times_that_were_asked_for_late_are_used(tmp_path):
     last = list(last_arrivals(truth, range(4)))
     assert found["worst"] and all(last[worst["seq"]][0] == worst["rank"] for worst in found["worst"])
     assert found["untimed"] == 4 * 21_000
-    assert "84,000 calls have no device time" in tprof("summary", tmp_path / "run", "--by", "rank").stdout
+    assert "84,000 calls without a device time" in tprof("summary", tmp_path / "run", "--by", "rank").stdout
