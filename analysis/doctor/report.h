@@ -32,7 +32,7 @@ struct Report {
   bool counted = false;                           // the calls of functions are known
   std::map<std::string, std::string> settings{};  // as they are set
   std::map<std::string, std::string> differ{};    // those of ranks that differ, with whose they are
-  std::vector<Fact> tools{};  // their kinds and paths
+  std::vector<Fact> tools{};                      // their kinds and paths
   diagnose::Findings findings{};
 
   void fact(std::string key, std::string text) {

@@ -13,8 +13,8 @@
 
 #include "export/nesting.h"
 #include "export/placement.h"
-#include "run/lines.h"
 #include "run/intervals.h"
+#include "run/lines.h"
 
 namespace tprof::trace_export {
 
@@ -65,7 +65,7 @@ struct RankTimeline {
   std::vector<DrawnCall> calls{};               // ascending by begin and thread
   std::int64_t first_arrow = 0;                 // id of the arrow to the first one's device time
   std::map<text::Kept, Bucket> without_line{};  // by function
-  std::optional<run::Intervals> exposed{};          // on the rank's clock; nullopt: not known
+  std::optional<run::Intervals> exposed{};      // on the rank's clock; nullopt: not known
   Nesting slices{};                             // all that its lines have
   std::map<Channel, std::vector<Arrival>> arrivals{};  // until all are put together
   // Bytes of the calls that began in each window.

@@ -87,7 +87,7 @@ TEST_CASE("clocks that are off and drift are found to a microsecond") {
     CHECK(f.error(0.5) < 1000);
     CHECK(f.error(1) < 3000);
     CHECK(f.violation == 0);
-      CHECK(f.beyond <= 1);
+    CHECK(f.beyond <= 1);
   }
 }
 
