@@ -23,7 +23,7 @@ constexpr std::size_t kOperationsShown = 3;
 constexpr std::size_t kLateRanksShown = 2;
 constexpr std::size_t kMostUnseen = 3;
 constexpr std::size_t kMostEvidence = 2;
-constexpr std::size_t kMostName = 24;     // characters
+constexpr std::size_t kMostName = 16;     // characters
 constexpr std::size_t kUnseenHang = 16;   // behind its number
 constexpr std::size_t kMostFindings = 2;  // beside the verdict
 

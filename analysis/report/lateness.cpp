@@ -26,7 +26,7 @@ std::vector<Column<LateRank>> rank_columns(const Lateness& l) {
           {"of", "collectives", Unit::count, &LateRank::collectives},
           {"median", "median_ns", Unit::ns_not_0, &LateRank::median_ns},
           {"p99", "p99_ns", Unit::ns_not_0, &LateRank::p99_ns, Show::if_room},
-          {"max", "max_ns", Unit::ns_not_0, &LateRank::max_ns},
+          {"max", "max_ns", Unit::ns_not_0, &LateRank::max_ns, Show::if_room},
           {"sum", "sum_ns", Unit::ns_not_0, &LateRank::sum_ns},
           {"of the time", "share", Unit::share,
            [span = l.span_ns](const LateRank& r) {

@@ -151,7 +151,7 @@ Notes notes(const stats::RangeTotals& totals) {
         "open: ranges that were open when the trace ended; no figure has their time."},
        {all.beyond != 0, diagnose::counted(all.beyond, "scope") +
                              " without a line: in count, total, mean and max, and not in the calls "
-                             "inside; std and min of such ranges are not known."},
+                             "inside; std and min are not known."},
        {all.vague != 0, diagnose::counted(all.vague, "range") + " may hold more calls than shown."},
        {!totals.all_lines, "Not every call has a line: the calls inside are lower bounds."},
        {totals.dropped != 0, fmt::format("Not shown here: {} without a line.",

@@ -127,6 +127,7 @@ RangeTotal& RangeTotal::operator+=(const RangeTotal& more) {
   elements = read::saturated_sum(elements, more.elements);
   bytes = read::saturated_sum(bytes, more.bytes);
   errors += more.errors;
+  beyond += more.beyond;
   if (more.color) color = !color || *color == *more.color ? *more.color : "";
   for (std::size_t b = 0; b < inside.size(); ++b) {
     inside[b].calls += more.inside[b].calls;
