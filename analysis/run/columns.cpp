@@ -181,7 +181,10 @@ void Columns::fill() {
     c.comm.push_back(t.comm);
     const auto number = static_cast<std::uint16_t>(streams.size());
     c.stream.push_back(streams.try_emplace(t.lane, number).first->second);
-    const auto of_row = std::ranges::equal_range(calls_, t.begun, {}, &Call::begun);
+    auto of_row = std::ranges::equal_range(calls_, t.begun, {}, &Call::begun);
+    // A damaged time may be of no call, or of a communicator that the rank does not have.
+    const read::Comm* comm = read::comm_of(*rank_.process, t.comm);
+    if (t.calls == 0 || comm == nullptr || !comm->known()) of_row = {of_row.end(), of_row.end()};
     const Call first = of_row.empty() ? Call() : of_row.front();
     c.messages.push_back(first.meets.from >= 0);
     c.bucket.push_back(first.bucket);

@@ -2,6 +2,7 @@
 simulation knows, though each host has its own clock."""
 
 import json
+import re
 
 import pytest
 from generator import causes, rank_files
@@ -79,6 +80,24 @@ def test_the_later_side_of_a_message_is_told(tmp_path):
             times, late = row["last"].get(str(r["rank"]), (0, 0))
             assert r["last"] == pytest.approx(times, abs=1 + times / 5)
             assert r["late_ns"] == pytest.approx(late, abs=times * CLOCKS_NS + late / 20)
+
+
+@pytest.mark.parametrize("wrong", ['"comm":99,', '"calls":0,"comm":'])
+@pytest.mark.parametrize("layout", ["pipeline", "fsdp_tp"])
+def test_a_time_that_can_be_of_no_call_tells_no_wait(layout, wrong, tmp_path):
+    """It names a communicator that its rank does not have, or is of no call at all."""
+    made = causes.case(layout, 8, None, 3, 4)
+    rank_files.write(made, tmp_path / "job", 3)
+    for file in (tmp_path / "job").glob("rank-*.json"):
+        lines = file.read_text().splitlines(keepends=True)
+        for n, line in enumerate(lines):
+            if n % 7 == 0 and line.startswith('{"cat":"DEVICE"'):
+                lines[n] = re.sub(r'"comm":(\d+),', lambda m: wrong + ("" if "99" in wrong else m[1] + ","), line)
+        file.write_text("".join(lines))
+    for command in (["report"], ["summary", "--by", "wait"], ["diff", tmp_path / "job"]):
+        assert tprof(*command, tmp_path / "job").returncode in (0, 1, 2), command
+    rows = [r for r in summary_of(tmp_path / "job", "--by", "wait")["waits"]["rows"] if r["nranks"] > 1]
+    assert 0 < sum(r["known"] for r in rows) < sum(r["calls"] for r in rows)
 
 
 def test_bandwidth_is_that_of_the_transfer_without_the_wait(tmp_path):
