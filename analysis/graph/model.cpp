@@ -37,8 +37,9 @@ run::Parts parts_of(const job::Job& job, const steps::Found& found, std::uint64_
 run::Steps steps_of(const steps::Found& found) {
   run::Steps all;
   for (const auto& [rank, steps] : found.ranks) {
-    for (const steps::Interval& in : steps)
+    for (const steps::Interval& in : steps) {
       all[rank].push_back({.number = in.step, .from_ns = in.from_ns, .to_ns = in.to_ns});
+    }
   }
   return all;
 }
