@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "interpose/lines/window_lines.h"
 #include "read/error.h"
@@ -103,6 +105,13 @@ void remove_rings(const fs::path& rank_file, const fs::path& ring, const read::H
   remove_left(unfinished);
 }
 
+// True for a file without a line that nobody has open: who made it was killed before it noted that.
+bool was_left(int fd) {
+  struct stat file {};
+  fcntl(fd, F_SETSIG, SIGURG);  // should somebody open it meanwhile: a signal that does nothing
+  return fstat(fd, &file) == 0 && file.st_size == 0 && fcntl(fd, F_SETLEASE, F_WRLCK) == 0;
+}
+
 // Makes the rank file that a process could not make, or gives it its first lines, and returns its
 // path. Empty: the process lives.
 fs::path made_for(const fs::path& path) {
@@ -116,9 +125,10 @@ fs::path made_for(const fs::path& path) {
     std::error_code error;
     fs::create_directories(file.parent_path(), error);
     const std::string stem = file.stem().string();
-    int fd = -1;
-    for (int attempt = 0;
-         (fd = open(file.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666)) < 0;) {
+    int fd = open(file.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0 && !was_left(fd)) close(std::exchange(fd, -1));
+    constexpr int kMade = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC;
+    for (int attempt = 0; fd < 0 && (fd = open(file.c_str(), kMade, 0666)) < 0;) {
       if (errno != EEXIST) throw read::BadInput(file, std::strerror(errno));
       file.replace_filename(fmt::format("{}.r{}.json", stem, ++attempt));
     }

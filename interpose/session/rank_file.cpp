@@ -162,10 +162,7 @@ bool create_lines(const char* directory, char (&name)[256], NamedFile& file) {
   copy_text(file.path, directory);
   if (!make_directory(file.path)) return false;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    FixedText text(name);
-    text << stem;
-    if (attempt > 0) (text << ".r").number(attempt);
-    text << ".json";
+    if (attempt > 0) (FixedText(name) << stem << ".r").number(attempt) << ".json";
     FixedText(file.path) << directory << "/" << name;
     if (create(file, 0666)) return true;
     if (errno != EEXIST) return false;
@@ -178,16 +175,17 @@ bool may_be_created_later(const RankFile& file) {
 }
 
 bool create_rank_file(RankFile& file, Head& head, std::string_view header) {
-  if (!create_lines(file.directory, file.name, file.lines)) {
+  // The name is in the head before the file is there: who was killed in between has made it.
+  if (!create_lines(file.directory, head.rank_file, file.lines)) {
     if (may_be_created_later(file)) return false;
     char why[128];
     FixedText(why) << ": " << std::strerror(errno);
     complain(Trouble::start, "not tracing: cannot create a file in ", file.directory, why);
     return false;
   }
-  copy_text(head.rank_file, file.name);
-  head.folder = folder_id(file.directory);
   head.rank_file_inode.store(file.lines.id.inode, std::memory_order_release);
+  copy_text(file.name, head.rank_file);
+  head.folder = folder_id(file.directory);
   if (!write_all(file.lines.fd, header, 0)) {
     complain(Trouble::start, "not tracing: cannot write to ", file.directory);
     return false;
