@@ -47,6 +47,18 @@ std::int64_t rounded(double x) {
 
 }  // namespace
 
+void add(std::vector<Passage>& collective, std::size_t host, bool awaited, std::int64_t start,
+         bool waits, std::int64_t end) {
+  auto of = std::ranges::find(collective, host, &Passage::host);
+  if (of == collective.end()) of = collective.insert(of, {.host = host});
+  if (awaited) of->last_start = of->awaited ? std::max(of->last_start, start) : start;
+  of->awaited = of->awaited || awaited;
+  if (!waits) return;
+  of->first_end = of->waits ? std::min(of->first_end, end) : end;
+  of->waits = true;
+  of->mean_end += (end - of->mean_end) / ++of->left;
+}
+
 void ClockFit::add(std::span<const Passage> collective) {
   if (collective.empty()) return;
   // Pairs all with one hub, so that there are no more pairs than hosts. The hub waits and is waited

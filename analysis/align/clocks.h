@@ -25,7 +25,12 @@ struct Passage {
   bool waits = false;
   std::int64_t first_end = 0;
   std::int64_t mean_end = 0;  // of the ranks that wait
+  std::int64_t left = 0;      // how many these are
 };
+
+// Adds a rank's part in a collective to its host's.
+void add(std::vector<Passage>& collective, std::size_t host, bool awaited, std::int64_t start,
+         bool waits, std::int64_t end);
 
 // Puts a host's clock on the axis of its group, which is that of its first host.
 struct HostClock {

@@ -103,6 +103,6 @@ std::optional<std::uint64_t> devices_at(const Communicator& communicator, const 
   return at;
 }
 
-extern const Diagnosis kLostDevice{kCheck, lost_devices, true};
+extern const Diagnosis kLostDevice{kCheck, lost_devices};
 
 }  // namespace tprof::diagnose

@@ -17,19 +17,6 @@ namespace {
 constexpr std::size_t kMostOperations = 1 << 22;
 constexpr std::size_t kFewestOperations = 64;
 
-std::vector<const Diagnosis*> rows_for(const Options& options) {
-#define X(name) &name,
-  static constexpr const Diagnosis* kAll[] = {TPROF_DIAGNOSES(X)};
-#undef X
-  std::vector<const Diagnosis*> all;
-  for (const Diagnosis* d : kAll) {
-    if ((d->asked & options.asked) != 0 && (options.read_lines || !d->needs_lines)) {
-      all.push_back(d);
-    }
-  }
-  return all;
-}
-
 void compare(Case& c) {
   c.communicators = communicators(c.job);
   if (c.options.comms != nullptr) {
@@ -89,7 +76,7 @@ Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Option
 }
 
 Diagnosed diagnose(const run::Lines& lines, const Options& options,
-                   std::shared_ptr<const Meetings> meetings) {
+                   std::shared_ptr<const Arrivals> arrivals) {
   const job::Job& job = lines.job();
   SeenLines seen;
   Case c{.job = job,
@@ -98,7 +85,8 @@ Diagnosed diagnose(const run::Lines& lines, const Options& options,
          .lines = seen,
          .skipped = lines.traces().skipped};
   if (options.read_lines) {
-    c.meetings = meetings != nullptr ? meetings : std::make_shared<const Meetings>(lines);
+    c.arrivals =
+        arrivals != nullptr ? arrivals : std::make_shared<const Arrivals>(arrivals_of(lines));
     const std::size_t most = std::max(
         kMostOperations / std::max<std::size_t>(job.processes.size(), 1), kFewestOperations);
     seen = lines.each([&](const read::Process& rank) {
@@ -112,7 +100,10 @@ Diagnosed diagnose(const run::Lines& lines, const Options& options,
   }
   compare(c);
   Diagnosed said{.job = &job, .communicators = {}, .findings = {}};
-  for (const Diagnosis* d : rows_for(options)) d->reduce(c, said.findings);
+#define X(name) \
+  if ((name.asked & options.asked) != 0) name.reduce(c, said.findings);
+  TPROF_DIAGNOSES(X)
+#undef X
   if (options.comms != nullptr) leave_out_others(c, said.findings);
   said.communicators = verdicts_of(c, said.findings);
   explain(c, said.findings);

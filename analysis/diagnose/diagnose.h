@@ -29,9 +29,9 @@ struct Diagnosed {
   Findings findings;  // the worst first
 };
 
-// Looks at lines if the options say so. `meetings`: of all of them, if somebody has them.
+// Looks at lines if the options say so. `arrivals`: of all of them, if somebody has them.
 Diagnosed diagnose(const run::Lines& lines, const Options& options,
-                   std::shared_ptr<const Meetings> meetings = nullptr);
+                   std::shared_ptr<const Arrivals> arrivals = nullptr);
 Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Options& options);
 
 // True if every process closed or was recovered, and no finding is an error (what ranks did

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "diagnose/agreement.h"
+#include "diagnose/arrivals.h"
 #include "diagnose/finding.h"
-#include "diagnose/meetings.h"
 #include "diagnose/seen.h"
 #include "filter/calls.h"
 #include "job/jobs.h"
@@ -40,7 +40,7 @@ struct Case {
   const read::Traces& traces;
   const Options& options;
   const SeenLines& lines;                      // empty if lines are not read
-  std::shared_ptr<const Meetings> meetings{};  // null if lines are not read
+  std::shared_ptr<const Arrivals> arrivals{};  // null if lines are not read
   std::vector<read::Skipped> skipped{};        // files that are not looked at
   std::vector<Communicator> communicators{};
   Places places{};
@@ -66,8 +66,6 @@ struct Diagnosis {
   unsigned asked;  // bits of the commands that run it
   // Appends its findings to those of the diagnoses before it.
   void (*reduce)(const Case&, Findings&);
-  // True if it finds nothing without lines. The other diagnoses only say less then.
-  bool needs_lines = false;
 };
 
 // Folds each effect into its cause, or drops it, and leads with the ranks that ended first.

@@ -491,6 +491,6 @@ void group_order(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kGroupOrder{kCheck, group_order, true};
+extern const Diagnosis kGroupOrder{kCheck, group_order};
 
 }  // namespace tprof::diagnose

@@ -53,8 +53,8 @@ struct StepsIn {
 };
 
 void late(const Case& c, Findings& found) {
-  if (c.meetings == nullptr) return;
-  const Lateness l = lateness_of(*c.meetings, host_clocks(*c.meetings));
+  if (c.arrivals == nullptr) return;
+  const Lateness l = lateness_of(*c.arrivals);
   std::vector<LateRank> ranks = l.ranks;
   std::ranges::stable_sort(ranks, std::ranges::greater(), &LateRank::own_ns);
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -82,13 +82,13 @@ void late(const Case& c, Findings& found) {
                           {{"late", Ns{worst->late_ns}},
                            {"function", f.function},
                            {"seq", worst->seq},
-                           {"communicator", text::printable(worst->communicator)}}});
+                           {"communicator", text::printable(worst->communicator.str())}}});
     f.evidence.push_back({Say::arrivals_are, {{"on_device", l.on_device}}});
   }
 }
 
 }  // namespace
 
-extern const Diagnosis kLateRanks{kCheck, late, true};
+extern const Diagnosis kLateRanks{kCheck, late};
 
 }  // namespace tprof::diagnose

@@ -1,17 +1,15 @@
 #include "diagnose/lateness.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
-#include <tuple>
-
-#include "diagnose/last_two.h"
+#include <utility>
 
 namespace tprof::diagnose {
 namespace {
 
 constexpr std::size_t kWorst = 10;
+constexpr std::int64_t kBeforeAll = std::numeric_limits<std::int64_t>::min();
 
 // A time in which a communicator's others waited for a rank.
 struct Waited {
@@ -43,11 +41,25 @@ struct Lag {
   }
 };
 
+// When a rank came, on one axis of time for all that are compared.
+struct Came {
+  std::int64_t at_ns = kBeforeAll;
+  const Arrivals::Rank* rank = nullptr;
+};
+
+// The ranks of a communicator that are compared with each other.
+struct Group {
+  std::vector<const Arrivals::Rank*> ranks{};
+  std::uint64_t compared = 0;
+  Came before{};  // who came last to the collective before
+  Lag lag{};
+};
+
 // Returns how long they last together, from there on: what several share counts once.
 std::int64_t length_together(std::vector<Waited>& all, std::int64_t Waited::*from) {
   std::ranges::sort(all, {}, from);
   std::int64_t ns = 0;
-  std::int64_t until = std::numeric_limits<std::int64_t>::min();
+  std::int64_t until = kBeforeAll;
   for (const Waited& w : all) {
     if (w.to_ns <= until) continue;
     ns += w.to_ns - std::max(w.*from, until);
@@ -58,54 +70,57 @@ std::int64_t length_together(std::vector<Waited>& all, std::int64_t Waited::*fro
 
 class Counter {
  public:
-  Counter(const Meetings& meetings, const HostClocks& clocks, const ArrivalReader& reader)
-      : meetings_(meetings), clocks_(clocks.clocks), reader_(reader) {
-    if (reader_.clocks) reader_.clocks(clocks);
-    found_.on_device = meetings.on_device();
-    found_.stride = meetings.stride();
-    found_.untimed = meetings.untimed();
+  explicit Counter(const Arrivals& arrivals) : arrivals_(arrivals) {
+    found_.on_device = arrivals.on_device;
+    found_.stride = arrivals.stride;
+    found_.untimed = arrivals.untimed;
   }
 
-  void see(const Meeting& m) {
-    if (m.parts[0].rooted) {
+  void see(const Arrivals::Comm& comm, std::size_t n) {
+    if (std::ranges::any_of(comm.ranks, [&](const Arrivals::Rank& r) {
+          return r.at(n) != nullptr && r.at(n)->rooted;
+        })) {
       ++found_.rooted;
       return;
     }
     ++found_.collectives;
+    const auto [at, fresh] = groups_.try_emplace(&comm);
+    if (fresh) at->second = groups_of(comm);
     bool whole = true;
     bool any = false;
-    const auto look = [&](std::size_t from, std::size_t to) {
-      const Compared compared = compare(m, from, to);
-      whole = whole && compared != Compared::lines_missing;
-      any = any || compared == Compared::yes;
-    };
-    if (comparable(m.comm)) {
-      look(0, m.parts.size());
-    } else {
-      found_.across_hosts = false;
-      for (std::size_t i = 0; i < m.parts.size(); ++i) look(i, i + 1);
+    for (Group& group : at->second) {
+      // Some have no line of it: they may have come later.
+      const bool all = std::ranges::all_of(
+          group.ranks, [&](const Arrivals::Rank* r) { return r->at(n) != nullptr; });
+      whole = whole && all;
+      if (!all || group.ranks.size() < 2) continue;
+      compare(comm, n, group);
+      any = true;
     }
     found_.compared += whole && any ? 1 : 0;
   }
 
   Lateness result() && {
-    for (const auto& [comm, compared] : compared_) {
-      for (const MetComm::Member& m : comm->members) {
-        if (m.has_lines) ranks_[m.process].figures.collectives += compared[m.host];
+    for (const auto& [comm, groups] : groups_) {
+      for (const Group& group : groups) {
+        for (const Arrivals::Rank* r : group.ranks) {
+          ranks_[r->process].figures.collectives += group.compared;
+        }
       }
     }
     for (auto& [process, rank] : ranks_) {
       std::vector<std::int64_t> late;
-      for (const Waited& w : rank.late) late.push_back(w.to_ns - w.from_ns);
       LateRank& r = rank.figures;
       r.rank = process;
-      r.last = late.size();
-      std::tie(r.first_realtime_ns, r.last_realtime_ns) = rank.when;
-      std::ranges::sort(late);
-      for (const std::int64_t ns : late) r.sum_ns += ns;
-      for (const Waited& w : rank.late) r.sum_read_ns += w.own_from_ns - w.from_ns;
+      r.last = rank.late.size();
+      for (const Waited& w : rank.late) {
+        late.push_back(w.to_ns - w.from_ns);
+        r.sum_ns += late.back();
+        r.sum_read_ns += w.own_from_ns - w.from_ns;
+      }
       r.waited_ns = length_together(rank.late, &Waited::from_ns);
       r.waited_read_ns = r.waited_ns - length_together(rank.late, &Waited::own_from_ns);
+      std::ranges::sort(late);
       if (!late.empty()) {
         r.median_ns = late[(late.size() - 1) / 2];
         r.p99_ns = late[(late.size() - 1) * 99 / 100];
@@ -116,6 +131,9 @@ class Counter {
     std::ranges::stable_sort(found_.ranks, {}, [](const LateRank& r) {
       return std::pair(-r.sum_ns, r.rank->header.rank);
     });
+    found_.worst = found_.arrivals;
+    std::ranges::stable_sort(found_.worst, std::ranges::greater(), &LateArrival::late_ns);
+    if (found_.worst.size() > kWorst) found_.worst.resize(kWorst);
     if (end_ > begin_) found_.span_ns = end_ - begin_;
     return std::move(found_);
   }
@@ -124,112 +142,93 @@ class Counter {
   struct Rank {
     LateRank figures;
     std::vector<Waited> late;
-    std::pair<std::int64_t, std::int64_t> when;  // of the first and the last, CLOCK_REALTIME
   };
 
-  bool comparable(const MetComm& comm) const {
-    return std::ranges::all_of(comm.hosts, [&](std::size_t host) {
-      return clocks_.at_most(comm.hosts[0], host) < align::kUnbounded;
+  // All ranks that have lines, if their clocks can be compared; else those of each host.
+  std::vector<Group> groups_of(const Arrivals::Comm& comm) {
+    const auto& first = comm.ranks.front();
+    const bool all = std::ranges::all_of(comm.ranks, [&](const Arrivals::Rank& r) {
+      return arrivals_.clocks.at_most(first.host, r.host) < align::kUnbounded;
     });
+    found_.across_hosts = found_.across_hosts && all;
+    std::map<std::size_t, Group> of_host;
+    for (const Arrivals::Rank& r : comm.ranks) {
+      if (r.has_lines) of_host[all ? 0 : r.host].ranks.push_back(&r);
+    }
+    std::vector<Group> groups;
+    for (auto& [host, group] : of_host) groups.push_back(std::move(group));
+    return groups;
   }
 
-  enum class Compared { yes, too_few, lines_missing };
-
-  // Compares the ranks of hosts [from, to) of the communicator.
-  Compared compare(const Meeting& m, std::size_t from, std::size_t to) {
-    LastTwo two;  // among ranks whose times can be compared
-    std::uint32_t read = 0;
+  void compare(const Arrivals::Comm& comm, std::size_t n, Group& group) {
+    Came last;
+    Came before;
+    std::size_t read = 0;
     std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
-    std::uint32_t came = 0;
-    for (std::size_t i = from; i < to; ++i) {
-      const HostPart& p = m.parts[i];
-      // Some have no line of it: they may have come later.
-      if (p.came != m.comm.expected[i]) return Compared::lines_missing;
-      if (p.came == 0) continue;
-      came += p.came;
-      read += p.read;
-      const std::size_t host = m.comm.hosts[i];
-      const auto aligned = [&](std::int64_t t) { return clocks_.aligned(host, t); };
-      first_ns = std::min(first_ns, aligned(p.first_start));
-      two.take({aligned(p.last_start), i});
-      if (p.came > 1) two.take({aligned(p.before_last), i});
+    for (const Arrivals::Rank* r : group.ranks) {
+      const std::int64_t at_ns = arrivals_.clocks.aligned(r->host, r->came_ns[n]);
+      first_ns = std::min(first_ns, at_ns);
+      if (at_ns > last.at_ns) {
+        before = std::exchange(last, {at_ns, r});
+      } else if (at_ns > before.at_ns) {
+        before = {at_ns, r};
+      }
+      read += !r->read_ns.empty() && r->read_ns[n] != 0 ? 1 : 0;
     }
-    if (came < 2) return Compared::too_few;
-    const HostPart& part = m.parts[two.last.host];
-    const read::Process* rank = m.comm.members[part.last].process;
-    Rank& theirs = ranks_[rank];
-    std::vector<Lag>& lags = lags_[&m.comm];
-    lags.resize(m.parts.size());
-    Lag& lag = lags[from];
-    if (lag.rank != rank) lag = {rank, 0, theirs.late.size()};
+    if (before.rank == nullptr) before = last;  // all came at once
+    const std::int64_t last_read_ns = last.rank->read_ns.empty() ? 0 : last.rank->read_ns[n];
+    const read::Process* process = last.rank->process;
+    Rank& theirs = ranks_[process];
+    Lag& lag = group.lag;
+    std::int64_t late_ns = last.at_ns - before.at_ns;
+    if (lag.rank != process) lag = {process, 0, theirs.late.size()};
     // If the others read as well, they waited as well.
-    if (part.last_read_ns != 0 && 2 * (read - 1) < came - 1) {
-      lag.reads(part.last_read_ns, two.late_ns(), theirs.late);
+    if (last_read_ns != 0 && 2 * (read - 1) < group.ranks.size() - 1) {
+      lag.reads(last_read_ns, late_ns, theirs.late);
     }
-    lag.read_ns = std::min(lag.read_ns, two.late_ns());
-    const std::int64_t own_from_ns = two.before.at_ns + lag.read_ns;
+    lag.read_ns = std::min(lag.read_ns, late_ns);
+    const std::int64_t own_from_ns = before.at_ns + lag.read_ns;
     // Hosts run ahead of their devices. Whatever the other ranks have called since, their devices
     // wait in the collective before this one until its last rank has come. Without this, a rank
     // that is late once would be late to all that the others had called meanwhile.
-    std::vector<Arrival>& arrived = arrived_[&m.comm];
-    arrived.resize(m.parts.size());
-    Arrival& previous = arrived[from];
-    if (previous.at_ns > two.before.at_ns) two.before = previous;
-    previous = two.last;
+    if (group.before.at_ns > before.at_ns) before = group.before;
+    group.before = last;
+    ++group.compared;
+    late_ns = last.at_ns - before.at_ns;
     begin_ = std::min(begin_, first_ns);
-    end_ = std::max(end_, two.last.at_ns);
-    std::vector<std::uint64_t>& compared = compared_[&m.comm];
-    compared.resize(m.parts.size());
-    for (std::size_t i = from; i < to; ++i) ++compared[i];
-    const double at_most =
-        error_ns(meetings_, clocks_, m.comm.hosts[two.last.host], m.comm.hosts[two.before.host]);
+    end_ = std::max(end_, last.at_ns);
+    const double at_most = arrivals_.error_ns(last.rank->host, before.rank->host);
     found_.at_most_ns = std::max(found_.at_most_ns, at_most);
-    if (static_cast<double>(two.late_ns()) <= at_most) return Compared::yes;
-    const std::int64_t realtime_ns = meetings_.hosts().zero_ns() + part.last_start;
-    auto& [first, latest] = theirs.when;
-    first = theirs.late.empty() ? realtime_ns : std::min(first, realtime_ns);
-    latest = theirs.late.empty() ? realtime_ns : std::max(latest, realtime_ns);
-    theirs.late.push_back(
-        {two.before.at_ns, two.last.at_ns, std::max(own_from_ns, two.before.at_ns)});
-    if (own_from_ns == two.last.at_ns) lag.explained = theirs.late.size();
-    keep_worst({.communicator = m.comm.id,
-                .seq = m.seq,
-                .bucket = part.bucket,
-                .rank = rank,
-                .late_ns = two.late_ns(),
-                .spread_ns = two.last.at_ns - first_ns,
-                .realtime_ns = realtime_ns});
-    return Compared::yes;
+    if (static_cast<double>(late_ns) <= at_most) return;
+    const std::int64_t realtime_ns = arrivals_.hosts.zero_ns() + last.rank->came_ns[n];
+    LateRank& r = theirs.figures;
+    if (theirs.late.empty()) r.first_realtime_ns = r.last_realtime_ns = realtime_ns;
+    r.first_realtime_ns = std::min(r.first_realtime_ns, realtime_ns);
+    r.last_realtime_ns = std::max(r.last_realtime_ns, realtime_ns);
+    theirs.late.push_back({before.at_ns, last.at_ns, std::max(own_from_ns, before.at_ns)});
+    if (own_from_ns == last.at_ns) lag.explained = theirs.late.size();
+    found_.arrivals.push_back({.communicator = comm.id,
+                               .seq = n * arrivals_.stride,
+                               .bucket = last.rank->at(n)->bucket,
+                               .rank = process,
+                               .late_ns = late_ns,
+                               .spread_ns = last.at_ns - first_ns,
+                               .realtime_ns = realtime_ns});
   }
 
-  void keep_worst(LateArrival arrival) {
-    std::vector<LateArrival>& worst = found_.worst;
-    const auto place = std::ranges::upper_bound(worst, arrival.late_ns, std::ranges::greater(),
-                                                &LateArrival::late_ns);
-    if (reader_.arrival) reader_.arrival(arrival);
-    if (static_cast<std::size_t>(place - worst.begin()) == kWorst) return;
-    worst.insert(place, std::move(arrival));
-    if (worst.size() > kWorst) worst.pop_back();
-  }
-
-  const Meetings& meetings_;
-  const align::Clocks& clocks_;
-  const ArrivalReader& reader_;
+  const Arrivals& arrivals_;
   Lateness found_;
   std::map<const read::Process*, Rank> ranks_;
-  std::map<const MetComm*, std::vector<std::uint64_t>> compared_;  // collectives, per host
-  std::map<const MetComm*, std::vector<Arrival>> arrived_;  // indexed by the first host compared
-  std::map<const MetComm*, std::vector<Lag>> lags_;         // the same
+  std::map<const Arrivals::Comm*, std::vector<Group>> groups_;
   std::int64_t begin_ = std::numeric_limits<std::int64_t>::max();
-  std::int64_t end_ = std::numeric_limits<std::int64_t>::min();
+  std::int64_t end_ = kBeforeAll;
 };
 
 }  // namespace
 
-Lateness lateness_of(const Meetings& meetings, const HostClocks& clocks,
-                     const ArrivalReader& reader) {
-  Counter counter(meetings, clocks, reader);
-  meetings.each([&](const Meeting& m) { counter.see(m); });
+Lateness lateness_of(const Arrivals& arrivals) {
+  Counter counter(arrivals);
+  arrivals.each([&](const Arrivals::Comm& comm, std::size_t n) { counter.see(comm, n); });
   return std::move(counter).result();
 }
 

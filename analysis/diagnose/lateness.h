@@ -2,13 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "diagnose/host_clocks.h"
-#include "diagnose/meetings.h"
+#include "diagnose/arrivals.h"
+#include "text/kept.h"
 
 namespace tprof::diagnose {
 
@@ -37,7 +35,7 @@ struct LateRank {
 };
 
 struct LateArrival {
-  std::string communicator;
+  text::Kept communicator;
   std::uint64_t seq = 0;
   Bucket bucket = Bucket::ALLREDUCE;
   const read::Process* rank = nullptr;
@@ -51,24 +49,18 @@ struct Lateness {
   bool on_device = false;  // arrivals are the devices' times; else the times of the hosts' calls
   // Ranks of different hosts were compared; else only the ranks of one host with each other.
   bool across_hosts = true;
-  std::uint64_t rooted = 0;          // broadcasts and reduces, in which ranks don't all wait
-  std::uint64_t collectives = 0;     // others, in which several ranks met
-  std::uint64_t compared = 0;        // of these, with all of their ranks that have lines
-  std::uint64_t untimed = 0;         // calls without a device time, if `on_device`
-  std::uint64_t stride = 1;          // one in this many collectives was looked at
-  std::int64_t span_ns = 0;          // from the first to the last arrival
-  double at_most_ns = 0;             // the clocks' error, for the two hosts where it is largest
-  std::vector<LateRank> ranks{};     // all that were compared, the largest sum first
-  std::vector<LateArrival> worst{};  // the latest arrivals, the latest first
+  std::uint64_t rooted = 0;             // broadcasts and reduces, in which ranks don't all wait
+  std::uint64_t collectives = 0;        // others, in which several ranks met
+  std::uint64_t compared = 0;           // of these, with all of their ranks that have lines
+  std::uint64_t untimed = 0;            // calls without a device time, if `on_device`
+  std::uint64_t stride = 1;             // one in this many collectives was looked at
+  std::int64_t span_ns = 0;             // from the first to the last arrival
+  double at_most_ns = 0;                // the clocks' error, for the two hosts where it is largest
+  std::vector<LateRank> ranks{};        // all that were compared, the largest sum first
+  std::vector<LateArrival> arrivals{};  // all, by communicator and number, without their steps
+  std::vector<LateArrival> worst{};     // the latest of these, the latest first
 };
 
-// Gets what the figures are made of, for others that count in another way.
-struct ArrivalReader {
-  std::function<void(const HostClocks&)> clocks{};    // first
-  std::function<void(const LateArrival&)> arrival{};  // each, without its step
-};
-
-Lateness lateness_of(const Meetings& meetings, const HostClocks& clocks,
-                     const ArrivalReader& reader = {});
+Lateness lateness_of(const Arrivals& arrivals);
 
 }  // namespace tprof::diagnose

@@ -180,8 +180,8 @@ void SumsOfLines::end() {
   std::erase_if(differ, [](const auto& d) { return d.second.first == d.second.second; });
 }
 
-extern const Diagnosis kLedgerLines{kCheck, lines_against_ledger, true};
-extern const Diagnosis kLedgerDecreased{kCheck, decreased_ledgers, true};
-extern const Diagnosis kClockStep{kCheck, clock_steps, true};
+extern const Diagnosis kLedgerLines{kCheck, lines_against_ledger};
+extern const Diagnosis kLedgerDecreased{kCheck, decreased_ledgers};
+extern const Diagnosis kClockStep{kCheck, clock_steps};
 
 }  // namespace tprof::diagnose

@@ -160,6 +160,6 @@ void add_life_waits(const Case& c, Waits& waits) {
   for (const auto& [key, open] : meetings) meet(key, open, c, waits);
 }
 
-extern const Diagnosis kRefusedLife{kCheck, refused_life, true};
+extern const Diagnosis kRefusedLife{kCheck, refused_life};
 
 }  // namespace tprof::diagnose

@@ -5,114 +5,81 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "read/events.h"
 
 namespace tprof::diagnose {
 
-// It looks at one rank. `Call` is whatever comes back with the answer. Threads write their lines in
-// blocks, so these are put in the order of time first, as many as there is room for.
-template <typename Call>
+// It looks at one rank, whose threads write their lines in blocks.
 class ValuesRead {
  public:
-  // Copies since the last collective that asked, as one communicator sees them.
-  struct Since {
-    std::uint64_t waited_ns = 0;
-    std::uint64_t bytes = 0;
-  };
-  using Answer = std::function<void(const Call&, std::int64_t ns)>;  // ns of 0: it read none
-
-  explicit ValuesRead(Answer answer) : answer_(std::move(answer)) {}
+  static constexpr std::int64_t kNobody = -1;
 
   // Any call of the rank: the next of its thread ends the wait behind a copy.
   void see(const read::Event& e) {
-    const auto copy = copying_.find(e.thread);
-    if (copy != copying_.end()) {
-      add({copy->second.ts_ns, e.ts_ns, copy->second.bytes});
+    if (const auto copy = copying_.find(e.thread); copy != copying_.end()) {
+      items_[copy->second].to_ns = e.ts_ns;
       copying_.erase(copy);
     }
-    if (e.bucket != Bucket::D2H || e.launch || e.failed || e.captured) return;
-    if (copying_.size() == kMostThreads) no_thread_goes_on();
-    copying_[e.thread] = {e.ts_ns, e.bytes};
+    if (e.bucket != Bucket::D2H || e.failed || e.captured) return;
+    copying_[e.thread] = items_.size();
+    items_.push_back({.ts_ns = e.ts_ns, .to_ns = kNever, .bytes = e.bytes});
   }
-  // A collective, behind see(). `since`: null if it answers for none.
-  void collective(std::int64_t ts_ns, Since* since, const Call& call) {
-    add({ts_ns, 0, 0, since, true, call});
+  // A collective, behind see(). Those of one `asks` are told of the copies since its last one.
+  void collective(std::int64_t ts_ns, std::int64_t asks, std::size_t number) {
+    items_.push_back({.ts_ns = ts_ns, .asks = asks, .number = number});
   }
-  void end() {
-    no_thread_goes_on();
-    hand_on(items_.size());
-    items_ = {};
+
+  // Calls answer(asks, number, ns) for each collective before which it had read values. A wait ends
+  // with whatever the rank calls next, on any thread: autograd has one of its own.
+  template <typename Answer>
+  void each(const Answer& answer) {
+    std::ranges::stable_sort(items_, {}, &Item::ts_ns);
+    std::map<std::int64_t, Sums> before;  // by who asks
+    Sums all;
+    Item last;
+    for (const Item& item : items_) {
+      const std::int64_t until = std::min(last.to_ns, item.ts_ns);
+      if (until > last.ts_ns) {  // unsigned: times in a file may be absurd
+        all.waited_ns += static_cast<std::uint64_t>(until) - static_cast<std::uint64_t>(last.ts_ns);
+      }
+      all.bytes += item.bytes;
+      last = item;
+      if (item.asks == kNobody) continue;
+      Sums& since = before[item.asks];
+      const std::uint64_t bytes = all.bytes - since.bytes;
+      if (bytes != 0 && bytes < kMostBytes) {
+        answer(item.asks, item.number,
+               static_cast<std::int64_t>(
+                   std::clamp<std::uint64_t>(all.waited_ns - since.waited_ns, 1, kNever)));
+      }
+      since = all;
+    }
   }
 
  private:
-  static constexpr std::size_t kMost = 8192;       // more than threads call in the second or less
-                                                   // by which their lines are out of order
-  static constexpr std::size_t kMostThreads = 64;  // within a copy at a time
   // More is no value that somebody prints, but a checkpoint: the host has to write it.
   static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-  struct Copy {
-    std::int64_t ts_ns;
-    std::uint64_t bytes;
-  };
   // A copy and the wait behind it, or a collective.
   struct Item {
     std::int64_t ts_ns = 0;
     std::int64_t to_ns = 0;
     std::uint64_t bytes = 0;
-    Since* since = nullptr;
-    bool collective = false;
-    Call call{};
+    std::int64_t asks = kNobody;
+    std::size_t number = 0;
+  };
+  struct Sums {
+    std::uint64_t waited_ns = 0;
+    std::uint64_t bytes = 0;
   };
 
-  void add(const Item& item) {
-    items_.push_back(item);
-    if (items_.size() == kMost) hand_on(kMost / 2);
-  }
-  void no_thread_goes_on() {
-    for (const auto& [thread, copy] : copying_) add({copy.ts_ns, kNever, copy.bytes});
-    copying_.clear();
-  }
-  void hand_on(std::size_t count) {
-    std::ranges::stable_sort(items_, {}, &Item::ts_ns);
-    for (std::size_t i = 0; i < count; ++i) take(items_[i]);
-    items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(count));
-  }
-  // A wait ends with whatever the rank calls next, on any thread: autograd has one of its own.
-  void take(const Item& item) {
-    const std::int64_t until = std::min(waits_until_, item.ts_ns);
-    if (until > waits_from_) {  // unsigned: times in a file may be absurd
-      all_.waited_ns += static_cast<std::uint64_t>(until) - static_cast<std::uint64_t>(waits_from_);
-    }
-    waits_from_ = item.ts_ns;
-    waits_until_ = item.to_ns;
-    all_.bytes += item.bytes;
-    if (!item.collective) return;
-    std::int64_t ns = 0;
-    if (item.since != nullptr) {
-      const std::uint64_t bytes = all_.bytes - item.since->bytes;
-      if (bytes != 0 && bytes < kMostBytes) {
-        ns = static_cast<std::int64_t>(
-            std::clamp<std::uint64_t>(all_.waited_ns - item.since->waited_ns, 1, kNever));
-      }
-      *item.since = all_;
-    }
-    answer_(item.call, ns);
-  }
-
-  Answer answer_;
-  std::map<std::int64_t, Copy> copying_;  // by thread: its last call
+  std::map<std::int64_t, std::size_t> copying_;  // by thread: its last call, in `items_`
   std::vector<Item> items_;
-  Since all_;
-  std::int64_t waits_from_ = 0;  // behind the last copy, while it is the last call
-  std::int64_t waits_until_ = 0;
 };
 
 }  // namespace tprof::diagnose

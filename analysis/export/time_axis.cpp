@@ -21,9 +21,9 @@ TimeAxis::TimeAxis(const run::Lines& lines, Clock clock)
       merged_before_(std::ranges::any_of(lines.traces().traces, &read::Trace::merged)),
       timed_(diagnose::timed_on_device(lines.job())) {
   if (clock == Clock::realtime || merged_before_ || hosts_.all().size() < 2 || !timed_) return;
-  const diagnose::Meetings meetings(lines);
-  timed_ = meetings.on_device();
-  if (timed_) found_ = diagnose::host_clocks(meetings);
+  found_ = diagnose::arrivals_of(lines);
+  timed_ = found_->on_device;
+  found_->comms = {};  // their clocks are asked for, no more
 }
 
 std::int64_t TimeAxis::zero_ns(const read::Process& p) const {
@@ -91,7 +91,7 @@ std::string TimeAxis::sentence() const {
     if (c.group != 0) ++apart;
   }
   std::string said = fmt::format("the clocks of {} hosts are aligned by {} collectives to about {}",
-                                 hosts, text::thousands(found_->collectives), duration(likely));
+                                 hosts, text::thousands(found_->across_hosts), duration(likely));
   if (at_most < align::kUnbounded)
     said += fmt::format("; none is wrong by more than {}", duration(at_most));
   if (apart != 0) {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "diagnose/host_clocks.h"
+#include "diagnose/arrivals.h"
 #include "export/placement.h"
 #include "job/hosts.h"
 
@@ -36,10 +36,10 @@ class TimeAxis {
   std::string sentence() const;
 
  private:
-  bool aligned() const { return found_ && found_->known(); }
+  bool aligned() const { return found_ && found_->across_hosts != 0; }
 
   job::Hosts hosts_;
-  std::optional<diagnose::HostClocks> found_{};  // nullopt: not looked for
+  std::optional<diagnose::Arrivals> found_{};  // nullopt: not looked for
   bool merged_before_ = false;
   bool timed_ = false;  // on the device
 };

@@ -201,21 +201,19 @@ void choose_steps(const run::Lines& lines, Gathered& g) {
 void gather(const run::Lines& lines, Gathered& g) {
   const job::Job& job = lines.job();
   const job::Hosts hosts(job);
-  const diagnose::ArrivalReader arrivals = {
-      .clocks = [&](const diagnose::HostClocks& c) { g.clocks = c.clocks; },
-      .arrival =
-          [&](const diagnose::LateArrival& a) {
-            const std::int64_t axis_ns = a.realtime_ns - hosts.zero_ns();
-            g.late.push_back({.rank = a.rank,
-                              .communicator = a.communicator,
-                              .ts_ns = axis_ns - hosts.on_axis(*a.rank, 0),
-                              .late_ns = a.late_ns});
-          }};
-  const auto meetings = std::make_shared<const diagnose::Meetings>(lines);
+  const auto arrivals = std::make_shared<const diagnose::Arrivals>(diagnose::arrivals_of(lines));
+  g.clocks = arrivals->clocks;
   g.summary = stats::summarise(lines, {.steps = true});
-  g.summary.lateness = stats::lateness_in_steps(lines, g.summary.found, *meetings, arrivals);
+  g.summary.lateness = stats::lateness_in_steps(lines, g.summary.found, *arrivals);
+  for (const diagnose::LateArrival& a : g.summary.lateness->arrivals) {
+    const std::int64_t axis_ns = a.realtime_ns - hosts.zero_ns();
+    g.late.push_back({.rank = a.rank,
+                      .communicator = a.communicator,
+                      .ts_ns = axis_ns - hosts.on_axis(*a.rank, 0),
+                      .late_ns = a.late_ns});
+  }
   g.spectra = stats::spectra_of(lines);
-  g.said = diagnose::diagnose(lines, {}, meetings);
+  g.said = diagnose::diagnose(lines, {}, arrivals);
   why::find(lines, g.summary.found, g.why);
   choose_steps(lines, g);
   add_causes(g);

@@ -48,21 +48,11 @@ align::Clocks clocks_of(const Run& run, std::size_t hosts, bool messages) {
   std::vector<align::Passage> passages;
   for (std::size_t m = 0; m < run.meetings(); ++m) {
     passages.clear();
-    std::int64_t ranks = 0;  // of the last host
     for (const Row& r : run.meeting(m)) {
       const Rank& rank = run.ranks[r.rank];
       const Calls& c = rank.calls;
       if (c.messages[r.row] ? !messages : !all_wait(c.bucket[r.row])) continue;
-      const std::int64_t came = c.came_ns[r.row];
-      const std::int64_t ended = c.ended_ns[r.row];
-      auto of = std::ranges::find(passages, rank.host, &align::Passage::host);
-      if (of == passages.end()) {
-        of = passages.insert(of, {rank.host, true, came, true, ended, ended});
-        ranks = 0;
-      }
-      of->last_start = std::max(of->last_start, came);
-      of->first_end = std::min(of->first_end, ended);
-      of->mean_end += (ended - of->mean_end) / ++ranks;
+      align::add(passages, rank.host, true, c.came_ns[r.row], true, c.ended_ns[r.row]);
     }
     if (passages.size() > 1) fit.add(passages);
   }

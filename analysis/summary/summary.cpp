@@ -129,10 +129,8 @@ Summary summarise(const run::Lines& lines, const SummaryOptions& options) {
 }
 
 diagnose::Lateness lateness_in_steps(const run::Lines& lines, const steps::Found& found,
-                                     const diagnose::Meetings& meetings,
-                                     const diagnose::ArrivalReader& arrivals) {
-  diagnose::Lateness lateness =
-      diagnose::lateness_of(meetings, diagnose::host_clocks(meetings), arrivals);
+                                     const diagnose::Arrivals& arrivals) {
+  diagnose::Lateness lateness = diagnose::lateness_of(arrivals);
   if (found.how == steps::How::none) return lateness;
   std::map<const read::Process*, Numbers> by_rank;
   for (diagnose::LateArrival& a : lateness.worst) {

@@ -84,7 +84,6 @@ Summary summarise(const run::Lines& lines, const SummaryOptions& options);
 
 // Finds who came late. The latest arrivals have the step in which the rank called.
 diagnose::Lateness lateness_in_steps(const run::Lines& lines, const steps::Found& found,
-                                     const diagnose::Meetings& meetings,
-                                     const diagnose::ArrivalReader& arrivals = {});
+                                     const diagnose::Arrivals& arrivals);
 
 }  // namespace tprof::stats

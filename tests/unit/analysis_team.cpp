@@ -11,7 +11,6 @@
 #include "analysis_traces.h"
 #include "catch2.h"
 #include "diagnose/diagnose.h"
-#include "diagnose/meetings.h"
 #include "filter/selection.h"
 #include "interpose/format/settings.h"
 #include "job/choice.h"
@@ -231,37 +230,6 @@ std::vector<std::string> all_said(std::size_t n, const Folder& folder, bool whol
 TEST_CASE("the library takes the variable of the tool for no misspelt one of its own") {
   CHECK(!is_unknown_setting("TPROF_MPI"));
   CHECK(is_unknown_setting("TPROF_MPI_"));
-}
-
-TEST_CASE("parts of a meeting add up in any order") {
-  // By hand: starts 5, 9, 9, 2 of the members 4, 6, 1, 0: member 1 was the last, before it 9.
-  const auto came = [](std::int64_t at, std::uint32_t member) {
-    return diagnose::HostPart{.first_start = at,
-                              .last_start = at,
-                              .last_read_ns = member,
-                              .last = member,
-                              .came = 1,
-                              .read = static_cast<std::uint16_t>(member == 0 ? 0 : 1),
-                              .bucket = member == 6 ? Bucket::ALLGATHER : Bucket::ALLREDUCE,
-                              .seen = true};
-  };
-  std::vector<diagnose::HostPart> parts = {came(5, 4), came(9, 6), came(9, 1), came(2, 0)};
-  std::vector<std::size_t> order = {0, 1, 2, 3};
-  do {
-    diagnose::HostPart one;
-    for (const std::size_t i : {order[0], order[1]}) one.add(parts[i]);
-    diagnose::HostPart other;
-    for (const std::size_t i : {order[2], order[3]}) other.add(parts[i]);
-    one.add(other);
-    CHECK(one.first_start == 2);
-    CHECK(one.last_start == 9);
-    CHECK(one.before_last == 9);
-    CHECK(one.last == 1);
-    CHECK(one.last_read_ns == 1);
-    CHECK(one.came == 4);
-    CHECK(one.read == 3);
-    CHECK(one.bucket == std::min(Bucket::ALLGATHER, Bucket::ALLREDUCE));
-  } while (std::ranges::next_permutation(order).found);
 }
 
 TEST_CASE("several processes say what one says") {
