@@ -13,21 +13,6 @@ namespace {
 using read::End;
 using read::Process;
 
-// Returns what a process did on each of its communicators. A lost process counts too: its last
-// ledger is exact, though it may not reach the end.
-std::map<std::int64_t, Member> members_of(const Process& p) {
-  std::map<std::int64_t, Member> members;
-  for (const auto& [number, comm] : p.comms) members[number] = {.process = &p, .comm = &comm};
-  if (p.end != End::partial) {
-    for (const read::Collectives& c : read::collectives_of(p)) members[c.comm].done = &c;
-  }
-  stats::each_row(p, [&](const read::Row& row) {
-    if (row.name == "ncclSend") members[row.comm.value_or(0)].sends += row.amounts.calls;
-    if (row.name == "ncclRecv") members[row.comm.value_or(0)].receives += row.amounts.calls;
-  });
-  return members;
-}
-
 // Groups the members by a value. The largest group comes first; among equal ones, that with the
 // lowest rank.
 template <typename Value>
@@ -124,15 +109,27 @@ Members who_issued(const Communicator& c, std::uint64_t collectives) {
 std::vector<Communicator> communicators(const job::Job& job) {
   std::map<std::string, Communicator> found;
   for (const Process* p : job.processes) {
-    for (const auto& [number, member] : members_of(*p)) {
-      if (member.comm == nullptr || !member.comm->known()) continue;
-      const read::Comm& comm = *member.comm;
+    // A lost process counts too: its last ledger is exact, though it may not reach the end.
+    std::map<std::int64_t, const read::Collectives*> done;
+    for (const read::Collectives& c : read::collectives_of(*p)) {
+      if (p->end != End::partial) done[c.comm] = &c;
+    }
+    std::map<std::int64_t, Communicator*> mine;
+    for (const auto& [number, comm] : p->comms) {
+      if (!comm.known()) continue;
       Communicator& c = found[comm.id];
+      mine[number] = &c;
       c.id = comm.id;
       c.nranks = std::max(c.nranks, comm.nranks);
       if (comm.name) c.name = *comm.name;
-      c.members.push_back(member);
+      c.members.push_back({.process = p, .comm = &comm, .done = done[number]});
     }
+    stats::each_row(*p, [&](const read::Row& row) {
+      const auto on = mine.find(row.comm.value_or(0));
+      if (on == mine.end()) return;
+      if (row.name == "ncclSend") on->second->sends += row.amounts.calls;
+      if (row.name == "ncclRecv") on->second->receives += row.amounts.calls;
+    });
   }
   std::vector<Communicator> all;
   for (auto& [id, c] : found) {

@@ -18,8 +18,6 @@ struct Member {
   const read::Process* process = nullptr;
   const read::Comm* comm = nullptr;
   const read::Collectives* done = nullptr;  // null if no ledger gives exact counts
-  std::uint64_t sends = 0;                  // executed calls of ncclSend
-  std::uint64_t receives = 0;
 
   std::uint64_t count() const { return done->count; }
   bool did(std::uint64_t seq) const { return done != nullptr && done->count > seq; }
@@ -50,6 +48,8 @@ struct Communicator {
   std::string name;  // empty: none
   std::int64_t nranks = 0;
   std::vector<Member> members;  // in the order of their ranks
+  std::uint64_t sends = 0;      // of all members, by their ledgers
+  std::uint64_t receives = 0;
 };
 
 // Returns the member that has this rank in the communicator; null: it is not known.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "diagnose/last_calls.h"
 #include "stats/sites.h"
 
 namespace tprof::diagnose {
@@ -79,10 +78,10 @@ std::optional<std::string> made_at(const Event& e, const Process& p, const Case&
   return frame == nullptr ? std::nullopt : std::optional(stats::text_of(*frame));
 }
 
-Numbers lines_of(const Member& m, const Case& c) {
-  const auto& all = seen_of<LastCalls>(*m.process, c.lines).numbers;
+RankCalls::Numbers lines_of(const Member& m, const Case& c) {
+  const auto& all = c.calls(*m.process).numbers;
   const auto lines = all.find(m.comm->comm);
-  return lines == all.end() ? Numbers() : lines->second;
+  return lines == all.end() ? RankCalls::Numbers() : lines->second;
 }
 
 void each_collective(const Member& m, std::uint64_t from, std::uint64_t to, const Case& c,
@@ -94,7 +93,7 @@ std::optional<KnownCall> find_call(const Members& callers, std::uint64_t seq, co
                                    int& looks) {
   const Member* returned = nullptr;  // the first that has a line of it
   for (const Member* m : callers) {
-    const auto& calls = seen_of<LastCalls>(*m->process, c.lines);
+    const auto& calls = c.calls(*m->process);
     const auto open = std::ranges::find_if(calls.open, [&](const Event& e) {
       return e.collective() && e.comm == m->comm->comm && e.seq == seq;
     });

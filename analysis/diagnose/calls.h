@@ -19,7 +19,8 @@ Fact fact_of(const read::Event& event, const read::Process& process);
 // Calls that match have equal fingerprints.
 std::uint64_t fingerprint(const read::Event& event);
 
-std::int64_t called_ns(const read::Event& event, const read::Process& process);  // CLOCK_REALTIME
+std::int64_t called_ns(const read::Event& event,
+                       const read::Process& process);  // CLOCK_REALTIME
 
 // Returns the innermost line of the program's own Python that made the call, "train.py:155 step".
 // Nothing where that is not known: TPROF_CALLSITE=python records it.
@@ -27,7 +28,7 @@ std::optional<std::string> made_at(const read::Event& event, const read::Process
                                    const Case& c);
 
 // The collectives of the communicator that have a line of this member.
-Numbers lines_of(const Member& member, const Case& c);
+RankCalls::Numbers lines_of(const Member& member, const Case& c);
 
 // Calls see(event) for each collective in [from, to) that has a line, in the file's order.
 void each_collective(const Member& member, std::uint64_t from, std::uint64_t to, const Case& c,

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "diagnose/ends.h"
-#include "diagnose/mismatch.h"
 #include "diagnose/process_state.h"
 
 namespace tprof::diagnose {
@@ -22,13 +21,13 @@ constexpr std::int64_t kAllReadNs = 1'000'000'000;
 bool has_all_times(const Process& p, const Case& c) {
   if (!has_all_ends(p) || p.end == End::dumped) return p.end == End::dumped;
   const bool none_lost = p.footer && p.footer->dropped.empty() && p.footer->timing_lost.empty();
-  const auto idle_since = idle_since_ns(p, c.lines);
+  const auto idle_since = idle_since_ns(p, c);
   return none_lost && !p.snapshot && !is_stopped(p) && idle_since &&
          end_ns(p) - *idle_since >= kAllReadNs;
 }
 
 bool is_through(const Member& m, std::uint64_t seq, const Case& c) {
-  return seen_of<Operations>(*m.process, c.lines).is_through(m.comm->comm, seq);
+  return c.calls(*m.process).is_through(m.comm->comm, seq);
 }
 
 // A collective that its host had called and that the device of `member` did not end.
@@ -44,14 +43,14 @@ struct NotEnded {
 void find(const Communicator& comm, const Case& c, std::vector<NotEnded>& all) {
   std::uint64_t most = 0;
   for (const Member& m : comm.members) {
-    const auto& device = seen_of<Operations>(*m.process, c.lines);
+    const auto& device = c.calls(*m.process);
     most = std::max(most, device.ended(m.comm->comm).value_or(0));
   }
   for (const Member& m : comm.members) {
     if (most == 0 || is_through(m, most - 1, c)) continue;
     const auto ended = ended_by(m, c);
     if (!ended || !m.did(*ended)) continue;
-    const Operation* call = seen_of<Operations>(*m.process, c.lines).find({m.comm->comm}, *ended);
+    const Operation* call = c.calls(*m.process).find({m.comm->comm}, *ended);
     // NCCL does nothing for calls without data, so no device ends them.
     if (call == nullptr || !call->all_wait() || (call->bytes == 0 && !m.dumped())) continue;
     all.push_back({&m, &comm, call});
@@ -59,7 +58,7 @@ void find(const Communicator& comm, const Case& c, std::vector<NotEnded>& all) {
 }
 
 void lost_devices(const Case& c, Findings& found) {
-  const std::set<std::string> different = diagnose::different(found);
+  const std::set<std::string> different = communicators_of(found, {Kind::mismatch});
   std::vector<NotEnded> all;
   for (const Communicator& comm : c.communicators) {
     if (!different.contains(comm.id)) find(comm, c, all);
@@ -94,7 +93,7 @@ void lost_devices(const Case& c, Findings& found) {
 
 std::optional<std::uint64_t> ended_by(const Member& m, const Case& c) {
   if (!has_all_times(*m.process, c)) return std::nullopt;
-  return seen_of<Operations>(*m.process, c.lines).ended(m.comm->comm);
+  return c.calls(*m.process).ended(m.comm->comm);
 }
 
 std::optional<std::uint64_t> devices_at(const Communicator& communicator, const Case& c) {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "diagnose/mismatch.h"
-
 namespace tprof::diagnose {
 
 #define X(name) extern const Diagnosis name;
@@ -28,7 +26,7 @@ void compare(Case& c) {
   }
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
     Communicator& comm = c.communicators[i];
-    for (const Member& m : comm.members) c.places[{m.process, m.comm->comm}] = {i, &m};
+    for (const Member& m : comm.members) c.memberships[{m.process, m.comm->comm}] = {i, &m};
     // A file that contradicts itself is not compared with the others.
     for (Member& m : comm.members) {
       const run::Said* said = c.said(*m.process);
@@ -57,19 +55,26 @@ void leave_out_others(const Case& c, Findings& findings) {
 
 std::vector<CommunicatorVerdict> verdicts_of(const Case& c, const Findings& findings) {
   std::vector<CommunicatorVerdict> all;
-  const std::set<std::string> differ = different(findings);
-  const std::set<std::string> unfit = unfit_messages(findings);
+  const std::set<std::string> differ = communicators_of(findings, {Kind::mismatch});
+  const std::set<std::string> unfit =
+      communicators_of(findings, {Kind::p2p_sizes, Kind::unmatched_p2p});
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
     const Communicator& comm = c.communicators[i];
     const Agreement& a = c.agreements[i];
-    const auto [sends, receives] = sends_and_receives(comm);
     all.push_back({comm, a.collectives, a.fewest, a.most, verdict_of(differ.contains(comm.id), a),
-                   sends, receives, unfit.contains(comm.id)});
+                   unfit.contains(comm.id)});
   }
   return all;
 }
 
 }  // namespace
+
+const RankCalls& Case::calls(const read::Process& rank) const {
+  static const read::Process kNobody;
+  static const RankCalls kNone(kNobody);
+  const RankCalls* its = lines.of<RankCalls>(&rank);
+  return its == nullptr ? kNone : *its;
+}
 
 Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Options& options) {
   return diagnose(run::Lines(job, traces), options);
@@ -78,27 +83,22 @@ Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Option
 Diagnosed diagnose(const run::Lines& lines, const Options& options,
                    std::shared_ptr<const Arrivals> arrivals) {
   const job::Job& job = lines.job();
-  SeenLines seen;
-  Case c{.job = job,
-         .traces = lines.traces(),
-         .options = options,
-         .lines = seen,
-         .skipped = lines.traces().skipped};
+  Case c{
+      .job = job, .traces = lines.traces(), .options = options, .skipped = lines.traces().skipped};
   if (options.read_lines) {
     c.arrivals =
         arrivals != nullptr ? arrivals : std::make_shared<const Arrivals>(arrivals_of(lines));
     const std::size_t most = std::max(
         kMostOperations / std::max<std::size_t>(job.processes.size(), 1), kFewestOperations);
-    seen = lines.each([&](const read::Process& rank) {
-      Seen of{.last = LastCalls(rank), .sums = SumsOfLines(rank)};
-      if ((options.asked & kCheck) != 0) of.operations.emplace(rank, most);
-      return of;
+    c.lines = lines.each([&](const read::Process& rank) {
+      return LinesOfRank{RankCalls(rank, most), SumsOfLines(rank)};
     });
     c.read = &lines;
     const auto& unreadable = lines.unreadable();
     c.skipped.insert(c.skipped.end(), unreadable.begin(), unreadable.end());
   }
   compare(c);
+  c.channels = channels_of(c);
   Diagnosed said{.job = &job, .communicators = {}, .findings = {}};
 #define X(name) \
   if ((name.asked & options.asked) != 0) name.reduce(c, said.findings);

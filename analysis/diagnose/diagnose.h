@@ -16,8 +16,6 @@ struct CommunicatorVerdict : Communicator {
   std::uint64_t fewest = 0;       // that a rank issued
   std::uint64_t most = 0;
   Verdict verdict = Verdict::same;
-  std::uint64_t sends = 0;
-  std::uint64_t receives = 0;
   bool pairs_differ = false;  // sends and receives do not fit each other
 
   bool cleared() const { return verdict <= Verdict::same_of_those_seen; }

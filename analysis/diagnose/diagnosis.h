@@ -5,13 +5,15 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "diagnose/agreement.h"
 #include "diagnose/arrivals.h"
+#include "diagnose/channels.h"
 #include "diagnose/finding.h"
-#include "diagnose/seen.h"
+#include "diagnose/ledger_lines.h"
 #include "filter/calls.h"
 #include "job/jobs.h"
 #include "read/folder.h"
@@ -30,23 +32,43 @@ struct Options {
   std::int64_t stuck_after_ns = 30'000'000'000;  // for a process that still runs
 };
 
-// Communicators and who is which member of them, by the process and its number of the communicator.
-using Places =
-    std::map<std::pair<const read::Process*, std::int64_t>, std::pair<std::size_t, const Member*>>;
+// A process is this member of a communicator of the job.
+struct Membership {
+  std::size_t communicator = 0;
+  const Member* member = nullptr;
+};
+
+// What is kept of the lines of a rank.
+struct LinesOfRank {
+  RankCalls calls;
+  SumsOfLines sums;
+
+  auto parts() { return std::tie(calls, sums); }
+};
 
 // The job that is looked at, and what was read of it.
 struct Case {
   const job::Job& job;
   const read::Traces& traces;
   const Options& options;
-  const SeenLines& lines;                      // empty if lines are not read
+  run::ByRank<LinesOfRank> lines{};            // empty if lines are not read
   std::shared_ptr<const Arrivals> arrivals{};  // null if lines are not read
   std::vector<read::Skipped> skipped{};        // files that are not looked at
   std::vector<Communicator> communicators{};
-  Places places{};
+  // By the process and its number of the communicator.
+  std::map<std::pair<const read::Process*, std::int64_t>, Membership> memberships{};
   std::vector<Agreement> agreements{};  // one per communicator
-  const run::Lines* read = nullptr;     // null if lines are not read
+  std::vector<Channel> channels{};
+  const run::Lines* read = nullptr;  // null if lines are not read
 
+  // Null: it is in none that is looked at.
+  const Membership* membership(const read::Process& rank, std::int64_t comm) const {
+    const auto in = memberships.find({&rank, comm});
+    return in == memberships.end() ? nullptr : &in->second;
+  }
+  // Nothing where the rank's lines are not, or can't be, read.
+  const RankCalls& calls(const read::Process& rank) const;
+  bool has_lines(const read::Process& rank) const { return lines.of<RankCalls>(&rank) != nullptr; }
   // Null: they are not, or not this rank's.
   const run::Said* said(const read::Process& rank) const {
     return read == nullptr ? nullptr : read->said(rank);

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "diagnose/diagnosis.h"
-#include "diagnose/last_calls.h"
 #include "diagnose/process_state.h"
 
 namespace tprof::diagnose {
@@ -50,7 +49,7 @@ std::optional<Fact> last_collective(const Processes& who, const Case& c) {
   std::optional<Fact> last;
   std::int64_t last_ns = INT64_MIN;
   for (const Process* p : who) {
-    for (const auto& [number, e] : seen_of<LastCalls>(*p, c.lines).last_collective) {
+    for (const auto& [number, e] : c.calls(*p).last_collective) {
       const read::Comm* comm = read::comm_of(*p, number);
       const std::int64_t called = p->header.base_time_ns + e.ts_ns;
       if (comm == nullptr || !comm->known() || called <= last_ns) continue;
@@ -68,7 +67,7 @@ void running(const Case& c, Findings& found) {
       c.job.processes, [](const Process& p) { return p.end == End::running && !p.snapshot; });
   if (who.empty()) return;
   Finding& f = add(found, Kind::running, who);
-  const auto quiet = stood_ns(who, c.lines);
+  const auto quiet = stood_ns(who, c);
   if (!quiet) return;
   const bool stuck = quiet->n >= c.options.stuck_after_ns;
   set(f.text, {"quiet", quiet});
@@ -82,8 +81,8 @@ void running(const Case& c, Findings& found) {
     set(f.text, {"communicator", c.communicators[i].id});
     return;
   }
-  const bool inside_calls = std::ranges::any_of(
-      who, [&](const Process* p) { return !seen_of<LastCalls>(*p, c.lines).open.empty(); });
+  const bool inside_calls =
+      std::ranges::any_of(who, [&](const Process* p) { return !c.calls(*p).open.empty(); });
   // A long checkpoint looks alike, so this is no error.
   const auto last = last_collective(who, c);
   if (!stuck || inside_calls || !c.job.missing.empty() || !last) return;
@@ -113,11 +112,10 @@ Values ended_quiet(const Processes& who, bool idle, const Case& c) {
   const Processes ranks = select(who, [](const Process& p) { return !p.comms.empty(); });
   if (!idle || ranks.empty()) return values;
   values.emplace_back("ask", true);
-  const auto quiet = stood_ns(ranks, c.lines);
+  const auto quiet = stood_ns(ranks, c);
   if (!quiet) return values;
   std::int64_t since = INT64_MIN;
-  for (const Process* p : ranks)
-    since = std::max(since, idle_since_ns(*p, c.lines).value_or(since));
+  for (const Process* p : ranks) since = std::max(since, idle_since_ns(*p, c).value_or(since));
   values.emplace_back("quiet", quiet);
   values.emplace_back("since", Time{since});
   if (c.job.missing.empty()) values.emplace_back("last", last_collective(ranks, c));
@@ -209,13 +207,13 @@ std::int64_t end_ns(const Process& p) {
   return std::clamp<std::int64_t>(known_until_ns(p), 0, INT64_MAX / 8 * 5);
 }
 
-std::optional<std::int64_t> idle_since_ns(const Process& p, const SeenLines& lines) {
-  const auto& calls = seen_of<LastCalls>(p, lines);
+std::optional<std::int64_t> idle_since_ns(const Process& p, const Case& c) {
+  const auto& calls = c.calls(p);
   if (!calls.knows_last()) return std::nullopt;
   return p.header.base_time_ns + calls.last->ts_ns + calls.last->dur_ns;
 }
 
-std::optional<std::int64_t> quiet_ns(const Processes& processes, const SeenLines& lines) {
+std::optional<std::int64_t> quiet_ns(const Processes& processes, const Case& c) {
   // Others are quiet behind the end of the first of them, which they may wait for.
   const bool run =
       std::ranges::any_of(processes, [](const Process* p) { return p->end == End::running; });
@@ -225,8 +223,8 @@ std::optional<std::int64_t> quiet_ns(const Processes& processes, const SeenLines
   };
   std::map<std::string_view, Times> of_host;
   for (const Process* p : processes) {
-    const auto& open = seen_of<LastCalls>(*p, lines).open;
-    const auto idle_since = idle_since_ns(*p, lines);
+    const auto& open = c.calls(*p).open;
+    const auto idle_since = idle_since_ns(*p, c);
     if (!idle_since && open.empty()) return std::nullopt;
     auto& [last, until] = of_host[p->header.boot_id];
     last = std::max(last, idle_since.value_or(INT64_MIN));
@@ -244,8 +242,8 @@ std::optional<std::int64_t> quiet_ns(const Processes& processes, const SeenLines
   return least;
 }
 
-std::optional<Ns> stood_ns(const Processes& processes, const SeenLines& lines) {
-  const auto quiet = quiet_ns(processes, lines);
+std::optional<Ns> stood_ns(const Processes& processes, const Case& c) {
+  const auto quiet = quiet_ns(processes, c);
   return quiet && *quiet > kStandsNs ? std::optional(Ns{*quiet}) : std::nullopt;
 }
 
@@ -253,13 +251,12 @@ std::optional<Ns> stood_ns(const Processes& processes, const SeenLines& lines) {
 // difference: its ranks call it soon after they have created the communicator together. The time
 // between two such calls is then the ranks' own delay plus the difference of their clocks. Twice
 // that, plus a second, is a safe bound.
-std::optional<std::int64_t> clock_doubt_ns(const Process& a, const Process& b,
-                                           const SeenLines& lines) {
+std::optional<std::int64_t> clock_doubt_ns(const Process& a, const Process& b, const Case& c) {
   if (a.header.boot_id == b.header.boot_id) return 0;
-  for (const auto& [number, ts] : seen_of<LastCalls>(a, lines).begun) {
+  for (const auto& [number, ts] : c.calls(a).begun) {
     const auto comm = a.comms.find(number);
     if (comm == a.comms.end()) continue;
-    for (const auto& [other, other_ts] : seen_of<LastCalls>(b, lines).begun) {
+    for (const auto& [other, other_ts] : c.calls(b).begun) {
       const auto theirs = b.comms.find(other);
       if (theirs == b.comms.end() || theirs->second.id != comm->second.id) continue;
       const std::int64_t apart =
@@ -274,8 +271,8 @@ std::int64_t latest_ns(const Process& p) {
   return end_ns(p) + (p.end == End::closed ? 0 : kBetweenSignsNs);
 }
 
-bool ended_before(const Process& a, const Process& b, const SeenLines& lines) {
-  const auto doubt = clock_doubt_ns(a, b, lines);
+bool ended_before(const Process& a, const Process& b, const Case& c) {
+  const auto doubt = clock_doubt_ns(a, b, c);
   const bool both_closed = a.end == End::closed && b.end == End::closed;
   return doubt && latest_ns(a) + *doubt + (both_closed ? kTogetherNs : 0) < end_ns(b);
 }

@@ -7,9 +7,10 @@
 #include <utility>
 
 #include "diagnose/facts.h"
-#include "diagnose/seen.h"
 
 namespace tprof::diagnose {
+
+struct Case;
 
 // True for a process that is judged as of now: it runs, or a dump tells of it, which PyTorch writes
 // when a call has timed out.
@@ -28,22 +29,22 @@ std::int64_t oldest_ns(const Processes& processes);  // the smallest known_until
 std::int64_t end_ns(const read::Process& process);
 
 // CLOCK_REALTIME at which its last call ended; nullopt if unknown.
-std::optional<std::int64_t> idle_since_ns(const read::Process& process, const SeenLines& lines);
+std::optional<std::int64_t> idle_since_ns(const read::Process& process, const Case& c);
 
 // For how long none of these has made a call by now, or had when the first of them ended, by the
 // clocks of their hosts; nullopt if unknown.
-std::optional<std::int64_t> quiet_ns(const Processes& processes, const SeenLines& lines);
+std::optional<std::int64_t> quiet_ns(const Processes& processes, const Case& c);
 
 // The same, if it was for so long that the job stood; nullopt: it was not, or that is not known.
-std::optional<Ns> stood_ns(const Processes& processes, const SeenLines& lines);
+std::optional<Ns> stood_ns(const Processes& processes, const Case& c);
 
 // The most by which the clocks of two processes may differ. Nullopt if unknown: then their times
 // can't be compared.
 std::optional<std::int64_t> clock_doubt_ns(const read::Process& a, const read::Process& b,
-                                           const SeenLines& lines);
+                                           const Case& c);
 
 // True if the one is known to have ended before the other.
-bool ended_before(const read::Process& a, const read::Process& b, const SeenLines& lines);
+bool ended_before(const read::Process& a, const read::Process& b, const Case& c);
 // The latest moment at which it may have ended.
 std::int64_t latest_ns(const read::Process& process);
 

@@ -75,7 +75,7 @@ void apply(const Relation& relation, Findings& findings) {
 constexpr std::size_t kMaxEarliest = 64;  // the earliest, which all are compared with
 
 // Returns the processes for which no other is known to have ended before.
-Processes first_to_end(const Processes& ended, const SeenLines& lines) {
+Processes first_to_end(const Processes& ended, const Case& c) {
   std::map<std::pair<std::string, bool>, const Process*> of_host;  // earliest, by boot and closed
   for (const Process* p : ended) {
     const std::pair key(p->header.boot_id, p->end == End::closed);
@@ -87,8 +87,7 @@ Processes first_to_end(const Processes& ended, const SeenLines& lines) {
   std::ranges::stable_sort(earliest, {}, [](const Process* p) { return latest_ns(*p); });
   if (earliest.size() > kMaxEarliest) earliest.resize(kMaxEarliest);
   Processes first = select(ended, [&](const Process& p) {
-    return std::ranges::none_of(earliest,
-                                [&](const Process* e) { return ended_before(*e, p, lines); });
+    return std::ranges::none_of(earliest, [&](const Process* e) { return ended_before(*e, p, c); });
   });
   // If another host has ranks that ended later, a host all of whose ranks are among the first tells
   // nothing.
@@ -120,7 +119,7 @@ Ends ends_of(const Case& c) {
     const bool runs = p->end == End::running;
     (p->snapshot ? snapshots : runs ? ends.others : ends.ended).push_back(p);
   }
-  const Processes first = first_to_end(ends.ended, c.lines);
+  const Processes first = first_to_end(ends.ended, c);
   const std::set<const Process*> firsts(first.begin(), first.end());
   for (const Process* p : ends.ended) {
     const bool closed = p->end == End::closed;
@@ -128,7 +127,7 @@ Ends ends_of(const Case& c) {
   }
   for (const Process* p : snapshots) {
     const bool lived =
-        std::ranges::all_of(first, [&](const Process* e) { return ended_before(*e, *p, c.lines); });
+        std::ranges::all_of(first, [&](const Process* e) { return ended_before(*e, *p, c); });
     (lived ? ends.others : ends.unknown).push_back(p);
   }
   return ends;
@@ -164,7 +163,7 @@ void lead_with(Fact text, Finding& about) {
 // Tells which rank fell silent first, of those of one host that were all killed at about the same
 // time. Where the finding blames another, or one for a copy in which it was, though its device may
 // have waited for the rank that died, it leads with all of them. It says no more than was seen.
-void tell_of_all_killed(Processes killed, const SeenLines& lines, Finding& about) {
+void tell_of_all_killed(Processes killed, const Case& c, Finding& about) {
   // Ranks that fall silent within this time of each other are not told apart.
   constexpr std::int64_t kSilentNs = 50'000'000;
   if (killed.size() < 2) return;
@@ -174,7 +173,7 @@ void tell_of_all_killed(Processes killed, const SeenLines& lines, Finding& about
   const bool one_host = std::ranges::all_of(
       killed, [&](const Process* p) { return p->header.boot_id == first.header.boot_id; });
   // Signals came in some order to ranks that had long made no call.
-  const bool silent = one_host && longer.n >= kSilentNs && !stood_ns(killed, lines);
+  const bool silent = one_host && longer.n >= kSilentNs && !stood_ns(killed, c);
   const bool in_copy = about.text.what == Say::stand_inside && about.communicator.empty();
   const bool another = silent && first.header.rank && !about.ranks.contains(*first.header.rank);
   if (about.kind == Kind::stopped && (in_copy || another)) {
@@ -218,14 +217,14 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
   if (about == findings.end()) return;
   const Ends ends = ends_of(c);
   const auto& [ended, closed, killed, others, unknown] = ends;
-  if (others.empty() && closed.empty()) tell_of_all_killed(killed, c.lines, *about);
+  if (others.empty() && closed.empty()) tell_of_all_killed(killed, c, *about);
   const bool told_apart = !others.empty() || (!closed.empty() && !killed.empty());
   if (ends.first().empty() || !told_apart) return;
   const bool named = std::ranges::any_of(ends.first(), [&](const Process* p) {
     return p->header.rank && about->ranks.contains(*p->header.rank);
   });
   // Then who was heard of last tells nothing.
-  const auto stood = others.empty() ? std::nullopt : stood_ns(ended, c.lines);
+  const auto stood = others.empty() ? std::nullopt : stood_ns(ended, c);
   Fact text = who_ended_first(ends, stood);
   // If somebody ended all, none was first. A rank that was killed is not idle if others that
   // need it lived on; one that closed may have had no more to do.
@@ -246,7 +245,7 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
   for (const Process* p : first) about->time = joined(about->time, {end_ns(*p), end_ns(*p)});
   if (!unknown.empty()) about->evidence.push_back(unknown_after(unknown));
   const Process& look = *ends.first()[0];
-  about->next = where_to_look(look, stood ? idle_since_ns(look, c.lines) : std::nullopt);
+  about->next = where_to_look(look, stood ? idle_since_ns(look, c) : std::nullopt);
   std::rotate(findings.begin(), about, about + 1);
 }
 

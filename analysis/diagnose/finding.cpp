@@ -73,6 +73,15 @@ bool healthy(const Findings& findings) {
                              [](const Finding& f) { return f.severity == Severity::note; });
 }
 
+std::set<std::string> communicators_of(const Findings& findings,
+                                       std::initializer_list<Kind> kinds) {
+  std::set<std::string> ids;
+  for (const Finding& f : findings) {
+    if (std::ranges::find(kinds, f.kind) != kinds.end()) ids.insert(f.communicator);
+  }
+  return ids;
+}
+
 void order_and_cap(Findings& findings) {
   worst_first(findings);
   struct OfKind {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,6 +71,9 @@ void tell_in(Finding& cause, Say how, const Finding& effect);
 bool keeps_from_going_on(const Finding& finding);
 
 bool healthy(const Findings& findings);  // true if all are notes
+
+// The ids of the communicators that findings of these kinds are about.
+std::set<std::string> communicators_of(const Findings& findings, std::initializer_list<Kind> kinds);
 
 inline constexpr std::size_t kMaxOfKind = 16;  // are shown
 

@@ -11,9 +11,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "diagnose/diagnosis.h"
 #include "diagnose/ends.h"
-#include "diagnose/mismatch.h"
-#include "diagnose/operations.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -21,25 +20,16 @@ namespace {
 using read::End;
 using read::Process;
 
-// A call, or the calls of a group.
-struct Turn {
-  std::uint32_t rank = 0;
-  std::uint32_t begin = 0;  // [begin, end) of the rank's operations
-  std::uint32_t end = 0;
-  std::uint32_t before = 0;  // how many turns it stands behind
-  std::uint32_t left = 0;    // how many of its operations have not run
-
-  bool stands() const { return before == 0 && left != 0; }
-  bool done() const { return before == 0 && left == 0; }
-};
-
 // A call of a rank, in its turn.
 struct QueuedCall {
-  const read::Process* process = nullptr;
-  const Operations* operations = nullptr;  // all of the rank's
+  const Process* process = nullptr;
+  const RankCalls* calls = nullptr;  // all of the rank's
   const Communicator* communicator = nullptr;
-  const Turn* turn = nullptr;
   const Operation* call = nullptr;
+  std::uint32_t turn = 0;
+  std::uint64_t in_turn = 0;  // calls that it is made of
+
+  std::int64_t called_ns() const { return process->header.base_time_ns + call->ts_ns; }
 };
 
 // Two of a rank's calls, one of which stands behind the other.
@@ -60,69 +50,64 @@ class Queues {
   // `left_out`: communicators whose numbers are not those of the same calls. `streams`: what a
   // thread called on one stream or one communicator runs one after the other. Else all that it
   // called does. Threads have no order among them.
-  Queues(const Case& c, const Processes& ranks, const std::vector<bool>& left_out, bool streams)
+  Queues(const Case& c, const Processes& ranks, const std::set<std::string>& left_out, bool streams)
       : case_(c), streams_(streams) {
-    for (const read::Process* p : ranks) {
-      ranks_.push_back({p, &seen_of<Operations>(*p, c.lines)});
+    std::map<const Process*, std::uint32_t> places;
+    std::size_t items = 0;
+    for (const Process* p : ranks) {
+      places.emplace(p, static_cast<std::uint32_t>(ranks_.size()));
+      ranks_.push_back({p, &c.calls(*p), static_cast<std::uint32_t>(items)});
+      items += c.calls(*p).all.size();
     }
-    number_meetings(left_out);
+    items_.resize(items);
+    for (const Channel& channel : c.channels) {
+      if (!left_out.contains(c.communicators[channel.communicator].id)) number(channel, places);
+    }
+    away_.assign(first_.size(), 0);
     for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) make_turns(rank);
     run();
   }
 
-  // Returns the first circle in which each waits for the next; empty: all of them can run. Refers
-  // to this.
+  // Returns the first circle in which each waits for the next; empty: all of them can run.
   std::vector<Behind> circle() const {
     std::vector<Behind> path;
     const auto start = std::ranges::find_if(turns_, &Turn::stands);
     if (start == turns_.end()) return path;
-    Behind last{};
+    QueuedCall then{};
     for (auto turn = static_cast<std::uint32_t>(start - turns_.begin());;) {
       const auto again =
-          std::ranges::find(path, &turns_[turn], [](const Behind& b) { return b.first.turn; });
+          std::ranges::find(path, turn, [](const Behind& b) { return b.first.turn; });
       if (again != path.end()) {
-        again->then = last.then;
+        again->then = then;
         path.erase(path.begin(), again);
         return path;
       }
       std::uint32_t waits = kNone;
       for (const std::uint32_t item : items_of(turn)) {
         // A send may go on without its receive, so it is not what a group stands for if others are.
-        const bool sure = waits == kNone || called(waits).call->send;
+        const bool sure = waits == kNone || operation(waits).send;
         if (away_[items_[item].meeting] != 0 && sure) waits = item;
       }
-      last.first = called(waits);
-      path.push_back(last);
+      path.push_back({called(waits), then});
       // It did not run, so it stands behind another one somewhere.
       std::uint32_t other = first_[items_[waits].meeting];
       while (turns_[items_[other].turn].before == 0) other = items_[other].next;
-      last.then = called(other);
+      then = called(other);
       turn = behind_what(items_[other].turn);
     }
   }
 
   // Who has a part in both, in this order.
-  Processes alike(const Turn& first, const Turn& then) const {
-    const auto each = [&](const Turn& turn, const auto& see) {
-      for (const std::uint32_t mine : items_of(static_cast<std::uint32_t>(&turn - turns_.data()))) {
-        for (std::uint32_t i = first_[items_[mine].meeting]; i != kNone; i = items_[i].next) {
-          see(turns_[items_[i].turn]);
-        }
-      }
-    };
-    const auto thread = [&](const Turn& t) {
-      return ranks_[t.rank].operations->all[t.begin].thread;
-    };
-    // By rank and thread, the last part that it has in `then`.
+  Processes alike(const QueuedCall& first, const QueuedCall& then) const {
+    // By rank and thread, the last turn in which it has one in `then`.
     std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> behind;
-    each(then, [&](const Turn& t) {
-      std::uint32_t& last = behind[{t.rank, thread(t)}];
-      last = std::max(last, t.begin);
+    each_part(then.turn, [&](std::uint32_t turn, const auto& thread) {
+      behind[thread] = std::max(behind[thread], turn);
     });
     std::set<std::uint32_t> ranks;
-    each(first, [&](const Turn& t) {
-      const auto last = behind.find({t.rank, thread(t)});
-      if (last != behind.end() && t.begin < last->second) ranks.insert(t.rank);
+    each_part(first.turn, [&](std::uint32_t turn, const auto& thread) {
+      const auto last = behind.find(thread);
+      if (last != behind.end() && turn < last->second) ranks.insert(thread.first);
     });
     Processes who;
     for (const std::uint32_t rank : ranks) who.push_back(ranks_[rank].process);
@@ -133,20 +118,16 @@ class Queues {
   // a group have none.
   std::vector<Meeting> order_on_both(const Behind& b) const {
     std::vector<Meeting> all;
-    std::size_t group = 0;  // where the group of the last begins in `all`
+    std::ptrdiff_t group = 0;  // where the group of the last begins in `all`
     const Operation* last = nullptr;
-    const Rank& rank = ranks_[b.first.turn->rank];
-    for (std::uint32_t i = 0; i < rank.operations->all.size(); ++i) {
-      const Operation& o = rank.operations->all[i];
-      const Meeting meeting = items_[rank.items + i].meeting;
-      if (o.thread != b.first.call->thread || meeting == kFree) continue;
-      if (o.comm != b.first.call->comm && o.comm != b.then.call->comm) continue;
-      const bool joins = last != nullptr && o.group != 0 && o.group == last->group;
-      if (!joins) group = all.size();
+    const Rank& rank = ranks_[turns_[b.first.turn].rank];
+    for (const Operation& o : rank.calls->all) {
+      const Meeting meeting = items_[rank.item_of(o)].meeting;
+      const bool on_both = o.comm == b.first.call->comm || o.comm == b.then.call->comm;
+      if (o.thread != b.first.call->thread || meeting == kFree || !on_both) continue;
+      if (last == nullptr || !o.joins(*last)) group = std::ssize(all);
       last = &o;
-      all.insert(
-          std::upper_bound(all.begin() + static_cast<std::ptrdiff_t>(group), all.end(), meeting),
-          meeting);
+      all.insert(std::upper_bound(all.begin() + group, all.end(), meeting), meeting);
     }
     return all;
   }
@@ -160,100 +141,98 @@ class Queues {
     Meeting meeting = kFree;
     std::uint32_t next = kNone;  // item of this meeting
     std::uint32_t turn = kNone;
-    std::array<std::uint32_t, 2> ahead{kNone, kNone};   // turns
     std::array<std::uint32_t, 2> behind{kNone, kNone};  // turns
   };
+  // A call, or the calls of a group.
+  struct Turn {
+    std::uint32_t rank = 0;
+    std::uint32_t begin = 0;  // [begin, end) of the items
+    std::uint32_t end = 0;
+    std::uint32_t before = 0;  // how many turns it stands behind
+    std::uint32_t left = 0;    // how many of its operations have not run
+
+    bool stands() const { return before == 0 && left != 0; }
+    bool done() const { return before == 0 && left == 0; }
+  };
   struct Rank {
-    const read::Process* process = nullptr;
-    const Operations* operations = nullptr;
+    const Process* process = nullptr;
+    const RankCalls* calls = nullptr;
     std::uint32_t items = 0;  // where its items begin
+
+    std::uint32_t item_of(const Operation& o) const {
+      return items + static_cast<std::uint32_t>(&o - calls->all.data());
+    }
   };
 
-  void number_meetings(const std::vector<bool>& left_out) {
-    // The numbers of a channel that all who have a part in it have a line of.
-    struct Range {
-      std::uint64_t first = 0;
-      std::uint64_t behind = 0;
-      std::uint64_t base = 0;  // the meeting of the first
-    };
-    std::map<ChannelOfJob, Range> channels;
-    std::vector<std::map<ChannelKey, const Range*>> of_rank(ranks_.size());
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      for (const auto& [key, channel] : ranks_[rank].operations->channels) {
-        const auto place = case_.places.find({ranks_[rank].process, key.comm});
-        if (channel.captured || place == case_.places.end()) continue;
-        const auto& [communicator, member] = place->second;
-        if (left_out[communicator]) continue;
-        Range& numbers = channels[channel_of_job(communicator, *member, key)];
-        numbers.first = std::max(numbers.first, channel.first);
-        numbers.behind = std::max(numbers.behind, channel.calls);
-        of_rank[rank][key] = &numbers;
+  // Numbers the meetings of a channel that all who have a part in it have a line of.
+  void number(const Channel& channel, const std::map<const Process*, std::uint32_t>& places) {
+    std::vector<std::pair<const ChannelEnd*, const Rank*>> ends;
+    std::uint64_t first = 0;
+    std::uint64_t behind = 0;
+    for (const ChannelEnd& end : channel.ends) {
+      const auto place = places.find(end.member->process);
+      if (place == places.end() || end.numbers().captured) continue;
+      ends.emplace_back(&end, &ranks_[place->second]);
+      first = std::max(first, end.numbers().first);
+      behind = std::max(behind, end.numbers().calls);
+    }
+    for (const auto& [end, rank] : ends) {
+      for (const Operation* o : end->all) {
+        if (o->seq < first || o->seq >= behind) continue;
+        items_[rank->item_of(*o)].meeting = static_cast<Meeting>(first_.size() + o->seq - first);
       }
     }
-    std::uint64_t meetings = 0;
-    for (auto& [channel, numbers] : channels) {
-      numbers.base = meetings;
-      meetings += std::max(numbers.behind, numbers.first) - numbers.first;
-    }
-    first_.assign(meetings, kNone);
-    away_.assign(meetings, 0);
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      ranks_[rank].items = static_cast<std::uint32_t>(items_.size());
-      for (const Operation& o : ranks_[rank].operations->all) {
-        const auto numbers = of_rank[rank].find(o.channel());
-        Item& item = items_.emplace_back();
-        if (numbers == of_rank[rank].end()) continue;
-        const auto& [first, behind, base] = *numbers->second;
-        if (o.seq >= first && o.seq < behind)
-          item.meeting = static_cast<Meeting>(base + o.seq - first);
-      }
-    }
+    if (behind > first) first_.resize(first_.size() + behind - first, kNone);
   }
 
-  void make_turns(std::uint32_t rank) {
-    const std::vector<Operation>& all = ranks_[rank].operations->all;
-    std::map<std::int32_t, std::int64_t>
-        done;  // when the last call was made that is, by communicator
-    for (const Operation& o : all) {
-      if (o.message() || !ranks_[rank].operations->is_through(o.comm, o.seq)) continue;
+  // The queues in which a call stands.
+  using Queue = std::array<std::int64_t, 4>;
+  std::array<std::optional<Queue>, 2> queues_of(const Rank& rank, const Operation& o) const {
+    const std::int64_t device = case_.membership(*rank.process, o.comm)->member->comm->device;
+    if (!streams_) return {Queue{0, o.thread, device}};
+    return {o.stream == Operation::kNoStream ? std::nullopt
+                                             : std::optional(Queue{0, o.thread, device, o.stream}),
+            Queue{1, o.thread, o.comm}};
+  }
+
+  void make_turns(std::uint32_t rank_number) {
+    const Rank& rank = ranks_[rank_number];
+    std::map<std::int32_t, std::int64_t> done;  // by communicator: when the last such was called
+    for (const Operation& o : rank.calls->all) {
+      if (o.message() || !rank.calls->is_through(o.comm, o.seq)) continue;
       std::int64_t& last = done.try_emplace(o.comm, o.ts_ns).first->second;
       last = std::max(last, o.ts_ns);
     }
-    std::map<std::array<std::int64_t, 3>, std::uint32_t> queues[2];  // the last item in each
+    std::map<Queue, std::uint32_t> queues;  // the last item in each
     const Operation* before = nullptr;
-    for (std::uint32_t i = 0; i < all.size(); ++i) {
-      const Operation& o = all[i];
-      const std::uint32_t number = ranks_[rank].items + i;
+    for (const Operation& o : rank.calls->all) {
+      const std::uint32_t number = rank.item_of(o);
       Item& item = items_[number];
       const auto through = done.find(o.comm);
       const bool is_done = through != done.end() && o.ts_ns <= through->second;
       if (item.meeting == kFree || is_done) continue;
       const std::uint32_t other = first_[item.meeting];
-      const bool twice = other != kNone && other >= ranks_[rank].items &&
-                         all[other - ranks_[rank].items].send == o.send;
+      const bool twice = other != kNone && other >= rank.items && operation(other).send == o.send;
       if (twice) continue;  // in a damaged file
-      const bool joins = before != nullptr && o.group != 0 && before->group == o.group &&
-                         before->thread == o.thread;
-      if (!joins) turns_.push_back({.rank = rank, .begin = i});
+      if (before == nullptr || !o.joins(*before)) {
+        turns_.push_back({.rank = rank_number, .begin = number});
+      }
       before = &o;
       Turn& turn = turns_.back();
       item.turn = static_cast<std::uint32_t>(turns_.size() - 1);
-      turn.end = i + 1;
+      turn.end = number + 1;
       ++turn.left;
       ++away_[item.meeting];
       item.next = std::exchange(first_[item.meeting], number);
-      const auto enter = [&](std::size_t queue, const std::array<std::int64_t, 3>& key) {
-        const auto [last, fresh] = queues[queue].try_emplace(key, number);
+      const auto in = queues_of(rank, o);
+      for (const std::size_t i : {0, 1}) {
+        if (!in[i]) continue;
+        const auto [last, fresh] = queues.try_emplace(*in[i], number);
         Item& ahead = items_[std::exchange(last->second, number)];
-        if (fresh || ahead.turn == item.turn) return;
-        ahead.behind[queue] = item.turn;
-        item.ahead[queue] = ahead.turn;
+        if (fresh || ahead.turn == item.turn) continue;
+        ahead.behind[i] = item.turn;
         ++turn.before;
-      };
-      const std::int64_t device = device_of(ranks_[rank], o);
-      if (!streams_) enter(0, {o.thread, device});
-      if (streams_ && o.stream != Operation::kNoStream) enter(0, {o.thread, device, o.stream});
-      if (streams_) enter(1, {o.thread, o.comm});
+      }
     }
   }
 
@@ -277,48 +256,65 @@ class Queues {
       for (const std::uint32_t item : items_of(turn)) {
         const Meeting meeting = items_[item].meeting;
         if (--away_[meeting] != 0) continue;
-        for (std::uint32_t i = first_[meeting]; i != kNone; i = items_[i].next)
+        for (std::uint32_t i = first_[meeting]; i != kNone; i = items_[i].next) {
           leave(items_[i].turn);
+        }
       }
     }
   }
 
   // Returns the turn at which the rank stands that has not come to this one.
   std::uint32_t behind_what(std::uint32_t turn) const {
-    while (turns_[turn].before != 0) {
-      for (const std::uint32_t item : items_of(turn)) {
-        const auto& ahead = items_[item].ahead;
-        const auto one = std::ranges::find_if(
-            ahead, [&](std::uint32_t t) { return t != kNone && !turns_[t].done(); });
-        if (one == ahead.end()) continue;
-        turn = *one;
-        break;
-      }
+    for (std::uint32_t t = turn; turns_[turn].before != 0;) {
+      if (!turns_[--t].done() && share_queue(t, turn)) turn = t;
     }
     return turn;
+  }
+  bool share_queue(std::uint32_t a, std::uint32_t b) const {
+    const Rank& rank = ranks_[turns_[a].rank];
+    std::set<Queue> of_a;
+    for (const bool second : {false, true}) {
+      for (const std::uint32_t item : items_of(second ? b : a)) {
+        for (const auto& queue : queues_of(rank, operation(item))) {
+          if (queue && second && of_a.contains(*queue)) return true;
+          if (queue && !second) of_a.insert(*queue);
+        }
+      }
+    }
+    return false;
+  }
+
+  // Shows the turns that have a part in what this one is made of, and the rank and thread of each.
+  template <typename See>
+  void each_part(std::uint32_t turn, const See& see) const {
+    for (const std::uint32_t mine : items_of(turn)) {
+      for (std::uint32_t i = first_[items_[mine].meeting]; i != kNone; i = items_[i].next) {
+        const std::uint32_t its = items_[i].turn;
+        see(its, std::pair(turns_[its].rank, operation(i).thread));
+      }
+    }
   }
 
   std::vector<std::uint32_t> items_of(std::uint32_t turn) const {
     std::vector<std::uint32_t> all;
-    const Turn& t = turns_[turn];
-    for (std::uint32_t i = t.begin; i < t.end; ++i) {
-      const std::uint32_t item = ranks_[t.rank].items + i;
-      if (items_[item].turn == turn) all.push_back(item);
+    for (std::uint32_t i = turns_[turn].begin; i < turns_[turn].end; ++i) {
+      if (items_[i].turn == turn) all.push_back(i);
     }
     return all;
+  }
+
+  const Operation& operation(std::uint32_t item) const {
+    const auto rank = std::ranges::upper_bound(ranks_, item, {}, &Rank::items) - 1;
+    return rank->calls->all[item - rank->items];
   }
 
   QueuedCall called(std::uint32_t item) const {
     const Turn& turn = turns_[items_[item].turn];
     const Rank& rank = ranks_[turn.rank];
-    const Operation& call = rank.operations->all[item - rank.items];
-    const auto& communicator =
-        case_.communicators[case_.places.at({rank.process, call.comm}).first];
-    return {rank.process, rank.operations, &communicator, &turn, &call};
-  }
-
-  std::int64_t device_of(const Rank& rank, const Operation& o) const {
-    return case_.places.at({rank.process, o.comm}).second->comm->device;
+    const Operation& call = operation(item);
+    const std::size_t on = case_.membership(*rank.process, call.comm)->communicator;
+    return {rank.process, rank.calls,        &case_.communicators[on],
+            &call,        items_[item].turn, turn.end - turn.begin};
   }
 
   const Case& case_;
@@ -349,7 +345,7 @@ bool ended(const Circle& circle) {
 bool stood(const Circle& circle, const Case& c) {
   constexpr std::int64_t kStoodNs = 10'000'000'000;  // of a job that ended
   if (circle[0].first.process->end == End::dumped) return true;
-  const auto quiet = quiet_ns(processes_in(circle), c.lines);
+  const auto quiet = quiet_ns(processes_in(circle), c);
   return quiet && *quiet >= (ended(circle) ? kStoodNs : c.options.stuck_after_ns);
 }
 
@@ -360,7 +356,7 @@ bool nobody_goes_on(const Circle& circle) {
 // True if the devices' times tell so of all these calls.
 bool not_through(const Circle& circle) {
   const auto is_not = [](const QueuedCall& of) {
-    return !of.call->message() && of.operations->is_not_through(of.call->comm, of.call->seq);
+    return !of.call->message() && of.calls->is_not_through(of.call->comm, of.call->seq);
   };
   return std::ranges::all_of(circle,
                              [&](const Behind& b) { return is_not(b.first) && is_not(b.then); });
@@ -397,8 +393,7 @@ Fact full(const QueuedCall& of) {
   if (!o.message()) set(call, {"collective", o.seq});
   if (o.message()) set(call, {"number", o.seq});
   if (o.message()) set(call, {"peer", std::int64_t{o.peer}});
-  const std::uint64_t calls = of.turn->end - of.turn->begin;
-  return calls == 1 ? call : Fact{Say::in_group, {{"call", call}, {"calls", calls}}};
+  return of.in_turn == 1 ? call : Fact{Say::in_group, {{"call", call}, {"calls", of.in_turn}}};
 }
 
 // "collective 7 of communicator …"
@@ -408,13 +403,12 @@ Fact brief(const QueuedCall& of) {
 }
 
 Fact order_of(const Processes& who, const Behind& b) {
-  const std::int64_t zero = b.first.process->header.base_time_ns;
   Fact order{Say::called_then,
              {{"who", who},
               {"first", full(b.first)},
-              {"at", Time{zero + b.first.call->ts_ns}},
+              {"at", Time{b.first.called_ns()}},
               {"then", full(b.then)},
-              {"then_at", Time{zero + b.then.call->ts_ns}}}};
+              {"then_at", Time{b.then.called_ns()}}}};
   if (who.size() > 1) set(order, {"by", b.first.process});
   return order;
 }
@@ -425,8 +419,7 @@ void say(Circle circle, const Queues& queues, bool deadlock, const Case& c, Find
   std::vector<Processes> who;
   for (const Behind& b : circle) {
     const Behind& other = circle[&b == circle.data() ? 1 : 0];
-    who.push_back(two ? queues.alike(*b.first.turn, *other.first.turn)
-                      : Processes{b.first.process});
+    who.push_back(two ? queues.alike(b.first, other.first) : Processes{b.first.process});
   }
   if (two && who[0].size() < who[1].size()) {
     std::swap(circle[0], circle[1]);
@@ -453,13 +446,12 @@ void say(Circle circle, const Queues& queues, bool deadlock, const Case& c, Find
   f.function = first.call->function;
   for (std::size_t i = 0; i < circle.size(); ++i) {
     f.evidence.push_back(order_of(who[i], circle[i]));
-    const Process& p = *circle[i].first.process;
-    const std::int64_t since = p.header.base_time_ns + circle[i].first.call->ts_ns;
-    f.time = joined(f.time, {since, std::max(since, end_ns(p))});
+    const std::int64_t since = circle[i].first.called_ns();
+    f.time = joined(f.time, {since, std::max(since, end_ns(*circle[i].first.process))});
   }
   shorten(f.evidence, 8);
   if (!deadlock && sure) f.evidence.push_back({Say::not_through});
-  if (const auto quiet = quiet_ns(in, c.lines)) {
+  if (const auto quiet = quiet_ns(in, c)) {
     f.evidence.push_back(
         {Say::no_call_since, {{"who", in}, {"quiet", Ns{*quiet}}, {"ended", ended(circle)}}});
   }
@@ -469,19 +461,16 @@ void group_order(const Case& c, Findings& found) {
   const Processes ranks = select(c.job.processes, [](const Process& p) {
     return p.end != End::closed && p.end != End::lost && !p.snapshot;
   });
-  std::vector<bool> differs;  // its numbers are not those of the same calls
-  const std::set<std::string> different = diagnose::different(found);
-  const std::set<std::string> unfit = unfit_messages(found);
-  for (const Communicator& comm : c.communicators) {
-    differs.push_back(different.contains(comm.id) || unfit.contains(comm.id));
-  }
-  const Queues streams(c, ranks, differs, true);
+  // Their numbers are not those of the same calls.
+  const std::set<std::string> differ =
+      communicators_of(found, {Kind::mismatch, Kind::p2p_sizes, Kind::unmatched_p2p});
+  const Queues streams(c, ranks, differ, true);
   const Circle deadlock = streams.circle();
   const bool nobody = nobody_goes_on(deadlock);
   if (!deadlock.empty() && (stood(deadlock, c) || (ended(deadlock) && nobody))) {
     return say(deadlock, streams, nobody, c, found);
   }
-  const Queues threads(c, ranks, differs, false);
+  const Queues threads(c, ranks, differ, false);
   const Circle swapped = threads.circle();
   if (swapped.size() == 2 && stood(swapped, c) &&
       (not_through(swapped) || !is_habit(swapped, threads))) {

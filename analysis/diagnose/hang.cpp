@@ -9,8 +9,6 @@
 
 #include "diagnose/devices.h"
 #include "diagnose/ends.h"
-#include "diagnose/last_calls.h"
-#include "diagnose/mismatch.h"
 #include "diagnose/process_state.h"
 #include "diagnose/standing.h"
 #include "stats/totals.h"
@@ -140,10 +138,10 @@ class HeldUp {
   // `call`. A process that ended did not hang, however long the others waited for it afterwards.
   bool stood_still(const Process& p, const OpenCall* call) const {
     if (is_as_of_now(p) || p.end == End::closed) return is_as_of_now(p);
-    const auto idle_since = idle_since_ns(p, case_.lines);
+    const auto idle_since = idle_since_ns(p, case_);
     if (idle_since && end_ns(p) - *idle_since >= kQuietNs) return true;
     if (!long_open(call) || !call->since_ns) return false;
-    const auto doubt = clock_doubt_ns(*call->process, p, case_.lines);
+    const auto doubt = clock_doubt_ns(*call->process, p, case_);
     return doubt && end_ns(p) - *call->since_ns - *doubt >= kHangNs;
   }
 
@@ -151,7 +149,7 @@ class HeldUp {
   std::optional<Ns> made_none_for(const Processes& who) const {
     std::int64_t least = INT64_MAX;
     for (const Process* p : who) {
-      const auto idle_since = idle_since_ns(*p, case_.lines);
+      const auto idle_since = idle_since_ns(*p, case_);
       if (!idle_since || p->end == End::dumped) return std::nullopt;
       least = std::min(least, end_ns(*p) - *idle_since);
     }
@@ -164,18 +162,18 @@ class HeldUp {
     const OpenCall* call = waits_.open_call(&p);
     if (!call->since_ns) return false;
     const auto left_it = [&](const Process* q) {
-      if (q == &p || !ended_before(*q, p, case_.lines)) return false;
-      const std::int64_t doubt = clock_doubt_ns(p, *q, case_.lines).value_or(0);
+      if (q == &p || !ended_before(*q, p, case_)) return false;
+      const std::int64_t doubt = clock_doubt_ns(p, *q, case_).value_or(0);
       if (*call->since_ns + kHangNs < end_ns(*q) - doubt) return false;
       // One that closed long before, with as many collectives, may have been through.
       const bool at_once = *call->since_ns - doubt - kHangNs < latest_ns(*q);
       return q->end == End::recovered || at_once || misses_what_called(p, q);
     };
     return std::ranges::any_of(p.comms, [&](const auto& comm) {
-      const auto place = case_.places.find({&p, comm.first});
-      if (place == case_.places.end()) return false;
-      const auto [gone, fresh] = gone_.try_emplace(place->second.first);
-      if (fresh) gone->second = first_gone(case_.communicators[place->second.first]);
+      const Membership* in = case_.membership(p, comm.first);
+      if (in == nullptr) return false;
+      const auto [gone, fresh] = gone_.try_emplace(in->communicator);
+      if (fresh) gone->second = first_gone(case_.communicators[in->communicator]);
       return std::ranges::any_of(gone->second, left_it);
     });
   }
@@ -217,7 +215,8 @@ class HeldUp {
                                : collective && who.size() == comm->members.size() &&
                                      who.size() == static_cast<std::size_t>(comm->nranks);
     const bool nobody_missing =
-        everybody && (comm == nullptr || !different(found_).contains(comm->id));
+        everybody &&
+        (comm == nullptr || !communicators_of(found_, {Kind::mismatch}).contains(comm->id));
     Fact text{Say::stand_inside,
               {{"who", who},
                {"everybody", everybody && who.size() > 1},
@@ -261,18 +260,20 @@ class HeldUp {
     const Fact then = how_absent(m, who, hang, stood);
     const bool devices = then.what == Say::devices_not_through;
     Facts evidence;
-    if (!m.message) evidence.push_back(callers(m, case_));
-    if (m.message && m.came[0]->end != End::dumped) evidence.push_back(ends_of_messages(m, who));
+    if (!m.of_message()) evidence.push_back(callers(m, case_));
+    if (m.of_message() && m.came[0]->end != End::dumped)
+      evidence.push_back(ends_of_messages(m, who));
     if (devices || then.what == Say::stood_still) {
       if (auto only = only_such_call(m)) evidence.push_back(*std::move(only));
     }
-    if (!m.message && m.open == nullptr && stood != nullptr) evidence.push_back(inside(*stood));
+    if (!m.of_message() && m.open == nullptr && stood != nullptr)
+      evidence.push_back(inside(*stood));
     Finding& f = add(hang, who, not_come(m, who, then, case_), m.communicator,
                      m.of_life() ? std::nullopt : std::optional(m.seq),
-                     m.message ? m.other_end() : m.function(), evidence);
+                     m.of_message() ? m.other_end() : m.function(), evidence);
     if (m.of_life()) f.communicator = communicator_of(*m.open->process, *m.open->life);
     if (devices) f.ranks = ranks_of(processes_of(m.communicator->members));
-    if (!m.message && then.what != Say::closed_before && who[0]->end != End::dumped) {
+    if (!m.of_message() && then.what != Say::closed_before && who[0]->end != End::dumped) {
       f.evidence.push_back({Say::in_no_call, {{"who", who[0]}}});
     }
   }
@@ -286,7 +287,7 @@ class HeldUp {
     // Hosts run ahead: who is behind in calls may wait for what another's device does not do.
     // Not so where those that came stand in the very call.
     const bool in_it =
-        m.message || m.of_life() ||
+        m.of_message() || m.of_life() ||
         (stood != nullptr && stood->communicator == m.communicator && stood->seq == m.seq);
     if (in_it) return still;
     const auto devices = devices_at(*m.communicator, case_);
@@ -298,20 +299,18 @@ class HeldUp {
     }
     // Hosts wait for no device that is known to be through with all that others came to.
     const auto reads = [&](const Process* p) {
-      return idle_since_ns(*p, case_.lines) &&
-             seen_of<LastCalls>(*p, case_.lines).last->bucket == Bucket::D2H;
+      return idle_since_ns(*p, case_) && case_.calls(*p).last->bucket == Bucket::D2H;
     };
     set(still, {"reads", !devices && std::ranges::all_of(who, reads)});
     return still;
   }
 
   // A dump does not tell of messages that ended.
-  Fact ends_of_messages(const Missed& m, const Processes& who) const {
-    const auto& channels = seen_of<Operations>(*m.came[0], case_.lines).channels;
+  static Fact ends_of_messages(const Missed& m, const Processes& who) {
     return {Say::ends_of_messages,
             {{"who", m.came},
-             {"sent", m.message->send},
-             {"calls", channels.at(*m.message).calls},
+             {"sent", m.end->key.send},
+             {"calls", m.end->numbers().calls},
              {"other", who},
              {"theirs", m.seq}}};
   }
@@ -339,13 +338,14 @@ class HeldUp {
     for (const Process* p : path) {
       const Missed& m = *waits_.on.at(p);
       const OpenCall* call = waits_.open_call(p);
-      const Fact where = call != nullptr ? fact_of(*call)
-                                         : Fact{m.message ? Say::message_of : Say::collective_of,
-                                                {{"seq", m.seq},
-                                                 {"communicator", m.communicator->id},
-                                                 {"sent", m.message && m.message->send},
-                                                 {"who", p},
-                                                 {"other", m.absent[0]}}};
+      const Fact where = call != nullptr
+                             ? fact_of(*call)
+                             : Fact{m.of_message() ? Say::message_of : Say::collective_of,
+                                    {{"seq", m.seq},
+                                     {"communicator", m.communicator->id},
+                                     {"sent", m.of_message() && m.end->key.send},
+                                     {"who", p},
+                                     {"other", m.absent[0]}}};
       each.push_back({Say::waits_in, {{"who", p}, {"call", where}}});
       evidence.push_back({Say::waits_for,
                           {{"called", call != nullptr ? inside(*call) : callers(m, case_)},
@@ -354,7 +354,7 @@ class HeldUp {
     // One may be killed at work between two calls. Where nobody made a call for long, nobody could.
     const bool stand =
         std::ranges::any_of(path, [](const Process* p) { return is_as_of_now(*p); }) ||
-        long_open(longest(path)) || stood_ns(path, case_.lines);
+        long_open(longest(path)) || stood_ns(path, case_);
     const Missed& first = *waits_.on.at(path[0]);
     Finding& f = add(stand, path, {Say::wait_for_each_other, {{"who", path}, {"each", each}}},
                      first.communicator, first.seq, first.function(), evidence);
@@ -371,8 +371,7 @@ class HeldUp {
       const Member& m = comm.members[0];
       const bool all = comm.members.size() == static_cast<std::size_t>(comm.nranks);
       if (!at || !all || !m.dumped() || who_did(comm, *at).size() != comm.members.size()) continue;
-      const Operation* call =
-          seen_of<Operations>(*m.process, case_.lines).find({m.comm->comm}, *at);
+      const Operation* call = case_.calls(*m.process).find({m.comm->comm}, *at);
       if (call == nullptr || m.process->header.base_time_ns + call->ts_ns >= first_ns) continue;
       first_ns = m.process->header.base_time_ns + call->ts_ns;
       first = call;

@@ -4,7 +4,6 @@
 #include <set>
 #include <tuple>
 
-#include "diagnose/last_calls.h"
 #include "diagnose/names.h"
 #include "diagnose/waits.h"
 
@@ -70,7 +69,7 @@ Expected expected(const OpenCall& call, const Case& c, const Waits& waits) {
 
 // NCCL gave the rank this back there; 0: it did not come, or that is not known.
 std::uint64_t result_of(const Process& p, const std::string& key, const Case& c) {
-  const auto& failed = seen_of<LastCalls>(p, c.lines).failed_life;
+  const auto& failed = c.calls(p).failed_life;
   const auto same =
       std::ranges::find_if(failed, [&](const LifeCall& l) { return key_of(p, l) == key; });
   return same == failed.end() ? 0 : same->result;
@@ -126,7 +125,7 @@ void refused_life(const Case& c, Findings& found) {
   };
   std::map<std::tuple<std::string, std::string, std::uint64_t>, Refused> all;
   for (const Process* p : c.job.processes) {
-    for (const LifeCall& call : seen_of<LastCalls>(*p, c.lines).failed_life) {
+    for (const LifeCall& call : c.calls(*p).failed_life) {
       Refused& of = all[{call.name, communicator_of(*p, call), call.result}];
       if (of.who.empty() || of.who.back() != p) of.who.push_back(p);
       of.at_ns = p->header.base_time_ns + call.ts_ns + call.dur_ns;

@@ -1,41 +1,30 @@
 // Finds communicators whose ranks did different things, from the ledgers. The lines tell which
 // operation it is.
-#include "diagnose/mismatch.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 
 #include "diagnose/calls.h"
-#include "diagnose/last_calls.h"
-#include "diagnose/operations.h"
 
 namespace tprof::diagnose {
 namespace {
 
 using read::Event;
 
-// The number and the fingerprint of what it called, as its lines tell.
-using Prints = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
-Prints prints_of(const Member& m, std::uint64_t from, std::uint64_t to, const Case& c) {
-  Prints all;
-  each_collective(m, from, to, c, [&](const Event& e) { all.emplace_back(e.seq, fingerprint(e)); });
-  std::ranges::sort(all);
-  return all;
-}
-
 // Returns the member whose lines reach furthest in [from, to).
 const Member* with_most_lines(const Members& members, const Case& c, std::uint64_t from,
                               std::uint64_t to) {
   return *std::ranges::max_element(members, {}, [&](const Member* m) {
-    const Numbers lines = lines_of(*m, c);
+    const RankCalls::Numbers lines = lines_of(*m, c);
     if (lines.first > from && m->count() > from) return std::uint64_t{0};
     return lines.end >= m->count() ? to : std::min(lines.end, to);
   });
 }
 
 Fact which_lines(const Member& m, const Case& c) {
-  const Numbers lines = lines_of(m, c);
+  const RankCalls::Numbers lines = lines_of(m, c);
   if (lines.lines == 0) return {Say::no_lines, {{"who", m.process}}};
   return {Say::lines_exist, {{"who", m.process}, {"first", lines.first}, {"last", lines.end - 1}}};
 }
@@ -114,23 +103,22 @@ FirstDifference difference_at(const Member& m, const Member& o, std::uint64_t se
 FirstDifference first_difference(const Parting& parting, std::uint64_t end, const Case& c) {
   const Member& m = *with_most_lines(parting.who, c, parting.same, end);
   const Member& o = *with_most_lines(*parting.others, c, parting.same, end);
-  const Prints mine = prints_of(m, parting.same, end, c);
-  const Prints theirs = prints_of(o, parting.same, end, c);
+  // The fingerprints of what the two called, by number.
+  std::map<std::uint64_t, std::array<std::optional<std::uint64_t>, 2>> prints;
+  for (const std::size_t side : {0, 1}) {
+    each_collective(side == 0 ? m : o, parting.same, end, c,
+                    [&](const Event& e) { prints[e.seq][side] = fingerprint(e); });
+  }
   FirstDifference d;
   bool unknown = false;
   std::uint64_t next = parting.same;
-  for (auto a = mine.begin(), b = theirs.begin();
-       !d.seq && (a != mine.end() || b != theirs.end());) {
-    const std::uint64_t seq = std::min(a == mine.end() ? UINT64_MAX : a->first,
-                                       b == theirs.end() ? UINT64_MAX : b->first);
-    const bool here = a != mine.end() && a->first == seq;
-    const bool there = b != theirs.end() && b->first == seq;
-    const bool known = (here || m.count() <= seq) && (there || o.count() <= seq);
+  for (const auto& [seq, of] : prints) {
+    const bool known = (of[0] || m.count() <= seq) && (of[1] || o.count() <= seq);
     unknown = unknown || !known || seq > next;
-    if (known && (!here || !there || a->second != b->second)) d.seq = seq;
     next = seq + 1;
-    if (here) ++a;
-    if (there) ++b;
+    if (!known || of[0] == of[1]) continue;
+    d.seq = seq;
+    break;
   }
   unknown = unknown || (!d.seq && next < end);
   if (d.seq) d = difference_at(m, o, *d.seq, c);
@@ -150,32 +138,32 @@ struct Left {
 };
 
 // Those that part from the same others at the same place, in one way or several.
-struct Divergence {
-  std::vector<const Parting*> ways{};
+struct Divergence : Parting {
   FirstDifference difference{};
+  Members first = who;  // who part in the first way
+  std::uint64_t ways = 1;
 
-  const Members& others() const { return *ways[0]->others; }
-  bool tie() const { return ways[0]->who.size() == others().size(); }  // neither is the majority
-  Members who() const {
-    Members all;
-    for (const Parting* p : ways) all.insert(all.end(), p->who.begin(), p->who.end());
-    return all;
+  void add(const Parting& p) {
+    who.insert(who.end(), p.who.begin(), p.who.end());
+    same = std::min(same, p.same);
+    end = std::max(end, p.end);
+    ++ways;
   }
+  bool tie() const { return first.size() == others->size(); }  // neither is the majority
   // Returns nothing for "the others".
   std::optional<Who> named_others() const {
-    return tie() || others().size() == 1 ? std::optional(who_of(others())) : std::nullopt;
+    return tie() || others->size() == 1 ? std::optional(who_of(*others)) : std::nullopt;
   }
 };
 
 Fact number_of_collectives(const Divergence& of) {
-  const auto [least, most] =
-      std::ranges::minmax(of.ways, {}, [](const Parting* p) { return p->who[0]->count(); });
-  const std::uint64_t fewest = least->who[0]->count();
-  const std::uint64_t highest = most->who[0]->count();
-  const std::uint64_t theirs = of.others()[0]->count();
+  const auto [least, most] = std::ranges::minmax(of.who, {}, &Member::count);
+  const std::uint64_t fewest = least->count();
+  const std::uint64_t highest = most->count();
+  const std::uint64_t theirs = of.others->front()->count();
   const bool as_many = fewest == theirs && highest == theirs;
   Fact fact{as_many ? Say::issued : Say::issued_others,
-            {{"who", who_of(of.who())},
+            {{"who", who_of(of.who)},
              {"collectives", fewest},
              {"one", highest == 1},
              {"others", of.named_others()},
@@ -186,22 +174,21 @@ Fact number_of_collectives(const Divergence& of) {
 
 // Evidence from the ledger's rows: "rank 3: 41 ncclAllGather of float32 ..., the others 42".
 Facts row_evidence(const Divergence& of) {
-  using Calls = std::pair<std::uint64_t,
-                          std::uint64_t>;  // calls, and the sum of their counts
-  std::map<std::tuple<std::string, std::string, std::int64_t>, std::pair<Calls, Calls>> both;
-  // Takes what the signature covers: collectives that were called, into a graph or not.
-  const auto add_rows = [&](const Member& m, auto side) {
+  // Calls, and the sum of their counts, on the two sides.
+  using Calls = std::pair<std::uint64_t, std::uint64_t>;
+  std::map<std::tuple<std::string, std::string, std::int64_t>, std::array<Calls, 2>> both;
+  for (const std::size_t side : {0, 1}) {
+    const Member& m = *(side == 0 ? of.who : *of.others)[0];
     for (const read::Row& row : read::rows_of(*m.process)) {
+      // Takes what the signature covers: collectives that were called, into a graph or not.
       if (row.comm != m.comm->comm || row.bucket == Bucket::P2P || row.mode == Mode::replayed) {
         continue;
       }
-      Calls& calls = both[{row.name, row.dtype, row.bytes_class}].*side;
+      Calls& calls = both[{row.name, row.dtype, row.bytes_class}][side];
       calls.first += row.amounts.calls;
       calls.second += row.amounts.count;
     }
-  };
-  add_rows(*of.ways[0]->who[0], &std::pair<Calls, Calls>::first);
-  add_rows(*of.others()[0], &std::pair<Calls, Calls>::second);
+  }
   Facts evidence;
   for (const auto& [key, sides] : both) {
     const auto& [mine, theirs] = sides;
@@ -209,7 +196,7 @@ Facts row_evidence(const Divergence& of) {
     const auto& [name, dtype, bytes_class] = key;
     const bool calls = mine.first != theirs.first;
     evidence.push_back({Say::counted_calls,
-                        {{"who", who_of(of.ways[0]->who)},
+                        {{"who", who_of(of.first)},
                          {"calls", mine.first},
                          {"function", name},
                          {"dtype", dtype},
@@ -226,20 +213,16 @@ Facts row_evidence(const Divergence& of) {
 // `what` follows the name of the communicator.
 Finding& add_mismatch(Findings& found, const Communicator& c, const Divergence& of, Fact what,
                       Facts evidence) {
-  Members all = of.who();
+  Members all = of.who;
   if (of.tie()) {
-    all.insert(all.end(), of.others().begin(), of.others().end());
+    all.insert(all.end(), of.others->begin(), of.others->end());
     evidence.push_back({Say::no_majority});
   }
   Finding& f = add(found, Kind::mismatch, processes_of(all),
                    {{"communicator", c.id}, {"nranks", c.nranks}, {"what", std::move(what)}});
   f.communicator = c.id;
-  std::pair between(of.ways[0]->same, of.ways[0]->end);
-  for (const Parting* p : of.ways) {
-    between = {std::min(between.first, p->same), std::max(between.second, p->end)};
-  }
   const FirstDifference& d = of.difference;
-  if (d.seq) between = {*d.seq, *d.seq + 1};
+  const std::pair between = d.seq ? std::pair(*d.seq, *d.seq + 1) : std::pair(of.same, of.end);
   f.between = between;
   if (between.second == between.first + 1) f.seq = between.first;
   f.function = d.function;
@@ -282,13 +265,13 @@ void add_partings(const Communicator& comm, const Agreement& agreement, const Ca
     }
     if (stopped && !d.seq) continue;
     const auto same = std::ranges::find_if(divergences, [&](const Divergence& of) {
-      const bool alike = of.ways[0]->how == p.how && of.ways[0]->others == p.others;
+      const bool alike = of.how == p.how && of.others == p.others;
       return alike && (!compare || of.difference.seq == d.seq);
     });
     if (same != divergences.end()) {
-      same->ways.push_back(&p);
+      same->add(p);
     } else {
-      divergences.push_back({{&p}, std::move(d)});
+      divergences.push_back({p, std::move(d)});
     }
   }
   for (const Divergence& of : divergences) {
@@ -297,41 +280,28 @@ void add_partings(const Communicator& comm, const Agreement& agreement, const Ca
       evidence = row_evidence(of);
       --left.tell;
     }
-    if (of.ways.size() > 1) {
-      evidence.push_back(
-          {Say::differ_too, {{"ways", of.ways.size()}, {"who", who_of(of.ways[0]->who)}}});
+    if (of.ways > 1) {
+      evidence.push_back({Say::differ_too, {{"ways", of.ways}, {"who", who_of(of.first)}}});
     }
     add_where(of.difference,
               add_mismatch(found, comm, of, number_of_collectives(of), std::move(evidence)));
   }
 }
 
-// Ledgers hold calls that returned, and dumps have no signatures. So for each communicator, these
-// are the collectives that no signature covers on some rank: who is known to have called what, by
-// fingerprint.
-using Called = std::map<std::uint64_t, std::map<std::uint32_t, Members>>;
-
-std::vector<Called> called_by_each(const Case& c) {
-  std::vector<Called> all(c.communicators.size());
+// Adds who called something else than most at the first of the collectives that no signature covers
+// on some rank: ledgers hold calls that returned, and dumps have no signatures.
+void add_called(const Communicator& comm, const Channel& channel, const Case& c, int& looks,
+                Findings& found) {
+  std::map<std::uint64_t, std::map<std::uint32_t, Members>> called;  // by number and fingerprint
   for (const bool covered : {false, true}) {
-    for (const read::Process* p : c.job.processes) {
-      for (const Operation& o : seen_of<Operations>(*p, c.lines).all) {
-        const auto place = c.places.find({p, o.comm});
-        if (o.message() || place == c.places.end()) continue;
-        const auto& [communicator, member] = place->second;
-        Called& called = all[communicator];
-        if (!covered && (member->dumped() || !member->did(o.seq))) called[o.seq];
-        const auto calls = called.find(o.seq);
-        if (covered && calls != called.end()) calls->second[o.print].push_back(member);
+    for (const ChannelEnd& end : channel.ends) {
+      for (const Operation* o : end.all) {
+        if (!covered && (end.member->dumped() || !end.member->did(o->seq))) called[o->seq];
+        const auto calls = called.find(o->seq);
+        if (covered && calls != called.end()) calls->second[o->print].push_back(end.member);
       }
     }
   }
-  return all;
-}
-
-// Adds who called something else than most at the first of these.
-void add_called(const Communicator& comm, Called& called, const Case& c, int& looks,
-                Findings& found) {
   for (auto& [seq, calls] : called) {
     Members returned = who_did(comm, seq);
     for (const auto& [print, members] : calls) {
@@ -352,15 +322,14 @@ void add_called(const Communicator& comm, Called& called, const Case& c, int& lo
       return std::pair(group.size(), -group[0]->comm->rank);
     });
     const auto others = std::make_shared<const Members>(groups[0]);
-    std::vector<Parting> ways;
-    for (std::size_t i = 1; i < groups.size(); ++i) {
-      ways.push_back({How::differs, groups[i], others, seq, seq + 1});
+    Divergence of{{How::differs, groups[1], others, seq, seq + 1},
+                  difference_at(*groups[1][0], *groups[0][0], seq, c)};
+    for (std::size_t i = 2; i < groups.size(); ++i) {
+      of.add({How::differs, groups[i], others, seq, seq + 1});
     }
-    Divergence of{{}, difference_at(*groups[1][0], *groups[0][0], seq, c)};
-    for (const Parting& p : ways) of.ways.push_back(&p);
     add_mismatch(
         found, comm, of,
-        {Say::did_not_call, {{"seq", seq}, {"who", who_of(of.who())}, {"others", who_of(*others)}}},
+        {Say::did_not_call, {{"seq", seq}, {"who", who_of(of.who)}, {"others", who_of(*others)}}},
         {});
     return;
   }
@@ -370,23 +339,20 @@ void mismatches(const Case& c, Findings& found) {
   Left left;
   if (!c.options.read_lines) left.compare = 0;
   int looks = kMostLooks;
-  std::vector<Called> called = called_by_each(c);
+  std::map<std::size_t, const Channel*> collectives;
+  for (const Channel& channel : c.channels) {
+    if (!channel.messages) collectives[channel.communicator] = &channel;
+  }
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
     const std::size_t before = found.size();
     add_partings(c.communicators[i], c.agreements[i], c, left, found);
-    if (found.size() == before) add_called(c.communicators[i], called[i], c, looks, found);
+    const auto calls = collectives.find(i);
+    if (found.size() != before || calls == collectives.end()) continue;
+    add_called(c.communicators[i], *calls->second, c, looks, found);
   }
 }
 
 }  // namespace
-
-std::set<std::string> different(const Findings& found) {
-  std::set<std::string> ids;
-  for (const Finding& f : found) {
-    if (f.kind == Kind::mismatch) ids.insert(f.communicator);
-  }
-  return ids;
-}
 
 extern const Diagnosis kMismatch{kCheck | kSummary | kWhole, mismatches};
 

@@ -51,7 +51,7 @@ bool is_stopped(const Process& p) {
 
 void lead_with_stopped(const Case& c, std::size_t before, Findings& found) {
   const Processes stopped = select(c.job.processes, [&](const Process& p) {
-    const auto idle_since = idle_since_ns(p, c.lines);
+    const auto idle_since = idle_since_ns(p, c);
     return idle_since && end_ns(p) - *idle_since >= c.options.stuck_after_ns && is_stopped(p);
   });
   if (stopped.empty()) return;
@@ -61,7 +61,7 @@ void lead_with_stopped(const Case& c, std::size_t before, Findings& found) {
   }
   const Process& first = *stopped[0];
   const bool traced = state_here(first) == 't';
-  const std::int64_t since = *idle_since_ns(first, c.lines);
+  const std::int64_t since = *idle_since_ns(first, c);
   Findings lead;
   Finding& f = add(lead, Kind::hang, stopped);
   f.text = {Say::process_stopped,

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "diagnose/diagnosis.h"
-#include "diagnose/last_calls.h"
 #include "diagnose/who.h"
 
 namespace tprof::diagnose {
@@ -39,7 +38,7 @@ void missing_members(const Case& c, Findings& found) {
   // Where ranks stand in the call that makes it, or were refused, that is told.
   std::set<std::string> not_made;
   for (const Process* p : c.job.processes) {
-    const auto& calls = seen_of<LastCalls>(*p, c.lines);
+    const auto& calls = c.calls(*p);
     for (const auto* some : {&calls.open_life, &calls.failed_life}) {
       for (const read::LifeCall& call : *some) not_made.insert(call.id);
     }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "diagnose/ends.h"
-#include "diagnose/last_calls.h"
 #include "diagnose/names.h"
 
 namespace tprof::diagnose {
@@ -24,8 +23,8 @@ struct Within {
 };
 
 // Returns those of each thread, the one of its open or last call first.
-std::vector<Within> ranges_of(const Process& p, const SeenLines& lines, const OpenCall* call) {
-  const auto& calls = seen_of<LastCalls>(p, lines);
+std::vector<Within> ranges_of(const Process& p, const Case& c, const OpenCall* call) {
+  const auto& calls = c.calls(p);
   std::optional<std::int64_t> its_thread;
   if (calls.last) its_thread = calls.last->thread;
   if (call != nullptr) its_thread = call->thread;
@@ -47,7 +46,7 @@ std::vector<Within> ranges_of(const Process& p, const SeenLines& lines, const Op
 void add_ranges(const Case& c, const Waits& waits, const Processes& who, Finding& f) {
   std::vector<Within> places;
   for (const Process* p : who) {
-    for (Within& in : ranges_of(*p, c.lines, waits.open_call(p))) {
+    for (Within& in : ranges_of(*p, c, waits.open_call(p))) {
       const auto same = std::ranges::find_if(places, [&](const Within& w) {
         return w.other_thread == in.other_thread && w.ranges == in.ranges;
       });
@@ -71,12 +70,12 @@ void add_ranges(const Case& c, const Waits& waits, const Processes& who, Finding
   f.evidence.insert(f.evidence.end(), facts.begin(), facts.end());
 }
 
-Fact last_call(const Process& p, const SeenLines& lines) {
-  const auto idle_since = idle_since_ns(p, lines);
+Fact last_call(const Process& p, const Case& c) {
+  const auto idle_since = idle_since_ns(p, c);
   if (!idle_since) return {Say::last_call_unknown, {{"who", &p}}};
   return {Say::last_call,
           {{"who", &p},
-           {"call", fact_of(*seen_of<LastCalls>(p, lines).last, p)},
+           {"call", fact_of(*c.calls(p).last, p)},
            {"lives", p.end == End::running},
            {"none_for", before_end(p, *idle_since)}}};
 }
@@ -86,7 +85,7 @@ std::optional<TimeRange> time_of(const Case& c, const Waits& waits, const Proces
   std::optional<TimeRange> time;
   for (const Process* p : who) {
     const OpenCall* call = waits.open_call(p);
-    const auto since = call != nullptr ? call->since_ns : idle_since_ns(*p, c.lines);
+    const auto since = call != nullptr ? call->since_ns : idle_since_ns(*p, c);
     if (since) time = joined(time, {*since, std::max(*since, end_ns(*p))});
   }
   return time;
@@ -130,10 +129,7 @@ Fact callers(const Missed& m, const Case& c) {
     if (m.of_life()) set(in_it, {"who", m.came});
     return in_it;
   }
-  const Process& first = *m.came[0];
-  if (m.operation != nullptr) {
-    return fact_of(*m.operation, seen_of<Operations>(first, c.lines), first, *m.absent[0]);
-  }
+  if (m.operation != nullptr) return fact_of(*m.end, *m.operation, *m.absent[0]);
   Fact fact{Say::called, {{"who", m.came}, {"seq", m.seq}, {"communicator", m.communicator->id}}};
   if (!m.called) return fact;
   const Process& by = *m.called->by->process;
@@ -146,7 +142,7 @@ Fact not_come(const Missed& m, const Processes& who, const Fact& then, const Cas
   Fact fact{Say::never_came, {{"who", who}, {"came", m.came}, {"then", then}}};
   const Processes seen = select(who, [](const Process& p) { return p.snapshot; });
   if (!seen.empty()) set(fact, {"until", Time{oldest_ns(seen)}});
-  if (m.message) {
+  if (m.of_message()) {
     fact.what = Say::never_made_other_end;
     set(fact, {"function", m.other_end()});
     set(fact, {"called", callers(m, c)});
@@ -168,11 +164,11 @@ Fact not_come(const Missed& m, const Processes& who, const Fact& then, const Cas
 
 void add_standing(const Case& c, const Waits& waits, const Processes& who, Finding& f) {
   add_ranges(c, waits, who, f);
-  if (who[0]->end != End::dumped && c.lines.of<LastCalls>(who[0]) != nullptr) {
-    f.evidence.push_back(last_call(*who[0], c.lines));
+  if (who[0]->end != End::dumped && c.has_lines(*who[0])) {
+    f.evidence.push_back(last_call(*who[0], c));
   }
   f.time = time_of(c, waits, who);
-  f.next = where_to_look(*who[0], idle_since_ns(*who[0], c.lines));
+  f.next = where_to_look(*who[0], idle_since_ns(*who[0], c));
 }
 
 }  // namespace tprof::diagnose

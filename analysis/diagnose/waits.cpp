@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "diagnose/ends.h"
-#include "diagnose/last_calls.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -32,7 +31,9 @@ class Finder {
       if (entered == nullptr || *entered->seq < *call.seq) entered = &call;
     }
     for (const Communicator& c : case_.communicators) wait_for_absent(c);
-    for (const Process* p : case_.job.processes) wait_for_other_ends(*p);
+    for (const Channel& channel : case_.channels) {
+      if (channel.messages) wait_for_other_end(channel);
+    }
     add_life_waits(case_, waits_);
     return std::move(waits_);
   }
@@ -40,17 +41,16 @@ class Finder {
  private:
   OpenCall open_call(const Process& p, std::optional<std::int64_t> comm,
                      const std::string& function) const {
-    const auto place = comm ? case_.places.find({&p, *comm}) : case_.places.end();
-    if (place == case_.places.end()) return {.process = &p, .function = function};
-    const auto& [communicator, member] = place->second;
-    return {&p, &case_.communicators[communicator], member, function};
+    const Membership* in = comm ? case_.membership(p, *comm) : nullptr;
+    if (in == nullptr) return {.process = &p, .function = function};
+    return {&p, &case_.communicators[in->communicator], in->member, function};
   }
 
   // A running process is inside a call most of its time, so only long ones count.
   void add_open_calls(const Process& p) {
     if (p.end == End::closed || p.end == End::lost) return;
-    const auto* calls = case_.lines.of<LastCalls>(&p);
-    if (calls == nullptr) return add_open_rows(p);
+    if (!case_.has_lines(p)) return add_open_rows(p);
+    const RankCalls& calls = case_.calls(p);
     const auto add = [&](const auto& line, const auto& complete) {
       OpenCall call = open_call(p, line.comm, line.name);
       call.since_ns = p.header.base_time_ns + line.ts_ns;
@@ -60,14 +60,14 @@ class Finder {
           p.end == End::running && end_ns(p) - *call.since_ns < case_.options.stuck_after_ns;
       if (!short_yet && !(p.snapshot && may_have_returned(call))) waits_.open.push_back(call);
     };
-    for (const read::Event& e : calls->open) {
+    for (const read::Event& e : calls.open) {
       add(e, [&](OpenCall& call) {
         call.collective = e.collective();
         if (e.numbered) call.seq = e.seq;
         call.peer = e.peer;
       });
     }
-    for (const read::LifeCall& c : calls->open_life) {
+    for (const read::LifeCall& c : calls.open_life) {
       // The work of others is done when their group ends.
       if (c.group_ends) add(c, [&](OpenCall& call) { call.life = &c; });
     }
@@ -100,7 +100,7 @@ class Finder {
   // communicator.
   std::int64_t called_ns(const Member& m) const {
     const Process& p = *m.process;
-    const auto& calls = seen_of<LastCalls>(p, case_.lines);
+    const auto& calls = case_.calls(p);
     for (const read::Event& e : calls.open) {
       if (e.collective() && e.comm == m.comm->comm) return p.header.base_time_ns + e.ts_ns;
     }
@@ -113,7 +113,7 @@ class Finder {
   // long enough after the other one's call, on its own clock.
   bool may_have_gone_on(const Process& p, const Process& other, std::int64_t called_ns) const {
     if (!p.snapshot) return false;
-    const auto doubt = clock_doubt_ns(other, p, case_.lines);
+    const auto doubt = clock_doubt_ns(other, p, case_);
     return !doubt || end_ns(p) - *doubt - case_.options.stuck_after_ns < called_ns;
   }
   bool may_have_gone_on(const Process& p, const Members& others) const {
@@ -129,12 +129,12 @@ class Finder {
     if (call.collective) {
       return may_have_gone_on(*call.process, who_did(*call.communicator, *call.seq));
     }
-    const Member* other = other_end(*call.communicator, *call.member, *key);
-    if (other == nullptr || calls_there(*call.member, *key, *other).value_or(0) <= *call.seq) {
-      return false;
-    }
+    const Member* other = member_of(*call.communicator, key->peer);
+    if (other == nullptr || other == call.member) return false;
     const Process& p = *other->process;
-    return may_have_gone_on(*call.process, p, idle_since_ns(p, case_.lines).value_or(end_ns(p)));
+    const ChannelKey there{other->comm->comm, call.member->comm->rank, !key->send};
+    if (case_.calls(p).calls(there).value_or(0) <= *call.seq) return false;
+    return may_have_gone_on(*call.process, p, idle_since_ns(p, case_).value_or(end_ns(p)));
   }
 
   // Finds the first collective that not all members have called. Those that came to it wait for
@@ -162,50 +162,37 @@ class Finder {
                 .called = find_call(came, seq, case_, looks_)});
   }
 
-  // Returns the member that has to make the other end of a send or receive; null if not known.
-  static const Member* other_end(const Communicator& c, const Member& me, const ChannelKey& key) {
-    const Member* other = key.peer == ChannelKey::kEverybody ? nullptr : member_of(c, key.peer);
-    return other == &me ? nullptr : other;
-  }
-  // Returns how many other ends that one came to; nullopt if not known.
-  std::optional<std::uint64_t> calls_there(const Member& me, const ChannelKey& key,
-                                           const Member& other) const {
-    return seen_of<Operations>(*other.process, case_.lines)
-        .calls({other.comm->comm, me.comm->rank, !key.send});
-  }
-
   // True if what the process did not call it will not: it closed, or stands still as all do.
   // Messages are in flight whenever a job is killed.
   bool will_not_come(const Process& p) {
-    if (!stands_) stands_ = stood_ns(case_.job.processes, case_.lines).has_value();
+    if (!stands_) stands_ = stood_ns(case_.job.processes, case_).has_value();
     return p.end == End::closed || is_as_of_now(p) || *stands_;
   }
 
-  // Finds the first message to or from each other rank of which only this one has called its end.
-  void wait_for_other_ends(const Process& p) {
-    if (p.end == End::closed) return;
-    const auto& operations = seen_of<Operations>(p, case_.lines);
-    for (const auto& [key, channel] : operations.channels) {
-      const auto place = case_.places.find({&p, key.comm});
-      if (place == case_.places.end() || channel.captured) continue;
-      const Communicator& c = case_.communicators[place->second.first];
-      const Member& me = *place->second.second;
-      const Member* other = other_end(c, me, key);
-      if (other == nullptr || on_its_way(*other->process, case_)) continue;
-      const auto theirs = calls_there(me, key, *other);
-      if (!theirs || channel.calls <= *theirs) continue;
-      const OpenCall* open = entered(&p, key);
-      if (open == nullptr && !will_not_come(*other->process)) continue;
-      Missed missed{.communicator = &c,
+  // Finds the first message of which only one of the two has called its end.
+  void wait_for_other_end(const Channel& channel) {
+    for (const std::size_t mine : {0, 1}) {
+      const ChannelEnd& end = channel.ends[mine];
+      const ChannelEnd& other = channel.ends[1 - mine];
+      const Process& p = *end.member->process;
+      const Process& absent = *other.member->process;
+      const auto theirs = other.made();
+      if (p.end == End::closed || end.member == other.member || end.numbers().captured ||
+          on_its_way(absent, case_) || !theirs || end.numbers().calls <= *theirs) {
+        continue;
+      }
+      const OpenCall* open = entered(&p, end.key);
+      if (open == nullptr && !will_not_come(absent)) continue;
+      Missed missed{.communicator = &case_.communicators[channel.communicator],
                     .seq = *theirs,
                     .came = {&p},
-                    .absent = {other->process},
+                    .absent = {&absent},
                     .open = open != nullptr && open->seq == theirs ? open : nullptr,
-                    .message = key,
-                    .operation = operations.find(key, *theirs)};
+                    .end = &end,
+                    .operation = end.number(*theirs)};
       if (missed.open == nullptr && missed.operation == nullptr) continue;
       const std::int64_t since = missed.called_ns();
-      if (!may_have_gone_on(*other->process, p, since == INT64_MAX ? end_ns(p) : since)) {
+      if (!may_have_gone_on(absent, p, since == INT64_MAX ? end_ns(p) : since)) {
         waits_.add(std::move(missed));
       }
     }
@@ -248,7 +235,7 @@ const Missed& Waits::add(Missed one) {
 
 bool on_its_way(const Process& p, const Case& c) {
   if (p.end != End::running) return false;
-  const auto idle_since = idle_since_ns(p, c.lines);
+  const auto idle_since = idle_since_ns(p, c);
   return !idle_since || end_ns(p) - *idle_since < c.options.stuck_after_ns;
 }
 

@@ -10,7 +10,6 @@
 
 #include "diagnose/calls.h"
 #include "diagnose/diagnosis.h"
-#include "diagnose/operations.h"
 
 namespace tprof::diagnose {
 
@@ -43,17 +42,18 @@ struct Missed {
   Processes absent{};                    // empty: who of several it is, is not known
   const OpenCall* open = nullptr;        // the message or call of a communicator's life, if in it
   std::optional<KnownCall> called{};     // the collective's call, from a member that has a line
-  std::optional<ChannelKey> message{};   // of who came
-  const Operation* operation = nullptr;  // the message's, if it is known
+  const ChannelEnd* end = nullptr;       // of a message: of who came
+  const Operation* operation = nullptr;  // its call, if that is known
   // These are of a call of a communicator's life.
   std::uint64_t ranks = 0;    // that have to come
   std::uint64_t missing = 0;  // fewer than `absent` if it is not known which
   std::uint64_t refused = 0;  // `absent` came, and got this back; 0: they did not
   Processes returned{};
 
+  bool of_message() const { return end != nullptr; }
   bool of_life() const { return open != nullptr && open->life != nullptr; }
   std::string function() const;  // that came; empty: not known
-  std::string other_end() const { return message->send ? "ncclRecv" : "ncclSend"; }
+  std::string other_end() const { return end->key.send ? "ncclRecv" : "ncclSend"; }
   std::int64_t called_ns() const;  // CLOCK_REALTIME; INT64_MAX if not known
 };
 

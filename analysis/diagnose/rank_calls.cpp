@@ -1,4 +1,4 @@
-#include "diagnose/operations.h"
+#include "diagnose/rank_calls.h"
 
 #include <algorithm>
 
@@ -8,6 +8,14 @@ namespace tprof::diagnose {
 namespace {
 
 using read::Event;
+
+constexpr std::size_t kMaxOpen = 4096;  // of a group; a damaged file may hold any number
+constexpr std::size_t kMaxFailed = 64;
+
+template <typename T>
+void keep(std::vector<T>& first, const T& one, std::size_t most) {
+  if (first.size() < most) first.push_back(one);
+}
 
 // One-sided calls have no other end.
 bool counts(const Event& e) {
@@ -43,43 +51,75 @@ bool has_all_ends(const read::Process& p) {
                                         (timing->second == "events" || timing->second == "cupti"));
 }
 
-Operations::Operations(const read::Process& rank, std::size_t most) : rank_(rank), most_(most) {
+RankCalls::RankCalls(const read::Process& rank, std::size_t most) : rank_(rank), most_(most) {
   for (const read::Collectives& c : read::collectives_of(rank)) {
     if (c.ended) through_[c.comm] = *c.ended;
   }
 }
 
-void Operations::call(const Event& e) {
+void RankCalls::call(const Event& e) {
   if (e.failed && e.comm) refused.insert(*e.comm);
-  if (!counts(e) || (e.collective() && rank_.end == read::End::closed)) return;
-  const Operation mine = operation(e, e.stream.value_or(Operation::kNoStream));
-  Channel& channel = channels[mine.channel()];
-  channel.calls = std::max(channel.calls, mine.seq + 1);
-  channel.captured = channel.captured || e.captured;
-  if (e.captured) return;
-  if (all.size() < most_) {
-    all.push_back(mine);
-  } else {
-    all[oldest_++ % most_] = mine;
-  }
-}
-
-void Operations::last_call(const Event& e) {
-  if (counts(e) && of_ring_.size() < most_) {
-    of_ring_.push_back(operation(e, Operation::kNoStream));
-    Channel& channel = channels[of_ring_.back().channel()];
-    channel.in_ring = true;
+  if (counts(e) && !(e.collective() && rank_.end == read::End::closed)) {
+    const Operation mine = operation(e, e.stream.value_or(Operation::kNoStream));
+    Channel& channel = channels[mine.channel()];
+    channel.calls = std::max(channel.calls, mine.seq + 1);
     channel.captured = channel.captured || e.captured;
+    if (!e.captured && all.size() < most_) {
+      all.push_back(mine);
+    } else if (!e.captured) {
+      all[oldest_++ % most_] = mine;
+    }
   }
+  if (e.unfinished) return keep(open, e, kMaxOpen);
+  remember(e);
+  if (e.failed || !e.comm || !e.collective() || e.seq == UINT64_MAX) return;
+  if (e.seq == 0) begun.try_emplace(*e.comm, e.ts_ns);
+  auto& [first, end, lines] = numbers[*e.comm];
+  first = std::min(first, e.seq);
+  end = std::max(end, e.seq + 1);
+  ++lines;
 }
 
-void Operations::device_time(const read::DeviceTime& t) {
+void RankCalls::last_call(const Event& e) {
+  remember(e);
+  from_ring_ = true;
+  if (!counts(e) || of_ring_.size() >= most_) return;
+  of_ring_.push_back(operation(e, Operation::kNoStream));
+  Channel& channel = channels[of_ring_.back().channel()];
+  channel.in_ring = true;
+  channel.captured = channel.captured || e.captured;
+}
+
+void RankCalls::life(const read::LifeCall& c) {
+  if (c.unfinished) return keep(open_life, c, kMaxOpen);
+  if (c.failed()) keep(failed_life, c, kMaxFailed);
+  Event e;
+  e.name = c.name;
+  e.launch = true;  // it has no bucket either
+  e.ts_ns = c.ts_ns;
+  e.dur_ns = c.dur_ns;
+  e.thread = c.thread;
+  remember(e);
+}
+
+void RankCalls::remember(const Event& e) {
+  if (!last || last->ts_ns <= e.ts_ns) last = e;
+  if (e.launch || e.failed || !e.comm || !e.collective() || rank_.end == read::End::closed) return;
+  const auto [of_comm, fresh] = last_collective.try_emplace(*e.comm, e);
+  if (!fresh && of_comm->second.seq <= e.seq) of_comm->second = e;
+}
+
+void RankCalls::open_range(const read::Range& range) {
+  keep(ranges, range, kMaxOpen);
+}
+
+void RankCalls::device_time(const read::DeviceTime& t) {
   if (!t.comm || !t.seq || t.name == "ncclSend" || t.name == "ncclRecv") return;
   std::uint64_t& behind = through_[*t.comm];
   behind = std::max(behind, *t.seq + t.calls);
 }
 
-void Operations::end() {
+void RankCalls::end() {
   for (const Operation& mine : of_ring_) {
     Channel& channel = channels[mine.channel()];
     if (mine.seq < channel.calls) continue;
@@ -92,9 +132,9 @@ void Operations::end() {
   std::map<ChannelKey, std::uint64_t> behind;
   for (auto& [key, channel] : channels) channel.first = channel.calls;
   for (const Operation& mine : all) {
-    const auto [last, fresh] = behind.try_emplace(mine.channel(), mine.seq);
-    if (fresh || last->second != mine.seq) channels[mine.channel()].first = mine.seq;
-    last->second = mine.seq + 1;
+    const auto [before, fresh] = behind.try_emplace(mine.channel(), mine.seq);
+    if (fresh || before->second != mine.seq) channels[mine.channel()].first = mine.seq;
+    before->second = mine.seq + 1;
   }
   for (const auto& [key, end] : behind) {
     Channel& channel = channels[key];
@@ -104,7 +144,16 @@ void Operations::end() {
   all.shrink_to_fit();
 }
 
-std::optional<std::uint64_t> Operations::calls(const ChannelKey& key) const {
+bool RankCalls::knows_last() const {
+  if (!last || !rank_.footer || rank_.end == read::End::partial) return false;
+  const auto without_line = [&](const read::Row& row) {
+    return row.amounts.calls != 0 && !read::wants_lines(rank_, row.bucket);
+  };
+  return from_ring_ || (rank_.footer->dropped.empty() &&
+                        std::ranges::none_of(read::rows_of(rank_), without_line));
+}
+
+std::optional<std::uint64_t> RankCalls::calls(const ChannelKey& key) const {
   const auto channel = channels.find(key);
   const bool made = channel != channels.end();
   const auto& footer = rank_.footer;
@@ -113,53 +162,24 @@ std::optional<std::uint64_t> Operations::calls(const ChannelKey& key) const {
   return known ? std::optional(made ? channel->second.calls : 0) : std::nullopt;
 }
 
-const Operation* Operations::find(const ChannelKey& key, std::uint64_t seq) const {
+const Operation* RankCalls::find(const ChannelKey& key, std::uint64_t seq) const {
   const auto found = std::ranges::find_if(  // mostly one of the last
       all.rbegin(), all.rend(),
       [&](const Operation& o) { return o.seq == seq && o.channel() == key; });
   return found == all.rend() ? nullptr : &*found;
 }
 
-std::optional<std::uint64_t> Operations::ended(std::int64_t comm) const {
+std::optional<std::uint64_t> RankCalls::ended(std::int64_t comm) const {
   const auto behind = through_.find(comm);
   return behind == through_.end() ? std::nullopt : std::optional(behind->second);
 }
 
-bool Operations::is_through(std::int64_t comm, std::uint64_t seq) const {
+bool RankCalls::is_through(std::int64_t comm, std::uint64_t seq) const {
   return ended(comm).value_or(0) > seq;
 }
 
-bool Operations::is_not_through(std::int64_t comm, std::uint64_t seq) const {
+bool RankCalls::is_not_through(std::int64_t comm, std::uint64_t seq) const {
   return has_all_ends(rank_) && !through_.empty() && ended(comm).value_or(0) == seq;
-}
-
-ChannelOfJob channel_of_job(std::size_t communicator, const Member& me, const ChannelKey& key) {
-  if (key.peer == ChannelKey::kEverybody) return {communicator, -1, -1};
-  return key.send ? ChannelOfJob{communicator, me.comm->rank, key.peer}
-                  : ChannelOfJob{communicator, key.peer, me.comm->rank};
-}
-
-Fact fact_of(const Operation& o, const Operations& of, const read::Process& who,
-             const read::Process& other) {
-  const auto joins = [&](const Operation& its) {
-    return its.group == o.group && its.thread == o.thread;
-  };
-  const auto group = o.group == 0 ? 0 : std::ranges::count_if(of.all, joins);
-  const auto bytes = [&](std::uint64_t seq) {
-    const Operation* its = of.find(o.channel(), seq);
-    return its == nullptr ? std::nullopt : std::optional(Bytes{its->bytes});
-  };
-  return {Say::end_of_message,
-          {{"who", &who},
-           {"function", o.function},
-           {"seq", o.seq},
-           {"send", o.send},
-           {"other", &other},
-           {"bytes", Bytes{o.bytes}},
-           {"at", Time{who.header.base_time_ns + o.ts_ns}},
-           {"group", group > 1 ? std::optional(static_cast<std::uint64_t>(group)) : std::nullopt},
-           {"before", o.seq == 0 ? std::nullopt : bytes(o.seq - 1)},
-           {"then", bytes(o.seq + 1)}}};
 }
 
 }  // namespace tprof::diagnose

@@ -1,4 +1,5 @@
-// The collectives and messages that a rank called last, in the order in which it called them.
+// What the lines of a rank tell of its calls: the last collectives and messages in the order in
+// which it called them, and where it stood when its trace ended.
 #pragma once
 
 #include <compare>
@@ -7,11 +8,8 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <vector>
 
-#include "diagnose/agreement.h"
-#include "diagnose/facts.h"
 #include "read/events.h"
 
 namespace tprof::diagnose {
@@ -24,6 +22,7 @@ struct ChannelKey {
   std::int64_t peer = kEverybody;
   bool send = false;
 
+  bool message() const { return peer != kEverybody; }
   auto operator<=>(const ChannelKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
@@ -47,6 +46,9 @@ struct Operation {
 
   bool message() const { return peer != ChannelKey::kEverybody; }
   ChannelKey channel() const { return {comm, peer, send}; }
+  bool joins(const Operation& other) const {  // the group of that one
+    return group != 0 && group == other.group && thread == other.thread;
+  }
   // False where some ranks go on before all have called it, as does who sends a message.
   bool all_wait() const;
 };
@@ -54,16 +56,19 @@ struct Operation {
 // True if the ends of all calls are known that the process's device is through with.
 bool has_all_ends(const read::Process& process);
 
-// Keeps the last operations of a process: of one that closed its messages only, as collectives are
-// compared by the ledgers.
-struct Operations {
-  // `most`: how many are kept.
-  explicit Operations(const read::Process& rank, std::size_t most = 0);
+struct RankCalls {
+  // Keeps `most` operations: of a process that closed its messages only, as collectives are
+  // compared by the ledgers.
+  explicit RankCalls(const read::Process& rank, std::size_t most = 0);
   void call(const read::Event& e);
+  void launch(const read::Event& e) { remember(e); }
   void last_call(const read::Event& e);
+  void life(const read::LifeCall& c);
+  void open_range(const read::Range& range);
   void device_time(const read::DeviceTime& t);
   void end();
 
+  bool knows_last() const;  // the ring tells, or all that was called has a line
   // How many collectives of the communicator the device has ended, as far as its times tell.
   std::optional<std::uint64_t> ended(std::int64_t comm) const;
   // True if the device is through with this collective, or is not: then it is through with what
@@ -80,7 +85,6 @@ struct Operations {
   };
   // How many calls there were; nullopt where some that are missing may be of it.
   std::optional<std::uint64_t> calls(const ChannelKey& key) const;
-
   // Null: it is not known.
   const Operation* find(const ChannelKey& key, std::uint64_t seq) const;
 
@@ -88,21 +92,36 @@ struct Operations {
   std::vector<Operation> all;      // of each thread in the order of time
   std::set<std::int64_t> refused;  // communicators with calls that were, of any kind
 
+  // The numbers of collectives that have a line and returned: mostly one after the other.
+  struct Numbers {
+    std::uint64_t first = UINT64_MAX;
+    std::uint64_t end = 0;
+    std::uint64_t lines = 0;
+
+    bool may_have(std::uint64_t seq) const { return seq >= first && seq < end; }
+  };
+  std::map<std::int64_t, Numbers> numbers;     // by communicator
+  std::map<std::int64_t, std::int64_t> begun;  // by communicator: when its first was called
+  // They are of a process that did not close, by communicator.
+  std::map<std::int64_t, read::Event> last_collective;
+
+  std::vector<read::Event> open;            // calls that never returned
+  std::vector<read::LifeCall> open_life;    // those of a communicator's life
+  std::vector<read::LifeCall> failed_life;  // those that were refused, the first few
+  std::vector<read::Range> ranges;          // NVTX ranges that were pushed and not popped, of a
+                                            // thread outermost first
+  std::optional<read::Event> last;          // the call, launch or such a call that began last
+
  private:
+  void remember(const read::Event& e);
+
   const read::Process& rank_;
+  std::size_t most_;
+  std::size_t oldest_ = 0;          // in `all`, once that is full
+  bool from_ring_ = false;          // which tells what it did last, whatever has lines
+  std::vector<Operation> of_ring_;  // they may have lines of their own, which say more
   // By communicator, the number behind the last that has a time: they run one after the other.
   std::map<std::int64_t, std::uint64_t> through_;
-  std::size_t most_;
-  std::vector<Operation> of_ring_;  // they may have lines of their own, which say more
-  std::size_t oldest_ = 0;          // in `all`, once that is full
 };
-
-// The messages from one rank of a communicator of the job to another, or its collectives (-1, -1).
-using ChannelOfJob = std::tuple<std::size_t, std::int64_t, std::int64_t>;
-ChannelOfJob channel_of_job(std::size_t communicator, const Member& me, const ChannelKey& key);
-
-// Says which message it was, and what came before and behind it between the two.
-Fact fact_of(const Operation& message, const Operations& of, const read::Process& who,
-             const read::Process& other);
 
 }  // namespace tprof::diagnose
