@@ -65,8 +65,12 @@ std::vector<Channel> channels_of(const Case& c) {
   std::vector<Channel> all;
   for (auto& [name, channel] : channels) {
     channel.communicator = std::get<0>(name);
-    // They are in no order where threads share a communicator.
-    for (ChannelEnd& end : channel.ends) std::ranges::stable_sort(end.all, {}, &Operation::seq);
+    for (ChannelEnd& end : channel.ends) {
+      // They are in no order where threads share a communicator, and twice in a damaged file.
+      std::ranges::stable_sort(end.all, {}, &Operation::seq);
+      const auto twice = std::ranges::unique(end.all, {}, &Operation::seq);
+      end.all.erase(twice.begin(), twice.end());
+    }
     all.push_back(std::move(channel));
   }
   return all;

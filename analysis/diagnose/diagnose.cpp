@@ -69,10 +69,21 @@ std::vector<CommunicatorVerdict> verdicts_of(const Case& c, const Findings& find
 
 }  // namespace
 
+void CommunicatorVerdict::add(const CommunicatorVerdict& more) {
+  for (const auto of : {&CommunicatorVerdict::collectives, &CommunicatorVerdict::fewest,
+                        &CommunicatorVerdict::most}) {
+    this->*of = read::saturated_sum(this->*of, more.*of);
+  }
+  sends = read::saturated_sum(sends, more.sends);
+  receives = read::saturated_sum(receives, more.receives);
+  pairs_differ = pairs_differ || more.pairs_differ;
+  verdict = std::max(verdict, more.verdict);
+}
+
 const RankCalls& Case::calls(const read::Process& rank) const {
   static const read::Process kNobody;
   static const RankCalls kNone(kNobody);
-  const RankCalls* its = lines.of<RankCalls>(&rank);
+  const RankCalls* its = lines.of(&rank);
   return its == nullptr ? kNone : *its;
 }
 
@@ -90,9 +101,7 @@ Diagnosed diagnose(const run::Lines& lines, const Options& options,
         arrivals != nullptr ? arrivals : std::make_shared<const Arrivals>(arrivals_of(lines));
     const std::size_t most = std::max(
         kMostOperations / std::max<std::size_t>(job.processes.size(), 1), kFewestOperations);
-    c.lines = lines.each([&](const read::Process& rank) {
-      return LinesOfRank{RankCalls(rank, most), SumsOfLines(rank)};
-    });
+    c.lines = lines.each([&](const read::Process& rank) { return RankCalls(rank, most); });
     c.read = &lines;
     const auto& unreadable = lines.unreadable();
     c.skipped.insert(c.skipped.end(), unreadable.begin(), unreadable.end());

@@ -19,6 +19,8 @@ struct CommunicatorVerdict : Communicator {
   bool pairs_differ = false;  // sends and receives do not fit each other
 
   bool cleared() const { return verdict <= Verdict::same_of_those_seen; }
+  // Adds the figures of another one, and takes its verdict if that is worse.
+  void add(const CommunicatorVerdict& more);
 };
 
 struct Diagnosed {

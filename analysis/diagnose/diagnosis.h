@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,7 +12,6 @@
 #include "diagnose/arrivals.h"
 #include "diagnose/channels.h"
 #include "diagnose/finding.h"
-#include "diagnose/ledger_lines.h"
 #include "filter/calls.h"
 #include "job/jobs.h"
 #include "read/folder.h"
@@ -38,20 +36,12 @@ struct Membership {
   const Member* member = nullptr;
 };
 
-// What is kept of the lines of a rank.
-struct LinesOfRank {
-  RankCalls calls;
-  SumsOfLines sums;
-
-  auto parts() { return std::tie(calls, sums); }
-};
-
 // The job that is looked at, and what was read of it.
 struct Case {
   const job::Job& job;
   const read::Traces& traces;
   const Options& options;
-  run::ByRank<LinesOfRank> lines{};            // empty if lines are not read
+  run::ByRank<RankCalls> lines{};              // empty if lines are not read
   std::shared_ptr<const Arrivals> arrivals{};  // null if lines are not read
   std::vector<read::Skipped> skipped{};        // files that are not looked at
   std::vector<Communicator> communicators{};

@@ -49,27 +49,21 @@ constexpr Relation kExits{Kind::stopped, {Kind::exited, Kind::exited}};
 
 void apply(const Relation& relation, Findings& findings) {
   const auto place = [&](const Finding& f) {
-    return relation.becomes == Relation::evidence_of_same_communicator
-               ? std::string_view(f.communicator)
-               : "";
+    return relation.becomes == Relation::evidence_of_same_communicator ? f.communicator : "";
   };
-  std::map<std::string_view, Finding*> causes;  // the first per communicator, or the first of all
+  std::map<std::string, Finding*> causes;  // the first per communicator, or the first of all
   for (Finding& f : findings) {
     const bool closed = f.kind == Kind::p2p_sizes && f.severity != Severity::error;
     if (f.kind == relation.cause && !closed) causes.try_emplace(place(f), &f);
   }
-  std::set<const Finding*> effects;
+  const auto is_effect = [&](const Finding& f) {
+    return std::ranges::count(relation.effects, f.kind) != 0 && causes.contains(place(f));
+  };
   for (const Finding& f : findings) {
-    const auto cause = causes.find(place(f));
-    if (cause == causes.end() || std::ranges::count(relation.effects, f.kind) == 0) continue;
-    if (relation.becomes != Relation::nothing) tell_in(*cause->second, Say::then, f);
-    effects.insert(&f);
+    if (relation.becomes == Relation::nothing || !is_effect(f)) continue;
+    tell_in(*causes.at(place(f)), Say::then, f);
   }
-  Findings left;
-  for (Finding& f : findings) {
-    if (!effects.contains(&f)) left.push_back(std::move(f));
-  }
-  findings = std::move(left);
+  std::erase_if(findings, is_effect);
 }
 
 constexpr std::size_t kMaxEarliest = 64;  // the earliest, which all are compared with
@@ -208,13 +202,12 @@ bool share_communicator(const Processes& some, const Processes& others) {
 // Puts who ended first into the worst finding about ranks that ended or did not close. Does nothing
 // where all closed, or where the ends of ranks can't be told apart.
 void lead_with_who_ended_first(const Case& c, Findings& findings) {
-  auto about = findings.end();
-  for (auto f = findings.begin(); f != findings.end(); ++f) {
-    const bool of_end = f->kind == Kind::stopped || f->kind == Kind::not_closed;
-    if (f->severity == Severity::error || !of_end) continue;
-    if (about == findings.end() || about->severity < f->severity) about = f;
-  }
-  if (about == findings.end()) return;
+  const auto rank_of = [](const Finding& f) {
+    const bool of_end = f.kind == Kind::stopped || f.kind == Kind::not_closed;
+    return of_end && f.severity != Severity::error ? static_cast<int>(f.severity) : -1;
+  };
+  const auto about = std::ranges::max_element(findings, {}, rank_of);
+  if (about == findings.end() || rank_of(*about) < 0) return;
   const Ends ends = ends_of(c);
   const auto& [ended, closed, killed, others, unknown] = ends;
   if (others.empty() && closed.empty()) tell_of_all_killed(killed, c, *about);

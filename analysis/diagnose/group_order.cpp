@@ -8,7 +8,7 @@
 #include <array>
 #include <map>
 #include <set>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 #include "diagnose/diagnosis.h"
@@ -26,7 +26,7 @@ struct QueuedCall {
   const RankCalls* calls = nullptr;  // all of the rank's
   const Communicator* communicator = nullptr;
   const Operation* call = nullptr;
-  std::uint32_t turn = 0;
+  std::size_t turn = 0;
   std::uint64_t in_turn = 0;  // calls that it is made of
 
   std::int64_t called_ns() const { return process->header.base_time_ns + call->ts_ns; }
@@ -52,19 +52,15 @@ class Queues {
   // called does. Threads have no order among them.
   Queues(const Case& c, const Processes& ranks, const std::set<std::string>& left_out, bool streams)
       : case_(c), streams_(streams) {
-    std::map<const Process*, std::uint32_t> places;
-    std::size_t items = 0;
+    std::map<const Process*, std::size_t> places;
     for (const Process* p : ranks) {
-      places.emplace(p, static_cast<std::uint32_t>(ranks_.size()));
-      ranks_.push_back({p, &c.calls(*p), static_cast<std::uint32_t>(items)});
-      items += c.calls(*p).all.size();
+      places.emplace(p, ranks_.size());
+      ranks_.push_back({p, &c.calls(*p), std::vector(c.calls(*p).all.size(), kFree)});
     }
-    items_.resize(items);
     for (const Channel& channel : c.channels) {
       if (!left_out.contains(c.communicators[channel.communicator].id)) number(channel, places);
     }
-    away_.assign(first_.size(), 0);
-    for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) make_turns(rank);
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) make_turns(rank);
     run();
   }
 
@@ -74,7 +70,7 @@ class Queues {
     const auto start = std::ranges::find_if(turns_, &Turn::stands);
     if (start == turns_.end()) return path;
     QueuedCall then{};
-    for (auto turn = static_cast<std::uint32_t>(start - turns_.begin());;) {
+    for (auto turn = static_cast<std::size_t>(start - turns_.begin());;) {
       const auto again =
           std::ranges::find(path, turn, [](const Behind& b) { return b.first.turn; });
       if (again != path.end()) {
@@ -82,35 +78,37 @@ class Queues {
         path.erase(path.begin(), again);
         return path;
       }
-      std::uint32_t waits = kNone;
-      for (const std::uint32_t item : items_of(turn)) {
+      const Operation* waits = nullptr;
+      for (const Operation* o : turns_[turn].calls) {
         // A send may go on without its receive, so it is not what a group stands for if others are.
-        const bool sure = waits == kNone || operation(waits).send;
-        if (away_[items_[item].meeting] != 0 && sure) waits = item;
+        if (met_[meeting_of(turn, *o)].away != 0 && (waits == nullptr || waits->send)) waits = o;
       }
-      path.push_back({called(waits), then});
+      path.push_back({called(turn, *waits), then});
       // It did not run, so it stands behind another one somewhere.
-      std::uint32_t other = first_[items_[waits].meeting];
-      while (turns_[items_[other].turn].before == 0) other = items_[other].next;
-      then = called(other);
-      turn = behind_what(items_[other].turn);
+      const Meeting meeting = meeting_of(turn, *waits);
+      turn = *std::ranges::find_if(met_[meeting].turns,
+                                   [&](std::size_t t) { return turns_[t].before != 0; });
+      then = called(turn, **std::ranges::find_if(turns_[turn].calls, [&](const Operation* o) {
+                      return meeting_of(turn, *o) == meeting;
+                    }));
+      turn = behind_what(turn);
     }
   }
 
   // Who has a part in both, in this order.
   Processes alike(const QueuedCall& first, const QueuedCall& then) const {
     // By rank and thread, the last turn in which it has one in `then`.
-    std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> behind;
-    each_part(then.turn, [&](std::uint32_t turn, const auto& thread) {
+    std::map<std::pair<std::size_t, std::int32_t>, std::size_t> behind;
+    each_part(then.turn, [&](std::size_t turn, const auto& thread) {
       behind[thread] = std::max(behind[thread], turn);
     });
-    std::set<std::uint32_t> ranks;
-    each_part(first.turn, [&](std::uint32_t turn, const auto& thread) {
+    std::set<std::size_t> ranks;
+    each_part(first.turn, [&](std::size_t turn, const auto& thread) {
       const auto last = behind.find(thread);
       if (last != behind.end() && turn < last->second) ranks.insert(thread.first);
     });
     Processes who;
-    for (const std::uint32_t rank : ranks) who.push_back(ranks_[rank].process);
+    for (const std::size_t rank : ranks) who.push_back(ranks_[rank].process);
     return who;
   }
 
@@ -120,9 +118,8 @@ class Queues {
     std::vector<Meeting> all;
     std::ptrdiff_t group = 0;  // where the group of the last begins in `all`
     const Operation* last = nullptr;
-    const Rank& rank = ranks_[turns_[b.first.turn].rank];
-    for (const Operation& o : rank.calls->all) {
-      const Meeting meeting = items_[rank.item_of(o)].meeting;
+    for (const Operation& o : b.first.calls->all) {
+      const Meeting meeting = meeting_of(b.first.turn, o);
       const bool on_both = o.comm == b.first.call->comm || o.comm == b.then.call->comm;
       if (o.thread != b.first.call->thread || meeting == kFree || !on_both) continue;
       if (last == nullptr || !o.joins(*last)) group = std::ssize(all);
@@ -133,40 +130,32 @@ class Queues {
   }
 
  private:
-  static constexpr std::uint32_t kNone = UINT32_MAX;
   static constexpr Meeting kFree = UINT32_MAX;  // nothing is known that waits for it
 
-  // An operation, which stands in up to two queues.
-  struct Item {
-    Meeting meeting = kFree;
-    std::uint32_t next = kNone;  // item of this meeting
-    std::uint32_t turn = kNone;
-    std::array<std::uint32_t, 2> behind{kNone, kNone};  // turns
+  struct Rank {
+    const Process* process = nullptr;
+    const RankCalls* calls = nullptr;
+    std::vector<Meeting> meetings{};  // of each of `calls`
   };
   // A call, or the calls of a group.
   struct Turn {
-    std::uint32_t rank = 0;
-    std::uint32_t begin = 0;  // [begin, end) of the items
-    std::uint32_t end = 0;
-    std::uint32_t before = 0;  // how many turns it stands behind
-    std::uint32_t left = 0;    // how many of its operations have not run
+    std::size_t rank = 0;
+    std::vector<const Operation*> calls{};
+    std::vector<std::size_t> behind{};  // turns
+    std::size_t before = 0;             // how many turns it stands behind
+    std::size_t left = 0;               // how many of its calls have not run
 
     bool stands() const { return before == 0 && left != 0; }
     bool done() const { return before == 0 && left == 0; }
   };
-  struct Rank {
-    const Process* process = nullptr;
-    const RankCalls* calls = nullptr;
-    std::uint32_t items = 0;  // where its items begin
-
-    std::uint32_t item_of(const Operation& o) const {
-      return items + static_cast<std::uint32_t>(&o - calls->all.data());
-    }
+  struct Met {
+    std::vector<std::size_t> turns{};  // that have a part in it
+    std::size_t away = 0;              // how many of these have not come
   };
 
   // Numbers the meetings of a channel that all who have a part in it have a line of.
-  void number(const Channel& channel, const std::map<const Process*, std::uint32_t>& places) {
-    std::vector<std::pair<const ChannelEnd*, const Rank*>> ends;
+  void number(const Channel& channel, const std::map<const Process*, std::size_t>& places) {
+    std::vector<std::pair<const ChannelEnd*, Rank*>> ends;
     std::uint64_t first = 0;
     std::uint64_t behind = 0;
     for (const ChannelEnd& end : channel.ends) {
@@ -179,58 +168,55 @@ class Queues {
     for (const auto& [end, rank] : ends) {
       for (const Operation* o : end->all) {
         if (o->seq < first || o->seq >= behind) continue;
-        items_[rank->item_of(*o)].meeting = static_cast<Meeting>(first_.size() + o->seq - first);
+        rank->meetings[static_cast<std::size_t>(o - rank->calls->all.data())] =
+            static_cast<Meeting>(met_.size() + o->seq - first);
       }
     }
-    if (behind > first) first_.resize(first_.size() + behind - first, kNone);
+    if (behind > first) met_.resize(met_.size() + behind - first);
+  }
+  Meeting meeting_of(const Rank& rank, const Operation& o) const {
+    return rank.meetings[static_cast<std::size_t>(&o - rank.calls->all.data())];
+  }
+  Meeting meeting_of(std::size_t turn, const Operation& o) const {
+    return meeting_of(ranks_[turns_[turn].rank], o);
   }
 
   // The queues in which a call stands.
   using Queue = std::array<std::int64_t, 4>;
-  std::array<std::optional<Queue>, 2> queues_of(const Rank& rank, const Operation& o) const {
+  std::vector<Queue> queues_of(const Rank& rank, const Operation& o) const {
     const std::int64_t device = case_.membership(*rank.process, o.comm)->member->comm->device;
-    if (!streams_) return {Queue{0, o.thread, device}};
-    return {o.stream == Operation::kNoStream ? std::nullopt
-                                             : std::optional(Queue{0, o.thread, device, o.stream}),
-            Queue{1, o.thread, o.comm}};
+    if (!streams_) return {{0, o.thread, device}};
+    const Queue communicator{1, o.thread, o.comm};
+    if (o.stream == Operation::kNoStream) return {communicator};
+    return {{0, o.thread, device, o.stream}, communicator};
   }
 
-  void make_turns(std::uint32_t rank_number) {
-    const Rank& rank = ranks_[rank_number];
+  void make_turns(std::size_t number) {
+    const Rank& rank = ranks_[number];
     std::map<std::int32_t, std::int64_t> done;  // by communicator: when the last such was called
     for (const Operation& o : rank.calls->all) {
       if (o.message() || !rank.calls->is_through(o.comm, o.seq)) continue;
       std::int64_t& last = done.try_emplace(o.comm, o.ts_ns).first->second;
       last = std::max(last, o.ts_ns);
     }
-    std::map<Queue, std::uint32_t> queues;  // the last item in each
+    std::map<Queue, std::size_t> queues;  // the last turn in each
     const Operation* before = nullptr;
     for (const Operation& o : rank.calls->all) {
-      const std::uint32_t number = rank.item_of(o);
-      Item& item = items_[number];
+      const Meeting meeting = meeting_of(rank, o);
       const auto through = done.find(o.comm);
-      const bool is_done = through != done.end() && o.ts_ns <= through->second;
-      if (item.meeting == kFree || is_done) continue;
-      const std::uint32_t other = first_[item.meeting];
-      const bool twice = other != kNone && other >= rank.items && operation(other).send == o.send;
-      if (twice) continue;  // in a damaged file
-      if (before == nullptr || !o.joins(*before)) {
-        turns_.push_back({.rank = rank_number, .begin = number});
-      }
+      if (meeting == kFree || (through != done.end() && o.ts_ns <= through->second)) continue;
+      if (before == nullptr || !o.joins(*before)) turns_.push_back({.rank = number});
       before = &o;
       Turn& turn = turns_.back();
-      item.turn = static_cast<std::uint32_t>(turns_.size() - 1);
-      turn.end = number + 1;
+      turn.calls.push_back(&o);
       ++turn.left;
-      ++away_[item.meeting];
-      item.next = std::exchange(first_[item.meeting], number);
-      const auto in = queues_of(rank, o);
-      for (const std::size_t i : {0, 1}) {
-        if (!in[i]) continue;
-        const auto [last, fresh] = queues.try_emplace(*in[i], number);
-        Item& ahead = items_[std::exchange(last->second, number)];
-        if (fresh || ahead.turn == item.turn) continue;
-        ahead.behind[i] = item.turn;
+      met_[meeting].turns.push_back(turns_.size() - 1);
+      ++met_[meeting].away;
+      for (const Queue& queue : queues_of(rank, o)) {
+        const auto [last, fresh] = queues.try_emplace(queue, turns_.size() - 1);
+        const std::size_t ahead = std::exchange(last->second, turns_.size() - 1);
+        if (fresh || ahead == turns_.size() - 1) continue;
+        turns_[ahead].behind.push_back(turns_.size() - 1);
         ++turn.before;
       }
     }
@@ -238,92 +224,56 @@ class Queues {
 
   // Lets everything run that can.
   void run() {
-    std::vector<std::uint32_t> come;
-    for (std::uint32_t t = 0; t < turns_.size(); ++t) {
+    std::vector<std::size_t> come;
+    for (std::size_t t = 0; t < turns_.size(); ++t) {
       if (turns_[t].before == 0) come.push_back(t);
     }
-    const auto leave = [&](std::uint32_t turn) {
-      if (--turns_[turn].left != 0) return;
-      for (const std::uint32_t item : items_of(turn)) {
-        for (const std::uint32_t behind : items_[item].behind) {
-          if (behind != kNone && --turns_[behind].before == 0) come.push_back(behind);
-        }
-      }
-    };
     while (!come.empty()) {
-      const std::uint32_t turn = come.back();
+      const std::size_t turn = come.back();
       come.pop_back();
-      for (const std::uint32_t item : items_of(turn)) {
-        const Meeting meeting = items_[item].meeting;
-        if (--away_[meeting] != 0) continue;
-        for (std::uint32_t i = first_[meeting]; i != kNone; i = items_[i].next) {
-          leave(items_[i].turn);
+      for (const Operation* o : turns_[turn].calls) {
+        Met& met = met_[meeting_of(turn, *o)];
+        if (--met.away != 0) continue;
+        for (const std::size_t its : met.turns) {
+          if (--turns_[its].left != 0) continue;
+          for (const std::size_t behind : turns_[its].behind) {
+            if (--turns_[behind].before == 0) come.push_back(behind);
+          }
         }
       }
     }
   }
 
   // Returns the turn at which the rank stands that has not come to this one.
-  std::uint32_t behind_what(std::uint32_t turn) const {
-    for (std::uint32_t t = turn; turns_[turn].before != 0;) {
-      if (!turns_[--t].done() && share_queue(t, turn)) turn = t;
+  std::size_t behind_what(std::size_t turn) const {
+    for (std::size_t t = turn; turns_[turn].before != 0;) {
+      if (!turns_[--t].done() && std::ranges::count(turns_[t].behind, turn) != 0) turn = t;
     }
     return turn;
-  }
-  bool share_queue(std::uint32_t a, std::uint32_t b) const {
-    const Rank& rank = ranks_[turns_[a].rank];
-    std::set<Queue> of_a;
-    for (const bool second : {false, true}) {
-      for (const std::uint32_t item : items_of(second ? b : a)) {
-        for (const auto& queue : queues_of(rank, operation(item))) {
-          if (queue && second && of_a.contains(*queue)) return true;
-          if (queue && !second) of_a.insert(*queue);
-        }
-      }
-    }
-    return false;
   }
 
   // Shows the turns that have a part in what this one is made of, and the rank and thread of each.
   template <typename See>
-  void each_part(std::uint32_t turn, const See& see) const {
-    for (const std::uint32_t mine : items_of(turn)) {
-      for (std::uint32_t i = first_[items_[mine].meeting]; i != kNone; i = items_[i].next) {
-        const std::uint32_t its = items_[i].turn;
-        see(its, std::pair(turns_[its].rank, operation(i).thread));
+  void each_part(std::size_t turn, const See& see) const {
+    for (const Operation* o : turns_[turn].calls) {
+      for (const std::size_t its : met_[meeting_of(turn, *o)].turns) {
+        see(its, std::pair(turns_[its].rank, turns_[its].calls.front()->thread));
       }
     }
   }
 
-  std::vector<std::uint32_t> items_of(std::uint32_t turn) const {
-    std::vector<std::uint32_t> all;
-    for (std::uint32_t i = turns_[turn].begin; i < turns_[turn].end; ++i) {
-      if (items_[i].turn == turn) all.push_back(i);
-    }
-    return all;
-  }
-
-  const Operation& operation(std::uint32_t item) const {
-    const auto rank = std::ranges::upper_bound(ranks_, item, {}, &Rank::items) - 1;
-    return rank->calls->all[item - rank->items];
-  }
-
-  QueuedCall called(std::uint32_t item) const {
-    const Turn& turn = turns_[items_[item].turn];
-    const Rank& rank = ranks_[turn.rank];
-    const Operation& call = operation(item);
+  QueuedCall called(std::size_t turn, const Operation& call) const {
+    const Rank& rank = ranks_[turns_[turn].rank];
     const std::size_t on = case_.membership(*rank.process, call.comm)->communicator;
-    return {rank.process, rank.calls,        &case_.communicators[on],
-            &call,        items_[item].turn, turn.end - turn.begin};
+    return {rank.process, rank.calls, &case_.communicators[on],
+            &call,        turn,       turns_[turn].calls.size()};
   }
 
   const Case& case_;
   bool streams_;
   std::vector<Rank> ranks_;
-  std::vector<Item> items_;
   std::vector<Turn> turns_;
-  std::vector<std::uint32_t> first_;  // item of each meeting
-  std::vector<std::uint32_t> away_;   // of each meeting, how many have not come to it
+  std::vector<Met> met_;  // by number
 };
 
 using Circle = std::vector<Behind>;
@@ -365,23 +315,21 @@ bool not_through(const Circle& circle) {
 // True if two ranks part at several places, between which they had called the same: the program
 // lives with that.
 bool is_habit(const Circle& circle, const Queues& queues) {
-  using Meetings = std::vector<Queues::Meeting>;
-  Meetings here = queues.order_on_both(circle[0]);
-  Meetings there = queues.order_on_both(circle[1]);
-  const auto keep_those_of = [](Meetings& some, const Meetings& others) {
-    const std::unordered_set<Queues::Meeting> known(others.begin(), others.end());
-    std::erase_if(some, [&](Queues::Meeting m) { return !known.contains(m); });
-  };
-  keep_those_of(here, there);
-  keep_those_of(there, here);
-  std::unordered_set<Queues::Meeting> apart;  // called by one of them so far
+  std::vector<Queues::Meeting> here = queues.order_on_both(circle[0]);
+  std::vector<Queues::Meeting> there = queues.order_on_both(circle[1]);
+  std::unordered_map<Queues::Meeting, std::size_t> place;  // there
+  for (const Queues::Meeting m : here) place[m] = 0;
+  std::erase_if(there, [&](Queues::Meeting m) { return !place.contains(m); });
+  place.clear();
+  for (std::size_t i = 0; i < there.size(); ++i) place[there[i]] = i;
+  std::erase_if(here, [&](Queues::Meeting m) { return !place.contains(m); });
   int places = 0;
-  for (std::size_t i = 0; i < std::min(here.size(), there.size()); ++i) {
-    if (here[i] == there[i]) continue;
-    places += apart.empty() ? 1 : 0;
-    for (const Queues::Meeting m : {here[i], there[i]}) {
-      if (apart.erase(m) == 0) apart.insert(m);
-    }
+  bool apart = false;  // not all that one has called so far the other has
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    last = std::max(last, place[here[i]]);
+    places += last > i && !apart ? 1 : 0;
+    apart = last > i;
   }
   return places > 1;
 }

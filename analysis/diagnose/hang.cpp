@@ -10,7 +10,7 @@
 #include "diagnose/devices.h"
 #include "diagnose/ends.h"
 #include "diagnose/process_state.h"
-#include "diagnose/standing.h"
+#include "diagnose/waits.h"
 #include "stats/totals.h"
 
 namespace tprof::diagnose {
@@ -61,12 +61,12 @@ bool all_ended(const Processes& who, End end) {
   return std::ranges::all_of(who, [&](const Process* p) { return p->end == end; });
 }
 
-// The first of a communicator's members that ended, by whom others were left alone. Who ended first
-// is why these stand: more are not looked at.
-Processes first_gone(const Communicator& communicator) {
+// The first processes of the job that ended, by whom others were left alone. Who ended first is why
+// these stand: more are not looked at.
+Processes first_gone(const job::Job& job) {
   constexpr std::size_t kMostGone = 64;
-  Processes gone = select(processes_of(communicator.members), [](const Process& p) {
-    return p.end == End::closed || p.end == End::recovered;
+  Processes gone = select(job.processes, [](const Process& p) {
+    return !p.comms.empty() && (p.end == End::closed || p.end == End::recovered);
   });
   std::ranges::stable_sort(gone, {}, [](const Process* p) { return latest_ns(*p); });
   if (gone.size() > kMostGone) gone.resize(kMostGone);
@@ -156,33 +156,16 @@ class HeldUp {
     return Ns{least};
   }
 
-  // True if the process stands in a copy, and somebody who shares a communicator with it ended
-  // before it, with work left undone, when the copy had not stood for long.
-  bool left_alone(const Process& p) {
-    const OpenCall* call = waits_.open_call(&p);
-    if (!call->since_ns) return false;
-    const auto left_it = [&](const Process* q) {
-      if (q == &p || !ended_before(*q, p, case_)) return false;
-      const std::int64_t doubt = clock_doubt_ns(p, *q, case_).value_or(0);
-      if (*call->since_ns + kHangNs < end_ns(*q) - doubt) return false;
-      // One that closed long before, with as many collectives, may have been through.
-      const bool at_once = *call->since_ns - doubt - kHangNs < latest_ns(*q);
-      return q->end == End::recovered || at_once || misses_what_called(p, q);
-    };
-    return std::ranges::any_of(p.comms, [&](const auto& comm) {
-      const Membership* in = case_.membership(p, comm.first);
-      if (in == nullptr) return false;
-      const auto [gone, fresh] = gone_.try_emplace(in->communicator);
-      if (fresh) gone->second = first_gone(case_.communicators[in->communicator]);
-      return std::ranges::any_of(gone->second, left_it);
-    });
-  }
-
-  // True if the one did not come to what the other called.
-  bool misses_what_called(const Process& p, const Process* q) const {
-    const auto all = missed_.find(&p);
-    return all != missed_.end() && std::ranges::any_of(all->second, [&](const Missed* m) {
-             return std::ranges::find(m->came, q) != m->came.end();
+  // True if the process stands in a copy that had not stood for long when somebody else ended, with
+  // work left undone.
+  bool left_alone(const Process& p) const {
+    const auto since = waits_.open_call(&p)->since_ns;
+    return since && std::ranges::any_of(gone_, [&](const Process* q) {
+             if (q == &p || !ended_before(*q, p, case_)) return false;
+             const std::int64_t doubt = clock_doubt_ns(p, *q, case_).value_or(0);
+             // One that closed long before may have been through.
+             const bool at_once = *since - doubt - kHangNs < latest_ns(*q);
+             return *since + kHangNs >= end_ns(*q) - doubt && (q->end == End::recovered || at_once);
            });
   }
 
@@ -241,7 +224,7 @@ class HeldUp {
     }
     if (nobody_missing) evidence.push_back({Say::nobody_missing, {{"hang", hang}}});
     if (!running && !call.since_ns) evidence.push_back({Say::lines_tell_how_long});
-    if (missed != nullptr) evidence.push_back(callers(*missed, case_));
+    if (missed != nullptr) evidence.push_back(callers(*missed));
     if (missed != nullptr && comm == nullptr && running) {
       evidence.push_back({Say::may_wait_for_device});
     }
@@ -260,7 +243,7 @@ class HeldUp {
     const Fact then = how_absent(m, who, hang, stood);
     const bool devices = then.what == Say::devices_not_through;
     Facts evidence;
-    if (!m.of_message()) evidence.push_back(callers(m, case_));
+    if (!m.of_message()) evidence.push_back(callers(m));
     if (m.of_message() && m.came[0]->end != End::dumped)
       evidence.push_back(ends_of_messages(m, who));
     if (devices || then.what == Say::stood_still) {
@@ -268,7 +251,7 @@ class HeldUp {
     }
     if (!m.of_message() && m.open == nullptr && stood != nullptr)
       evidence.push_back(inside(*stood));
-    Finding& f = add(hang, who, not_come(m, who, then, case_), m.communicator,
+    Finding& f = add(hang, who, not_come(m, who, then), m.communicator,
                      m.of_life() ? std::nullopt : std::optional(m.seq),
                      m.of_message() ? m.other_end() : m.function(), evidence);
     if (m.of_life()) f.communicator = communicator_of(*m.open->process, *m.open->life);
@@ -347,9 +330,9 @@ class HeldUp {
                                      {"who", p},
                                      {"other", m.absent[0]}}};
       each.push_back({Say::waits_in, {{"who", p}, {"call", where}}});
-      evidence.push_back({Say::waits_for,
-                          {{"called", call != nullptr ? inside(*call) : callers(m, case_)},
-                           {"who", m.absent[0]}}});
+      evidence.push_back(
+          {Say::waits_for,
+           {{"called", call != nullptr ? inside(*call) : callers(m)}, {"who", m.absent[0]}}});
     }
     // One may be killed at work between two calls. Where nobody made a call for long, nobody could.
     const bool stand =
@@ -412,9 +395,9 @@ class HeldUp {
 
   const Case& case_;
   const Waits waits_;
+  const Processes gone_ = first_gone(case_.job);
   Findings& found_;
   std::map<const Process*, std::vector<const Missed*>> missed_;  // what each did not come to
-  std::map<std::size_t, Processes> gone_;                        // of a communicator
 };
 
 void hangs(const Case& c, Findings& found) {

@@ -207,13 +207,15 @@ class Counter {
     r.last_realtime_ns = std::max(r.last_realtime_ns, realtime_ns);
     theirs.late.push_back({before.at_ns, last.at_ns, std::max(own_from_ns, before.at_ns)});
     if (own_from_ns == last.at_ns) lag.explained = theirs.late.size();
-    found_.arrivals.push_back({.communicator = comm.id,
-                               .seq = n * arrivals_.stride,
-                               .bucket = last.rank->at(n)->bucket,
-                               .rank = process,
-                               .late_ns = late_ns,
-                               .spread_ns = last.at_ns - first_ns,
-                               .realtime_ns = realtime_ns});
+    found_.arrivals.push_back(
+        {.communicator = comm.id,
+         .seq = n * arrivals_.stride,
+         .bucket = last.rank->at(n)->bucket,
+         .rank = process,
+         .late_ns = late_ns,
+         .spread_ns = last.at_ns - first_ns,
+         .ts_ns = last.rank->came_ns[n] - arrivals_.hosts.on_axis(*process, 0),
+         .realtime_ns = realtime_ns});
   }
 
   const Arrivals& arrivals_;

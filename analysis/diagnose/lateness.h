@@ -41,7 +41,8 @@ struct LateArrival {
   const read::Process* rank = nullptr;
   std::int64_t late_ns = 0;            // after the last but one
   std::int64_t spread_ns = 0;          // after the first
-  std::int64_t realtime_ns = 0;        // when it came
+  std::int64_t ts_ns = 0;              // when it came, in its own time
+  std::int64_t realtime_ns = 0;        // the same, CLOCK_REALTIME
   std::optional<std::int64_t> step{};  // in which it called, if that is known
 };
 

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "diagnose/calls.h"
-#include "diagnose/who.h"
+#include "run/known.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -25,9 +27,50 @@ bool comparable(const Process& p) {
          });
 }
 
-std::string id_of(const Process& p, std::int64_t comm) {
+struct CallSums {
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t unfinished = 0;
+
+  bool operator==(const CallSums&) const = default;
+};
+
+// The calls of a rank's lines, where its ledger has others. On nearly every rank, that is nowhere.
+struct Sums {
+  // A row of the ledger and the lines of its calls have this in common.
+  using Key = std::tuple<Bucket, text::Kept, text::Kept, std::int64_t, Mode>;
+
+  const Process& rank;
+  run::Known<Key, CallSums> of_lines{};
+  std::map<Key, std::pair<CallSums, CallSums>> differ{};  // sums of the ledger, of the lines
+
+  static Key key_of(const auto& call, Mode mode) {
+    return {call.bucket, call.name, call.dtype, call.comm.value_or(-1), mode};
+  }
+  void call(const read::Event& e) {
+    if (e.failed && !e.unfinished) return;
+    CallSums& s = of_lines[key_of(e, e.captured ? Mode::captured : Mode::direct)];
+    s.unfinished += e.unfinished ? 1 : 0;
+    s.calls += e.unfinished ? 0 : 1;
+    s.bytes += e.unfinished ? 0 : e.bytes;
+  }
+  void end() {
+    for (const read::Row& row : read::rows_of(rank)) {
+      if (row.mode == Mode::replayed || !read::wants_lines(rank, row.bucket)) continue;
+      CallSums& s = differ[key_of(row, row.mode)].first;
+      s.calls += row.amounts.calls;
+      s.bytes += row.amounts.bytes;
+      s.unfinished += row.amounts.unfinished;
+    }
+    for (const auto& [key, sums] : of_lines.take()) differ[key].second = sums;
+    std::erase_if(differ, [](const auto& d) { return d.second.first == d.second.second; });
+  }
+};
+
+std::string id_of(const Process& p, std::int64_t comm) {  // empty: of none
   const auto found = p.comms.find(comm);
-  return found == p.comms.end() ? fmt::format("number {}", comm) : found->second.id.str();
+  if (found != p.comms.end()) return found->second.id;
+  return comm < 0 ? "" : fmt::format("number {}", comm);
 }
 
 // The first of a communicator's collectives that has no line.
@@ -68,24 +111,21 @@ Fact told(const CallSums& s) {
            {"unfinished", s.unfinished == 0 ? std::nullopt : std::optional(s.unfinished)}}};
 }
 
-void disagreement(const Process& p, const SumsOfLines& lines,
-                  const std::set<std::int64_t>& with_gap, Findings& found) {
-  auto both = lines.differ;
+void disagreement(Sums& of, const std::set<std::int64_t>& with_gap, Findings& found) {
   // Disagreements that a gap explains have been reported already.
-  std::erase_if(both, [&](const auto& entry) {
-    return entry.first.comm && with_gap.contains(*entry.first.comm);
-  });
-  if (both.empty()) return;
-  const CallKey& first = both.begin()->first;
-  Finding& f = add(found, Kind::ledger_lines, {&p});
-  f.communicator = first.comm ? id_of(p, *first.comm) : "";
-  f.function = first.name;
-  for (const auto& [key, sums] : both) {
+  std::erase_if(of.differ,
+                [&](const auto& entry) { return with_gap.contains(std::get<3>(entry.first)); });
+  if (of.differ.empty()) return;
+  Finding& f = add(found, Kind::ledger_lines, {&of.rank});
+  for (const auto& [key, sums] : of.differ) {
+    const auto& [bucket, name, dtype, comm, mode] = key;
+    if (f.evidence.empty()) f.communicator = id_of(of.rank, comm);
+    if (f.evidence.empty()) f.function = name;
     f.evidence.push_back({Say::sums_differ,
-                          {{"captured", key.mode == Mode::captured},
-                           {"function", key.name},
-                           {"dtype", key.dtype},
-                           {"communicator", key.comm ? id_of(p, *key.comm) : ""},
+                          {{"captured", mode == Mode::captured},
+                           {"function", name},
+                           {"dtype", dtype},
+                           {"communicator", id_of(of.rank, comm)},
                            {"ledger", told(sums.first)},
                            {"lines", told(sums.second)}}});
   }
@@ -93,11 +133,14 @@ void disagreement(const Process& p, const SumsOfLines& lines,
 }
 
 void lines_against_ledger(const Case& c, Findings& found) {
+  if (c.read == nullptr) return;
+  const auto make = [&](const Process& p) {
+    const bool compare = comparable(p) && c.has_lines(p) && c.said(p)->decreased.empty();
+    return compare ? std::optional(Sums{p}) : std::nullopt;
+  };
+  const auto sums = c.read->each(make);
   for (const Process* p : c.job.processes) {
-    const auto* lines = c.lines.of<SumsOfLines>(p);
-    if (lines == nullptr || !comparable(*p)) continue;
-    if (!c.said(*p)->decreased.empty()) continue;
-    disagreement(*p, *lines, add_gaps(*p, c, found), found);
+    if (Sums* its = sums.of<Sums>(p)) disagreement(*its, add_gaps(*p, c, found), found);
   }
 }
 
@@ -152,32 +195,6 @@ void clock_steps(const Case& c, Findings& found) {
 }
 
 }  // namespace
-
-void SumsOfLines::call(const read::Event& e) {
-  if (e.failed && !e.unfinished) return;
-  CallSums& s =
-      sums_[{e.bucket, e.name, e.dtype, e.comm, e.captured ? Mode::captured : Mode::direct}];
-  if (e.unfinished) {
-    ++s.unfinished;
-  } else {
-    ++s.calls;
-    s.bytes += e.bytes;
-  }
-}
-
-void SumsOfLines::end() {
-  const auto of_lines = sums_.take();
-  if (!comparable(rank_)) return;
-  for (const read::Row& row : read::rows_of(rank_)) {
-    if (row.mode == Mode::replayed || !read::wants_lines(rank_, row.bucket)) continue;
-    CallSums& s = differ[{row.bucket, row.name, row.dtype, row.comm, row.mode}].first;
-    s.calls += row.amounts.calls;
-    s.bytes += row.amounts.bytes;
-    s.unfinished += row.amounts.unfinished;
-  }
-  for (const auto& [key, sums] : of_lines) differ[key].second = sums;
-  std::erase_if(differ, [](const auto& d) { return d.second.first == d.second.second; });
-}
 
 extern const Diagnosis kLedgerLines{kCheck, lines_against_ledger};
 extern const Diagnosis kLedgerDecreased{kCheck, decreased_ledgers};

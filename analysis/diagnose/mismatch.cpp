@@ -31,10 +31,7 @@ Fact which_lines(const Member& m, const Case& c) {
 
 // The first collective that two ranks issued differently, from their lines.
 struct FirstDifference {
-  std::optional<std::uint64_t> seq;  // nullopt: the lines do not tell
-  std::string function{};
-  std::optional<TimeRange> time{};  // when the two called it
-  Facts evidence{};
+  Finding at{};     // without a number if the lines do not tell
   Facts unknown{};  // why none was found, or why there may be an earlier one; empty: certain
 };
 
@@ -60,8 +57,8 @@ bool alike(const Event* a, const Event* b) {
 }
 
 // Tells what the two called as this collective.
-FirstDifference difference_at(const Member& m, const Member& o, std::uint64_t seq, const Case& c) {
-  FirstDifference d{.seq = seq};
+Finding difference_at(const Member& m, const Member& o, std::uint64_t seq, const Case& c) {
+  Finding d{.seq = seq};
   const Side mine(m, seq, c);
   const Side theirs(o, seq, c);
   for (const auto& [n, e] : theirs.calls) {
@@ -117,14 +114,13 @@ FirstDifference first_difference(const Parting& parting, std::uint64_t end, cons
     unknown = unknown || !known || seq > next;
     next = seq + 1;
     if (!known || of[0] == of[1]) continue;
-    d.seq = seq;
+    d.at = difference_at(m, o, seq, c);
     break;
   }
-  unknown = unknown || (!d.seq && next < end);
-  if (d.seq) d = difference_at(m, o, *d.seq, c);
+  unknown = unknown || (!d.at.seq && next < end);
   if (!unknown) return d;
   d.unknown = {which_lines(m, c), which_lines(o, c)};
-  if (d.seq) d.evidence.push_back({Say::earlier_too, {{"why", d.unknown}}});
+  if (d.at.seq) d.at.evidence.push_back({Say::earlier_too, {{"why", d.unknown}}});
   return d;
 }
 
@@ -221,7 +217,7 @@ Finding& add_mismatch(Findings& found, const Communicator& c, const Divergence& 
   Finding& f = add(found, Kind::mismatch, processes_of(all),
                    {{"communicator", c.id}, {"nranks", c.nranks}, {"what", std::move(what)}});
   f.communicator = c.id;
-  const FirstDifference& d = of.difference;
+  const Finding& d = of.difference.at;
   const std::pair between = d.seq ? std::pair(*d.seq, *d.seq + 1) : std::pair(of.same, of.end);
   f.between = between;
   if (between.second == between.first + 1) f.seq = between.first;
@@ -234,8 +230,9 @@ Finding& add_mismatch(Findings& found, const Communicator& c, const Divergence& 
 
 // Says where they part, as far as the lines tell.
 void add_where(const FirstDifference& d, Finding& f) {
-  if (d.seq) {
-    set(f.text, {"where", Fact{Say::difference, {{"first", d.unknown.empty()}, {"seq", d.seq}}}});
+  if (d.at.seq) {
+    set(f.text,
+        {"where", Fact{Say::difference, {{"first", d.unknown.empty()}, {"seq", d.at.seq}}}});
     return;
   }
   set(f.text, {"where", Fact{f.seq ? Say::part_at : Say::part_within,
@@ -263,10 +260,10 @@ void add_partings(const Communicator& comm, const Agreement& agreement, const Ca
       --left.compare;
       d = first_difference(p, end, c);
     }
-    if (stopped && !d.seq) continue;
+    if (stopped && !d.at.seq) continue;
     const auto same = std::ranges::find_if(divergences, [&](const Divergence& of) {
       const bool alike = of.how == p.how && of.others == p.others;
-      return alike && (!compare || of.difference.seq == d.seq);
+      return alike && (!compare || of.difference.at.seq == d.at.seq);
     });
     if (same != divergences.end()) {
       same->add(p);
@@ -323,7 +320,7 @@ void add_called(const Communicator& comm, const Channel& channel, const Case& c,
     });
     const auto others = std::make_shared<const Members>(groups[0]);
     Divergence of{{How::differs, groups[1], others, seq, seq + 1},
-                  difference_at(*groups[1][0], *groups[0][0], seq, c)};
+                  {difference_at(*groups[1][0], *groups[0][0], seq, c)}};
     for (std::size_t i = 2; i < groups.size(); ++i) {
       of.add({How::differs, groups[i], others, seq, seq + 1});
     }

@@ -1,4 +1,4 @@
-// What the lines of a rank tell of its calls: the last collectives and messages in the order in
+// The calls of a rank, as its lines tell of them: the last collectives and messages in the order in
 // which it called them, and where it stood when its trace ended.
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "diagnose/standing.h"
+#include "diagnose/waits.h"
 
 #include <algorithm>
 
@@ -123,7 +123,7 @@ Fact inside(const OpenCall& call) {
   return fact;
 }
 
-Fact callers(const Missed& m, const Case& c) {
+Fact callers(const Missed& m) {
   if (m.open != nullptr) {
     Fact in_it = inside(*m.open);
     if (m.of_life()) set(in_it, {"who", m.came});
@@ -138,14 +138,14 @@ Fact callers(const Missed& m, const Case& c) {
   return fact;
 }
 
-Fact not_come(const Missed& m, const Processes& who, const Fact& then, const Case& c) {
+Fact not_come(const Missed& m, const Processes& who, const Fact& then) {
   Fact fact{Say::never_came, {{"who", who}, {"came", m.came}, {"then", then}}};
   const Processes seen = select(who, [](const Process& p) { return p.snapshot; });
   if (!seen.empty()) set(fact, {"until", Time{oldest_ns(seen)}});
   if (m.of_message()) {
     fact.what = Say::never_made_other_end;
     set(fact, {"function", m.other_end()});
-    set(fact, {"called", callers(m, c)});
+    set(fact, {"called", callers(m)});
     if (m.open != nullptr) set(fact, {"then", std::nullopt});
   } else if (m.of_life()) {
     const bool which = m.absent.size() <= m.missing;

@@ -206,7 +206,7 @@ Json heat_of(const Gathered& g) {
   Grid late(rows, columns);
   // A rank is late to several collectives of a step.
   std::map<std::pair<const read::Process*, std::int64_t>, std::int64_t> sums;
-  for (const LateCall& call : g.late) {
+  for (const diagnose::LateArrival& call : g.summary.lateness->arrivals) {
     if (call.step) sums[{call.rank, *call.step}] += call.late_ns;
   }
   for (const auto& [rank, intervals] : found.ranks) {

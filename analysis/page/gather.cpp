@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "diagnose/ends.h"
-#include "job/hosts.h"
 #include "page/grid.h"
 #include "report/verdict.h"
 #include "steps/pace.h"
@@ -98,11 +97,12 @@ stats::Timeline timeline_of(const stats::Summary& s, const why::Why& why, const 
 }
 
 // Finds the steps in which ranks came late, by the same clock as they came.
-void put_in_steps(const why::Why& why, const stats::Summary& s, std::vector<LateCall>& late) {
-  std::map<const read::Process*, std::vector<LateCall*>> by_rank;
-  for (LateCall& call : late) by_rank[call.rank].push_back(&call);
+void put_in_steps(const why::Why& why, stats::Summary& s) {
+  using diagnose::LateArrival;
+  std::map<const read::Process*, std::vector<LateArrival*>> by_rank;
+  for (LateArrival& call : s.lateness->arrivals) by_rank[call.rank].push_back(&call);
   const auto put = [&](const read::Process* rank, const std::vector<steps::Interval>& steps) {
-    for (LateCall* call : by_rank[rank]) {
+    for (LateArrival* call : by_rank[rank]) {
       if (const auto* in = steps::interval_at(steps, call->ts_ns)) call->step = in->step;
     }
   };
@@ -199,25 +199,16 @@ void choose_steps(const run::Lines& lines, Gathered& g) {
 }  // namespace
 
 void gather(const run::Lines& lines, Gathered& g) {
-  const job::Job& job = lines.job();
-  const job::Hosts hosts(job);
   const auto arrivals = std::make_shared<const diagnose::Arrivals>(diagnose::arrivals_of(lines));
   g.clocks = arrivals->clocks;
   g.summary = stats::summarise(lines, {.steps = true});
   g.summary.lateness = stats::lateness_in_steps(lines, g.summary.found, *arrivals);
-  for (const diagnose::LateArrival& a : g.summary.lateness->arrivals) {
-    const std::int64_t axis_ns = a.realtime_ns - hosts.zero_ns();
-    g.late.push_back({.rank = a.rank,
-                      .communicator = a.communicator,
-                      .ts_ns = axis_ns - hosts.on_axis(*a.rank, 0),
-                      .late_ns = a.late_ns});
-  }
   g.spectra = stats::spectra_of(lines);
   g.said = diagnose::diagnose(lines, {}, arrivals);
   why::find(lines, g.summary.found, g.why);
   choose_steps(lines, g);
   add_causes(g);
-  put_in_steps(g.why, g.summary, g.late);
+  put_in_steps(g.why, g.summary);
 }
 
 }  // namespace tprof::page

@@ -17,15 +17,6 @@
 
 namespace tprof::page {
 
-// A rank that came last to a collective.
-struct LateCall {
-  const read::Process* rank = nullptr;
-  text::Kept communicator{};
-  std::int64_t ts_ns = 0;  // when it came, in its own time
-  std::int64_t late_ns = 0;
-  std::optional<std::int64_t> step{};  // in which it came
-};
-
 // A step is as long as for its ranks on average: on their devices where these were followed, else
 // by the hosts that don't run ahead of the others.
 struct StepLength {
@@ -50,7 +41,6 @@ struct Gathered {
   diagnose::Diagnosed said;
   std::optional<align::Clocks> clocks;
   stats::Spectra spectra;
-  std::vector<LateCall> late;
   std::vector<StepLength> lengths;  // of each of summary.found.steps
   std::vector<stats::Timeline> timelines;
   why::Why why;

@@ -29,7 +29,7 @@ constexpr std::size_t kMostRanks = 2000;  // on the map of communicators: more s
 
 // Who was waited for: by rank, communicator and step.
 struct LatePlace {
-  const LateCall* first = nullptr;
+  const diagnose::LateArrival* first = nullptr;
   std::uint64_t times = 0;
   std::int64_t ns = 0;
 };
@@ -122,7 +122,7 @@ Section late_of(const Gathered& g, For who) {
 
 Section late_places_of(const Gathered& g) {
   std::map<std::tuple<const read::Process*, text::Kept, std::int64_t>, LatePlace> places;
-  for (const LateCall& call : g.late) {
+  for (const diagnose::LateArrival& call : g.summary.lateness->arrivals) {
     LatePlace& p = places[{call.rank, call.communicator, call.step.value_or(INT64_MIN)}];
     if (p.first == nullptr) p.first = &call;
     ++p.times;

@@ -31,31 +31,21 @@ std::string_view text_of(Verdict verdict) {
 // Says what was made, and how that compares. Where there are sends and receives alone, it is these
 // that were compared.
 std::string compared(const std::vector<const CommunicatorVerdict*>& all) {
-  const Verdict verdict = all.front()->verdict;
-  std::uint64_t fewest = 0;
-  std::uint64_t most = 0;
-  std::uint64_t sends = 0;
-  std::uint64_t receives = 0;
-  bool differ = false;
-  for (const CommunicatorVerdict* c : all) {
-    fewest = read::saturated_sum(fewest, c->fewest);
-    most = read::saturated_sum(most, c->most);
-    sends = read::saturated_sum(sends, c->sends);
-    receives = read::saturated_sum(receives, c->receives);
-    differ = differ || c->pairs_differ;
-  }
-  if (most != 0 || (sends == 0 && receives == 0) || verdict == Verdict::different) {
+  CommunicatorVerdict sum;
+  for (const CommunicatorVerdict* c : all) sum.add(*c);
+  if (sum.most != 0 || (sum.sends == 0 && sum.receives == 0) || sum.verdict == Verdict::different) {
     // Not every rank is in each of several communicators.
-    const bool each = all.size() > 1 && verdict == Verdict::same;
+    const bool each = all.size() > 1 && sum.verdict == Verdict::same;
     return fmt::format(
-        "{}, {}", most == 0 ? "no collectives" : diagnose::counted_to(fewest, most, "collective"),
-        each ? "on each all of its ranks did the same" : text_of(verdict));
+        "{}, {}",
+        sum.most == 0 ? "no collectives" : diagnose::counted_to(sum.fewest, sum.most, "collective"),
+        each ? "on each all of its ranks did the same" : text_of(sum.verdict));
   }
-  return fmt::format("no collectives, {} and {}{}", diagnose::counted(sends, "send"),
-                     diagnose::counted(receives, "receive"),
-                     differ              ? ", which do NOT fit each other"
-                     : sends != receives ? ", not all of which have an other end"
-                                         : ", as many as each other");
+  return fmt::format("no collectives, {} and {}{}", diagnose::counted(sum.sends, "send"),
+                     diagnose::counted(sum.receives, "receive"),
+                     sum.pairs_differ            ? ", which do NOT fit each other"
+                     : sum.sends != sum.receives ? ", not all of which have an other end"
+                                                 : ", as many as each other");
 }
 
 std::string id_of(const CommunicatorVerdict& c) {

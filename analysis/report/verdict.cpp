@@ -116,29 +116,27 @@ std::string everybody(const diagnose::Diagnosed& said) {
 
 // Says what the ranks made, where none is known to have done anything else.
 std::string made(const diagnose::Diagnosed& said, const std::string& who) {
-  std::uint64_t collectives = 0;
-  std::uint64_t sends = 0;
-  std::uint64_t receives = 0;
+  diagnose::CommunicatorVerdict sum;
   std::uint64_t communicators = 0;
-  bool all_seen = true;
   for (const diagnose::CommunicatorVerdict& c : said.communicators) {
-    collectives = read::saturated_sum(collectives, c.collectives);
+    sum.add(c);
     communicators += c.collectives != 0 ? 1 : 0;
-    sends = read::saturated_sum(sends, c.sends);
-    receives = read::saturated_sum(receives, c.receives);
-    all_seen = all_seen && c.verdict == diagnose::Verdict::same;
   }
-  const std::string all = diagnose::counted(collectives, "collective");
-  if (collectives == 0 && sends == 0 && receives == 0) return who + " made no collectives";
-  if (collectives == 0) {
+  const std::string all = diagnose::counted(sum.collectives, "collective");
+  if (sum.collectives == 0 && sum.sends == 0 && sum.receives == 0) {
+    return who + " made no collectives";
+  }
+  if (sum.collectives == 0) {
     return fmt::format("{} made {} and {}, and no collectives", who,
-                       diagnose::counted(sends, "send"), diagnose::counted(receives, "receive"));
+                       diagnose::counted(sum.sends, "send"),
+                       diagnose::counted(sum.receives, "receive"));
   }
   // Not every rank is in each of several communicators.
   const std::string same = communicators == 1
                                ? "did the same " + all
                                : fmt::format("agreed on {} of {}", all,
                                              diagnose::counted(communicators, "communicator"));
+  const bool all_seen = sum.verdict == diagnose::Verdict::same;
   return fmt::format("{} {}{}", who, same, all_seen ? "" : ", as far as they were seen");
 }
 
