@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "interpose/base/hash.h"
-#include "steps/gaps.h"
-#include "steps/order.h"
+#include "interpose/format/step_mark.h"
+#include "steps/cuts.h"
 
 namespace tprof::steps {
 namespace {
@@ -21,6 +21,9 @@ struct Message {
   std::size_t neighbour = 0;
   bool sent = false;
   std::int64_t weight = 0;  // 1: it is to be answered, -1: it answers, 0: none of its size answers
+
+  // Its size may be another in each micro-batch.
+  std::size_t way() const { return 2 * neighbour + (sent ? 0 : 1); }
 };
 
 // The messages between two places where nothing was under way.
@@ -28,6 +31,10 @@ struct Part {
   std::size_t from = 0;  // messages
   std::size_t to = 0;
   std::uint64_t hash = 0;
+  // The message that begins it comes again after others: another micro-batch. Several tensors of
+  // one come one after the other.
+  bool several = false;
+  std::int64_t under_way = 0;  // messages that were unanswered at one neighbour at a time, at most
 };
 
 class Divider {
@@ -37,21 +44,20 @@ class Divider {
   // Returns false if these are no messages of a stage.
   bool read() {
     std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> numbers;
-    std::map<std::pair<std::size_t, bool>, std::uint64_t> next;
+    std::map<std::size_t, std::uint64_t> next;
     std::map<std::pair<std::size_t, std::uint64_t>, std::vector<std::size_t>> alike;
     for (std::size_t i = 0; i < sequence_.operations.size(); ++i) {
-      const Symbol& symbol = symbol_of(i);
+      const Symbol& symbol = sequence_.symbols[sequence_.operations[i].symbol];
       if (symbol.kind != Kind::p2p) continue;
       const bool sent = symbol.name == "ncclSend";
       if (!sent && symbol.name != "ncclRecv") return false;
       const auto [known, fresh] =
           numbers.try_emplace({symbol.comm, symbol.peer}, flow.neighbours.size());
       if (fresh && !add_neighbour(symbol)) return false;
-      const std::size_t neighbour = known->second;
-      std::uint64_t& number = next[{neighbour, sent}];
-      if (sequence_.operations[i].seq != number++) return false;  // a line is missing
-      alike[{neighbour, symbol.count}].push_back(messages_.size());
-      messages_.push_back({i, neighbour, sent});
+      const Message message{i, known->second, sent};
+      if (sequence_.operations[i].seq != next[message.way()]++) return false;  // a line is missing
+      alike[{message.neighbour, symbol.count}].push_back(messages_.size());
+      messages_.push_back(message);
     }
     for (const auto& [key, all] : alike) {
       const bool leads = messages_[all.front()].sent;
@@ -72,81 +78,85 @@ class Divider {
     const std::size_t n = messages_.size();
     std::vector<std::int64_t> under_way = {0};
     for (const Message& m : messages_) under_way.push_back(under_way.back() + m.weight);
-    std::vector<std::size_t> empty;  // what is forgotten for ever (an evaluation) never comes back
     std::int64_t least = under_way[n];
     for (std::size_t i = n + 1; i-- > 0;) {
-      if (under_way[i] <= least) empty.push_back(i);
+      // Messages of an evaluation are forgotten for ever, and never answered.
+      if (under_way[i] <= least) places_.push_back(i);
       least = std::min(least, under_way[i]);
     }
-    std::ranges::reverse(empty);
+    std::ranges::reverse(places_);
     std::vector<std::uint64_t> counts(2 * flow.neighbours.size());
     std::size_t counted = 0;
-    for (const std::size_t place : empty) {
-      for (; counted < place; ++counted) {
-        ++counts[2 * messages_[counted].neighbour + (messages_[counted].sent ? 0 : 1)];
-      }
-      for (std::size_t k = 0; k < flow.neighbours.size(); ++k) {
-        flow.sent.push_back(counts[2 * k]);
-        flow.received.push_back(counts[2 * k + 1]);
+    for (const std::size_t place : places_) {
+      if (place != places_.front()) parts_.push_back(part(counted, place));
+      for (; counted < place; ++counted) ++counts[messages_[counted].way()];
+      for (std::size_t k = 0; k < counts.size(); k += 2) {
+        flow.sent.push_back(counts[k]);
+        flow.received.push_back(counts[k + 1]);
       }
     }
-    for (std::size_t k = 0; k + 1 < empty.size(); ++k) {
-      parts_.push_back({empty[k], empty[k + 1], hash(empty[k], empty[k + 1])});
-    }
-    places_ = std::move(empty);
   }
 
   // Takes the parts that are as most, which are steps unless they are those of a micro-batch.
   void choose(bool closed) {
     std::map<std::uint64_t, std::vector<std::size_t>> alike;
     for (std::size_t k = 0; k < parts_.size(); ++k) alike[parts_[k].hash].push_back(k);
-    const std::vector<std::size_t>* most = nullptr;
-    const auto covered = [&](const std::vector<std::size_t>& all) {
-      const Part& part = parts_[all.front()];
-      return part.to - part.from < 2 ? 0 : all.size() * (part.to - part.from);
-    };
+    std::size_t most = 0;
+    const std::vector<std::size_t>* usual_ones = nullptr;
     for (const auto& [hash, all] : alike) {
-      if (covered(all) != 0 && (most == nullptr || covered(all) > covered(*most))) most = &all;
+      const std::size_t messages = parts_[all.front()].to - parts_[all.front()].from;
+      if (messages < 2 || all.size() * messages <= most) continue;
+      most = all.size() * messages;
+      usual_ones = &all;
     }
-    if (most == nullptr) return;
-    const Part& usual = parts_[most->front()];
-    flow.several = several(usual);
-    std::size_t last = 0;
+    if (usual_ones == nullptr) return;
+    const Part& usual = parts_[usual_ones->front()];
+    flow.several = usual.several;
+    flow.told = usual.under_way > 1;
     for (std::size_t k = 0; k < parts_.size(); ++k) {
-      const bool same = parts_[k].hash == usual.hash;
-      if (!closed && k > most->back()) break;  // it was killed within this one
-      const bool odd = several(parts_[k]) || most_under_way(parts_[k]) > 1;
-      if (!same && !(flow.several && odd)) continue;
-      flow.steps.push_back(k);
-      last = k;
+      if (!closed && k > usual_ones->back()) break;  // it was killed within this one
+      const bool odd = parts_[k].several || parts_[k].under_way > 1;
+      if (parts_[k].hash == usual.hash || (flow.several && odd)) flow.steps.push_back(k);
     }
-    if (2 * most->size() < flow.steps.size()) return flow.steps.clear();
-    flow.steps.push_back(last + 1);
-    flow.told = most_under_way(usual) > 1;
+    if (2 * usual_ones->size() < flow.steps.size()) return flow.steps.clear();
+    flow.steps.push_back(flow.steps.back() + 1);
   }
 
   // Says when each part begins, with the calls that are no messages.
   void place(bool closed, std::int64_t end_ns) {
+    const Text text = others();
     std::vector<Gap> gaps;
     for (const std::size_t place : places_) {
-      gaps.push_back(
-          {place == 0 ? 0 : messages_[place - 1].operation + 1,
-           place == messages_.size() ? sequence_.operations.size() : messages_[place].operation});
+      const std::size_t to = text.at(operation(place));
+      gaps.push_back({place == 0 ? 0 : text.at(operation(place - 1)), to, to, to});
     }
-    const bool between = cut_gaps(sequence_, gaps, flow.steps, closed);
-    flow.told = flow.told || between;
-    for (const Gap& gap : gaps) {
-      const bool behind = gap.cut == sequence_.operations.size();
-      flow.at_ns.push_back(behind ? end_ns : sequence_.operations[gap.cut].ts_ns);
+    if (!flow.steps.empty()) {
+      const auto from = gaps.begin() + static_cast<std::ptrdiff_t>(flow.steps.front());
+      const auto to = gaps.begin() + static_cast<std::ptrdiff_t>(flow.steps.back()) + 1;
+      std::vector<Gap> of_steps(from, to);
+      cut(text, of_steps, closed);
+      std::ranges::copy(of_steps, from);
+      flow.told = flow.told || std::all_of(gaps.begin() + 1, gaps.end() - 1, [&](const Gap& gap) {
+                    const auto kind = text.kinds.begin();
+                    const auto end = kind + static_cast<std::ptrdiff_t>(gap.to);
+                    return std::find(kind + static_cast<std::ptrdiff_t>(gap.from), end,
+                                     LetterOf::small) != end;
+                  });
     }
-    flow.end_known = gaps.back().cut < sequence_.operations.size();
+    for (std::size_t k = 0; k < gaps.size(); ++k) {
+      const Gap& gap = gaps[k];
+      const std::size_t next = gap.cut < gap.to ? text.operations[gap.cut] : operation(places_[k]);
+      flow.end_known = next < sequence_.operations.size();
+      flow.at_ns.push_back(flow.end_known ? sequence_.operations[next].ts_ns : end_ns);
+    }
   }
 
   Flow flow;
 
  private:
-  const Symbol& symbol_of(std::size_t i) const {
-    return sequence_.symbols[sequence_.operations[i].symbol];
+  // Returns the place of a message in the sequence; behind the last one, the sequence's end.
+  std::size_t operation(std::size_t message) const {
+    return message < messages_.size() ? messages_[message].operation : sequence_.operations.size();
   }
 
   bool add_neighbour(const Symbol& symbol) {
@@ -156,39 +166,35 @@ class Divider {
     return flow.neighbours.size() <= kMostNeighbours;
   }
 
-  // Tells where a message comes from or goes to. Its size may be another in each micro-batch.
-  std::size_t way(std::size_t message) const {
-    return 2 * messages_[message].neighbour + (messages_[message].sent ? 1 : 0);
-  }
-
-  std::uint64_t hash(std::size_t from, std::size_t to) const {
-    std::uint64_t sum = 0;
-    for (std::size_t i = from; i < to; ++i) {
-      sum = mix64(sum + way(i) + 1);
-    }
-    return sum;
-  }
-
-  // True if the message that begins it comes again after others: another micro-batch. Several
-  // tensors of one come one after the other.
-  bool several(const Part& part) const {
-    bool other = false;
-    for (std::size_t i = part.from + 1; i < part.to; ++i) {
-      const bool first = way(i) == way(part.from);
-      if (first && other) return true;
-      other = other || !first;
-    }
-    return false;
-  }
-
-  // Returns how many messages were unanswered at one neighbour at a time.
-  std::int64_t most_under_way(const Part& part) const {
+  Part part(std::size_t from, std::size_t to) const {
+    Part part{.from = from, .to = to};
     std::map<std::size_t, std::int64_t> each;
-    std::int64_t most = 0;
-    for (std::size_t i = part.from; i < part.to; ++i) {
-      most = std::max(most, each[messages_[i].neighbour] += messages_[i].weight);
+    bool other = false;
+    for (std::size_t i = from; i < to; ++i) {
+      const Message& m = messages_[i];
+      const bool first = m.way() == messages_[from].way();
+      part.several = part.several || (first && other);
+      other = other || !first;
+      part.hash = mix64(part.hash + m.way() + 1);
+      part.under_way = std::max(part.under_way, each[m.neighbour] += m.weight);
     }
-    return most;
+    return part;
+  }
+
+  // Returns the calls that are no messages. Batches may differ in size.
+  Text others() const {
+    Text text;
+    for (std::size_t i = 0; i < sequence_.operations.size(); ++i) {
+      const std::uint32_t letter = sequence_.operations[i].symbol;
+      const Symbol& s = sequence_.symbols[letter];
+      const bool small = s.kind == Kind::reduction && s.bytes <= kScalarBytes;
+      if (s.kind == Kind::copy_in) {
+        text.add(i, UINT32_MAX, LetterOf::batch);
+      } else if (s.kind != Kind::p2p) {
+        text.add(i, letter, small ? LetterOf::small : LetterOf::call);
+      }
+    }
+    return text;
   }
 
   const Sequence& sequence_;

@@ -11,7 +11,6 @@
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
 #include "steps/marks.h"
-#include "steps/numbers.h"
 #include "steps/rank_steps.h"
 #include "text/text.h"
 
@@ -49,7 +48,7 @@ struct Calls {
   std::vector<read::StepLine> lines;
   bool any = false;    // there were calls
   bool whole = false;  // all of them were looked at
-  std::vector<Mark> marked;
+  std::vector<Interval> marked;
   RankSteps steps;
 
  private:
@@ -96,7 +95,7 @@ std::optional<Found> marked(const std::vector<std::pair<const Process*, const Ca
   Found found{.how = How::mark, .whole_steps = true};
   for (const auto& [rank, calls] : ranks) {
     if (calls->marked.empty()) return std::nullopt;
-    for (const Mark& m : calls->marked) found.ranks[rank].push_back({m.step, m.from_ns, m.to_ns});
+    found.ranks[rank] = calls->marked;
   }
   number_marks(found);
   return found;
@@ -156,6 +155,11 @@ bool disagree(const Found& found, const Found& exact) {
   return false;
 }
 
+bool has_schedule(const Process* p) {
+  const auto schedule = p->header.config->find("TPROF_SCHEDULE");
+  return schedule != p->header.config->end() && schedule->second != "off";
+}
+
 }  // namespace
 
 const Interval* interval_at(const std::vector<Interval>& ascending, std::int64_t ts_ns) {
@@ -173,15 +177,6 @@ std::optional<std::int64_t> step_at(const Found& found, const Process* rank, std
   const Interval* interval = interval_of(found, rank, ts_ns);
   return interval == nullptr ? std::nullopt : std::optional(interval->step);
 }
-
-namespace {
-
-bool has_schedule(const Process* p) {
-  const auto schedule = p->header.config->find("TPROF_SCHEDULE");
-  return schedule != p->header.config->end() && schedule->second != "off";
-}
-
-}  // namespace
 
 Found find(const run::Lines& all) {
   const job::Job& job = all.job();

@@ -3,331 +3,382 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
-#include "steps/anchor.h"
-#include "steps/bounds.h"
-#include "steps/order.h"
-#include "steps/uneven.h"
+#include "interpose/base/hash.h"
+#include "interpose/format/step_mark.h"
 
 namespace tprof::steps {
 namespace {
 
 using Kind = Symbol::Kind;
+using Places = std::vector<std::size_t>;
 
-// Returns the start of a step that is not as usual, between the anchors before `from` and at `to`.
-// Something put in before it may save it some calls (after an evaluation, FSDP2's root is still
-// gathered). So its first batch tells: the one before the part that is as usual.
-std::size_t start_of_odd(const Order& text, const Anchor& a, std::size_t from, std::size_t to,
-                         std::size_t lead, std::uint64_t of_rest) {
-  const std::size_t same = std::min(same_before(text, a, from, to), lead);
-  const std::uint32_t first = lead == 0 ? text[a.to()] : text[a.to() - lead];
-  if (text.copies_in(first)) {
-    const std::size_t before = to - same;
-    const std::size_t near = std::min(before - from, 2 * (lead - same));
-    for (std::size_t i = before; i-- > before - near;) {
-      if (text[i] != first) continue;
-      // The tensors of a batch may be of one size.
-      std::size_t of = a.to() - lead;
-      while (text[++of] == first && i > from && text[i - 1] == first) --i;
-      return i;
+constexpr std::size_t kFewest = 3;  // repeats that are looked at
+
+// The operations of a rank, by what they may be.
+class Operations {
+ public:
+  explicit Operations(const Sequence& sequence) : sequence_(sequence) {
+    std::uint64_t largest = 0;
+    std::set<std::tuple<std::string, std::int64_t, std::int64_t>> peers;
+    for (const Symbol& s : sequence.symbols) {
+      if (s.kind == Kind::reduction) largest = std::max(largest, s.bytes);
+      const bool again = s.kind == Kind::p2p && !peers.emplace(s.name, s.comm, s.peer).second;
+      sends_differ_ = sends_differ_ || again;
+    }
+    for (const Symbol& s : sequence.symbols) {
+      gradient_.push_back(s.kind == Kind::reduction && s.bytes > kScalarBytes &&
+                          s.bytes >= largest / kSmallReduction);
+    }
+    find_shards();
+  }
+
+  std::size_t size() const { return sequence_.operations.size(); }
+  std::uint32_t number(std::size_t i) const { return sequence_.operations[i].symbol; }
+  const Symbol& symbol(std::size_t i) const { return sequence_.symbols[number(i)]; }
+  bool gradient(std::size_t i) const { return gradient_[number(i)]; }
+  // True if it may belong to a forward pass.
+  bool forward(std::size_t i) const {
+    const Symbol& s = symbol(i);
+    return s.kind == Kind::p2p || (s.kind == Kind::collective && s.bytes > kScalarBytes);
+  }
+  // Returns how much data a copy to the device may bring; 0: it is none, or it brings parameters.
+  std::uint64_t data(std::size_t i) const {
+    const Symbol& s = symbol(i);
+    const bool may_be = s.kind == Kind::copy_in && s.bytes >= kScalarBytes;
+    return may_be && !shards_.contains(s.bytes) ? s.bytes : 0;
+  }
+  // True if what a rank sends to another differs in size, as routers of experts decide.
+  bool sends_differ() const { return sends_differ_; }
+
+ private:
+  // Copies that are as large as what this rank gives to an all-gather are parameters that lie in
+  // the host's memory, if they are gathered about as often.
+  void find_shards() {
+    std::map<std::uint64_t, std::size_t> copied;
+    std::map<std::uint64_t, std::size_t> given;
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (symbol(i).kind == Kind::copy_in) ++copied[symbol(i).bytes];
+      if (symbol(i).given != 0) ++given[symbol(i).given];
+    }
+    for (const auto& [bytes, times] : given) {
+      if (2 * times >= copied[bytes]) shards_.insert(bytes);
     }
   }
-  const std::size_t behind = a.to() - a.from() - lead;
-  const bool rest = to - from >= behind && text.any_order(from, from + behind) == of_rest;
-  return rest ? from + behind : from;
+
+  const Sequence& sequence_;
+  std::vector<bool> gradient_;
+  std::set<std::uint64_t> shards_;  // sizes
+  bool sends_differ_ = false;
+};
+
+// The calls of a rank before a gradient, back to the one before it on the same communicator.
+struct Before {
+  std::uint64_t data = 0;  // of its largest copy
+  std::size_t calls = 0;
+  bool forward = false;
+  std::uint64_t hash = 0;  // without small reductions and copies
+};
+
+// The steps that gradients on one communicator show.
+struct Rhythm {
+  struct Step {
+    std::size_t first = 0;  // gradients: operations
+    std::size_t last = 0;
+  };
+  std::int64_t comm = -1;
+  std::vector<Step> steps{};
+  std::uint64_t batch_bytes = 0;  // a batch has as many at least; 0: batches tell nothing
+  bool unclear_beginning = false;
+  bool unclear_end = false;
+};
+
+// Returns how far each end of a text is the same as its beginning (Gusfield's Z).
+Places same_from_each(std::span<const std::uint32_t> text) {
+  const std::size_t n = text.size();
+  Places z(n, n);
+  for (std::size_t i = 1, from = 0, to = 0; i < n; ++i) {
+    z[i] = i < to ? std::min(to - i, z[i - from]) : 0;
+    while (i + z[i] < n && text[z[i]] == text[i + z[i]]) ++z[i];
+    if (i + z[i] > to) from = i, to = i + z[i];
+  }
+  return z;
 }
 
-// Returns the elements of gradients that were reduced.
-std::uint64_t volume(const Order& text, std::size_t from, std::size_t to) {
-  std::uint64_t sum = 0;
-  for (std::size_t i = from; i < to; ++i) sum += text.gradient(i) ? text.symbol(i).count : 0;
-  return sum;
-}
+class Finder {
+ public:
+  Finder(const Operations& operations, std::int64_t comm, Places gradients)
+      : operations_(operations), at_(std::move(gradients)) {
+    found_.comm = comm;
+    for (const std::size_t at : at_) text_.push_back(operations.number(at));
+  }
 
-// Returns where the first step begins whose last gradient is at `to`: where all calls are that each
-// step makes before its first gradient. It may make others between them.
-std::size_t start_of_first(const Order& text, const Anchor& a, std::size_t lead, std::size_t to) {
-  std::size_t at = 0;
-  while (at < to && !text.gradient(at)) ++at;
-  const std::size_t first = a.to() - lead;
-  std::size_t usual = first;
-  while (usual < a.to() && !text.gradient(usual)) ++usual;
-  if (usual == first || !text.copies_in(text[first])) return start_within(text, 0, to, a);
-  for (std::size_t others = lead; usual > first && at > 0;) {
-    if (text[--at] == text[usual - 1]) {
-      --usual;
-    } else if (others-- == 0) {
-      break;
+  // Finds the shortest repeat that most of the text consists of.
+  bool find_run() {
+    const std::size_t n = text_.size();
+    const std::size_t middle = n / 2;
+    const Places behind = same_from_each(std::span(text_).subspan(middle));
+    std::vector<std::uint32_t> back(text_.rend() - static_cast<std::ptrdiff_t>(middle),
+                                    text_.rend());
+    back.push_back(UINT32_MAX);
+    back.insert(back.end(), text_.rbegin(), text_.rend());
+    const Places before = same_from_each(back);
+    for (length_ = 1; length_ * kFewest <= n; ++length_) {
+      from_ = middle - before[n + 1 - length_];
+      to_ = std::min(n, middle + length_ + (length_ < behind.size() ? behind[length_] : 0));
+      if (to_ - from_ >= kFewest * length_ && 2 * (to_ - from_) > n) return true;
+    }
+    return false;
+  }
+
+  // Returns how many steps there are, unless all gradients are alike: 0.
+  std::size_t repeats() const { return length_ == 1 ? 0 : (to_ - from_) / length_; }
+
+  // `steps`: how many there are, as far as communicators tell; 0: none does.
+  std::optional<Rhythm> find(std::size_t steps) {
+    look_between();
+    if (!by_batches(steps) && !by_calls()) return std::nullopt;
+    find_steps();
+    return std::move(found_);
+  }
+
+ private:
+  void look_between() {
+    std::size_t i = 0;
+    for (const std::size_t at : at_) {
+      Before b;
+      for (; i < at; ++i) {
+        const Symbol& s = operations_.symbol(i);
+        b.data = std::max(b.data, operations_.data(i));
+        b.forward = b.forward || operations_.forward(i);
+        b.calls += s.kind == Kind::copy_in ? 0U : 1U;
+        const bool told = operations_.forward(i) || operations_.gradient(i);
+        if (told) b.hash = mix64(b.hash ^ (operations_.number(i) + 1));
+      }
+      before_.push_back(b);
+      ++i;
     }
   }
-  return usual == first ? at : start_within(text, 0, to, a);
+
+  // Finds the shortest period before which each time, or nearly, there is what has(before) asks
+  // for. It begins where the most is called: with the forward pass.
+  template <typename Has>
+  bool find_period(const Has& has) {
+    constexpr std::size_t kMostLayers = 512;
+    const std::size_t n = std::min(to_ - from_, std::size_t{1} << 16);
+    for (std::size_t k = 1; k <= kMostLayers && k * length_ * kFewest <= n; ++k) {
+      struct Place {
+        std::size_t all = 0, with = 0, calls = 0;
+      };
+      std::vector<Place> places(k * length_);
+      for (std::size_t i = from_ == 0 ? 1 : 0; i < n; ++i) {
+        Place& place = places[i % places.size()];
+        ++place.all;
+        place.with += has(before_[from_ + i]) ? 1U : 0U;
+        place.calls += before_[from_ + i].calls;
+      }
+      std::optional<std::size_t> best;
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        if (4 * places[i].with < 3 * places[i].all) continue;
+        // On average: none is known of what is before the first of all.
+        if (!best || places[i].calls * places[*best].all > places[*best].calls * places[i].all) {
+          best = i;
+        }
+      }
+      if (!best) continue;
+      period_ = places.size();
+      first_ = from_ + *best;
+      return true;
+    }
+    return false;
+  }
+
+  // Batches are among the largest copies that come again and again. Larger ones may come in a few
+  // steps only: batches of an evaluation, or parameters that FSDP1 copies back on a rank that saves
+  // them. If all gradients are alike, nothing else tells how many steps there are.
+  bool by_batches(std::size_t steps) {
+    std::vector<std::uint64_t> largest;
+    for (std::size_t i = 1; i < before_.size(); ++i) {
+      if (before_[i].data != 0) largest.push_back(before_[i].data);
+    }
+    const std::size_t fewest =
+        steps == 0 ? kFewestSteps - 1 : std::max<std::size_t>(3 * steps / 4, 1);
+    if (largest.empty()) return false;
+    std::ranges::sort(largest, std::greater());
+    const std::uint64_t usual = largest[fewest <= largest.size() ? fewest - 1 : 0];
+    const std::uint64_t least = std::max(kScalarBytes, usual / kSmallCopy);
+    if (!find_period([&](const Before& b) { return b.data >= least; })) return false;
+    found_.batch_bytes = least;
+    return true;
+  }
+
+  // A step of one gradient can be a layer, unless all are alike.
+  bool by_calls() {
+    const auto between = std::span(before_).subspan(from_ + 1, to_ - from_ - 1);
+    const bool any = std::ranges::any_of(between, &Before::forward);
+    if (operations_.sends_differ()) return false;
+    if (!find_period([&](const Before& b) { return b.forward || !any; })) return false;
+    return period_ > 1 || (any && std::ranges::all_of(between, [&](const Before& b) {
+                             return b.hash == between[0].hash;
+                           }));
+  }
+
+  std::uint64_t volume(std::size_t i) const { return operations_.symbol(at_[i]).count; }
+
+  // Takes each repeat. The first steps may make and order their buckets anew (DDP) or fetch in
+  // another order (ZeRO-3): each is known by what it reduced, as much as every other.
+  void find_steps() {
+    std::uint64_t one = 0;
+    for (std::size_t i = first_; i < first_ + period_; ++i) one += volume(i);
+    std::uint64_t sum = 0;
+    std::size_t from = 0;
+    for (std::size_t i = 0; i < first_ && sum < one; ++i) {
+      sum += volume(i);
+      if (sum != one) continue;
+      found_.steps.push_back({at_[from], at_[i]});
+      from = i + 1;
+      sum = 0;
+    }
+    found_.unclear_beginning = sum != 0;
+    if (sum != 0) found_.steps.clear();
+    const auto begin = text_.begin() + static_cast<std::ptrdiff_t>(first_);
+    const auto length = static_cast<std::ptrdiff_t>(period_);
+    std::size_t i = first_;
+    while (i + period_ <= text_.size()) {
+      if (!std::equal(begin, begin + length, text_.begin() + static_cast<std::ptrdiff_t>(i))) {
+        ++i;
+        continue;
+      }
+      found_.steps.push_back({at_[i], at_[i + period_ - 1]});
+      i += period_;
+    }
+    found_.unclear_end = i < text_.size();
+  }
+
+  const Operations& operations_;
+  const Places at_;
+  std::vector<std::uint32_t> text_;
+  std::vector<Before> before_;
+  std::size_t from_ = 0;  // the part that repeats
+  std::size_t to_ = 0;
+  std::size_t length_ = 0;
+  std::size_t period_ = 0;
+  std::size_t first_ = 0;  // the first gradient of a step
+  Rhythm found_;
+};
+
+std::vector<Rhythm> rhythms(const Operations& operations) {
+  std::map<std::int64_t, Places> by_comm;
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    if (operations.gradient(i)) by_comm[operations.symbol(i).comm].push_back(i);
+  }
+  std::vector<Finder> finders;
+  std::size_t steps = 0;
+  for (auto& [comm, gradients] : by_comm) {
+    Finder& finder = finders.emplace_back(operations, comm, std::move(gradients));
+    if (!finder.find_run()) {
+      finders.pop_back();
+    } else if (const std::size_t n = finder.repeats(); n != 0) {
+      steps = steps == 0 ? n : std::min(steps, n);
+    }
+  }
+  std::vector<Rhythm> all;
+  for (Finder& finder : finders) {
+    if (auto found = finder.find(steps)) all.push_back(std::move(*found));
+  }
+  return all;
 }
 
-// Places the first steps, which make and order their buckets anew (DDP) or fetch in another order
-// (ZeRO-3). Each is known by the gradients that it reduced: as many as every other.
-void first_steps(const Order& text, const Anchor& a, std::size_t lead, std::uint64_t of_lead,
-                 std::vector<std::size_t>& starts, std::vector<std::size_t>& anchors,
-                 bool& unclear) {
-  const std::uint64_t one = volume(text, a.from(), a.to() + 1);
-  const std::size_t last = a.at[0];
-  const bool as_always = last >= lead && text.any_order(last - lead, last) == of_lead;
-  const std::size_t until = as_always ? last - lead : last + 1;
-  std::uint64_t sum = 0;
-  std::size_t from = 0;  // after the last gradient of the step before
-  for (std::size_t i = 0; i < until && sum <= one; ++i) {
-    if (!text.gradient(i)) continue;
-    sum += text.symbol(i).count;
-    if (sum != one) continue;
-    starts.push_back(from == 0 ? start_of_first(text, a, lead, i) : start_within(text, from, i, a));
-    anchors.push_back(i);
-    from = i + 1;
-    sum = 0;
+// Returns the text in which steps are cut, without what is in no order: reductions on communicators
+// that show no steps, and copies of a thread that loads data ahead. Batches may differ in size: a
+// copy is told from others if about every step has it. `comms`: those that show these steps.
+Text text_of(const Operations& operations, const Rhythm& by, const std::vector<Rhythm>& all,
+             const std::set<std::int64_t>& comms) {
+  constexpr std::uint32_t kAnyCopy = UINT32_MAX;
+  std::map<std::uint32_t, std::size_t> times;
+  for (std::size_t i = 0; i < operations.size(); ++i) ++times[operations.number(i)];
+  Text text;
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const Symbol& s = operations.symbol(i);
+    if (s.kind == Kind::p2p && operations.sends_differ()) continue;
+    if (s.kind == Kind::copy_in) {
+      if (by.batch_bytes == 0) continue;
+      const bool usual = 2 * times[operations.number(i)] >= by.steps.size();
+      const bool batch = operations.data(i) >= by.batch_bytes;
+      text.add(i, usual ? operations.number(i) : kAnyCopy,
+               batch ? LetterOf::batch : LetterOf::copy);
+    } else if (operations.gradient(i)) {
+      if (std::ranges::count(all, s.comm, &Rhythm::comm) == 0) continue;
+      const bool of_step = comms.contains(s.comm);
+      text.add(i, operations.number(i), of_step ? LetterOf::gradient : LetterOf::call);
+    } else {
+      const bool small = s.kind == Kind::reduction && !operations.gradient(i);
+      text.add(i, operations.number(i), small ? LetterOf::small : LetterOf::call);
+    }
   }
-  unclear = sum != 0;
-  if (unclear) {
-    starts.clear();
-    anchors.clear();
-  }
-  if (as_always) {
-    starts.push_back(until);
-    anchors.push_back(last);
-  }
+  return text;
 }
 
-// True if parameters are gathered after the last reduction, as the optimizer of ZeRO does when it
-// has changed them.
-bool behind_is_optimizer(const Order& text, const Anchor& a, std::size_t behind) {
-  for (std::size_t i = a.from(); i < a.from() + behind; ++i) {
-    if (text.symbol(i).kind == Kind::collective && text.symbol(i).bytes > kScalarBytes) return true;
+// True if a beginning of a step is there more than once before its first gradient: micro-batches.
+bool begins_again(std::span<const std::uint32_t> head) {
+  for (std::size_t n = 3; 2 * n <= head.size(); ++n) {
+    if (std::ranges::equal(head.first(n), head.subspan(n, n))) return true;
   }
   return false;
 }
 
-// Returns how often the beginning of a step is repeated before the first gradient is reduced.
-std::size_t micro_batches(const Order& text, const Anchor& a, std::size_t behind) {
-  const std::size_t from = a.from() + behind;
-  std::size_t to = from;
-  while (to < a.to() && !text.gradient(to)) ++to;
-  for (std::size_t p = 3; from + 2 * p <= to; ++p) {
-    if (text[from] != text[from + p]) continue;
-    const auto at = text.begin() + static_cast<std::ptrdiff_t>(from);
-    const auto length = static_cast<std::ptrdiff_t>(p);
-    if (!std::equal(at, at + length, at + length)) continue;
-    return (to - from) / p + ((to - from) % p != 0 ? 1 : 0);
-  }
-  return 1;
-}
-
-// Returns where the step ends whose last reduction is before `from`: behind what is there in each
-// step, and what some steps have in front of that.
-std::optional<std::size_t> end_of(const Order& text, const Anchor& a, std::size_t behind,
-                                  std::size_t from, std::size_t to) {
-  const std::uint64_t rest = text.any_order(a.from(), a.from() + behind);
-  for (std::size_t end = from + behind; end <= to; ++end) {
-    if (text.any_order(end - behind, end) == rest) return end;
-  }
-  return std::nullopt;
-}
-
-// True if what lies from `from` to `to` is also behind the last reduction of another step.
-bool seen_behind_another(const Order& text, const Anchor& a, std::size_t from, std::size_t to) {
-  return std::any_of(a.at.begin(), a.at.end() - 1, [&](std::size_t at) {
-    return text.ordered(at + 1, at + 1 + to - from) == text.ordered(from, to);
-  });
-}
-
-// Calls that the program put in behind some steps: a log, an evaluation.
-struct PutIn {
-  std::size_t from = 0;  // the first time
-  std::size_t length = 0;
-  std::vector<std::size_t> steps{};  // from 1; 0: one whose beginning is not known
-};
-
-std::vector<PutIn> all_put_in(const Order& text, const Anchor& a, std::size_t behind,
-                              const std::vector<std::size_t>& starts) {
-  std::map<std::pair<std::size_t, std::uint64_t>, PutIn> all;
-  for (std::size_t k = 1; k < a.at.size(); ++k) {
-    const std::size_t step = starts.size() + k - a.at.size();
-    const std::size_t to = starts[step];
-    const std::size_t after = a.at[k - 1] + 1;
-    const std::size_t from = end_of(text, a, behind, after, to).value_or(after + behind);
-    if (to <= from) continue;
-    all.try_emplace({to - from, text.ordered(from, to)}, PutIn{from, to - from})
-        .first->second.steps.push_back(step);
-  }
-  std::vector<PutIn> longest_first;
-  for (auto put = all.rbegin(); put != all.rend(); ++put) {
-    longest_first.push_back(std::move(put->second));
-  }
-  return longest_first;
-}
-
-// True if it is behind every n-th step, and so belongs behind the last one too.
-bool is_due(const PutIn& put, std::size_t last) {
-  const std::size_t n = put.steps[0];
-  return n != 0 && last % n == 0 && put.steps.size() == (last - 1) / n &&
-         std::ranges::all_of(put.steps, [n](std::size_t step) { return step % n == 0; });
-}
-
-// Returns where the last step ends, at `end` or behind what is put in behind others. Several such
-// parts may be due at once. One that is not may be what the program does when all steps are over,
-// and so may the same one again.
-std::size_t end_of_last(const Order& text, const Anchor& a, std::size_t behind,
-                        const std::vector<std::size_t>& starts, std::size_t end) {
-  std::vector<PutIn> left = all_put_in(text, a, behind, starts);
-  for (bool all_due = true, first = true; all_due; first = false) {
-    const auto next = std::ranges::find_if(left, [&](const PutIn& put) {
-      return (first || is_due(put, starts.size())) && put.length <= text.size() - end &&
-             text.ordered(put.from, put.from + put.length) == text.ordered(end, end + put.length);
-    });
-    if (next == left.end()) break;
-    end += next->length;
-    all_due = is_due(*next, starts.size());
-    left.erase(next);
-  }
-  return end;
-}
-
-void place_steps(const Order& text, const Anchor& a, bool closed, Period& p) {
-  const std::size_t m = a.to() - a.from();
-  const std::size_t behind = behind_last_reduction(text, a, closed);
-  const std::size_t lead = m - behind;
-  const std::uint64_t of_lead = text.any_order(a.to() - lead, a.to());
-  const std::uint64_t of_rest = text.any_order(a.from(), a.from() + behind);
-  std::vector<std::size_t> starts;
-  std::vector<std::size_t> anchors;
-  first_steps(text, a, lead, of_lead, starts, anchors, p.unclear_beginning);
-  for (std::size_t k = 1; k < a.at.size(); ++k) {
-    const std::size_t from = a.at[k - 1] + 1;
-    const std::size_t to = a.at[k];
-    const bool as_always = to - from >= lead && text.any_order(to - lead, to) == of_lead;
-    starts.push_back(as_always ? to - lead : start_of_odd(text, a, from, to, lead, of_rest));
-    anchors.push_back(to);
-  }
-  std::size_t end = a.at.back() + 1;
-  const std::optional<std::size_t> last = end_of(text, a, behind, end, text.size());
-  if (last && seen_behind_another(text, a, end, *last - behind)) {
-    end = end_of_last(text, a, behind, starts, *last);
-  } else if (!closed) {  // killed while it ended a step
-    starts.pop_back();
-    anchors.pop_back();
-    end = a.at[a.at.size() - 2] + 1 + behind;
-  }
-  p.unclear_end = closed && volume(text, end, text.size()) != 0;
-  for (const std::size_t i : starts) p.starts.push_back(text.operation(i));
-  p.starts.push_back(text.operation(end));
-  for (const std::size_t i : anchors) p.anchors.push_back(text.operation(i));
-  p.whole_steps = behind_is_optimizer(text, a, behind) || micro_batches(text, a, behind) > 1;
-}
-
-bool small_reduction(const Order& text, std::size_t i) {
-  return text.symbol(i).kind == Kind::reduction && !text.gradient(i);
-}
-
-// Places each step from its first batch on. Norms and flags may follow its last reduction.
-void place_uneven(const Order& text, const Uneven& uneven, bool closed, Period& p) {
-  const Anchor& a = uneven.anchor;
-  std::size_t from = 0;
-  for (const std::size_t to : a.at) {
-    while (from != 0 && small_reduction(text, from)) ++from;
-    const std::size_t start = from == 0 ? uneven.start : start_within(text, from, to, a);
-    p.starts.push_back(text.operation(start));
-    p.anchors.push_back(text.operation(to));
-    from = to + 1;
-  }
-  const auto of_next = [&](std::size_t i) {
-    return closed ? text.data_in(i) || text.gradient(i) : !small_reduction(text, i);
-  };
-  while (from < text.size() && !of_next(from)) ++from;
-  p.starts.push_back(text.operation(from));
-  p.unclear_end = closed && volume(text, from, text.size()) != 0;
-}
-
-Period find(const Order& text, bool closed) {
+// Cuts between the steps that a communicator shows. On others that show as many, the last
+// gradient of a step may come later.
+Period place(const Operations& operations, const Rhythm& by, const std::vector<Rhythm>& all,
+             bool closed) {
   Period p;
-  const std::optional<Anchor> anchor = find_anchor(text);
-  const std::optional<Uneven> uneven = find_uneven(text);
-  const bool even = anchor && !holds_two(text, *anchor);
-  if (uneven && (uneven->told || !uneven->mostly_alike || !even)) {
-    place_uneven(text, *uneven, closed, p);
-  } else if (even) {
-    place_steps(text, *anchor, closed, p);
-  }
-  p.uneven = uneven && !uneven->told;
-  const std::size_t n = p.anchors.size();
-  if (n >= kFewestSteps) return p;
-  p = Period();
-  p.few = n != 0;
-  p.why = n == 0 ? "the calls do not repeat as steps do" : too_few_repeats(n);
-  return p;
-}
-
-// True if most of the steps fall into several that call the same, but for the sizes of batches.
-bool fall_apart(const Order& alike, const std::vector<std::size_t>& into, const Period& p) {
-  std::size_t n = 0;
-  auto at = into.begin();
-  for (std::size_t k = 0; k + 1 < p.starts.size(); ++k) {
-    at = std::lower_bound(at, into.end(), p.starts[k]);
-    const auto end = std::lower_bound(at, into.end(), p.starts[k + 1]);
-    bool same = end - at > 1;
-    for (auto i = at; same && i != end && i + 1 != into.end(); ++i) {
-      same = alike.any_order(*i, *(i + 1)) == alike.any_order(*at, *(at + 1));
+  std::set<std::int64_t> comms;
+  std::vector<Gap> gaps(by.steps.size() + 1);
+  std::vector<std::size_t> ends(by.steps.size());
+  for (const Rhythm& r : all) {
+    if (r.steps.size() != by.steps.size()) continue;
+    comms.insert(r.comm);
+    for (std::size_t k = 0; k < ends.size(); ++k) {
+      const bool before_next = k + 1 == ends.size() || r.steps[k].last < by.steps[k + 1].first;
+      if (before_next) ends[k] = std::max(ends[k], r.steps[k].last);
     }
-    n += same ? 1U : 0U;
   }
-  return 2 * n > p.anchors.size();
-}
-
-// True if there are more steps where all batches count as alike: only some steps have one of a
-// certain size. If both find as many, those are better of which more begin with a batch.
-bool better(const Order& alike, const Period& by_alike, const Period& found) {
-  const std::size_t n = by_alike.anchors.size();
-  if (n > found.anchors.size()) {
-    return found.anchors.empty() || fall_apart(alike, by_alike.starts, found);
+  const Text text = text_of(operations, by, all, comms);
+  for (std::size_t k = 0; k < ends.size(); ++k) {
+    gaps[k].to = text.at(by.steps[k].first);
+    gaps[k].end = gaps[k + 1].from = text.at(ends[k]) + 1;
+    p.anchors.push_back(by.steps[k].last);
   }
-  const auto with_batch = [&](const Period& p) {
-    return std::count_if(p.starts.begin(), p.starts.end() - 1,
-                         [&](std::size_t i) { return alike.copies_in(alike[i]); });
-  };
-  return n != 0 && n == found.anchors.size() && with_batch(by_alike) > with_batch(found);
-}
-
-Period find_among(const Sequence& sequence, Sends sends, bool closed) {
-  const Order order(sequence, Copies::as_they_are, sends);
-  Period found = find(order, closed);
-  if (order.batches_differ()) {
-    const Order alike(sequence, Copies::alike, sends);
-    Period by_alike = find(alike, closed);
-    if (better(alike, by_alike, found)) found = std::move(by_alike);
+  gaps.back().to = gaps.back().end = text.letters.size();
+  const Cuts cuts = cut(text, gaps, closed);
+  for (const Gap& gap : gaps) {
+    const bool end = gap.cut == text.letters.size();
+    p.starts.push_back(end ? operations.size() : text.operations[gap.cut]);
   }
-  if (!found.starts.empty() || found.few) return found;
-  // Copies of a thread that loads data ahead have no order relative to the rest.
-  return find(Order(sequence, Copies::none, sends), closed);
-}
-
-// Nothing but the batch tells steps from layers that reduce the same, where sends are left out.
-bool each_has_a_batch(const Order& order, const Period& p) {
-  std::size_t i = 0;
-  for (std::size_t k = 0; k + 1 < p.starts.size(); ++k) {
-    while (i < order.size() && order.operation(i) < p.starts[k]) ++i;
-    bool has = false;
-    for (; i < order.size() && order.operation(i) < p.starts[k + 1]; ++i) has |= order.data_in(i);
-    if (!has) return false;
+  if (!cuts.finished && !closed) {  // killed while it ended a step
+    p.starts.pop_back();
+    p.anchors.pop_back();
   }
-  return !p.starts.empty();
-}
-
-// True if some rank is sent to, or received from, with several sizes.
-bool sends_differ(const Sequence& sequence) {
-  std::set<std::tuple<std::string, std::int64_t, std::int64_t>> seen;
-  return std::ranges::any_of(sequence.symbols, [&](const Symbol& s) {
-    return s.kind == Kind::p2p && !seen.emplace(s.name, s.comm, s.peer).second;
-  });
+  const Gap& usual = gaps[cuts.usual];
+  const auto letters = std::span(text.letters);
+  p.whole_steps = begins_again(letters.subspan(usual.cut, usual.to - usual.cut));
+  for (std::size_t i = usual.from; i < usual.cut; ++i) {  // as the optimizer of ZeRO gathers
+    p.whole_steps =
+        p.whole_steps || (text.kinds[i] == LetterOf::call &&
+                          operations.symbol(text.operations[i]).kind == Kind::collective &&
+                          operations.symbol(text.operations[i]).bytes > kScalarBytes);
+  }
+  p.uneven = cuts.uneven;
+  p.unclear_beginning = by.unclear_beginning;
+  p.unclear_end = closed && by.unclear_end;
+  return p;
 }
 
 }  // namespace
@@ -339,11 +390,20 @@ std::string too_few_repeats(std::size_t n) {
 }
 
 Period find_period(const Sequence& sequence, bool closed) {
-  Period found = find_among(sequence, Sends::as_they_are, closed);
-  if (!found.starts.empty() || !sends_differ(sequence)) return found;
-  Period without_sends = find_among(sequence, Sends::none, closed);
-  const Order order(sequence, Copies::as_they_are, Sends::none);
-  return each_has_a_batch(order, without_sends) ? without_sends : found;
+  const Operations operations(sequence);
+  const std::vector<Rhythm> all = rhythms(operations);
+  const Rhythm* by = nullptr;
+  const auto enough = [](const Rhythm& r) { return r.steps.size() >= kFewestSteps; };
+  for (const Rhythm& r : all) {
+    const bool better = by == nullptr || (enough(r) && !enough(*by)) ||
+                        (enough(r) == enough(*by) && r.steps.size() < by->steps.size());
+    if (better) by = &r;
+  }
+  if (by == nullptr) return {.why = "the calls do not repeat as steps do"};
+  if (!enough(*by)) return {.few = true, .why = too_few_repeats(by->steps.size())};
+  Period found = place(operations, *by, all, closed);
+  if (found.anchors.size() >= kFewestSteps) return found;
+  return {.few = true, .why = too_few_repeats(found.anchors.size())};
 }
 
 }  // namespace tprof::steps

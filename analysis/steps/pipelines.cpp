@@ -1,19 +1,17 @@
 #include "steps/pipelines.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <tuple>
-
-#include "steps/order.h"
 
 namespace tprof::steps {
 namespace {
 
 using Places = std::vector<std::size_t>;          // of a flow
 using End = std::pair<std::size_t, std::size_t>;  // a stage and its neighbour
+using Stages = std::vector<std::size_t>;
 
 constexpr const char* kDiffer =
     "what its sends and receives tell of steps is not so at other ranks";
@@ -36,18 +34,16 @@ class Pipelines {
 
   void find() {
     std::vector<bool> seen(stages_.size());
-    std::size_t pipeline = 0;
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
+    for (std::size_t s = 0, pipeline = 0; s < stages_.size(); ++s) {
       if (seen[s]) continue;
-      std::vector<std::size_t> all = {s};
+      Stages all = {s};
       seen[s] = true;
       for (std::size_t i = 0; i < all.size(); ++i) {
-        for (std::size_t k = 0; k < flow(all[i]).neighbours.size(); ++k) {
-          const auto other = end_of(all[i], k);
-          if (!other || seen[other->first]) continue;
-          seen[other->first] = true;
-          all.push_back(other->first);
-        }
+        each_neighbour(all[i], [&](const End&, const End& other) {
+          if (!seen[other.first]) all.push_back(other.first);
+          seen[other.first] = true;
+          return true;
+        });
       }
       find(all, pipeline++);
     }
@@ -56,55 +52,57 @@ class Pipelines {
  private:
   Flow& flow(std::size_t stage) const { return *stages_[stage]->flow; }
 
-  std::optional<End> end_of(std::size_t stage, std::size_t neighbour) const {
-    const Neighbour& n = flow(stage).neighbours[neighbour];
-    const auto end = ends_.find({n.comm, n.other, n.mine});
-    return end == ends_.end() ? std::nullopt : std::optional(end->second);
+  // Calls f(end of this stage, end of the other) for each neighbour that is known, until it returns
+  // false.
+  template <typename F>
+  bool each_neighbour(std::size_t stage, const F& f) const {
+    for (std::size_t k = 0; k < flow(stage).neighbours.size(); ++k) {
+      const Neighbour& n = flow(stage).neighbours[k];
+      const auto other = ends_.find({n.comm, n.other, n.mine});
+      if (other != ends_.end() && !f(End(stage, k), other->second)) return false;
+    }
+    return true;
   }
 
-  void say(const std::vector<std::size_t>& all, const std::string& why) const {
+  void say(const Stages& all, const std::string& why) const {
     for (const std::size_t s : all) {
       if (stages_[s]->intervals.empty()) stages_[s]->period.why = why;
     }
   }
 
-  void find(const std::vector<std::size_t>& all, std::size_t pipeline) {
-    std::optional<std::size_t> fewest;
-    std::size_t most = 0;
-    for (const std::size_t s : all) {
-      most = std::max(most, flow(s).count());
-      if (!flow(s).told || flow(s).count() == 0) continue;
-      if (!fewest || flow(s).count() < flow(*fewest).count()) fewest = s;
-    }
-    if (!fewest) return most < kFewestSteps ? void() : say(all, kOneMicroBatch);
-    const std::size_t n = flow(*fewest).count();
+  void find(const Stages& all, std::size_t pipeline) {
+    const auto count = [&](std::size_t s) { return flow(s).count(); };
+    Stages told;
+    std::ranges::copy_if(all, std::back_inserter(told),
+                         [&](std::size_t s) { return flow(s).told && count(s) != 0; });
+    const std::size_t most = std::ranges::max(all | std::views::transform(count));
+    if (told.empty()) return most < kFewestSteps ? void() : say(all, kOneMicroBatch);
+    const std::size_t fewest = std::ranges::min(told, {}, count);
+    const std::size_t n = count(fewest);
     if (n < kFewestSteps) return say(all, too_few_repeats(n));
     std::map<std::size_t, Places> bounds;
-    if (!spread(*fewest, bounds)) return say(all, kDiffer);
+    if (!spread(fewest, bounds)) return say(all, kDiffer);
     // If others run empty more often, there are several micro-batches in a step.
-    const bool whole = std::ranges::any_of(
-        all, [&](std::size_t s) { return flow(s).several || flow(s).count() >= 2 * n; });
+    const bool whole =
+        most >= 2 * n || std::ranges::any_of(all, [&](std::size_t s) { return flow(s).several; });
     for (const std::size_t s : all) take(*stages_[s], bounds.at(s), whole, pipeline);
   }
 
   // Carries the bounds of one stage's steps to all others. Returns false if they are none there.
   bool spread(std::size_t from, std::map<std::size_t, Places>& bounds) const {
     bounds[from] = flow(from).steps;
-    std::vector<std::size_t> next = {from};
+    Stages next = {from};
     for (std::size_t i = 0; i < next.size(); ++i) {
-      const std::size_t s = next[i];
-      for (std::size_t k = 0; k < flow(s).neighbours.size(); ++k) {
-        const auto other = end_of(s, k);
-        if (!other) continue;
+      const bool good = each_neighbour(next[i], [&](const End& here, const End& there) {
         // One of them sends first, the other answers; else they only exchange something.
-        if (flow(s).neighbours[k].leads == flow(other->first).neighbours[other->second].leads) {
-          return false;
-        }
-        std::optional<Places> there = carried(bounds.at(s), {s, k}, *other);
-        if (!there) return false;
-        const auto [known, fresh] = bounds.try_emplace(other->first, std::move(*there));
-        if (fresh) next.push_back(other->first);
-      }
+        const auto leads = [&](const End& e) { return flow(e.first).neighbours[e.second].leads; };
+        if (leads(here) == leads(there)) return false;
+        std::optional<Places> places = carried(bounds.at(here.first), here, there);
+        if (!places) return false;
+        if (bounds.try_emplace(there.first, std::move(*places)).second) next.push_back(there.first);
+        return true;
+      });
+      if (!good) return false;
     }
     return true;
   }
@@ -112,40 +110,30 @@ class Pipelines {
   std::optional<Places> carried(const Places& bounds, const End& from, const End& to) const {
     const Flow& a = flow(from.first);
     const Flow& b = flow(to.first);
-    const std::size_t width = b.neighbours.size();
     Places there;
-    for (std::size_t i = 0; i < bounds.size(); ++i) {
-      const std::size_t at = bounds[i] * a.neighbours.size() + from.second;
-      const auto has = [&](std::size_t place) {  // messages until then, none of which may be more
-        const std::size_t k = place * width + to.second;
-        return std::pair(b.received[k], b.sent[k]);
+    for (const std::size_t bound : bounds) {
+      const std::size_t at = bound * a.neighbours.size() + from.second;
+      // Compares the messages until a place with those that there have to be. Both only grow.
+      const auto more = [&](std::size_t place, bool or_as_many) {
+        const std::size_t k = place * b.neighbours.size() + to.second;
+        return or_as_many ? b.received[k] >= a.sent[at] && b.sent[k] >= a.received[at]
+                          : b.received[k] > a.sent[at] || b.sent[k] > a.received[at];
       };
-      const std::pair needed(a.sent[at], a.received[at]);
-      // Binary search: both counts only grow.
-      std::size_t low = there.empty() ? 0 : there.back();
-      std::size_t high = b.at_ns.size();
-      const std::size_t least = low;
-      const bool end = i + 1 == bounds.size();
-      while (low < high) {
-        const std::size_t middle = (low + high) / 2;
-        const auto [received, sent] = has(middle);
-        const bool below = end ? received < needed.first || sent < needed.second
-                               : received <= needed.first && sent <= needed.second;
-        if (below) {
-          low = middle + 1;
-        } else {
-          high = middle;
-        }
-      }
-      if (!end && low > least) --low;
-      if (low < b.at_ns.size() && has(low) == needed) {
-        there.push_back(low);
+      // A step begins at the last such place, and ends at the first.
+      const bool end = &bound == &bounds.back();
+      const std::size_t least = there.empty() ? 0 : there.back();
+      const auto places = std::views::iota(least, b.at_ns.size());
+      std::size_t place =
+          least + static_cast<std::size_t>(std::ranges::distance(
+                      places.begin(), std::ranges::partition_point(
+                                          places, [&](std::size_t p) { return !more(p, end); })));
+      if (!end && place > least) --place;
+      if (place < b.at_ns.size() && more(place, true) && !more(place, false)) {
+        there.push_back(place);
         continue;
       }
       // It was killed before, or has not been as far.
-      const auto [received, sent] = has(b.at_ns.size() - 1);
-      const bool ended = received < needed.first || sent < needed.second;
-      if (ended && there.size() > kFewestSteps) return there;
+      if (!more(b.at_ns.size() - 1, true) && there.size() > kFewestSteps) return there;
       return std::nullopt;
     }
     return there;
@@ -153,12 +141,9 @@ class Pipelines {
 
   static void take(RankSteps& rank, const Places& bounds, bool whole, std::size_t pipeline) {
     const Flow& flow = *rank.flow;
-    if (rank.intervals.size() + 1 == bounds.size()) {  // its own calls tell the same
-      rank.period.whole_steps = whole;
-      return;
-    }
-    rank.period = Period();
     rank.period.whole_steps = whole;
+    if (rank.intervals.size() + 1 == bounds.size()) return;  // its own calls tell the same
+    rank.period = {.whole_steps = whole};
     rank.intervals.clear();
     rank.anchors.clear();
     const bool closed = rank.rank->end == read::End::closed;

@@ -62,8 +62,8 @@ def test_fsdp(tmp_path, monkeypatch, clip, sizes):
     check(loops.fsdp(Shape(steps=40, clip=clip)), tmp_path / "job")
 
 
-def test_a_rank_without_steps_has_its_reason_said(tmp_path):
-    """Rank 1 alone also reduces something in no order, so that its calls do not repeat."""
+def test_a_rank_that_also_reduces_in_no_order_keeps_its_steps(tmp_path):
+    """Rank 1 alone reduces something else too, on another communicator."""
     rng = random.Random(1)
     loop = loops.ddp(Shape(steps=20))
     loop.job.comms.append([1])
@@ -72,6 +72,14 @@ def test_a_rank_without_steps_has_its_reason_said(tmp_path):
     for op in loop.job.ranks[1].ops:
         ops += [loops.dataclasses.replace(op, comm=1, count=rng.randrange(1000, 40000))] * (op.comm == 0)
     loop.job.ranks[1].ops = sorted([*loop.job.ranks[1].ops, *ops], key=lambda op: op.at)
+    check(loop, tmp_path / "job")
+
+
+def test_a_rank_without_steps_has_its_reason_said(tmp_path):
+    """Rank 1 was killed in its fourth step."""
+    loop = loops.ddp(Shape(steps=20))
+    rank = loop.job.ranks[1]
+    rank.ops, rank.end = [op for op in rank.ops if op.at <= loop.steps[3]], "recovered"
     report = told("summary", loop.job.write(tmp_path / "job"), "--by", "step")[1]
     assert len(report["steps"]) == 20
     why = "rank 1: no steps were found: the calls do not repeat as steps do"
