@@ -121,18 +121,33 @@ class Cutter {
     }
   }
 
+  // Returns how many letters of the template end a step at least, as it has batches there that are
+  // none of the first step's: an evaluation behind each step takes some.
+  std::size_t behind_others() const {
+    const Letters first = letters(gaps_.front());
+    const Gap& gap = gaps_[cuts_.usual];
+    bool any = false;
+    for (std::size_t i = gap.to; i > gap.from; --i) {
+      if (kind(i - 1) != LetterOf::batch) continue;
+      if (std::ranges::count(first, text_.letters[i - 1]) == 0) return any ? i - gap.from : 0;
+      any = true;
+    }
+    return 0;
+  }
+
   // Returns how many letters of the template end a step. The first step shows how many there are at
   // least, the end of the program how many at most. Within this, a batch begins the next one.
   std::size_t find_behind() const {
     const Letters all = usual();
     const std::size_t from = gaps_[cuts_.usual].from;
-    std::size_t norms = 0;
-    for (std::size_t i = 0; i < all.size() && kind(from + i) != LetterOf::batch; ++i) {
+    const std::size_t others = behind_others();
+    std::size_t norms = others;
+    for (std::size_t i = others; i < all.size() && kind(from + i) != LetterOf::batch; ++i) {
       if (kind(from + i) == LetterOf::small) norms = i + 1;
     }
     const std::size_t least = all.size() - same_last(letters(gaps_.front()), all);
-    const std::size_t most =
-        std::max(norms, closed_ ? same_first(letters(gaps_.back()), all) : all.size());
+    const std::size_t last = closed_ ? same_first(letters(gaps_.back()), all) : all.size();
+    const std::size_t most = others > last ? all.size() : std::max(norms, last);
     const bool told = norms <= least && least <= most;
     if (told && (least == most || begins_batch(from, from + least))) return least;
     for (std::size_t i = norms; i <= most && i < all.size(); ++i) {

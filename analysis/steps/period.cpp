@@ -60,7 +60,8 @@ class Operations {
 
  private:
   // Copies that are as large as what this rank gives to an all-gather are parameters that lie in
-  // the host's memory, if they are gathered about as often.
+  // the host's memory, if they are gathered about as often. A batch that happens to be as large
+  // comes once a step, and layers are gathered more often, or the other way round.
   void find_shards() {
     std::map<std::uint64_t, std::size_t> copied;
     std::map<std::uint64_t, std::size_t> given;
@@ -69,7 +70,8 @@ class Operations {
       if (symbol(i).given != 0) ++given[symbol(i).given];
     }
     for (const auto& [bytes, times] : given) {
-      if (2 * times >= copied[bytes]) shards_.insert(bytes);
+      const std::size_t copies = copied[bytes];
+      if (2 * times >= copies && 4 * copies >= 3 * times) shards_.insert(bytes);
     }
   }
 
@@ -345,6 +347,8 @@ Period place(const Operations& operations, const Rhythm& by, const std::vector<R
   for (const Rhythm& r : all) {
     if (r.steps.size() != by.steps.size()) continue;
     comms.insert(r.comm);
+    Places& anchors = p.anchors.emplace_back();
+    for (const Rhythm::Step& step : r.steps) anchors.push_back(step.last);
     for (std::size_t k = 0; k < ends.size(); ++k) {
       const bool before_next = k + 1 == ends.size() || r.steps[k].last < by.steps[k + 1].first;
       if (before_next) ends[k] = std::max(ends[k], r.steps[k].last);
@@ -354,7 +358,6 @@ Period place(const Operations& operations, const Rhythm& by, const std::vector<R
   for (std::size_t k = 0; k < ends.size(); ++k) {
     gaps[k].to = text.at(by.steps[k].first);
     gaps[k].end = gaps[k + 1].from = text.at(ends[k]) + 1;
-    p.anchors.push_back(by.steps[k].last);
   }
   gaps.back().to = gaps.back().end = text.letters.size();
   const Cuts cuts = cut(text, gaps, closed);
@@ -364,7 +367,7 @@ Period place(const Operations& operations, const Rhythm& by, const std::vector<R
   }
   if (!cuts.finished && !closed) {  // killed while it ended a step
     p.starts.pop_back();
-    p.anchors.pop_back();
+    for (Places& anchors : p.anchors) anchors.pop_back();
   }
   const Gap& usual = gaps[cuts.usual];
   const auto letters = std::span(text.letters);
@@ -402,8 +405,8 @@ Period find_period(const Sequence& sequence, bool closed) {
   if (by == nullptr) return {.why = "the calls do not repeat as steps do"};
   if (!enough(*by)) return {.few = true, .why = too_few_repeats(by->steps.size())};
   Period found = place(operations, *by, all, closed);
-  if (found.anchors.size() >= kFewestSteps) return found;
-  return {.few = true, .why = too_few_repeats(found.anchors.size())};
+  if (found.starts.size() > kFewestSteps) return found;
+  return {.few = true, .why = too_few_repeats(found.starts.size() - 1)};
 }
 
 }  // namespace tprof::steps

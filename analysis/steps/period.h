@@ -19,9 +19,9 @@ struct Period {
   // Index of the first operation of each step, then of the first one after the last step. Empty if
   // none were found: then `why` says why, in a sentence without its full stop.
   std::vector<std::size_t> starts{};
-  // Index of the last gradient reduction of each step. It is the same operation on all ranks of its
-  // communicator, with the same number there.
-  std::vector<std::size_t> anchors{};
+  // Index of the last gradient reduction of each step, on each communicator that shows these steps.
+  // It is the same operation on all ranks of its communicator, with the same number there.
+  std::vector<std::vector<std::size_t>> anchors{};
   // True if each is proved to be a whole step, and not one micro-batch of several.
   bool whole_steps = false;
   bool uneven = false;  // see Cuts

@@ -145,8 +145,9 @@ class Pipelines {
     if (rank.intervals.size() + 1 == bounds.size()) return;  // its own calls tell the same
     rank.period = {.whole_steps = whole};
     rank.intervals.clear();
-    rank.anchors.clear();
+    // By these its steps are compared with those of others.
     const bool closed = rank.rank->end == read::End::closed;
+    rank.anchors = {{closed ? "pipeline " + std::to_string(pipeline) : ""}};
     for (std::size_t k = 0; k + 1 < bounds.size(); ++k) {
       const auto step = static_cast<std::int64_t>(k) + 1;
       rank.intervals.push_back(
@@ -154,8 +155,7 @@ class Pipelines {
            .from_ns = flow.at_ns[bounds[k]],
            .to_ns = flow.at_ns[bounds[k + 1]],
            .end_known = flow.end_known || bounds[k + 1] + 1 < flow.at_ns.size()});
-      // By these its steps are compared with those of others.
-      rank.anchors.emplace_back(closed ? "pipeline " + std::to_string(pipeline) : "", step);
+      rank.anchors[0].numbers.push_back(k);
     }
   }
 

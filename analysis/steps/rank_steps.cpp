@@ -14,31 +14,42 @@ namespace {
 
 using read::Process;
 
-using Numbers = std::map<Shared, std::int64_t>;
+// By the id of a communicator and the number of an operation there: the step that it ends.
+using Numbers = std::map<std::string, std::map<std::uint64_t, std::int64_t>>;
 
-Numbers numbers_of(const RankSteps& rank) {
-  Numbers numbers;
-  for (std::size_t k = 0; k < rank.anchors.size(); ++k) {
-    numbers[rank.anchors[k]] = rank.intervals[k].step;
+// Gives the steps of a rank the numbers that another rank of a communicator gave to them, since
+// ranks may differ at the beginning or the end. Returns false if no other did.
+bool number(RankSteps& rank, const Numbers& numbers) {
+  for (const Anchors& anchors : rank.anchors) {
+    const auto known = numbers.find(anchors.comm);
+    if (known == numbers.end()) continue;
+    std::vector<Interval> numbered;
+    for (const std::uint64_t anchor : anchors.numbers) {
+      const auto step = known->second.find(anchor);
+      if (step == known->second.end()) break;
+      numbered.push_back(rank.intervals[numbered.size()]);
+      numbered.back().step = step->second;
+    }
+    if (numbered.size() != rank.intervals.size()) continue;
+    rank.intervals = std::move(numbered);
+    return true;
   }
-  return numbers;
+  return false;
 }
 
-// Gives the steps of a rank the numbers of `first`, the first rank that has the most. Returns false
-// if they can't be compared.
-bool number(RankSteps& rank, const RankSteps& first, const Numbers& numbers) {
-  // Goes by the last anchor, since ranks may differ at the beginning or the end.
-  const bool same_comm = rank.anchors.back().first == first.anchors.back().first;
-  if (!same_comm) return rank.intervals.size() == first.intervals.size();
-  std::vector<Interval> numbered;
-  for (std::size_t k = 0; k < rank.anchors.size(); ++k) {
-    const auto found = numbers.find(rank.anchors[k]);
-    if (found == numbers.end()) return false;
-    numbered.push_back(rank.intervals[k]);
-    numbered.back().step = found->second;
+bool known(const RankSteps& rank, const Numbers& numbers) {
+  return std::ranges::any_of(rank.anchors,
+                             [&](const Anchors& a) { return numbers.contains(a.comm); });
+}
+
+void add(const RankSteps& rank, Numbers& numbers) {
+  for (const Anchors& anchors : rank.anchors) {
+    std::map<std::uint64_t, std::int64_t>& of_comm = numbers[anchors.comm];
+    if (of_comm.size() >= anchors.numbers.size()) continue;
+    for (std::size_t k = 0; k < anchors.numbers.size(); ++k) {
+      of_comm[anchors.numbers[k]] = rank.intervals[k].step;
+    }
   }
-  rank.intervals = std::move(numbered);
-  return true;
 }
 
 }  // namespace
@@ -61,12 +72,16 @@ RankSteps steps_of(const Process& rank, const Sequence& sequence, std::int64_t e
                                .from_ns = time(p.starts[k]),
                                .to_ns = time(p.starts[k + 1]),
                                .end_known = p.starts[k + 1] < sequence.operations.size()});
-    const Operation& anchor = sequence.operations[p.anchors[k]];
-    const auto comm = rank.comms.find(sequence.symbols[anchor.symbol].comm);
-    found.anchors.emplace_back(comm == rank.comms.end() ? "" : comm->second.id, anchor.seq);
   }
-  p.starts = std::vector<std::size_t>();
-  p.anchors = std::vector<std::size_t>();
+  for (const std::vector<std::size_t>& on_comm : p.anchors) {
+    const auto operation = [&](std::size_t i) { return sequence.operations[i]; };
+    const auto comm = rank.comms.find(sequence.symbols[operation(on_comm[0]).symbol].comm);
+    if (comm == rank.comms.end()) continue;
+    Anchors& anchors = found.anchors.emplace_back(comm->second.id);
+    for (const std::size_t i : on_comm) anchors.numbers.push_back(operation(i).seq);
+  }
+  p.starts = {};
+  p.anchors = {};
   return found;
 }
 
@@ -94,19 +109,36 @@ Found one_answer(std::vector<RankSteps> ranks) {
   }
   if (most == nullptr) return found;
   const RankSteps first = *most;
-  const Numbers numbers = numbers_of(first);
+  for (const Interval& i : first.intervals) found.steps.push_back(i.step);
+  Numbers numbers;
+  add(first, numbers);
+  std::vector<RankSteps*> left;
+  for (RankSteps& r : ranks) {
+    if (!r.intervals.empty()) left.push_back(&r);
+  }
+  while (!left.empty()) {
+    const std::size_t before = left.size();
+    std::erase_if(left, [&](RankSteps* r) {
+      if (!number(*r, numbers)) return false;
+      add(*r, numbers);
+      return true;
+    });
+    if (left.size() != before) continue;
+    RankSteps& apart = *left.front();  // shares no communicator with the others
+    if (known(apart, numbers) || apart.intervals.size() != first.intervals.size()) {
+      return {.why = fmt::format("{} made {} and {} {}, and their collectives differ, so nothing "
+                                 "tells which of them are the same (tprof check tells more)",
+                                 names({first.rank}), first.intervals.size(), names({apart.rank}),
+                                 apart.intervals.size())};
+    }
+    add(apart, numbers);
+  }
   found.whole_steps = true;
   std::vector<const Process*> uneven;
   std::vector<const Process*> beginning;
   std::vector<const Process*> end;
   for (RankSteps& r : ranks) {
     if (r.intervals.empty()) continue;
-    if (!number(r, first, numbers)) {
-      return {.why = fmt::format("{} made {} and {} {}, and their collectives differ, so nothing "
-                                 "tells which of them are the same (tprof check tells more)",
-                                 names({first.rank}), first.intervals.size(), names({r.rank}),
-                                 r.intervals.size())};
-    }
     found.whole_steps = found.whole_steps && r.period.whole_steps;
     if (r.period.uneven) uneven.push_back(r.rank);
     if (r.period.unclear_beginning) beginning.push_back(r.rank);
@@ -115,7 +147,6 @@ Found one_answer(std::vector<RankSteps> ranks) {
   }
   found.how = How::period;
   found.why.clear();
-  for (const Interval& i : first.intervals) found.steps.push_back(i.step);
   for (const auto& [why, which] : none) {
     found.unknown.push_back(names(which) + ": no steps were found: " + why);
     found.without += (found.without.empty() ? "" : "; ") + found.unknown.back();

@@ -12,13 +12,17 @@
 
 namespace tprof::steps {
 
-// The id of a communicator and the number of an operation on it, equal on all its ranks.
-using Shared = std::pair<std::string, std::uint64_t>;
+// The operations that end steps on a communicator: its id and their numbers there are equal on all
+// its ranks.
+struct Anchors {
+  std::string comm{};
+  std::vector<std::uint64_t> numbers{};  // ascending, one a step
+};
 
 struct RankSteps {
   const read::Process* rank = nullptr;
   std::vector<Interval> intervals{};
-  std::vector<Shared> anchors{};
+  std::vector<Anchors> anchors{};
   Period period{};
   std::optional<Flow> flow{};  // of a stage of a pipeline, where these are not proved to be steps
 };
