@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/who.h"
+#include "diagnose/names.h"
 #include "job/jobs.h"
 
 namespace tprof::diagnose {
@@ -37,9 +37,6 @@ inline Processes processes_of(const auto& members) {  // takes members, or point
     }
   }
   return processes;
-}
-inline Who who_of(const Members& members) {
-  return who_of(processes_of(members));
 }
 
 // A communicator, joined over the ranks of a job.

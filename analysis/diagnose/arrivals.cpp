@@ -68,8 +68,9 @@ class OfRank {
     const bool timed = to->as[n].timed;
     to->as[n] = *as;
     to->as[n].timed = timed;
+    to->called_ns[n] = base_ns_ + e.ts_ns;
     if (on_device_) return;
-    to->came_ns[n] = base_ns_ + e.ts_ns;
+    to->came_ns[n] = to->called_ns[n];
     values_.collective(e.ts_ns, as->rooted ? ValuesRead::kNobody : *e.comm, n);
   }
   void device_time(const read::DeviceTime& t) {
@@ -98,6 +99,7 @@ class OfRank {
     if (n < to.as.size()) return &to;
     to.as.resize(n + 1);
     to.came_ns.resize(n + 1);
+    to.called_ns.resize(n + 1);
     (on_device_ ? to.ended_ns : to.read_ns).resize(n + 1);
     return &to;
   }

@@ -37,6 +37,7 @@ struct Arrivals {
     bool has_lines = false;
     std::vector<CalledAs> as{};
     std::vector<std::int64_t> came_ns{};
+    std::vector<std::int64_t> called_ns{};
     std::vector<std::int64_t> ended_ns{};  // on the device; empty: the times are hosts'
     // For how long at most it had waited for values that it read since its collective before;
     // 0: it read none. Empty: the times are devices'.

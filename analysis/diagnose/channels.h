@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "diagnose/agreement.h"
-#include "diagnose/facts.h"
+#include "diagnose/finding.h"
 #include "diagnose/rank_calls.h"
 
 namespace tprof::diagnose {

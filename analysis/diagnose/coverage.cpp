@@ -19,21 +19,19 @@ using read::Process;
 // Which opt-ins let a kind of library be seen.
 struct SeenWith {
   Kind kind;
-  std::vector<Setting> opt_ins;
+  bool dlsym = false;
+  bool driver = false;
   bool fully = false;  // with them nothing is left to say
 };
-const std::vector<SeenWith>& seen_with() {
-  static const std::vector<SeenWith> kAll{{Kind::dali, {Setting::driver}, true},
-                                          {Kind::jax, {Setting::dlsym, Setting::driver}, true},
-                                          {Kind::cupy, {Setting::driver}, true},
-                                          {Kind::second_nccl, {Setting::dlsym}},
-                                          {Kind::second_cudart, {Setting::dlsym}},
-                                          {Kind::uncalled_cudart, {Setting::dlsym}},
-                                          {Kind::static_cudart, {Setting::driver}},
-                                          {Kind::dlsym, {Setting::dlsym}, true},
-                                          {Kind::comm_unknown, {Setting::dlsym}}};
-  return kAll;
-}
+constexpr SeenWith kSeenWith[] = {{.kind = Kind::dali, .driver = true, .fully = true},
+                                  {.kind = Kind::jax, .dlsym = true, .driver = true, .fully = true},
+                                  {.kind = Kind::cupy, .driver = true, .fully = true},
+                                  {.kind = Kind::second_nccl, .dlsym = true},
+                                  {.kind = Kind::second_cudart, .dlsym = true},
+                                  {.kind = Kind::uncalled_cudart, .dlsym = true},
+                                  {.kind = Kind::static_cudart, .driver = true},
+                                  {.kind = Kind::dlsym, .dlsym = true, .fully = true},
+                                  {.kind = Kind::comm_unknown, .dlsym = true}};
 
 // Returns nullopt if it is all of them.
 std::optional<Processes> some(const Processes& of, const job::Job& job) {
@@ -159,11 +157,12 @@ std::optional<Limit> limit_of(std::string_view note, const std::vector<const Var
   const auto kind = kind_of_note(note);
   if (!kind) return std::nullopt;
   Limit limit{*kind, ""};
-  const auto seen = std::ranges::find(seen_with(), *kind, &SeenWith::kind);
-  if (seen == seen_with().end()) return limit;
-  for (const Setting setting : seen->opt_ins) {
+  const auto* seen = std::ranges::find(kSeenWith, *kind, &SeenWith::kind);
+  if (seen == std::end(kSeenWith)) return limit;
+  for (const Setting setting : {Setting::dlsym, Setting::driver}) {
     const auto set_in = [&](const Variables* set) { return in_force(*set, setting); };
-    if (std::ranges::all_of(all_set, set_in)) continue;
+    const bool wanted = setting == Setting::dlsym ? seen->dlsym : seen->driver;
+    if (!wanted || std::ranges::all_of(all_set, set_in)) continue;
     limit.set += fmt::format("{}{}=1", limit.set.empty() ? "" : " and ", info(setting).name);
   }
   return seen->fully && limit.set.empty() ? std::nullopt : std::optional(limit);

@@ -1,13 +1,11 @@
 // Finds ranks whose device did not end a collective that the devices of others ended. These ended
 // it with what that device had sent, so nothing that its host, or another rank, called or did not
 // call is why.
-#include "diagnose/devices.h"
-
 #include <algorithm>
 #include <set>
 
+#include "diagnose/diagnosis.h"
 #include "diagnose/ends.h"
-#include "diagnose/process_state.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -21,9 +19,7 @@ constexpr std::int64_t kAllReadNs = 1'000'000'000;
 bool has_all_times(const Process& p, const Case& c) {
   if (!has_all_ends(p) || p.end == End::dumped) return p.end == End::dumped;
   const bool none_lost = p.footer && p.footer->dropped.empty() && p.footer->timing_lost.empty();
-  const auto idle_since = idle_since_ns(p, c);
-  return none_lost && !p.snapshot && !is_stopped(p) && idle_since &&
-         end_ns(p) - *idle_since >= kAllReadNs;
+  return none_lost && !p.snapshot && !is_stopped(p) && idle_ns(p, c).value_or(0) >= kAllReadNs;
 }
 
 bool is_through(const Member& m, std::uint64_t seq, const Case& c) {

@@ -1,5 +1,6 @@
-// Defines a diagnosis and its inputs. To add one, define it in a file of its own and add a row to
-// kinds.h.
+// Defines a diagnosis and its inputs: the calls that meet by their numbers (channels.h), where each
+// rank stands and whom it waits for (waits.h), and how processes and devices end (ends.h). To add
+// one, define it in a file of its own and add a row to kinds.h.
 #pragma once
 
 #include <cstdint>

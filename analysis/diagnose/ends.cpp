@@ -1,4 +1,3 @@
-#include "diagnose/ends.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -7,7 +6,7 @@
 #include <set>
 
 #include "diagnose/diagnosis.h"
-#include "diagnose/process_state.h"
+#include "diagnose/ends.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -75,7 +74,7 @@ void running(const Case& c, Findings& found) {
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
     const Agreement& how_far = c.agreements[i];
     if (how_far.fewest == how_far.most) continue;
-    set(f.text, {"behind", who_of(who_issued(c.communicators[i], how_far.fewest))});
+    set(f.text, {"behind", processes_of(who_issued(c.communicators[i], how_far.fewest))});
     set(f.text, {"made", how_far.fewest});
     set(f.text, {"most", how_far.most});
     set(f.text, {"communicator", c.communicators[i].id});
@@ -213,6 +212,11 @@ std::optional<std::int64_t> idle_since_ns(const Process& p, const Case& c) {
   return p.header.base_time_ns + calls.last->ts_ns + calls.last->dur_ns;
 }
 
+std::optional<std::int64_t> idle_ns(const Process& p, const Case& c) {
+  const auto since = idle_since_ns(p, c);
+  return since ? std::optional(end_ns(p) - *since) : std::nullopt;
+}
+
 std::optional<std::int64_t> quiet_ns(const Processes& processes, const Case& c) {
   // Others are quiet behind the end of the first of them, which they may wait for.
   const bool run =
@@ -275,6 +279,22 @@ bool ended_before(const Process& a, const Process& b, const Case& c) {
   const auto doubt = clock_doubt_ns(a, b, c);
   const bool both_closed = a.end == End::closed && b.end == End::closed;
   return doubt && latest_ns(a) + *doubt + (both_closed ? kTogetherNs : 0) < end_ns(b);
+}
+
+Processes earliest_of(const Processes& ended) {
+  constexpr std::size_t kMost = 64;
+  const auto latest = [](const Process* p) { return latest_ns(*p); };
+  std::map<std::pair<std::string, bool>, const Process*> of_host;  // by boot and closed
+  for (const Process* p : ended) {
+    const std::pair key(p->header.boot_id, p->end == End::closed);
+    const Process*& first = of_host.try_emplace(key, p).first->second;
+    if (latest_ns(*p) < latest_ns(*first)) first = p;
+  }
+  Processes earliest;
+  for (const auto& [key, p] : of_host) earliest.push_back(p);
+  std::ranges::stable_sort(earliest, {}, latest);
+  if (earliest.size() > kMost) earliest.resize(kMost);
+  return earliest;
 }
 
 std::optional<std::string> exit_status_of(const Processes& closed) {

@@ -66,20 +66,9 @@ void apply(const Relation& relation, Findings& findings) {
   std::erase_if(findings, is_effect);
 }
 
-constexpr std::size_t kMaxEarliest = 64;  // the earliest, which all are compared with
-
 // Returns the processes for which no other is known to have ended before.
 Processes first_to_end(const Processes& ended, const Case& c) {
-  std::map<std::pair<std::string, bool>, const Process*> of_host;  // earliest, by boot and closed
-  for (const Process* p : ended) {
-    const std::pair key(p->header.boot_id, p->end == End::closed);
-    const Process*& first = of_host.try_emplace(key, p).first->second;
-    if (latest_ns(*p) < latest_ns(*first)) first = p;
-  }
-  Processes earliest;
-  for (const auto& [key, p] : of_host) earliest.push_back(p);
-  std::ranges::stable_sort(earliest, {}, [](const Process* p) { return latest_ns(*p); });
-  if (earliest.size() > kMaxEarliest) earliest.resize(kMaxEarliest);
+  const Processes earliest = earliest_of(ended);
   Processes first = select(ended, [&](const Process& p) {
     return std::ranges::none_of(earliest, [&](const Process* e) { return ended_before(*e, p, c); });
   });

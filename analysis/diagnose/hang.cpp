@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <set>
 
-#include "diagnose/devices.h"
 #include "diagnose/ends.h"
-#include "diagnose/process_state.h"
 #include "diagnose/waits.h"
 #include "stats/totals.h"
 
@@ -59,18 +57,6 @@ bool long_open(const OpenCall* call) {
 
 bool all_ended(const Processes& who, End end) {
   return std::ranges::all_of(who, [&](const Process* p) { return p->end == end; });
-}
-
-// The first processes of the job that ended, by whom others were left alone. Who ended first is why
-// these stand: more are not looked at.
-Processes first_gone(const job::Job& job) {
-  constexpr std::size_t kMostGone = 64;
-  Processes gone = select(job.processes, [](const Process& p) {
-    return !p.comms.empty() && (p.end == End::closed || p.end == End::recovered);
-  });
-  std::ranges::stable_sort(gone, {}, [](const Process* p) { return latest_ns(*p); });
-  if (gone.size() > kMostGone) gone.resize(kMostGone);
-  return gone;
 }
 
 class HeldUp {
@@ -138,8 +124,7 @@ class HeldUp {
   // `call`. A process that ended did not hang, however long the others waited for it afterwards.
   bool stood_still(const Process& p, const OpenCall* call) const {
     if (is_as_of_now(p) || p.end == End::closed) return is_as_of_now(p);
-    const auto idle_since = idle_since_ns(p, case_);
-    if (idle_since && end_ns(p) - *idle_since >= kQuietNs) return true;
+    if (idle_ns(p, case_).value_or(0) >= kQuietNs) return true;
     if (!long_open(call) || !call->since_ns) return false;
     const auto doubt = clock_doubt_ns(*call->process, p, case_);
     return doubt && end_ns(p) - *call->since_ns - *doubt >= kHangNs;
@@ -149,9 +134,9 @@ class HeldUp {
   std::optional<Ns> made_none_for(const Processes& who) const {
     std::int64_t least = INT64_MAX;
     for (const Process* p : who) {
-      const auto idle_since = idle_since_ns(*p, case_);
-      if (!idle_since || p->end == End::dumped) return std::nullopt;
-      least = std::min(least, end_ns(*p) - *idle_since);
+      const auto idle = idle_ns(*p, case_);
+      if (!idle || p->end == End::dumped) return std::nullopt;
+      least = std::min(least, *idle);
     }
     return Ns{least};
   }
@@ -395,7 +380,10 @@ class HeldUp {
 
   const Case& case_;
   const Waits waits_;
-  const Processes gone_ = first_gone(case_.job);
+  // The first that ended, by whom others were left alone.
+  const Processes gone_ = earliest_of(select(case_.job.processes, [](const Process& p) {
+    return !p.comms.empty() && (p.end == End::closed || p.end == End::recovered);
+  }));
   Findings& found_;
   std::map<const Process*, std::vector<const Missed*>> missed_;  // what each did not come to
 };

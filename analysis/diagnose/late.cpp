@@ -4,7 +4,7 @@
 #include "diagnose/calls.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/lateness.h"
-#include "diagnose/who.h"
+#include "diagnose/names.h"
 #include "interpose/format/line_kinds.h"
 #include "read/told_lines.h"
 #include "text/text.h"

@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "run/intervals.h"
+
 namespace tprof::diagnose {
 namespace {
 
@@ -56,15 +58,11 @@ struct Group {
 };
 
 // Returns how long they last together, from there on: what several share counts once.
-std::int64_t length_together(std::vector<Waited>& all, std::int64_t Waited::*from) {
-  std::ranges::sort(all, {}, from);
+std::int64_t length_together(const std::vector<Waited>& all, std::int64_t Waited::*from) {
+  run::Intervals times;
+  for (const Waited& w : all) times.push_back({w.*from, w.to_ns});
   std::int64_t ns = 0;
-  std::int64_t until = kBeforeAll;
-  for (const Waited& w : all) {
-    if (w.to_ns <= until) continue;
-    ns += w.to_ns - std::max(w.*from, until);
-    until = w.to_ns;
-  }
+  for (const run::Interval& i : run::joined(std::move(times))) ns += i.ns();
   return ns;
 }
 
@@ -207,15 +205,16 @@ class Counter {
     r.last_realtime_ns = std::max(r.last_realtime_ns, realtime_ns);
     theirs.late.push_back({before.at_ns, last.at_ns, std::max(own_from_ns, before.at_ns)});
     if (own_from_ns == last.at_ns) lag.explained = theirs.late.size();
-    found_.arrivals.push_back(
-        {.communicator = comm.id,
-         .seq = n * arrivals_.stride,
-         .bucket = last.rank->at(n)->bucket,
-         .rank = process,
-         .late_ns = late_ns,
-         .spread_ns = last.at_ns - first_ns,
-         .ts_ns = last.rank->came_ns[n] - arrivals_.hosts.on_axis(*process, 0),
-         .realtime_ns = realtime_ns});
+    const std::int64_t base_ns = arrivals_.hosts.on_axis(*process, 0);
+    found_.arrivals.push_back({.communicator = comm.id,
+                               .seq = n * arrivals_.stride,
+                               .bucket = last.rank->at(n)->bucket,
+                               .rank = process,
+                               .late_ns = late_ns,
+                               .spread_ns = last.at_ns - first_ns,
+                               .called_ns = last.rank->called_ns[n] - base_ns,
+                               .ts_ns = last.rank->came_ns[n] - base_ns,
+                               .realtime_ns = realtime_ns});
   }
 
   const Arrivals& arrivals_;
@@ -228,10 +227,14 @@ class Counter {
 
 }  // namespace
 
-Lateness lateness_of(const Arrivals& arrivals) {
+Lateness lateness_of(const Arrivals& arrivals, const steps::Found& found) {
   Counter counter(arrivals);
   arrivals.each([&](const Arrivals::Comm& comm, std::size_t n) { counter.see(comm, n); });
-  return std::move(counter).result();
+  Lateness lateness = std::move(counter).result();
+  // The device comes to a collective when the host may be in the step behind it already: it is the
+  // call that is in a step.
+  for (LateArrival& a : lateness.worst) a.step = steps::step_at(found, a.rank, a.called_ns);
+  return lateness;
 }
 
 }  // namespace tprof::diagnose

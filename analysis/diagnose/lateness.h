@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "diagnose/arrivals.h"
+#include "steps/found.h"
 #include "text/kept.h"
 
 namespace tprof::diagnose {
@@ -41,6 +42,7 @@ struct LateArrival {
   const read::Process* rank = nullptr;
   std::int64_t late_ns = 0;            // after the last but one
   std::int64_t spread_ns = 0;          // after the first
+  std::int64_t called_ns = 0;          // when its host called, in its own time
   std::int64_t ts_ns = 0;              // when it came, in its own time
   std::int64_t realtime_ns = 0;        // the same, CLOCK_REALTIME
   std::optional<std::int64_t> step{};  // in which it called, if that is known
@@ -62,6 +64,7 @@ struct Lateness {
   std::vector<LateArrival> worst{};     // the latest of these, the latest first
 };
 
-Lateness lateness_of(const Arrivals& arrivals);
+// Its latest arrivals have the steps in which the ranks called, as far as these were found.
+Lateness lateness_of(const Arrivals& arrivals, const steps::Found& found = {});
 
 }  // namespace tprof::diagnose

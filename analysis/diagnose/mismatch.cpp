@@ -1,6 +1,5 @@
 // Finds communicators whose ranks did different things, from the ledgers. The lines tell which
 // operation it is.
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -36,57 +35,54 @@ struct FirstDifference {
 };
 
 // A rank's calls around a difference, by number.
-struct Side {
-  const Member& member;
-  std::map<std::uint64_t, Event> calls{};
-
-  Side(const Member& m, std::uint64_t seq, const Case& c) : member(m) {
-    constexpr std::uint64_t kNear = 3;
-    each_collective(m, seq - std::min(kNear, seq), seq + kNear, c,
-                    [&](const Event& e) { calls.emplace(e.seq, e); });
-  }
-  const Event* at(std::uint64_t seq) const {
-    const auto call = calls.find(seq);
-    return call == calls.end() ? nullptr : &call->second;
-  }
-  Fact call(const Event& e) const { return fact_of(e, *member.process); }
-};
-
-bool alike(const Event* a, const Event* b) {
-  return a != nullptr && b != nullptr && fingerprint(*a) == fingerprint(*b);
+using Near = std::map<std::uint64_t, Event>;
+Near calls_near(const Member& m, std::uint64_t seq, const Case& c) {
+  constexpr std::uint64_t kNear = 3;
+  Near calls;
+  each_collective(m, seq - std::min(kNear, seq), seq + kNear, c,
+                  [&](const Event& e) { calls.emplace(e.seq, e); });
+  return calls;
 }
 
 // Tells what the two called as this collective.
 Finding difference_at(const Member& m, const Member& o, std::uint64_t seq, const Case& c) {
   Finding d{.seq = seq};
-  const Side mine(m, seq, c);
-  const Side theirs(o, seq, c);
-  for (const auto& [n, e] : theirs.calls) {
+  const Near mine = calls_near(m, seq, c);
+  const Near theirs = calls_near(o, seq, c);
+  for (const auto& [n, e] : theirs) {
     if (n >= seq) break;
     d.evidence.push_back(  // the times of the other would be others
-        {Say::both_made, {{"seq", n}, {"call", theirs.call(e)}, {"who", o.process}}});
+        {Say::both_made, {{"seq", n}, {"call", fact_of(e, *o.process)}, {"who", o.process}}});
   }
-  for (const Side* side : {&mine, &theirs}) {
-    const read::Process& p = *side->member.process;
-    const Event* here = side->at(seq);
-    if (here == nullptr) {
+  for (const Member* of : {&m, &o}) {
+    const read::Process& p = *of->process;
+    const Near& calls = of == &m ? mine : theirs;
+    const auto here = calls.find(seq);
+    if (here == calls.end()) {
       d.evidence.push_back({Say::made_no_more, {{"who", &p}, {"seq", seq}}});
       continue;
     }
-    d.function = here->name;
-    d.time = joined(d.time, {called_ns(*here, p), called_ns(*here, p)});
+    const Event& e = here->second;
+    d.function = e.name;
+    d.time = joined(d.time, {called_ns(e, p), called_ns(e, p)});
     d.evidence.push_back(
         {Say::one_made,
-         {{"who", &p}, {"seq", seq}, {"call", side->call(*here)}, {"line", made_at(*here, p, c)}}});
-    if (const Event* next = side->at(seq + 1)) {
+         {{"who", &p}, {"seq", seq}, {"call", fact_of(e, p)}, {"line", made_at(e, p, c)}}});
+    if (const auto next = calls.find(seq + 1); next != calls.end()) {
       d.evidence.push_back(
-          {Say::one_made, {{"who", &p}, {"seq", seq + 1}, {"call", side->call(*next)}}});
+          {Say::one_made, {{"who", &p}, {"seq", seq + 1}, {"call", fact_of(next->second, p)}}});
     }
   }
   if (m.done == nullptr || o.done == nullptr) return d;
   // Programs repeat themselves, so the counts have to agree with what their next calls tell.
-  const bool skips = alike(mine.at(seq), theirs.at(seq + 1));
-  const bool skipped = alike(theirs.at(seq), mine.at(seq + 1));
+  const auto goes_on = [&](const Near& calls, const Near& others) {  // with what the others do next
+    const auto here = calls.find(seq);
+    const auto next = others.find(seq + 1);
+    return here != calls.end() && next != others.end() &&
+           fingerprint(here->second) == fingerprint(next->second);
+  };
+  const bool skips = goes_on(mine, theirs);
+  const bool skipped = goes_on(theirs, mine);
   const auto conclude = [&](bool so, Say what) {
     if (so) d.evidence.push_back({what, {{"who", m.process}, {"other", o.process}}});
   };
@@ -127,11 +123,7 @@ FirstDifference first_difference(const Parting& parting, std::uint64_t end, cons
 // How many groups of a communicator are compared with the others line by line.
 constexpr std::size_t kMaxCompared = 4;
 
-// So much may still be done for a job.
-struct Left {
-  std::size_t compare = 16;
-  std::size_t tell = kMaxOfKind;
-};
+constexpr std::size_t kMaxComparedOfJob = 16;
 
 // Those that part from the same others at the same place, in one way or several.
 struct Divergence : Parting {
@@ -148,7 +140,7 @@ struct Divergence : Parting {
   bool tie() const { return first.size() == others->size(); }  // neither is the majority
   // Returns nothing for "the others".
   std::optional<Who> named_others() const {
-    return tie() || others->size() == 1 ? std::optional(who_of(*others)) : std::nullopt;
+    return tie() || others->size() == 1 ? std::optional<Who>(processes_of(*others)) : std::nullopt;
   }
 };
 
@@ -159,7 +151,7 @@ Fact number_of_collectives(const Divergence& of) {
   const std::uint64_t theirs = of.others->front()->count();
   const bool as_many = fewest == theirs && highest == theirs;
   Fact fact{as_many ? Say::issued : Say::issued_others,
-            {{"who", who_of(of.who)},
+            {{"who", processes_of(of.who)},
              {"collectives", fewest},
              {"one", highest == 1},
              {"others", of.named_others()},
@@ -192,7 +184,7 @@ Facts row_evidence(const Divergence& of) {
     const auto& [name, dtype, bytes_class] = key;
     const bool calls = mine.first != theirs.first;
     evidence.push_back({Say::counted_calls,
-                        {{"who", who_of(of.first)},
+                        {{"who", processes_of(of.first)},
                          {"calls", mine.first},
                          {"function", name},
                          {"dtype", dtype},
@@ -244,8 +236,8 @@ void add_where(const FirstDifference& d, Finding& f) {
 
 // Adds a finding for each place at which members diverge; those that are not compared join the
 // first.
-void add_partings(const Communicator& comm, const Agreement& agreement, const Case& c, Left& left,
-                  Findings& found) {
+void add_partings(const Communicator& comm, const Agreement& agreement, const Case& c,
+                  std::size_t& left, Findings& found) {
   std::vector<Divergence> divergences;
   std::size_t compared = 0;
   for (const Parting& p : agreement.partings) {
@@ -253,11 +245,11 @@ void add_partings(const Communicator& comm, const Agreement& agreement, const Ca
     // up to where both got.
     const bool stopped = p.how == How::stopped;
     const std::uint64_t end = p.end - (stopped ? 1 : 0);
-    const bool compare = p.same < end && compared != kMaxCompared && left.compare != 0;
+    const bool compare = p.same < end && compared != kMaxCompared && left != 0;
     FirstDifference d;
     if (compare) {
       ++compared;
-      --left.compare;
+      --left;
       d = first_difference(p, end, c);
     }
     if (stopped && !d.at.seq) continue;
@@ -272,13 +264,9 @@ void add_partings(const Communicator& comm, const Agreement& agreement, const Ca
     }
   }
   for (const Divergence& of : divergences) {
-    Facts evidence;
-    if (left.tell != 0) {
-      evidence = row_evidence(of);
-      --left.tell;
-    }
+    Facts evidence = row_evidence(of);
     if (of.ways > 1) {
-      evidence.push_back({Say::differ_too, {{"ways", of.ways}, {"who", who_of(of.first)}}});
+      evidence.push_back({Say::differ_too, {{"ways", of.ways}, {"who", processes_of(of.first)}}});
     }
     add_where(of.difference,
               add_mismatch(found, comm, of, number_of_collectives(of), std::move(evidence)));
@@ -324,17 +312,16 @@ void add_called(const Communicator& comm, const Channel& channel, const Case& c,
     for (std::size_t i = 2; i < groups.size(); ++i) {
       of.add({How::differs, groups[i], others, seq, seq + 1});
     }
-    add_mismatch(
-        found, comm, of,
-        {Say::did_not_call, {{"seq", seq}, {"who", who_of(of.who)}, {"others", who_of(*others)}}},
-        {});
+    add_mismatch(found, comm, of,
+                 {Say::did_not_call,
+                  {{"seq", seq}, {"who", processes_of(of.who)}, {"others", processes_of(*others)}}},
+                 {});
     return;
   }
 }
 
 void mismatches(const Case& c, Findings& found) {
-  Left left;
-  if (!c.options.read_lines) left.compare = 0;
+  std::size_t left = c.options.read_lines ? kMaxComparedOfJob : 0;
   int looks = kMostLooks;
   std::map<std::size_t, const Channel*> collectives;
   for (const Channel& channel : c.channels) {

@@ -9,23 +9,48 @@
 namespace tprof::diagnose {
 
 namespace {
+
 constexpr std::size_t kLength = 100;  // of a list, so that 10,000 ranks do not fill the screen
+constexpr std::size_t kSome = 16;     // more than a list for people shows
+
+bool is_rank(const read::Process& p) {
+  return p.header.rank && !read::is_child(p);
+}
+
 }  // namespace
+
+text::Ranks ranks_of(const Processes& processes) {
+  std::vector<std::int64_t> ranks;
+  for (const read::Process* p : processes) {
+    if (p->header.rank) ranks.push_back(*p->header.rank);
+  }
+  return text::Ranks(std::move(ranks));
+}
+
+ProcessId::ProcessId(const read::Process& p)
+    : rank(p.header.rank), pid(p.header.pid), host(p.header.host), child(read::is_child(p)) {
+  if (p.lanes > 1) device = p.device;
+}
+
+Who::Who(const Processes& processes)
+    : count(processes.size()),
+      running(!processes.empty() && processes[0]->end == read::End::running),
+      ranks(ranks_of(select(processes, is_rank))) {
+  for (const read::Process* p : processes) {
+    if (!is_rank(*p)) ++no_ranks;
+    const bool named = processes.size() == 1 || !is_rank(*p);
+    if (named && some.size() < kSome) some.emplace_back(*p);
+  }
+}
 
 std::string name_of(const ProcessId& p) {
   if (p.device) return fmt::format("rank {} (device {} of pid {})", *p.rank, *p.device, p.pid);
   if (p.child) return fmt::format("child {} of rank {}", p.pid, *p.rank);
   return p.rank ? name_of_rank(p) : fmt::format("pid {} on {}", p.pid, p.host);
 }
-std::string name_of(const read::Process& p) {
-  return name_of(id_of(p));
-}
 
 std::string name_of_rank(const ProcessId& p) {
   return p.rank ? fmt::format("rank {}", *p.rank) : name_of(p);
-}
-std::string name_of_rank(const read::Process& p) {
-  return name_of_rank(id_of(p));
 }
 
 std::string names_of(const Who& who) {
@@ -42,9 +67,6 @@ std::string names_of(const Who& who) {
                          left == 1 ? "is" : "are", left == 1 ? "rank" : "ranks");
   }
   return names;
-}
-std::string names_of(const Processes& processes) {
-  return names_of(who_of(processes));
 }
 
 const char* is_or_was(const Who& who) {

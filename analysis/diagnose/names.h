@@ -1,26 +1,62 @@
-// Names processes, times and sizes for people.
+// Processes, what stays of them in a finding when their traces are gone, and how people call them
+// and what they count.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "diagnose/who.h"
+#include "read/process.h"
+#include "text/ranks.h"
 #include "text/text.h"
 
 namespace tprof::diagnose {
 
+using Processes = std::vector<const read::Process*>;
+
+// Returns the processes for which keep() is true, in their order.
+template <typename Keep>
+Processes select(const Processes& processes, const Keep& keep) {
+  Processes kept;
+  for (const read::Process* p : processes) {
+    if (keep(*p)) kept.push_back(p);
+  }
+  return kept;
+}
+
+text::Ranks ranks_of(const Processes& processes);  // of those that have one
+
+// Identifies one process to people.
+struct ProcessId {
+  std::optional<std::int64_t> rank{};
+  std::int64_t pid = 0;
+  std::string host{};
+  std::optional<std::int64_t> device{};  // of a process that holds several ranks
+  bool child = false;                    // forked by that rank, and no rank itself
+
+  ProcessId(const read::Process& process);  // NOLINT(google-explicit-constructor)
+  bool operator==(const ProcessId&) const = default;
+};
+
+// Who a finding is about. It does not grow with the number of ranks.
+struct Who {
+  std::uint64_t count = 0;
+  bool running = false;           // the first of them
+  text::Ranks ranks{};            // of those that are ranks themselves
+  std::uint64_t no_ranks = 0;     // how many are none
+  std::vector<ProcessId> some{};  // the only one; else the first of those that are no ranks
+
+  Who(const Processes& processes);  // NOLINT(google-explicit-constructor)
+  bool operator==(const Who&) const = default;
+};
+
 // "rank 3", "rank 2 (device 2 of pid 17)", "pid 17 on node7"
 std::string name_of(const ProcessId& process);
-std::string name_of(const read::Process& process);
-
 // "rank 3", without any further detail; the same as name_of() if it has no rank.
 std::string name_of_rank(const ProcessId& process);
-std::string name_of_rank(const read::Process& process);
-
 // "ranks 0-3,7", followed by the processes that have no rank.
 std::string names_of(const Who& who);
-std::string names_of(const Processes& processes);
-
 using text::names_of;
 
 const char* is_or_was(const Who& who);  // or "are", "were"

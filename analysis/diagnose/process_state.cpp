@@ -1,13 +1,12 @@
-#include "diagnose/process_state.h"
-
+// Tells the state of a process, as its kernel has it, and leads with those that are stopped.
 #include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <string>
 
+#include "diagnose/diagnosis.h"
 #include "diagnose/ends.h"
-#include "diagnose/finding.h"
 #include "read/ring_file.h"
 
 namespace tprof::diagnose {
@@ -51,8 +50,8 @@ bool is_stopped(const Process& p) {
 
 void lead_with_stopped(const Case& c, std::size_t before, Findings& found) {
   const Processes stopped = select(c.job.processes, [&](const Process& p) {
-    const auto idle_since = idle_since_ns(p, c);
-    return idle_since && end_ns(p) - *idle_since >= c.options.stuck_after_ns && is_stopped(p);
+    const auto idle = idle_ns(p, c);
+    return idle && *idle >= c.options.stuck_after_ns && is_stopped(p);
   });
   if (stopped.empty()) return;
   std::string pids;

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "diagnose/diagnosis.h"
-#include "diagnose/who.h"
+#include "diagnose/names.h"
 
 namespace tprof::diagnose {
 namespace {

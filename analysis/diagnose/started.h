@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/who.h"
+#include "diagnose/names.h"
 
 namespace tprof::diagnose {
 

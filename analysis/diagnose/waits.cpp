@@ -235,8 +235,8 @@ const Missed& Waits::add(Missed one) {
 
 bool on_its_way(const Process& p, const Case& c) {
   if (p.end != End::running) return false;
-  const auto idle_since = idle_since_ns(p, c);
-  return !idle_since || end_ns(p) - *idle_since < c.options.stuck_after_ns;
+  const auto idle = idle_ns(p, c);
+  return !idle || *idle < c.options.stuck_after_ns;
 }
 
 Waits waits_of(const Case& c) {

@@ -202,7 +202,7 @@ void gather(const run::Lines& lines, Gathered& g) {
   const auto arrivals = std::make_shared<const diagnose::Arrivals>(diagnose::arrivals_of(lines));
   g.clocks = arrivals->clocks;
   g.summary = stats::summarise(lines, {.steps = true});
-  g.summary.lateness = stats::lateness_in_steps(lines, g.summary.found, *arrivals);
+  g.summary.lateness = diagnose::lateness_of(*arrivals, g.summary.found);
   g.spectra = stats::spectra_of(lines);
   g.said = diagnose::diagnose(lines, {}, arrivals);
   why::find(lines, g.summary.found, g.why);

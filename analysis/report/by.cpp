@@ -45,8 +45,7 @@ Sections layers_of(const Summary& s, For who) {
 }
 
 Sections who_came_last(const Summary& s, For who) {
-  const diagnose::Arrivals arrivals = diagnose::arrivals_of(*s.lines);
-  return sections_of(stats::lateness_in_steps(*s.lines, s.found, arrivals), s.found, who);
+  return sections_of(diagnose::lateness_of(diagnose::arrivals_of(*s.lines), s.found), s.found, who);
 }
 
 Sections waits_of(const Summary& s, For who) {

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "diagnose/who.h"
+#include "diagnose/names.h"
 #include "report/json.h"
 #include "text/ranks.h"
 

@@ -170,7 +170,8 @@ std::string how_far(const diagnose::Diagnosed& said) {
   for (const diagnose::CommunicatorVerdict& c : said.communicators) {
     if (c.fewest == c.most) continue;
     return fmt::format("{} so far: the ranks still run and are not equally far, {} made {} of {}",
-                       kNothing, diagnose::names_of(diagnose::who_of(who_issued(c, c.fewest))),
+                       kNothing,
+                       diagnose::names_of(diagnose::processes_of(who_issued(c, c.fewest))),
                        diagnose::counted(c.fewest, "collective"), text::thousands(c.most));
   }
   return "";

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "diagnose/facts.h"
+#include "diagnose/finding.h"
 
 namespace tprof::report {
 

@@ -61,26 +61,6 @@ void count_ledgers(const job::Job& job, Summary& s) {
   }
 }
 
-// By the communicator's number in the process, and the collective's.
-using Numbers = std::map<std::pair<std::int64_t, std::uint64_t>, diagnose::LateArrival*>;
-
-// The device comes to a collective when the host may be in the step behind it already: it is the
-// call that is in a step.
-struct TheirCalls {
-  TheirCalls(const read::Process& rank, const Numbers& numbers, const steps::Found& steps)
-      : rank_(rank), late(numbers), found(steps) {}
-
-  void call(const read::Event& e) {
-    if (!e.collective() || e.failed || e.captured) return;
-    const auto arrival = late.find({*e.comm, e.seq});
-    if (arrival != late.end()) arrival->second->step = steps::step_at(found, &rank_, e.ts_ns);
-  }
-
-  const read::Process& rank_;
-  const Numbers& late;
-  const steps::Found& found;
-};
-
 }  // namespace
 
 void each_rank(const Summary& s,
@@ -126,27 +106,6 @@ Summary summarise(const run::Lines& lines, const SummaryOptions& options) {
                          .findings;
   s.complete = diagnose::complete(job, s.findings);
   return s;
-}
-
-diagnose::Lateness lateness_in_steps(const run::Lines& lines, const steps::Found& found,
-                                     const diagnose::Arrivals& arrivals) {
-  diagnose::Lateness lateness = diagnose::lateness_of(arrivals);
-  if (found.how == steps::How::none) return lateness;
-  std::map<const read::Process*, Numbers> by_rank;
-  for (diagnose::LateArrival& a : lateness.worst) {
-    for (const auto& [number, comm] : a.rank->comms) {
-      if (comm.id == a.communicator) by_rank[a.rank][{number, a.seq}] = &a;
-    }
-  }
-  lines.each(
-      [&](const read::Process& rank) {
-        const auto numbers = by_rank.find(&rank);
-        return numbers == by_rank.end()
-                   ? std::nullopt
-                   : std::optional<TheirCalls>(std::in_place, rank, numbers->second, found);
-      },
-      [](const TheirCalls& /*the steps are in their place*/) {});
-  return lateness;
 }
 
 }  // namespace tprof::stats

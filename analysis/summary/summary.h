@@ -82,8 +82,4 @@ struct SummaryOptions {
 // Sums up the lines' job. Where no event lines are asked for, they are not loaded.
 Summary summarise(const run::Lines& lines, const SummaryOptions& options);
 
-// Finds who came late. The latest arrivals have the step in which the rank called.
-diagnose::Lateness lateness_in_steps(const run::Lines& lines, const steps::Found& found,
-                                     const diagnose::Arrivals& arrivals);
-
 }  // namespace tprof::stats

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "diagnose/who.h"
+#include "diagnose/names.h"
 #include "why/causes.h"
 #include "why/changes.h"
 

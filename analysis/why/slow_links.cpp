@@ -3,7 +3,7 @@
 #include <map>
 #include <tuple>
 
-#include "diagnose/who.h"
+#include "diagnose/names.h"
 #include "text/text.h"
 #include "why/causes.h"
 #include "why/changes.h"

@@ -12,7 +12,7 @@
 #include <set>
 #include <tuple>
 
-#include "diagnose/who.h"
+#include "diagnose/names.h"
 #include "why/causes.h"
 #include "why/idle_place.h"
 #include "why/lengths.h"
@@ -104,7 +104,7 @@ bool tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
   diagnose::Finding& f =
       add(found, kind, who,
           {{"one", who.size() == 1},
-           {"after", slower.empty() ? std::optional<diagnose::Who>() : diagnose::who_of(slower)},
+           {"after", slower.empty() ? std::optional<diagnose::Who>() : diagnose::Who(slower)},
            {"saves", Ns{std::llround(saving.ns)}},
            {"share", percent(saving.ns)},
            {"least", sure ? std::nullopt : std::optional(percent(least))},

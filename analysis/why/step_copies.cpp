@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "diagnose/who.h"
+#include "diagnose/names.h"
 #include "why/numbers.h"
 
 namespace tprof::why {
@@ -56,7 +56,7 @@ void tell_copies_of_steps(const Evidence& e, const std::vector<std::size_t>& ran
     // If all copy more, that is not why these take longer.
     if (who.empty() || median(std::move(of_others)) * 2 > most) return;
     f.evidence.push_back({say,
-                          {{"who", diagnose::who_of(who)},
+                          {{"who", diagnose::Who(who)},
                            {"one", who.size() == 1},
                            {"bytes", Bytes{static_cast<std::uint64_t>(std::llround(most))}}}});
   };

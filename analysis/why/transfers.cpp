@@ -43,13 +43,9 @@ void name(const job::Job& job, const std::map<std::string_view, std::vector<Sums
   for (const diagnose::Communicator& c : diagnose::communicators(job)) {
     const auto sums = by_comm.find(c.id);
     if (sums == by_comm.end()) continue;
-    std::vector<std::int64_t> ranks;
     std::set<std::size_t> on;
-    for (const diagnose::Member& m : c.members) {
-      if (m.process->header.rank) ranks.push_back(*m.process->header.rank);
-      on.insert(hosts.of(*m.process));
-    }
-    const text::Ranks members(std::move(ranks));
+    for (const diagnose::Member& m : c.members) on.insert(hosts.of(*m.process));
+    const text::Ranks members = diagnose::ranks_of(diagnose::processes_of(c.members));
     for (Sums* sum : sums->second) {
       Transfer& t = sum->of;
       t.comm = c.id;

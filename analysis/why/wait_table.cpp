@@ -61,11 +61,7 @@ Rows rows_by_ledgers(const job::Job& job, const steps::Found& found) {
   Rows rows;
   for (const diagnose::Communicator& c : diagnose::communicators(job)) {
     if (c.members.size() < 2) continue;
-    std::vector<std::int64_t> ranks;
-    for (const diagnose::Member& m : c.members) {
-      if (m.process->header.rank) ranks.push_back(*m.process->header.rank);
-    }
-    const text::Ranks names(std::move(ranks));
+    const text::Ranks names = diagnose::ranks_of(diagnose::processes_of(c.members));
     for (const diagnose::Member& m : c.members) {
       for (const read::Row& row : read::rows_of(*m.process)) {
         if (is_copy(row.bucket) || row.comm != m.comm->comm || row.amounts.bytes == 0) continue;

@@ -103,7 +103,7 @@ TEST_CASE("who a finding is about does not grow with the number of processes") {
   std::vector<read::Process> processes(100'000);
   diagnose::Processes all;
   for (read::Process& p : processes) all.push_back(&p);
-  const diagnose::Who without = diagnose::who_of(all);
+  const diagnose::Who without = diagnose::Who(all);
   CHECK((without.count == 100'000 && without.no_ranks == 100'000));
   CHECK(without.some.size() < 20);
   CHECK(diagnose::names_of(without).ends_with(" processes that are no ranks"));
@@ -111,7 +111,7 @@ TEST_CASE("who a finding is about does not grow with the number of processes") {
   for (std::size_t i = 0; i < processes.size(); ++i) {
     processes[i].header.rank = static_cast<std::int64_t>(i);
   }
-  const diagnose::Who ranks = diagnose::who_of(all);
+  const diagnose::Who ranks = diagnose::Who(all);
   CHECK(ranks.some.empty());
   CHECK(diagnose::names_of(ranks) == "ranks 0-99999");
 }

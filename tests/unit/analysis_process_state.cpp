@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "catch2.h"
-#include "diagnose/process_state.h"
+#include "diagnose/ends.h"
 #include "read/ring_file.h"
 
 namespace {
