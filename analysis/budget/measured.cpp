@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "read/error.h"
 #include "stats/totals.h"
 #include "text/text.h"

@@ -11,7 +11,7 @@
 
 #include "budget/figures.h"
 #include "budget/rank_steps.h"
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "job/jobs.h"
 #include "read/folder.h"
 #include "steps/found.h"

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "check/names.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
-#include "diagnose/names.h"
 #include "export/exported.h"
 #include "export/formats.h"
 #include "export/time_axis.h"

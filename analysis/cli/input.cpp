@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <fstream>
 
+#include "check/diagnose.h"
 #include "cli/progress.h"
-#include "diagnose/diagnose.h"
 #include "read/error.h"
 #include "report/findings.h"
 #include "text/print.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "check/finding.h"
 #include "cli/commands.h"
-#include "diagnose/finding.h"
 #include "export/time_axis.h"
 #include "filter/selection.h"
 #include "read/folder.h"

@@ -5,10 +5,10 @@
 #include <set>
 #include <utility>
 
+#include "check/names.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
-#include "diagnose/names.h"
 #include "export/exported.h"
 #include "export/merged.h"
 #include "interpose/format/settings.h"

@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <set>
 
+#include "check/diagnose.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/screen.h"
-#include "diagnose/diagnose.h"
 #include "doctor/examine.h"
 #include "export/output.h"
 #include "launch/environment.h"

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "check/diagnose.h"
 #include "cli/commands.h"
 #include "cli/input.h"
-#include "diagnose/diagnose.h"
 #include "doctor/examine.h"
 #include "interpose/format/settings.h"
 #include "launch/command.h"

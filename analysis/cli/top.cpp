@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "check/names.h"
 #include "cli/commands.h"
-#include "diagnose/names.h"
 #include "launch/command.h"
 #include "live/follow.h"
 #include "live/look.h"

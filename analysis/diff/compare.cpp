@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "diagnose/started.h"
+#include "check/started.h"
 #include "diff/compare.h"
 
 namespace tprof::diff {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/finding.h"
+#include "check/finding.h"
 #include "filter/selection.h"
 #include "job/jobs.h"
 #include "stats/steps.h"

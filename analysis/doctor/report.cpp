@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "diagnose/coverage.h"
+#include "check/coverage.h"
 #include "interpose/format/settings.h"
 #include "report/findings.h"
 #include "text/text.h"

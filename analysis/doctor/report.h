@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/coverage.h"
-#include "diagnose/finding.h"
+#include "check/coverage.h"
+#include "check/finding.h"
 #include "interpose/format/settings.h"
 
 namespace tprof::doctor {
@@ -42,7 +42,7 @@ struct Report {
     return diagnose::add(findings, kind, {}, std::move(values));
   }
   // Adds a finding on what a kind of library or tool at `path` means if `variables` are set
-  // (diagnose/coverage.h).
+  // (check/coverage.h).
   void find_meaning(const std::string& kind, std::string_view path,
                     const diagnose::Variables& variables);
   // Returns what a setting is set to, or its default if that is empty or not accepted.

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "diagnose/diagnose.h"
-#include "diagnose/names.h"
-#include "diagnose/started.h"
+#include "check/diagnose.h"
+#include "check/names.h"
+#include "check/started.h"
 #include "text/text.h"
 
 namespace tprof::doctor {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "export/merged.h"
 #include "read/input.h"
 #include "read/window_files.h"

@@ -10,8 +10,8 @@
 #include <optional>
 #include <regex>
 
-#include "diagnose/ends.h"
-#include "diagnose/names.h"
+#include "check/ends.h"
+#include "check/names.h"
 #include "read/error.h"
 #include "read/folder.h"
 #include "text/text.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "diagnose/arrivals.h"
+#include "check/arrivals.h"
 #include "export/placement.h"
 #include "job/hosts.h"
 

@@ -11,7 +11,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "live/follow.h"
 #include "live/handler.h"
 #include "live/on_finding.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <fstream>
 
-#include "diagnose/calls.h"
-#include "diagnose/names.h"
+#include "check/calls.h"
+#include "check/names.h"
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
 #include "read/events.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/finding.h"
+#include "check/finding.h"
 #include "job/jobs.h"
 
 namespace tprof::live {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/diagnose.h"
+#include "check/diagnose.h"
 #include "live/look.h"
 #include "live/on_finding.h"
 #include "live/rank.h"

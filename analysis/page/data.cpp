@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
-#include "diagnose/ends.h"
-#include "diagnose/names.h"
-#include "diagnose/started.h"
+#include "check/ends.h"
+#include "check/names.h"
+#include "check/started.h"
 #include "interpose/format/schema.h"
 #include "job/hosts.h"
 #include "report/figures.h"

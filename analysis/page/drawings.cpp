@@ -6,7 +6,7 @@
 
 #include <fmt/ranges.h>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "job/hosts.h"
 #include "page/data.h"
 #include "page/grid.h"

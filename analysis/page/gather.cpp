@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-#include "diagnose/ends.h"
+#include "check/ends.h"
 #include "page/grid.h"
 #include "report/verdict.h"
 #include "steps/pace.h"

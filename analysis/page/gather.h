@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/diagnose.h"
+#include "check/diagnose.h"
 #include "report/verdict.h"
 #include "stats/op_times.h"
 #include "stats/timeline.h"

@@ -3,7 +3,7 @@
 #include <map>
 #include <tuple>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "page/data.h"
 #include "page/grid.h"
 #include "report/figures.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "page/data.h"
 #include "page/page.h"
 #include "report/findings.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "report/only.h"
 #include "text/text.h"
 

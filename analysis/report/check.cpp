@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "filter/selection.h"
 #include "report/findings.h"
 #include "report/only.h"

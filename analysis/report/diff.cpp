@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "report/findings.h"
 #include "report/only.h"
 #include "report/section.h"

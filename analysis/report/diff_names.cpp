@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 
 namespace tprof::report {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "report/views.h"
 #include "text/text.h"
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "diagnose/finding.h"
+#include "check/finding.h"
 
 namespace tprof::report {
 

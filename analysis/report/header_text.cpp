@@ -8,9 +8,9 @@
 #include <set>
 #include <utility>
 
-#include "diagnose/ends.h"
-#include "diagnose/names.h"
-#include "diagnose/started.h"
+#include "check/ends.h"
+#include "check/names.h"
+#include "check/started.h"
 #include "interpose/format/schema.h"
 #include "report/report.h"
 #include "text/text.h"

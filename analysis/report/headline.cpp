@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "diagnose/ends.h"
-#include "diagnose/names.h"
+#include "check/ends.h"
+#include "check/names.h"
 #include "report/figures.h"
 #include "report/report.h"
 #include "report/words.h"

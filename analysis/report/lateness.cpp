@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "text/text.h"
 
 namespace tprof::report {

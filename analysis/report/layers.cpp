@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "report/figures.h"
 #include "text/text.h"
 

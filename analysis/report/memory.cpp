@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "interpose/format/memory.h"
 #include "text/text.h"
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "report/figures.h"
 #include "report/views.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "report/figures.h"
 #include "report/views.h"
 #include "stats/phases.h"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "report/views.h"
 #include "text/text.h"
 

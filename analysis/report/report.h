@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/diagnose.h"
+#include "check/diagnose.h"
 #include "report/by.h"
 #include "summary/summary.h"
 

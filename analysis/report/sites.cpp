@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/views.h"

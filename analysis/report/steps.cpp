@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "report/figures.h"
 #include "report/views.h"
 #include "text/text.h"

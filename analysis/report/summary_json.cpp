@@ -1,7 +1,7 @@
 #include <string>
 #include <utility>
 
-#include "diagnose/ends.h"
+#include "check/ends.h"
 #include "report/findings.h"
 #include "report/json.h"
 #include "report/only.h"

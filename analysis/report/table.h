@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "report/json.h"
 #include "text/ranks.h"
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "diagnose/diagnose.h"
-#include "diagnose/lateness.h"
+#include "check/diagnose.h"
+#include "check/lateness.h"
 
 namespace tprof::report {
 

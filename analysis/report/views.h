@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "diagnose/lateness.h"
+#include "check/lateness.h"
 #include "report/section.h"
 #include "stats/layers.h"
 #include "stats/ranges.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "report/views.h"
 #include "text/text.h"
 

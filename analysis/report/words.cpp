@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "text/text.h"
 
 namespace tprof::report {

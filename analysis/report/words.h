@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "diagnose/finding.h"
+#include "check/finding.h"
 
 namespace tprof::report {
 

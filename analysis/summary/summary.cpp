@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "diagnose/ends.h"
+#include "check/ends.h"
 #include "stats/spread.h"
 
 namespace tprof::stats {

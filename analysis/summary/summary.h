@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/diagnose.h"
-#include "diagnose/lateness.h"
+#include "check/diagnose.h"
+#include "check/lateness.h"
 #include "filter/selection.h"
 #include "job/jobs.h"
 #include "stats/comms.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "why/causes.h"
 #include "why/changes.h"
 

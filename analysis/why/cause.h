@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/finding.h"
+#include "check/finding.h"
 #include "graph/model.h"
 #include "job/jobs.h"
 #include "why/times.h"

@@ -1,4 +1,4 @@
-// The causes that are looked for: one row each. Their kinds are rows of diagnose/kinds.h, and what
+// The causes that are looked for: one row each. Their kinds are rows of check/kinds.h, and what
 // they say rows of report/words_causes.cpp.
 #pragma once
 

@@ -2,7 +2,7 @@
 // that are slow in several steps alike slow_at_times.cpp finds.
 #include <algorithm>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "why/idle_place.h"
 #include "why/lengths.h"
 #include "why/replays.h"

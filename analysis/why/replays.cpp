@@ -7,7 +7,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "diagnose/agreement.h"
+#include "check/agreement.h"
 #include "why/numbers.h"
 
 namespace tprof::why {

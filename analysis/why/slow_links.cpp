@@ -3,7 +3,7 @@
 #include <map>
 #include <tuple>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "text/text.h"
 #include "why/causes.h"
 #include "why/changes.h"

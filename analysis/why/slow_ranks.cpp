@@ -12,7 +12,7 @@
 #include <set>
 #include <tuple>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "why/causes.h"
 #include "why/idle_place.h"
 #include "why/lengths.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "diagnose/names.h"
+#include "check/names.h"
 #include "why/numbers.h"
 
 namespace tprof::why {

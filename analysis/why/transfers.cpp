@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "diagnose/agreement.h"
+#include "check/agreement.h"
 #include "interpose/format/ledger.h"
 #include "job/hosts.h"
 #include "why/numbers.h"

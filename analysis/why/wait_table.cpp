@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "diagnose/agreement.h"
+#include "check/agreement.h"
 #include "interpose/format/ledger.h"
 #include "stats/totals.h"
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "diagnose/finding.h"
+#include "check/finding.h"
 #include "run/lines.h"
 #include "steps/found.h"
 #include "why/times.h"

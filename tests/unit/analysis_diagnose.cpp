@@ -1,6 +1,6 @@
-// diagnose/: what the checks of whole jobs (tests/tool/test_check*.py) are made of.
+// check/: what the checks of whole jobs (tests/tool/test_check*.py) are made of.
 #include "catch2.h"
-#include "diagnose/names.h"
+#include "check/names.h"
 
 using namespace tprof;
 using namespace tprof::diagnose;

@@ -4,8 +4,8 @@
 
 #include "analysis_traces.h"
 #include "catch2.h"
-#include "diagnose/diagnose.h"
-#include "diagnose/names.h"
+#include "check/diagnose.h"
+#include "check/names.h"
 #include "read/load.h"
 #include "report/findings.h"
 

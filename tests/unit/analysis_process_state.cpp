@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "catch2.h"
-#include "diagnose/ends.h"
+#include "check/ends.h"
 #include "read/ring_file.h"
 
 namespace {

@@ -10,7 +10,7 @@
 
 #include "analysis_traces.h"
 #include "catch2.h"
-#include "diagnose/diagnose.h"
+#include "check/diagnose.h"
 #include "filter/selection.h"
 #include "interpose/format/settings.h"
 #include "job/choice.h"

@@ -1,6 +1,6 @@
 // For how long a host may have waited behind values before each collective.
 #include "catch2.h"
-#include "diagnose/values_read.h"
+#include "check/values_read.h"
 
 using namespace tprof;
 

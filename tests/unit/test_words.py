@@ -103,7 +103,7 @@ def words_of_findings() -> Iterator[tuple[str, set[str], set[str]]]:
 def values_by_sentence() -> tuple[dict[str, set[str]], set[str]]:
     """Returns which values the files that say a sentence give, and all that are given."""
     files = []
-    for room in ("diagnose", "doctor", "why"):
+    for room in ("check", "doctor", "why"):
         for source in (ROOT / "analysis" / room).glob("*.cpp"):
             code = code_without_comments(source)
             said = set(re.findall(r"\b(?:Say|Kind)::(\w+)", code))

@@ -1,0 +1,399 @@
+// Finds where a job that did not end in order was held up: who waits for whom, and who waits for
+// nobody.
+//
+// NCCL calls return when the work is enqueued. So this is the host's view: who called a collective
+// and who never did, and which calls did not return. If every rank has called, the device or the
+// network is the place to look.
+#include <algorithm>
+#include <set>
+
+#include "check/ends.h"
+#include "check/waits.h"
+#include "stats/totals.h"
+
+namespace tprof::diagnose {
+namespace {
+
+using read::End;
+using read::Process;
+
+// A process may be killed inside a call that takes microseconds: that is not a hang.
+constexpr std::int64_t kHangNs = 1'000'000'000;
+// Between calls, a host may wait seconds for its device in a healthy job too.
+constexpr std::int64_t kQuietNs = 10'000'000'000;
+
+// Ranks that are inside the same call, or that did not come to the same one.
+struct Place {
+  const OpenCall* call = nullptr;  // null: in no call
+  const Missed* missed = nullptr;
+  Processes who{};
+
+  bool same(const Place& other) const {
+    if (call == nullptr || other.call == nullptr) {
+      return call == other.call && missed == other.missed;
+    }
+    return call->communicator == other.call->communicator && call->seq == other.call->seq &&
+           call->function == other.call->function && call->made() == other.call->made();
+  }
+};
+
+// Tells if it is the first call of its function, type and size on its communicator, on all ranks.
+std::optional<Fact> only_such_call(const Missed& m) {
+  if (!m.called || m.called->event.bytes == 0 || m.seq == 0) return std::nullopt;
+  const stats::OpKey such = stats::op_of(m.called->event, *m.called->by->process);
+  for (const Member& member : m.communicator->members) {
+    stats::Ops ops;
+    stats::add_ops(ops, *member.process);
+    if (ops[such].calls != (member.did(m.seq) ? 1 : 0)) return std::nullopt;
+  }
+  return Fact{Say::only_such_call,
+              {{"function", such.name}, {"size", SizeClass{such.bytes_class}}, {"who", m.came}}};
+}
+
+// True if the call was open for longer than a kill inside it would explain.
+bool long_open(const OpenCall* call) {
+  return call != nullptr && call->stood_ns() >= kHangNs;
+}
+
+bool all_ended(const Processes& who, End end) {
+  return std::ranges::all_of(who, [&](const Process* p) { return p->end == end; });
+}
+
+class HeldUp {
+ public:
+  HeldUp(const Case& c, Findings& found) : case_(c), waits_(waits_of(c)), found_(found) {
+    for (const Missed& m : waits_.missed) {
+      for (const Process* absent : m.absent) missed_[absent].push_back(&m);
+    }
+  }
+
+  // Adds one finding per place at which the job is held up.
+  void find() {
+    const std::size_t before = found_.size();
+    const std::vector<Place> held_up = places();
+    for (const Place& place : held_up) {
+      place.call != nullptr ? add_inside(place) : add_absent(place);
+    }
+    if (held_up.empty() && !waits_.on.empty()) add_cycle();
+    if (std::ranges::none_of(found_, keeps_from_going_on)) add_devices();
+    lead_with_stopped(case_, before, found_);
+    if (found_.size() != before) add_limits(found_[before]);
+  }
+
+ private:
+  // Returns the places of ranks that somebody waits for and that wait for nobody. If nobody is
+  // missed, returns those of all open calls. They are in the order of the job, which does not
+  // depend on how the files were read.
+  std::vector<Place> places() const {
+    std::vector<Place> places;
+    for (const Process* p : case_.job.processes) {
+      const OpenCall* call = waits_.open_call(p);
+      const bool held_up =
+          missed_.empty() ? call != nullptr : missed_.contains(p) && !waits_.on.contains(p);
+      if (!held_up) continue;
+      const Place mine{call, first_missed(p)};
+      const auto known =
+          std::ranges::find_if(places, [&](const Place& place) { return place.same(mine); });
+      (known != places.end() ? *known : places.emplace_back(mine)).who.push_back(p);
+    }
+    return places;
+  }
+
+  // Returns the earliest call among those that the process missed.
+  const Missed* first_missed(const Process* p) const {
+    const auto all = missed_.find(p);
+    if (all == missed_.end()) return nullptr;
+    return *std::ranges::min_element(all->second, {}, &Missed::called_ns);
+  }
+
+  // Returns the open call that has been open longest among these, preferring processes on this
+  // host. Null if there is none, or if it is not known for how long.
+  const OpenCall* longest(const Processes& processes, const std::string& boot_id = "") const {
+    const OpenCall* most = nullptr;
+    std::pair<bool, std::int64_t> far(false, -1);
+    for (const Process* p : processes) {
+      const OpenCall* call = waits_.open_call(p);
+      if (call == nullptr || !call->since_ns) continue;
+      const std::pair stood(p->header.boot_id == boot_id, call->stood_ns());
+      if (stood > far) most = call, far = stood;
+    }
+    return most;
+  }
+
+  // True if the process runs, or lived on for long without a call, or while somebody was inside
+  // `call`. A process that ended did not hang, however long the others waited for it afterwards.
+  bool stood_still(const Process& p, const OpenCall* call) const {
+    if (is_as_of_now(p) || p.end == End::closed) return is_as_of_now(p);
+    if (idle_ns(p, case_).value_or(0) >= kQuietNs) return true;
+    if (!long_open(call) || !call->since_ns) return false;
+    const auto doubt = clock_doubt_ns(*call->process, p, case_);
+    return doubt && end_ns(p) - *call->since_ns - *doubt >= kHangNs;
+  }
+
+  // How long each of these had made no call when its trace ended.
+  std::optional<Ns> made_none_for(const Processes& who) const {
+    std::int64_t least = INT64_MAX;
+    for (const Process* p : who) {
+      const auto idle = idle_ns(*p, case_);
+      if (!idle || p->end == End::dumped) return std::nullopt;
+      least = std::min(least, *idle);
+    }
+    return Ns{least};
+  }
+
+  // True if the process stands in a copy that had not stood for long when somebody else ended, with
+  // work left undone.
+  bool left_alone(const Process& p) const {
+    const auto since = waits_.open_call(&p)->since_ns;
+    return since && std::ranges::any_of(gone_, [&](const Process* q) {
+             if (q == &p || !ended_before(*q, p, case_)) return false;
+             const std::int64_t doubt = clock_doubt_ns(p, *q, case_).value_or(0);
+             // One that closed long before may have been through.
+             const bool at_once = *since - doubt - kHangNs < latest_ns(*q);
+             return *since + kHangNs >= end_ns(*q) - doubt && (q->end == End::recovered || at_once);
+           });
+  }
+
+  Finding& add(bool hang, const Processes& who, Fact text, const Communicator* communicator,
+               std::optional<std::uint64_t> seq, const std::string& function,
+               const Facts& evidence) {
+    Finding& f = diagnose::add(found_, hang ? Kind::hang : Kind::stopped, who);
+    f.text = std::move(text);
+    if (communicator != nullptr) f.communicator = communicator->id;
+    f.seq = seq;
+    f.function = function;
+    f.evidence = evidence;
+    add_standing(case_, waits_, who, f);
+    return f;
+  }
+
+  void add_inside(const Place& place) {
+    const auto& [open, missed, who] = place;
+    const OpenCall& call = *open;
+    const Communicator* comm = call.communicator;
+    const Missed* meeting = call.meeting;
+    const bool running = call.process->end == End::running;
+    const bool copy = comm == nullptr && call.life == nullptr;
+    const bool alone =
+        copy && std::ranges::all_of(who, [&](const Process* p) { return left_alone(*p); });
+    const bool hang = long_open(longest(who)) && !alone;
+    const bool collective = comm != nullptr && call.collective;
+    const bool everybody = meeting != nullptr
+                               ? who.size() == meeting->ranks
+                               : collective && who.size() == comm->members.size() &&
+                                     who.size() == static_cast<std::size_t>(comm->nranks);
+    const bool nobody_missing =
+        everybody &&
+        (comm == nullptr || !communicators_of(found_, {Kind::mismatch}).contains(comm->id));
+    Fact text{Say::stand_inside,
+              {{"who", who},
+               {"everybody", everybody && who.size() > 1},
+               {"call", fact_of(call)},
+               {"ended", !running},
+               {"hung_or_killed", !running && !hang && !call.since_ns},
+               {"killed", !running && !hang && !alone && call.since_ns.has_value()}}};
+    set_since(text, call);
+    // Where the ranks stood for different times, that of the first says nothing of the others.
+    const bool alike = std::ranges::all_of(who, [&](const Process* p) {
+      return std::abs(waits_.open_call(p)->stood_ns() - call.stood_ns()) * 20 <= call.stood_ns();
+    });
+    if (!alike) set(text, {"before_end", std::nullopt});
+    Facts evidence;
+    Processes returned;
+    if (collective && call.seq) returned = processes_of(who_did(*comm, *call.seq));
+    if (meeting != nullptr) returned = meeting->returned;
+    if (!returned.empty()) evidence.push_back({Say::returned_to, {{"who", returned}}});
+    if (meeting != nullptr && meeting->missing != 0 && missed == nullptr) {
+      evidence.push_back(
+          {Say::not_all_came, {{"missing", meeting->missing}, {"ranks", meeting->ranks}}});
+    }
+    if (nobody_missing) evidence.push_back({Say::nobody_missing, {{"hang", hang}}});
+    if (!running && !call.since_ns) evidence.push_back({Say::lines_tell_how_long});
+    if (missed != nullptr) evidence.push_back(callers(*missed));
+    if (missed != nullptr && comm == nullptr && running) {
+      evidence.push_back({Say::may_wait_for_device});
+    }
+    Finding& f = add(hang, who, std::move(text), comm, call.seq, call.function, evidence);
+    if (call.life != nullptr) f.communicator = communicator_of(*call.process, *call.life);
+    if (nobody_missing && hang) f.next = Fact{Say::look_at_network};
+  }
+
+  void add_absent(const Place& place) {
+    const Missed& m = *place.missed;
+    const Processes& who = place.who;
+    const OpenCall* stood = m.open != nullptr ? m.open : longest(m.came, who[0]->header.boot_id);
+    const bool hang =
+        std::ranges::any_of(who, [](const Process* p) { return is_as_of_now(*p); }) ||
+        std::ranges::all_of(who, [&](const Process* p) { return stood_still(*p, stood); });
+    const Fact then = how_absent(m, who, hang, stood);
+    const bool devices = then.what == Say::devices_not_through;
+    Facts evidence;
+    if (!m.of_message()) evidence.push_back(callers(m));
+    if (m.of_message() && m.came[0]->end != End::dumped)
+      evidence.push_back(ends_of_messages(m, who));
+    if (devices || then.what == Say::stood_still) {
+      if (auto only = only_such_call(m)) evidence.push_back(*std::move(only));
+    }
+    if (!m.of_message() && m.open == nullptr && stood != nullptr)
+      evidence.push_back(inside(*stood));
+    Finding& f = add(hang, who, not_come(m, who, then), m.communicator,
+                     m.of_life() ? std::nullopt : std::optional(m.seq),
+                     m.of_message() ? m.other_end() : m.function(), evidence);
+    if (m.of_life()) f.communicator = communicator_of(*m.open->process, *m.open->life);
+    if (devices) f.ranks = ranks_of(processes_of(m.communicator->members));
+    if (!m.of_message() && then.what != Say::closed_before && who[0]->end != End::dumped) {
+      f.evidence.push_back({Say::in_no_call, {{"who", who[0]}}});
+    }
+  }
+
+  // Says what these did that did not come.
+  Fact how_absent(const Missed& m, const Processes& who, bool hang, const OpenCall* stood) const {
+    if (std::ranges::any_of(who, &Process::snapshot)) return {Say::runs_unknown};
+    if (all_ended(who, End::closed)) return {Say::closed_before, {{"status", exit_status_of(who)}}};
+    if (!hang) return {Say::stopped_there};
+    Fact still{Say::stood_still, {{"who", who}, {"quiet", made_none_for(who)}}};
+    // Hosts run ahead: who is behind in calls may wait for what another's device does not do.
+    // Not so where those that came stand in the very call.
+    const bool in_it =
+        m.of_message() || m.of_life() ||
+        (stood != nullptr && stood->communicator == m.communicator && stood->seq == m.seq);
+    if (in_it) return still;
+    const auto devices = devices_at(*m.communicator, case_);
+    const bool missed_once =
+        std::ranges::all_of(who, [&](const Process* p) { return missed_.at(p).size() == 1; });
+    if (devices && *devices < m.seq && missed_once) {
+      still.what = Say::devices_not_through;
+      set(still, {"seq", *devices});
+    }
+    // Hosts wait for no device that is known to be through with all that others came to.
+    const auto reads = [&](const Process* p) {
+      return idle_since_ns(*p, case_) && case_.calls(*p).last->bucket == Bucket::D2H;
+    };
+    set(still, {"reads", !devices && std::ranges::all_of(who, reads)});
+    return still;
+  }
+
+  // A dump does not tell of messages that ended.
+  static Fact ends_of_messages(const Missed& m, const Processes& who) {
+    return {Say::ends_of_messages,
+            {{"who", m.came},
+             {"sent", m.end->key.send},
+             {"calls", m.end->numbers().calls},
+             {"other", who},
+             {"theirs", m.seq}}};
+  }
+
+  // Returns a cycle of waits. There is one, since everybody who waits waits for somebody who waits.
+  Processes cycle() const {
+    Processes path;
+    const Process* p = *std::ranges::find_if(
+        case_.job.processes, [&](const Process* waiting) { return waits_.on.contains(waiting); });
+    for (auto again = path.end(); again == path.end(); again = std::ranges::find(path, p)) {
+      path.push_back(p);
+      p = waits_.on.at(p)->absent[0];
+    }
+    path.erase(path.begin(), std::ranges::find(path, p));
+    const auto least = std::ranges::min_element(
+        path, {}, [](const Process* q) { return q->header.rank.value_or(INT64_MAX); });
+    std::rotate(path.begin(), least, path.end());
+    return path;
+  }
+
+  void add_cycle() {
+    const Processes path = cycle();
+    Facts each;
+    Facts evidence;
+    for (const Process* p : path) {
+      const Missed& m = *waits_.on.at(p);
+      const OpenCall* call = waits_.open_call(p);
+      const Fact where = call != nullptr
+                             ? fact_of(*call)
+                             : Fact{m.of_message() ? Say::message_of : Say::collective_of,
+                                    {{"seq", m.seq},
+                                     {"communicator", m.communicator->id},
+                                     {"sent", m.of_message() && m.end->key.send},
+                                     {"who", p},
+                                     {"other", m.absent[0]}}};
+      each.push_back({Say::waits_in, {{"who", p}, {"call", where}}});
+      evidence.push_back(
+          {Say::waits_for,
+           {{"called", call != nullptr ? inside(*call) : callers(m)}, {"who", m.absent[0]}}});
+    }
+    // One may be killed at work between two calls. Where nobody made a call for long, nobody could.
+    const bool stand =
+        std::ranges::any_of(path, [](const Process* p) { return is_as_of_now(*p); }) ||
+        long_open(longest(path)) || stood_ns(path, case_);
+    const Missed& first = *waits_.on.at(path[0]);
+    Finding& f = add(stand, path, {Say::wait_for_each_other, {{"who", path}, {"each", each}}},
+                     first.communicator, first.seq, first.function(), evidence);
+    f.next = Fact{Say::same_order};
+  }
+
+  // Dumps tell of a collective that all have called and no device has ended: the one called first.
+  void add_devices() {
+    const Operation* first = nullptr;
+    const Communicator* where = nullptr;
+    std::int64_t first_ns = INT64_MAX;
+    for (const Communicator& comm : case_.communicators) {
+      const auto at = devices_at(comm, case_);
+      const Member& m = comm.members[0];
+      const bool all = comm.members.size() == static_cast<std::size_t>(comm.nranks);
+      if (!at || !all || !m.dumped() || who_did(comm, *at).size() != comm.members.size()) continue;
+      const Operation* call = case_.calls(*m.process).find({m.comm->comm}, *at);
+      if (call == nullptr || m.process->header.base_time_ns + call->ts_ns >= first_ns) continue;
+      first_ns = m.process->header.base_time_ns + call->ts_ns;
+      first = call;
+      where = &comm;
+    }
+    if (first == nullptr) return;
+    const Processes who = processes_of(where->members);
+    Finding& f = add(true, who,
+                     {Say::devices_stand,
+                      {{"who", who},
+                       {"function", first->function},
+                       {"seq", first->seq},
+                       {"communicator", where->id}}},
+                     where, first->seq, first->function, {});
+    f.severity = Severity::warning;  // somebody may have asked for the dumps of a job that ran
+    f.next = Fact{Say::look_at_network};
+  }
+
+  // Adds the limits that hold for every place.
+  void add_limits(Finding& f) const {
+    const Processes& all = case_.job.processes;
+    const auto say = [&](Say what, const auto& who) {
+      if (!who.empty()) f.evidence.push_back({what, {{"who", who}}});
+    };
+    const auto ended = [&](End end) {
+      return select(all, [&](const Process& p) { return p.end == end; });
+    };
+    say(Say::did_not_close, ended(End::recovered));
+    say(Say::end_unknown, ended(End::lost));
+    say(Say::end_unknown, ended(End::partial));
+    const Processes snapshots = select(all, [](const Process& p) { return p.snapshot; });
+    if (!snapshots.empty()) f.evidence.push_back(unknown_after(snapshots));
+    say(Say::nothing_known, text::Ranks(case_.job.missing));
+    const Processes dumped = ended(End::dumped);
+    say(Say::dumps_tell, dumped);
+    if (dumped.size() < all.size()) f.evidence.push_back({Say::hosts_view});
+  }
+
+  const Case& case_;
+  const Waits waits_;
+  // The first that ended, by whom others were left alone.
+  const Processes gone_ = earliest_of(select(case_.job.processes, [](const Process& p) {
+    return !p.comms.empty() && (p.end == End::closed || p.end == End::recovered);
+  }));
+  Findings& found_;
+  std::map<const Process*, std::vector<const Missed*>> missed_;  // what each did not come to
+};
+
+void hangs(const Case& c, Findings& found) {
+  HeldUp(c, found).find();
+}
+
+}  // namespace
+
+extern const Diagnosis kHang{kCheck, hangs};
+
+}  // namespace tprof::diagnose

@@ -1,0 +1,240 @@
+#include "check/lateness.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "run/intervals.h"
+
+namespace tprof::diagnose {
+namespace {
+
+constexpr std::size_t kWorst = 10;
+constexpr std::int64_t kBeforeAll = std::numeric_limits<std::int64_t>::min();
+
+// A time in which a communicator's others waited for a rank.
+struct Waited {
+  std::int64_t from_ns = 0;
+  std::int64_t to_ns = 0;
+  std::int64_t own_from_ns = 0;  // since then it was not behind values that the rank had read
+};
+
+// How far a communicator's last rank was behind, collective after collective, and why.
+//
+// Hosts run ahead of their devices. One that reads a value waits until its device is there, and is
+// as far behind the others from then on, though nobody has waited for it. The lag beyond its wait
+// is its own. But if the wait was most of what it lags, its device was behind its host
+// whatever that had done before, and so nobody had waited for that either.
+struct Lag {
+  const read::Process* rank = nullptr;
+  std::int64_t read_ns = 0;   // of it, behind values
+  std::size_t explained = 0;  // how many of the rank's times of waiting these explain
+
+  void reads(std::int64_t ns, std::int64_t lag_ns, std::vector<Waited>& late) {
+    if (ns < (lag_ns - read_ns) / 2) {
+      read_ns += ns;
+      return;
+    }
+    read_ns = lag_ns;
+    for (; explained < late.size(); ++explained) {
+      late[explained].own_from_ns = late[explained].to_ns;
+    }
+  }
+};
+
+// When a rank came, on one axis of time for all that are compared.
+struct Came {
+  std::int64_t at_ns = kBeforeAll;
+  const Arrivals::Rank* rank = nullptr;
+};
+
+// The ranks of a communicator that are compared with each other.
+struct Group {
+  std::vector<const Arrivals::Rank*> ranks{};
+  std::uint64_t compared = 0;
+  Came before{};  // who came last to the collective before
+  Lag lag{};
+};
+
+// Returns how long they last together, from there on: what several share counts once.
+std::int64_t length_together(const std::vector<Waited>& all, std::int64_t Waited::*from) {
+  run::Intervals times;
+  for (const Waited& w : all) times.push_back({w.*from, w.to_ns});
+  std::int64_t ns = 0;
+  for (const run::Interval& i : run::joined(std::move(times))) ns += i.ns();
+  return ns;
+}
+
+class Counter {
+ public:
+  explicit Counter(const Arrivals& arrivals) : arrivals_(arrivals) {
+    found_.on_device = arrivals.on_device;
+    found_.stride = arrivals.stride;
+    found_.untimed = arrivals.untimed;
+  }
+
+  void see(const Arrivals::Comm& comm, std::size_t n) {
+    if (std::ranges::any_of(comm.ranks, [&](const Arrivals::Rank& r) {
+          return r.at(n) != nullptr && r.at(n)->rooted;
+        })) {
+      ++found_.rooted;
+      return;
+    }
+    ++found_.collectives;
+    const auto [at, fresh] = groups_.try_emplace(&comm);
+    if (fresh) at->second = groups_of(comm);
+    bool whole = true;
+    bool any = false;
+    for (Group& group : at->second) {
+      // Some have no line of it: they may have come later.
+      const bool all = std::ranges::all_of(
+          group.ranks, [&](const Arrivals::Rank* r) { return r->at(n) != nullptr; });
+      whole = whole && all;
+      if (!all || group.ranks.size() < 2) continue;
+      compare(comm, n, group);
+      any = true;
+    }
+    found_.compared += whole && any ? 1 : 0;
+  }
+
+  Lateness result() && {
+    for (const auto& [comm, groups] : groups_) {
+      for (const Group& group : groups) {
+        for (const Arrivals::Rank* r : group.ranks) {
+          ranks_[r->process].figures.collectives += group.compared;
+        }
+      }
+    }
+    for (auto& [process, rank] : ranks_) {
+      std::vector<std::int64_t> late;
+      LateRank& r = rank.figures;
+      r.rank = process;
+      r.last = rank.late.size();
+      for (const Waited& w : rank.late) {
+        late.push_back(w.to_ns - w.from_ns);
+        r.sum_ns += late.back();
+        r.sum_read_ns += w.own_from_ns - w.from_ns;
+      }
+      r.waited_ns = length_together(rank.late, &Waited::from_ns);
+      r.waited_read_ns = r.waited_ns - length_together(rank.late, &Waited::own_from_ns);
+      std::ranges::sort(late);
+      if (!late.empty()) {
+        r.median_ns = late[(late.size() - 1) / 2];
+        r.p99_ns = late[(late.size() - 1) * 99 / 100];
+        r.max_ns = late.back();
+      }
+      found_.ranks.push_back(r);
+    }
+    std::ranges::stable_sort(found_.ranks, {}, [](const LateRank& r) {
+      return std::pair(-r.sum_ns, r.rank->header.rank);
+    });
+    found_.worst = found_.arrivals;
+    std::ranges::stable_sort(found_.worst, std::ranges::greater(), &LateArrival::late_ns);
+    if (found_.worst.size() > kWorst) found_.worst.resize(kWorst);
+    if (end_ > begin_) found_.span_ns = end_ - begin_;
+    return std::move(found_);
+  }
+
+ private:
+  struct Rank {
+    LateRank figures;
+    std::vector<Waited> late;
+  };
+
+  // All ranks that have lines, if their clocks can be compared; else those of each host.
+  std::vector<Group> groups_of(const Arrivals::Comm& comm) {
+    const auto& first = comm.ranks.front();
+    const bool all = std::ranges::all_of(comm.ranks, [&](const Arrivals::Rank& r) {
+      return arrivals_.clocks.at_most(first.host, r.host) < align::kUnbounded;
+    });
+    found_.across_hosts = found_.across_hosts && all;
+    std::map<std::size_t, Group> of_host;
+    for (const Arrivals::Rank& r : comm.ranks) {
+      if (r.has_lines) of_host[all ? 0 : r.host].ranks.push_back(&r);
+    }
+    std::vector<Group> groups;
+    for (auto& [host, group] : of_host) groups.push_back(std::move(group));
+    return groups;
+  }
+
+  void compare(const Arrivals::Comm& comm, std::size_t n, Group& group) {
+    Came last;
+    Came before;
+    std::size_t read = 0;
+    std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
+    for (const Arrivals::Rank* r : group.ranks) {
+      const std::int64_t at_ns = arrivals_.clocks.aligned(r->host, r->came_ns[n]);
+      first_ns = std::min(first_ns, at_ns);
+      if (at_ns > last.at_ns) {
+        before = std::exchange(last, {at_ns, r});
+      } else if (at_ns > before.at_ns) {
+        before = {at_ns, r};
+      }
+      read += !r->read_ns.empty() && r->read_ns[n] != 0 ? 1 : 0;
+    }
+    if (before.rank == nullptr) before = last;  // all came at once
+    const std::int64_t last_read_ns = last.rank->read_ns.empty() ? 0 : last.rank->read_ns[n];
+    const read::Process* process = last.rank->process;
+    Rank& theirs = ranks_[process];
+    Lag& lag = group.lag;
+    std::int64_t late_ns = last.at_ns - before.at_ns;
+    if (lag.rank != process) lag = {process, 0, theirs.late.size()};
+    // If the others read as well, they waited as well.
+    if (last_read_ns != 0 && 2 * (read - 1) < group.ranks.size() - 1) {
+      lag.reads(last_read_ns, late_ns, theirs.late);
+    }
+    lag.read_ns = std::min(lag.read_ns, late_ns);
+    const std::int64_t own_from_ns = before.at_ns + lag.read_ns;
+    // Hosts run ahead of their devices. Whatever the other ranks have called since, their devices
+    // wait in the collective before this one until its last rank has come. Without this, a rank
+    // that is late once would be late to all that the others had called meanwhile.
+    if (group.before.at_ns > before.at_ns) before = group.before;
+    group.before = last;
+    ++group.compared;
+    late_ns = last.at_ns - before.at_ns;
+    begin_ = std::min(begin_, first_ns);
+    end_ = std::max(end_, last.at_ns);
+    const double at_most = arrivals_.error_ns(last.rank->host, before.rank->host);
+    found_.at_most_ns = std::max(found_.at_most_ns, at_most);
+    if (static_cast<double>(late_ns) <= at_most) return;
+    const std::int64_t realtime_ns = arrivals_.hosts.zero_ns() + last.rank->came_ns[n];
+    LateRank& r = theirs.figures;
+    if (theirs.late.empty()) r.first_realtime_ns = r.last_realtime_ns = realtime_ns;
+    r.first_realtime_ns = std::min(r.first_realtime_ns, realtime_ns);
+    r.last_realtime_ns = std::max(r.last_realtime_ns, realtime_ns);
+    theirs.late.push_back({before.at_ns, last.at_ns, std::max(own_from_ns, before.at_ns)});
+    if (own_from_ns == last.at_ns) lag.explained = theirs.late.size();
+    const std::int64_t base_ns = arrivals_.hosts.on_axis(*process, 0);
+    found_.arrivals.push_back({.communicator = comm.id,
+                               .seq = n * arrivals_.stride,
+                               .bucket = last.rank->at(n)->bucket,
+                               .rank = process,
+                               .late_ns = late_ns,
+                               .spread_ns = last.at_ns - first_ns,
+                               .called_ns = last.rank->called_ns[n] - base_ns,
+                               .ts_ns = last.rank->came_ns[n] - base_ns,
+                               .realtime_ns = realtime_ns});
+  }
+
+  const Arrivals& arrivals_;
+  Lateness found_;
+  std::map<const read::Process*, Rank> ranks_;
+  std::map<const Arrivals::Comm*, std::vector<Group>> groups_;
+  std::int64_t begin_ = std::numeric_limits<std::int64_t>::max();
+  std::int64_t end_ = kBeforeAll;
+};
+
+}  // namespace
+
+Lateness lateness_of(const Arrivals& arrivals, const steps::Found& found) {
+  Counter counter(arrivals);
+  arrivals.each([&](const Arrivals::Comm& comm, std::size_t n) { counter.see(comm, n); });
+  Lateness lateness = std::move(counter).result();
+  // The device comes to a collective when the host may be in the step behind it already: it is the
+  // call that is in a step.
+  for (LateArrival& a : lateness.worst) a.step = steps::step_at(found, a.rank, a.called_ns);
+  return lateness;
+}
+
+}  // namespace tprof::diagnose

@@ -1,0 +1,246 @@
+#include "check/waits.h"
+
+#include <algorithm>
+
+#include "check/ends.h"
+
+namespace tprof::diagnose {
+namespace {
+
+using read::End;
+using read::Process;
+
+// The channel in which a call is numbered; nullopt if it has no number.
+std::optional<ChannelKey> channel_of(const OpenCall& call) {
+  if (call.member == nullptr || !call.seq || (!call.collective && !call.peer)) return std::nullopt;
+  return ChannelKey{call.member->comm->comm, call.collective ? ChannelKey::kEverybody : *call.peer,
+                    call.function == "ncclSend"};
+}
+
+class Finder {
+ public:
+  explicit Finder(const Case& c) : case_(c) {}
+
+  Waits run() {
+    for (const Process* p : case_.job.processes) add_open_calls(*p);
+    for (const OpenCall& call : waits_.open) {
+      waits_.stands_in.try_emplace(call.process, &call);
+      const auto key = channel_of(call);
+      if (!key) continue;
+      const OpenCall*& entered = entered_[{call.process, *key}];
+      if (entered == nullptr || *entered->seq < *call.seq) entered = &call;
+    }
+    for (const Communicator& c : case_.communicators) wait_for_absent(c);
+    for (const Channel& channel : case_.channels) {
+      if (channel.messages) wait_for_other_end(channel);
+    }
+    add_life_waits(case_, waits_);
+    return std::move(waits_);
+  }
+
+ private:
+  OpenCall open_call(const Process& p, std::optional<std::int64_t> comm,
+                     const std::string& function) const {
+    const Membership* in = comm ? case_.membership(p, *comm) : nullptr;
+    if (in == nullptr) return {.process = &p, .function = function};
+    return {&p, &case_.communicators[in->communicator], in->member, function};
+  }
+
+  // A running process is inside a call most of its time, so only long ones count.
+  void add_open_calls(const Process& p) {
+    if (p.end == End::closed || p.end == End::lost) return;
+    if (!case_.has_lines(p)) return add_open_rows(p);
+    const RankCalls& calls = case_.calls(p);
+    const auto add = [&](const auto& line, const auto& complete) {
+      OpenCall call = open_call(p, line.comm, line.name);
+      call.since_ns = p.header.base_time_ns + line.ts_ns;
+      call.thread = line.thread;
+      complete(call);
+      const bool short_yet =
+          p.end == End::running && end_ns(p) - *call.since_ns < case_.options.stuck_after_ns;
+      if (!short_yet && !(p.snapshot && may_have_returned(call))) waits_.open.push_back(call);
+    };
+    for (const read::Event& e : calls.open) {
+      add(e, [&](OpenCall& call) {
+        call.collective = e.collective();
+        if (e.numbered) call.seq = e.seq;
+        call.peer = e.peer;
+      });
+    }
+    for (const read::LifeCall& c : calls.open_life) {
+      // The work of others is done when their group ends.
+      if (c.group_ends) add(c, [&](OpenCall& call) { call.life = &c; });
+    }
+  }
+
+  void add_open_rows(const Process& p) {
+    if (p.end == End::running) return;
+    for (const read::Row& row : read::rows_of(p)) {
+      if (row.amounts.unfinished == 0) continue;
+      OpenCall call = open_call(p, row.comm, row.name);
+      call.collective = row.comm && row.bucket != Bucket::P2P;
+      const bool known = call.collective && call.member != nullptr && call.member->done != nullptr;
+      if (known) call.seq = call.member->count();
+      waits_.open.push_back(std::move(call));
+    }
+  }
+
+  const OpenCall* entered(const Process* p, const ChannelKey& key) const {
+    const auto open = entered_.find({p, key});
+    return open == entered_.end() ? nullptr : open->second;
+  }
+
+  // Returns how many collectives it came to.
+  std::uint64_t came_to(const Member& m) const {
+    const OpenCall* open = entered(m.process, {m.comm->comm});
+    return std::max(m.count(), open == nullptr ? 0 : *open->seq + 1);
+  }
+
+  // Returns a time, on its host's clock, by which it had called its last collective of the
+  // communicator.
+  std::int64_t called_ns(const Member& m) const {
+    const Process& p = *m.process;
+    const auto& calls = case_.calls(p);
+    for (const read::Event& e : calls.open) {
+      if (e.collective() && e.comm == m.comm->comm) return p.header.base_time_ns + e.ts_ns;
+    }
+    const auto last = calls.last_collective.find(m.comm->comm);
+    const bool known = last != calls.last_collective.end() && last->second.seq + 1 == m.count();
+    return known ? p.header.base_time_ns + last->second.ts_ns + last->second.dur_ns : end_ns(p);
+  }
+
+  // True if a process may have gone on after its snapshot. It was stuck if the snapshot was taken
+  // long enough after the other one's call, on its own clock.
+  bool may_have_gone_on(const Process& p, const Process& other, std::int64_t called_ns) const {
+    if (!p.snapshot) return false;
+    const auto doubt = clock_doubt_ns(other, p, case_);
+    return !doubt || end_ns(p) - *doubt - case_.options.stuck_after_ns < called_ns;
+  }
+  bool may_have_gone_on(const Process& p, const Members& others) const {
+    return p.snapshot && std::ranges::any_of(others, [&](const Member* m) {
+             return may_have_gone_on(p, *m->process, called_ns(*m));
+           });
+  }
+
+  // True if somebody is past this call, and its snapshot is too old to show that it did not return.
+  bool may_have_returned(const OpenCall& call) const {
+    const auto key = channel_of(call);
+    if (!key) return false;
+    if (call.collective) {
+      return may_have_gone_on(*call.process, who_did(*call.communicator, *call.seq));
+    }
+    const Member* other = member_of(*call.communicator, key->peer);
+    if (other == nullptr || other == call.member) return false;
+    const Process& p = *other->process;
+    const ChannelKey there{other->comm->comm, call.member->comm->rank, !key->send};
+    if (case_.calls(p).calls(there).value_or(0) <= *call.seq) return false;
+    return may_have_gone_on(*call.process, p, idle_since_ns(p, case_).value_or(end_ns(p)));
+  }
+
+  // Finds the first collective that not all members have called. Those that came to it wait for
+  // those that did not, on the device or inside the call.
+  void wait_for_absent(const Communicator& c) {
+    Members known;
+    for (const Member& m : c.members) {
+      if (m.done != nullptr && m.process->end != End::lost) known.push_back(&m);
+    }
+    if (std::ranges::all_of(known, &Member::closed)) return;
+    std::uint64_t seq = UINT64_MAX;
+    for (const Member* m : known) seq = std::min(seq, came_to(*m));
+    Members came;
+    Members absent;
+    for (const Member* m : known) (came_to(*m) > seq ? came : absent).push_back(m);
+    std::erase_if(absent, [&](const Member* m) {
+      return on_its_way(*m->process, case_) || may_have_gone_on(*m->process, came);
+    });
+    // If all got equally far, nobody waits, unless for ranks of which nothing is known.
+    if (came.empty() || absent.empty()) return;
+    waits_.add({.communicator = &c,
+                .seq = seq,
+                .came = processes_of(came),
+                .absent = processes_of(absent),
+                .called = find_call(came, seq, case_, looks_)});
+  }
+
+  // True if what the process did not call it will not: it closed, or stands still as all do.
+  // Messages are in flight whenever a job is killed.
+  bool will_not_come(const Process& p) {
+    if (!stands_) stands_ = stood_ns(case_.job.processes, case_).has_value();
+    return p.end == End::closed || is_as_of_now(p) || *stands_;
+  }
+
+  // Finds the first message of which only one of the two has called its end.
+  void wait_for_other_end(const Channel& channel) {
+    for (const std::size_t mine : {0, 1}) {
+      const ChannelEnd& end = channel.ends[mine];
+      const ChannelEnd& other = channel.ends[1 - mine];
+      const Process& p = *end.member->process;
+      const Process& absent = *other.member->process;
+      const auto theirs = other.made();
+      if (p.end == End::closed || end.member == other.member || end.numbers().captured ||
+          on_its_way(absent, case_) || !theirs || end.numbers().calls <= *theirs) {
+        continue;
+      }
+      const OpenCall* open = entered(&p, end.key);
+      if (open == nullptr && !will_not_come(absent)) continue;
+      Missed missed{.communicator = &case_.communicators[channel.communicator],
+                    .seq = *theirs,
+                    .came = {&p},
+                    .absent = {&absent},
+                    .open = open != nullptr && open->seq == theirs ? open : nullptr,
+                    .end = &end,
+                    .operation = end.number(*theirs)};
+      if (missed.open == nullptr && missed.operation == nullptr) continue;
+      const std::int64_t since = missed.called_ns();
+      if (!may_have_gone_on(absent, p, since == INT64_MAX ? end_ns(p) : since)) {
+        waits_.add(std::move(missed));
+      }
+    }
+  }
+
+  const Case& case_;
+  int looks_ = kMostLooks;
+  // The last of the open calls.
+  std::map<std::pair<const Process*, ChannelKey>, const OpenCall*> entered_;
+  std::optional<bool> stands_;  // once somebody asked
+  Waits waits_;
+};
+
+}  // namespace
+
+std::int64_t OpenCall::stood_ns() const {
+  return since_ns ? std::max<std::int64_t>(end_ns(*process) - *since_ns, 0) : 0;
+}
+
+std::int64_t Missed::called_ns() const {
+  if (open != nullptr) return open->since_ns.value_or(INT64_MAX);
+  if (operation != nullptr) return came[0]->header.base_time_ns + operation->ts_ns;
+  return called ? diagnose::called_ns(called->event, *called->by->process) : INT64_MAX;
+}
+
+std::string Missed::function() const {
+  if (open != nullptr) return open->function;
+  if (operation != nullptr) return operation->function;
+  return called ? called->event.name.str() : "";
+}
+
+const Missed& Waits::add(Missed one) {
+  const Missed& added = missed.emplace_back(std::move(one));
+  if (added.absent.empty()) return added;
+  for (const Process* p : added.came) {
+    if (p->end != End::closed) on.try_emplace(p, &added);
+  }
+  return added;
+}
+
+bool on_its_way(const Process& p, const Case& c) {
+  if (p.end != End::running) return false;
+  const auto idle = idle_ns(p, c);
+  return !idle || *idle < c.options.stuck_after_ns;
+}
+
+Waits waits_of(const Case& c) {
+  return Finder(c).run();
+}
+
+}  // namespace tprof::diagnose

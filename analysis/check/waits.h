@@ -1,0 +1,105 @@
+// Where ranks stand at the end of a job, and who waits for whom.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "check/calls.h"
+#include "check/diagnosis.h"
+
+namespace tprof::diagnose {
+
+struct Missed;
+
+// A call that did not return.
+struct OpenCall {
+  const read::Process* process = nullptr;
+  const Communicator* communicator = nullptr;  // null: a copy, or it is made by this call
+  const Member* member = nullptr;              // the process as a member of it
+  std::string function{};
+  bool collective = false;
+  std::optional<std::uint64_t> seq{};
+  std::optional<std::int64_t> peer{};
+  std::optional<std::int64_t> since_ns{};  // CLOCK_REALTIME; unknown without a line
+  std::optional<std::int64_t> thread{};    // unknown without a line, too
+  const read::LifeCall* life = nullptr;    // it makes or ends a communicator
+  const Missed* meeting = nullptr;         // of `life`, where it is known how many have to come
+
+  std::string made() const { return life == nullptr ? "" : life->id.str(); }
+  std::int64_t stood_ns() const;  // on its process's own clock; 0 if not known
+};
+
+// Something that is waited for: a collective that not all members of a communicator called, the
+// other end of a message, or a call of a communicator's life.
+struct Missed {
+  const Communicator* communicator = nullptr;
+  std::uint64_t seq = 0;
+  Processes came{};
+  Processes absent{};                    // empty: who of several it is, is not known
+  const OpenCall* open = nullptr;        // the message or call of a communicator's life, if in it
+  std::optional<KnownCall> called{};     // the collective's call, from a member that has a line
+  const ChannelEnd* end = nullptr;       // of a message: of who came
+  const Operation* operation = nullptr;  // its call, if that is known
+  // These are of a call of a communicator's life.
+  std::uint64_t ranks = 0;    // that have to come
+  std::uint64_t missing = 0;  // fewer than `absent` if it is not known which
+  std::uint64_t refused = 0;  // `absent` came, and got this back; 0: they did not
+  Processes returned{};
+
+  bool of_message() const { return end != nullptr; }
+  bool of_life() const { return open != nullptr && open->life != nullptr; }
+  std::string function() const;  // that came; empty: not known
+  std::string other_end() const { return end->key.send ? "ncclRecv" : "ncclSend"; }
+  std::int64_t called_ns() const;  // CLOCK_REALTIME; INT64_MAX if not known
+};
+
+struct Waits {
+  std::vector<OpenCall> open;  // of killed processes, and long ones of running ones
+  std::deque<Missed> missed;
+  std::map<const read::Process*, const OpenCall*> stands_in;  // the first open call of each
+  std::map<const read::Process*, const Missed*> on;           // for each that waits, the first
+
+  const OpenCall* open_call(const read::Process* p) const {  // null: none
+    const auto call = stands_in.find(p);
+    return call == stands_in.end() ? nullptr : call->second;
+  }
+  const Missed& add(Missed missed);
+};
+
+Waits waits_of(const Case& c);
+
+// True for a running process that made a call lately, or whose last call is not known.
+bool on_its_way(const read::Process& process, const Case& c);
+
+// Adds who waits in calls of communicators' lives, and for whom.
+void add_life_waits(const Case& c, Waits& waits);
+// The id of the communicator that such a call makes or ends, or that a child comes from.
+std::string communicator_of(const read::Process& process, const read::LifeCall& call);
+
+// These describe where each process is at the end of a job.
+
+// "ncclAllReduce, collective 13 of communicator a3df…"
+Fact fact_of(const OpenCall& call);
+
+// "rank 3 was inside ncclAllReduce, … since …"
+Fact inside(const OpenCall& call);
+
+// Sets since when the call was open, and how long before the end of the trace that is, if it is
+// known.
+void set_since(Fact& fact, const OpenCall& call);
+
+// Says who made the call that somebody missed.
+Fact callers(const Missed& missed);
+
+// Says that these have not come to what others wait in, or were refused there, and what they did.
+Fact not_come(const Missed& missed, const Processes& who, const Fact& then);
+
+// Adds evidence of where in the program these are and what the first of them did last, and says
+// since when they stand there and what to do next.
+void add_standing(const Case& c, const Waits& waits, const Processes& who, Finding& f);
+
+}  // namespace tprof::diagnose
