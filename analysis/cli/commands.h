@@ -41,6 +41,7 @@ struct Options {
   std::string ranks;   // of run: TPROF_RANKS
   filter::Words only;  // of commands that read traces
   std::string peak;
+  std::int64_t memory_mib = 1024;
   bool quiet = false;
   bool json = false;
   bool per_rank = false;

@@ -19,6 +19,7 @@ constexpr Numbers kCount = {1, kMostCount, "32", Numbers::whole};
 constexpr Numbers kAttempt = {1, kMostInt, "2", Numbers::whole};
 constexpr Numbers kEpoch = {0, UINT32_MAX, "1", Numbers::whole};
 constexpr Numbers kInterval = {0.01, 1e6, "2", Numbers::seconds};
+constexpr Numbers kMemory = {1, 1 << 24, "4096", Numbers::whole};
 constexpr Numbers kParams = {kAboveZero, kNoMost, "7e9"};
 constexpr Numbers kPercent = {0, kNoMost, "1.5"};
 constexpr Numbers kRootParams = {0, kNoMost, "5e8"};
@@ -296,6 +297,10 @@ Exit code: 0 no warning and no error, 1 one of these, 2 unreadable input.)",
        {traces,
         {"-o,--output", &o.output, "the page; replaces one of tprof report", "FILE.html"},
         {"--json", &o.json, "the page's data, for programs (schema tprof-report/1)"},
+        {"--memory", &o.memory_mib,
+         "for the calls of all ranks and their replay (default 1024); of a job that needs more, the "
+         "steps in its middle are looked at",
+         "MiB", kMemory},
         peak},
        kChoice | kAllFilters,
        true},

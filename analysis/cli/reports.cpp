@@ -241,6 +241,7 @@ int report_of(const Options& o) {
   }
   page::Gathered g;
   g.why.peak = peak_of(o.peak);
+  g.why.room = why::Room(static_cast<std::uint64_t>(o.memory_mib) << 20);
   trace_export::remove_unfinished_on_signals();
   const Input in(o);
   filter::with_ranks(in.job, in.only.words.ranks);  // throws if there are none of these

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,37 +12,67 @@
 namespace tprof::graph {
 namespace {
 
-void put_in_order(Graph& graph) {
-  const std::size_t n = graph.size();
-  std::vector<std::uint32_t> out(n + 1);
-  for (const Node from : graph.from) ++out[from + 1];
-  for (std::size_t i = 0; i < n; ++i) out[i + 1] += out[i];
-  std::vector<Node> to(graph.from.size());
-  std::vector<std::uint32_t> place(out.begin(), out.end() - 1);
-  std::vector<std::uint32_t> missing(n);
-  graph.order.clear();
-  for (Node v = 0; v < n; ++v) {
-    for (std::uint32_t i = graph.first[v]; i < graph.first[v + 1]; ++i) {
-      to[place[graph.from[i]]++] = v;
-    }
-    missing[v] = graph.first[v + 1] - graph.first[v];
-    if (missing[v] == 0) graph.order.push_back(v);
+// Returns the place of the first edge into each node, where they are by the nodes to which they go;
+// and their number.
+template <typename Edges>
+std::vector<std::uint32_t> firsts_of(const Edges& edges, std::size_t nodes) {
+  std::vector<std::uint32_t> first(nodes + 1);
+  for (const Edge& e : edges) ++first[e.to + 1];
+  for (std::size_t i = 0; i < nodes; ++i) first[i + 1] += first[i];
+  return first;
+}
+
+// Edges that some have more than the graph.
+struct More {
+  std::vector<Edge> edges;  // by the nodes to which they go
+  std::vector<std::uint32_t> first;
+
+  More(std::vector<Edge> all, std::size_t nodes) : edges(std::move(all)) {
+    std::ranges::stable_sort(edges, {}, &Edge::to);
+    first = firsts_of(edges, nodes);
   }
-  for (std::size_t i = 0; i < graph.order.size(); ++i) {
-    const Node v = graph.order[i];
-    for (std::uint32_t k = out[v]; k < out[v + 1]; ++k) {
-      if (--missing[to[k]] == 0) graph.order.push_back(to[k]);
+};
+
+// Returns the nodes, each behind those that it waits for; fewer, if some wait in a circle.
+std::vector<Node> order_of(const Graph& graph, std::span<const Lag> lags_ns, const More& more) {
+  enum class Seen : std::uint8_t { no, open, yes };
+  struct Open {
+    Node node;
+    std::uint32_t edge;  // the next one to look at: into the node, of the graph and then of `more`
+  };
+  std::vector<Seen> seen(graph.size());
+  std::vector<Node> order;
+  order.reserve(graph.size());
+  std::vector<Open> open;
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    const Node begin = graph.order.empty() ? static_cast<Node>(i) : graph.order[i];
+    if (seen[begin] == Seen::no) open.push_back({begin, 0});
+    while (!open.empty()) {
+      const auto [node, edge] = open.back();
+      seen[node] = Seen::open;
+      const std::uint32_t own = graph.first[node + 1] - graph.first[node];
+      if (edge == own + more.first[node + 1] - more.first[node]) {
+        seen[node] = Seen::yes;
+        order.push_back(node);
+        open.pop_back();
+        continue;
+      }
+      ++open.back().edge;
+      const std::uint32_t at = graph.first[node] + edge;
+      if (edge < own && lags_ns[at] == kNever) continue;
+      const Node from =
+          edge < own ? graph.from[at] : more.edges[more.first[node] + edge - own].from;
+      if (seen[from] == Seen::open) return order;
+      if (seen[from] == Seen::no) open.push_back({from, 0});
     }
   }
+  return order;
 }
 
 // Puts the edges behind their nodes.
 template <typename Edges>
 void put(Graph& graph, const Edges& edges) {
-  const std::size_t n = graph.size();
-  graph.first.assign(n + 1, 0);
-  for (const Edge& e : edges) ++graph.first[e.to + 1];
-  for (std::size_t i = 0; i < n; ++i) graph.first[i + 1] += graph.first[i];
+  graph.first = firsts_of(edges, graph.size());
   std::vector<std::uint32_t> place(graph.first.begin(), graph.first.end() - 1);
   graph.from.resize(edges.size());
   graph.lag_ns.resize(edges.size());
@@ -52,7 +83,6 @@ void put(Graph& graph, const Edges& edges) {
     graph.lag_ns[i] = e.lag_ns;
     graph.wait[i] = e.wait;
   }
-  put_in_order(graph);
 }
 
 // Gives the edges into a node, but kernels, as lag what none of them explains of when it happened.
@@ -62,11 +92,11 @@ void give_rest(Graph& graph, Node to) {
   double explained = kNever;
   for (std::uint32_t i = first; i < last; ++i) {
     const auto from = static_cast<double>(graph.at_ns[graph.from[i]]);
-    explained = std::max(explained, from + graph.lag_ns[i]);
+    explained = std::max(explained, from + static_cast<double>(graph.lag_ns[i]));
   }
   const double rest = static_cast<double>(graph.at_ns[to]) - explained;
   for (std::uint32_t i = first; i < last; ++i) {
-    if (graph.wait[i] != Wait::computes) graph.lag_ns[i] += std::max(rest, 0.0);
+    if (graph.wait[i] != Wait::computes) graph.lag_ns[i] += static_cast<Lag>(std::max(rest, 0.0));
   }
 }
 
@@ -82,7 +112,8 @@ class Builder {
       add_host_order(r);
       const auto work = static_cast<Node>(graph_.size());
       add_work(r);
-      add_host(r, work);
+      graph_.works.emplace_back(work, static_cast<Node>(graph_.size()));
+      add_host(r);
     }
     for (std::size_t m = 0; m < run_.meetings(); ++m) add_meeting(run_.meeting(m));
     finish();
@@ -94,40 +125,35 @@ class Builder {
     graph_.at_ns.push_back(at_ns);
     graph_.rank.push_back(rank);
     graph_.kind.push_back(kind);
-    const auto added = static_cast<Node>(graph_.size() - 1);
-    if (kind == Kind::work) graph_.work[rank].push_back(added);
-    return added;
+    return static_cast<Node>(graph_.size() - 1);
   }
   std::int64_t at(Node n) const { return graph_.at_ns[n]; }
   void in_order(Node to, Node from, Wait why) {
     // Measured times may contradict the order a little. Then the later node came as much too early.
     edges_.push_back(
-        {from, to, static_cast<double>(std::min<std::int64_t>(0, at(to) - at(from))), why});
+        {from, to, static_cast<Lag>(std::min<std::int64_t>(0, at(to) - at(from))), why});
   }
   void behind(Node to, Node from, Wait why) {
-    edges_.push_back({from, to, static_cast<double>(at(to) - at(from)), why});
+    edges_.push_back({from, to, static_cast<Lag>(at(to) - at(from)), why});
   }
 
   void add_calls(std::uint32_t r) {
     const run::Calls& c = run_.ranks[r].calls;
-    graph_.called.emplace_back();
-    graph_.came.emplace_back();
-    graph_.work.emplace_back();
-    graph_.ended.emplace_back();
+    graph_.rows.push_back(static_cast<Node>(graph_.size()));
     for (std::size_t i = 0; i < c.size(); ++i) {
-      graph_.called[r].push_back(node(c.called_ns[i], r, Kind::called));
-      graph_.came[r].push_back(node(c.came_ns[i], r, Kind::came));
-      in_order(graph_.came[r][i], graph_.called[r][i], Wait::turn);
-      graph_.ended[r].push_back(node(c.ended_ns[i], r, Kind::ended));
+      node(c.called_ns[i], r, Kind::called);
+      node(c.came_ns[i], r, Kind::came);
+      in_order(graph_.came(r, i), graph_.called(r, i), Wait::turn);
+      node(c.ended_ns[i], r, Kind::ended);
       behind_own(r, i);
     }
   }
   // A call that meets nobody takes as long as it took.
   void behind_own(std::uint32_t r, std::size_t i) {
     if (run_.ranks[r].calls.comm[i] == run::Calls::kNoComm) {
-      behind(graph_.ended[r][i], graph_.came[r][i], Wait::copies);
+      behind(graph_.ended(r, i), graph_.came(r, i), Wait::copies);
     } else {
-      in_order(graph_.ended[r][i], graph_.came[r][i], Wait::turn);
+      in_order(graph_.ended(r, i), graph_.came(r, i), Wait::turn);
     }
   }
 
@@ -193,7 +219,7 @@ class Builder {
         const auto [place, fresh] = last.try_emplace(key, i);
         const std::size_t before = std::exchange(place->second, i);
         if (!fresh && (key.first ? in_turn(c, before, i) : !overlap(c, before, i))) {
-          in_order(graph_.came[r][i], graph_.ended[r][before], Wait::turn);
+          in_order(graph_.came(r, i), graph_.ended(r, before), Wait::turn);
           // Where it came within two such times, the copies explain it.
           const std::int64_t copies =
               !key.first && copies_before(c, i) ? 2 * copy_ns_[c.copied[i]] : 0;
@@ -241,14 +267,14 @@ class Builder {
         // Work that stands still may wait for a call itself, and what comes next for its end.
         const auto until = barrier(r, at(*done), c.came_ns[next]);
         const bool behind_call = until && c.ended_ns[*until] < c.came_ns[next] + kGrainNs;
-        in_order(graph_.came[r][next], behind_call ? graph_.ended[r][*until] : *done, Wait::place);
+        in_order(graph_.came(r, next), behind_call ? graph_.ended(r, *until) : *done, Wait::place);
       }
     };
     for (const run::Interval& w : rank.work) {
       calls_until(w.from_ns + 1);
       const Node begin = node(w.from_ns, r, Kind::work);
       const auto until = barrier(r, done ? at(*done) : first_ns, w.from_ns);
-      if (until) behind(begin, graph_.ended[r][*until], Wait::barrier);
+      if (until) behind(begin, graph_.ended(r, *until), Wait::barrier);
       if (done) in_order(begin, *done, Wait::turn);
       if (!until) launched(r, begin, done);
       done = begin;
@@ -256,7 +282,7 @@ class Builder {
         const Node here = node(c.came_ns[next], r, Kind::work);
         behind(here, *done, Wait::computes);
         done = here;
-        if (waits_for_work(c, next)) in_order(graph_.came[r][next], here, Wait::place);
+        if (waits_for_work(c, next)) in_order(graph_.came(r, next), here, Wait::place);
       }
       const Node end = node(w.to_ns, r, Kind::work);
       behind(end, *done, Wait::computes);
@@ -321,11 +347,11 @@ class Builder {
         if (!known && ns <= last) host.push_back(node(ns, r, Kind::mark));
       }
     }
-    host.insert(host.end(), graph_.called[r].begin(), graph_.called[r].end());
+    for (std::size_t i = 0; i < rank.calls.size(); ++i) host.push_back(graph_.called(r, i));
     std::ranges::stable_sort(host, {}, [&](Node n) { return at(n); });
     std::map<Node, std::int64_t> waits;  // of launches
     for (std::size_t i = 0; i < rank.calls.size(); ++i) {
-      if (rank.calls.waited_ns[i] != 0) waits[graph_.called[r][i]] = rank.calls.waited_ns[i];
+      if (rank.calls.waited_ns[i] != 0) waits[graph_.called(r, i)] = rank.calls.waited_ns[i];
     }
     std::vector<std::int64_t>& waited = graph_.waited_ns.emplace_back(host.size());
     for (std::size_t k = 0; k < host.size(); ++k) {
@@ -348,16 +374,17 @@ class Builder {
     }
   }
 
-  // `work`: the first node of its device's work, which is the last that was added.
-  void add_host(std::uint32_t r, Node work) {
+  void add_host(std::uint32_t r) {
     const std::vector<Node>& host = graph_.host[r];
-    std::vector<Node> device = graph_.ended[r];
-    for (Node n = work; n < graph_.size(); ++n) device.push_back(n);
+    std::vector<Node> device(graph_.work(r).begin(), graph_.work(r).end());
+    for (std::size_t i = 0; i < run_.ranks[r].calls.size(); ++i) {
+      device.push_back(graph_.ended(r, i));
+    }
     std::ranges::sort(device, {}, [&](Node n) { return at(n); });
     for (std::size_t k = 1; k < host.size(); ++k) {
       const std::int64_t waited = graph_.waited_ns[r][k];
       const std::int64_t needs = std::max<std::int64_t>(0, at(host[k]) - at(host[k - 1]) - waited);
-      edges_.push_back({host[k - 1], host[k], static_cast<double>(needs), Wait::host});
+      edges_.push_back({host[k - 1], host[k], static_cast<Lag>(needs), Wait::host});
       if (waited == 0) continue;
       const auto last =
           std::ranges::lower_bound(device, at(host[k]), {}, [&](Node n) { return at(n); });
@@ -375,21 +402,23 @@ class Builder {
     std::optional<Node> before;
     for (auto& [n, here] : met) {
       here =
-          node(at(graph_.came[came_[n - 1].rank][came_[n - 1].row]), came_[n - 1].rank, Kind::met);
+          node(at(graph_.came(came_[n - 1].rank, came_[n - 1].row)), came_[n - 1].rank, Kind::met);
       if (before) in_order(here, *before, Wait::turn);
       for (; from < n; ++from) {
-        in_order(here, graph_.came[came_[from].rank][came_[from].row], Wait::turn);
+        in_order(here, graph_.came(came_[from].rank, came_[from].row), Wait::turn);
       }
       before = here;
     }
     run::each_of_meeting(run_, rows, came_, [&](const run::Row& mine, std::size_t n) {
-      if (n != 0) in_order(graph_.ended[mine.rank][mine.row], met.at(n), Wait::meeting);
+      if (n != 0) in_order(graph_.ended(mine.rank, mine.row), met.at(n), Wait::meeting);
     });
   }
 
   // Gives each node as lag what nothing explains.
   void finish() {
     put(graph_, edges_);
+    edges_ = {};
+    graph_.order = order_of(graph_, graph_.lag_ns, More({}, graph_.size()));
     for (Node to = 0; to < graph_.size(); ++to) give_rest(graph_, to);
   }
 
@@ -421,31 +450,25 @@ Graph graph_of(const run::Run& run, bool marked) {
   return Builder(run, marked).build();
 }
 
-Graph with_edges(const Graph& graph, std::span<const double> lags_ns, std::span<const Edge> more) {
-  Graph changed{.at_ns = graph.at_ns, .rank = graph.rank, .kind = graph.kind};
-  std::vector<Edge> edges(more.begin(), more.end());
-  for (Node n = 0; n < graph.size(); ++n) {
+std::vector<double> replay(const Graph& graph, std::span<const Lag> lags_ns,
+                           std::vector<Edge> edges) {
+  const bool same = edges.empty();
+  const More more(std::move(edges), graph.size());
+  const std::vector<Node> changed = same ? std::vector<Node>() : order_of(graph, lags_ns, more);
+  if (!same && changed.size() != graph.size()) return {};
+  std::vector<double> at(graph.at_ns.begin(), graph.at_ns.end());
+  for (const Node n : same ? graph.order : changed) {
+    constexpr double kNoTime = std::numeric_limits<double>::lowest();
+    double latest = kNoTime;
     for (std::uint32_t i = graph.first[n]; i < graph.first[n + 1]; ++i) {
-      // Edges that nobody waits for any more would close a circle.
-      if (lags_ns[i] > kNever) edges.push_back({graph.from[i], n, lags_ns[i], graph.wait[i]});
+      if (lags_ns[i] == kNever) continue;
+      latest = std::max(latest, at[graph.from[i]] + static_cast<double>(lags_ns[i]));
     }
-  }
-  put(changed, edges);
-  return changed;
-}
-
-std::vector<double> replay(const Graph& graph, std::span<const double> lags_ns) {
-  std::vector<double> at(graph.size());
-  for (std::size_t n = 0; n < graph.size(); ++n) at[n] = static_cast<double>(graph.at_ns[n]);
-  for (const Node n : graph.order) {
-    const std::uint32_t begin = graph.first[n];
-    const std::uint32_t end = graph.first[n + 1];
-    if (begin == end) continue;
-    double latest = at[graph.from[begin]] + lags_ns[begin];
-    for (std::uint32_t i = begin + 1; i < end; ++i) {
-      latest = std::max(latest, at[graph.from[i]] + lags_ns[i]);
+    for (std::uint32_t i = more.first[n]; i < more.first[n + 1]; ++i) {
+      const Edge& e = more.edges[i];
+      latest = std::max(latest, at[e.from] + static_cast<double>(e.lag_ns));
     }
-    at[n] = latest;
+    if (latest != kNoTime) at[n] = latest;
   }
   return at;
 }

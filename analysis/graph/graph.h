@@ -11,7 +11,9 @@
 #pragma once
 
 #include <cstdint>
+#include <ranges>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "run/run.h"
@@ -21,7 +23,11 @@ namespace tprof::graph {
 using Node = std::uint32_t;
 
 inline constexpr std::int64_t kGrainNs = 10'000;  // the ends of work are known so well
-inline constexpr double kNever = -1e18;  // the lag of an edge that nobody waits for any more
+
+// In ns. A graph of millions of edges is what takes most room, and 24 bits are known of a lag.
+using Lag = float;
+using Lags = std::vector<Lag>;         // by edge
+inline constexpr Lag kNever = -1e18F;  // of an edge that nobody waits for any more
 
 // Why a node waits for another one.
 enum class Wait : std::uint8_t {
@@ -43,7 +49,7 @@ enum class Kind : std::uint8_t { called, mark, came, ended, work, met };
 struct Edge {
   Node from;
   Node to;
-  double lag_ns;
+  Lag lag_ns;
   Wait wait;
 };
 
@@ -55,17 +61,26 @@ struct Graph {
   // The edges into node n are first[n] to first[n + 1] - 1.
   std::vector<std::uint32_t> first{};
   std::vector<Node> from{};
-  std::vector<double> lag_ns{};
+  Lags lag_ns{};
   std::vector<Wait> wait{};
   std::vector<Node> order{};  // each behind those that it waits for
-  // By rank and row: when it was called, came to the device, and ended there.
-  std::vector<std::vector<Node>> called{};
-  std::vector<std::vector<Node>> came{};
-  std::vector<std::vector<Node>> ended{};
-  std::vector<std::vector<Node>> work{};  // by rank: the nodes of its work, ascending
+  // By rank: its first row's first node, and its first node of work and the one behind its last.
+  std::vector<Node> rows{};
+  std::vector<std::pair<Node, Node>> works{};
   // By rank: what its host did, ascending, and for how long it had waited for its device before.
   std::vector<std::vector<Node>> host{};
   std::vector<std::vector<std::int64_t>> waited_ns{};
+
+  // When a row was called, came to the device, and ended there.
+  Node called(std::size_t of_rank, std::size_t row) const {
+    return rows[of_rank] + static_cast<Node>(3 * row);
+  }
+  Node came(std::size_t of_rank, std::size_t row) const { return called(of_rank, row) + 1; }
+  Node ended(std::size_t of_rank, std::size_t row) const { return called(of_rank, row) + 2; }
+  // The work of a rank, ascending.
+  auto work(std::size_t of_rank) const {
+    return std::views::iota(works[of_rank].first, works[of_rank].second);
+  }
 
   std::size_t size() const { return at_ns.size(); }
   // False: some nodes wait for each other in a circle, as times contradict the rules.
@@ -78,12 +93,11 @@ Graph graph_of(const run::Run& run, bool marked = false);
 // The host did this first when it was no longer blocked. Its place in Graph::host.
 std::size_t goes_on(const Graph& graph, std::size_t rank, const run::Blocked& copy);
 
-// The same nodes, whose edges have these lags, with more edges.
-Graph with_edges(const Graph& graph, std::span<const double> lags_ns, std::span<const Edge> more);
-
 // Returns when each node happens where the edges have these lags. With the graph's own it gives the
-// times that were measured, but for where these contradict the rules.
-std::vector<double> replay(const Graph& graph, std::span<const double> lags_ns);
+// times that were measured, but for where these contradict the rules. With `more` edges, it is
+// empty where some nodes wait for each other in a circle.
+std::vector<double> replay(const Graph& graph, std::span<const Lag> lags_ns,
+                           std::vector<Edge> more = {});
 inline std::vector<double> replay(const Graph& graph) {
   return replay(graph, graph.lag_ns);
 }

@@ -57,15 +57,15 @@ run::Run run_of(const run::Lines& lines, const steps::Found& found, std::uint64_
 }
 
 Model::Model(const run::Run& run, bool marked)
-    : marked_(marked), run_(run), graph_(graph_of(run_, marked_)), positions_(graph_.size()) {
+    : marked_(marked), run_(run), graph_(graph_of(run_, marked_)) {
   for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
     const run::Rank& rank = run_.ranks[r];
     std::vector<End>& ends = ends_.emplace_back();
-    find_positions_of_calls(r);
+    find_positions(r);
     for (std::size_t i = 0; i < rank.calls.size(); ++i) {
-      const std::int64_t step = positions_[graph_.called[r][i]].step;
+      const std::int64_t step = calls_at_[r][i].step;
       if (step == Position::kNoStep) continue;
-      const Node here = graph_.ended[r][i];
+      const Node here = graph_.ended(r, i);
       const auto end = std::ranges::lower_bound(ends, step, {}, &End::step);
       if (end == ends.end() || end->step != step) {
         ends.insert(end, {step, here, here});
@@ -74,13 +74,12 @@ Model::Model(const run::Run& run, bool marked)
       }
     }
     for (const Node n : graph_.host[r]) {
-      const auto end = std::ranges::lower_bound(ends, positions_[n].step, {}, &End::step);
-      if (graph_.kind[n] == Kind::mark && end != ends.end() && end->step == positions_[n].step) {
-        end->host = n;
-      }
+      if (graph_.kind[n] != Kind::mark) continue;
+      const std::int64_t step = position(n).step;
+      const auto end = std::ranges::lower_bound(ends, step, {}, &End::step);
+      if (end != ends.end() && end->step == step) end->host = n;
     }
   }
-  find_positions_of_work();
   measured_ns_ = steps_ns(std::vector<double>(graph_.at_ns.begin(), graph_.at_ns.end()));
   replayed_ns_ = steps_ns(replay(graph_));
 }
@@ -92,36 +91,44 @@ std::int64_t Model::step_at(std::size_t rank, std::int64_t ns) const {
   return in ? std::prev(next)->number : Position::kNoStep;
 }
 
-void Model::find_positions_of_calls(std::size_t rank) {
+void Model::find_positions(std::size_t rank) {
   const run::Calls& c = run_.ranks[rank].calls;
   std::vector<std::size_t>& by_call = by_call_.emplace_back(c.size());
   std::iota(by_call.begin(), by_call.end(), std::size_t{0});
   std::ranges::stable_sort(by_call, {}, [&](std::size_t i) { return c.called_ns[i]; });
+  std::vector<Position>& calls_at = calls_at_.emplace_back(c.size());
   Position at;
   auto call = by_call.begin();
   for (const Node n : graph_.host[rank]) {
     // A mark ends the step before it.
     if (graph_.kind[n] == Kind::mark) {
-      if (at.step != Position::kNoStep) positions_[n] = {at.step, at.call + 1};
+      if (at.step != Position::kNoStep) marks_at_[n] = {at.step, at.call + 1};
       continue;
     }
     const std::size_t i = *call++;
     const std::int64_t step = step_at(rank, c.called_ns[i]);
-    at = {step, step == at.step ? at.call + 1 : 0};
-    for (const auto* nodes : {&graph_.called, &graph_.came, &graph_.ended}) {
-      positions_[(*nodes)[rank][i]] = at;
-    }
+    calls_at[i] = at = {step, step == at.step ? at.call + 1 : 0};
   }
 }
 
-void Model::find_positions_of_work() {
-  for (Node n = 0; n < graph_.size(); ++n) {
-    const std::uint32_t rank = graph_.rank[n];
-    const run::Calls& c = run_.ranks[rank].calls;
-    if (graph_.kind[n] != Kind::work || c.size() == 0) continue;
-    const auto next = std::ranges::lower_bound(c.came_ns, graph_.at_ns[n]);
-    const auto row = static_cast<std::size_t>(next - c.came_ns.begin());
-    positions_[n] = positions_[graph_.called[rank][std::min(row, c.size() - 1)]];
+Position Model::position(Node n) const {
+  const std::uint32_t rank = graph_.rank[n];
+  const std::vector<Position>& calls = calls_at_[rank];
+  switch (graph_.kind[n]) {
+    case Kind::called:
+    case Kind::came:
+    case Kind::ended:
+      return calls[(n - graph_.rows[rank]) / 3];
+    case Kind::work: {
+      if (calls.empty()) return {};
+      const std::vector<std::int64_t>& came = run_.ranks[rank].calls.came_ns;
+      const auto next = std::ranges::lower_bound(came, graph_.at_ns[n]) - came.begin();
+      return calls[std::min(static_cast<std::size_t>(next), calls.size() - 1)];
+    }
+    default: {
+      const auto mark = marks_at_.find(n);
+      return mark == marks_at_.end() ? Position() : mark->second;
+    }
   }
 }
 

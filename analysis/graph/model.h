@@ -47,7 +47,7 @@ class Model {
   // The rows of a rank by when they were called.
   std::span<const std::size_t> by_call(std::size_t rank) const { return by_call_[rank]; }
 
-  const Position& position(Node n) const { return positions_[n]; }
+  Position position(Node n) const;  // none of a node for those that meet
   // In which step the host of a rank was then; kNoStep: in none.
   std::int64_t step_at(std::size_t rank, std::int64_t ns) const;
 
@@ -63,14 +63,14 @@ class Model {
     }
   };
 
-  void find_positions_of_calls(std::size_t rank);
-  void find_positions_of_work();  // behind those of calls
+  void find_positions(std::size_t rank);
 
   bool marked_;
   const run::Run& run_;
   Graph graph_;
   std::vector<std::vector<std::size_t>> by_call_{};
-  std::vector<Position> positions_;     // by node
+  std::vector<std::vector<Position>> calls_at_{};  // by rank and row
+  std::map<Node, Position> marks_at_{};
   std::vector<std::vector<End>> ends_;  // by rank, ascending
   StepsNs measured_ns_;
   StepsNs replayed_ns_;

@@ -138,6 +138,7 @@ Json step_of(const Gathered& g) {
           {"most_ns", of_warm(last)},
           {"exposed_share", or_null(time.exposed_share)},
           {"parts_why", known ? Json() : Json("not known: " + g.why.why_not() + ".")},
+          {"causes_why", g.why.no_causes.empty() ? Json() : Json(g.why.no_causes + ".")},
           {"parts", known ? mean_parts(g.why) : Json()},
           {"shares", std::move(shares)},
           {"bins", pairs_of(bins, found.steps)},

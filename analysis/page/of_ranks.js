@@ -62,6 +62,7 @@ function showStep() {
   } else {
     say("step", `Computation, hidden and exposed communication and waiting: ${step.parts_why}`);
   }
+  if (step.causes_why) say("step", `Causes: not known: ${step.causes_why}`);
   if (step.steps < 2) return;
   chart(section("step"), "Length of each step", () => ({
     type: step.steps > 60 ? "line" : "bar",

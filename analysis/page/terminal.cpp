@@ -98,7 +98,8 @@ std::string step_lines(const Gathered& g) {
     out += fmt::format("  {:<23} {:>10} {:>6.1f}% {}\n", part.name, diagnose::duration(part.ns),
                        100 * share, bar(share));
   }
-  return out;
+  if (step["causes_why"].is_null()) return out;
+  return out + wrapped("  causes: not known: " + step["causes_why"].get<std::string>(), 2);
 }
 
 // The first rows of a table of the page, which has them all.

@@ -12,6 +12,7 @@ namespace tprof::why {
 namespace {
 
 using graph::kNever;
+using graph::Lag;
 using graph::Node;
 using graph::Wait;
 
@@ -59,34 +60,34 @@ void Changes::find_out() {
 
 void Changes::leave_out(std::size_t rank, std::size_t row, bool host) {
   if (out_.empty()) find_out();
-  const Node ended = g_.ended[rank][row];
-  const Node called = g_.called[rank][row];
-  each_edge(ended, [](Wait wait, double& lag) {
-    lag = wait == Wait::meeting ? kNever : std::min(lag, 0.0);
+  const Node ended = g_.ended(rank, row);
+  const Node called = g_.called(rank, row);
+  each_edge(ended, [](Wait wait, Lag& lag) {
+    lag = wait == Wait::meeting ? kNever : std::min(lag, Lag{0});
   });
   come_early(rank, row);
   for (const Out& out : std::ranges::equal_range(out_, ended, {}, &Out::from)) {
     if (g_.wait[out.edge] == Wait::barrier) lags_[out.edge] = kNever;
     if (g_.wait[out.edge] != Wait::turn || free_.contains(out.to)) continue;
     // The next call in its queue may need all that was computed by then.
-    const std::vector<Node>& work = g_.work[rank];
+    const auto work = g_.work(rank);
     const auto then =
         std::ranges::upper_bound(work, g_.at_ns[out.to], {}, [&](Node n) { return g_.at_ns[n]; });
-    if (then != work.begin()) more_.push_back({*std::prev(then), out.to, 0, Wait::place});
+    if (then != work.begin()) more_.push_back({*(then - 1), out.to, 0, Wait::place});
   }
   if (!host) return;
   for (const Out& out : std::ranges::equal_range(out_, called, {}, &Out::from)) {
     if (g_.wait[out.edge] == Wait::launch) lags_[out.edge] = 0;
   }
-  each_edge(called, [](Wait wait, double& lag) {
+  each_edge(called, [](Wait wait, Lag& lag) {
     if (wait == Wait::host) lag = 0;
     if (wait == Wait::waited) lag = kNever;
   });
 }
 
 void Changes::scale(std::size_t rank, std::size_t row, double times) {
-  each_edge(g_.ended[rank][row], [&](Wait, double& lag) {
-    if (lag > 0) lag *= times;
+  each_edge(g_.ended(rank, row), [&](Wait, Lag& lag) {
+    if (lag > 0) lag *= static_cast<Lag>(times);
   });
 }
 
@@ -104,14 +105,14 @@ void Changes::scale(const std::string& comm, Bucket bucket, std::int64_t size_cl
 }
 
 bool Changes::come_early(std::size_t rank, std::size_t row) {
-  const Node came = g_.came[rank][row];
+  const Node came = g_.came(rank, row);
   bool waits = false;
-  each_edge(came, [&](Wait wait, double& lag) {
+  each_edge(came, [&](Wait wait, Lag& lag) {
     if (wait != Wait::place) return;
     lag = kNever;
     waits = true;
   });
-  return waits && g_.at_ns[came] - g_.at_ns[g_.called[rank][row]] > graph::kGrainNs;
+  return waits && g_.at_ns[came] - g_.at_ns[g_.called(rank, row)] > graph::kGrainNs;
 }
 
 void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
@@ -120,9 +121,10 @@ void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
   const auto goes_on = [&](Node n) {
     for (std::uint32_t i = g_.first[n]; i < g_.first[n + 1]; ++i) {
       const bool waits = g_.wait[i] == Wait::waited;
-      if (waits && g_.kind[n] == graph::Kind::work) lags_[i] = std::min(lags_[i], 0.0);
+      if (waits && g_.kind[n] == graph::Kind::work) lags_[i] = std::min(lags_[i], Lag{0});
       if (g_.wait[i] == Wait::barrier || g_.wait[i] == Wait::launch) {
-        lags_[i] -= std::min(std::max(lags_[i], 0.0), overlap(at(g_.from[i]), at(n), copy.host));
+        const auto both = static_cast<Lag>(overlap(at(g_.from[i]), at(n), copy.host));
+        lags_[i] -= std::min(std::max(lags_[i], Lag{0}), both);
       }
     }
   };
@@ -134,12 +136,12 @@ void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
     std::int64_t& waited = waited_ns_.try_emplace(host, all).first->second;
     waited -= copy.host.to_ns - copy.host.from_ns;
     if (waited < graph::kGrainNs) {
-      each_edge(host, [](Wait wait, double& lag) {
+      each_edge(host, [](Wait wait, Lag& lag) {
         if (wait == Wait::waited) lag = kNever;
       });
     }
   }
-  const std::vector<Node>& work = g_.work[rank];
+  const auto work = g_.work(rank);
   const auto begin =
       std::ranges::lower_bound(work, copy.goes_on_ns(), {}, [&](Node n) { return g_.at_ns[n]; });
   if (begin != work.end()) goes_on(*begin);
@@ -147,31 +149,27 @@ void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
 
 void Changes::reorder(std::size_t rank, Rows rows) {
   std::map<Node, std::size_t> place;  // by the node of its end
-  for (std::size_t i = 0; i < rows.size(); ++i) place[g_.ended[rank][rows[i]]] = i;
+  for (std::size_t i = 0; i < rows.size(); ++i) place[g_.ended(rank, rows[i])] = i;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Node came = g_.came[rank][rows[i]];
+    const Node came = g_.came(rank, rows[i]);
     for (std::uint32_t k = g_.first[came]; k < g_.first[came + 1]; ++k) {
       const auto other = place.find(g_.from[k]);
       if (other != place.end() && other->second > i) lags_[k] = kNever;
     }
-    if (i != 0) more_.push_back({g_.ended[rank][rows[i - 1]], came, 0, Wait::turn});
+    if (i != 0) more_.push_back({g_.ended(rank, rows[i - 1]), came, 0, Wait::turn});
   }
 }
 
 Saving Changes::saving() const {
-  if (more_.empty()) {
-    return saving_of(model_, model_.replayed_ns(), model_.steps_ns(graph::replay(g_, lags_)));
-  }
-  const graph::Graph changed = graph::with_edges(g_, lags_, more_);
-  if (!changed.sound()) return {};
-  return saving_of(model_, model_.replayed_ns(), model_.steps_ns(graph::replay(changed)));
+  const std::vector<double> at = graph::replay(g_, lags_, more_);
+  return at.empty() ? Saving() : saving_of(model_, model_.replayed_ns(), model_.steps_ns(at));
 }
 
 void each_step(const graph::Model& model, const std::function<void(std::size_t, Rows)>& f) {
   for (std::size_t r = 0; r < model.run().ranks.size(); ++r) {
     const Rows rows = model.by_call(r);
     const auto step = [&](std::size_t row) {
-      return model.position(model.graph().called[r][row]).step;
+      return model.position(model.graph().called(r, row)).step;
     };
     for (std::size_t from = 0; from < rows.size();) {
       std::size_t to = from + 1;

@@ -35,7 +35,7 @@ class Changes {
   // it gives.
   void leave_out(std::size_t rank, std::size_t row, bool host = false);
   // It needs nothing of what is computed before it, beyond what it is seen to wait for.
-  void needs_nothing(std::size_t rank, std::size_t row) { free_.insert(g_.came[rank][row]); }
+  void needs_nothing(std::size_t rank, std::size_t row) { free_.insert(g_.came(rank, row)); }
   // Its transfer takes so many times as long.
   void scale(std::size_t rank, std::size_t row, double times);
   // It comes when the host has called it and its queues are free, wherever the work is. False: it
@@ -58,7 +58,7 @@ class Changes {
 
   const graph::Model& model_;
   const graph::Graph& g_;
-  std::vector<double> lags_;
+  graph::Lags lags_;
   std::vector<graph::Edge> more_{};
   std::set<graph::Node> free_{};                     // calls come, that need nothing
   std::map<graph::Node, std::int64_t> waited_ns_{};  // by what copies had kept, without those

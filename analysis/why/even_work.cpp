@@ -48,13 +48,13 @@ struct Done {
 void Replays::find_even_work() {
   const graph::Graph& g = model_.graph();
   const auto places = calls_at_work(model_);
-  std::vector<Edge>& edges = edges_[index(Of::kernels)];
+  std::vector<Computes>& edges = computes_;
   std::vector<Done> all;
   auto place = places.begin();
   double ns = 0;
   for (std::uint32_t k = 0; k < edges.size();) {
     const Edge& at = edges[k];
-    ns += lags_[at.edge];
+    ns += static_cast<double>(lags_[at.edge]);
     const bool last = ++k == edges.size();
     // The work is there until what it does next is done.
     const auto next =
@@ -89,7 +89,7 @@ void Replays::find_even_work() {
     const bool all_have_it = ranks == ranks_of_stage[stage(edge.rank)];
     if (!all_have_it && d.place != kEnd) continue;
     const double mean = sum / static_cast<double>(ranks);
-    const bool known = all_have_it && edge.step != Edge::kNone && d.ns > before.ns;
+    const bool known = all_have_it && edge.step != kNone && d.ns > before.ns;
     const double times = known ? std::max(0.0, mean - mean_before) / (d.ns - before.ns) : 1;
     for (std::uint32_t k = before.edges; k < d.edges; ++k) {
       edges[k].as_even = static_cast<float>(times);

@@ -92,7 +92,6 @@ Replays::Replays(const Evidence& e)
   }
   find_edges();
   find_needs();
-  find_usual_devices();
   find_usual_hosts();
   find_even_work();
 }
@@ -111,11 +110,10 @@ void Replays::find_edges() {
     const graph::Position& at = model_.position(n);
     if (rank == SIZE_MAX || at.step == graph::Position::kNoStep) continue;
     for (std::uint32_t i = g.first[n]; i < g.first[n + 1]; ++i) {
-      Edge edge{.edge = i, .rank = static_cast<std::uint32_t>(rank), .step = index_of(at.step)};
-      edge.from_step = index_of(model_.step_at(g.rank[n], g.at_ns[g.from[i]]));
+      const Edge edge{i, static_cast<std::uint32_t>(rank), index_of(at.step)};
       switch (g.wait[i]) {
         case graph::Wait::computes:
-          edges_[index(Of::kernels)].push_back(edge);
+          computes_.push_back({edge});
           continue;
         case graph::Wait::barrier:
           if (is_ahead(g.rank[n], g.at_ns[g.from[i]], g.at_ns[n])) continue;
@@ -128,10 +126,8 @@ void Replays::find_edges() {
           continue;
       }
       const graph::Position next = next_call(g.rank[n], g.at_ns[g.from[i]]);
-      edge.call = next.call;
-      edge.call_step = index_of(next.step);
-      edge.calls = g.wait[i] == graph::Wait::host;
-      edges_[index(Of::host)].push_back(edge);
+      hosts_.push_back({edge, index_of(model_.step_at(g.rank[n], g.at_ns[g.from[i]])), next.call,
+                        index_of(next.step), g.wait[i] == graph::Wait::host});
     }
   }
 }
@@ -156,7 +152,7 @@ std::uint32_t Replays::index_of(std::int64_t step) const {
   const auto number = [&](std::size_t place) { return e_.times.steps[e_.steps[place]]; };
   const auto at = std::ranges::lower_bound(places_, step, {}, number);
   return at == places_.end() || number(*at) != step
-             ? Edge::kNone
+             ? kNone
              : static_cast<std::uint32_t>(at - places_.begin());
 }
 
@@ -164,10 +160,12 @@ void Replays::find_needs() {
   for (const Of of : {Of::kernels, Of::host}) {
     auto& needs = needs_[index(of)];
     needs.assign(e_.times.ranks.size(), Series(places_.size()));
-    for (const Edge& at : edges_[index(of)]) {
-      if (at.step != Edge::kNone && (of == Of::kernels || at.calls)) {
-        needs[at.rank][at.step] += lags_[at.edge];
-      }
+    const auto add = [&](const Edge& at) {
+      if (at.step != kNone) needs[at.rank][at.step] += static_cast<double>(lags_[at.edge]);
+    };
+    if (of == Of::kernels) std::ranges::for_each(computes_, add);
+    for (const Host& at : hosts_) {
+      if (of == Of::host && at.calls) add(at);
     }
     std::vector<std::size_t> all(needs.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
@@ -191,6 +189,8 @@ void Replays::find_needs() {
       }
     }
   }
+  for (const Series& its : needs_[index(Of::kernels)]) computes_ns_.push_back(mean(its));
+  usually_computes_ns_ = quantile(computes_ns_, kUsual);
 }
 
 double Replays::more_ns(const Places& ranks, Of of) const {
@@ -216,18 +216,14 @@ std::vector<double> Replays::more_in_steps(std::size_t rank, Of of) const {
   return more;
 }
 
-void Replays::find_usual_devices() {
-  const std::vector<Series>& needs = needs_[index(Of::kernels)];
-  for (const Series& its : needs) computes_ns_.push_back(mean(its));
-  usually_computes_ns_ = quantile(computes_ns_, kUsual);
-  for (Edge& at : edges_[index(Of::kernels)]) {
-    if (computes_ns_[at.rank] > usually_computes_ns_) {
-      at.as_others = static_cast<float>(usually_computes_ns_ / computes_ns_[at.rank]);
-    }
-    if (at.step == Edge::kNone || needs[at.rank][at.step] <= 0) continue;
-    const double more = std::max(0.0, beyond_[index(Of::kernels)][at.rank][at.step]);
-    at.as_usual = static_cast<float>(1 - std::min(1.0, more / needs[at.rank][at.step]));
-  }
+double Replays::as_others(std::size_t rank) const {
+  return computes_ns_[rank] > usually_computes_ns_ ? usually_computes_ns_ / computes_ns_[rank] : 1;
+}
+
+double Replays::as_usual(const Edge& at) const {
+  const double needs = at.step == kNone ? 0 : needs_[index(Of::kernels)][at.rank][at.step];
+  if (needs <= 0) return 1;
+  return 1 - std::clamp(beyond_[index(Of::kernels)][at.rank][at.step] / needs, 0.0, 1.0);
 }
 
 void Replays::find_usual_hosts() {
@@ -240,10 +236,9 @@ void Replays::find_usual_hosts() {
     auto place() const { return std::tuple(rank, call, step); }
   };
   std::vector<Need> needs;
-  for (const Edge& at : edges_[index(Of::host)]) {
-    if (at.calls && at.call_step != Edge::kNone) {
-      needs.push_back({at.rank, at.call, at.call_step, lags_[at.edge]});
-    }
+  for (const Host& at : hosts_) {
+    if (!at.calls || at.call_step == kNone) continue;
+    needs.push_back({at.rank, at.call, at.call_step, static_cast<double>(lags_[at.edge])});
   }
   std::ranges::stable_sort(needs, {}, &Need::place);
   struct Usual {
@@ -275,7 +270,7 @@ void Replays::find_usual_hosts() {
     net[place.first] += beyond(place, its);
     more[place.first] += std::max(0.0, beyond(place, its));
   }
-  for (Edge& at : edges_[index(Of::host)]) {
+  for (Host& at : hosts_) {
     const auto its = usual.find({at.rank, at.call});
     if (its == usual.end() || its->second.mean <= 0) continue;
     const double ns = std::max(0.0, beyond(its->first, its->second));
@@ -295,23 +290,36 @@ std::set<std::int64_t> Replays::steps_of(const SlowRanks& ranks) const {
   return steps;
 }
 
-std::vector<double> Replays::changed(const SlowRanks& ranks, std::vector<double> lags) const {
+graph::Lags Replays::changed(const SlowRanks& ranks, graph::Lags lags) const {
   std::vector<bool> in(places_.size());
   for (std::size_t i = 0; i < places_.size(); ++i) {
     in[i] = std::ranges::binary_search(ranks.steps, places_[i]);
   }
-  const auto is_in = [&](std::uint32_t step) { return step != Edge::kNone && in[step]; };
+  const auto is_in = [&](std::uint32_t step) { return step != kNone && in[step]; };
+  const auto is_slow = [&](const Edge& at) {
+    return std::ranges::binary_search(ranks.slow, at.rank);
+  };
+  const auto take = [&](const Edge& at, double times) {
+    lags[at.edge] *= static_cast<graph::Lag>(times);
+  };
+  if (ranks.of == Of::host) {
+    for (const Host& at : hosts_) {
+      if (!is_slow(at)) continue;
+      if (ranks.steps.empty()) take(at, at.as_others);
+      // A lag between two steps may be of either.
+      if (is_in(at.from_step) || is_in(at.step)) take(at, at.as_usual);
+    }
+    return lags;
+  }
   // All of a host or stage are quicker by the same, and differ as before.
   double all_ns = 0;
   for (const std::size_t r : ranks.slow) all_ns += computes_ns_[r];
-  const double as_others = usually_computes_ns_ * static_cast<double>(ranks.slow.size()) / all_ns;
-  const bool together = ranks.named && ranks.of == Of::kernels && as_others < 1;
-  for (const Edge& at : edges_[index(ranks.of)]) {
-    if (!std::ranges::binary_search(ranks.slow, at.rank)) continue;
-    double& lag = lags[at.edge];
-    if (ranks.steps.empty()) lag *= together ? as_others : at.as_others;
-    // A lag of a host between two steps may be of either.
-    if ((ranks.of == Of::host && is_in(at.from_step)) || is_in(at.step)) lag *= at.as_usual;
+  const double as_mean = usually_computes_ns_ * static_cast<double>(ranks.slow.size()) / all_ns;
+  const bool together = ranks.named && as_mean < 1;
+  for (const Computes& at : computes_) {
+    if (!is_slow(at)) continue;
+    if (ranks.steps.empty()) take(at, together ? as_mean : as_others(at.rank));
+    if (is_in(at.step)) take(at, as_usual(at));
   }
   return lags;
 }
@@ -330,13 +338,13 @@ std::vector<double> Replays::saves_alone(const SlowRanks& ranks) const {
 }
 
 std::vector<double> Replays::evened_out(bool mended) const {
-  std::vector<double> lags = mended ? lags_ : model_.graph().lag_ns;
-  for (const Edge& at : edges_[index(Of::host)]) {
-    if (at.step != Edge::kNone && beyond_[index(Of::host)][at.rank][at.step] > 0) {
+  graph::Lags lags = mended ? lags_ : model_.graph().lag_ns;
+  for (const Host& at : hosts_) {
+    if (at.step != kNone && beyond_[index(Of::host)][at.rank][at.step] > 0) {
       lags[at.edge] *= at.as_usual;
     }
   }
-  for (const Edge& at : edges_[index(Of::kernels)]) lags[at.edge] *= at.as_even;
+  for (const Computes& at : computes_) lags[at.edge] *= at.as_even;
   return saved(lags, mended ? steps_ns_ : model_.replayed_ns());
 }
 
@@ -354,14 +362,14 @@ std::size_t Replays::take_turns() const {
 }
 
 std::vector<double> Replays::without_hosts() const {
-  std::vector<double> lags = lags_;
-  for (const Edge& at : edges_[index(Of::kernels)]) lags[at.edge] = model_.graph().lag_ns[at.edge];
+  graph::Lags lags = lags_;
+  for (const Computes& at : computes_) lags[at.edge] = model_.graph().lag_ns[at.edge];
   const graph::StepsNs before = model_.steps_ns(graph::replay(model_.graph(), lags));
-  for (const Edge& at : edges_[index(Of::host)]) lags[at.edge] = std::min(0.0, lags[at.edge]);
+  for (const Host& at : hosts_) lags[at.edge] = std::min(graph::Lag{0}, lags[at.edge]);
   return saved(lags, before);
 }
 
-std::vector<double> Replays::saved(std::span<const double> lags,
+std::vector<double> Replays::saved(std::span<const graph::Lag> lags,
                                    const graph::StepsNs& before) const {
   const graph::StepsNs behind = model_.steps_ns(graph::replay(model_.graph(), lags));
   std::vector<double> saved(e_.steps.size());

@@ -47,22 +47,26 @@ class Replays {
   std::vector<double> more_in_steps(std::size_t rank, Of of) const;
 
  private:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
   // An edge of the graph on which a rank computes or its host goes on, and in which step.
   // There are as many as calls and kernels: steps are places in `places_`.
   struct Edge {
-    static constexpr std::uint32_t kNone = UINT32_MAX;
     std::uint32_t edge = 0;
     std::uint32_t rank = 0;  // of the evidence
     std::uint32_t step = kNone;
+  };
+  struct Computes : Edge {
+    float as_even = 1;  // times of its lag: the ranks of its stage did as much until here
+  };
+  struct Host : Edge {
     std::uint32_t from_step = kNone;
-    std::uint32_t call = 0;  // of a host: the next one that it makes, as graph::Position has it
+    std::uint32_t call = 0;  // the next one that it makes, as graph::Position has it
     std::uint32_t call_step = kNone;
+    bool calls = false;  // it goes on to that from its last call
     // Times of its lag that it had if it were as quick as the usual rank on the average, or as it
     // is itself in the usual step.
     float as_others = 1;
     float as_usual = 1;
-    float as_even = 1;   // the ranks of its stage computed as much until its place in this step
-    bool calls = false;  // of a host: it goes on to that from its last call
   };
   using Series = std::vector<double>;  // by step of `places_`
 
@@ -70,23 +74,26 @@ class Replays {
   std::uint32_t index_of(std::int64_t step) const;  // of places_
   void find_edges();
   void find_needs();
-  void find_usual_devices();
   void find_even_work();
   void find_usual_hosts();
   graph::Position next_call(std::size_t rank, std::int64_t ns) const;
   bool is_ahead(std::size_t rank, std::int64_t from_ns, std::int64_t to_ns) const;
   std::set<std::int64_t> steps_of(const SlowRanks& ranks) const;  // empty: they are slow in all
-  std::vector<double> changed(const SlowRanks& ranks, std::vector<double> lags) const;
-  std::vector<double> saved(std::span<const double> lags, const graph::StepsNs& before) const;
+  // How long a rank computes, or one of all does, of the time it does.
+  double as_others(std::size_t rank) const;
+  double as_usual(const Edge& computes) const;
+  graph::Lags changed(const SlowRanks& ranks, graph::Lags lags) const;
+  std::vector<double> saved(std::span<const graph::Lag> lags, const graph::StepsNs& before) const;
 
   const Evidence& e_;
   const graph::Model& model_;
   Places places_{};  // of Evidence::steps: the steps that are in the graph
   std::vector<Places> stages_;
   std::vector<std::size_t> stage_of_;  // by rank; those whose stage is not known have one
-  std::vector<double> lags_;
+  graph::Lags lags_;
   graph::StepsNs steps_ns_;  // as these lags make them
-  std::array<std::vector<Edge>, 2> edges_{};
+  std::vector<Computes> computes_{};
+  std::vector<Host> hosts_{};
   std::vector<double> computes_ns_;  // by rank, in a step
   double usually_computes_ns_ = 0;
   // By rank: for how long it computes, or its host needs.

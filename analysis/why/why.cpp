@@ -1,11 +1,14 @@
 #include "why/why.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
 #include <variant>
 
+#include "check/names.h"
 #include "stats/comms.h"
 #include "why/causes.h"
 #include "why/replays.h"
@@ -13,9 +16,7 @@
 namespace tprof::why {
 namespace {
 
-constexpr double kMostApart = 0.05;                             // beyond it a graph tells nothing
-constexpr std::uint64_t kMostCalls = std::uint64_t{1} << 23;    // of all ranks: 1 GB
-constexpr std::uint64_t kMostOfGraph = std::uint64_t{1} << 21;  // 0.6 GB
+constexpr double kMostApart = 0.05;  // beyond it a graph tells nothing
 
 // The mean over ranks and steps.
 double unmet_ns(std::span<const RankFacts> ranks) {
@@ -31,23 +32,32 @@ double unmet_ns(std::span<const RankFacts> ranks) {
 // A graph takes more room than the calls: of a large job it has some of the steps in `run` alone.
 struct Modelled {
   run::Run run;
-  std::unique_ptr<const graph::Model> model{};  // null: it does not give the steps as measured
+  std::unique_ptr<const graph::Model> model{};  // null: it does not give the steps as measured,
+  std::string why_not{};                        // or there is no room for it
 
-  Modelled(const run::Lines& lines, const steps::Found& found, run::Run of_job)
+  Modelled(const run::Lines& lines, const steps::Found& found, const Room& room, run::Run of_job)
       : run(std::move(of_job)) {
     std::size_t calls = 0;
     for (const run::Rank& rank : run.ranks) calls += rank.calls.size();
-    if (calls > kMostOfGraph) {
+    if (calls > room.replayed) {
       run = run::Run();  // before there is another
-      run = graph::run_of(lines, found, kMostOfGraph);
+      run = graph::run_of(lines, found, room.replayed);
     }
     model = std::make_unique<const graph::Model>(run, found.how == steps::How::mark);
-    if (!holds(*model)) model.reset();
-  }
-  static bool holds(const graph::Model& model) {
-    const double measured = graph::mean_of(model.measured_ns());
-    const double apart = std::abs(graph::mean_of(model.replayed_ns()) - measured);
-    return model.graph().sound() && apart < kMostApart * measured;
+    const double measured = graph::mean_of(model->measured_ns());
+    const double replayed = graph::mean_of(model->replayed_ns());
+    if (measured == 0) {
+      why_not =
+          calls > room.replayed
+              ? "they are looked for in eight steps or more, for which there is no room (give "
+                "more with --memory)"
+              : "they are looked for in the steps behind a first one, and no calls are of these";
+    } else if (!model->graph().sound() || std::abs(replayed - measured) >= kMostApart * measured) {
+      why_not = fmt::format("a replay of the calls' order takes {} for a step, and it took {}",
+                            diagnose::duration(std::llround(replayed)),
+                            diagnose::duration(std::llround(measured)));
+    }
+    if (!why_not.empty()) model.reset();
   }
 };
 
@@ -69,8 +79,9 @@ void find_causes(const run::Lines& lines, const steps::Found& found, run::Run ru
              .waits = why.waits,
              .roles = roles,
              .step_ns = why.mean.length};
-  const Modelled of(lines, found, std::move(run));
+  const Modelled of(lines, found, why.room, std::move(run));
   e.model = of.model.get();
+  why.no_causes = of.why_not;
   const auto replays = replays_of(e);
   e.replays = replays.get();
   constexpr Cause kAll[] = {
@@ -85,8 +96,8 @@ void find_causes(const run::Lines& lines, const steps::Found& found, run::Run ru
 
 }  // namespace
 
-run::Run run_of(const run::Lines& lines, const steps::Found& found) {
-  return graph::run_of(lines, found, kMostCalls);
+run::Run run_of(const run::Lines& lines, const steps::Found& found, const Room& room) {
+  return graph::run_of(lines, found, room.calls);
 }
 
 diagnose::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Found& by_steps,
@@ -104,7 +115,7 @@ diagnose::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Foun
              .waits = no_waits,
              .roles = no_roles,
              .step_ns = mean_of(times).length};
-  const Modelled of(lines, by_steps, std::move(run));
+  const Modelled of(lines, by_steps, Room(), std::move(run));
   e.model = of.model.get();
   const auto replays = replays_of(e);
   e.replays = replays.get();
@@ -126,7 +137,7 @@ text::Ranks that_hold_up(const diagnose::Finding& finding) {
 }
 
 void find(const run::Lines& lines, const steps::Found& found, Why& to) {
-  run::Run run = run_of(lines, found);
+  run::Run run = run_of(lines, found, to.room);
   to.transfers = transfers_of(run, lines.job());
   to.times = times_of(run, lines.job(), found);
   to.waits = wait_table_of(run, lines.job(), found, to.transfers, to.peak);

@@ -13,22 +13,33 @@
 
 namespace tprof::why {
 
+// So many calls of all ranks are looked at, and so many of these replayed: as many as these bytes
+// have room for, with what is read beside them (measured: 200 and 1,000 bytes a call). If there are
+// more, the steps in the job's middle are taken.
+struct Room {
+  explicit constexpr Room(std::uint64_t bytes = std::uint64_t{1} << 30)
+      : calls(bytes / 200), replayed(bytes / 1000) {}
+  std::uint64_t calls;
+  std::uint64_t replayed;
+};
+
 struct Why {
   std::optional<Times> times{};
   Transfers transfers{};
   WaitTable waits{};
-  Peak peak{};          // what the user says of it
+  Peak peak{};          // what the user says of it, and
+  Room room{};          // gives
   Cell mean{};          // of the steps that count, over all ranks; if there are any
   double unmet_ns = 0;  // of its exposed time: waiting or transfers, which is not known
   diagnose::Findings findings{};
+  std::string no_causes{};  // a sentence without its full stop: why none are known
 
   bool known() const { return times && times->known(); }
   std::string why_not() const { return times ? times->why : "the lines were not read"; }
 };
 
-// Loads a job's calls; of a job with more than eight millions of them, those of the steps in its
-// middle.
-run::Run run_of(const run::Lines& lines, const steps::Found& found);
+// Loads a job's calls, as far as there is room.
+run::Run run_of(const run::Lines& lines, const steps::Found& found, const Room& room = Room());
 
 // Finds of the causes only the ranks that hold up the others: always, in some steps (is_slow_rank),
 // or in one that takes far longer. `times` have to be known.
@@ -38,7 +49,7 @@ diagnose::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Foun
 // The ranks of such a finding; empty: it names none.
 text::Ranks that_hold_up(const diagnose::Finding& finding);
 
-// Fills all but `peak`, which it takes. `meetings` are those of these lines.
+// Fills all but `peak` and `room`, which it takes. `meetings` are those of these lines.
 void find(const run::Lines& lines, const steps::Found& found, Why& to);
 
 }  // namespace tprof::why
