@@ -50,8 +50,7 @@ Sections who_came_last(const Summary& s, For who) {
 
 Sections waits_of(const Summary& s, For who) {
   const run::Run run = why::run_of(*s.lines, s.found);
-  const why::Transfers transfers = why::transfers_of(run, *s.job);
-  return {section_of(why::wait_table_of(run, *s.job, s.found, transfers, s.peak), s.comms, who)};
+  return {section_of(why::wait_table_of(run, *s.job, s.found, s.peak), s.comms, who)};
 }
 
 // clang-format off

@@ -39,7 +39,7 @@ void below_peak(const Evidence& e, Findings& found) {
     if (!row.peak_share || *row.peak_share >= kLeastOfPeak || row.meetings < 4) continue;
     if (row.size_class < kLeastClassOfPeak || row.rank_steps == 0 || told(found, row.comm))
       continue;
-    BelowPeak& slow = all.try_emplace({row.bucket, row.spans_hosts}, e).first->second;
+    BelowPeak& slow = all.try_emplace({row.bucket, row.spans_hosts()}, e).first->second;
     slow.at_peak.scale(row.comm, row.bucket, row.size_class, *row.peak_share);
     slow.ranks.add(row.ranks);
     if (slow.worst == nullptr || *row.peak_share < *slow.worst->peak_share) slow.worst = &row;
@@ -63,7 +63,7 @@ void below_peak(const Evidence& e, Findings& found) {
              {"on", worst.ranks},
              {"reaches", fmt::format("{:.1f}", *worst.busbw_GBps)},
              {"of_peak", Percent{100 * *worst.peak_share}},
-             {"between", worst.spans_hosts}});
+             {"between", worst.spans_hosts()}});
     f.communicator = worst.comm;
     f.cost = cost_of(e, ns, doubt);
   }

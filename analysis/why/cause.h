@@ -10,7 +10,6 @@
 #include "graph/model.h"
 #include "job/jobs.h"
 #include "why/times.h"
-#include "why/transfers.h"
 #include "why/wait_table.h"
 
 namespace tprof::why {
@@ -23,7 +22,6 @@ struct Evidence {
   const job::Job& job;
   const Times& times;
   const std::vector<std::size_t>& steps;
-  const Transfers& transfers;
   const WaitTable& waits;
   const std::map<std::string, std::string, std::less<>>& roles;  // of communicators, where sure
   const graph::Model* model = nullptr;  // null: a replay of it is not its steps

@@ -20,13 +20,13 @@ constexpr double kTimesTheOthers = 1.25;
 constexpr double kTimesTheOther = 2;  // of two, which also differ by how they lie in the network
 
 // Communicators of as many ranks on as many hosts, which moved the same in the same way.
-auto alike(const Transfer& t) {
-  return std::tuple(t.bucket, t.size_class, t.ranks.size(), t.hosts.size(), t.calls, t.bytes);
+auto alike(const WaitRow& r) {
+  return std::tuple(r.bucket, r.size_class, r.ranks.size(), r.hosts, r.calls, r.bytes);
 }
 
-diagnose::Processes members(const Evidence& e, const Transfer& t) {
+diagnose::Processes members(const Evidence& e, const WaitRow& row) {
   return diagnose::select(e.job.processes, [&](const read::Process& p) {
-    return p.header.rank && t.ranks.contains(*p.header.rank);
+    return p.header.rank && row.ranks.contains(*p.header.rank);
   });
 }
 
@@ -34,7 +34,7 @@ diagnose::Processes members(const Evidence& e, const Transfer& t) {
 struct Slow {
   // Its transfers would take so many times as long if they were as the others', by bucket and size.
   std::map<std::pair<Bucket, std::int64_t>, double> times{};
-  const Transfer* worst = nullptr;
+  const WaitRow* worst = nullptr;
   double worst_cost = 0;
   double usual = 0;
   std::size_t alike = 0;
@@ -43,26 +43,28 @@ struct Slow {
 }  // namespace
 
 void slow_links(const Evidence& e, Findings& found) {
-  std::map<decltype(alike(Transfer())), std::vector<const Transfer*>> kinds;
-  for (const Transfer& t : e.transfers.all) {
-    if (t.collectives >= 4 && t.bytes != 0) kinds[alike(t)].push_back(&t);
+  std::map<decltype(alike(WaitRow())), std::vector<const WaitRow*>> kinds;
+  for (const WaitRow& row : e.waits.rows) {
+    if (row.meetings >= 4) kinds[alike(row)].push_back(&row);
   }
   std::map<std::string, Slow> slow_comms;
   for (const auto& [kind, all] : kinds) {
     if (all.size() < 2) continue;
     std::vector<double> each;
-    for (const Transfer* t : all) each.push_back(static_cast<double>(t->usual_ns));
+    for (const WaitRow* t : all) each.push_back(static_cast<double>(t->usual_transfer_ns));
     const double usual = median(each);  // of two, the faster one
     const double least = usual * (all.size() == 2 ? kTimesTheOther : kTimesTheOthers);
-    for (const Transfer* t : all) {
+    for (const WaitRow* t : all) {
       // A slow link slows each of them. Where some are as quick as the others', something else
       // does.
-      if (static_cast<double>(t->usual_ns) < least || static_cast<double>(t->quick_ns) < usual)
+      if (static_cast<double>(t->usual_transfer_ns) < least ||
+          static_cast<double>(t->quick_transfer_ns) < usual)
         continue;
       Slow& slow = slow_comms[t->comm];
-      const double cost = (static_cast<double>(t->usual_ns) - usual) *
-                          static_cast<double>(t->calls) / static_cast<double>(e.times.steps_of_run);
-      slow.times[{t->bucket, t->size_class}] = usual / static_cast<double>(t->usual_ns);
+      const double cost = (static_cast<double>(t->usual_transfer_ns) - usual) *
+                          static_cast<double>(t->calls / t->of_ranks.size()) /
+                          static_cast<double>(e.times.steps_of_run);
+      slow.times[{t->bucket, t->size_class}] = usual / static_cast<double>(t->usual_transfer_ns);
       if (slow.worst != nullptr && cost < slow.worst_cost) continue;
       slow.worst = t;
       slow.worst_cost = cost;
@@ -99,7 +101,7 @@ void slow_links(const Evidence& e, Findings& found) {
              {"bucket", std::string(bucket_name(slow.worst->bucket))},
              {"size", diagnose::SizeClass{slow.worst->size_class}},
              {"role", role == e.roles.end() ? std::optional<std::string>() : role->second},
-             {"takes", Ns{slow.worst->usual_ns}},
+             {"takes", Ns{slow.worst->usual_transfer_ns}},
              {"others", Ns{std::llround(slow.usual)}},
              {"alike", slow.alike},
              {"communicator", text::printable(id)}});

@@ -1,12 +1,17 @@
 #include "why/wait_table.h"
 
 #include <algorithm>
+#include <limits>
+#include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "check/agreement.h"
 #include "interpose/format/ledger.h"
+#include "job/hosts.h"
 #include "stats/totals.h"
+#include "why/numbers.h"
 
 namespace tprof::why {
 namespace {
@@ -14,11 +19,30 @@ namespace {
 constexpr std::size_t kMostSteps = 4096;  // with figures of their own
 constexpr std::size_t kMostKinds = 4096;  // of one rank
 
-using Key = std::tuple<std::string, Bucket, std::int64_t>;
-using Rows = std::map<Key, WaitRow>;
+// A row with the transfers of its meetings: every `stride`-th.
+struct Growing : WaitRow {
+  std::vector<double> times{};
+  std::size_t stride = 1;
+
+  void add(std::int64_t transfer_ns) {
+    constexpr std::size_t kMostTimes = 4096;
+    if (meetings++ % stride == 0) times.push_back(static_cast<double>(transfer_ns));
+    if (times.size() < kMostTimes) return;
+    for (std::size_t i = 0; i < kMostTimes / 2; ++i) times[i] = times[2 * i];
+    times.resize(kMostTimes / 2);
+    stride *= 2;
+  }
+  WaitOfRank* of(const run::Rank& rank, std::uint32_t comm_number) {
+    const std::int64_t on_comm = read::comm_of(*rank.process, comm_number)->rank;
+    auto mine = std::ranges::lower_bound(of_ranks, on_comm, {}, &WaitOfRank::on_comm);
+    while (mine != of_ranks.end() && mine->on_comm == on_comm && mine->rank != rank.process) ++mine;
+    return mine == of_ranks.end() || mine->rank != rank.process ? nullptr : &*mine;
+  }
+};
+using Kinds = std::map<std::tuple<std::string_view, Bucket, std::int64_t>, Growing>;
 
 // Splits the calls of one rank. A group of messages is of no one kind.
-void add_calls(const run::Rank& rank, std::uint64_t stride, Rows& rows) {
+void add_calls(const run::Rank& rank, std::uint64_t stride, Kinds& rows) {
   struct OfKind {
     Spent all{};
     Spent in_steps{};
@@ -48,29 +72,29 @@ void add_calls(const run::Rank& rank, std::uint64_t stride, Rows& rows) {
     row->second.spent += kind.all;
     row->second.in_steps += kind.in_steps;
     for (const auto& [step, spent] : kind.steps) row->second.of_steps[step] += spent;
-    std::vector<WaitOfRank>& ranks = row->second.of_ranks;
-    auto mine = std::ranges::lower_bound(ranks, comm->rank, {}, &WaitOfRank::on_comm);
-    for (; mine != ranks.end() && mine->on_comm == comm->rank; ++mine) {
-      if (mine->rank == rank.process) mine->spent += kind.all;
-    }
+    if (WaitOfRank* mine = row->second.of(rank, number)) mine->spent += kind.all;
   }
 }
 
 // A row for each kind of call that the ledgers have, with nothing but what they tell.
-Rows rows_by_ledgers(const job::Job& job, const steps::Found& found) {
-  Rows rows;
+Kinds rows_by_ledgers(const job::Job& job, const steps::Found& found) {
+  Kinds rows;
+  const job::Hosts hosts(job);
   for (const diagnose::Communicator& c : diagnose::communicators(job)) {
     if (c.members.size() < 2) continue;
     const text::Ranks names = diagnose::ranks_of(diagnose::processes_of(c.members));
+    std::set<std::size_t> on;
+    for (const diagnose::Member& m : c.members) on.insert(hosts.of(*m.process));
     for (const diagnose::Member& m : c.members) {
       for (const read::Row& row : read::rows_of(*m.process)) {
         if (is_copy(row.bucket) || row.comm != m.comm->comm || row.amounts.bytes == 0) continue;
-        WaitRow& to = rows[{c.id, row.bucket, row.bytes_class}];
+        WaitRow& to = rows[{m.comm->id, row.bucket, row.bytes_class}];
         to.comm = c.id;
         to.nranks = c.nranks;
         to.bucket = row.bucket;
         to.size_class = row.bytes_class;
         to.ranks = names;
+        to.hosts = on.size();
         to.calls = read::saturated_sum(to.calls, row.amounts.calls);
         to.bytes = read::saturated_sum(to.bytes, row.amounts.bytes);
         if (!to.of_ranks.empty() && to.of_ranks.back().rank == m.process) continue;
@@ -83,25 +107,95 @@ Rows rows_by_ledgers(const job::Job& job, const steps::Found& found) {
   return rows;
 }
 
-void add_meetings(const Transfers& transfers, const Peak& peak, Rows& rows) {
-  for (const Transfer& t : transfers.all) {
-    const auto at = rows.find({t.comm, t.bucket, t.size_class});
-    if (at == rows.end()) continue;
-    WaitRow& row = at->second;
-    row.meetings = t.collectives;
-    row.spans_hosts = t.hosts.size() > 1;
-    row.usual_transfer_ns = t.usual_ns;
-    for (WaitOfRank& rank : row.of_ranks) {
-      if (const auto last = t.last.find(rank.rank); last != t.last.end()) rank.last = last->second;
-    }
-    if (row.calls == 0 || t.usual_ns <= 0) continue;
-    const double bytes = static_cast<double>(row.bytes) / static_cast<double>(row.calls);
-    row.busbw_GBps =
-        bytes * stats::bus_factor(row.bucket, row.nranks) / static_cast<double>(t.usual_ns);
-    // Which links a message takes is its ends' alone.
-    const double expected = row.bucket == Bucket::P2P ? 0 : peak.of(row.spans_hosts);
-    if (expected > 0) row.peak_share = *row.busbw_GBps / expected;
+// Adds what is known of each meeting: how long its transfer took, and who came last.
+class Meetings {
+ public:
+  explicit Meetings(const run::Run& run) : run_(run) {
+    for (const run::Rank& rank : run.ranks) seen_.emplace_back(rank.calls.size());
   }
+
+  void add(std::span<const run::Row> met, Kinds& rows) {
+    if (!counts(met)) return;
+    const run::Row* last = met.data();
+    const run::Row* before = nullptr;
+    for (const run::Row& r : met.subspan(1)) {
+      if (came_ns(r) > came_ns(*last)) {
+        before = std::exchange(last, &r);
+      } else if (before == nullptr || came_ns(r) > came_ns(*before)) {
+        before = &r;
+      }
+    }
+    const run::Calls& c = rank_of(met[0]).calls;
+    const std::size_t one = met[0].row;
+    const std::string_view comm = read::comm_of(*rank_of(met[0]).process, c.comm[one])->id;
+    const auto row = rows.find({comm, c.bucket[one], bytes_class(c.bytes[one] / c.made[one])});
+    if (row == rows.end()) return;
+    row->second.add(std::max<std::int64_t>(end_ns(met) - came_ns(*last), 0));
+    const std::int64_t late = came_ns(*last) - came_ns(*before);
+    if (static_cast<double>(late) <= run_.error_ns(rank_of(*last), rank_of(*before))) return;
+    WaitOfRank* mine = row->second.of(rank_of(*last), rank_of(*last).calls.comm[last->row]);
+    if (mine == nullptr) return;
+    ++mine->last.times;
+    mine->last.sum_ns += late;
+    mine->last.most_ns = std::max(mine->last.most_ns, late);
+  }
+
+ private:
+  const run::Rank& rank_of(const run::Row& r) const { return run_.ranks[r.rank]; }
+  std::int64_t came_ns(const run::Row& r) const { return rank_of(r).calls.came_ns[r.row]; }
+
+  // A group's time is that of all its calls: it counts as the first of them, of messages as none.
+  bool counts(std::span<const run::Row> met) {
+    bool all = true;
+    for (const run::Row& r : met) {
+      const run::Calls& c = rank_of(r).calls;
+      const bool fresh = !seen_[r.rank][r.row];
+      seen_[r.rank][r.row] = true;
+      all = all && fresh && c.met[r.row] && !c.mixed[r.row] &&
+            (c.made[r.row] == 1 || !c.messages[r.row]);
+    }
+    return all;
+  }
+
+  // When a message was received, or a collective had ended on the first host: the mean of its
+  // ranks.
+  std::int64_t end_ns(std::span<const run::Row> rows) const {
+    static const text::Kept kReceive("ncclRecv");
+    struct Ends {
+      std::size_t host;
+      std::int64_t first_ns;
+      std::int64_t beyond_ns = 0;
+      std::int64_t ranks = 0;
+    };
+    std::vector<Ends> hosts;
+    for (const run::Row& r : rows) {
+      const run::Calls& c = rank_of(r).calls;
+      const std::int64_t ended = c.ended_ns[r.row];
+      if (c.messages[r.row] && c.name[r.row] == kReceive) return ended;
+      auto of = std::ranges::find(hosts, rank_of(r).host, &Ends::host);
+      if (of == hosts.end()) of = hosts.insert(of, {rank_of(r).host, ended});
+      of->beyond_ns += ended - of->first_ns;
+      ++of->ranks;
+    }
+    std::int64_t end = std::numeric_limits<std::int64_t>::max();
+    for (const Ends& of : hosts) end = std::min(end, of.first_ns + of.beyond_ns / of.ranks);
+    return end;
+  }
+
+  const run::Run& run_;
+  std::vector<std::vector<bool>> seen_{};
+};
+
+void finish(Growing& row, const Peak& peak) {
+  row.usual_transfer_ns = std::llround(median(row.times));
+  row.quick_transfer_ns = std::llround(quantile(row.times, 0.1));
+  if (row.calls == 0 || row.usual_transfer_ns <= 0) return;
+  const double bytes = static_cast<double>(row.bytes) / static_cast<double>(row.calls);
+  row.busbw_GBps = bytes * stats::bus_factor(row.bucket, row.nranks) /
+                   static_cast<double>(row.usual_transfer_ns);
+  // Which links a message takes is its ends' alone.
+  const double expected = row.bucket == Bucket::P2P ? 0 : peak.of(row.spans_hosts());
+  if (expected > 0) row.peak_share = *row.busbw_GBps / expected;
 }
 
 }  // namespace
@@ -113,13 +207,17 @@ const WaitOfRank* WaitRow::most_often_last() const {
 }
 
 WaitTable wait_table_of(const run::Run& run, const job::Job& job, const steps::Found& found,
-                        const Transfers& transfers, const Peak& peak) {
-  WaitTable table{.step_stride = found.steps.size() / kMostSteps + 1, .known = transfers.known};
+                        const Peak& peak) {
+  WaitTable table{.step_stride = found.steps.size() / kMostSteps + 1, .known = run.timed()};
   if (!table.known) return {};
-  auto rows = rows_by_ledgers(job, found);
+  Kinds rows = rows_by_ledgers(job, found);
   for (const run::Rank& rank : run.ranks) add_calls(rank, table.step_stride, rows);
-  add_meetings(transfers, peak, rows);
-  for (auto& [key, row] : rows) table.rows.push_back(std::move(row));
+  Meetings meetings(run);
+  for (std::size_t m = 0; m < run.meetings(); ++m) meetings.add(run.meeting(m), rows);
+  for (auto& [key, row] : rows) {
+    finish(row, peak);
+    table.rows.push_back(std::move(row));
+  }
   std::ranges::stable_sort(table.rows, std::ranges::greater(),
                            [](const WaitRow& r) { return r.spent.wait_ns + r.spent.transfer_ns; });
   return table;

@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "interpose/format/buckets.h"
+#include "job/jobs.h"
+#include "run/run.h"
 #include "steps/found.h"
 #include "text/ranks.h"
 #include "why/peak.h"
-#include "why/transfers.h"
 
 namespace tprof::why {
 
@@ -28,6 +30,14 @@ struct Spent {
   }
 };
 
+// How often a rank was the last to come, by more than the clocks may be wrong, and how long after
+// the last but one.
+struct CameLast {
+  std::uint64_t times = 0;
+  std::int64_t sum_ns = 0;
+  std::int64_t most_ns = 0;
+};
+
 struct WaitOfRank {
   const read::Process* rank = nullptr;
   std::int64_t on_comm = 0;  // its rank there
@@ -41,7 +51,7 @@ struct WaitRow {
   Bucket bucket = Bucket::ALLGATHER;
   std::int64_t size_class = 0;
   text::Ranks ranks{};
-  bool spans_hosts = false;
+  std::size_t hosts = 0;
   // All ranks' figures, as their ledgers have them: also those of calls that were not timed.
   std::uint64_t calls = 0;
   std::uint64_t bytes = 0;
@@ -50,11 +60,13 @@ struct WaitRow {
   std::uint64_t rank_steps = 0;  // the steps of its ranks together
   std::uint64_t meetings = 0;    // collectives or messages of which all ranks' times are known
   std::int64_t usual_transfer_ns = 0;        // their median
+  std::int64_t quick_transfer_ns = 0;        // nine of ten take longer
   std::optional<double> busbw_GBps{};        // of that, without the wait; nullopt: nothing is known
   std::optional<double> peak_share{};        // of the bandwidth that the user expects
   std::vector<WaitOfRank> of_ranks{};        // by that rank
   std::map<std::int64_t, Spent> of_steps{};  // by the step's number, over its ranks
 
+  bool spans_hosts() const { return hosts > 1; }
   // The rank that was last most often; null: no rank, as far as clocks tell.
   const WaitOfRank* most_often_last() const;
 };
@@ -66,6 +78,6 @@ struct WaitTable {
 };
 
 WaitTable wait_table_of(const run::Run& run, const job::Job& job, const steps::Found& found,
-                        const Transfers& transfers, const Peak& peak);
+                        const Peak& peak);
 
 }  // namespace tprof::why

@@ -75,7 +75,6 @@ void find_causes(const run::Lines& lines, const steps::Found& found, run::Run ru
   Evidence e{.job = job,
              .times = *why.times,
              .steps = steps,
-             .transfers = why.transfers,
              .waits = why.waits,
              .roles = roles,
              .step_ns = why.mean.length};
@@ -105,13 +104,11 @@ diagnose::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Foun
   diagnose::Findings found;
   const std::vector<std::size_t> steps = times.counted();
   if (steps.empty()) return found;
-  const Transfers no_transfers;
   const WaitTable no_waits;
   const std::map<std::string, std::string, std::less<>> no_roles;
   Evidence e{.job = lines.job(),
              .times = times,
              .steps = steps,
-             .transfers = no_transfers,
              .waits = no_waits,
              .roles = no_roles,
              .step_ns = mean_of(times).length};
@@ -138,9 +135,8 @@ text::Ranks that_hold_up(const diagnose::Finding& finding) {
 
 void find(const run::Lines& lines, const steps::Found& found, Why& to) {
   run::Run run = run_of(lines, found, to.room);
-  to.transfers = transfers_of(run, lines.job());
   to.times = times_of(run, lines.job(), found);
-  to.waits = wait_table_of(run, lines.job(), found, to.transfers, to.peak);
+  to.waits = wait_table_of(run, lines.job(), found, to.peak);
   find_causes(lines, found, std::move(run), to);
 }
 

@@ -8,7 +8,6 @@
 #include "run/lines.h"
 #include "steps/found.h"
 #include "why/times.h"
-#include "why/transfers.h"
 #include "why/wait_table.h"
 
 namespace tprof::why {
@@ -25,7 +24,6 @@ struct Room {
 
 struct Why {
   std::optional<Times> times{};
-  Transfers transfers{};
   WaitTable waits{};
   Peak peak{};          // what the user says of it, and
   Room room{};          // gives
