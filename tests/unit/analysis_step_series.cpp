@@ -21,12 +21,10 @@ bool jumps(const std::vector<double>& longer_ms) {
     times.cells.push_back({.length = (100 + static_cast<float>(longer_ms[i])) * kMs});
     times.least_exposed.push_back(0);
   }
-  const why::Transfers transfers;
   const why::WaitTable waits;
   const std::map<std::string, std::string, std::less<>> roles;
   diagnose::Findings found;
-  why::step_series({job, times, steps, transfers, waits, roles, nullptr, nullptr, 100 * kMs},
-                   found);
+  why::step_series({job, times, steps, waits, roles, nullptr, nullptr, 100 * kMs}, found);
   return std::ranges::any_of(found, [](const diagnose::Finding& f) {
     return f.kind == diagnose::Kind::jumping_steps && f.steps->first == 10;
   });
