@@ -31,31 +31,9 @@ std::optional<Shift> of_pairs(const Stay* inner, const Stay* outer, std::size_t 
   return shift;
 }
 
-// Keeps the shift nearest to 0, and how far the next one is.
-class Nearest {
- public:
-  void take(const Shift& shift) {
-    const std::int64_t size = size_of(shift.ns);
-    if (best_ && size >= size_of(best_->ns)) return take(size);
-    if (best_) take(size_of(best_->ns));
-    best_ = shift;
-  }
-  void take(std::int64_t size) { next_ = std::min(next_, size); }
-  void take(std::int64_t least_ns, std::int64_t most_ns) {
-    if (least_ns <= most_ns) take(size_of(std::clamp(std::int64_t{0}, least_ns, most_ns)));
-  }
-
-  const std::optional<Shift>& best() const { return best_; }
-  bool clear() const { return next_ / kMuchFarther >= size_of(best_->ns); }
-
- private:
-  std::optional<Shift> best_;
-  std::int64_t next_ = kFarthest;
-};
-
-// Takes the shifts with which `outer` overlaps a stretch, in all ways.
+// Returns the shifts with which `outer` overlaps a stretch, in all ways.
 void meet(const std::vector<Stay>& inner, const std::vector<Stay>& outer, bool whole,
-          Nearest& nearest) {
+          std::vector<Shift>& met) {
   const auto n = static_cast<std::ptrdiff_t>(inner.size());
   const auto m = static_cast<std::ptrdiff_t>(outer.size());
   // `at` is the index of the inner entry that the first outer one matches. Entries beyond either
@@ -66,40 +44,52 @@ void meet(const std::vector<Stay>& inner, const std::vector<Stay>& outer, bool w
     const std::ptrdiff_t skipped = std::max<std::ptrdiff_t>(0, -at);
     const std::ptrdiff_t from = at + skipped;
     const auto pairs = static_cast<std::size_t>(std::min(m - skipped, n - from));
-    if (const auto shift = of_pairs(inner.data() + from, outer.data() + skipped, pairs)) {
-      nearest.take(*shift);
-    }
+    const auto shift = of_pairs(inner.data() + from, outer.data() + skipped, pairs);
+    if (shift) met.push_back(*shift);
   }
 }
 
-// Takes the shifts with which `outer` overlaps no stretch: between two of them, or beyond them.
-void miss(const std::vector<std::vector<Stay>>& inner, const std::vector<Stay>& outer,
-          Nearest& nearest) {
-  const std::int64_t begin = outer.front().begin_ns;
-  const std::int64_t end = std::ranges::max(outer, {}, &Stay::end_ns).end_ns;
+// Returns how far from 0 the nearest shift is with which `outer` overlaps no stretch: between two
+// of them, or beyond them.
+std::int64_t nearest_miss(const std::vector<std::vector<Stay>>& inner,
+                          const std::vector<Stay>& outer) {
+  const auto end_of = [](const std::vector<Stay>& all) {
+    return std::ranges::max(all, {}, &Stay::end_ns).end_ns;
+  };
+  std::int64_t nearest = kFarthest;
   std::int64_t least = -kFarthest;
+  const auto take = [&](std::int64_t most) {
+    if (least > most) return;
+    nearest = std::min(nearest, size_of(std::clamp(std::int64_t{0}, least, most)));
+  };
   for (const std::vector<Stay>& stretch : inner) {
-    nearest.take(least, stretch.front().begin_ns - end);
-    least = std::ranges::max(stretch, {}, &Stay::end_ns).end_ns - begin;
+    take(stretch.front().begin_ns - end_of(outer));
+    least = end_of(stretch) - outer.front().begin_ns;
   }
-  nearest.take(least, kFarthest);
+  take(kFarthest);
+  return nearest;
 }
 
 }  // namespace
 
 std::optional<Shift> enclosing_shift(const std::vector<std::vector<Stay>>& inner,
                                      const std::vector<Stay>& outer, bool whole) {
-  Nearest nearest;
+  std::vector<Shift> met;
   std::size_t longest = 0;
   for (const std::vector<Stay>& stretch : inner) {
-    meet(stretch, outer, whole, nearest);
+    meet(stretch, outer, whole, met);
     longest = std::max(longest, stretch.size());
   }
-  if (!nearest.best() || nearest.best()->ns == 0) return nearest.best();
-  if (!whole) miss(inner, outer, nearest);
+  if (met.empty()) return std::nullopt;
+  const auto size = [](const Shift& shift) { return size_of(shift.ns); };
+  std::ranges::stable_sort(met, {}, size);
+  const Shift& best = met.front();
+  if (best.ns == 0) return best;
   // One of them must lie in the other as a whole. Otherwise only their ends would meet.
-  if (nearest.best()->pairs < std::min(longest, outer.size())) return std::nullopt;
-  return nearest.clear() ? nearest.best() : std::nullopt;
+  if (best.pairs < std::min(longest, outer.size())) return std::nullopt;
+  const std::int64_t next = std::min(met.size() > 1 ? size(met[1]) : kFarthest,
+                                     whole ? kFarthest : nearest_miss(inner, outer));
+  return next / kMuchFarther >= size(best) ? std::optional(best) : std::nullopt;
 }
 
 }  // namespace tprof::align

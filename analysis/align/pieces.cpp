@@ -74,106 +74,6 @@ void split(Samples all, std::size_t begin, std::size_t end, double noise, int de
   split(all, at, end, noise, depth + 1, found);
 }
 
-constexpr double kFar = 1e10;  // ns: no clock is off by ten seconds more than the line says
-
-// All lines close to a given one over a stretch of time that keep the bounds of some points. They
-// form a convex polygon, whose corners are pairs (at the begin, at the end) of distances from that
-// line.
-class Corridor {
- public:
-  Corridor(const Line& line, double begin, double end);
-
-  // Cuts off the lines that violate the bounds. A bound that none of the remaining lines keeps cuts
-  // nothing.
-  void keep(const Point& p);
-
-  // Returns by how much the line has to be moved at its begin and end to become one of these.
-  Sample nearest() const;
-  // Returns how far, at t, one of these lines can be from the given one moved by `moved`. Unbounded
-  // if the bounds say nothing about it.
-  double width(double t, const Sample& moved) const;
-
- private:
-  struct Corner {
-    double begin;
-    double end;
-  };
-  // Keeps the lines whose distance at t is at most (or, with sign -1, at least) this.
-  void cut(double t, double distance, double sign);
-  double share(double t) const { return end_ > begin_ ? (t - begin_) / (end_ - begin_) : 0; }
-
-  Line line_;
-  double begin_;
-  double end_;
-  std::vector<Corner> corners_;
-  std::vector<Corner> kept_;  // reused memory
-};
-
-Corridor::Corridor(const Line& line, double begin, double end)
-    : line_(line),
-      begin_(begin),
-      end_(end),
-      corners_{{-kFar, -kFar}, {kFar, -kFar}, {kFar, kFar}, {-kFar, kFar}} {}
-
-void Corridor::keep(const Point& p) {
-  if (p.most < kUnbounded) cut(p.t_most, p.most - line_.at(p.t_most), 1);
-  if (p.least > -kUnbounded) cut(p.t_least, p.least - line_.at(p.t_least), -1);
-}
-
-void Corridor::cut(double t, double distance, double sign) {
-  const double w = share(t);
-  const auto beyond = [&](const Corner& c) {
-    return sign * ((1 - w) * c.begin + w * c.end - distance);
-  };
-  if (std::ranges::none_of(corners_, [&](const Corner& c) { return beyond(c) > 0; })) return;
-  kept_.clear();
-  for (std::size_t i = 0; i < corners_.size(); ++i) {
-    const Corner& a = corners_[i];
-    const Corner& b = corners_[(i + 1) % corners_.size()];
-    const double at_a = beyond(a);
-    const double at_b = beyond(b);
-    if (at_a <= 0) kept_.push_back(a);
-    if ((at_a < 0 && at_b > 0) || (at_a > 0 && at_b < 0)) {
-      const double where = at_a / (at_a - at_b);
-      kept_.push_back({a.begin + where * (b.begin - a.begin), a.end + where * (b.end - a.end)});
-    }
-  }
-  if (!kept_.empty()) corners_.swap(kept_);
-}
-
-Sample Corridor::nearest() const {
-  bool inside = corners_.size() > 2;
-  Corner best = corners_[0];
-  double best_distance = kUnbounded;
-  for (std::size_t i = 0; i < corners_.size(); ++i) {
-    const Corner& a = corners_[i];
-    const Corner& b = corners_[(i + 1) % corners_.size()];
-    const Corner along{b.begin - a.begin, b.end - a.end};
-    inside = inside && along.begin * -a.end - along.end * -a.begin >= 0;
-    const double length = along.begin * along.begin + along.end * along.end;
-    const double where =
-        length > 0 ? std::clamp(-(a.begin * along.begin + a.end * along.end) / length, 0.0, 1.0)
-                   : 0;
-    const Corner c{a.begin + where * along.begin, a.end + where * along.end};
-    const double distance = c.begin * c.begin + c.end * c.end;
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = c;
-    }
-  }
-  return inside ? Sample{} : Sample{best.begin, best.end};
-}
-
-double Corridor::width(double t, const Sample& moved) const {
-  const double w = share(t);
-  const double middle = (1 - w) * moved.t + w * moved.y;
-  double width = 0;
-  for (const Corner& c : corners_) {
-    width = std::max(width, std::abs((1 - w) * c.begin + w * c.end - middle));
-  }
-  return width < kFar / 2 ? width : kUnbounded;
-}
-
 }  // namespace
 
 const Piece& Course::piece_at(double t) const {
@@ -211,24 +111,23 @@ Course course_of(std::vector<Point> points) {
     const double until = last ? kUnbounded : course.pieces[i + 1].begin;
     const double first_t = samples[lines[i].first].t;
     const double last_t = samples[last ? samples.size() - 1 : lines[i + 1].first - 1].t;
-    Corridor corridor(piece.line, first_t, last_t);
     const auto within = [&](double t) { return t >= piece.begin && t < until; };
-    for (Point p : points) {
-      // A bound applies to the piece that it lies in.
-      if (!within(p.t_least)) p.least = -kUnbounded;
-      if (!within(p.t_most)) p.most = kUnbounded;
-      corridor.keep(p);
+    // By how much the line may be moved up and down. A bound applies to the piece that it lies in;
+    // one that contradicts those before it is left aside.
+    double least = -kUnbounded;
+    double most = kUnbounded;
+    for (const Point& p : points) {
+      const double from = within(p.t_least) ? p.least - piece.line.at(p.t_least) : -kUnbounded;
+      const double to = within(p.t_most) ? p.most - piece.line.at(p.t_most) : kUnbounded;
+      if (from <= most) least = std::max(least, from);
+      if (to >= least) most = std::min(most, to);
     }
-    const Sample moved = corridor.nearest();
+    const double moved = std::clamp(0.0, least, most);
+    piece.line.y0 += moved;
     for (const double t : {first_t, last_t}) {
       piece.likely = std::max(piece.likely, 3 * piece.line.deviation(t));
     }
-    piece.at_most = std::max(corridor.width(first_t, moved), corridor.width(last_t, moved));
-    const double apart = last_t - first_t;
-    const double middle = apart > 0 ? (piece.line.t0 - first_t) / apart : 0;
-    piece.line.y0 += (1 - middle) * moved.t + middle * moved.y;
-    if (apart > 0) piece.line.slope += (moved.y - moved.t) / apart;
-    piece.likely = std::min(piece.likely, piece.at_most);
+    piece.at_most = std::max(most - moved, moved - least) + piece.likely;
   }
   return course;
 }

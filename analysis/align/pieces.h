@@ -32,7 +32,7 @@ struct Piece {
   double begin = 0;
   Line line;
   // The largest error at its begin and at its end, ns. `likely`: three standard deviations of the
-  // line. `at_most`: as far as the hard bounds go (unbounded if there are none).
+  // line. `at_most`: these, and as far as the hard bounds let it move (unbounded: there are none).
   double likely = 0;
   double at_most = kUnbounded;
 };

@@ -52,7 +52,7 @@ struct Lines {
     if (at == nullptr) return;
     const auto step = static_cast<std::size_t>(at - intervals.data()) / in_step;
     if (copies || !is_copy(e.bucket)) {
-      steps.add(step, key_of(stats::op_of(e, rank_)), stats::amounts_of(e));
+      steps.add(step, key_of(stats::op_of(e, rank_)), read::amounts_of(e));
     }
   }
   void end() {

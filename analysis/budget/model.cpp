@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-#include "interpose/format/dtypes.h"
+#include "read/rows.h"
 
 namespace tprof::budget {
 namespace {
@@ -200,8 +200,7 @@ bool is_small(Bucket bucket, std::int64_t bytes_class, const Model& m) {
 }
 
 double size_of(std::string_view dtype) {
-  const auto* known = std::ranges::find(kDtypes, dtype, &DtypeInfo::name);
-  return known == std::end(kDtypes) ? 0 : static_cast<double>(known->size);
+  return static_cast<double>(read::element_size(dtype));
 }
 
 }  // namespace tprof::budget

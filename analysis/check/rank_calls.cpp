@@ -109,8 +109,8 @@ void RankCalls::remember(const Event& e) {
   if (!fresh && of_comm->second.seq <= e.seq) of_comm->second = e;
 }
 
-void RankCalls::open_range(const read::Range& range) {
-  keep(ranges, range, kMaxOpen);
+void RankCalls::range(const read::Range& range) {
+  if (range.left_open()) keep(ranges, range, kMaxOpen);
 }
 
 void RankCalls::device_time(const read::DeviceTime& t) {

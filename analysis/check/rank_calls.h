@@ -64,7 +64,7 @@ struct RankCalls {
   void launch(const read::Event& e) { remember(e); }
   void last_call(const read::Event& e);
   void life(const read::LifeCall& c);
-  void open_range(const read::Range& range);
+  void range(const read::Range& range);
   void device_time(const read::DeviceTime& t);
   void end();
 

@@ -22,6 +22,7 @@
 #include "interpose/format/schema.h"
 #include "launch/command.h"
 #include "read/error.h"
+#include "run/lines.h"
 #include "team/mpi.h"
 #include "text/print.h"
 #include "text/text.h"
@@ -234,11 +235,6 @@ int say(const Outcome& outcome) {
   return outcome.code;
 }
 
-void be_silent() {
-  const int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, fd);
-}
-
 // Runs it in one of the processes that MPI started for it: the first one says what there is to say.
 int run_together(const CommandRow& command, Options& options) {
   try {
@@ -250,16 +246,17 @@ int run_together(const CommandRow& command, Options& options) {
     if (!first) sleep(1);
     return kBadUsage;
   }
-  if (options.team && options.team->rank() != 0) be_silent();
-  Outcome outcome = outcome_of(command, options);
-  if (options.team) {
-    const auto [code, error] = options.team->end(outcome.code, outcome.error);
-    outcome.code = code;
-    if (outcome.error.empty()) outcome.error = error;
+  if (options.team && options.team->rank() != 0) {
+    try {
+      return run::work_for(*options.team);
+    } catch (const std::exception&) {  // another process is gone, and the first says so
+      return kBadUsage;
+    }
   }
-  say(outcome);
+  const int code = say(outcome_of(command, options));
+  if (options.team) team::end(*options.team, code);
   options.team.reset();  // from here on the launcher may end this process
-  return outcome.code;
+  return code;
 }
 
 }  // namespace

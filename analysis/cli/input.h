@@ -22,7 +22,7 @@ read::Traces load(const std::vector<read::TraceFile>& files, const team::Shared&
 // A command's traces, the job that it is about, and that job's lines, with progress on a terminal
 // when they are loaded.
 struct Input {
-  explicit Input(const Options& o) : Input(o, read::trace_files(o.paths, o.team)) {}
+  explicit Input(const Options& o) : Input(o, read::trace_files(o.paths)) {}
   Input(const Options& o, const std::vector<read::TraceFile>& files,
         read::Wanted wanted = read::Wanted::lines);
   Input(const Input&) = delete;

@@ -113,7 +113,7 @@ int summary(const Options& o) {
 }
 
 int check(const Options& o) {
-  const Input in(o, read::trace_files(o.paths, o.team), read::Wanted::dumps);
+  const Input in(o, read::trace_files(o.paths), read::Wanted::dumps);
   for (const read::Trace& trace : in.traces.traces) {
     const std::string& of = trace.processes.front().header.window_of;
     if (of.empty()) continue;
@@ -252,7 +252,7 @@ int report_of(const Options& o) {
     text::put(page::to_json(g));
   } else if (o.output.empty()) {
     show(page::to_text(g, "tprof report " + typed(o.paths, o.choice) + " -o report.html"));
-  } else if (!o.team || o.team->rank() == 0) {
+  } else {
     const std::string page = page::to_html(g);
     write_page(page, o.output);
     if (o.output != "-") {

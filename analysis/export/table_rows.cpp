@@ -144,7 +144,7 @@ class ProcessRows {
   void call(const read::Event& e, const read::DeviceTime* t) {
     const read::DeviceTime time = t == nullptr ? read::DeviceTime() : *t;
     // A dtype that is newer than we know has elements of an unknown size.
-    const std::uint64_t elements = stats::amounts_of(e).elements;
+    const std::uint64_t elements = read::amounts_of(e).elements;
     to_.row(TableName::calls, {number_,
                                p_.header.rank,
                                e.thread,

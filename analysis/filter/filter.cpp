@@ -5,26 +5,19 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 
 #include "interpose/format/settings.h"
 #include "read/error.h"
+#include "text/text.h"
 
 namespace tprof::filter {
 namespace {
 
 std::vector<std::string> split(const char* option, std::string_view list) {
-  std::vector<std::string> all;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t end = std::min(list.find(',', at), list.size());
-    all.emplace_back(list.substr(at, end - at));
-    if (all.back().empty()) {
-      throw read::BadInput(fmt::format(
-          "{}: expected names with a comma between each two, found '{}'", option, list));
-    }
-    at = end + 1;
-  }
-  return all;
+  const std::vector<std::string_view> parts = text::split(list, ',');
+  if (std::ranges::none_of(parts, &std::string_view::empty)) return {parts.begin(), parts.end()};
+  throw read::BadInput(
+      fmt::format("{}: expected names with a comma between each two, found '{}'", option, list));
 }
 
 // Reads "a-b", "a-", "-b" or "a" with parse(text, number). False if it is none of them.
@@ -39,9 +32,9 @@ bool parse_borders(std::string_view item, Number& least, Number& most, const Par
 
 std::pair<std::int64_t, std::int64_t> range_of(std::string_view item, std::string_view list) {
   const auto number = [](std::string_view text, std::int64_t& to) {
-    const char* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, to);
-    return error == std::errc() && rest == end && to >= 0;
+    const auto n = text::number<std::int64_t>(text);
+    to = n.value_or(-1);
+    return to >= 0;
   };
   std::pair<std::int64_t, std::int64_t> r(0, INT64_MAX);
   if (!item.starts_with('-') && parse_borders(item, r.first, r.second, number)) return r;

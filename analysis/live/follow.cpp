@@ -160,13 +160,13 @@ void RankLines::add_table(const std::string& lines, std::string& out) const {
     row(e.ts_ns, what + (e.unfinished ? ", which has not returned"
                                       : ", took " + diagnose::duration(e.dur_ns)));
   };
-  read::read_lines(part, {.event = call, .launch = call, .metadata = [&](const Line& line) {
-                            if (!is_line(line.text, LineKind::step)) return;
-                            const auto step = read::told_in<read::StepLine>(line, file_.path());
-                            row(step.to_ns,
-                                fmt::format("step {} ended, took {}", step.step,
-                                            diagnose::duration(step.to_ns - step.from_ns)));
-                          }});
+  read::read_lines(
+      part, {.event = call, .launch = call, .metadata = [&](const Process&, const Line& line) {
+               if (!is_line(line.text, LineKind::step)) return;
+               const auto step = read::told_in<read::StepLine>(line, file_.path());
+               row(step.to_ns, fmt::format("step {} ended, took {}", step.step,
+                                           diagnose::duration(step.to_ns - step.from_ns)));
+             }});
 }
 
 void FolderLines::find_files() {

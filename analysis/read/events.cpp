@@ -1,7 +1,6 @@
 #include "read/events.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "interpose/format/line_kinds.h"
@@ -133,74 +132,60 @@ LifeCall life_of(const Fields& line) {
   return c;
 }
 
-// Tells the kind of a line by its beginning. Most are calls, or begin with their category.
-enum class Shape { call, range, time, busy, life, other, last, metadata, thread };
-Shape shape_of(std::string_view line) {
-  if (!begins(line, "{\"cat\":\"")) {
-    if (begins(line, "{\"name\":\"thread_name\"")) return Shape::thread;
-    if (!is_metadata(line)) return Shape::call;
-    return is_line(line, LineKind::last) ? Shape::last : Shape::metadata;
-  }
-  if (is_range(line)) return Shape::range;
-  if (is_device_time(line)) return Shape::time;
-  if (is_busy(line)) return Shape::busy;
-  if (is_life(line)) return Shape::life;
-  return is_of_merge(line) || is_other(line) || is_counter(line) ? Shape::other : Shape::call;
-}
-
 class Walk {
  public:
-  Walk(const Trace& trace, const LineReader& reader) : trace_(trace), reader_(reader) {
-    const auto ask = [&](Shape shape, bool asked) {
-      asked_[static_cast<std::size_t>(shape)] = asked;
-    };
-    ask(Shape::call, bool(reader.event));
-    ask(Shape::range, reader.range || reader.open_range);
-    ask(Shape::time, bool(reader.device_time));
-    ask(Shape::busy, bool(reader.busy));
-    ask(Shape::life, bool(reader.life));
-    ask(Shape::last, bool(reader.last));
-    ask(Shape::thread, bool(reader.thread));
-  }
+  Walk(const Trace& trace, const LineReader& reader) : trace_(trace), reader_(reader) {}
 
+  // Tells the kind of a line by its beginning. Most are calls, or begin with their category.
   void line(const Line& line) {
-    Shape shape = shape_of(line.text);
-    if (shape == Shape::last && !reader_.last) shape = Shape::metadata;
-    if (shape == Shape::metadata) {
-      go_on_to(owner_at(trace_, line.offset));  // a process begins with such a line
-      if (reader_.metadata) reader_.metadata(line);
-      return;
+    const std::string_view text = line.text;
+    if (begins(text, "{\"cat\":\"")) {
+      if (is_device_time(text)) return take(line, reader_.device_time, &Walk::show_time);
+      if (is_busy(text)) return take(line, reader_.busy, &Walk::show_busy);
+      if (is_range(text)) return take(line, reader_.range, &Walk::show_range);
+      if (is_life(text)) return take(line, reader_.life, &Walk::show_life);
+      if (is_of_merge(text) || is_other(text) || is_counter(text)) return;
+    } else if (is_metadata(text)) {
+      const bool last = reader_.last && is_line(text, LineKind::last);
+      return last ? take(line, reader_.last, &Walk::show_last) : metadata(line);
+    } else if (begins(text, "{\"name\":\"thread_name\"")) {
+      return take(line, reader_.thread, &Walk::show_thread);
     }
-    if (!asked_[static_cast<std::size_t>(shape)]) return;
-    find_owner(line.offset);
-    if (owner_ == nullptr || !wanted_) return;
-    if (shape == Shape::call && own_.call(line.text, event_)) return show(event_, reader_.event);
-    if (shape == Shape::time && own_.device_time(line.text, time_)) return show_time(time_);
-    if (shape == Shape::busy && OwnLines::busy(line.text, busy_)) return show_busy(busy_);
-    show(shape, object_in(parser_, line.text, true));
+    take(line, reader_.event, &Walk::show_call);
   }
   void end() { go_on_to(nullptr); }
 
  private:
-  // Any line, by its JSON.
-  void show(Shape shape, const Fields& line) {
-    if (shape == Shape::thread) {
-      ThreadName thread{line.get<std::int64_t>("tid"),
-                        line.get<Fields>("args").get<std::string>("name")};
-      each_lane(owner_, [&](const Process& p) { reader_.thread(p, thread); });
-    } else if (shape == Shape::range) {
-      show_range(line);
-    } else if (shape == Shape::time) {
-      auto time = device_time_of(line);
-      show_time(time);
-    } else if (shape == Shape::busy) {
-      show_busy(busy_of(line));
-    } else if (shape == Shape::life) {
-      const LifeCall c = life_of(line);
-      if (const Process* lane = lane_of(c.comm, {})) reader_.life(*lane, c);
-    } else if (auto e = event_of(line, shape == Shape::last)) {
-      show(*e, shape == Shape::last ? reader_.last : e->launch ? reader_.launch : reader_.event);
-    }
+  // Shows it if somebody wants such lines of this process.
+  template <typename F>
+  void take(const Line& line, const F& wanted, void (Walk::*with)(std::string_view)) {
+    if (!wanted) return;
+    find_owner(line.offset);
+    if (owner_ != nullptr && wanted_) (this->*with)(line.text);
+  }
+  Fields json(std::string_view text) { return object_in(parser_, text, true); }
+
+  void metadata(const Line& line) {
+    go_on_to(owner_at(trace_, line.offset));  // a process begins with such a line
+    if (!reader_.metadata || current_ == nullptr) return;
+    each_lane(current_, [&](const Process& p) { reader_.metadata(p, line); });
+  }
+  void show_call(std::string_view text) {
+    if (own_.call(text, event_)) return show(event_, reader_.event);
+    if (auto e = event_of(json(text), false)) show(*e, e->launch ? reader_.launch : reader_.event);
+  }
+  void show_last(std::string_view text) {
+    if (auto e = event_of(json(text), true)) show(*e, reader_.last);
+  }
+  void show_thread(std::string_view text) {
+    const Fields line = json(text);
+    const ThreadName thread{line.get<std::int64_t>("tid"),
+                            line.get<Fields>("args").get<std::string>("name")};
+    each_lane(owner_, [&](const Process& p) { reader_.thread(p, thread); });
+  }
+  void show_life(std::string_view text) {
+    const LifeCall c = life_of(json(text));
+    if (const Process* lane = lane_of(c.comm, {})) reader_.life(*lane, c);
   }
   void show(Event& e, const std::function<void(const Process&, const Event&)>& deliver) {
     const Process* lane = lane_of(e.comm, e.device);
@@ -208,25 +193,25 @@ class Walk {
     e.chosen = !reader_.chosen.call || e.launch || reader_.chosen.call(*lane, e);
     deliver(*lane, e);
   }
-  void show_time(DeviceTime& t) {
+  void show_time(std::string_view text) {
+    DeviceTime& t = time_;
+    if (!own_.device_time(text, t)) t = device_time_of(json(text));
     const Process* lane = lane_of(t.comm, t.device);
     if (lane == nullptr) return;
     t.chosen = !reader_.chosen.time || reader_.chosen.time(*lane, t);
     reader_.device_time(*lane, t);
   }
-  void show_busy(const Busy& b) {
+  void show_busy(std::string_view text) {
+    Busy b;
+    if (!OwnLines::busy(text, b)) b = busy_of(json(text));
     if (const Process* lane = lane_of({}, b.device)) reader_.busy(*lane, b);
   }
-  void show_range(const Fields& line) {
+  void show_range(std::string_view text) {
+    const Fields line = json(text);
     const auto args = line.get<Fields>("args");
     const auto phase = phase_of(line, args);
-    if (!phase || !(reader_.range || phase == Range::Phase::open)) return;
     const Process* lane = lane_of({}, args.get_or<std::int64_t>("device"));
-    if (lane == nullptr) return;
-    const Range r = range_of(line, args, *phase);
-    if (reader_.range) reader_.range(*lane, r);
-    const bool pushed = r.phase == Range::Phase::open && r.id.empty();
-    if (reader_.open_range && pushed) reader_.open_range(*lane, r);
+    if (phase && lane != nullptr) reader_.range(*lane, range_of(line, args, *phase));
   }
 
   bool wants(const Process& p) const { return !reader_.wanted || reader_.wanted(p); }
@@ -264,13 +249,11 @@ class Walk {
   OwnLines own_;
   Event event_;
   DeviceTime time_;
-  Busy busy_;
   const Process* current_ = nullptr;  // whose lines are read; the last of its lanes
   const Process* owner_ = nullptr;    // of the line: the last lane
   std::uint64_t from_ = 1;            // offsets of its lines
   std::uint64_t until_ = 0;
   bool wanted_ = false;  // any lane of it
-  std::array<bool, 9> asked_{};
 };
 
 }  // namespace
@@ -289,6 +272,26 @@ DeviceTime device_time_of(const Fields& line) {
   line.need("tid", t.lane);
   fill_time(args, t);
   return t;
+}
+
+Amounts amounts_of(const Event& e, const DeviceTime* t) {
+  const auto not_below_0 = [](std::int64_t ns) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0));
+  };
+  const std::uint64_t size = element_size(e.dtype);
+  Amounts one = {.calls = 1,
+                 .count = e.count,
+                 .elements = size == 0 ? 0 : e.bytes / size,
+                 .bytes = e.bytes,
+                 .host_ns = not_below_0(e.dur_ns),
+                 .host_ns_max = not_below_0(e.dur_ns)};
+  if (t != nullptr && t->calls != 0) {
+    one.device_timed = t->calls;
+    one.device_ns = not_below_0(t->dur_ns);
+    one.device_ns_max = one.device_ns / t->calls;
+    one.device_bytes = t->calls * e.bytes;
+  }
+  return one;
 }
 
 const Process* owner_at(const Trace& trace, std::uint64_t offset) {

@@ -91,6 +91,8 @@ struct Range {
   std::uint64_t elements = 0;            // as a scope gave it, 0: none
   std::uint64_t bytes = 0;
   std::string error{};  // type of the exception that left it; empty: none
+
+  bool left_open() const { return phase == Phase::open && id.empty(); }  // pushed, not popped
 };
 
 // The device time of a call, or of several calls that were timed together.
@@ -112,6 +114,11 @@ struct DeviceTime {
   bool operator==(const DeviceTime&) const = default;
 };
 DeviceTime device_time_of(const Fields& line);
+
+// Returns the amounts of one call that was executed, and of its time on the device: those of a
+// group that has one time are taken for alike.
+Amounts amounts_of(const Event& event, const DeviceTime* time = nullptr);
+
 // Returns the call or graph launch of a line; nullopt for anything else.
 std::optional<Event> call_of(const Fields& line);
 
@@ -148,13 +155,13 @@ struct LineReader {
   std::function<void(const Process&, const Event&)> launch{};
   // The last calls of a process (`tprof_last`), whether or not they have lines of their own.
   std::function<void(const Process&, const Event&)> last{};
-  std::function<void(const Process&, const Range&)> range{};       // of any phase
-  std::function<void(const Process&, const Range&)> open_range{};  // pushed, and not popped
+  std::function<void(const Process&, const Range&)> range{};
   std::function<void(const Process&, const DeviceTime&)> device_time{};
   std::function<void(const Process&, const Busy&)> busy{};
   std::function<void(const Process&, const LifeCall&)> life{};
-  std::function<void(const Process&, const ThreadName&)> thread{};  // called for each of its lanes
-  std::function<void(const Line&)> metadata{};
+  // Called for each lane of the process.
+  std::function<void(const Process&, const ThreadName&)> thread{};
+  std::function<void(const Process&, const Line&)> metadata{};
   std::function<void(const Process&)> end{};  // after its last line
   Chosen chosen{};
 };

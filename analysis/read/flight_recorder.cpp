@@ -7,12 +7,12 @@
 #include <map>
 #include <set>
 
-#include "interpose/format/dtypes.h"
 #include "interpose/format/ledger.h"
 #include "read/error.h"
 #include "read/input.h"
 #include "read/json.h"
-#include "read/plain_values.h"
+#include "read/pickle.h"
+#include "text/text.h"
 
 namespace tprof::read {
 namespace {
@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kLargestDump = std::size_t{512} << 20;
 constexpr std::size_t kFirstBytes = std::size_t{1} << 16;
 constexpr std::int64_t kMostRanks = 1 << 20;
+constexpr std::string_view kDigits = "0123456789";
 
 std::string bytes_of(const std::filesystem::path& file) {
   Input input(file);
@@ -36,8 +37,8 @@ std::string bytes_of(const std::filesystem::path& file) {
 
 std::optional<std::int64_t> rank_of(const std::filesystem::path& file) {
   const std::string stem = file.filename().replace_extension().string();
-  const auto digits = stem.substr(stem.find_last_not_of("0123456789") + 1);
-  const auto rank = integer_in(digits);
+  const auto digits = stem.substr(stem.find_last_not_of(kDigits) + 1);
+  const auto rank = text::number<std::int64_t>(digits);
   return rank && *rank < kMostRanks ? rank : std::nullopt;
 }
 
@@ -78,6 +79,13 @@ constexpr Name kTypes[] = {
     {"Float8_e5m2", "float8e5m2"},
 };
 
+// A number, or its digits.
+std::optional<std::int64_t> number_in(const Fields& o, std::string_view key) {
+  const auto e = o.find(key);
+  if (e && e->is_string()) return text::number<std::int64_t>(o.get<std::string_view>(key));
+  return o.get_or<std::optional<std::int64_t>>(key);
+}
+
 // Returns a text that can stand in quotes as it is.
 std::string word(std::string_view text) {
   std::string kept;
@@ -90,8 +98,15 @@ std::string word(std::string_view text) {
 
 class Reader {
  public:
-  explicit Reader(const std::filesystem::path& file)
-      : file_(file), values_(file, bytes_of(file)), dump_(values_.root()) {}
+  explicit Reader(const std::filesystem::path& file) : file_(file) {
+    std::string bytes = bytes_of(file);
+    if (!bytes.starts_with('{')) bytes = json_of_pickle(file, bytes);
+    simdjson::dom::element dump;
+    if (const auto error = parser_.parse(bytes).get(dump); error != simdjson::SUCCESS) {
+      throw BadInput(file, std::string("expected JSON: ") + simdjson::error_message(error));
+    }
+    dump_ = dump.get_object().value();
+  }
 
   Trace read() {
     const auto rank = rank_of(file_);
@@ -99,8 +114,8 @@ class Reader {
       throw BadInput(file_,
                      "the name of a Flight Recorder dump tells its rank, as in nccl_trace_rank_3");
     }
-    const std::string_view version = values_.text(dump_, "version");
-    if (values_.find(dump_, "pg_config") == nullptr || !version.starts_with("2.")) {
+    const std::string_view version = dump_.get_or<std::string_view>("version");
+    if (!dump_.has("pg_config") || !version.starts_with("2.")) {
       throw BadInput(file_, fmt::format("expected a Flight Recorder dump of formats 2.4 to 2.10{}",
                                         version.empty() ? "" : ", this is " + word(version)));
     }
@@ -131,20 +146,17 @@ class Reader {
   };
 
   void read_groups() {
-    const PlainValue& all = *values_.find(dump_, "pg_config");
-    if (all.kind != PlainValue::Kind::dict) throw BadInput(file_, "expected groups in pg_config");
-    for (std::size_t i = 0; i + 1 < all.items.size(); i += 2) {
-      const std::string name(values_.at(all.items[i]).text);
-      const PlainValue& about = values_.at(all.items[i + 1]);
+    for (const auto [name, value] : dump_.get<object>("pg_config")) {
+      const Fields about = value.get_object().value();
       const std::vector<std::int64_t> ranks = ranks_in(about);
       const auto me = std::ranges::find(ranks, *process_.header.rank);
       if (me == ranks.end()) continue;
       Comm c;
       c.comm = static_cast<std::int64_t>(groups_.size()) + 1;
-      std::uint64_t hash = std::hash<std::string>()(name);
+      std::uint64_t hash = std::hash<std::string_view>()(name);
       for (const std::int64_t rank : ranks) hash = mix64(hash ^ static_cast<std::uint64_t>(rank));
       c.id = fmt::format("{:016x}", hash);
-      const std::string_view what = values_.text(about, "desc");
+      const std::string_view what = about.get_or<std::string_view>("desc");
       if (!what.empty() && what != "undefined") c.name = std::string(what);
       c.nranks = static_cast<std::int64_t>(ranks.size());
       c.rank = me - ranks.begin();
@@ -156,19 +168,15 @@ class Reader {
   }
 
   // "[0, 1, 5]", or a list.
-  std::vector<std::int64_t> ranks_in(const PlainValue& group) const {
+  std::vector<std::int64_t> ranks_in(const Fields& group) const {
     std::vector<std::int64_t> ranks;
-    for (const PlainValue::Place place : values_.list(group, "ranks")) {
-      ranks.push_back(values_.at(place).number);
-    }
-    std::string_view text = values_.text(group, "ranks");
-    while (!text.empty()) {
-      const auto begin = text.find_first_of("0123456789");
-      if (begin == std::string_view::npos) break;
-      text.remove_prefix(begin);
-      const auto digits = text.substr(0, text.find_first_not_of("0123456789"));
-      ranks.push_back(integer_in(digits).value_or(-1));
-      text.remove_prefix(digits.size());
+    const auto e = group.find("ranks");
+    const std::string all = e ? simdjson::minify(*e) : "";
+    for (std::size_t at = 0; (at = all.find_first_of(kDigits, at)) != all.npos;) {
+      const std::size_t end = std::min(all.find_first_not_of(kDigits, at), all.size());
+      ranks.push_back(
+          text::number<std::int64_t>(std::string_view(all).substr(at, end - at)).value_or(-1));
+      at = end;
     }
     const bool good = std::ranges::all_of(
         ranks, [](std::int64_t rank) { return rank >= 0 && rank < kMostRanks; });
@@ -176,35 +184,31 @@ class Reader {
     return ranks;
   }
 
-  std::int64_t number(const PlainValue& entry, std::string_view key) const {
-    const std::int64_t n = values_.integer(entry, key).value_or(0);
-    if (n < 0 || n > kLatestNs) throw BadInput(file_, fmt::format("an impossible \"{}\"", key));
+  static std::int64_t number(const Fields& entry, std::string_view key) {
+    std::int64_t n = 0;
+    entry.may_in({0, kLatestNs}, key, n);
     return n;
   }
 
   void read_entries() {
-    std::vector<const PlainValue*> entries;
-    for (const PlainValue::Place place : values_.list(dump_, "entries")) {
-      entries.push_back(&values_.at(place));
-    }
+    if (!dump_.has("entries")) return;
     std::int64_t first = kLatestNs;
-    for (const PlainValue* e : entries) first = std::min(first, number(*e, "time_created_ns"));
-    process_.header.base_time_ns = process_.header.start_ns = entries.empty() ? 0 : first;
-    for (const PlainValue* e : entries) read_entry(*e);
+    dump_.each("entries",
+               [&](const Fields& e) { first = std::min(first, number(e, "time_created_ns")); });
+    process_.header.base_time_ns = process_.header.start_ns = first == kLatestNs ? 0 : first;
+    dump_.each("entries", [&](const Fields& e) { read_entry(e); });
   }
 
-  void read_entry(const PlainValue& e) {
-    const std::vector<PlainValue::Place> names = values_.list(e, "process_group");
-    const auto found =
-        names.empty() ? groups_.end() : groups_.find(std::string(values_.at(names[0]).text));
+  void read_entry(const Fields& e) {
+    const auto found = groups_.find(e.get<array>("process_group").at(0).get_string().value());
     if (found == groups_.end()) return;
     Group& group = found->second;
-    group.id = values_.integer(e, "pg_id");
+    group.id = number_in(e, "pg_id");
     group.entries = true;
     const auto seq = static_cast<std::uint64_t>(number(e, "collective_seq_id"));
-    const bool message = number(e, "is_p2p") != 0;
-    const bool ended =
-        values_.text(e, "state") == "completed" || number(e, "time_discovered_completed_ns") != 0;
+    const auto message = e.get_or<bool>("is_p2p");
+    const bool ended = e.get_or<std::string_view>("state") == "completed" ||
+                       number(e, "time_discovered_completed_ns") != 0;
     group.made = std::max(group.made, seq);
     std::int64_t& until = process_.ledger->ts_ns;
     const std::int64_t created = number(e, "time_created_ns");
@@ -224,19 +228,19 @@ class Reader {
   }
 
   // "nccl:send 0->3" and "nccl:recv 0<-3" have the ranks in the group.
-  void add_message(const PlainValue& e, Group& group, std::int64_t created) {
-    const std::string_view what = values_.text(e, "profiling_name");
+  void add_message(const Fields& e, Group& group, std::int64_t created) {
+    const std::string_view what = e.get_or<std::string_view>("profiling_name");
     const std::string_view name = what.substr(what.find(':') + 1);
     const bool send = name.starts_with("send ");
-    const auto peer = integer_in(name.substr(name.find_last_not_of("0123456789") + 1));
+    const auto peer = text::number<std::int64_t>(name.substr(name.find_last_not_of(kDigits) + 1));
     if ((!send && !name.starts_with("recv ")) || !peer || *peer >= kMostRanks) return;
     add_line(e, group, send ? "ncclSend" : "ncclRecv", Bucket::P2P,
              group.left[std::pair(*peer, send)]++, created, "input", peer);
   }
 
-  void add_collective(const PlainValue& e, const Group& group, std::uint64_t seq,
+  void add_collective(const Fields& e, const Group& group, std::uint64_t seq,
                       std::int64_t created) {
-    const std::string_view what = values_.text(e, "profiling_name");
+    const std::string_view what = e.get_or<std::string_view>("profiling_name");
     const std::string name = word(what.substr(what.find(':') + 1));
     std::string plain;
     for (const char c : name) {
@@ -255,32 +259,35 @@ class Reader {
   }
 
   // `side` has the size that counts; empty: none does.
-  void add_line(const PlainValue& e, const Group& group, std::string_view function, Bucket bucket,
+  void add_line(const Fields& e, const Group& group, std::string_view function, Bucket bucket,
                 std::uint64_t seq, std::int64_t created, const std::string& side,
                 const std::optional<std::int64_t>& peer) {
     std::uint64_t count = 0;
-    for (const PlainValue::Place tensor : values_.list(e, side + "_sizes")) {
-      std::uint64_t elements = 1;
-      for (const PlainValue::Place size : values_.at(tensor).items) {
-        const std::int64_t n = values_.at(size).number;
-        if (n < 0 || __builtin_mul_overflow(elements, static_cast<std::uint64_t>(n), &elements)) {
-          throw BadInput(file_, "a tensor of an impossible size");
-        }
-      }
-      count = saturated_sum(count, elements);
-    }
     std::string type;
-    if (const auto types = values_.list(e, side + "_dtypes"); !types.empty()) {
-      const std::string_view theirs = values_.at(types[0]).text;
-      const auto* ours = std::ranges::find(kTypes, theirs, &Name::theirs);
-      type = ours == std::end(kTypes) ? word(theirs) : std::string(ours->ours);
+    if (e.has(side + "_sizes") && e.has(side + "_dtypes")) {
+      for (const element tensor : e.get<array>(side + "_sizes")) {
+        std::uint64_t elements = 1;
+        const array sizes = tensor.get_array().value();
+        for (const element size : sizes) {
+          if (__builtin_mul_overflow(elements, size.get_uint64().value(), &elements)) {
+            throw Malformed("a tensor of an impossible size");
+          }
+        }
+        count = saturated_sum(count, elements);
+      }
+      for (const element one : e.get<array>(side + "_dtypes")) {
+        const std::string_view theirs = one.get_string().value();
+        const auto* ours = std::ranges::find(kTypes, theirs, &Name::theirs);
+        type = ours == std::end(kTypes) ? word(theirs) : std::string(ours->ours);
+        break;
+      }
     }
-    const auto* known = std::ranges::find(kDtypes, type, &DtypeInfo::name);
-    const std::uint64_t size = known == std::end(kDtypes) ? 1 : known->size;
     std::uint64_t bytes = 0;
-    if (__builtin_mul_overflow(count, size, &bytes)) bytes = kSaturated;
+    if (__builtin_mul_overflow(count, std::max<std::uint64_t>(element_size(type), 1), &bytes)) {
+      bytes = kSaturated;
+    }
     const std::int64_t ts = created - process_.header.base_time_ns;
-    const std::int64_t thread = values_.integer(e, "thread_id").value_or(0);
+    const std::int64_t thread = number_in(e, "thread_id").value_or(0);
     lines_ += fmt::format(
         R"({{"name":"{}","cat":"{}","ph":"X","pid":{},"tid":{},"ts":{}.{:03},"dur":0.000,)"
         R"("args":{{"comm":{},"seq":{},"count":{},"dtype":"{}","bytes":{}{},"stream":null}}}},)"
@@ -292,18 +299,15 @@ class Reader {
   // Groups that have no entries have a status alone. Both tables are in the order in which the
   // groups were made, by numbers as texts.
   void read_status() {
-    const PlainValue* status = values_.find(dump_, "pg_status");
-    std::map<std::int64_t, const PlainValue*> by_id;
-    if (status != nullptr && status->kind == PlainValue::Kind::dict) {
-      for (std::size_t i = 0; i + 1 < status->items.size(); i += 2) {
-        if (const auto id = integer_in(values_.at(status->items[i]).text)) {
-          by_id[*id] = &values_.at(status->items[i + 1]);
-        }
+    std::map<std::int64_t, Fields> by_id;
+    if (dump_.has("pg_status")) {
+      for (const auto [id, of_group] : dump_.get<object>("pg_status")) {
+        by_id[text::number<std::int64_t>(id).value_or(0)] = of_group.get_object().value();
       }
     }
     std::map<std::int64_t, Group*> in_order;
     for (auto& [name, group] : groups_) {
-      if (const auto made = integer_in(name)) in_order[*made] = &group;
+      if (const auto made = text::number<std::int64_t>(name)) in_order[*made] = &group;
     }
     if (in_order.size() == by_id.size() && in_order.size() == groups_.size()) {
       auto next = by_id.begin();
@@ -318,7 +322,7 @@ class Reader {
         const auto known = group.id ? by_id.find(*group.id) : by_id.end();
         if (known == by_id.end()) continue;
         made.count = static_cast<std::uint64_t>(std::max<std::int64_t>(
-            values_.integer(*known->second, "last_enqueued_collective").value_or(0), 0));
+            number_in(known->second, "last_enqueued_collective").value_or(0), 0));
         made.by_status = true;
       }
       made.ended = group.first_left.value_or(made.count);
@@ -327,10 +331,10 @@ class Reader {
   }
 
   std::filesystem::path file_;
-  PlainValues values_;
-  const PlainValue& dump_;
+  simdjson::dom::parser parser_;  // has the values
+  Fields dump_;
   Process process_;
-  std::map<std::string, Group> groups_;  // by name
+  std::map<std::string, Group, std::less<>> groups_;  // by name
   std::string lines_;
 };
 
@@ -339,7 +343,7 @@ class Reader {
 bool is_called_like_a_dump(const std::filesystem::path& file) {
   constexpr std::string_view kBefore = "_trace_rank_";
   const std::string name = file.filename().string();
-  const auto digits = name.find_last_not_of("0123456789") + 1;
+  const auto digits = name.find_last_not_of(kDigits) + 1;
   return digits != name.size() && std::string_view(name).substr(0, digits).ends_with(kBefore);
 }
 
@@ -351,7 +355,13 @@ bool begins_like_a_dump(std::string_view bytes) {
 }
 
 Trace load_dump(const std::filesystem::path& file) {
-  return Reader(file).read();
+  try {
+    return Reader(file).read();
+  } catch (const Malformed& e) {
+    throw BadInput(file, e.what());
+  } catch (const simdjson::simdjson_error& e) {
+    throw BadInput(file, fmt::format("not as a Flight Recorder dump is: {}", e.what()));
+  }
 }
 
 void leave_out_numbers_of_messages(std::vector<Trace>& traces) {

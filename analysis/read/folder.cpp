@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -16,6 +15,7 @@
 #include "read/ring_file.h"
 #include "read/window_files.h"
 #include "team/archive.h"
+#include "text/text.h"
 
 namespace tprof::read {
 namespace fs = std::filesystem;
@@ -96,11 +96,10 @@ Outcome loaded(const TraceFile& file, Wanted wanted) {
 std::optional<std::int64_t> rank_in_name(const fs::path& file) {
   constexpr std::string_view kBefore = "rank-";
   const std::string name = file.filename().string();
-  std::int64_t rank = 0;
   if (!name.starts_with(kBefore)) return std::nullopt;
-  const auto [end, error] =
-      std::from_chars(name.data() + kBefore.size(), name.data() + name.size(), rank);
-  return error == std::errc() ? std::optional(rank) : std::nullopt;
+  const std::size_t end = name.find_first_not_of("0123456789", kBefore.size());
+  return text::number<std::int64_t>(
+      std::string_view(name).substr(kBefore.size(), end - kBefore.size()));
 }
 
 Outcome load_one(const TraceFile& file, Wanted wanted) {
@@ -109,19 +108,17 @@ Outcome load_one(const TraceFile& file, Wanted wanted) {
   return outcome;
 }
 
-// Gives every process of the team what the others have loaded.
-void share(team::Team& team, std::vector<Outcome>& outcomes) {
-  std::vector<std::string> mine;
-  for (std::size_t i = team.rank(); i < outcomes.size(); i += team.size()) {
-    team::Archive pack;
-    pack(outcomes[i]);
-    mine.push_back(pack.take());
-    outcomes[i].trace.reset();
-  }
-  team::share(team, outcomes.size(), std::move(mine), [&](std::size_t i, std::string_view packed) {
-    team::Archive unpack(packed);
-    unpack(outcomes.at(i));
+// Loads the first of these files and every `step`-th behind it.
+std::vector<Outcome> load_some(const std::vector<TraceFile>& files, std::size_t first,
+                               std::size_t step, Wanted wanted,
+                               const std::function<void(std::size_t)>& progress) {
+  std::vector<Outcome> outcomes((files.size() + step - 1 - first) / step);
+  std::atomic<std::size_t> done{0};
+  in_parallel(outcomes.size(), [&](std::size_t i) {
+    outcomes[i] = load_one(files[first + i * step], wanted);
+    progress(std::min(files.size(), ++done * step));
   });
+  return outcomes;
 }
 
 // Drops windows' files whose rank file was given too, since that trace has their lines already.
@@ -219,30 +216,26 @@ std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths) {
   return files;
 }
 
-std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths, const team::Shared& team) {
-  std::vector<TraceFile> files;
-  if (!team || team->rank() == 0) files = trace_files(paths);
-  if (!team) return files;
-  team::Archive pack;
-  pack(files);
-  const std::vector<std::string> all = team->all_of(pack.take());
-  team::Archive unpack(all[0]);
-  unpack(files);
-  return files;
-}
-
 Traces load_all(const std::vector<TraceFile>& files,
                 const std::function<void(std::size_t)>& progress, Wanted wanted,
                 const team::Shared& team) {
+  const std::size_t processes = team ? team->size() : 1;
+  for (std::size_t p = 1; p < processes; ++p) {
+    team::ask(*team, p, team::Ask::files, team::packed(files, wanted));
+  }
   std::vector<Outcome> outcomes(files.size());
-  const std::size_t at_a_time = team ? team->size() : 1;
-  std::atomic<std::size_t> done{0};
-  in_parallel(files.size(), [&](std::size_t i) {
-    if (team && !team::is_mine(*team, i)) return;
-    outcomes[i] = load_one(files[i], wanted);
-    progress(std::min(files.size(), ++done * at_a_time));
-  });
-  if (team) share(*team, outcomes);
+  const auto take = [&](std::size_t by, std::vector<Outcome> its) {
+    for (std::size_t i = 0; i < its.size(); ++i) {
+      if (its[i].trace) its[i].trace->loaded_by = by;
+      outcomes[by + i * processes] = std::move(its[i]);
+    }
+  };
+  take(0, load_some(files, 0, processes, wanted, progress));
+  for (std::size_t p = 1; p < processes; ++p) {
+    std::vector<Outcome> its;
+    team::unpack(team::answer(*team, p), its);
+    take(p, std::move(its));
+  }
   leave_out_windows(outcomes);
   Traces result;
   result.team = team;
@@ -263,6 +256,19 @@ Traces load_all(const std::vector<TraceFile>& files,
                    (more == 0 ? "" : ", and " + std::to_string(more) + " more"));
   }
   return result;
+}
+
+std::string load_share(const team::Team& team, std::string_view asked, Traces& to) {
+  std::vector<TraceFile> files;
+  Wanted wanted{};
+  team::unpack(asked, files, wanted);
+  std::vector<Outcome> mine = load_some(files, team.rank(), team.size(), wanted, [](auto) {});
+  std::string answer = team::packed(mine);
+  to.traces.clear();
+  for (Outcome& outcome : mine) {
+    if (outcome.trace) to.traces.push_back(std::move(*outcome.trace));
+  }
+  return answer;
 }
 
 }  // namespace tprof::read

@@ -24,9 +24,6 @@ std::vector<TraceFile> files_in(const std::filesystem::path& folder);
 // and for what is called like one and can't be read, such as a folder or a pipe. Throws BadInput
 // for a path that does not exist, and for a folder without trace files.
 std::vector<TraceFile> trace_files(const std::vector<std::filesystem::path>& paths);
-// The same list for all processes of the team: the first one looks.
-std::vector<TraceFile> trace_files(const std::vector<std::filesystem::path>& paths,
-                                   const team::Shared& team);
 
 // Returns why what is there is no file that can be read, such as a folder or a pipe that nobody may
 // ever write to; or nothing.
@@ -42,7 +39,7 @@ struct Skipped {
 struct Traces {
   std::vector<Trace> traces;  // in the order of the files
   std::vector<Skipped> skipped;
-  team::Shared team{};  // the processes that read them together; null: this one alone
+  team::Shared team{};  // the processes that loaded a share of them; null: there are no others
 };
 
 // Leaves out files that can't be read. Throws BadInput for a named file that is not a trace, and if
@@ -50,6 +47,9 @@ struct Traces {
 Traces load_all(const std::vector<TraceFile>& files,
                 const std::function<void(std::size_t)>& progress, Wanted wanted = Wanted::lines,
                 const team::Shared& team = {});
+// Loads another process's share of the files that the first one of the team asks for, and returns
+// the answer: they come in this order into `to`.
+std::string load_share(const team::Team& team, std::string_view asked, Traces& to);
 
 // The files in which tprof-node leaves lanes of a host and its GPUs, HOST.node.json.
 // True for node7.node.json, node7.node.r1.json and the same with .gz. Whatever reads rank files

@@ -28,7 +28,7 @@ struct Source {
   // Number of the file's bytes that count. Those beyond it were being written when the process
   // died.
   std::uint64_t cut = std::numeric_limits<std::uint64_t>::max();
-  std::string rest;  // lines that follow the cut
+  std::string rest{};  // lines that follow the cut
   // If set, the base_time_ns of the process whose windows may have files beside this one. The
   // events of these files are then read after the windows' lines.
   std::optional<std::int64_t> windows_of{};

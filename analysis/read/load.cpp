@@ -244,8 +244,9 @@ std::optional<Trace> unclosed(File& file, const Block& head, const Header& heade
   const auto ring = ring_of(file.path(), header);
   auto snapshot = ring ? std::nullopt : read_snapshot(file.path(), header);
   if (!ring && !snapshot) return std::nullopt;
-  Replay rest = ring ? replay(*ring, file.path(), wanted)
-                     : Replay{snapshot->cut, std::move(snapshot->rest), true, {}};
+  auto [rest, running] =
+      ring ? replay(*ring, file.path(), wanted)
+           : Replay{{file.path(), snapshot->cut, std::move(snapshot->rest)}, true};
   if (file.ended()) return std::nullopt;  // it may have closed meanwhile
   const std::uint64_t size = file.size();
   if (ring && size < rest.cut) {
@@ -255,11 +256,9 @@ std::optional<Trace> unclosed(File& file, const Block& head, const Header& heade
   }
   // A file server may have the snapshot before it has the end of the rank file.
   if (!ring) rest.cut = whole_lines(file, std::min(rest.cut, size));
-  Trace whole = with_rest({file.path(), rest.cut, std::move(rest.lines)}, head,
-                          ring ? ring->path() : snapshot_path(file.path()));
-  whole.source.unfinished = std::move(rest.windows);
+  Trace whole = with_rest(std::move(rest), head, ring ? ring->path() : snapshot_path(file.path()));
   Process& p = whole.processes[0];
-  if (rest.running) p.end = End::running;
+  if (running) p.end = End::running;
   if (!ring) p.snapshot = true;
   if (!ring) p.forced = false;
   return whole;
@@ -267,10 +266,12 @@ std::optional<Trace> unclosed(File& file, const Block& head, const Header& heade
 
 // Loads a ring file as the rank file that its process could not write yet.
 Trace of_ring_alone(const RingFile& ring, Wanted wanted) {
-  Replay rest = replay(ring, ring.rank_file(), wanted);
-  Trace whole = scan({ring.path(), 0, std::string(ring.view().header()) + rest.lines});
-  whole.source.unfinished = std::move(rest.windows);
-  if (rest.running) whole.processes[0].end = End::running;
+  auto [source, running] = replay(ring, ring.rank_file(), wanted);
+  source.file = ring.path();
+  source.cut = 0;
+  source.rest.insert(0, ring.view().header());
+  Trace whole = scan(std::move(source));
+  if (running) whole.processes[0].end = End::running;
   return whole;
 }
 

@@ -19,6 +19,7 @@ struct Trace {
   std::vector<Process> processes;  // in the order of the file, one for each rank
   bool merged = false;
   bool metadata_read = false;  // all lines of metadata were, and not only the first and the last
+  std::size_t loaded_by = 0;   // the process of a team that has its file
 };
 
 // Returns the ring file of a process that has not closed, as its header says.

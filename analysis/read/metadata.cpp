@@ -14,11 +14,6 @@
 namespace tprof::read {
 namespace {
 
-bool begins_as_a_line(std::string_view line) {
-  return begins(line, "{\"name\":\"") || is_named_by_program(line) || is_device_time(line) ||
-         is_busy(line) || is_life(line) || is_of_merge(line) || is_other(line);
-}
-
 // More ranks than any machine has, and few enough for a list of all that are missing.
 constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
 constexpr Bounds kOfTime{0, kLatestNs};
@@ -241,7 +236,10 @@ static void fill(const Fields& args, Footer& f) {
 
 void MetadataParser::line(const Line& line) {
   if (!is_metadata(line.text)) {
-    if (processes_.empty() || begins_as_a_line(line.text)) return;
+    if (processes_.empty() || begins(line.text, "{\"name\":\"") ||
+        begins(line.text, "{\"cat\":\"")) {
+      return;
+    }
     throw BadInput(file_, line.offset, "expected a line that begins with {\"name\": or {\"cat\":");
   }
   try {

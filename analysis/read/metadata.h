@@ -78,7 +78,9 @@ void fill(const Fields& row, RowKey& key);
 // begins with its header.
 class MetadataParser {
  public:
-  explicit MetadataParser(std::filesystem::path file) : file_(std::move(file)) {}
+  // `merged`: its first line has said that it is a merged trace.
+  explicit MetadataParser(std::filesystem::path file, bool merged = false)
+      : file_(std::move(file)), merged_(merged) {}
 
   // Leaves other lines aside. Throws BadInput with the line's offset, also for one that is none.
   void line(const Line& line);
@@ -92,7 +94,7 @@ class MetadataParser {
   std::filesystem::path file_;
   simdjson::dom::parser parser_;
   std::vector<Process> processes_;
-  bool merged_ = false;
+  bool merged_;
 };
 
 }  // namespace tprof::read

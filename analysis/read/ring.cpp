@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <map>
 #include <memory>
 
 #include "interpose/format/commit.h"
@@ -166,6 +167,7 @@ std::uint64_t committed_bytes(const RingFile& ring) {
 Replay replay(const RingFile& ring, const std::filesystem::path& rank_file, Wanted wanted) {
   const View view = ring.view();
   Replay result;
+  result.source.file = rank_file;
   result.running = ring.running();
   const bool partial = view.head().volatile_segments.load(std::memory_order_relaxed) != 0;
 
@@ -178,15 +180,15 @@ Replay replay(const RingFile& ring, const std::filesystem::path& rank_file, Want
   std::unique_ptr<Windows> windows;
   bool drained = false;
   for (int i = 0; i <= attempts && !drained; ++i) {
-    result.lines.clear();
+    result.source.rest.clear();
     progress = committed_progress(ring);
-    result.cut = progress->offset;
+    result.source.cut = progress->offset;
     windows = std::make_unique<Windows>(view, rank_file);
-    drained =
-        i < attempts && drain_all(view, drain, *progress, result.running, result.lines, *windows);
+    drained = i < attempts &&
+              drain_all(view, drain, *progress, result.running, result.source.rest, *windows);
   }
   windows->complete_all(*progress);
-  result.windows = std::move(*windows).files();
+  result.source.unfinished = std::move(*windows).files();
   Text text;
   Sums sums;
   drain.open_calls(text, *progress, !result.running);
@@ -198,7 +200,7 @@ Replay replay(const RingFile& ring, const std::filesystem::path& rank_file, Want
               result.running ? "interval" : "close", !result.running);
   drain.communicators(text);
   footer_line(text, view, sums, *progress, partial ? Complete::partial : Complete::no);
-  result.lines.append(text.view());
+  result.source.rest.append(text.view());
   return result;
 }
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -99,10 +98,8 @@ std::uint64_t committed_bytes(const RingFile& ring);
 // The end that an unclosed rank file lacks, as the process left it in its ring file. Used to read
 // an unclosed file, to watch a running process, and to recover a dead one.
 struct Replay {
-  std::uint64_t cut = 0;  // bytes of the rank file that the lines below follow
-  std::string lines;      // as the writer would have written them: events, ledger, footer
-  bool running = false;   // the process lives: calls that are open may still return
-  std::map<std::string, Rest> windows;  // the same for unfinished windows' files, by name
+  Source source;         // the rest is as the writer would have written it: events, ledger, footer
+  bool running = false;  // the process lives: calls that are open may still return
 };
 
 // Throws BadInput if no state was ever committed, as the process died while it started. `wanted`

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <functional>
 
+#include "interpose/format/dtypes.h"
+
 namespace tprof::read {
 namespace {
 
@@ -35,6 +37,15 @@ struct HashOfKey {
 std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b) {
   std::uint64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum) ? kSaturated : sum;
+}
+
+std::uint64_t element_size(std::string_view dtype) {
+  if (dtype == "byte") return 1;
+  if (dtype.size() == 5 && dtype.starts_with("byte")) {
+    return static_cast<std::uint64_t>(dtype[4] - '0');
+  }
+  const auto* known = std::ranges::find(kDtypes, dtype, &DtypeInfo::name);
+  return known == std::end(kDtypes) ? 0 : known->size;
 }
 
 Amounts& Amounts::operator+=(const Amounts& other) {

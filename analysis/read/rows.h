@@ -22,6 +22,9 @@ namespace tprof::read {
 inline constexpr std::uint64_t kSaturated = std::numeric_limits<std::uint64_t>::max();
 std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b);
 
+// Returns the size of a data type by the contract's name; 0 if not known.
+std::uint64_t element_size(std::string_view dtype);
+
 // Sums over the calls that share a key. The names are the contract's.
 struct Amounts {
   std::uint64_t calls = 0;

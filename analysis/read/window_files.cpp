@@ -4,7 +4,6 @@
 #include <fstream>
 #include <map>
 
-#include "interpose/format/dtypes.h"
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/settings.h"
 #include "interpose/format/thread_kind.h"
@@ -37,15 +36,6 @@ bool take_number(std::string_view& name, std::string_view from) {
 bool is_of(const Source& source, std::int64_t base_time_ns) {
   const std::optional<Header> header = beginning_of(source.file).header;
   return header && !header->window_of.empty() && header->base_time_ns == base_time_ns;
-}
-
-std::uint64_t size_of(std::string_view dtype) {
-  const auto* known = std::ranges::find(kDtypes, dtype, &DtypeInfo::name);
-  if (known != std::end(kDtypes)) return known->size;
-  for (const std::uint32_t size : {1U, 2U, 4U, 8U}) {
-    if (dtype == dtype_name(kDtypeByte, size)) return size;
-  }
-  return 0;  // its elements are not known
 }
 
 // Calls f(window, line) for each window of the rank file that has a file.
@@ -156,14 +146,7 @@ void count_lines_of_window(Trace& trace) {
     ledger.ts_ns = std::max(ledger.ts_ns, e.ts_ns + e.dur_ns);
     if (e.unfinished || e.failed) return void(e.unfinished ? ++a.unfinished : ++a.failed);
     if (e.collective()) ++collectives[*e.comm];
-    const std::uint64_t size = size_of(e.dtype);
-    const auto ns = static_cast<std::uint64_t>(e.dur_ns);
-    a += {.calls = 1,
-          .count = e.count,
-          .elements = size == 0 ? 0 : e.bytes / size,
-          .bytes = e.bytes,
-          .host_ns = ns,
-          .host_ns_max = ns};
+    a += amounts_of(e);
   };
   read_lines(trace, {.event = count, .thread = [&](const Process&, const ThreadName& t) {
                        threads[t.thread] = thread_kind(t.name);
@@ -187,6 +170,7 @@ std::string stem_of_rank_file(std::string_view name) {
 }
 
 void name_window_files(const Source& rank_file) {
+  if (!rank_file.windows_of) return;
   each_named_window(rank_file, [&](const NamedWindow& window, std::string_view line) {
     const fs::path whole = rank_file.file.parent_path() / window.file;
     const fs::path part = whole.string() + std::string(kUnfinishedFile);

@@ -43,8 +43,8 @@ void count_lines_of_window(Trace& trace);
 // Returns "rank-00003" for rank-00003.step-100.json, and "" for other names.
 std::string stem_of_rank_file(std::string_view window_file);
 
-// Completes and renames the windows' files that a process left unfinished. `rank_file` has to be
-// whole, with the lines of all of its windows.
+// Completes and renames the windows' files that a process left unfinished, if it may have any.
+// `rank_file` has to be whole, with the lines of all of its windows.
 void name_window_files(const Source& rank_file);
 
 }  // namespace tprof::read

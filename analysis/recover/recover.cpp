@@ -64,15 +64,6 @@ bool of_another_host(const read::Header& header) {
   return gethostname(host, sizeof host - 1) != 0 || header.host != host;
 }
 
-// Names the windows' files as the rank file's lines have them.
-void name_files(const read::Source& source) {
-  if (source.windows_of) read::name_window_files(source);
-}
-
-std::size_t lines_in(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count(text, '\n'));
-}
-
 // Writes the windows' files first and names them last: a name says that a file is whole, and then
 // nothing is added to it. So this can be done again, too.
 void write_rest(const read::Source& source, File& rank_file) {
@@ -82,7 +73,7 @@ void write_rest(const read::Source& source, File& rank_file) {
     File(part, rest.cut == 0 ? O_CREAT : 0).end_with(rest.rest, rest.cut);
   }
   rank_file.end_with(source.rest + "]\n", source.cut);
-  name_files(source);
+  read::name_window_files(source);
 }
 
 void remove_left(const fs::path& left) {
@@ -195,7 +186,7 @@ Result recover(const fs::path& path, bool force) {
   // The process may have died after it ended its file and before it removed its ring. So may an
   // earlier recovery.
   if (trace.source.cut == read::Source{}.cut) {
-    name_files(trace.source);
+    read::name_window_files(trace.source);
     remove_rings(rank_file, ring->path(), process.header);
     remove_left(snapshot);
     return {true, "closed; its ring file was left over and is removed"};
@@ -204,7 +195,7 @@ Result recover(const fs::path& path, bool force) {
   remove_rings(rank_file, ring->path(), process.header);
   remove_left(snapshot);
   const bool partial = process.end == read::End::partial;
-  const auto lines = lines_in(trace.source.rest);
+  const auto lines = std::ranges::count(trace.source.rest, '\n');
   return {!partial,
           fmt::format("recovered: {} {} from the ring file{}", lines, lines == 1 ? "line" : "lines",
                       partial ? ", but not all counts had room in it: they are lower bounds" : "")};

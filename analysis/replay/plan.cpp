@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "stats/totals.h"
+#include "read/events.h"
 
 namespace tprof::replay {
 namespace {
@@ -28,7 +28,7 @@ struct MadeCalls {
                   .reduce = e.reduce,
                   .root = e.peer.value_or(-1),
                   .bytes = e.bytes,
-                  .elements = stats::amounts_of(e).elements};
+                  .elements = read::amounts_of(e).elements};
     if (const auto known = made.find(key); known != made.end()) {
       ++known->second;
     } else if (made.size() < kMost) {

@@ -50,9 +50,9 @@ void Columns::call(const read::Event& e) {
     alone = e.bytes == 0 || *e.peer == comm->rank;
     const auto me = static_cast<std::int32_t>(comm->rank);
     const auto peer = static_cast<std::int32_t>(*e.peer);
-    const bool sends = e.name == "ncclSend";
-    m.from = sends ? me : peer;
-    m.to = sends ? peer : me;
+    m.sends = e.name == "ncclSend";
+    m.from = m.sends ? me : peer;
+    m.to = m.sends ? peer : me;
   }
   calls_.push_back({{called, e.thread},
                     alone,

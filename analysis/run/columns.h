@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,8 +21,12 @@ struct Meets {
   std::uint32_t comm = 0;
   std::int32_t from = -1;  // ranks on the communicator; -1: a collective
   std::int32_t to = -1;
+  bool sends = false;  // the row is the message's first end, which is no part of its name
   std::uint64_t number = 0;
-  auto operator<=>(const Meets&) const = default;
+
+  auto name() const { return std::tie(comm, from, to, number); }
+  auto operator<=>(const Meets& other) const { return name() <=> other.name(); }
+  bool operator==(const Meets& other) const { return name() == other.name(); }
 };
 
 // Those with which all ranks wait for each other.

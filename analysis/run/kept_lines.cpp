@@ -13,24 +13,29 @@ namespace {
 constexpr char kNumber = '\1';  // stands for a number among words; no line of JSON has it
 constexpr std::size_t kMostDigits = 18;
 
-std::int64_t signed_of(const std::optional<std::uint64_t>& n) {
-  return static_cast<std::int64_t>(n.value_or(0));
-}
-
 // Shapes come from files, which must not choose which of them collide.
 template <typename... Parts>
-std::uint64_t hash_of_shape(const Parts&... parts) {
+std::size_t hash_of_shape(const Parts&... parts) {
   static const std::uint64_t kSeed = std::random_device{}();
   return mix64(hash_of(static_cast<std::int64_t>(kSeed), parts...));
 }
 
-// Takes back what a Keeper put.
+// A number below 0 is short too. Nothing overflows, whatever a damaged file says.
+std::uint64_t folded(std::uint64_t n) {
+  return (n << 1) ^ (static_cast<std::int64_t>(n) < 0 ? ~std::uint64_t{0} : 0);
+}
+std::uint64_t unfolded(std::uint64_t n) {
+  return (n >> 1) ^ (~(n & 1) + 1);
+}
+
+// Takes back what a Putter put.
 class Taker {
  public:
-  Taker(const char* at, const ShapesOfLines& shapes) : at_(at), shapes_(shapes) {}
+  Taker(const char* at, const Shapes<std::string>& texts, const std::vector<std::int64_t>& threads)
+      : at_(at), texts_(texts), threads_(threads) {}
 
   const char* at() const { return at_; }
-  std::uint64_t take() {
+  std::uint64_t number() {
     std::uint64_t n = 0;
     for (int shift = 0;; shift += 7) {
       const auto byte = static_cast<unsigned char>(*at_++);
@@ -38,88 +43,162 @@ class Taker {
       if (byte < 128) return n;
     }
   }
-  std::int64_t take_signed() {
-    const std::uint64_t n = take();
-    return static_cast<std::int64_t>((n >> 1) ^ (~(n & 1) + 1));
+  template <typename... T>
+  void operator()(T&... parts) {
+    (one(parts), ...);
   }
-  std::int64_t change(std::int64_t& before) {
-    return before = static_cast<std::int64_t>(static_cast<std::uint64_t>(before) +
-                                              static_cast<std::uint64_t>(take_signed()));
-  }
-  std::string_view own_text() {
-    const std::size_t size = take();
-    return {std::exchange(at_, at_ + size), size};
-  }
-  const std::string& text() { return shapes_.texts[take()]; }
   template <typename T>
-  void take_bytes(T& value) {
-    std::memcpy(&value, std::exchange(at_, at_ + sizeof value), sizeof value);
+  void change(T& before, T& now) {
+    now = before = static_cast<T>(static_cast<std::uint64_t>(before) + unfolded(number()));
   }
-  std::optional<std::int64_t> if_any() {
-    return take() != 0 ? std::optional(take_signed()) : std::nullopt;
+  void thread(std::int64_t& tid) { tid = threads_[number()]; }
+  void own(std::string& text) {
+    const std::size_t size = number();
+    text.assign(std::exchange(at_, at_ + size), size);
   }
 
  private:
+  void one(std::uint64_t& n) { n = number(); }
+  void one(std::int64_t& n) { n = static_cast<std::int64_t>(unfolded(number())); }
+  void one(bool& is) { is = number() != 0; }
+  void one(read::Range::Phase& phase) { phase = static_cast<read::Range::Phase>(number()); }
+  void one(std::string& text) { text = *texts_[number()]; }
+  void one(text::Kept& text) { text = *texts_[number()]; }
+  void one(long double& n) { std::memcpy(&n, std::exchange(at_, at_ + sizeof n), sizeof n); }
+  template <typename T>
+  void one(std::optional<T>& part) {
+    if (number() != 0) one(part.emplace());
+  }
+
   const char* at_;
-  const ShapesOfLines& shapes_;
+  const Shapes<std::string>& texts_;
+  const std::vector<std::int64_t>& threads_;
 };
+
+// A line's parts beside its shape, for a Putter or a Taker.
+template <typename To, typename Call>
+void pass_call(To& to, Call& e, bool sized, LinesBefore& before) {
+  if (sized) to(e.count, e.bytes);
+  to.change(before.call_ns, e.ts_ns);
+  to(e.dur_ns);
+  to.change(before.call_seq, e.seq);
+  if (e.group != 0) to.change(before.group, e.group);
+}
+
+template <typename To, typename Time>
+void pass_time(To& to, Time& t, bool waited, LinesBefore& before) {
+  if (waited) to(t.waited_ns);
+  to.change(before.time_ns, t.ts_ns);
+  to(t.dur_ns, t.queued_ns);
+  if (t.seq) to.change(before.time_seq, *t.seq);
+}
+
+template <typename To, typename Busy>
+void pass_busy(To& to, Busy& b, LinesBefore& before) {
+  to.change(before.busy_ns, b.ts_ns);
+  to(b.dur_ns);
+}
+
+template <typename To, typename Range>
+void pass_range(To& to, Range& r, LinesBefore& before) {
+  to(r.phase, r.name, r.domain);
+  to.thread(r.thread);
+  to.change(before.range_ns, r.ts_ns);
+  to(r.dur_ns);
+  to.own(r.id);
+  to(r.category, r.category_name, r.color, r.payload, r.elements, r.bytes, r.error);
+}
+
+template <typename To, typename Life>
+void pass_life(To& to, Life& c) {
+  to(c.name, c.unfinished, c.grouped, c.group_ends, c.ts_ns, c.dur_ns);
+  to.thread(c.thread);
+  to(c.comm, c.id, c.seq, c.nranks, c.rank, c.result);
+}
+
+template <typename To, typename Name>
+void pass_thread(To& to, Name& t) {
+  to.thread(t.thread);
+  to(t.name);
+}
 
 }  // namespace
 
-template <typename Shape>
-std::uint64_t Keeper::Near<Shape>::number_of(const Shape& shape, std::uint64_t hash,
-                                             Shapes<Shape>& all) {
-  std::uint8_t& place = places_[hash % kPlaces];
-  if (place != 0 && std::get<0>(shapes_[place - 1]) == shape)
-    return std::get<1>(shapes_[place - 1]);
-  const std::uint64_t number = all.number_of(shape, hash);
-  if (place == 0) {
-    shapes_.emplace_back(shape, number);
-    place = static_cast<std::uint8_t>(shapes_.size());
-  } else {
-    shapes_[place - 1] = {shape, number};
+// Puts parts of lines into the text of those that are kept.
+class Putter {
+ public:
+  explicit Putter(Keeper& keeper) : of_(keeper) {}
+
+  void number(std::uint64_t n) {
+    std::string& text = of_.to_.text_;
+    for (; n >= 128; n >>= 7) text.push_back(static_cast<char>(n | 128));
+    text.push_back(static_cast<char>(n));
   }
-  return number;
+  template <typename... T>
+  void operator()(const T&... parts) {
+    (one(parts), ...);
+  }
+  template <typename T>
+  void change(T& before, T now) {
+    const auto from = static_cast<std::uint64_t>(std::exchange(before, now));
+    number(folded(static_cast<std::uint64_t>(now) - from));
+  }
+  void thread(std::int64_t tid) { number(static_cast<std::uint64_t>(of_.thread_of(tid))); }
+  void own(const std::string& text) {
+    number(text.size());
+    of_.to_.text_ += text;
+  }
+
+ private:
+  void one(std::uint64_t n) { number(n); }
+  void one(std::int64_t n) { number(folded(static_cast<std::uint64_t>(n))); }
+  void one(bool is) { number(is ? 1 : 0); }
+  void one(read::Range::Phase phase) { number(static_cast<std::uint64_t>(phase)); }
+  void one(const std::string& text) { number(of_.number_of(text, of_.texts_, of_.to_.texts_)); }
+  void one(const text::Kept& text) { one(text.str()); }
+  void one(long double n) {
+    of_.to_.text_.append(reinterpret_cast<const char*>(&n), sizeof n);  // NOLINT: its bytes
+  }
+  template <typename T>
+  void one(const std::optional<T>& part) {
+    one(part.has_value());
+    if (part) one(*part);
+  }
+
+  Keeper& of_;
+};
+
+std::size_t HashOfShape::operator()(const read::Event& e) const {
+  return hash_of_shape(e.name, e.dtype, e.comm.value_or(-1), e.peer.value_or(-1),
+                       e.stream.value_or(-1), e.thread, e.site);
+}
+std::size_t HashOfShape::operator()(const read::DeviceTime& t) const {
+  return hash_of_shape(t.name, t.comm.value_or(-1), t.thread, t.lane, t.device.value_or(-1),
+                       t.calls);
+}
+std::size_t HashOfShape::operator()(const read::Busy& b) const {
+  return hash_of_shape(b.device, b.lane, b.unsure);
+}
+std::size_t HashOfShape::operator()(const std::string& text) const {
+  return hash_of_shape(text::HashOfText{}(text));
 }
 
-void Keeper::put(std::uint64_t n) {
-  for (; n >= 128; n >>= 7) to_.text_.push_back(static_cast<char>(n | 128));
-  to_.text_.push_back(static_cast<char>(n));
-}
-
-void Keeper::put_signed(std::int64_t n) {
-  put((static_cast<std::uint64_t>(n) << 1) ^ (n < 0 ? ~std::uint64_t{0} : 0));
-}
-
-// Without overflow, whatever a damaged file says.
-void Keeper::put_change(std::int64_t& before, std::int64_t now) {
-  put_signed(static_cast<std::int64_t>(static_cast<std::uint64_t>(now) -
-                                       static_cast<std::uint64_t>(std::exchange(before, now))));
-}
-
-void Keeper::put(const std::string& text) {
-  put(texts_.number_of(text, hash_of_shape(static_cast<std::int64_t>(text::HashOfText{}(text))),
-                       shapes_.texts));
-}
-
-void Keeper::put_own(std::string_view text) {
-  put(text.size());
-  to_.text_ += text;
-}
-
-template <typename T>
-void Keeper::put_if_any(const std::optional<T>& n) {
-  put(n ? 1 : 0);
-  if (n) put_signed(static_cast<std::int64_t>(*n));
+template <typename Shape>
+std::uint64_t Keeper::number_of(const Shape& shape, Numbers<Shape>& numbers, Shapes<Shape>& all) {
+  auto& [kept, number] = numbers.lately[HashOfShape{}(shape) % Numbers<Shape>::kPlaces];
+  if (kept != nullptr && *kept == shape) return number;
+  const auto [one, is_new] = text::kept_or_new<Shape, HashOfShape>(shape);
+  if (is_new) bytes_ += sizeof(Shape) + 96;
+  kept = &one;
+  const auto [known, fresh] = numbers.all.try_emplace(kept, all.size());
+  if (fresh) all.emplace_back(kept);
+  return number = known->second;
 }
 
 void Keeper::begin(KeptLines::Kind kind, std::uint64_t number, bool more) {
-  put(number * 16 + (more ? 8 : 0) + static_cast<std::uint64_t>(kind));
-  if (rank_->lanes > 1) put(static_cast<std::uint64_t>(rank_->lane));
-}
-
-void Keeper::begin(KeptLines::Rare which) {
-  begin(KeptLines::Kind::rare, static_cast<std::uint64_t>(which));
+  Putter put(*this);
+  put.number(number * 16 + (more ? 8 : 0) + static_cast<std::uint64_t>(kind));
+  if (rank_->lanes > 1) put.number(rank_->lane);
 }
 
 std::int64_t Keeper::thread_of(std::int64_t tid) {
@@ -137,22 +216,12 @@ void Keeper::add(KeptLines::Kind kind, const read::Event& e) {
   shape.seq = shape.count = shape.bytes = 0;
   shape.group = e.group == 0 ? 0 : 1;
   shape.thread = thread_of(e.thread);
-  const std::uint64_t number =
-      calls_.number_of(shape,
-                       hash_of_shape(e.name, e.dtype, e.comm.value_or(-1), e.peer.value_or(-1),
-                                     e.stream.value_or(-1), shape.thread, e.site),
-                       shapes_.calls);
+  const std::uint64_t number = number_of(shape, calls_, to_.calls_);
   const std::pair size(e.count, e.bytes);
-  const bool other_size = std::exchange(sizes_.of(number), size) != size;
-  begin(kind, number, other_size);
-  if (other_size) {
-    put(e.count);
-    put(e.bytes);
-  }
-  put_change(call_.ts_ns, e.ts_ns);
-  put_signed(e.dur_ns);
-  put_change(call_.seq, signed_of(e.seq));
-  if (e.group != 0) put_change(call_.group, e.group);
+  const bool sized = std::exchange(before_.size_of(number), size) != size;
+  begin(kind, number, sized);
+  Putter put(*this);
+  pass_call(put, e, sized, before_);
 }
 
 void Keeper::device_time(const read::DeviceTime& t) {
@@ -160,74 +229,39 @@ void Keeper::device_time(const read::DeviceTime& t) {
   shape.ts_ns = shape.dur_ns = shape.queued_ns = shape.waited_ns = 0;
   if (shape.seq) shape.seq = 0;
   shape.thread = thread_of(t.thread);
-  begin(KeptLines::Kind::device_time,
-        times_.number_of(shape,
-                         hash_of_shape(t.name, t.comm.value_or(-1), shape.thread, t.lane,
-                                       t.device.value_or(-1), signed_of(t.calls)),
-                         shapes_.times),
-        t.waited_ns != 0);
-  if (t.waited_ns != 0) put_signed(t.waited_ns);
-  put_change(time_.ts_ns, t.ts_ns);
-  put_signed(t.dur_ns);
-  put_signed(t.queued_ns);
-  put_change(time_.seq, signed_of(t.seq));
+  begin(KeptLines::Kind::device_time, number_of(shape, times_, to_.times_), t.waited_ns != 0);
+  Putter put(*this);
+  pass_time(put, t, t.waited_ns != 0, before_);
 }
 
 void Keeper::busy(const read::Busy& b) {
   read::Busy shape = b;
   shape.ts_ns = shape.dur_ns = 0;
-  begin(KeptLines::Kind::busy,
-        busy_.number_of(shape, hash_of_shape(b.device, b.lane, std::int64_t{b.unsure}),
-                        shapes_.busy));
-  put_change(busy_ns_, b.ts_ns);
-  put_signed(b.dur_ns);
+  begin(KeptLines::Kind::busy, number_of(shape, busy_, to_.busy_));
+  Putter put(*this);
+  pass_busy(put, b, before_);
 }
 
 void Keeper::range(const read::Range& r) {
-  begin(KeptLines::Kind::range, static_cast<std::uint64_t>(r.phase), r.payload.has_value());
-  put(r.name);
-  put(r.domain ? 1 : 0);
-  if (r.domain) put(*r.domain);
-  put_signed(thread_of(r.thread));
-  put_change(range_ns_, r.ts_ns);
-  put_signed(r.dur_ns);
-  put_own(r.id);
-  put_signed(r.category);
-  put(r.category_name);
-  put(r.color);
-  put(r.elements);
-  put(r.bytes);
-  put(r.error);
-  if (!r.payload) return;
-  const long double payload = *r.payload;
-  to_.text_.append(reinterpret_cast<const char*>(&payload), sizeof payload);  // NOLINT: its bytes
+  begin(KeptLines::Kind::range);
+  Putter put(*this);
+  pass_range(put, r, before_);
 }
 
 void Keeper::life(const read::LifeCall& c) {
-  begin(KeptLines::Rare::life);
-  put(c.name);
-  put((c.unfinished ? 1 : 0) + (c.grouped ? 2 : 0) + (c.group_ends ? 4 : 0));
-  put_signed(c.ts_ns);
-  put_signed(c.dur_ns);
-  put_signed(thread_of(c.thread));
-  put_if_any(c.comm);
-  put(c.id);
-  put(c.seq);
-  put_signed(c.nranks);
-  put_if_any(c.rank);
-  put(c.result);
+  begin(KeptLines::Kind::life);
+  Putter put(*this);
+  pass_life(put, c);
 }
 
 void Keeper::thread(const read::ThreadName& t) {
-  begin(KeptLines::Rare::thread);
-  put_signed(thread_of(t.thread));
-  put(t.name);
+  begin(KeptLines::Kind::rest);
+  Putter put(*this);
+  pass_thread(put, t);
 }
 
+// Such lines of all ranks differ in their numbers alone.
 void Keeper::metadata(const read::Line& line) {
-  begin(KeptLines::Rare::metadata);
-  put(line.offset);
-  // Such lines of all ranks differ in their numbers alone.
   const bool plain = line.text.find(kNumber) == std::string_view::npos;
   std::string words;
   std::vector<std::uint64_t> numbers;
@@ -244,140 +278,84 @@ void Keeper::metadata(const read::Line& line) {
     words += kNumber;
     numbers.push_back(number);
   }
-  put(words);
-  put(numbers.size());
-  for (const std::uint64_t number : numbers) put(number);
+  begin(KeptLines::Kind::rest, 1 + numbers.size());
+  Putter put(*this);
+  put(line.offset, words);
+  for (const std::uint64_t number : numbers) put.number(number);
 }
 
 void Keeper::end() {
-  to_.text_.shrink_to_fit();
-  to_.threads_.shrink_to_fit();
+  const auto fit = [](auto&... parts) { (parts.shrink_to_fit(), ...); };
+  fit(to_.text_, to_.threads_, to_.calls_, to_.times_, to_.busy_, to_.texts_);
 }
 
-void KeptLines::show(const read::Process& first, const ShapesOfLines& shapes,
-                     const Reader& to) const {
-  Taker from(text_.data(), shapes);
+std::size_t KeptLines::bytes() const {
+  const std::size_t parts = threads_.capacity() + calls_.capacity() + times_.capacity() +
+                            busy_.capacity() + texts_.capacity();
+  return sizeof(KeptLines) + text_.capacity() + parts * sizeof(std::int64_t);
+}
+
+void KeptLines::show(const read::Process& first, const read::LineReader& see) const {
+  Taker from(text_.data(), texts_, threads_);
   const char* const end = text_.data() + text_.size();
-  const auto thread = [&](std::int64_t number) {
-    return threads_[static_cast<std::size_t>(number)];
-  };
-  const read::LineReader& see = to.lines;
   const read::Process* rank = &first;
   bool wanted = true;
-  Sizes sizes;
-  Before call;
-  Before time;
-  std::int64_t busy_ns = 0;
-  std::int64_t range_ns = 0;
-  const auto show_call = [&](std::size_t number, bool more, const auto& deliver) {
-    auto& size = sizes.of(number);
-    if (more) {
-      size.first = from.take();
-      size.second = from.take();
-    }
-    const read::Event& shape = shapes.calls[number];
-    const std::int64_t ts_ns = from.change(call.ts_ns);
-    const std::int64_t dur_ns = from.take_signed();
-    const std::int64_t seq = from.change(call.seq);
-    const std::int64_t group = shape.group == 0 ? 0 : from.change(call.group);
-    if (!deliver || !wanted) return;
-    read::Event e = shape;
-    e.ts_ns = ts_ns;
-    e.dur_ns = dur_ns;
-    e.seq = static_cast<std::uint64_t>(seq);
-    e.group = group;
-    std::tie(e.count, e.bytes) = size;
-    e.thread = thread(shape.thread);
-    e.chosen = !see.chosen.call || e.launch || see.chosen.call(*rank, e);
-    deliver(*rank, e);
+  LinesBefore before;
+  read::Event call;
+  read::DeviceTime time;
+  const auto show = [&](const auto& deliver, const auto& line) {
+    if (deliver && wanted) deliver(*rank, line);
   };
-  const auto show_time = [&](std::size_t number, bool more) {
-    read::DeviceTime t = shapes.times[number];
-    if (more) t.waited_ns = from.take_signed();
-    t.ts_ns = from.change(time.ts_ns);
-    t.dur_ns = from.take_signed();
-    t.queued_ns = from.take_signed();
-    const std::int64_t seq = from.change(time.seq);
-    if (t.seq) t.seq = static_cast<std::uint64_t>(seq);
-    t.thread = thread(t.thread);
+  const auto show_call = [&](std::size_t number, bool sized, const auto& deliver) {
+    const read::Event& shape = *calls_[number];
+    const bool asked = deliver && wanted;
+    asked ? void(call = shape) : void(call.group = shape.group);
+    pass_call(from, call, sized, before);
+    auto& size = before.size_of(number);
+    if (sized) size = {call.count, call.bytes};
+    if (!asked) return;
+    std::tie(call.count, call.bytes) = size;
+    call.thread = threads_[static_cast<std::size_t>(shape.thread)];
+    call.chosen = !see.chosen.call || call.launch || see.chosen.call(*rank, call);
+    deliver(*rank, call);
+  };
+  const auto show_time = [&](std::size_t number, bool waited) {
+    const read::DeviceTime& shape = *times_[number];
+    time = shape;
+    pass_time(from, time, waited, before);
     if (!see.device_time || !wanted) return;
-    t.chosen = !see.chosen.time || see.chosen.time(*rank, t);
-    see.device_time(*rank, t);
+    time.thread = threads_[static_cast<std::size_t>(shape.thread)];
+    time.chosen = !see.chosen.time || see.chosen.time(*rank, time);
+    see.device_time(*rank, time);
   };
-  const auto show_busy = [&](std::size_t number) {
-    read::Busy b = shapes.busy[number];
-    b.ts_ns = from.change(busy_ns);
-    b.dur_ns = from.take_signed();
-    if (see.busy && wanted) see.busy(*rank, b);
-  };
-  const auto show_range = [&](std::size_t phase, bool more) {
+  const auto show_range = [&] {
     read::Range r;
-    r.phase = static_cast<read::Range::Phase>(phase);
-    r.name = from.text();
-    if (from.take() != 0) r.domain = from.text();
-    r.thread = thread(from.take_signed());
-    r.ts_ns = from.change(range_ns);
-    r.dur_ns = from.take_signed();
-    r.id = from.own_text();
-    r.category = from.take_signed();
-    r.category_name = from.text();
-    r.color = from.text();
-    r.elements = from.take();
-    r.bytes = from.take();
-    r.error = from.text();
-    if (more) from.take_bytes(r.payload.emplace());
-    if (!wanted) return;
-    if (see.range) see.range(*rank, r);
-    const bool pushed = r.phase == read::Range::Phase::open && r.id.empty();
-    if (see.open_range && pushed) see.open_range(*rank, r);
+    pass_range(from, r, before);
+    show(see.range, r);
   };
-  const auto show_life = [&] {
-    read::LifeCall c;
-    c.name = from.text();
-    const std::uint64_t flags = from.take();
-    c.unfinished = (flags & 1) != 0;
-    c.grouped = (flags & 2) != 0;
-    c.group_ends = (flags & 4) != 0;
-    c.ts_ns = from.take_signed();
-    c.dur_ns = from.take_signed();
-    c.thread = thread(from.take_signed());
-    c.comm = from.if_any();
-    c.id = from.text();
-    c.seq = from.take();
-    c.nranks = from.take_signed();
-    c.rank = from.if_any();
-    c.result = from.take();
-    if (see.life && wanted) see.life(*rank, c);
+  const auto show_thread = [&] {
+    read::ThreadName t;
+    pass_thread(from, t);
+    show(see.thread, t);
   };
-  const auto show_rare = [&](Rare which) {
-    if (which == Rare::life) return show_life();
-    if (which == Rare::thread) {
-      read::ThreadName t;
-      t.thread = thread(from.take_signed());
-      t.name = from.text();
-      if (see.thread && wanted) see.thread(*rank, t);
-      return;
-    }
-    const std::uint64_t offset = from.take();
-    const std::string& words = from.text();
-    std::uint64_t numbers = from.take();
+  const auto show_metadata = [&](std::size_t numbers) {
+    std::uint64_t offset = 0;
+    std::string words;
+    from(offset, words);
     std::string text;
     for (const char c : words) {
-      if (c != kNumber || numbers == 0) {
-        text += c;
-        continue;
-      }
-      text += std::to_string(from.take()).substr(1);
-      --numbers;
+      const bool number = c == kNumber && numbers != 0;
+      number ? void(text += std::to_string(from.number()).substr(1)) : text.push_back(c);
+      if (number) --numbers;
     }
     const std::size_t size = text.size();
     text.append(simdjson::SIMDJSON_PADDING, '\0');
-    if (to.metadata && wanted) to.metadata(*rank, {std::string_view(text).substr(0, size), offset});
+    show(see.metadata, read::Line{std::string_view(text).substr(0, size), offset});
   };
   while (from.at() != end) {
-    const std::uint64_t begin = from.take();
+    const std::uint64_t begin = from.number();
     if (first.lanes > 1) {
-      rank = &first + from.take();
+      rank = &first + from.number();
       wanted = !see.wanted || see.wanted(*rank);
     }
     const std::size_t number = begin / 16;
@@ -395,14 +373,23 @@ void KeptLines::show(const read::Process& first, const ShapesOfLines& shapes,
       case Kind::device_time:
         show_time(number, more);
         break;
-      case Kind::busy:
-        show_busy(number);
+      case Kind::busy: {
+        read::Busy b = *busy_[number];
+        pass_busy(from, b, before);
+        show(see.busy, b);
         break;
+      }
       case Kind::range:
-        show_range(number, more);
+        show_range();
         break;
-      case Kind::rare:
-        show_rare(static_cast<Rare>(number));
+      case Kind::life: {
+        read::LifeCall c;
+        pass_life(from, c);
+        show(see.life, c);
+        break;
+      }
+      case Kind::rest:
+        number == 0 ? show_thread() : show_metadata(number - 1);
         break;
     }
   }

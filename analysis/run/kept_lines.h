@@ -5,115 +5,88 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <map>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <tuple>
-#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "read/events.h"
 #include "team/archive.h"
+#include "text/kept.h"
 
 namespace tprof::run {
 
-// Lines that are alike have one of these, without what each has of its own. Most are the same on
-// all ranks. Ranks may be added from several threads; others look at it afterwards.
+struct HashOfShape {
+  std::size_t operator()(const read::Event& e) const;
+  std::size_t operator()(const read::DeviceTime& t) const;
+  std::size_t operator()(const read::Busy& b) const;
+  std::size_t operator()(const std::string& text) const;
+};
+
+// Lines that are alike have this in common: a line without what it has of its own, or a text. Most
+// are the same on all ranks, so the program has one copy (text/kept.h).
 template <typename Shape>
-class Shapes {
+class KeptShape {
  public:
-  const Shape& operator[](std::size_t number) const { return all_[number]; }
-  std::uint64_t number_of(const Shape& shape, std::uint64_t hash) {
-    const std::scoped_lock lock(mutex_);
-    const auto [from, to] = known_.equal_range(hash);
-    for (auto i = from; i != to; ++i) {
-      if (all_[i->second] == shape) return i->second;
-    }
-    known_.emplace(hash, all_.size());
-    all_.push_back(shape);
-    bytes_ += kBytesOfOne;
-    return all_.size() - 1;
-  }
-  void end() {  // no more will come
-    known_ = {};
-    all_.shrink_to_fit();
-  }
-  std::size_t bytes() const { return bytes_; }
-  void state(team::Archive& archive) { archive(all_); }
+  KeptShape() : KeptShape(Shape()) {}
+  explicit KeptShape(const Shape& shape) : shape_(&text::kept<Shape, HashOfShape>(shape)) {}
+  explicit KeptShape(const Shape* kept) : shape_(kept) {}
+
+  const Shape& operator*() const { return *shape_; }
+  void state(team::Archive& archive) { archive.kept(*this, *shape_); }
 
  private:
-  static constexpr std::size_t kBytesOfOne =
-      sizeof(Shape) + 48 + (std::is_same_v<Shape, std::string> ? 64 : 0);
-  std::vector<Shape> all_;
-  std::unordered_multimap<std::uint64_t, std::size_t> known_;  // by hash
-  std::atomic<std::size_t> bytes_ = 0;
-  std::mutex mutex_;
+  const Shape* shape_;
 };
-
-struct ShapesOfLines {
-  Shapes<read::Event> calls{};
-  Shapes<read::DeviceTime> times{};
-  Shapes<read::Busy> busy{};
-  Shapes<std::string> texts{};
-
-  std::size_t bytes() const { return calls.bytes() + times.bytes() + busy.bytes() + texts.bytes(); }
-  void end() {
-    calls.end();
-    times.end();
-    busy.end();
-    texts.end();
-  }
-  void state(team::Archive& archive) { archive(calls, times, busy, texts); }
-};
-
-// Who looks at lines: a function that is not set is not called. `lines.metadata` is not: metadata
-// lines that are kept go to `metadata`, for each rank of their process.
-struct Reader {
-  read::LineReader lines{};
-  std::function<void(const read::Process&, const read::Line&)> metadata{};
-};
+template <typename Shape>
+using Shapes = std::vector<KeptShape<Shape>>;
 
 // In their order. The process may hold several ranks.
 class KeptLines {
  public:
   // `first`: of the process's ranks.
-  void show(const read::Process& first, const ShapesOfLines& shapes, const Reader& to) const;
-  std::size_t bytes() const { return text_.capacity() + sizeof(KeptLines); }
-  void state(team::Archive& archive) { archive(text_, threads_); }
+  void show(const read::Process& first, const read::LineReader& to) const;
+  std::size_t bytes() const;
+  void state(team::Archive& archive) { archive(text_, threads_, calls_, times_, busy_, texts_); }
 
  private:
   friend class Keeper;
-  // A rare one says by a number which one it is.
-  enum class Kind : std::uint8_t { call, launch, last_call, device_time, busy, range, rare };
-  enum class Rare : std::uint8_t { life, thread, metadata };
-
-  // How many calls and bytes the last one of a shape had, as the next has nearly always.
-  class Sizes {
-   public:
-    std::pair<std::uint64_t, std::uint64_t>& of(std::size_t shape) { return of_[shape % kPlaces]; }
-
-   private:
-    static constexpr std::size_t kPlaces = 64;
-    std::array<std::pair<std::uint64_t, std::uint64_t>, kPlaces> of_{};
-  };
-  // It is of the line before, as the next has nearly the same.
-  struct Before {
-    std::int64_t ts_ns = 0;
-    std::int64_t seq = 0;
-    std::int64_t group = 0;  // of the last that was in one
-  };
+  friend class Putter;
+  enum class Kind : std::uint8_t { call, launch, last_call, device_time, busy, range, life, rest };
 
   std::string text_;
-  std::vector<std::int64_t> threads_;  // lines have an index in it, which ranks have in common
+  // Lines have an index in these.
+  std::vector<std::int64_t> threads_;
+  Shapes<read::Event> calls_;
+  Shapes<read::DeviceTime> times_;
+  Shapes<read::Busy> busy_;
+  Shapes<std::string> texts_;
+};
+
+// The last lines of each kind, as the next has nearly the same.
+struct LinesBefore {
+  static constexpr std::size_t kPlaces = 64;
+  std::pair<std::uint64_t, std::uint64_t>& size_of(std::size_t shape) {
+    return sizes[shape % kPlaces];
+  }
+
+  std::int64_t call_ns = 0;
+  std::int64_t time_ns = 0;
+  std::int64_t busy_ns = 0;
+  std::int64_t range_ns = 0;
+  std::uint64_t call_seq = 0;
+  std::uint64_t time_seq = 0;
+  std::int64_t group = 0;  // of the last call that was in one
+  // How many calls and bytes the last one of a shape had.
+  std::array<std::pair<std::uint64_t, std::uint64_t>, kPlaces> sizes{};
 };
 
 // Adds lines to those that are kept of a process.
 class Keeper {
  public:
-  Keeper(ShapesOfLines& shapes, KeptLines& to) : shapes_(shapes), to_(to) {}
+  // Adds to `bytes` those of shapes that nobody had before.
+  Keeper(std::atomic<std::size_t>& bytes, KeptLines& to) : bytes_(bytes), to_(to) {}
 
   Keeper& of(const read::Process& rank) {  // the next line
     rank_ = &rank;
@@ -132,41 +105,27 @@ class Keeper {
   void end();
 
  private:
-  // The shapes that its lines had lately.
+  friend class Putter;
   template <typename Shape>
-  class Near {
-   public:
-    std::uint64_t number_of(const Shape& shape, std::uint64_t hash, Shapes<Shape>& all);
-
-   private:
+  struct Numbers {
     static constexpr std::size_t kPlaces = 64;
-    std::array<std::uint8_t, kPlaces> places_{};  // index in `shapes_` and 1; 0: none
-    std::vector<std::tuple<Shape, std::uint64_t>> shapes_;
+    std::array<std::pair<const Shape*, std::uint64_t>, kPlaces> lately{};
+    std::unordered_map<const Shape*, std::uint64_t> all{};
   };
+  template <typename Shape>
+  std::uint64_t number_of(const Shape& shape, Numbers<Shape>& numbers, Shapes<Shape>& all);
   void add(KeptLines::Kind kind, const read::Event& e);
-  void begin(KeptLines::Kind kind, std::uint64_t number, bool more = false);
-  void begin(KeptLines::Rare which);
-  void put(std::uint64_t n);
-  void put_signed(std::int64_t n);
-  void put_change(std::int64_t& before, std::int64_t now);
-  void put(const std::string& text);  // its number
-  void put_own(std::string_view text);
-  template <typename T>
-  void put_if_any(const std::optional<T>& n);
+  void begin(KeptLines::Kind kind, std::uint64_t number = 0, bool more = false);
   std::int64_t thread_of(std::int64_t tid);
 
-  ShapesOfLines& shapes_;
+  std::atomic<std::size_t>& bytes_;
   KeptLines& to_;
   const read::Process* rank_ = nullptr;
-  Near<read::Event> calls_;
-  Near<read::DeviceTime> times_;
-  Near<read::Busy> busy_;
-  Near<std::string> texts_;
-  KeptLines::Sizes sizes_;
-  KeptLines::Before call_;
-  KeptLines::Before time_;
-  std::int64_t busy_ns_ = 0;
-  std::int64_t range_ns_ = 0;
+  Numbers<read::Event> calls_;
+  Numbers<read::DeviceTime> times_;
+  Numbers<read::Busy> busy_;
+  Numbers<std::string> texts_;
+  LinesBefore before_;
   std::pair<std::int64_t, std::int64_t> last_thread_{-1, -1};
   std::unordered_map<std::int64_t, std::int64_t> thread_numbers_;
 };

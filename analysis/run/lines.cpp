@@ -10,17 +10,12 @@
 #include "read/error.h"
 #include "read/metadata.h"
 #include "read/parallel.h"
+#include "run/kept_lines.h"
+#include "team/archive.h"
+#include "text/text.h"
 
 namespace tprof::run {
 using read::Process;
-
-namespace {
-
-const Process* first_rank(const Process& p) {
-  return &p - p.lane;
-}
-
-}  // namespace
 
 struct OfProcess {
   std::optional<KeptLines> kept{};  // nullopt: there was no room
@@ -30,17 +25,12 @@ struct OfProcess {
 
 struct OfFile {
   const read::Trace* trace = nullptr;
-  std::vector<const Process*> firsts{};  // the first ranks of its processes, by address
-  std::vector<OfProcess> of{};           // of each of these
-  std::size_t shapes = 0;                // whose: of the process of the team that loaded it
+  std::vector<OfProcess> of{};  // of each rank: the first of a process has what is of all
   std::string unread{};
   std::exception_ptr error{};
 
-  // Null: the job has none of its ranks.
-  OfProcess* process(const Process& p) {
-    const auto at = std::ranges::lower_bound(firsts, first_rank(p), std::less());
-    if (at == firsts.end() || *at != first_rank(p)) return nullptr;
-    return &of[static_cast<std::size_t>(at - firsts.begin())];
+  OfProcess& process(const Process& p) {
+    return of[static_cast<std::size_t>(&p - trace->processes.data()) - p.lane];
   }
   bool whole() const { return unread.empty() && !error; }
 };
@@ -59,14 +49,6 @@ bool says_it_once(const read::Trace& trace) {
          std::ranges::all_of(trace.processes, [](const Process& p) { return p.ledgers <= 1; });
 }
 
-// Calls see(process) for each rank of the process that a line of metadata is of.
-template <typename F>
-void each_lane(const read::Trace& trace, const read::Line& line, const F& see) {
-  const Process* last = read::owner_at(trace, line.offset);
-  if (last == nullptr) return;
-  for (const Process* p = last - last->lane; p <= last; ++p) see(*p);
-}
-
 std::string text_of(const std::exception_ptr& error) {
   if (!error) return "";
   try {
@@ -74,22 +56,6 @@ std::string text_of(const std::exception_ptr& error) {
   } catch (const std::exception& e) {
     return *e.what() == '\0' ? "an error" : e.what();
   }
-}
-
-std::string packed(OfFile& file) {
-  team::Archive pack;
-  std::string error = text_of(file.error);
-  pack(file.unread, error);
-  for (OfProcess& process : file.of) pack(process);
-  return pack.take();
-}
-
-void unpack(std::string_view packed, OfFile& file) {
-  team::Archive from(packed);
-  std::string error;
-  from(file.unread, error);
-  if (!error.empty()) file.error = std::make_exception_ptr(std::runtime_error(error));
-  for (OfProcess& process : file.of) from(process);
 }
 
 }  // namespace
@@ -101,58 +67,66 @@ class Store {
       : traces(from), progress_(std::move(progress_of)), most_bytes_(most_bytes) {
     const std::set<const Process*> ours(job.processes.begin(), job.processes.end());
     for (const read::Trace& trace : traces.traces) {
-      OfFile file{.trace = &trace};
       for (const Process& p : trace.processes) {
-        if (!ours.contains(&p)) continue;
-        file_of_.emplace(&p, files_.size());
-        if (file.firsts.empty() || file.firsts.back() != first_rank(p)) {
-          file.firsts.push_back(first_rank(p));
-        }
+        if (ours.contains(&p)) file_of_.emplace(&p, files_.size());
       }
-      if (!file.firsts.empty()) files_.push_back(std::move(file));
+      const bool any =
+          std::ranges::any_of(trace.processes, [&](const Process& p) { return ours.contains(&p); });
+      if (any) files_.push_back({.trace = &trace});
     }
   }
 
   void load() {
     if (std::exchange(loaded_, true)) return;
-    for (OfFile& file : files_) file.of.resize(file.firsts.size());
-    const std::size_t team = traces.team ? traces.team->size() : 1;
-    const std::size_t me = traces.team ? traces.team->rank() : 0;
-    shapes_.push_back(std::make_unique<ShapesOfLines>());
-    most_bytes_ /= team;
-    std::vector<std::string> mine((files_.size() + team - 1 - me) / team);
-    std::atomic<std::size_t> done{0};
-    read::in_parallel(mine.size(), [&](std::size_t k) {
-      OfFile& file = files_[me + k * team];
-      load(file);
-      if (traces.team) {
-        mine[k] = packed(file);
-        file.of = std::vector<OfProcess>(file.firsts.size());
+    const std::size_t processes = traces.team ? traces.team->size() : 1;
+    std::vector<std::vector<OfFile*>> of(processes);  // who loads them
+    for (OfFile& file : files_) of[file.trace->loaded_by].push_back(&file);
+    for (std::size_t p = 1; p < processes; ++p) {
+      std::vector<std::filesystem::path> paths;
+      for (const OfFile* file : of[p]) paths.push_back(file->trace->source.file);
+      team::ask(*traces.team, p, team::Ask::lines, team::packed(paths, most_bytes_ / processes));
+    }
+    most_bytes_ /= processes;
+    load(of[0], processes);
+    for (std::size_t p = 1; p < processes; ++p) {
+      const std::string answer = team::answer(*traces.team, p);
+      team::Archive from(answer);
+      for (OfFile* file : of[p]) {
+        std::string error;
+        from(file->of, file->unread, error);
+        if (!error.empty()) file->error = std::make_exception_ptr(std::runtime_error(error));
       }
-      if (progress_) progress_(std::min(files_.size(), ++done * team));
-    });
-    progress_ = {};
-    shapes_[0]->end();
-    if (traces.team) share(std::move(mine));
+    }
     for (const OfFile& file : files_) {
       if (file.error) std::rethrow_exception(file.error);
       if (!file.unread.empty()) cannot_read(file.unread);
     }
   }
 
-  void show(const Lines::Ranks& ranks, const Reader& reader) {
-    const OfFile& file = files_[file_of_.at(ranks[0])];
-    if (const OfProcess* of = process(*ranks[0]); of->kept) {
-      of->kept->show(*first_rank(*ranks[0]), *shapes_[file.shapes], reader);
+  // Loads all, for load() of the first process of the team.
+  std::string packed() {
+    std::vector<OfFile*> all;
+    for (OfFile& file : files_) all.push_back(&file);
+    load(all, 1);
+    team::Archive pack;
+    for (OfFile& file : files_) {
+      std::string error = text_of(file.error);
+      pack(file.of, file.unread, error);
+    }
+    return pack.take();
+  }
+
+  void show(const Lines::Ranks& ranks, const read::LineReader& reader) {
+    const Process& first = *ranks[0];
+    const OfFile& file = files_[file_of_.at(&first)];
+    if (const OfProcess* of = process(first); of->kept) {
+      of->kept->show(*(&first - first.lane), reader);
       return;
     }
-    read::LineReader again = reader.lines;
+    read::LineReader again = reader;
     if (reader.metadata) {
-      again.metadata = [&](const read::Line& line) {
-        if (!is_kept(line.text)) return;
-        each_lane(*file.trace, line, [&](const Process& p) {
-          if (again.wanted(p)) reader.metadata(p, line);
-        });
+      again.metadata = [&](const Process& p, const read::Line& line) {
+        if (is_kept(line.text)) reader.metadata(p, line);
       };
     }
     read::read_lines(*file.trace, again);
@@ -162,11 +136,11 @@ class Store {
   OfProcess* process(const Process& p) {
     const auto file = file_of_.find(&p);
     if (file == file_of_.end() || !files_[file->second].whole()) return nullptr;
-    return files_[file->second].process(p);
+    return &files_[file->second].process(p);
   }
   // A place that the ranks have in common which are shown together.
   const void* together(const Process& p) {
-    return process(p)->kept ? static_cast<const void*>(first_rank(p))
+    return process(p)->kept ? static_cast<const void*>(&p - p.lane)
                             : static_cast<const void*>(&files_[file_of_.at(&p)]);
   }
 
@@ -190,8 +164,19 @@ class Store {
     std::size_t lines = 0;
   };
 
+  // `share`: how many processes load about as many.
+  void load(const std::vector<OfFile*>& files, std::size_t share) {
+    std::atomic<std::size_t> done{0};
+    read::in_parallel(files.size(), [&](std::size_t i) {
+      load(*files[i]);
+      if (progress_) progress_(std::min(files_.size(), ++done * share));
+    });
+    progress_ = {};
+  }
+
   // Says what went wrong instead of throwing.
   void load(OfFile& file) {
+    file.of.resize(file.trace->processes.size());
     try {
       load_lines(file);
     } catch (const read::BadInput& e) {
@@ -199,24 +184,21 @@ class Store {
     } catch (...) {
       file.error = std::current_exception();
     }
-    if (!file.whole()) file.of = std::vector<OfProcess>(file.firsts.size());
+    if (!file.whole()) file.of.clear();
   }
 
   void load_lines(OfFile& file) {
     const read::Trace& trace = *file.trace;
-    std::vector<std::unique_ptr<Loading>> all;
-    for (OfProcess& of : file.of) {
-      all.emplace_back(new Loading{of});
-      all.back()->keeper.emplace(*shapes_[0], all.back()->kept);
+    std::map<const OfProcess*, Loading> all;
+    for (const Process& p : trace.processes) {
+      if (p.lane != 0) continue;
+      Loading& of = all.try_emplace(&file.process(p), Loading{file.process(p)}).first->second;
+      of.keeper.emplace(bytes_, of.kept);
     }
-    // Null: it is not of the job.
-    const auto loading = [&](const Process& p) -> Loading* {
-      const OfProcess* of = file.process(p);
-      return of == nullptr ? nullptr : all[static_cast<std::size_t>(of - file.of.data())].get();
-    };
+    const auto loading = [&](const Process& p) -> Loading& { return all.at(&file.process(p)); };
     const auto keep = [&](auto add) {
       return [this, &loading, add](const Process& p, const auto& line) {
-        Loading& to = *loading(p);
+        Loading& to = loading(p);
         if (!to.keeper) return;
         (to.keeper->of(p).*add)(line);
         if (++to.lines % 4096 != 0 || has_room(to.kept.bytes())) return;
@@ -224,39 +206,33 @@ class Store {
         to.kept = {};
       };
     };
-    read::MetadataParser metadata(trace.source.file);
+    read::MetadataParser metadata(trace.source.file, trace.merged);
     const bool parse = !says_it_once(trace);
     read::read_lines(
         trace,
-        {.wanted = [&](const Process& p) { return loading(p) != nullptr; },
-         .event = keep(&Keeper::call),
+        {.event = keep(&Keeper::call),
          .launch = keep(&Keeper::launch),
          .last = keep(&Keeper::last_call),
          .range = keep(&Keeper::range),
          .device_time =
              [&, add = keep(&Keeper::device_time)](const Process& p, const read::DeviceTime& t) {
-               loading(p)->to.device_times = true;
+               loading(p).to.device_times = true;
                add(p, t);
              },
          .busy = keep(&Keeper::busy),
          .life = keep(&Keeper::life),
          .thread = keep(&Keeper::thread),
          .metadata =
-             [&, add = keep(&Keeper::metadata)](const read::Line& line) {
-               if (parse) metadata.line(line);
-               if (parse && metadata.processes().empty()) return;
-               each_lane(trace, line, [&](const Process& p) {
-                 Loading* of = loading(p);
-                 if (of == nullptr) return;
-                 if (p.lane == 0) {
-                   of->listener.metadata(line, parse ? metadata.processes().back() : p);
-                 }
-                 if (is_kept(line.text)) add(p, line);
-               });
+             [&, add = keep(&Keeper::metadata)](const Process& p, const read::Line& line) {
+               if (parse && p.lane == 0) metadata.line(line);
+               const Process& so_far = parse ? metadata.processes().back() : p;
+               if (p.lane == 0) loading(p).listener.metadata(line, so_far);
+               if (is_kept(line.text)) add(p, line);
              }});
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      Loading& of = *all[i];
-      of.to.said = of.listener.end(*file.firsts[i]);
+    for (const Process& p : trace.processes) {
+      if (p.lane != 0) continue;
+      Loading& of = loading(p);
+      of.to.said = of.listener.end(p);
       if (!of.keeper) continue;
       of.keeper->end();
       const std::size_t bytes = of.kept.bytes();
@@ -266,33 +242,14 @@ class Store {
     }
   }
 
-  bool has_room(std::size_t more) const {
-    return bytes_ + shapes_[0]->bytes() + more <= most_bytes_;
-  }
-
-  // All get what each has loaded, with the shapes that it refers to.
-  void share(std::vector<std::string> mine) {
-    team::Archive pack;
-    pack(*shapes_[0]);
-    shapes_.clear();
-    for (const std::string& bytes : traces.team->all_of(pack.take())) {
-      team::Archive from(bytes);
-      from(*shapes_.emplace_back(std::make_unique<ShapesOfLines>()));
-    }
-    team::share(*traces.team, files_.size(), std::move(mine),
-                [&](std::size_t i, std::string_view bytes) {
-                  files_.at(i).shapes = i % traces.team->size();
-                  unpack(bytes, files_[i]);
-                });
-  }
+  bool has_room(std::size_t more) const { return bytes_ + more <= most_bytes_; }
 
   std::vector<OfFile> files_;
   std::unordered_map<const Process*, std::size_t> file_of_;
   std::function<void(std::size_t)> progress_;
   std::size_t most_bytes_;
   bool loaded_ = false;
-  std::atomic<std::size_t> bytes_ = 0;
-  std::vector<std::unique_ptr<ShapesOfLines>> shapes_;  // of each process of the team
+  std::atomic<std::size_t> bytes_ = 0;  // of what is kept
   std::mutex mutex_;
 };
 
@@ -327,6 +284,34 @@ bool Lines::has_device_times(const Process& rank) const {
   return of != nullptr && of->device_times;
 }
 
+int work_for(team::Team& team) {
+  read::Traces mine;
+  const auto lines = [&](std::string_view asked) {
+    std::vector<std::filesystem::path> files;
+    std::size_t most_bytes = 0;
+    team::unpack(asked, files, most_bytes);
+    job::Job of_all;
+    for (const read::Trace& trace : mine.traces) {
+      if (std::ranges::find(files, trace.source.file) == files.end()) continue;
+      for (const Process& p : trace.processes) of_all.processes.push_back(&p);
+    }
+    return Store(of_all, mine, {}, most_bytes).packed();
+  };
+  for (;;) {
+    const std::string asked = team.receive(0);
+    const std::string_view details = std::string_view(asked).substr(1);
+    const auto what = static_cast<team::Ask>(asked[0]);
+    if (what == team::Ask::end) return text::number<int>(details).value_or(0);
+    std::string answer = ".";
+    try {
+      answer += what == team::Ask::files ? read::load_share(team, details, mine) : lines(details);
+    } catch (const std::exception& e) {
+      answer = std::string("!") + e.what();
+    }
+    team.send(0, answer);
+  }
+}
+
 const std::vector<read::Skipped>& Lines::unreadable() const {
   return store_->unreadable;
 }
@@ -345,14 +330,14 @@ std::vector<Lines::Ranks> Lines::units() const {
   return all;
 }
 
-bool Lines::show(const Ranks& ranks, Reader reader) const {
-  reader.lines.chosen = chosen_;
-  reader.lines.wanted = [&](const Process& p) {
+bool Lines::show(const Ranks& ranks, read::LineReader reader) const {
+  reader.chosen = chosen_;
+  reader.wanted = [&](const Process& p) {
     return std::ranges::binary_search(ranks, &p, std::less());
   };
   try {
     store_->show(ranks, reader);
-    for (const Process* p : ranks) reader.lines.end(*p);
+    for (const Process* p : ranks) reader.end(*p);
     return true;
   } catch (const read::BadInput& e) {
     store_->cannot_read(e.what());

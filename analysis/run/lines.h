@@ -2,7 +2,7 @@
 // them.
 //
 // Who wants lines is a plain struct with a function for each kind of line that it wants: call,
-// launch, last_call, range, open_range, device_time, busy, life, thread, metadata, each with the
+// launch, last_call, range, device_time, busy, life, thread, metadata, each with the
 // line as it is in read/events.h, and end() behind the rank's last line: the place to reduce what
 // was kept of them. A struct that is made of several has `auto parts()`, which ties them.
 #pragma once
@@ -23,7 +23,6 @@
 #include "job/jobs.h"
 #include "read/events.h"
 #include "read/folder.h"
-#include "run/kept_lines.h"
 #include "run/said.h"
 
 namespace tprof::run {
@@ -118,23 +117,20 @@ void connect(const std::vector<std::unique_ptr<Shown<Made>>>& all,
 }
 
 template <typename Made>
-Reader reader_of(const std::vector<std::unique_ptr<Shown<Made>>>& all) {
-  Reader to;
-  read::LineReader& of = to.lines;
+read::LineReader reader_of(const std::vector<std::unique_ptr<Shown<Made>>>& all) {
+  read::LineReader of;
   connect(all, of.event, [](auto& c, const auto& l) -> decltype(c.call(l)) { c.call(l); });
   connect(all, of.launch, [](auto& c, const auto& l) -> decltype(c.launch(l)) { c.launch(l); });
   connect(all, of.last, [](auto& c, const auto& l) -> decltype(c.last_call(l)) { c.last_call(l); });
   connect(all, of.range, [](auto& c, const auto& l) -> decltype(c.range(l)) { c.range(l); });
-  connect(all, of.open_range,
-          [](auto& c, const auto& l) -> decltype(c.open_range(l)) { c.open_range(l); });
   connect(all, of.device_time,
           [](auto& c, const auto& l) -> decltype(c.device_time(l)) { c.device_time(l); });
   connect(all, of.busy, [](auto& c, const auto& l) -> decltype(c.busy(l)) { c.busy(l); });
   connect(all, of.life, [](auto& c, const auto& l) -> decltype(c.life(l)) { c.life(l); });
   connect(all, of.thread, [](auto& c, const auto& l) -> decltype(c.thread(l)) { c.thread(l); });
-  connect(all, to.metadata,
+  connect(all, of.metadata,
           [](auto& c, const auto& l) -> decltype(c.metadata(l)) { c.metadata(l); });
-  return to;
+  return of;
 }
 
 class Store;
@@ -146,8 +142,7 @@ class Lines {
 
   // Refers to the job and the traces. `progress` gets the number of files done while they are
   // loaded, from any thread, and is let go then. They take `most_bytes` at most: ranks beyond it
-  // are read again each time. The processes of a team load a share of the files each, and all have
-  // the same in the end.
+  // are read again each time. Each process of a team loads those files that it has loaded.
   Lines(const job::Job& job, const read::Traces& traces,
         const std::function<void(std::size_t)>& progress = {}, std::size_t most_bytes = kMostBytes);
 
@@ -194,7 +189,7 @@ class Lines {
   // Ranks that are shown by one thread: those of one process, or of a file that is read again.
   std::vector<Ranks> units() const;
   // Returns false if the file can't be read.
-  bool show(const Ranks& ranks, Reader reader) const;
+  bool show(const Ranks& ranks, read::LineReader reader) const;
   static void in_parallel(std::size_t n, const std::function<void(std::size_t)>& f);
 
   template <typename Make, typename Take>
@@ -214,8 +209,8 @@ class Lines {
         if constexpr (kIsOptional<MadeBy<Make>>) wanted = of.back()->made.has_value();
         wanted ? ranks.push_back(p) : of.pop_back();
       }
-      Reader reader = reader_of(of);
-      reader.lines.end = [&of](const read::Process& rank) {
+      read::LineReader reader = reader_of(of);
+      reader.end = [&of](const read::Process& rank) {
         (*std::ranges::find(of, &rank, [](const auto& shown) { return &shown->rank; }))->end();
       };
       if (!of.empty() && !show(ranks, std::move(reader))) of.clear();
@@ -232,5 +227,8 @@ class Lines {
   const job::Job* job_;
   read::Chosen chosen_{};
 };
+
+// Does what the first process of the team asks of this one. Returns the exit code when it is done.
+int work_for(team::Team& team);
 
 }  // namespace tprof::run

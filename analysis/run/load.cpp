@@ -111,8 +111,9 @@ class WhoMet {
  public:
   WhoMet(Run& run, const std::vector<std::size_t>& on_comm) : run_(run), on_comm_(on_comm) {}
 
-  void see(const Meets& meets, std::span<const Row> rows) {
-    const bool met = meets.from < 0 ? all_came(meets, rows) : both_came(meets, rows);
+  void see(std::span<const Meeting> meeting, std::span<const Row> rows) {
+    const Meets& meets = meeting.front().first;
+    const bool met = meets.from < 0 ? all_came(meets, rows) : both_came(meeting);
     for (const Row& r : rows) {
       std::vector<bool>& known = run_.ranks[r.rank].calls.met;
       if (!met) known[r.row] = false;
@@ -137,16 +138,11 @@ class WhoMet {
            std::ranges::all_of(rows, [&](const Row& r) { return comparable(r, rows.front()); });
   }
   // A call that ended before the other came is not the other end of its message.
-  bool both_came(const Meets& meets, std::span<const Row> rows) const {
-    if (rows.size() != 2 || rows[0].rank == rows[1].rank || !comparable(rows[0], rows[1])) {
-      return false;
-    }
-    const auto sends = [&](const Row& r) {
-      const Rank& rank = run_.ranks[r.rank];
-      return read::comm_of(*rank.process, rank.calls.comm[r.row])->rank == meets.from;
-    };
-    const auto [from, to] =
-        sends(rows[0]) ? std::tie(rows[0], rows[1]) : std::tie(rows[1], rows[0]);
+  bool both_came(std::span<const Meeting> ends) const {
+    if (ends.size() != 2 || ends[0].first.sends == ends[1].first.sends) return false;
+    const Row& from = ends[ends[0].first.sends ? 0 : 1].second;
+    const Row& to = ends[ends[0].first.sends ? 1 : 0].second;
+    if (from.rank == to.rank || !comparable(from, to)) return false;
     const Rank& sender = run_.ranks[from.rank];
     const Rank& receiver = run_.ranks[to.rank];
     const std::int64_t early = sender.calls.came_ns[from.row] - receiver.calls.ended_ns[to.row];
@@ -235,7 +231,10 @@ Run load(const Lines& from, const Steps& steps, const Parts& only) {
   }
   find_work(run.ranks);
   WhoMet who(run, on_comm);
-  for (std::size_t m = 0; m < run.meetings(); ++m) who.see(all[run.first[m]].first, run.meeting(m));
+  for (std::size_t m = 0; m < run.meetings(); ++m) {
+    const std::span<const Row> rows = run.meeting(m);
+    who.see(std::span(all).subspan(run.first[m], rows.size()), rows);
+  }
   find_last_to_come(run);
   return run;
 }

@@ -17,7 +17,7 @@
 namespace tprof::stats {
 
 inline void add(read::Amounts& to, const read::Event& e, const read::DeviceTime* time) {
-  to += amounts_of(e, time);
+  to += read::amounts_of(e, time);
 }
 
 // Those of one rank: calls that were executed when called, and that were asked for.

@@ -87,7 +87,7 @@ void RankCalls::call(const read::Event& e) {
     return;
   }
   const auto kind = kinds.insert(
-      {e.bucket, e.comm.value_or(-1), e.count, e.bytes, amounts_of(e).elements, e.dtype});
+      {e.bucket, e.comm.value_or(-1), e.count, e.bytes, read::amounts_of(e).elements, e.dtype});
   Thread& by = threads[e.thread];
   by.calls.push_back(static_cast<std::uint32_t>(calls.size()));
   calls.push_back(

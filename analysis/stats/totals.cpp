@@ -4,23 +4,11 @@
 #include <map>
 #include <string>
 
-#include "interpose/format/dtypes.h"
 #include "read/error.h"
-#include "stats/spread.h"
 #include "steps/rank_steps.h"
 
 namespace tprof::stats {
 namespace {
-
-// Returns the size of a data type by the contract's name; 0 if not known.
-std::uint64_t element_size(const std::string& dtype) {
-  if (dtype == "byte") return 1;
-  if (dtype.size() == 5 && dtype.starts_with("byte")) {
-    return static_cast<std::uint64_t>(dtype[4] - '0');
-  }
-  const auto* known = std::ranges::find(kDtypes, dtype, &DtypeInfo::name);
-  return known == std::end(kDtypes) ? 0 : known->size;
-}
 
 template <typename Call>
 OpKey key_of(const Call& call, std::int64_t bytes_class, const read::Process& process) {
@@ -64,24 +52,6 @@ double bus_factor(Bucket bucket, std::int64_t nranks) {
     default:
       return 1;
   }
-}
-
-read::Amounts amounts_of(const read::Event& e, const read::DeviceTime* t) {
-  const std::uint64_t host_ns = not_below_0(e.dur_ns);
-  const std::uint64_t size = element_size(e.dtype);
-  read::Amounts one = {.calls = 1,
-                       .count = e.count,
-                       .elements = size == 0 ? 0 : e.bytes / size,
-                       .bytes = e.bytes,
-                       .host_ns = host_ns,
-                       .host_ns_max = host_ns};
-  if (t != nullptr && t->calls != 0) {
-    one.device_timed = t->calls;
-    one.device_ns = not_below_0(t->dur_ns);
-    one.device_ns_max = one.device_ns / t->calls;
-    one.device_bytes = t->calls * e.bytes;
-  }
-  return one;
 }
 
 OpKey op_of(const read::Event& e, const read::Process& process) {
@@ -170,11 +140,11 @@ std::optional<read::Amounts> object_gathers(const run::Lines& lines) {
       const auto other = (size ? bytes : sizes).extract({*e.comm, size ? e.seq + 1 : e.seq - 1});
       if (other) {
         total += other.mapped();
-        total += amounts_of(e);
+        total += read::amounts_of(e);
         return;
       }
       auto& mine = size ? sizes : bytes;
-      mine.emplace(Number(*e.comm, e.seq), amounts_of(e));
+      mine.emplace(Number(*e.comm, e.seq), read::amounts_of(e));
       if (mine.size() > kMost) mine.erase(mine.begin());
     }
     std::map<Number, read::Amounts> sizes, bytes;

@@ -54,10 +54,6 @@ void each_row(const read::Process& process, F&& f) {
   each_row(read::rows_of(process), f);
 }
 
-// Returns the amounts of one call that was executed, and of its time on the device: those of a
-// group that has one time are taken for alike.
-read::Amounts amounts_of(const read::Event& event, const read::DeviceTime* time = nullptr);
-
 // Returns the line of the operations table that a call, or a row of a process's ledger, is in.
 OpKey op_of(const read::Event& event, const read::Process& process);
 OpKey op_of(const read::Row& row, const read::Process& process);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "interpose/format/dtypes.h"
-
 namespace tprof::steps {
 namespace {
 
@@ -24,8 +22,7 @@ Symbol::Kind kind_of(const read::Event& e) {
 }
 
 std::uint64_t given_of(const read::Event& e) {
-  const auto* type = std::ranges::find(kDtypes, std::string_view(e.dtype), &DtypeInfo::name);
-  return e.bucket == Bucket::ALLGATHER && type != std::end(kDtypes) ? e.count * type->size : 0;
+  return e.bucket == Bucket::ALLGATHER ? e.count * read::element_size(e.dtype) : 0;
 }
 
 }  // namespace

@@ -50,9 +50,10 @@ class Archive {
     one(n);
     if (n > handles_.size()) cut();
     if (n == handles_.size()) {
+      handles_.emplace_back();  // what it is made of may have such handles too
       Value fresh{};
       one(fresh);
-      handles_.push_back(std::make_shared<Handle>(fresh));
+      handles_[n] = std::make_shared<Handle>(fresh);
     }
     handle = *static_cast<const Handle*>(handles_[n].get());
   }
@@ -183,5 +184,18 @@ class Archive {
   std::unordered_map<const void*, std::uint64_t> numbers_;  // of kept values, by their address
   std::vector<std::shared_ptr<const void>> handles_;        // by number
 };
+
+// All values as one text, and back.
+template <typename... T>
+std::string packed(const T&... values) {
+  Archive pack;
+  pack(const_cast<T&>(values)...);  // NOLINT: they are only read
+  return pack.take();
+}
+template <typename... T>
+void unpack(std::string_view text, T&... values) {
+  Archive from(text);
+  from(values...);
+}
 
 }  // namespace tprof::team

@@ -4,10 +4,10 @@
 //
 //   tprof-mpi SOCKET
 //
-// It first says "RANK SIZE", or "!" and why there is no MPI. Then for each message of the tool it
-// answers with those of all processes in the order of their ranks. A message is its length (8
-// bytes) and so many bytes; the length kEnd ends it. A tool that is gone without that has died:
-// then MPI ends the others.
+// It first says "RANK SIZE", or "!" and why there is no MPI. It says a length (8 bytes) and so
+// many bytes. Then the tool asks: a length and a process (8 bytes each), and so many bytes that
+// are for this process. With the length kReceive it says what that process sends next, kEnd ends
+// it. A tool that is gone without that has died: then MPI ends the others.
 //
 // It needs no mpi.h: there are two ABIs, that of Open MPI and that of MPICH (which Intel MPI,
 // MVAPICH and Cray MPICH have too).
@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 static const uint64_t kEnd = UINT64_MAX;
+static const uint64_t kReceive = UINT64_MAX - 1;
 // So much is sent at a time: MPI counts in int.
 static const uint64_t kPieceBytes = UINT64_C(1) << 30;
 
@@ -36,17 +37,17 @@ static union {
   struct {
     int (*rank)(void*, int*);
     int (*size)(void*, int*);
-    int (*gather)(const void*, int, void*, void*, int, void*, void*, void**);
+    int (*send)(const void*, int, void*, int, int, void*, void**);
+    int (*receive)(void*, int, void*, int, int, void*, void**);
     int (*test)(void**, int*, void*);
-    int (*broadcast)(void*, int, void*, int, void*);
     int (*abort)(void*, int);
   } open;
   struct {
     int (*rank)(int, int*);
     int (*size)(int, int*);
-    int (*gather)(const void*, int, int, void*, int, int, int, int*);
+    int (*send)(const void*, int, int, int, int, int, int*);
+    int (*receive)(void*, int, int, int, int, int, int*);
     int (*test)(int*, int*, void*);
-    int (*broadcast)(void*, int, int, int, int);
     int (*abort)(int, int);
   } mpich;
 } mpi;
@@ -62,17 +63,19 @@ static int rank_of(int* rank) {
 static int size_of(int* size) {
   return is_open ? mpi.open.size(world, size) : mpi.mpich.size(kMpichWorld, size);
 }
-// Here a process waits until the slowest has read its files. MPI would wait with a whole processor,
+// Here a process waits until another has read its files. MPI would wait with a whole processor,
 // which others need.
-static void all_gather(const void* mine, int bytes, void* all) {
+static void pass(int sends, void* bytes, int n, int peer) {
   union {
     void* open;
     int mpich;
   } request;
   if (is_open) {
-    mpi.open.gather(mine, bytes, byte, all, bytes, byte, world, &request.open);
+    sends ? mpi.open.send(bytes, n, byte, peer, 0, world, &request.open)
+          : mpi.open.receive(bytes, n, byte, peer, 0, world, &request.open);
   } else {
-    mpi.mpich.gather(mine, bytes, kMpichByte, all, bytes, kMpichByte, kMpichWorld, &request.mpich);
+    sends ? mpi.mpich.send(bytes, n, kMpichByte, peer, 0, kMpichWorld, &request.mpich)
+          : mpi.mpich.receive(bytes, n, kMpichByte, peer, 0, kMpichWorld, &request.mpich);
   }
   void* ignored = is_open ? NULL : (void*)1;  // MPI_STATUS_IGNORE
   struct timespec pause = {0, 20000};
@@ -86,11 +89,10 @@ static void all_gather(const void* mine, int bytes, void* all) {
     if (pause.tv_nsec < 2000000) pause.tv_nsec *= 2;
   }
 }
-static void broadcast(void* bytes, int n, int from) {
-  if (is_open) {
-    mpi.open.broadcast(bytes, n, byte, from, world);
-  } else {
-    mpi.mpich.broadcast(bytes, n, kMpichByte, from, kMpichWorld);
+static void pass_all(int sends, char* bytes, uint64_t n, int peer) {
+  for (uint64_t at = 0; at < n; at += kPieceBytes) {
+    const uint64_t left = n - at;
+    pass(sends, bytes + at, (int)(left < kPieceBytes ? left : kPieceBytes), peer);
   }
 }
 static void end_all(void) {
@@ -157,11 +159,10 @@ static int has_all(void* library) {
   return find(library, "MPI_Init", &init) && find(library, "MPI_Finalize", &finalize) &&
          find(library, "MPI_Comm_rank", is_open ? (void*)&mpi.open.rank : (void*)&mpi.mpich.rank) &&
          find(library, "MPI_Comm_size", is_open ? (void*)&mpi.open.size : (void*)&mpi.mpich.size) &&
-         find(library, "MPI_Iallgather",
-              is_open ? (void*)&mpi.open.gather : (void*)&mpi.mpich.gather) &&
+         find(library, "MPI_Isend", is_open ? (void*)&mpi.open.send : (void*)&mpi.mpich.send) &&
+         find(library, "MPI_Irecv",
+              is_open ? (void*)&mpi.open.receive : (void*)&mpi.mpich.receive) &&
          find(library, "MPI_Test", is_open ? (void*)&mpi.open.test : (void*)&mpi.mpich.test) &&
-         find(library, "MPI_Bcast",
-              is_open ? (void*)&mpi.open.broadcast : (void*)&mpi.mpich.broadcast) &&
          find(library, "MPI_Abort", is_open ? (void*)&mpi.open.abort : (void*)&mpi.mpich.abort);
 }
 
@@ -202,24 +203,6 @@ static void load(void) {
   _exit(2);
 }
 
-// ---- Passing on.
-
-static void pass_on(char* mine, uint64_t n, int me, int size) {
-  uint64_t* lengths = room((uint64_t)size * sizeof *lengths);
-  all_gather(&n, sizeof n, lengths);
-  for (int i = 0; i < size; ++i) {
-    char* bytes = i == me ? mine : room(lengths[i]);
-    for (uint64_t at = 0; at < lengths[i]; at += kPieceBytes) {
-      const uint64_t left = lengths[i] - at;
-      broadcast(bytes + at, (int)(left < kPieceBytes ? left : kPieceBytes), i);
-    }
-    write_all(&lengths[i], sizeof lengths[i]);
-    write_all(bytes, lengths[i]);
-    if (i != me) free(bytes);
-  }
-  free(lengths);
-}
-
 // Not by atoi(): glibc 2.38 gives it to strtol under a version that older ones lack.
 static int number(const char* digits) {
   int n = 0;
@@ -244,19 +227,22 @@ int main(int argc, char** argv) {
   snprintf(hello, sizeof hello, "%d %d", rank, size);
   say(hello);
   for (;;) {
-    uint64_t n = 0;
-    if (!read_all(&n, sizeof n)) end_all();
-    if (n == kEnd) break;
-    char* mine = room(n);
-    if (!read_all(mine, n)) end_all();
-    pass_on(mine, n, rank, size);
-    free(mine);
+    uint64_t asked[2];  // how many bytes, and whose
+    if (!read_all(asked, sizeof asked)) end_all();
+    if (asked[0] == kEnd) break;
+    const int sends = asked[0] != kReceive;
+    const int peer = (int)asked[1];
+    uint64_t n = asked[0];
+    pass(sends, &n, sizeof n, peer);
+    char* bytes = room(n);
+    if (sends && !read_all(bytes, n)) end_all();
+    pass_all(sends, bytes, n, peer);
+    if (!sends) {
+      write_all(&n, sizeof n);
+      write_all(bytes, n);
+    }
+    free(bytes);
   }
-  // MPI's launcher ends all once one has left with a code other than 0: none leaves before the
-  // first process has said what there is to say.
-  char here = 0;
-  char* all = room((uint64_t)size);
-  all_gather(&here, 1, all);
   finalize();
   return 0;
 }

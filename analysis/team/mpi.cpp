@@ -64,6 +64,14 @@ fs::path bridge() {
                   candidates[0].string(), candidates[1].string()));
 }
 
+// As in bridge.c.
+struct Asked {
+  std::uint64_t bytes;
+  std::uint64_t peer = 0;
+};
+constexpr Asked kEnd{UINT64_MAX};
+constexpr std::uint64_t kReceive = UINT64_MAX - 1;
+
 class OfMpi : public Team {
  public:
   OfMpi() {
@@ -87,8 +95,7 @@ class OfMpi : public Team {
   // A process that has not come to its end leaves its socket closed without a word: then MPI ends
   // the others too.
   ~OfMpi() override {
-    const std::uint64_t end = UINT64_MAX;
-    if (finishes()) send(socket_, &end, sizeof end, MSG_NOSIGNAL);
+    if (met_ && (over_ || size_ == 1)) ::send(socket_, &kEnd, sizeof kEnd, MSG_NOSIGNAL);
     close(socket_);
     child_.wait();
   }
@@ -117,17 +124,23 @@ class OfMpi : public Team {
 
   std::size_t rank() const override { return rank_; }
   std::size_t size() const override { return size_; }
+  void send(std::size_t to, const std::string& message) override {
+    const Asked asked{message.size(), to};
+    write(&asked, sizeof asked);
+    write(message.data(), message.size());
+    note(message);
+  }
+  std::string receive(std::size_t from) override {
+    const Asked asked{kReceive, from};
+    write(&asked, sizeof asked);
+    std::string got = message();
+    note(got);
+    return got;
+  }
 
  private:
-  bool finishes() const { return met_ && (over() || size_ == 1); }
-
-  std::vector<std::string> exchange(std::string mine) override {
-    const std::uint64_t n = mine.size();
-    write(&n, sizeof n);
-    write(mine.data(), mine.size());
-    std::vector<std::string> all(size_);
-    for (std::string& one : all) one = message();
-    return all;
+  void note(std::string_view message) {
+    over_ = over_ || message.starts_with(static_cast<char>(Ask::end));
   }
 
   bool readable(int ms) const {
@@ -148,7 +161,7 @@ class OfMpi : public Team {
   }
   void write(const void* from, std::size_t n) const {
     for (const char* at = static_cast<const char*>(from); n != 0;) {
-      const ssize_t put = send(socket_, at, n, MSG_NOSIGNAL);
+      const ssize_t put = ::send(socket_, at, n, MSG_NOSIGNAL);
       if (put < 0 && errno == EINTR) continue;
       if (put <= 0) lost();
       at += put;
@@ -170,6 +183,7 @@ class OfMpi : public Team {
   std::size_t rank_ = 0;
   std::size_t size_ = 1;
   bool met_ = false;
+  bool over_ = false;  // it said, or was told, that the work is done
 };
 
 }  // namespace

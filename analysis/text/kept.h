@@ -18,9 +18,9 @@
 
 namespace tprof::text {
 
-// Returns the kept value that equals `value`. May be called from any thread.
+// Returns the kept value that equals `value`, and whether it is new. May be called from any thread.
 template <typename T, typename Hash, typename Value>
-const T& kept(const Value& value) {
+std::pair<const T&, bool> kept_or_new(const Value& value) {
   struct Part {
     std::mutex mutex;
     std::unordered_set<T, Hash, std::equal_to<>> values;
@@ -30,7 +30,12 @@ const T& kept(const Value& value) {
   Part& part = parts[(hash >> 7) % parts.size()];
   const std::scoped_lock lock(part.mutex);
   const auto known = part.values.find(value);
-  return known != part.values.end() ? *known : *part.values.emplace(value).first;
+  if (known != part.values.end()) return {*known, false};
+  return {*part.values.emplace(value).first, true};
+}
+template <typename T, typename Hash, typename Value>
+const T& kept(const Value& value) {
+  return kept_or_new<T, Hash>(value).first;
 }
 
 struct HashOfText {

@@ -1,7 +1,6 @@
 #include "why/wait_table.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -161,25 +160,13 @@ class Meetings {
   // ranks.
   std::int64_t end_ns(std::span<const run::Row> rows) const {
     static const text::Kept kReceive("ncclRecv");
-    struct Ends {
-      std::size_t host;
-      std::int64_t first_ns;
-      std::int64_t beyond_ns = 0;
-      std::int64_t ranks = 0;
-    };
-    std::vector<Ends> hosts;
+    std::vector<align::Passage> hosts;
     for (const run::Row& r : rows) {
       const run::Calls& c = rank_of(r).calls;
-      const std::int64_t ended = c.ended_ns[r.row];
-      if (c.messages[r.row] && c.name[r.row] == kReceive) return ended;
-      auto of = std::ranges::find(hosts, rank_of(r).host, &Ends::host);
-      if (of == hosts.end()) of = hosts.insert(of, {rank_of(r).host, ended});
-      of->beyond_ns += ended - of->first_ns;
-      ++of->ranks;
+      if (c.messages[r.row] && c.name[r.row] == kReceive) return c.ended_ns[r.row];
+      align::add(hosts, rank_of(r).host, false, 0, true, c.ended_ns[r.row]);
     }
-    std::int64_t end = std::numeric_limits<std::int64_t>::max();
-    for (const Ends& of : hosts) end = std::min(end, of.first_ns + of.beyond_ns / of.ranks);
-    return end;
+    return std::ranges::min(hosts, {}, &align::Passage::mean_end).mean_end;
   }
 
   const run::Run& run_;

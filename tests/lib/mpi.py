@@ -1,8 +1,10 @@
 """Processes of the tool that share their work: started by a launcher of MPI, or as if one had started them."""
 
+import collections
 import contextlib
 import os
 import pathlib
+import queue
 import shutil
 import socket
 import struct
@@ -35,8 +37,8 @@ def launched(name: str, processes: int, *arguments: object, **options) -> subpro
 
 
 class Hub:
-    """Passes on what the processes say to each other, once all have said something. With `pause_after` it stops behind
-    so many rounds, and says so by `paused`, until it is told to go on by `go`."""
+    """Passes on what the processes say to each other. With `pause_after` it stops behind so many messages, and says so by
+    `paused`, until it is told to go on by `go`."""
 
     def __init__(self, folder: pathlib.Path, processes: int, pause_after: int = -1):
         self.pause_after = pause_after
@@ -44,13 +46,16 @@ class Hub:
         self.go = threading.Event()
         self.path = folder / "hub"
         self.path.unlink(missing_ok=True)
-        self.processes = processes
-        self.rounds = 0
+        self.messages = 0
+        self.said = collections.defaultdict(queue.Queue)  # by who says it and to whom
+        self.left = set()
+        self.closed = False
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(self.path))
         self.listener.listen(processes)
-        self.thread = threading.Thread(target=self._run)
-        self.thread.start()
+        self.threads = [threading.Thread(target=self._serve) for _ in range(processes)]
+        for thread in self.threads:
+            thread.start()
 
     @staticmethod
     def _get(connection: socket.socket, size: int) -> bytes:
@@ -62,29 +67,41 @@ class Hub:
             got += part
         return got
 
-    def _run(self) -> None:
-        of_rank = {}
-        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
-            for _ in range(self.processes):
-                connection = stack.enter_context(self.listener.accept()[0])
-                of_rank[struct.unpack("i", self._get(connection, 4))[0]] = connection
-            while True:  # until one closes: then the others are closed too
-                said = b""
-                for rank in sorted(of_rank):
-                    length = self._get(of_rank[rank], 8)
-                    said += length + self._get(of_rank[rank], *struct.unpack("Q", length))
-                for connection in of_rank.values():
-                    connection.sendall(said)
-                self.rounds += 1
-                if self.rounds == self.pause_after:
-                    self.paused.set()
-                    self.go.wait()
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError), self.listener.accept()[0] as connection:
+            (me,) = struct.unpack("i", self._get(connection, 4))
+            try:
+                while True:
+                    what, peer, size = struct.unpack("QQQ", self._get(connection, 24))
+                    if what == ord("s"):
+                        self.said[me, peer].put(self._get(connection, size))
+                        self._count()
+                    else:
+                        connection.sendall(self._next(peer, me))
+            finally:
+                self.left.add(me)
+
+    def _next(self, peer: int, me: int) -> bytes:
+        while True:  # what it said comes, even if it has left since
+            gone = self.closed or peer in self.left
+            with contextlib.suppress(queue.Empty):
+                return self.said[peer, me].get(timeout=0.05)
+            if gone:
+                raise ConnectionError
+
+    def _count(self) -> None:
+        self.messages += 1
+        if self.messages == self.pause_after:
+            self.paused.set()
+            self.go.wait()
 
     def close(self) -> None:
+        self.closed = True
         self.go.set()
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
-        self.thread.join()
+        for thread in self.threads:
+            thread.join()
 
 
 def started(abi: str, processes: int, hub: Hub, *arguments: object) -> list[subprocess.Popen]:
@@ -106,5 +123,5 @@ def together(abi: str, processes: int, folder: pathlib.Path, *arguments: object)
         said = [process.communicate(timeout=120) for process in running]
     finally:
         hub.close()
-    assert hub.rounds > 0
+    assert hub.messages > 0
     return [(process.returncode, *text) for process, text in zip(running, said, strict=True)]

@@ -1,9 +1,11 @@
 // Several processes that share the reading of a job say what one says: here they are threads.
 #include <fmt/format.h>
 
-#include <barrier>
+#include <condition_variable>
+#include <deque>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "page/page.h"
 #include "read/folder.h"
 #include "report/report.h"
+#include "run/lines.h"
 #include "summary/summary.h"
 #include "team/team.h"
 
@@ -26,53 +29,58 @@ using namespace tprof::test;
 
 namespace {
 
-// The processes of a team, as threads.
+// Has what the processes of a team say to each other, which are threads here.
 struct Hub {
-  explicit Hub(std::size_t n) : said(n), sync(static_cast<std::ptrdiff_t>(n)) {}
-  std::vector<std::string> said;
-  std::barrier<> sync;
+  std::size_t size;
+  std::mutex mutex{};
+  std::condition_variable changed{};
+  std::map<std::pair<std::size_t, std::size_t>, std::deque<std::string>> said{};  // from and to
 };
 
 class OfThreads : public team::Team {
  public:
   OfThreads(Hub& hub, std::size_t rank) : hub_(hub), rank_(rank) {}
   std::size_t rank() const override { return rank_; }
-  std::size_t size() const override { return hub_.said.size(); }
-
- private:
-  std::vector<std::string> exchange(std::string mine) override {
-    hub_.said[rank_] = std::move(mine);
-    hub_.sync.arrive_and_wait();
-    std::vector<std::string> all = hub_.said;
-    hub_.sync.arrive_and_wait();
-    return all;
+  std::size_t size() const override { return hub_.size; }
+  void send(std::size_t to, const std::string& message) override {
+    const std::scoped_lock lock(hub_.mutex);
+    hub_.said[{rank_, to}].push_back(message);
+    hub_.changed.notify_all();
+  }
+  std::string receive(std::size_t from) override {
+    std::unique_lock lock(hub_.mutex);
+    auto& said = hub_.said[{from, rank_}];
+    hub_.changed.wait(lock, [&] { return !said.empty(); });
+    std::string first = std::move(said.front());
+    said.pop_front();
+    return first;
   }
 
+ private:
   Hub& hub_;
   std::size_t rank_;
 };
 
-// Returns what each of n processes says. One alone has no team.
-std::vector<std::string> said_by(std::size_t n,
-                                 const std::function<std::string(const team::Shared&)>& work) {
-  if (n == 1) return {work(nullptr)};
-  Hub hub(n);
-  std::vector<std::string> all(n);
-  std::vector<std::jthread> threads;
-  for (std::size_t i = 0; i < n; ++i) {
-    threads.emplace_back([&, i] {
-      const auto team = std::make_shared<OfThreads>(hub, i);
-      std::string error;
-      try {
-        all[i] = work(team);
-      } catch (const std::exception& e) {
-        error = all[i] = e.what();
-      }
-      team->end(0, error);
+// Returns what the first of n processes says. One alone has no team.
+std::string said_by(std::size_t n, const std::function<std::string(const team::Shared&)>& work) {
+  if (n == 1) return work(nullptr);
+  Hub hub{n};
+  std::vector<std::jthread> others;
+  for (std::size_t i = 1; i < n; ++i) {
+    others.emplace_back([&hub, i] {
+      OfThreads team(hub, i);
+      run::work_for(team);
     });
   }
-  threads.clear();
-  return all;
+  const auto team = std::make_shared<OfThreads>(hub, 0);
+  std::string said;
+  try {
+    said = work(team);
+  } catch (const std::exception& e) {
+    said = e.what();
+  }
+  team::end(*team, 0);
+  return said;
 }
 
 std::string line_of_call(std::string_view name, std::string_view bucket, int at, int seq,
@@ -180,7 +188,7 @@ void damage(const Folder& folder, int rank) {
 
 read::Traces loaded(const Folder& folder, const team::Shared& team) {
   return read::load_all(
-      read::trace_files({folder.path()}, team), [](std::size_t) {}, read::Wanted::lines, team);
+      read::trace_files({folder.path()}), [](std::size_t) {}, read::Wanted::lines, team);
 }
 
 // Tables that can't honour the filter are left out, as the tool refuses them; so are those that
@@ -209,8 +217,8 @@ std::string reported(const read::Traces& traces) {
   return page::to_json(g) + page::to_text(g, "");
 }
 
-// All that is said of a job, by n processes: each has to say the same.
-std::vector<std::string> all_said(std::size_t n, const Folder& folder, bool whole) {
+// All that is said of a job, by n processes.
+std::string all_said(std::size_t n, const Folder& folder, bool whole) {
   return said_by(n, [&](const team::Shared& team) {
     const read::Traces traces = loaded(folder, team);
     stats::SummaryOptions options;
@@ -235,10 +243,10 @@ TEST_CASE("the library takes the variable of the tool for no misspelt one of its
 TEST_CASE("several processes say what one says") {
   const Folder folder;
   write_job(folder, false);
-  const std::string alone = all_said(1, folder, true).front();
+  const std::string alone = all_said(1, folder, true);
   for (const char* part : {"late", "\"load\"", "of objects"}) CHECK_THAT(alone, has_text(part));
   for (const std::size_t n : {2U, 4U, 7U}) {
-    for (const std::string& said : all_said(n, folder, true)) CHECK(said == alone);
+    CHECK(all_said(n, folder, true) == alone);
   }
 }
 
@@ -247,66 +255,28 @@ TEST_CASE("several processes say what one says of a job with which much is wrong
   write_job(folder, true);
   damage(folder, 4);
   folder.write("rank-00007.json", "{\"an\":\"other file\"}\n");
-  const std::string alone = all_said(1, folder, false).front();
+  const std::string alone = all_said(1, folder, false);
   for (const char* part :
        {"rank-00004.json: byte", "rank-00007.json", "clock_step", "ledger_decreased", "seq_gap"}) {
     CHECK_THAT(alone, has_text(part));
   }
   for (const std::size_t n : {2U, 4U, 7U}) {
-    for (const std::string& said : all_said(n, folder, false)) CHECK(said == alone);
+    CHECK(all_said(n, folder, false) == alone);
   }
-}
-
-TEST_CASE("several processes show the same ranks of many whose steps are equally long") {
-  const Folder folder;
-  write_job(folder, false, 2 * static_cast<int>(stats::Timeline::kMostRanks));
-  const auto said = [&](std::size_t n) {
-    return said_by(n, [&](const team::Shared& team) { return reported(loaded(folder, team)); });
-  };
-  const std::string alone = said(1).front();
-  for (const std::string& one : said(3)) CHECK(one == alone);
 }
 
 TEST_CASE("an error that one file is worth is that of all processes") {
   const Folder folder;
   write_job(folder, false);
   damage(folder, 4);
-  for (const std::string& said :
-       said_by(4, [&](const team::Shared& team) { return summarised(loaded(folder, team), {}); })) {
-    CHECK_THAT(said, has_text("rank-00004.json: byte"));
-  }
+  CHECK_THAT(
+      said_by(4, [&](const team::Shared& team) { return summarised(loaded(folder, team), {}); }),
+      has_text("rank-00004.json: byte"));
 }
 
-TEST_CASE("a process that gives up keeps no other waiting") {
-  const std::vector<std::string> said = said_by(3, [&](const team::Shared& team) {
-    team->all_of("one");
-    if (team->rank() == 1) throw std::runtime_error("no more");
-    team->all_of("two");
-    return std::string("went on");
-  });
-  CHECK(said ==
-        std::vector<std::string>{"process 1 of 3: no more", "no more", "process 1 of 3: no more"});
-}
-
-TEST_CASE("items are shared in parts, and each comes once under its number") {
-  for (const std::size_t items : {0U, 1U, 5U, 14U}) {
-    const std::vector<std::string> said = said_by(4, [&](const team::Shared& team) {
-      std::vector<std::string> mine;
-      for (std::size_t i = 0; i < items; ++i) {
-        if (team::is_mine(*team, i)) mine.push_back(std::to_string(i * i));
-      }
-      std::map<std::size_t, std::string> all;
-      team::share(*team, items, mine, [&](std::size_t i, std::string_view item) {
-        all[i] = all.contains(i) ? "twice" : std::string(item);
-      });
-      std::string text;
-      for (const auto& [i, item] : all) text += std::to_string(i) + ":" + item + " ";
-      return text;
-    });
-    std::string expected;
-    for (std::size_t i = 0; i < items; ++i) {
-      expected += std::to_string(i) + ":" + std::to_string(i * i) + " ";
-    }
-    CHECK(said == std::vector<std::string>(4, expected));
-  }
+TEST_CASE("what another process throws is thrown by its answer") {
+  CHECK(said_by(3, [&](const team::Shared& team) {
+          team::ask(*team, 2, team::Ask::files, "damaged");
+          return team::answer(*team, 2);
+        }) == "process 2 of 3: a message of another process of the team is cut or damaged");
 }

@@ -1,41 +1,82 @@
-#include "read/plain_values.h"
+#include "read/pickle.h"
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <cstdint>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "read/error.h"
 
 namespace tprof::read {
 namespace {
 
-using Kind = PlainValue::Kind;
-using Place = PlainValue::Place;
-
 constexpr std::size_t kMostValues = std::size_t{1} << 23;
+constexpr std::size_t kLargestJson = std::size_t{1}
+                                     << 28;  // of JSON, which says again what repeats
 constexpr std::size_t kMostMarks = 1024;
 
-}  // namespace
+enum class Kind : std::uint8_t { word, integer, text, list, dict };
+using Place = std::uint32_t;  // of a value
 
-// Runs a pickle's opcodes on a stack of values. Its strings stay where they are in the file.
+struct Value {
+  Kind kind = Kind::word;
+  std::int64_t number = 0;
+  std::string_view text{};     // a word of JSON, or of the file's bytes
+  std::vector<Place> items{};  // of a list; of a dictionary key, value, key, value, ...
+};
+
+void put_text(std::string_view text, std::string& to) {
+  to += '"';
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < ' ') {
+      to += fmt::format("\\u{:04x}", c);
+    } else {
+      if (c == '"' || c == '\\') to += '\\';
+      to += c;
+    }
+  }
+  to += '"';
+}
+
+// Runs the opcodes on a stack of values.
 class Unpickler {
  public:
-  explicit Unpickler(PlainValues& to) : to_(to), bytes_(to.bytes_) {}
+  Unpickler(const std::filesystem::path& file, std::string_view bytes)
+      : file_(file), bytes_(bytes) {}
 
-  Place run() {
+  std::string run() {
     if (bytes_.empty()) refuse("empty file");
     for (;;) {
       begin_ = at_;
       const auto opcode = static_cast<std::uint8_t>(take(1)[0]);
-      if (opcode == '.') return pop();
+      if (opcode == '.') break;
       step(opcode);
     }
+    std::string json;
+    put(pop(), 0, json);
+    return json;
   }
 
  private:
-  [[noreturn]] void refuse(std::string_view what) const { throw BadInput(to_.file_, begin_, what); }
+  [[noreturn]] void refuse(std::string_view what) const { throw BadInput(file_, begin_, what); }
+
+  void put(Place place, std::size_t depth, std::string& to) const {
+    if (depth > kMostMarks || to.size() > kLargestJson) refuse("more values than any dump has");
+    const auto& [kind, number, text, items] = all_[place];
+    if (kind == Kind::word) return void(to += text);
+    if (kind == Kind::integer) return void(to += std::to_string(number));
+    if (kind == Kind::text) return put_text(text, to);
+    const bool dict = kind == Kind::dict;
+    to += dict ? '{' : '[';
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (i != 0) to += dict && i % 2 == 1 ? ':' : ',';
+      const bool key = dict && i % 2 == 0;
+      key ? put_text(all_[items[i]].text, to) : put(items[i], depth + 1, to);
+    }
+    to += dict ? '}' : ']';
+  }
 
   std::string_view take(std::uint64_t size) {
     if (size > bytes_.size() - at_) refuse("the pickle ends within a value");
@@ -48,9 +89,17 @@ class Unpickler {
     std::memcpy(&n, take(size).data(), size);
     return n;
   }
-  void push(PlainValue value) { stack_.push_back(to_.add(std::move(value))); }
+  void push(Value value) {
+    if (all_.size() == kMostValues) refuse("more values than any dump has");
+    stack_.push_back(static_cast<Place>(all_.size()));
+    all_.push_back(std::move(value));
+  }
+  void push_word(std::string_view word) { push({.text = word}); }
   void push_integer(std::int64_t n) { push({.kind = Kind::integer, .number = n}); }
   void push_text(std::uint64_t size) { push({.kind = Kind::text, .text = take(size)}); }
+  void push_list(std::vector<Place> items) {
+    push({.kind = Kind::list, .items = std::move(items)});
+  }
   void push_long(std::size_t size) {
     if (size > 8) refuse("an integer of more than 64 bits");
     std::uint64_t n = number(size);
@@ -58,18 +107,13 @@ class Unpickler {
     push_integer(static_cast<std::int64_t>(n));
   }
   // The values of a mark can't be taken by what stands behind it.
-  Place pop() {
-    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) refuse("a value is missing");
-    const Place last = stack_.back();
-    stack_.pop_back();
-    return last;
-  }
   std::vector<Place> pop(std::size_t count) {
     if (stack_.size() - (marks_.empty() ? 0 : marks_.back()) < count) refuse("a value is missing");
     std::vector<Place> last(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
     stack_.resize(stack_.size() - count);
     return last;
   }
+  Place pop() { return pop(1)[0]; }
   std::vector<Place> pop_mark() {
     if (marks_.empty()) refuse("a mark is missing");
     std::vector<Place> all = pop(stack_.size() - marks_.back());
@@ -77,20 +121,19 @@ class Unpickler {
     return all;
   }
   void add_to(Kind kind, const std::vector<Place>& items) {
-    PlainValue& to = to_.all_[pop()];
+    stack_.push_back(pop());
+    Value& to = all_[stack_.back()];
     if (to.kind != kind || (kind == Kind::dict && items.size() % 2 != 0)) {
       refuse("items for what holds none such");
     }
-    stack_.push_back(static_cast<Place>(&to - to_.all_.data()));
     to.items.insert(to.items.end(), items.begin(), items.end());
   }
   void keep_as(std::uint64_t place) {
-    const Place last = pop();
-    stack_.push_back(last);
+    stack_.push_back(pop());
     // One that was skipped takes room too, so a place has to be one that so many opcodes can fill.
     if (place > bytes_.size()) refuse("a memo of more places than the file has bytes");
     if (memo_.size() <= place) memo_.resize(place + 1, kNothing);
-    memo_[place] = last;
+    memo_[place] = stack_.back();
     ++kept_;
   }
   void push_kept(std::uint64_t place) {
@@ -108,10 +151,10 @@ class Unpickler {
       case 0x95:  // FRAME
         return void(take(8));
       case 'N':
-        return push({});
+        return push_word("null");
       case 0x88:
       case 0x89:
-        return push({.kind = Kind::truth, .number = opcode == 0x88});
+        return push_word(opcode == 0x88 ? "true" : "false");
       case 'K':
         return push_integer(static_cast<std::int64_t>(number(1)));
       case 'M':
@@ -122,7 +165,7 @@ class Unpickler {
         return push_long(number(1));
       case 'G':
         take(8);
-        return push({.kind = Kind::real});
+        return push_word("0.5");  // nobody asks for one
       case 'X':
       case 'T':
         return push_text(number(4));
@@ -135,17 +178,17 @@ class Unpickler {
         return push({.kind = Kind::dict});
       case ']':
       case ')':
-        return push({.kind = Kind::list});
+        return push_list({});
       case 0x85:
       case 0x86:
       case 0x87:  // TUPLE1 to TUPLE3
-        return push({.kind = Kind::list, .items = pop(opcode - 0x84U)});
+        return push_list(pop(opcode - 0x84U));
       case '(':
         if (marks_.size() == kMostMarks) refuse("values within values, deeper than any dump");
         return marks_.push_back(stack_.size());
       case 't':
       case 'l':
-        return push({.kind = Kind::list, .items = pop_mark()});
+        return push_list(pop_mark());
       case 'a':
         return add_to(Kind::list, pop(1));
       case 'e':
@@ -174,103 +217,21 @@ class Unpickler {
 
   static constexpr Place kNothing = UINT32_MAX;
 
-  PlainValues& to_;
+  const std::filesystem::path& file_;
   std::string_view bytes_;
   std::size_t begin_ = 0;  // of the opcode that is run
   std::size_t at_ = 0;
+  std::vector<Value> all_;
   std::vector<Place> stack_;
   std::vector<std::size_t> marks_;
   std::vector<Place> memo_;
   std::uint64_t kept_ = 0;
 };
 
-PlainValues::PlainValues(const std::filesystem::path& file, std::string bytes)
-    : file_(file), bytes_(std::move(bytes)) {
-  if (!bytes_.starts_with('{')) {
-    root_ = Unpickler(*this).run();
-    return;
-  }
-  simdjson::dom::element root;
-  if (const auto error = parser_.parse(bytes_).get(root); error != simdjson::SUCCESS) {
-    throw BadInput(file_, std::string("expected JSON: ") + simdjson::error_message(error));
-  }
-  root_ = from_json(root);
-}
+}  // namespace
 
-Place PlainValues::add(PlainValue value) {
-  if (all_.size() == kMostValues) throw BadInput(file_, "more values than any dump has");
-  all_.push_back(std::move(value));
-  return static_cast<Place>(all_.size() - 1);
-}
-
-// It is no deeper than simdjson allows: 1,024.
-Place PlainValues::from_json(const simdjson::dom::element& e) {
-  using simdjson::dom::element_type;
-  PlainValue value;
-  switch (e.type()) {
-    case element_type::OBJECT:
-      value.kind = Kind::dict;
-      for (const auto& [key, item] : simdjson::dom::object(e)) {
-        value.items.push_back(add({.kind = Kind::text, .text = key}));
-        value.items.push_back(from_json(item));
-      }
-      break;
-    case element_type::ARRAY:
-      value.kind = Kind::list;
-      for (const auto& item : simdjson::dom::array(e)) value.items.push_back(from_json(item));
-      break;
-    case element_type::STRING:
-      value = {.kind = Kind::text, .text = std::string_view(e)};
-      break;
-    case element_type::INT64:
-      value = {.kind = Kind::integer, .number = std::int64_t(e)};
-      break;
-    case element_type::BOOL:
-      value = {.kind = Kind::truth, .number = bool(e)};
-      break;
-    case element_type::NULL_VALUE:
-      break;
-    default:
-      value.kind = Kind::real;
-  }
-  return add(std::move(value));
-}
-
-const PlainValue* PlainValues::find(const PlainValue& dict, std::string_view key) const {
-  if (dict.kind != Kind::dict) return nullptr;
-  for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {
-    const PlainValue& name = at(dict.items[i]);
-    if (name.kind != Kind::text || name.text != key) continue;
-    const PlainValue& value = at(dict.items[i + 1]);
-    return value.kind == Kind::none ? nullptr : &value;
-  }
-  return nullptr;
-}
-
-std::optional<std::int64_t> PlainValues::integer(const PlainValue& dict,
-                                                 std::string_view key) const {
-  const PlainValue* value = find(dict, key);
-  if (value == nullptr) return std::nullopt;
-  if (value->kind == Kind::text) return integer_in(value->text);
-  const bool number = value->kind == Kind::integer || value->kind == Kind::truth;
-  return number ? std::optional(value->number) : std::nullopt;
-}
-
-std::string_view PlainValues::text(const PlainValue& dict, std::string_view key) const {
-  const PlainValue* value = find(dict, key);
-  return value == nullptr ? std::string_view() : value->text;
-}
-
-std::vector<Place> PlainValues::list(const PlainValue& dict, std::string_view key) const {
-  const PlainValue* value = find(dict, key);
-  return value == nullptr || value->kind != Kind::list ? std::vector<Place>() : value->items;
-}
-
-std::optional<std::int64_t> integer_in(std::string_view digits) {
-  std::int64_t n = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
-  const bool whole = error == std::errc() && end == digits.data() + digits.size();
-  return whole && !digits.empty() ? std::optional(n) : std::nullopt;
+std::string json_of_pickle(const std::filesystem::path& file, std::string_view bytes) {
+  return Unpickler(file, bytes).run();
 }
 
 }  // namespace tprof::read
