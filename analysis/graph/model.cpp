@@ -59,25 +59,17 @@ run::Run run_of(const run::Lines& lines, const steps::Found& found, std::uint64_
 Model::Model(const run::Run& run, bool marked)
     : marked_(marked), run_(run), graph_(graph_of(run_, marked_)) {
   for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
-    const run::Rank& rank = run_.ranks[r];
     std::vector<End>& ends = ends_.emplace_back();
     find_positions(r);
-    for (std::size_t i = 0; i < rank.calls.size(); ++i) {
-      const std::int64_t step = calls_at_[r][i].step;
-      if (step == Position::kNoStep) continue;
-      const Node here = graph_.ended(r, i);
-      const auto end = std::ranges::lower_bound(ends, step, {}, &End::step);
-      if (end == ends.end() || end->step != step) {
-        ends.insert(end, {step, here, here});
-      } else if (graph_.at_ns[here] > graph_.at_ns[end->device]) {
-        end->device = end->host = here;
-      }
+    for (std::size_t i = 0; i < by_call_[r].size(); ++i) {
+      const std::int64_t step = calls_at_[r][by_call_[r][i]].step;
+      if (ends.empty() || ends.back().step != step) ends.push_back({.step = step});
+      ends.back().to = i + 1;
     }
     for (const Node n : graph_.host[r]) {
       if (graph_.kind[n] != Kind::mark) continue;
-      const std::int64_t step = position(n).step;
-      const auto end = std::ranges::lower_bound(ends, step, {}, &End::step);
-      if (end != ends.end() && end->step == step) end->host = n;
+      const auto end = std::ranges::find(ends, position(n).step, &End::step);
+      if (end != ends.end()) end->at = n;
     }
   }
   measured_ns_ = steps_ns(std::vector<double>(graph_.at_ns.begin(), graph_.at_ns.end()));
@@ -134,10 +126,14 @@ Position Model::position(Node n) const {
 
 StepsNs Model::steps_ns(std::span<const double> at_ns) const {
   StepsNs last;  // by step: when the last rank had ended it
-  for (const std::vector<End>& ends : ends_) {
-    for (const End& end : ends) {
-      const auto [at, fresh] = last.try_emplace(end.step, end.at_ns(at_ns));
-      if (!fresh) at->second = std::max(at->second, end.at_ns(at_ns));
+  for (std::size_t r = 0; r < ends_.size(); ++r) {
+    std::size_t i = 0;
+    for (const End& end : ends_[r]) {
+      double at = end.at ? at_ns[*end.at] : at_ns[graph_.ended(r, by_call_[r][i])];
+      for (; i < end.to; ++i) at = std::max(at, at_ns[graph_.ended(r, by_call_[r][i])]);
+      if (end.step == Position::kNoStep) continue;
+      const auto [known, fresh] = last.try_emplace(end.step, at);
+      if (!fresh) known->second = std::max(known->second, at);
     }
   }
   StepsNs all;

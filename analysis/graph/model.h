@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,7 +39,7 @@ class Model {
   bool marked() const { return marked_; }
 
   // Returns how long each step but the first takes, where the nodes happen at these times: the mean
-  // over the ranks. A step of a device ends with the last that its host called in it, and no
+  // over the ranks. A step of a device ends when all has ended that its host called in it, and no
   // earlier than the host's own.
   StepsNs steps_ns(std::span<const double> at_ns) const;
   const StepsNs& measured_ns() const { return measured_ns_; }
@@ -55,12 +56,8 @@ class Model {
   // The end of a step of a rank.
   struct End {
     std::int64_t step;
-    Node device;
-    Node host;  // its mark, if the program marks steps
-
-    double at_ns(std::span<const double> nodes) const {
-      return std::max(nodes[device], nodes[host]);
-    }
+    std::size_t to;          // behind its last call, in by_call()
+    std::optional<Node> at;  // its mark, if the program marks steps
   };
 
   void find_positions(std::size_t rank);

@@ -66,9 +66,10 @@ void Changes::leave_out(std::size_t rank, std::size_t row, bool host) {
     lag = wait == Wait::meeting ? kNever : std::min(lag, Lag{0});
   });
   come_early(rank, row);
+  needs_nothing(rank, row);
   for (const Out& out : std::ranges::equal_range(out_, ended, {}, &Out::from)) {
     if (g_.wait[out.edge] == Wait::barrier) lags_[out.edge] = kNever;
-    if (g_.wait[out.edge] != Wait::turn || free_.contains(out.to)) continue;
+    if (g_.wait[out.edge] != Wait::turn) continue;
     // The next call in its queue may need all that was computed by then.
     const auto work = g_.work(rank);
     const auto then =
@@ -161,7 +162,11 @@ void Changes::reorder(std::size_t rank, Rows rows) {
 }
 
 Saving Changes::saving() const {
-  const std::vector<double> at = graph::replay(g_, lags_, more_);
+  std::vector<graph::Edge> more = more_;
+  std::erase_if(more, [&](const graph::Edge& e) {
+    return e.wait == Wait::place && free_.contains(e.to);
+  });
+  const std::vector<double> at = graph::replay(g_, lags_, std::move(more));
   return at.empty() ? Saving() : saving_of(model_, model_.replayed_ns(), model_.steps_ns(at));
 }
 

@@ -368,7 +368,8 @@ void gathers_behind(const Evidence& e, Findings& found) {
       if (step->empty()) continue;
       ++make;
       for (const std::size_t i : *step) {
-        change.leave_out(rank, i, true);
+        // The host may have done something else before the first of them.
+        change.leave_out(rank, i, i != step->front());
         calls += c.made[i];
         bytes += static_cast<double>(c.bytes[i]);
       }

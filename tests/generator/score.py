@@ -41,7 +41,7 @@ HABITS = {
     "wide_dtype": {"dtype": "bfloat16"},
     "late_prefetch": {"prefetch": True},
     "gathers_behind": {"gathers_behind": 0},
-    "idle_devices": {"offload": False},
+    "idle_devices": {"offload": False, "load_ns": 0},  # the loaders of all ranks
     "blocking_h2d": {"pageable_each_layer": False},
     "blocking_d2h": {"item_each_layer": False},
 }

@@ -51,3 +51,21 @@ def test_what_a_late_host_of_a_pipeline_costs_is_what_the_simulation_without_it_
     assert [(f["kind"], f["ranks"]) for f in costly] == [("slow_input", ",".join(map(str, made.truth.ranks)))]
     share = made.truth.cost_ns_per_step / causes.steps_ns(made.traces)
     assert costly[0]["cost"]["share"] == pytest.approx(share, abs=0.003)
+
+
+@pytest.mark.parametrize(
+    ("layout", "cause"),
+    [
+        ("fsdp", "reduce_each_micro_batch"), ("fsdp_tp", "reduce_each_micro_batch"),
+        ("zero3_offload", "reduce_each_micro_batch"), ("hsdp", "gathers_behind"),
+    ],
+)  # fmt: skip
+def test_calls_that_are_left_out_hold_up_nothing(tmp_path, layout, cause):
+    """Neither the calls behind them in their queues wait for them, nor the end of the step."""
+    seen = 0
+    for seed in (2, 3):
+        [judged] = score.score(TPROF, tmp_path, [(layout, cause, seed, 16, 6)])
+        if judged.counts:
+            assert judged.found and judged.claimed_ns == pytest.approx(judged.true_ns, rel=0.05)
+            seen += 1
+    assert seen
