@@ -1,4 +1,4 @@
-#include "budget/compare.h"
+#include "budget/budget.h"
 
 #include <fmt/format.h>
 
@@ -6,17 +6,12 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "text/text.h"
 
 namespace tprof::budget {
 namespace {
-
-bool is_zero(Way way) {
-  return way == Way::zero1 || way == Way::zero2;
-}
 
 // The bytes of that of the expected numbers of calls which comes nearest: a call more of the one
 // may have as many calls as the other.
@@ -29,144 +24,125 @@ Range nearest(const Limit& limit, double moved) {
   return away(least) < away(most) ? least : most;
 }
 
-class Comparer {
- public:
-  Comparer(const Measured& measured, const Budget& budget, Compared& to)
-      : measured_(measured),
-        budget_(budget),
-        model_(budget.model.value_or(Model{})),
-        either_(std::ranges::any_of(model_.ways, is_zero)),
-        to_(to) {}
-
-  void add(const Group& group) {
-    const std::size_t first = to_.rows.size();
-    Figures rest = group.figures;  // of no limit
-    for (const Limit& limit : budget_.limits) {
-      Row row = row_of(group, limit);
-      // Calls in the model's type may be all that was expected: then the rest is beside them.
-      if (!row.within) {
-        Limit of_dtype = limit;
-        of_dtype.dtype = dtype_of(limit);
-        if (Row alone = row_of(group, of_dtype); alone.within) row = std::move(alone);
-      }
-      std::erase_if(rest, [&](const auto& f) { return is_of(f.first, row.limit); });
-      if (!row.within && !is_copy(limit.bucket) && limit.each.most == 0) {
-        row.small = small_of(group, row);
-        row.within = row.with_small =
-            within_with_small(row.limit.calls, row.bytes, row.moved, row.small,
-                              most_small(limit.bucket).value_or(SmallLimit{}));
-      }
-      if (!row.within && limit.each.most != 0) row.bytes = nearest(limit, row.moved.bytes);
-      put(std::move(row));
-    }
-    std::map<Bucket, Row> others;
-    std::map<Bucket, Moved> small;
-    for (const auto& [key, moved] : rest) {
-      if (is_small(key)) {
-        small[key.bucket] += moved;
-      } else if (key.bucket <= Bucket::OTHER_COLL) {
-        add_to(others[key.bucket], key, moved);
-      }
-    }
-    for (auto& [bucket, row] : others) {
-      row.ranks = group.ranks;
-      row.limit.bucket = bucket;
-      row.has_limit = false;
-      row.within = !budget_.others_fail || is_copy(bucket) || is_setup(bucket);
-      if (!row.within) row.limit.calls = row.bytes = {0, 0};
-      put(std::move(row));
-    }
-    const Objects objects = objects_of(group.figures);
-    for (const auto& [bucket, moved] : small) {
-      const bool in_row = std::any_of(
-          to_.rows.begin() + static_cast<std::ptrdiff_t>(first), to_.rows.end(),
-          [&b = bucket](const Row& row) { return row.with_small && row.limit.bucket == b; });
-      put({.ranks = group.ranks,
-           .bucket = bucket,
-           .moved = moved,
-           .most = in_row ? std::nullopt : most_calls(bucket),
-           .of_objects = bucket == Bucket::ALLGATHER ? objects.small : 0});
-    }
-    for (const std::string& said : explain(std::span(to_.rows).subspan(first), objects, budget_)) {
-      if (std::ranges::find(to_.sentences, said) == to_.sentences.end())
-        to_.sentences.push_back(said);
-    }
-  }
-
- private:
-  Row row_of(const Group& group, const Limit& limit) const {
-    Row row{.ranks = group.ranks, .limit = limit};
-    for (const auto& [key, moved] : group.figures) {
-      if (is_of(key, limit)) add_to(row, key, moved);
-    }
-    row.bytes = limit.bytes_with(row.moved.calls);
-    row.within = limit.holds(row.moved.calls, row.moved.bytes);
-    return row;
-  }
-  bool is_of(const Key& key, const Limit& limit) const {
-    return bucket_of(key) == limit.bucket && !is_small(key) &&
-           (limit.function.empty() || key.function == limit.function) &&
-           (limit.dtype.empty() || key.dtype == limit.dtype);
-  }
-  bool is_small(const Key& key) const {
-    return budget::is_small(key.bucket, key.bytes_class, model_);
-  }
-  // A budget of a run has its own small calls, by bucket; gradients are of one type.
-  Moved small_of(const Group& group, const Row& row) const {
-    std::vector<std::string> dtypes = row.dtypes;
-    if (dtypes.empty()) dtypes.push_back(dtype_of(row.limit));
-    Moved all;
-    for (const auto& [key, moved] : group.figures) {
-      if (bucket_of(key) != row.limit.bucket || !is_small(key)) continue;
-      if (budget_.small || std::ranges::count(dtypes, key.dtype) != 0) all += moved;
-    }
-    return all;
-  }
-  std::string dtype_of(const Limit& limit) const {
-    if (!limit.dtype.empty() || !budget_.model) return limit.dtype;
-    const bool gathers = limit.bucket == Bucket::ALLGATHER;
-    return gathers ? model_.dtype : model_.reduce_dtype;
-  }
-  // Absent: any number.
-  std::optional<SmallLimit> most_small(Bucket bucket) const {
-    if (!budget_.small) return std::nullopt;
-    const auto most = budget_.small->find(bucket);
-    return most == budget_.small->end() ? SmallLimit{} : most->second;
-  }
-  // DeepSpeed reduces to the owner of a part (ncclReduce) or to all ranks, by a setting.
-  Bucket bucket_of(const Key& key) const {
-    return either_ && key.bucket == Bucket::REDUCE ? Bucket::ALLREDUCE : key.bucket;
-  }
-  // Frameworks send parameters from one rank to the others when they start.
-  bool is_setup(Bucket bucket) const {
-    return measured_.from == Measured::From::ledger && bucket == Bucket::BROADCAST;
-  }
-  static void add_to(Row& row, const Key& key, const Moved& moved) {
-    row.moved += moved;
-    if (std::ranges::find(row.dtypes, key.dtype) == row.dtypes.end())
-      row.dtypes.push_back(key.dtype);
-  }
-  // A run's budget says how many small ones there may be. Those of a ledger have setup in them.
-  std::optional<double> most_calls(Bucket bucket) const {
-    const auto most = most_small(bucket);
-    const bool counted = bucket <= Bucket::OTHER_COLL && measured_.from != Measured::From::ledger;
-    return most && counted ? std::optional(most->calls) : std::nullopt;
-  }
-  void put(Small small) {
-    if (budget_.others_fail && !is_copy(small.bucket)) to_.within = to_.within && small.within();
-    to_.small.push_back(std::move(small));
-  }
-  void put(Row row) {
-    to_.within = to_.within && row.within;
-    to_.rows.push_back(std::move(row));
-  }
-
-  const Measured& measured_;
-  const Budget& budget_;
-  Model model_;
-  bool either_;
-  Compared& to_;
+// The calls of a kind that a group made.
+struct Calls {
+  Bucket bucket;  // that they are compared with
+  const Key& key;
+  const Moved& moved;
+  bool small;
+  bool of_limit = false;
 };
+
+bool is_of(const Calls& c, const Limit& limit) {
+  return c.bucket == limit.bucket && !c.small &&
+         (limit.function.empty() || c.key.function == limit.function) &&
+         (limit.dtype.empty() || c.key.dtype == limit.dtype);
+}
+
+void add(Row& row, const Calls& c) {
+  row.moved += c.moved;
+  if (std::ranges::count(row.dtypes, c.key.dtype) == 0) row.dtypes.push_back(c.key.dtype);
+}
+
+Row row_of(const std::vector<Calls>& all, const Limit& limit) {
+  Row row{.limit = limit};
+  for (const Calls& c : all) {
+    if (is_of(c, limit)) add(row, c);
+  }
+  row.bytes = limit.bytes_with(row.moved.calls);
+  row.within = limit.holds(row.moved.calls, row.moved.bytes);
+  return row;
+}
+
+// Small calls that a budget has room for. Absent: any number.
+std::optional<SmallLimit> most_small(const Budget& budget, Bucket bucket) {
+  if (!budget.small) return std::nullopt;
+  const auto most = budget.small->find(bucket);
+  return most == budget.small->end() ? SmallLimit{} : most->second;
+}
+
+Row compared(const std::vector<Calls>& all, const Limit& limit, const Budget& budget) {
+  Row row = row_of(all, limit);
+  if (row.within) return row;
+  std::string dtype = limit.dtype;
+  if (dtype.empty() && budget.model) {
+    const bool gathers = limit.bucket == Bucket::ALLGATHER;
+    dtype = gathers ? budget.model->dtype : budget.model->reduce_dtype;
+  }
+  // Calls in the model's type may be all that was expected: then the rest is beside them.
+  Limit of_dtype = limit;
+  of_dtype.dtype = dtype;
+  if (Row alone = row_of(all, of_dtype); alone.within) return alone;
+  if (limit.each.most != 0) {
+    row.bytes = nearest(limit, row.moved.bytes);
+  } else if (!is_copy(limit.bucket)) {
+    // A budget of a run has its own small calls, by bucket; gradients are of one type.
+    std::vector<std::string> dtypes = row.dtypes;
+    if (dtypes.empty()) dtypes.push_back(dtype);
+    for (const Calls& c : all) {
+      const bool may_be = budget.small || std::ranges::count(dtypes, c.key.dtype) != 0;
+      if (c.bucket == limit.bucket && c.small && may_be) row.small += c.moved;
+    }
+    row.within = row.with_small =
+        within_with_small(limit.calls, row.bytes, row.moved, row.small,
+                          most_small(budget, limit.bucket).value_or(SmallLimit{}));
+  }
+  return row;
+}
+
+void compare_group(const Group& group, bool of_ledger, const Budget& budget, Compared& to) {
+  const Model model = budget.model.value_or(Model{});
+  // DeepSpeed reduces to the owner of a part (ncclReduce) or to all ranks, by a setting.
+  const bool either =
+      std::ranges::find_first_of(model.ways, std::initializer_list{Way::zero1, Way::zero2}) !=
+      model.ways.end();
+  std::vector<Calls> all;
+  for (const auto& [key, moved] : group.figures) {
+    const bool reduced = either && key.bucket == Bucket::REDUCE;
+    all.push_back({reduced ? Bucket::ALLREDUCE : key.bucket, key, moved,
+                   is_small(key.bucket, key.bytes_class, model)});
+  }
+  std::vector<Row> rows;
+  for (const Limit& limit : budget.limits) {
+    const Row& row = rows.emplace_back(compared(all, limit, budget));
+    for (Calls& c : all) c.of_limit = c.of_limit || is_of(c, row.limit);
+  }
+  std::map<Bucket, Row> others;
+  std::map<Bucket, Moved> small;
+  for (const Calls& c : all) {
+    if (c.small) {
+      small[c.key.bucket] += c.moved;
+    } else if (!c.of_limit && c.key.bucket <= Bucket::OTHER_COLL) {
+      add(others[c.key.bucket], c);
+    }
+  }
+  for (auto& [bucket, row] : others) {
+    row.limit.bucket = bucket;
+    row.has_limit = false;
+    // Frameworks send parameters from one rank to the others when they start.
+    const bool setup = of_ledger && bucket == Bucket::BROADCAST;
+    row.within = !budget.others_fail || is_copy(bucket) || setup;
+    if (!row.within) row.limit.calls = row.bytes = {0, 0};
+    rows.push_back(row);
+  }
+  for (const auto& [bucket, moved] : small) {
+    const bool in_row = std::ranges::any_of(
+        rows, [&b = bucket](const Row& row) { return row.with_small && row.limit.bucket == b; });
+    Small& of = to.small.emplace_back(Small{group.ranks, bucket, moved});
+    // Those of a ledger have setup in them.
+    const auto most = most_small(budget, bucket);
+    if (most && !in_row && !of_ledger && bucket <= Bucket::OTHER_COLL) of.most = most->calls;
+    if (budget.others_fail && !is_copy(bucket)) to.within = to.within && of.within();
+  }
+  for (const std::string& said : explain(rows, budget)) {
+    if (std::ranges::count(to.sentences, said) == 0) to.sentences.push_back(said);
+  }
+  for (Row& row : rows) {
+    row.ranks = group.ranks;
+    to.within = to.within && row.within;
+    to.rows.push_back(std::move(row));
+  }
+}
 
 // Tells of small calls that may be a part of a row.
 void say_with_small(Compared& c, const Budget& budget) {
@@ -195,28 +171,121 @@ void say_with_small(Compared& c, const Budget& budget) {
   c.notes.insert(c.notes.end(), said.begin(), said.end());
 }
 
-// Tells of more small calls than the budget has, by bucket: the ranks that make most of them. The
-// sizes of objects are told with these.
+// Tells of more small calls than the budget has, by bucket: the ranks that make most of them.
 void say_small(Compared& c) {
-  const bool objects = std::ranges::any_of(
-      c.sentences, [](const std::string& s) { return s.ends_with("all_gather_object"); });
-  const auto of_objects = [](const Small& small) {
-    return small.of_objects != 0 && small.moved.calls - *small.most == small.of_objects;
-  };
   std::map<Bucket, const Small*> most;
   for (const Small& small : c.small) {
-    if (small.within() || (objects && of_objects(small))) continue;
+    if (small.within()) continue;
     const Small*& known = most[small.bucket];
     if (known == nullptr || small.moved.calls > known->moved.calls) known = &small;
   }
   for (const auto& [bucket, small] : most) {
     (is_copy(bucket) ? c.notes : c.sentences)
-        .push_back(fmt::format("{}: {} a step (each of less than {}), where the budget has {}{}",
+        .push_back(fmt::format("{}: {} a step (each of less than {}), where the budget has {}",
                                bucket_name(bucket), calls_text(small->moved.calls, "small call"),
                                bucket == Bucket::ALLREDUCE ? "16 KiB" : "64 B",
-                               *small->most == 0 ? "none" : fmt::format("{:.6g}", *small->most),
-                               of_objects(*small) ? ", which looks like all_gather_object" : ""));
+                               *small->most == 0 ? "none" : fmt::format("{:.6g}", *small->most)));
   }
+}
+
+using Steps = std::vector<std::int64_t>;
+
+// Sizes of an evaluation's gathers vary a little, also across the bound of a class.
+bool has_size(const KnownKind& known, std::int64_t bytes_class) {
+  const auto from = known.classes.lower_bound(bytes_class - 1);
+  return from != known.classes.end() && *from <= bytes_class + 1;
+}
+
+bool is_known(const KnownKinds& kinds, const Key& key, bool any_size) {
+  const auto known = kinds.find(kind_of(key));
+  if (known == kinds.end()) return false;
+  return any_size || known->second.classes.empty() || has_size(known->second, key.bytes_class);
+}
+
+// "steps 4,11 have 2 ncclAllGather of float32 more, of 1.00 MiB together"
+std::string more_text(const Key& kind, const std::map<Moved, Steps>& all) {
+  Steps steps;
+  for (const auto& [more, of] : all) steps.insert(steps.end(), of.begin(), of.end());
+  std::ranges::sort(steps);
+  const Moved& most = all.rbegin()->first;
+  const std::string what = steps_have(steps) + (all.size() > 1 ? " up to " : " ");
+  const std::string name = kind.function + " of " + kind.dtype;
+  if (most.calls == 0) return fmt::format("{}{} more in {}", what, bytes_text(most.bytes), name);
+  return fmt::format("{}{:.6g} {} more, of {}{}", what, most.calls, name,
+                     bytes_text(std::max(most.bytes, 0.0)), most.calls == 1 ? "" : " together");
+}
+
+// Absent: no step is usual, or its calls are not known by steps.
+std::optional<KnownKinds> known_kinds(const Measured& measured) {
+  if (!measured.usual) return std::nullopt;
+  KnownKinds known;
+  const auto add_sizes = [&known](const Figures& figures) {
+    for (const auto& [key, moved] : figures) {
+      if (tells_steps_apart(key) && moved.calls > 0)
+        known[kind_of(key)].classes.insert(key.bytes_class);
+    }
+  };
+  for (const Group& group : measured.groups) add_sizes(group.figures);
+  for (const auto* steps : {&measured.setup, &measured.other_steps}) {
+    for (const auto& [step, figures] : *steps) {
+      add_sizes(figures);
+      for (const auto& [kind, more] : by_kind(figures, tells_steps_apart)) {
+        if (more.calls <= 0) continue;
+        Range& range = known[kind].more;
+        range.least = range.most == 0 ? more.calls : std::min(range.least, more.calls);
+        range.most = std::max(range.most, more.calls);
+      }
+    }
+  }
+  return known;
+}
+
+// Setup is not looked at. `any_size`: sizes are not compared, as those of other jobs' ranks differ.
+void compare_other_steps(const Measured& measured, const Budget& budget, bool any_size,
+                         Compared& to) {
+  constexpr std::size_t kMostTold = 4;
+  const std::optional<KnownKinds>& known = budget.kinds;
+  // By kind, and what is known of it in the budget's run.
+  std::map<std::pair<Key, std::string>, std::map<Moved, Steps>> all;
+  std::set<std::int64_t> unlike;
+  for (const auto& [step, figures] : measured.other_steps) {
+    std::map<std::pair<Key, bool>, Moved> more;  // of sizes that no step of the run has, or others
+    for (const auto& [key, moved] : figures) {
+      if (!tells_steps_apart(key)) continue;
+      const bool is_new = known && moved.calls > 0 && !is_known(*known, key, any_size);
+      more[{kind_of(key), is_new}] += moved;
+    }
+    for (const auto& [what, moved] : more) {
+      const auto& [kind, is_new] = what;
+      if (moved.calls < 0 || (moved.calls == 0 && moved.bytes <= 0)) continue;
+      const auto of = known ? known->find(kind) : KnownKinds::const_iterator();
+      const bool as_known =
+          known && of != known->end() && (moved.calls <= 0 || of->second.more.holds(moved.calls));
+      const char* in_run = !known ? "" : is_new ? "never" : as_known ? "yes" : "other number";
+      all[{kind, in_run}][moved].push_back(step);
+      if (is_new || !as_known) unlike.insert(step);
+    }
+  }
+  to.unlike_steps = unlike.size();
+  std::size_t told = 0;
+  for (const auto& [what, by_moved] : all) {
+    const auto& [kind, in_run] = what;
+    const std::string text = more_text(kind, by_moved);
+    if (budget.others_fail && in_run == "never") {
+      to.within = false;
+      to.sentences.push_back(fmt::format("{}, {} that the budget is of", text,
+                                         known->contains(kind)
+                                             ? "a size that it has in no step of the run"
+                                             : "which is in no step of the run"));
+    }
+    if (in_run != "yes" && told++ < kMostTold) {
+      to.unlike_text += (to.unlike_text.empty() ? "" : "; ") + text;
+    }
+    for (const auto& [moved, steps] : by_moved) {
+      to.other_steps.push_back({steps, kind, moved, in_run});
+    }
+  }
+  if (told > kMostTold) to.unlike_text += "; others have something else";
 }
 
 }  // namespace
@@ -303,16 +372,12 @@ Budget of_run(const Measured& measured, double tolerance) {
 
 Compared compare(const Measured& measured, const Budget& budget) {
   Compared c{.notes = measured.notes};
-  Comparer comparer(measured, budget, c);
-  for (const Group& group : measured.groups) comparer.add(group);
+  const bool of_ledger = measured.from == Measured::From::ledger;
+  for (const Group& group : measured.groups) compare_group(group, of_ledger, budget, c);
   say_small(c);
   say_with_small(c, budget);
   const bool other_job = budget.nranks != 0 && budget.nranks != measured.nranks;
-  c.others = other_steps(measured, budget.kinds, other_job);
-  if (budget.others_fail && !c.others.never.empty()) {
-    c.within = false;
-    c.sentences.insert(c.sentences.end(), c.others.never.begin(), c.others.never.end());
-  }
+  compare_other_steps(measured, budget, other_job, c);
   if (measured.groups.size() > 1) {
     Members others;
     for (std::size_t g = 1; g < measured.groups.size(); ++g) others.add(measured.groups[g].ranks);

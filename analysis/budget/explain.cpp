@@ -1,4 +1,4 @@
-#include "budget/compare.h"
+#include "budget/budget.h"
 
 #include <fmt/format.h>
 
@@ -288,21 +288,10 @@ std::vector<std::string> from_ratios(const Whole& w) {
   return {};
 }
 
-// True if all would be within without the objects that were gathered.
-bool are_objects(const Whole& w, const Objects& objects) {
-  return w.bucket == Bucket::ALLGATHER && objects.calls != 0 &&
-         w.calls.holds(w.moved.calls - objects.calls) &&
-         w.bytes.holds(w.moved.bytes - objects.bytes);
-}
-
-std::vector<std::string> what_is(const Whole& w, const Objects& objects, const Budget& budget) {
+std::vector<std::string> what_is(const Whole& w, const Budget& budget) {
   std::vector<std::string> said = budget.model ? mistakes(w, *budget.model) : from_ratios(w);
   if (!said.empty()) return said;
   const std::string how = fmt::format("{}: {}", bucket_name(w.bucket), more_or_less(w));
-  if (are_objects(w, objects)) {
-    return {fmt::format("{}: {} of uint8, and as many of one int64, look like all_gather_object",
-                        how, calls_text(objects.calls, "all-gather"))};
-  }
   if (w.bucket == Bucket::BROADCAST) {
     return {how + ", which are broadcasts such as of buffers (DDP's broadcast_buffers)"};
   }
@@ -315,27 +304,7 @@ std::vector<std::string> what_is(const Whole& w, const Objects& objects, const B
 
 }  // namespace
 
-// A size as one int64 of each rank, and an object of bytes: as often.
-Objects objects_of(const Figures& figures) {
-  double sizes = 0;
-  double objects = 0;
-  Objects found;
-  for (const auto& [key, moved] : figures) {
-    if (key.bucket != Bucket::ALLGATHER) continue;
-    const auto ranks = static_cast<double>(key.nranks);
-    if (key.dtype == "int64" && moved.elements == moved.calls * ranks) sizes += moved.calls;
-    if (key.dtype != "uint8") continue;
-    objects += moved.calls;
-    if (is_small(key.bucket, key.bytes_class, {})) continue;
-    found.calls += moved.calls;
-    found.bytes += moved.bytes;
-  }
-  found.small = sizes + objects - found.calls;
-  return sizes == objects ? found : Objects{};
-}
-
-std::vector<std::string> explain(std::span<const Row> rows, const Objects& objects,
-                                 const Budget& budget) {
+std::vector<std::string> explain(std::span<const Row> rows, const Budget& budget) {
   std::map<Bucket, Whole> wholes;
   for (const Row& row : rows) {
     Whole& w = wholes[row.limit.bucket];
@@ -357,7 +326,7 @@ std::vector<std::string> explain(std::span<const Row> rows, const Objects& objec
     if (whole.within) continue;
     whole.all_reduced = all_reduced;
     whole.gradients = scattered != 0 ? scattered : all_reduced;
-    const std::vector<std::string> said = what_is(whole, objects, budget);
+    const std::vector<std::string> said = what_is(whole, budget);
     all.insert(all.end(), said.begin(), said.end());
   }
   return all;

@@ -4,13 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
-#include <ranges>
+#include <cmath>
 #include <span>
 #include <utility>
 
+#include "budget/model.h"
 #include "check/names.h"
+#include "interpose/base/hash.h"
 #include "read/error.h"
+#include "stats/groups.h"
 #include "stats/totals.h"
 #include "text/text.h"
 
@@ -25,11 +27,6 @@ Key key_of(const stats::OpKey& op) {
   return {op.bucket, op.name, op.dtype, op.nranks, op.bytes_class};
 }
 
-Moved moved(const read::Amounts& a) {
-  return {static_cast<double>(a.calls), static_cast<double>(a.bytes),
-          static_cast<double>(a.elements)};
-}
-
 // Where steps are made of several, what follows the last one may be missing of it: all-gathers of
 // an optimizer.
 std::size_t whole_steps(std::size_t found, std::size_t in_step) {
@@ -37,36 +34,42 @@ std::size_t whole_steps(std::size_t found, std::size_t in_step) {
   return in_step > 1 && found % in_step == 0 && steps > 1 ? steps - 1 : steps;
 }
 
-struct Lines {
-  Lines(const Process& rank, const std::vector<steps::Interval>& all, std::size_t of_step,
-        bool with_copies)
-      : rank_(rank),
-        intervals(all),
-        in_step(of_step),
-        copies(with_copies),
-        steps(whole_steps(all.size(), of_step)) {}
-
-  void call(const read::Event& e) {
-    if (e.unfinished || e.failed || e.captured) return;
-    const steps::Interval* at = steps::interval_at(intervals, e.ts_ns);
-    if (at == nullptr) return;
-    const auto step = static_cast<std::size_t>(at - intervals.data()) / in_step;
-    if (copies || !is_copy(e.bucket)) {
-      steps.add(step, key_of(stats::op_of(e, rank_)), read::amounts_of(e));
+// Calls take(rank, what it makes in its steps), which are made of so many of the found ones.
+template <typename Take>
+void each_rank(const run::Lines& lines, const steps::Found& found, std::size_t in_step, bool copies,
+               const Take& take) {
+  for (const auto& [rank, of_rank] : found.lines) {  // if the ranks' writers counted
+    RankSteps steps{whole_steps(of_rank.size(), in_step)};
+    for (std::size_t i = 0; i < of_rank.size(); ++i) {
+      for (const read::Row& row : of_rank[i].rows) {
+        if (!copies && is_copy(row.bucket)) continue;
+        steps.add(i / in_step, key_of(stats::op_of(row, *rank)), moved_of(row.amounts));
+      }
     }
+    take(*rank, steps);
   }
-  void end() {
-    found = steps.usual();
-    steps = RankSteps(0);
-  }
-
-  const Process& rank_;
-  const std::vector<steps::Interval>& intervals;
-  std::size_t in_step;
-  bool copies;
-  RankSteps steps;
-  Usual found;
-};
+  if (found.exact) return;
+  const auto in_which_step = [&](const Process& rank) {
+    const auto of_rank = found.ranks.find(&rank);
+    const auto* all = of_rank == found.ranks.end() ? nullptr : &of_rank->second;
+    return [=, &rank](const read::Event& e) -> std::optional<std::pair<std::size_t, stats::OpKey>> {
+      const auto* at = all == nullptr ? nullptr : steps::interval_at(*all, e.ts_ns);
+      if (at == nullptr || (!copies && is_copy(e.bucket))) return std::nullopt;
+      return std::pair(static_cast<std::size_t>(at - all->data()) / in_step, stats::op_of(e, rank));
+    };
+  };
+  using Groups = stats::RankGroups<Moved, decltype(in_which_step(std::declval<const Process&>()))>;
+  lines.each([&](const Process& rank) { return Groups(rank, in_which_step(rank), false); },
+             [&](const Groups& of) {
+               const auto intervals = found.ranks.find(&of.rank);
+               if (intervals == found.ranks.end()) return;
+               RankSteps steps{whole_steps(intervals->second.size(), in_step)};
+               for (const auto& [key, moved] : of.found) {
+                 steps.add(key.first, key_of(key.second), moved);
+               }
+               take(of.rank, steps);
+             });
+}
 
 // Those that a step makes more than the usual one.
 double more_calls(const Figures& figures) {
@@ -88,67 +91,35 @@ std::vector<Group> groups_of(const Alike& alike) {
   std::vector<Group> all;
   for (const auto& [figures, of] : alike) all.push_back({Members(of.first), figures, of.second});
   std::ranges::stable_sort(all, [](const Group& a, const Group& b) {
-    const auto of_a = a.ranks.size();
-    const auto of_b = b.ranks.size();
-    return of_a == of_b ? a.ranks < b.ranks : of_a > of_b;
+    return std::pair(b.ranks.size(), a.ranks) < std::pair(a.ranks.size(), b.ranks);
   });
   return all;
-}
-
-// Copies of a few steps, of the rank that makes most of them.
-struct Seldom {
-  double bytes = 0;  // of the step with most
-  std::vector<std::int64_t> steps{};
-  diagnose::Processes ranks{};  // that make the same
-  bool others = false;          // make something else
-};
-
-void add_seldom(Seldom& to, const Process& rank, double bytes, std::vector<std::int64_t> steps) {
-  if (bytes == to.bytes && steps == to.steps) return to.ranks.push_back(&rank);
-  const bool first = to.ranks.empty();
-  if (bytes > to.bytes || first) to = {bytes, std::move(steps), {&rank}, false};
-  to.others = !first;
-}
-
-std::string text_of(Bucket bucket, const Seldom& s) {
-  return fmt::format("{} is in no figure, as only a few steps have any: {}on {}, in {}, {}{}",
-                     bucket_name(bucket), s.others ? "most " : "", diagnose::names_of(s.ranks),
-                     steps_text(s.steps), s.steps.size() > 1 ? "up to " : "",
-                     text::bytes(static_cast<std::uint64_t>(s.bytes)));
 }
 
 // Tells of the steps that are left out. `others`: they have other collectives than most.
 void say_left_out(Measured& m, bool others) {
   if (m.left_out == 0) return;
   const std::string steps = m.left_out == 1 ? "step" : text::thousands(m.left_out) + " steps";
-  if (!others) {
-    m.notes.push_back(fmt::format(
-        "the figures leave out the first {}, with collectives that no later one makes (setup)",
-        steps));
-    return;
-  }
-  m.notes.push_back(fmt::format(
-      "the figures leave out {}{}, with other collectives than most (setup, evaluation, "
-      "checkpoint?)",
-      m.left_out == 1 ? "1 " : "", steps));
-  std::map<std::int64_t, Figures> all = m.setup;
-  all.insert(m.other_steps.begin(), m.other_steps.end());
-  const std::string text = differences_text(all);
-  if (!text.empty()) m.notes.push_back("against the others, " + text);
+  m.notes.push_back(
+      others ? fmt::format("the figures leave out {}{}, with other collectives than most (setup, "
+                           "evaluation, checkpoint?): tprof summary --by step tells which",
+                           m.left_out == 1 ? "1 " : "", steps)
+             : fmt::format("the figures leave out the first {}, with collectives that no later one "
+                           "makes (setup)",
+                           steps));
 }
 
 Measured of_ledgers(const job::Job& job, std::uint64_t steps, bool copies) {
-  Measured m{.from = Measured::From::ledger, .steps = steps};
+  Measured m{.steps = steps};
   Alike alike;
   for (const Process* p : job.processes) {
     if (p->comms.empty()) continue;  // a child, or it made no collective
     Figures figures;
     stats::each_row(*p, [&](const read::Row& row) {
       if (!copies && is_copy(row.bucket)) return;
-      figures[key_of(stats::op_of(row, *p))] += moved(row.amounts);
+      figures[key_of(stats::op_of(row, *p))] += moved_of(row.amounts);
     });
-    const auto n = static_cast<double>(steps);
-    for (auto& [key, sum] : figures) sum = sum / n;
+    for (auto& [key, sum] : figures) sum = sum / static_cast<double>(steps);
     add(alike, *p, figures, figures);
   }
   m.groups = groups_of(alike);
@@ -164,6 +135,79 @@ Measured of_ledgers(const job::Job& job, std::uint64_t steps, bool copies) {
   return m;
 }
 
+Measured of_steps(const run::Lines& lines, const steps::Found& found, std::size_t in_step,
+                  const Asked& asked) {
+  const bool may_be_either = !found.whole_steps && asked.steps == 0;
+  Measured m{.from = found.exact ? Measured::From::step_lines : Measured::From::lines,
+             .found = found.steps.size(),
+             .may_be_steps = in_step > 1 && may_be_either,
+             .may_be_micro_batches = in_step == 1 && may_be_either && !asked.each_is_step,
+             .notes = found.unknown};
+  Alike alike;
+  std::set<Bucket> seldom;
+  bool others_left_out = false;
+  each_rank(lines, found, in_step, asked.copies, [&](const Process& rank, const RankSteps& steps) {
+    const Usual of = usual_of(steps);
+    if (of.steps == 0) return;
+    add(alike, rank, of.figures, of.often);
+    if (of.left_out > m.left_out) others_left_out = of.usual;
+    m.left_out = std::max(m.left_out, of.left_out);
+    for (const auto& [i, figures] : of.others) {
+      const std::int64_t step =
+          in_step == 1 ? found.ranks.at(&rank)[i].step : static_cast<std::int64_t>(i) + 1;
+      Figures& most = (i < of.setup ? m.setup : m.other_steps)[step];
+      if (most.empty() || more_calls(figures) > more_calls(most)) most = figures;
+    }
+    seldom.insert(of.seldom.begin(), of.seldom.end());
+    if (of.steps > m.steps) m.usual = of.usual;
+    m.steps = std::max(m.steps, of.steps);
+  });
+  m.groups = groups_of(alike);
+  if (m.groups.empty()) {
+    throw read::BadInput(
+        fmt::format("no rank has {} micro-batches, of which a step is made", in_step));
+  }
+  if (in_step > 1) {
+    m.notes.push_back(
+        fmt::format("{} of the {} that were found are a step; the last of these, which may not be "
+                    "whole, is left out",
+                    in_step, found.whole_steps ? "steps" : "steps or micro-batches"));
+  }
+  say_left_out(m, others_left_out);
+  for (const Bucket bucket : seldom) {
+    m.notes.push_back(
+        fmt::format("{} is in no figure, as only a few steps have any", bucket_name(bucket)));
+  }
+  return m;
+}
+
+constexpr std::size_t kMostSetup = 3;
+constexpr std::size_t kLongestList = 60;    // characters of numbers of steps
+constexpr std::int64_t kCopyOfAnySize = 6;  // from 64 bytes on: a copy that is not small
+constexpr std::size_t kMostKeys = 4096;     // of a damaged file
+constexpr std::size_t kMostSteps = std::size_t{1} << 20;
+constexpr std::size_t kMostValues = std::size_t{1} << 22;
+
+Moved at(const std::vector<Moved>& calls, std::size_t step) {
+  return step < calls.size() ? calls[step] : Moved{};
+}
+
+// A number for each step, which equal ones have in common.
+std::vector<std::uint64_t> numbers_of(const RankSteps& rank) {
+  std::vector<std::uint64_t> all(std::min(rank.steps, kMostSteps));
+  for (const auto& [key, calls] : rank.calls) {
+    if (!tells_steps_apart(key)) continue;
+    const std::uint64_t what = fnv1a(key.function) ^ mix64(fnv1a(key.dtype));
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const auto [n, bytes, elements] = calls[i];
+      if (n != 0)
+        all[i] +=
+            mix64(what + mix64(static_cast<std::uint64_t>(bytes)) + static_cast<std::uint64_t>(n));
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 Members::Members(const diagnose::Processes& all) : numbers(diagnose::ranks_of(all)) {
@@ -175,17 +219,16 @@ Members::Members(const diagnose::Processes& all) : numbers(diagnose::ranks_of(al
 
 void Members::add(const Members& more) {
   numbers.add(more.numbers);
-  const auto here = static_cast<std::ptrdiff_t>(others.size());
   others.insert(others.end(), more.others.begin(), more.others.end());
-  std::ranges::inplace_merge(others, others.begin() + here);
+  std::ranges::sort(others);
 }
 
 std::string Members::list() const {
-  std::string all = numbers.str();
-  if (others.empty()) return all;
-  if (!all.empty()) all += ", ";
+  std::vector<std::string> parts;
+  if (!numbers.empty()) parts.push_back(numbers.str());
   const std::size_t named = std::min(others.size(), kMostNames);
-  all += fmt::format("{}", fmt::join(std::span(others).first(named), ", "));
+  parts.insert(parts.end(), others.begin(), others.begin() + static_cast<std::ptrdiff_t>(named));
+  const std::string all = fmt::format("{}", fmt::join(parts, ", "));
   if (named == others.size()) return all;
   return all + fmt::format(" and {} more processes", text::thousands(others.size() - named));
 }
@@ -201,97 +244,117 @@ std::size_t found_in_step(const steps::Found& found, const Asked& asked) {
   return found.whole_steps ? 1 : asked.micro_batches;
 }
 
-Measured measure(const run::Lines& all_lines, const Asked& asked) {
-  const job::Job& job = all_lines.job();
-  const steps::Found found = steps::find(all_lines);
+Measured measure(const run::Lines& lines, const Asked& asked) {
+  const job::Job& job = lines.job();
+  const steps::Found found = steps::find(lines);
   const bool known = found.how != steps::How::none;
-  const std::int64_t nranks = job.world_size.value_or(static_cast<std::int64_t>(job.ranks.size()));
-  const std::size_t in_step = known ? found_in_step(found, asked) : 0;
   if (!known && asked.steps == 0) {
     throw read::BadInput("no steps are known: " + found.why +
                          "; --steps N says how many the job made");
   }
-  if (in_step == 0) {
-    Measured m = of_ledgers(job, asked.steps, asked.copies);
-    m.unreadable = all_lines.unreadable();
-    m.nranks = nranks;
-    if (known) {
-      m.notes.push_back(fmt::format("{} steps or micro-batches were found, which do not make {}",
-                                    text::thousands(found.steps.size()),
-                                    text::thousands(asked.steps)));
-    }
-    return m;
+  const std::size_t in_step = known ? found_in_step(found, asked) : 0;
+  Measured m = in_step == 0 ? of_ledgers(job, asked.steps, asked.copies)
+                            : of_steps(lines, found, in_step, asked);
+  m.unreadable = lines.unreadable();
+  m.nranks = job.world_size.value_or(static_cast<std::int64_t>(job.ranks.size()));
+  if (in_step == 0 && known) {
+    m.notes.push_back(fmt::format("{} steps or micro-batches were found, which do not make {}",
+                                  text::thousands(found.steps.size()),
+                                  text::thousands(asked.steps)));
   }
-
-  Measured m{.from = found.exact ? Measured::From::step_lines : Measured::From::lines,
-             .found = found.steps.size(),
-             .may_be_steps = in_step > 1 && !found.whole_steps && asked.steps == 0,
-             .may_be_micro_batches =
-                 in_step == 1 && !found.whole_steps && asked.steps == 0 && !asked.each_is_step,
-             .nranks = nranks};
-  Alike alike;
-  std::map<Bucket, Seldom> seldom;
-  bool others_left_out = false;
-  const auto take = [&](const Process& rank, const Usual& of, const auto& steps_of_rank) {
-    if (of.steps == 0) return;
-    add(alike, rank, of.figures, of.often);
-    const auto number = [&](std::size_t i) {
-      return in_step == 1 ? steps_of_rank[i].step : static_cast<std::int64_t>(i) + 1;
-    };
-    if (of.left_out > m.left_out) others_left_out = of.usual;
-    m.left_out = std::max(m.left_out, of.left_out);
-    for (const auto& [i, figures] : of.others) {
-      auto& to = i < of.setup ? m.setup : m.other_steps;
-      const auto [most, fresh] = to.try_emplace(number(i), figures);
-      if (!fresh && more_calls(figures) > more_calls(most->second)) most->second = figures;
-    }
-    for (const auto& [bucket, bytes] : of.seldom) {
-      std::vector<std::int64_t> steps;
-      for (const auto& [i, n] : bytes) steps.push_back(number(i));
-      const double most = std::ranges::max(bytes | std::views::values);
-      add_seldom(seldom[bucket], rank, most, std::move(steps));
-    }
-    if (of.steps > m.steps) m.usual = of.usual;
-    m.steps = std::max(m.steps, of.steps);
-  };
-  if (found.exact) {
-    for (const auto& [rank, lines] : found.lines) {
-      RankSteps steps(whole_steps(lines.size(), in_step));
-      for (std::size_t i = 0; i < lines.size(); ++i) {
-        for (const read::Row& row : lines[i].rows) {
-          if (!asked.copies && is_copy(row.bucket)) continue;
-          steps.add(i / in_step, key_of(stats::op_of(row, *rank)), row.amounts);
-        }
-      }
-      take(*rank, steps.usual(), lines);
-    }
-  } else {
-    all_lines.each(
-        [&](const Process& rank) {
-          const auto intervals = found.ranks.find(&rank);
-          return intervals == found.ranks.end()
-                     ? std::nullopt
-                     : std::optional<Lines>(std::in_place, rank, intervals->second, in_step,
-                                            asked.copies);
-        },
-        [&](const Lines& of) { take(of.rank_, of.found, of.intervals); });
-  }
-  m.unreadable = all_lines.unreadable();
-  m.groups = groups_of(alike);
-  if (m.groups.empty()) {
-    throw read::BadInput(
-        fmt::format("no rank has {} micro-batches, of which a step is made", in_step));
-  }
-  m.notes = found.unknown;
-  if (in_step > 1) {
-    m.notes.push_back(
-        fmt::format("{} of the {} that were found are a step; the last of these, which may not be "
-                    "whole, is left out",
-                    in_step, found.whole_steps ? "steps" : "steps or micro-batches"));
-  }
-  say_left_out(m, others_left_out);
-  for (const auto& [bucket, copies] : seldom) m.notes.push_back(text_of(bucket, copies));
   return m;
+}
+
+Moved moved_of(const read::Amounts& a) {
+  return {static_cast<double>(a.calls), static_cast<double>(a.bytes),
+          static_cast<double>(a.elements)};
+}
+
+void add(Moved& to, const read::Event& event, const read::DeviceTime*) {
+  to += moved_of(read::amounts_of(event));
+}
+
+bool tells_steps_apart(const Key& key) {
+  return !is_copy(key.bucket) && !is_small(key.bucket, key.bytes_class, {});
+}
+
+void RankSteps::add(std::size_t step, Key key, const Moved& more) {
+  if (step >= std::min(steps, kMostSteps)) return;  // the rest, which is no whole step
+  if (is_copy(key.bucket) && !is_small(key.bucket, key.bytes_class, {})) {
+    key.bytes_class = kCopyOfAnySize;  // batches differ
+  }
+  if (calls.size() >= kMostKeys && !calls.contains(key)) return;
+  std::vector<Moved>& of = calls[key];
+  if (step >= of.size()) {
+    if (values >= kMostValues) return;
+    values += step + 1 - of.size();
+    of.resize(step + 1);
+  }
+  of[step] += more;
+}
+
+Usual usual_of(const RankSteps& rank) {
+  const std::vector<std::uint64_t> numbers = numbers_of(rank);
+  const std::optional<std::uint64_t> most = usual_step(numbers);
+  Usual u{.usual = most.has_value(), .setup = setup_steps(numbers)};
+  std::vector<std::size_t> counted;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (most ? numbers[i] == *most : i >= u.setup) counted.push_back(i);
+  }
+  u.steps = counted.size();
+  u.left_out = numbers.size() - u.steps;
+  if (counted.empty()) return u;
+  for (const auto& [key, calls] : rank.calls) {
+    std::vector<Moved> steps;
+    Moved sum;
+    for (const std::size_t i : counted) sum += steps.emplace_back(at(calls, i));
+    const bool alike = tells_steps_apart(key);  // in all of these, where a step is usual
+    Moved usual = alike && u.usual ? steps[0] : sum / static_cast<double>(u.steps);
+    if (!alike) {
+      std::ranges::sort(steps, {}, [](const Moved& m) { return std::pair(m.bytes, m.calls); });
+      usual = steps[(steps.size() - 1) / 2];
+      const Moved& often = steps[std::min(2 * steps.size() / 3, steps.size() - 1)];
+      if (often.calls != 0) u.often[key] = often;
+      const bool batch = key.bucket == Bucket::H2D || key.bucket == Bucket::D2H;
+      if (batch && often.calls == 0 && key.bytes_class == kCopyOfAnySize) {
+        u.seldom.insert(key.bucket);
+      }
+    }
+    if (usual.calls != 0) u.figures[key] = usual;
+    Key of_any = key;
+    of_any.nranks = 0;
+    for (std::size_t i = 0; u.usual && !is_copy(key.bucket) && i < numbers.size(); ++i) {
+      const Moved more = at(calls, i) - usual;
+      if (numbers[i] != *most && more != Moved{}) u.others[i][of_any] += more;
+    }
+  }
+  return u;
+}
+
+std::string steps_have(const std::vector<std::int64_t>& steps) {
+  const std::string list = text::ranges(steps);
+  if (list.size() > kLongestList) return text::thousands(steps.size()) + " steps have";
+  return fmt::format("{} {} {}", steps.size() == 1 ? "step" : "steps", list,
+                     steps.size() == 1 ? "has" : "have");
+}
+
+std::optional<std::uint64_t> usual_step(const std::vector<std::uint64_t>& steps) {
+  std::map<std::uint64_t, std::size_t> times;
+  for (const std::uint64_t step : steps) {
+    if (2 * ++times[step] > steps.size()) return step;
+  }
+  return std::nullopt;
+}
+
+std::size_t setup_steps(const std::vector<std::uint64_t>& steps) {
+  const std::size_t first = std::min(kMostSetup + 1, steps.size());
+  const auto later = steps.begin() + static_cast<std::ptrdiff_t>(first) - (first == 0 ? 0 : 1);
+  for (auto step = later; step != steps.begin(); --step) {
+    if (std::find(later, steps.end(), step[-1]) == steps.end()) {
+      return static_cast<std::size_t>(step - steps.begin());
+    }
+  }
+  return 0;
 }
 
 }  // namespace tprof::budget

@@ -2,22 +2,109 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "budget/figures.h"
-#include "budget/rank_steps.h"
 #include "check/names.h"
 #include "job/jobs.h"
+#include "read/events.h"
 #include "read/folder.h"
+#include "read/rows.h"
 #include "steps/found.h"
 #include "text/ranks.h"
 
 namespace tprof::budget {
+
+struct Key {
+  Bucket bucket = Bucket::ALLGATHER;
+  std::string function;
+  std::string dtype;
+  std::int64_t nranks = 0;        // 0: a copy
+  std::int64_t bytes_class = -1;  // of each call: from 2^class bytes on, -1: 0 bytes
+
+  auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+// The counts of one step: means may be broken numbers.
+struct Moved {
+  double calls = 0;
+  double bytes = 0;
+  double elements = 0;
+
+  auto operator<=>(const Moved&) const = default;  // NOLINT(modernize-use-nullptr)
+  Moved& operator+=(const Moved& m) {
+    return *this = {calls + m.calls, bytes + m.bytes, elements + m.elements};
+  }
+  Moved operator-(const Moved& m) const {
+    return {calls - m.calls, bytes - m.bytes, elements - m.elements};
+  }
+  Moved operator/(double n) const { return {calls / n, bytes / n, elements / n}; }
+};
+using Figures = std::map<Key, Moved>;
+
+Moved moved_of(const read::Amounts& amounts);
+// As stats::RankGroups adds calls up.
+void add(Moved& to, const read::Event& event, const read::DeviceTime*);
+
+// Returns the same function and type, on any communicator and of any size.
+inline Key kind_of(const Key& key) {
+  return {.bucket = key.bucket, .function = key.function, .dtype = key.dtype};
+}
+
+// Adds what passes, by kind.
+template <typename Passes>
+Figures by_kind(const Figures& figures, const Passes& passes) {
+  Figures kinds;
+  for (const auto& [key, moved] : figures) {
+    if (passes(key)) kinds[kind_of(key)] += moved;
+  }
+  std::erase_if(kinds, [](const auto& kind) { return kind.second == Moved{}; });
+  return kinds;
+}
+
+// Norms, losses and barriers come and go, and batches differ.
+bool tells_steps_apart(const Key& key);
+
+// The calls of each of a rank's steps.
+struct RankSteps {
+  std::size_t steps = 0;
+  std::map<Key, std::vector<Moved>> calls{};  // of each step, up to the last that makes some
+  std::size_t values = 0;                     // in all of these, which bounds them
+
+  void add(std::size_t step, Key key, const Moved& more);
+};
+
+struct Usual {
+  Figures figures{};
+  // Copies and small calls: what two of three steps have at most, where `figures` has what one of
+  // two has. A batch or a log that comes in every other step is then in a budget of it.
+  Figures often{};
+  std::size_t steps = 0;  // that these are of
+  std::size_t left_out = 0;
+  bool usual = false;     // these are those that differ from most; else the first
+  std::size_t setup = 0;  // so many of the first steps are that
+  // NCCL's calls of the steps that differ, against the usual step, by the place of the step: by all
+  // but the ranks of their communicators.
+  std::map<std::size_t, Figures> others{};
+  std::set<Bucket> seldom{};  // of copies that less than a third of the steps make: in no figure
+};
+Usual usual_of(const RankSteps& rank);
+
+// "steps 5,10 have", or how many they are.
+std::string steps_have(const std::vector<std::int64_t>& steps);
+
+// Returns the number that more than half of the steps have; equal steps have equal numbers.
+std::optional<std::uint64_t> usual_step(const std::vector<std::uint64_t>& steps);
+
+// Returns how many steps at the beginning are setup. The last of them is among the first three, and
+// no later step makes the same calls. Where there is no usual step, the others count.
+std::size_t setup_steps(const std::vector<std::uint64_t>& steps);
 
 // Those that moved the same.
 struct Members {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <map>
 
-#include "report/only.h"
-#include "report/section.h"
+#include "report/findings.h"
+#include "report/table.h"
 #include "text/text.h"
 
 namespace tprof::budget {
@@ -140,14 +140,15 @@ std::string sentence(const std::string& text) {
 
 std::string verdict(const Compared& c) {
   if (!c.within) return "Not within the budget.\n";
-  const std::size_t n = c.others.unlike;
+  const std::size_t n = c.unlike_steps;
   const std::string within = n == 0 ? "Within the budget" : "The usual step is within the budget";
   const std::string more =
-      n == 0 ? ""
-             : fmt::format("{} other {} more{}: {}.\n", text::thousands(n),
-                           n == 1 ? "step makes" : "steps make",
-                           c.others.run_known ? ", as none of the budget's run does" : "",
-                           text::printable(c.others.text));
+      n == 0
+          ? ""
+          : fmt::format("{} other {} more{}: {}.\n", text::thousands(n),
+                        n == 1 ? "step makes" : "steps make",
+                        c.other_steps[0].in_run.empty() ? "" : ", as none of the budget's run does",
+                        text::printable(c.unlike_text));
   if (c.if_steps == 0) return within + (more.empty() ? ".\n" : "; " + more);
   return fmt::format(
       "{}, if what repeats ({} times) is a step and no micro-batch: --steps N, as many as the job "
@@ -155,19 +156,16 @@ std::string verdict(const Compared& c) {
       within, text::thousands(c.if_steps), more);
 }
 
-Json json_of(const Others& others) {
+Json json_of(const std::vector<OtherSteps>& others) {
   Json all = Json::array();
-  for (const OtherSteps& o : others.all) {
+  for (const OtherSteps& o : others) {
     all.push_back({{"steps", o.steps},
                    {"bucket", bucket_name(o.kind.bucket)},
                    {"function", o.kind.function},
                    {"dtype", o.kind.dtype},
                    {"calls", exact(o.more.calls)},
                    {"bytes", exact(o.more.bytes)},
-                   {"in_run", !o.in_run                              ? Json()
-                              : o.in_run == OtherSteps::InRun::yes   ? Json("yes")
-                              : o.in_run == OtherSteps::InRun::never ? Json("never")
-                                                                     : Json("other number")}});
+                   {"in_run", report::or_null(o.in_run)}});
   }
   return all;
 }
@@ -211,7 +209,7 @@ std::string to_json(const job::Job& job, const Measured& m, const Compared& c) {
                      {"most_calls", s.most ? exact(*s.most) : Json()}});
   }
   Json all = {{"schema", "tprof-budget-report/1"},
-              {"run_id", job.run_id.empty() ? Json() : Json(job.run_id)},
+              {"run_id", report::or_null(job.run_id)},
               {"ranks", job.ranks},
               {"within", c.within},
               {"may_be_micro_batches", m.may_be_micro_batches},
@@ -219,11 +217,11 @@ std::string to_json(const job::Job& job, const Measured& m, const Compared& c) {
               {"steps", m.steps},
               {"rows", report::table_json(columns(false), c.rows)},
               {"small", small},
-              {"other_steps", json_of(c.others)},
+              {"other_steps", json_of(c.other_steps)},
               {"explained_by", c.sentences},
               {"notes", c.notes}};
   if (!c.only.empty()) all["only"] = report::only_json(c.only, {});
-  return all.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+  return report::printed(all, 2);
 }
 
 }  // namespace tprof::budget

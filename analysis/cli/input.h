@@ -7,7 +7,7 @@
 
 #include "check/finding.h"
 #include "cli/commands.h"
-#include "export/time_axis.h"
+#include "export/placement.h"
 #include "filter/selection.h"
 #include "read/folder.h"
 #include "why/peak.h"

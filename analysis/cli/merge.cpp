@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
-#include "export/exported.h"
+#include "export/formats.h"
 #include "export/merged.h"
 #include "interpose/format/settings.h"
 #include "read/error.h"

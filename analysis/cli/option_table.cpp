@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <ranges>
 
-#include "report/by.h"
+#include "report/views.h"
 
 namespace tprof::cli {
 namespace {

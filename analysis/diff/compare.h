@@ -1,14 +1,62 @@
-// The differences between two runs.
+// Two runs, and what differs between them.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
-#include "diff/run.h"
+#include "check/finding.h"
+#include "filter/selection.h"
+#include "job/jobs.h"
 #include "stats/difference.h"
+#include "stats/steps.h"
+#include "why/times.h"
 
 namespace tprof::diff {
+
+using stats::OpKind;
+
+struct Step : stats::StepCalls {
+  std::int64_t number = 0;
+  std::optional<why::Cell> parts{};  // means over ranks; absent: not known
+};
+
+struct Run {
+  std::string path{};
+  const job::Job* job = nullptr;
+  std::map<OpKind, read::Amounts> totals{};                    // of the whole run, sums over ranks
+  std::map<OpKind, std::set<const read::Process*>> callers{};  // who made these
+  std::uint64_t ranks = 0;
+  std::int64_t world = 0;  // what the size "world" is
+  bool ended = true;       // no process was killed, and all ranks are here
+  // Steps that all ranks made and have lines of, without the first: memory and connections are made
+  // in it. Empty: none are known, or nobody looked.
+  std::vector<Step> steps{};
+  double unmet_share = 0;                   // of the waiting: it may be transfers
+  std::uint64_t steps_seen = 0;             // with the others; 0: not known
+  bool whole_steps = true;                  // false: each may be a micro-batch
+  bool by_devices = false;                  // the devices tell how long steps are
+  bool may_run_ahead = false;               // the hosts, of their devices
+  std::string no_steps{};                   // why none are known: a sentence without its full stop
+  std::vector<read::Skipped> unreadable{};  // files whose lines are left out
+  // Those that tell of ranks that hold up the others. Nullopt: nobody knows, or only some calls
+  // were asked for.
+  std::optional<diagnose::Findings> slow_ranks{};
+  filter::Words only{};              // which calls these are; empty: all
+  std::vector<std::string> notes{};  // what is not exact for that
+  bool of_some_calls() const {       // of a step
+    return !(only.ops.empty() && only.sizes.empty() && only.comms.empty() && only.phases.empty());
+  }
+};
+
+// Looks at the steps only if `with_lines`. `findings` are those of all that `asked` is of.
+Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
+            const std::string& path, bool with_lines);
 
 bool same(long double a, long double b);  // but for the doubt of divisions
 
@@ -166,5 +214,32 @@ double device_ns(const read::Amounts& s);
 // The time that calls of a kind take from the usual step of a rank: of copies that of the host,
 // else that share of the device's. Nullopt: not known.
 std::optional<double> lost_ns(const Run& run, const OpKind& kind);
+
+// The differences that make `tprof diff` exit with 1:
+//
+//   LIST = ITEM {"," ITEM}      ITEM = NAME [":" NUMBER "%"]
+//
+// calls, elements, bytes: a count that differs, in either direction, by more than that share of
+// A's. time (of a step, with what long ones add to it on average), long_steps, exposed, host,
+// device, algbw, busbw: one that is worse, beyond its noise, by more than the share. slow_ranks:
+// one holds up the others in B alone, for more than the share of a step. settings, versions, hosts,
+// size (ranks, steps, number of hosts): they differ; no share.
+struct Rule {
+  struct SlowRanks {};
+  std::string name{};
+  std::variant<long double Count::*, TimeChange::Of, SlowRanks, Setting::About> of{};
+  double share = 0;
+};
+
+// Throws BadInput that says what was expected.
+std::vector<Rule> rules_of(std::string_view text);
+
+struct Judgement {
+  std::vector<std::string> failed;   // names
+  std::vector<std::string> unknown;  // of what is not known of both runs
+  std::set<std::string> why;         // it is not
+};
+
+Judgement judge(const std::vector<Rule>& rules, const Diff& diff);
 
 }  // namespace tprof::diff

@@ -1,4 +1,4 @@
-#include "diff/fail_on.h"
+#include "diff/compare.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

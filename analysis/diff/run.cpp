@@ -1,4 +1,4 @@
-#include "diff/run.h"
+#include "diff/compare.h"
 
 #include <algorithm>
 #include <optional>
@@ -38,19 +38,9 @@ std::vector<Step> comparable(stats::CallsBySteps all, std::int64_t first, bool b
 }
 
 void put_parts(const why::Times& times, Run& run) {
-  const auto ranks = static_cast<double>(times.ranks.size());
   for (Step& step : run.steps) {
-    const auto at = std::ranges::lower_bound(times.steps, step.number);
-    const auto s = static_cast<std::size_t>(at - times.steps.begin());
-    Parts& mean = step.parts.emplace();
-    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-      const why::Cell& c = times.of(r)[s];
-      mean.compute += c.compute / ranks;
-      mean.unsure += c.unsure / ranks;
-      mean.waiting += c.wait / ranks;
-      mean.transfers += (c.exposed - c.wait) / ranks;
-      mean.idle += c.idle() / ranks;
-    }
+    const auto at = std::ranges::lower_bound(times.steps, step.number) - times.steps.begin();
+    step.parts = why::mean_of(times, {static_cast<std::size_t>(at)});
   }
   double unmet = 0;
   double waiting = 0;

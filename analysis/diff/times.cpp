@@ -3,12 +3,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <map>
 #include <numeric>
 
-#include "diff/usual.h"
+#include "diff/compare.h"
 
 namespace tprof::diff {
 namespace {
+
+constexpr double kLeastOfStep = 0.01;  // less of a step is no change that anybody looks for
+
+// The steps of a run that are compared with those of another.
+struct Usual {
+  const Run& run;
+  std::vector<const Step*> steps{};  // without those that stand out
+  std::vector<double> lengths{};     // of all
+};
 
 using Of = TimeChange::Of;
 using read::Amounts;
@@ -18,11 +29,81 @@ constexpr double kMuchInFew = 1.0 / 3;  // of the time, in steps that are far ab
 // With more of the waiting that may be transfers, the two are one part.
 constexpr double kMostUnmet = 0.1;
 
+// A figure of the usual steps, in their order: at least and at most, where it is not known better.
+struct Series {
+  std::vector<double> least{};
+  std::vector<double> most{};
+};
+using Figures = std::map<std::pair<Of, OpKind>, Series>;
+
+Usual usual_of(const Run& run, bool by_devices) {
+  Usual side{run};
+  for (const Step& s : run.steps) {
+    side.lengths.push_back(
+        by_devices ? s.device_ns : static_cast<double>(s.host_ns) / static_cast<double>(s.hosts));
+  }
+  return side;
+}
+
+double ranks_of(const Usual& side) {
+  return static_cast<double>(std::max<std::uint64_t>(side.run.steps[0].calling, 1));
+}
+
+// busbw, of copies algbw.
+double bandwidth(const OpKind& kind, const Amounts& s, const Run& run) {
+  const std::int64_t n = kind.size == "world" ? run.world : std::atoll(kind.size.c_str());
+  const read::Amounts a = {
+      .device_ns = s.device_ns, .device_timed = s.device_timed, .device_bytes = s.device_bytes};
+  const auto algbw = stats::algbw(a);
+  return stats::busbw({kind.bucket, {}, {}, {}, n}, a).value_or(algbw.value_or(0));
+}
+
+// The parts of a step and the times and bandwidths of its calls. `waiting_known`: it can be told
+// from transfers.
+Figures figures_of(const Usual& side, bool waiting_known) {
+  Figures all;
+  const auto add = [&](Of of, const OpKind& kind, double least, double more = 0) {
+    Series& series = all[{of, kind}];
+    series.least.push_back(least);
+    series.most.push_back(least + more);
+  };
+  const auto if_any = [&](Of of, const OpKind& kind, double value) {
+    if (value > 0) add(of, kind, value);
+  };
+  for (const Step* step : side.steps) {
+    if (const auto& p = step->parts) {
+      add(Of::compute, {}, p->compute, p->unsure);
+      add(Of::unsure, {}, p->unsure);
+      if (waiting_known) add(Of::waiting, {}, p->wait);
+      if (waiting_known) add(Of::transfers, {}, p->exposed - p->wait);
+      if (!waiting_known) add(Of::communication, {}, p->exposed);
+      add(Of::idle, {}, p->idle(), p->unsure);
+    }
+    std::map<OpKind, Amounts> buckets;
+    std::map<OpKind, Amounts> of_any_type;
+    for (const auto& [kind, sums] : step->kinds) {
+      buckets[{.bucket = kind.bucket}] += sums;
+      OpKind any_type = kind;
+      any_type.dtype.clear();
+      of_any_type[any_type] += sums;
+    }
+    for (const auto& [kind, sums] : buckets) {
+      if_any(Of::device, kind, device_ns(sums) / ranks_of(side));
+      if (!stats::has_host_side(kind.bucket)) continue;
+      if_any(Of::host, kind, static_cast<double>(sums.host_ns) / ranks_of(side));
+    }
+    for (const auto& [kind, sums] : of_any_type) {
+      if_any(is_copy(kind.bucket) ? Of::algbw : Of::busbw, kind, bandwidth(kind, sums, side.run));
+    }
+  }
+  return all;
+}
+
 // By how much a figure surely grew or shrank. Nullopt: too few steps have it, or nobody knows.
 std::optional<stats::Difference> difference(const Series& a, const Series& b) {
-  const auto grew = stats::difference(a.most, b.least, all_of(a.most, b.least));
+  const auto grew = stats::difference(a.most, b.least, {});
   if (grew && grew->b >= grew->a) return grew;
-  const auto shrank = stats::difference(a.least, b.most, all_of(a.least, b.most));
+  const auto shrank = stats::difference(a.least, b.most, {});
   return shrank && shrank->b < shrank->a ? shrank : std::nullopt;
 }
 
@@ -43,7 +124,7 @@ std::optional<double> exposed_ns(const Usual& side, Bucket bucket) {
     }
     if (sum.device_ns == 0) continue;
     ++steps;
-    all += device_ns(sum) / side.ranks() * exposed / static_cast<double>(sum.device_ns);
+    all += device_ns(sum) / ranks_of(side) * exposed / static_cast<double>(sum.device_ns);
   }
   return steps == 0 ? std::nullopt : std::optional(all / static_cast<double>(steps));
 }
@@ -126,6 +207,102 @@ double part_of_longest(const std::vector<double>& lengths, const std::vector<boo
   return most / static_cast<double>(lengths.size());
 }
 
+// A pause that is so many times as long as all that the other run has is not the same thing on
+// another day: checkpoints of one program took 0.7 s and 1.7 s.
+constexpr double kFarLonger = 4;
+constexpr double kLeastPause = 100e6;  // ns: the scheduler of a busy host takes less
+
+// Returns how much more than usual each step takes, if it stands out.
+std::vector<double> extra_of(const Usual& side, const std::vector<bool>& far, double usual) {
+  std::vector<double> all;
+  for (std::size_t i = 0; i < far.size(); ++i) all.push_back(far[i] ? side.lengths[i] - usual : 0);
+  return all;
+}
+
+// The steps that are far longer than any of the other run. If they add too little, none.
+std::vector<std::size_t> pauses(const Usual& side, const std::vector<double>& extra, double usual,
+                                double longest_of_other) {
+  std::vector<std::size_t> all;
+  double ns = 0;
+  for (std::size_t i = 0; i < extra.size(); ++i) {
+    const bool pause = extra[i] != 0 &&
+                       side.lengths[i] > kFarLonger * std::max(longest_of_other, usual) &&
+                       side.lengths[i] > longest_of_other + kLeastPause;
+    if (!pause) continue;
+    all.push_back(i);
+    ns += extra[i];
+  }
+  if (ns < kLeastOfStep * usual * static_cast<double>(extra.size())) all.clear();
+  return all;
+}
+
+void put_long(const Usual& side, const std::vector<double>& extra,
+              const std::vector<std::size_t>& far, const char* name, Diff& to, Lengths& lengths) {
+  for (const double ns : extra) {
+    lengths.out_ns += ns;
+    lengths.out += ns != 0;
+  }
+  for (const std::size_t i : far) {
+    lengths.far.push_back(side.run.steps[i].number);
+    lengths.far_ns += extra[i];
+  }
+  if (lengths.out == 0) return;
+  to.notes.push_back(fmt::format(
+      "{} of {} steps of {} {} out from the usual ones by more than these vary, {:.1f} ms longer "
+      "on average, the longest {:.1f} ms: left out of the times of the usual step",
+      lengths.out, lengths.steps, name, lengths.out == 1 ? "stands" : "stand",
+      lengths.out_ns / static_cast<double>(lengths.out) / 1e6, std::ranges::max(extra) / 1e6));
+}
+
+// The one step that is far longer than all others of both runs, if its run is so much longer, too:
+// a host that ran ahead may wait for its device in one step for what it called in all. Else none.
+stats::FarAbove one_pause(const Usual& a, const Usual& b) {
+  stats::FarAbove found{std::vector<bool>(a.lengths.size()), std::vector<bool>(b.lengths.size())};
+  const bool in_b = std::ranges::max(b.lengths) > std::ranges::max(a.lengths);
+  const std::vector<double>& side = in_b ? b.lengths : a.lengths;
+  const std::vector<double>& other = in_b ? a.lengths : b.lengths;
+  const auto longest = std::ranges::max_element(side);
+  double next = std::ranges::max(other);
+  double more = 0;  // of the run
+  for (auto ns = side.begin(); ns != side.end(); ++ns) {
+    if (ns != longest) next = std::max(next, *ns);
+    more += *ns;
+  }
+  more -= std::accumulate(other.begin(), other.end(), 0.0) * static_cast<double>(side.size()) /
+          static_cast<double>(other.size());
+  if (*longest > std::max(kFarLonger * next, next + kLeastPause) && more > *longest / 2) {
+    (in_b ? found.b : found.a)[static_cast<std::size_t>(longest - side.begin())] = true;
+  }
+  return found;
+}
+
+// Tells of the steps that stand out, and compares what they add to a step on average.
+//
+// A few pauses are no sample of which Student's t knows more than that they are few. So what they
+// add is a change, too, if it is more than two of the longest pauses would, of which one may be
+// chance in each run, and than what usual steps may differ by. Those that are far longer than any
+// of the other run are no chance.
+void compare_long_steps(const Usual& a, const Usual& b, const stats::FarAbove& far, Diff& to) {
+  const TimeChange& step = to.times[0];
+  std::vector<double> of_a = extra_of(a, far.a, step.a);
+  std::vector<double> of_b = extra_of(b, far.b, step.b);
+  const auto far_a = pauses(a, of_a, step.a, to.lengths_b.longest_ns);
+  const auto far_b = pauses(b, of_b, step.b, to.lengths_a.longest_ns);
+  put_long(a, of_a, far_a, "A", to, to.lengths_a);
+  put_long(b, of_b, far_b, "B", to, to.lengths_b);
+  const auto d = stats::difference(of_a, of_b, {});
+  if (!d) return;
+  const auto [low, high] = d->interval();
+  for (const std::size_t i : far_a) of_a[i] = 0;
+  for (const std::size_t i : far_b) of_b[i] = 0;
+  const auto rest = stats::difference(of_a, of_b, {});
+  const std::vector<double>& more = rest->b > rest->a ? of_b : of_a;
+  const double of_two = 2 * *std::ranges::max_element(more) / static_cast<double>(more.size());
+  const double noise = std::min(rest->noise(to.times.size() + 1), of_two + step.noise);
+  to.times.push_back(
+      {Of::long_steps, {}, d->a, d->b, low, high, std::max(kLeastOfStep * step.a, noise)});
+}
+
 }  // namespace
 
 bool TimeChange::changed() const {
@@ -144,8 +321,8 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
                     "the hosts, which may run ahead of their devices",
                     run_a.by_devices ? "A" : "B"));
   }
-  Usual a(run_a, by_devices);
-  Usual b(run_b, by_devices);
+  Usual a = usual_of(run_a, by_devices);
+  Usual b = usual_of(run_b, by_devices);
   stats::FarAbove far = stats::far_above(a.lengths, b.lengths);
   if (run_a.of_some_calls()) {
     to.no_times = none_of_these(run_a, run_b);
@@ -162,8 +339,11 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
   }
   to.lengths_a = lengths_of(a, b.lengths);
   to.lengths_b = lengths_of(b, a.lengths);
-  a.leave_out(far.a);
-  b.leave_out(far.b);
+  for (const auto& [side, out] : {std::pair(&a, &far.a), std::pair(&b, &far.b)}) {
+    for (std::size_t i = 0; i < out->size(); ++i) {
+      if (!(*out)[i]) side->steps.push_back(&side->run.steps[i]);
+    }
+  }
   std::vector<stats::Difference> all;
   const auto add = [&](Of of, const OpKind& kind, const stats::Difference& d) {
     const auto [low, high] = d.interval();

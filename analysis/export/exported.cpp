@@ -1,4 +1,4 @@
-#include "export/exported.h"
+#include "export/formats.h"
 
 #include "read/error.h"
 #include "stats/ranges.h"

@@ -1,13 +1,20 @@
 #include "export/merged.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <future>
+#include <limits>
+#include <set>
 #include <thread>
 #include <utility>
 
+#include "check/names.h"
 #include "export/line_writer.h"
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/schema.h"
+#include "read/input.h"
+#include "read/window_files.h"
 
 namespace tprof::trace_export {
 namespace {
@@ -121,6 +128,75 @@ void put_opening(const OtherFile& other, std::int64_t pid, std::int64_t first_la
            out.line());
 }
 
+namespace fs = std::filesystem;
+using read::Process;
+
+constexpr double kTypicalRatio = 12;  // of what packs files to the lines
+
+double text_bytes(const fs::path& file) {
+  std::error_code error;
+  const auto size = static_cast<double>(fs::file_size(file, error));
+  if (error) return 0;
+  const bool packed = std::ranges::count(read::kPackedEndings, file.extension().string()) != 0;
+  return packed ? size * kTypicalRatio : size;
+}
+
+// Adds up the events of windows that have files of their own, by the path of the rank file without
+// what it ends in.
+void add_windows(const fs::path& folder, std::map<fs::path, double>& windows) {
+  std::error_code error;
+  for (fs::directory_iterator entry(folder.empty() ? "." : folder, error), end;
+       !error && entry != end; entry.increment(error)) {
+    const std::string stem = read::stem_of_rank_file(entry->path().filename().string());
+    if (!stem.empty()) windows[folder / stem] += text_bytes(entry->path());
+  }
+}
+
+double share(const filter::Selection& asked, const Process& p) {
+  const auto [in_lines, left_out] = asked.lines_of(p);
+  if (in_lines == 0) return 1;
+  return static_cast<double>(in_lines - left_out) / static_cast<double>(in_lines);
+}
+
+std::int64_t first_index(const Part& part) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const Member& m : part.members) {
+    if (m.to) first = std::min(first, m.sort_index);
+  }
+  return first;
+}
+
+// By how much later the clock of a node's file begins than that of a process on its host.
+std::int64_t later_ns(const read::Header& of, const read::Header& node) {
+  return of.monotonic_ns && node.monotonic_ns ? *node.monotonic_ns - *of.monotonic_ns
+                                              : node.base_time_ns - of.base_time_ns;
+}
+
+// True if the process ran under the `tprof run` that wrote these lanes.
+bool is_of_node(const read::Trace& trace, const read::Header& node) {
+  if (trace.merged) return false;
+  const read::Header& h = trace.processes.front().header;
+  return h.boot_id == node.boot_id && h.run_id == node.run_id;
+}
+
+void add_node(const read::Trace& node, std::vector<Part>& parts) {
+  const Process& writer = node.processes.front();
+  auto lowest = parts.end();
+  const Member* at = nullptr;
+  for (auto part = parts.begin(); part != parts.end(); ++part) {
+    if (part->of_node || !is_of_node(*part->trace, writer.header)) continue;
+    for (const Member& m : part->members) {
+      if (!m.to || (at != nullptr && m.to->pid >= at->to->pid)) continue;
+      at = &m;
+      lowest = part;
+    }
+  }
+  if (at == nullptr) return;
+  Member member{.process = &writer, .to = at->to, .of_node = true};
+  member.to->shift_ns += later_ns(at->process->header, writer.header);
+  parts.insert(lowest + 1, {&node, {std::move(member)}, true});
+}
+
 }  // namespace
 
 void write_merged(const Merged& merged, const Timeline& timeline, bool gzip, Output& output,
@@ -158,6 +234,108 @@ void write_merged(const Merged& merged, const Timeline& timeline, bool gzip, Out
   }
   pipeline.put([](Pen& out) { out.reserve(Pen::kLine) << "\n]\n"; });
   pipeline.finish();
+}
+
+// The epoch is how often the program's step numbers had begun again. If they never do, it is how
+// often the counts had been reset.
+std::string Member::position(std::int64_t ts_ns) const {
+  const steps::Interval* step = steps::interval_of(*positions, process, ts_ns);
+  std::optional<std::int64_t> epoch;
+  if (positions->counted_on && step != nullptr) {
+    epoch = step->epoch;
+  } else if (!positions->counted_on && !process->epoch_ends.empty()) {
+    epoch = std::ranges::count_if(process->epoch_ends,
+                                  [&](const read::Ledger& end) { return end.ts_ns <= ts_ns; });
+  }
+  std::string out;
+  if (step != nullptr) out = fmt::format(R"("step":{})", step->step);
+  if (epoch) out += fmt::format(R"({}"epoch":{})", out.empty() ? "" : ",", *epoch);
+  return out;
+}
+
+bool Member::wants(std::int64_t from_ns, std::int64_t to_ns) const {
+  if (asked == nullptr || !asked->filter().steps) return true;
+  const auto of_rank = asked->found()->ranks.find(process);
+  if (of_rank == asked->found()->ranks.end()) return false;
+  return std::ranges::any_of(of_rank->second, [&](const steps::Interval& i) {
+    const bool before_its_end = from_ns < i.to_ns;
+    return asked->filter().steps->holds(i.step) && before_its_end &&
+           (i.from_ns < to_ns || (from_ns == to_ns && i.from_ns == to_ns));
+  });
+}
+
+Members placements(const filter::Selection& asked, const job::Job& job, const TimeAxis& axis,
+                   const std::vector<const Process*>& chosen,
+                   const std::vector<OtherFile>& others) {
+  std::int64_t base = axis.base_ns(chosen);
+  for (const OtherFile& other : others) {
+    base = std::min(base, axis.zero_ns(*other.process) + other.begin_ns());
+  }
+  std::int64_t next_pid = std::max(job.world_size.value_or(0), std::int64_t{1});
+  if (!job.ranks.empty()) next_pid = std::max(next_pid, job.ranks.back() + 1);
+  std::set<std::int64_t> used;
+  Members members;
+  for (const Process* p : chosen) {
+    const read::Header& h = p->header;
+    const bool by_rank = h.rank && used.insert(*h.rank).second;
+    const std::int64_t pid = by_rank ? *h.rank : next_pid++;
+    const std::string title = p->lanes > 1 ? diagnose::name_of(*p)
+                              : by_rank    ? fmt::format("rank {}", *h.rank)
+                              : h.rank     ? fmt::format("rank {}, pid {}", *h.rank, h.pid)
+                                           : fmt::format("pid {}", h.pid);
+    const auto sort_index = static_cast<std::int64_t>(members.size());
+    Member& m = members[p];
+    m = {.process = p,
+         .to = axis.placement(*p, pid, base),
+         .title = h.host.empty() ? title : title + " on " + h.host,
+         .sort_index = sort_index};
+    if (!asked.words().of_calls()) continue;
+    m.asked = &asked;
+    // A footer is of all lanes, and stands with the first.
+    for (const Process* lane = p; p->lane == 0 && lane < p + p->lanes; ++lane) {
+      m.left_out += asked.lines_of(*lane).second;
+    }
+  }
+  return members;
+}
+
+std::uint64_t estimated_bytes(const read::Traces& traces, const std::vector<const Process*>& chosen,
+                              const filter::Selection& asked) {
+  const std::set<const Process*> those(chosen.begin(), chosen.end());
+  double all = 0;
+  std::set<fs::path> folders;
+  std::map<fs::path, double> windows;
+  for (const read::Trace& trace : traces.traces) {
+    double parts = 0;  // each rank of a file with several has its part
+    for (const Process& p : trace.processes) {
+      if (those.contains(&p)) parts += share(asked, p);
+    }
+    const read::Source& source = trace.source;
+    const fs::path folder = source.file.parent_path();
+    if (source.windows_of && folders.insert(folder).second) add_windows(folder, windows);
+    const double bytes = text_bytes(source.file) + static_cast<double>(source.rest.size()) +
+                         (source.windows_of ? windows[folder / source.file.stem()] : 0);
+    all += bytes * parts / static_cast<double>(trace.processes.size());
+  }
+  return static_cast<std::uint64_t>(all);
+}
+
+std::vector<Part> parts_of(const read::Traces& traces, const std::vector<read::Trace>& nodes,
+                           const Members& members) {
+  std::vector<Part> parts;
+  for (const read::Trace& trace : traces.traces) {
+    Part part{&trace, {}};
+    for (const Process& p : trace.processes) {
+      const auto found = members.find(&p);
+      part.members.push_back(found == members.end() ? Member{&p} : found->second);
+    }
+    if (std::ranges::any_of(part.members, [](const Member& m) { return m.to.has_value(); })) {
+      parts.push_back(std::move(part));
+    }
+  }
+  std::ranges::stable_sort(parts, {}, first_index);
+  for (const read::Trace& node : nodes) add_node(node, parts);
+  return parts;
 }
 
 }  // namespace tprof::trace_export

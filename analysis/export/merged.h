@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "export/other_files.h"
+#include "export/other_trace.h"
 #include "export/output.h"
-#include "export/time_axis.h"
+#include "export/placement.h"
 #include "export/timeline.h"
 
 namespace tprof::trace_export {

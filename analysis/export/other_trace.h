@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "export/event_fields.h"
 #include "export/nesting.h"
 #include "export/placement.h"
+#include "run/lines.h"
 
 namespace tprof::trace_export {
 
@@ -23,21 +25,6 @@ namespace tprof::trace_export {
 inline constexpr std::int64_t kFirstOtherLane = std::int64_t{1} << 24;
 // The number of lanes that each trace has for itself.
 inline constexpr std::int64_t kOtherLanes = std::int64_t{1} << 16;
-
-// A collective that PyTorch's profiler marks: by `record_param_comms`, or by the range `nccl:NAME`
-// of versions whose records have no name.
-struct Mark {
-  std::string thread;
-  align::Stay stay;
-  bool range = false;
-};
-
-// Returns that of an event, by its `name` and `args` as JSON; nullopt: it marks none.
-std::optional<Mark> mark_of(std::string_view name, std::string_view args);
-
-// Returns all of them by their begin: records, or ranges where there are no records. If one
-// encloses another (a barrier and its all-reduce), only the inner one is returned.
-std::vector<align::Stay> innermost(std::vector<Mark> marks);
 
 class OtherTrace {
  public:
@@ -93,5 +80,36 @@ class OtherTrace {
   std::map<std::pair<std::string, std::string>, std::int64_t> lanes_;  // by process and thread
   std::map<std::string, std::int64_t, std::less<>> ids_;
 };
+
+struct OtherFile {
+  std::filesystem::path file;
+  std::shared_ptr<OtherTrace> trace;
+  const read::Process* process;  // the process of its rank
+  // By what its clock was refined: collectives that both it and we saw; nullopt: the host's wall
+  // clock, as the tool took it, and why.
+  std::optional<align::Shift> shift{};
+  std::string why{};
+
+  std::int64_t shift_ns() const { return shift ? shift->ns : 0; }
+  // ts of its first event, on that process's axis
+  std::int64_t begin_ns() const {
+    return trace->begin_ns() - process->header.base_time_ns + shift_ns();
+  }
+  // By which clock it is on the axis, as a sentence for the trace and for people.
+  std::string clock() const;
+};
+
+// `with` has files, folders and patterns, each maybe with RANK= before it. That is a file's rank,
+// else the one that it names itself, else the number after "rank" in its name, else that of the
+// only process. Leaves out files that can't be read, for which none of these tells, that are of
+// ranks which are not among `chosen`, or of another time than their rank, and says so in `skipped`.
+// Throws BadInput if none is left, or if there is no such file.
+std::vector<OtherFile> other_files(const std::vector<std::string>& with,
+                                   const std::vector<const read::Process*>& chosen,
+                                   const run::Lines& lines, std::vector<read::Skipped>& skipped);
+
+// Returns notes for people on the clocks by which the files are on the axis, on how many of our
+// collectives they have, and on what was left out of them.
+std::vector<std::string> notes(const std::vector<OtherFile>& others);
 
 }  // namespace tprof::trace_export

@@ -1,4 +1,4 @@
-#include "export/pseudonyms.h"
+#include "export/anonymizer.h"
 
 #include <algorithm>
 #include <array>

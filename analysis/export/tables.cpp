@@ -1,9 +1,16 @@
-#include "export/tables.h"
-
+// The tables, and what is in their rows.
+#include <cmath>
+#include <set>
 #include <sstream>
+
+#include "export/formats.h"
+#include "interpose/format/schema.h"
+#include "stats/totals.h"
 
 namespace tprof::trace_export {
 namespace {
+
+using read::Process;
 
 // Columns are of integers if nothing else is said.
 std::vector<TableInfo::Column> columns(const char* text) {
@@ -16,6 +23,183 @@ std::vector<TableInfo::Column> columns(const char* text) {
   }
   return all;
 }
+
+template <typename T>
+Value if_(bool known, const T& value) {
+  return known ? Value(value) : Value();
+}
+
+const char* ended(const Process& p) {
+  using read::End;
+  switch (p.end) {
+    case End::closed:
+      return "closed";
+    case End::recovered:
+      return "recovered";
+    case End::partial:
+      return "partial";
+    case End::running:
+      return p.snapshot ? "snapshot" : "running";
+    default:
+      return "lost";
+  }
+}
+
+const char* outcome(const read::Event& e) {
+  if (e.unfinished) return "unfinished";
+  if (e.failed) return "failed";
+  return e.captured ? "captured" : "executed";
+}
+
+const char* kind(const read::Range& r) {
+  if (r.phase == read::Range::Phase::mark) return "mark";
+  return r.id.empty() ? "pushed" : "started";
+}
+
+// A footer is the whole process's, so only its first rank gets the total.
+Value total(const Process& p, std::map<std::string, std::uint64_t> read::Footer::*dropped) {
+  if (!p.footer || p.lane != 0) return {};
+  std::uint64_t all = 0;
+  for (const auto& [reason, n] : (*p.footer).*dropped) all = read::saturated_sum(all, n);
+  return all;
+}
+
+Value thread_of(const read::Row& row) {
+  if (row.mode == Mode::replayed || row.thread == ThreadKind::mixed) return {};
+  return row.thread == ThreadKind::autograd ? "autograd" : "other";
+}
+
+Value number(const std::optional<long double>& v) {
+  constexpr long double kPast = 9223372036854775808.0L;  // 2^63
+  if (!v) return {};
+  if (*v == std::floor(*v) && *v >= -kPast && *v < kPast) return static_cast<std::int64_t>(*v);
+  return static_cast<double>(*v);
+}
+
+// Writes what is known of one process.
+class ProcessRows {
+ public:
+  ProcessRows(const Exported& of, const Process& p, TableWriter& to)
+      : of_(of), p_(p), number_(of.ranks.at(&p).number), at_(of.ranks.at(&p).at), to_(to) {}
+
+  void write() {
+    const read::Header& h = p_.header;
+    to_.row(TableName::processes,
+            {number_, h.rank, h.world_size, h.host, h.boot_id, h.pid, if_(p_.lanes > 1, p_.device),
+             h.start_ns, ended(p_), total(p_, &read::Footer::dropped),
+             total(p_, &read::Footer::ranges_dropped), h.nccl_version, h.cudart_version, h.command,
+             p_.file});
+    for (const auto& [number, comm] : p_.comms) {
+      if (of_.asked != nullptr && !of_.asked->calls().on(p_, number)) continue;
+      to_.row(TableName::communicators,
+              {number_, h.rank, number, if_(comm.known(), comm.id), comm.name, comm.nranks,
+               if_(comm.rank >= 0, comm.rank), if_(comm.rank >= 0, comm.device), comm.parent});
+    }
+    for (const read::Row& row : of_.lines.rows(p_)) ledger(row);
+    if (const auto steps = of_.found.ranks.find(&p_); steps != of_.found.ranks.end()) {
+      for (const steps::Interval& i : steps->second) step(i);
+    }
+    std::set<std::int64_t> threads;
+    show_lines(of_, p_,
+               {.call = [&](const auto& e, const auto* t) { call(e, t); },
+                .range = [&](const auto& r, auto from_ns, auto to_ns) { range(r, from_ns, to_ns); },
+                .thread =
+                    [&](const read::ThreadName& t) {
+                      if (!threads.insert(t.thread).second) return;
+                      to_.row(TableName::threads, {number_, p_.header.rank, t.thread, t.name});
+                    }});
+  }
+
+ private:
+  void ledger(const read::Row& row) {
+    const read::Amounts& a = row.amounts;
+    const bool timed = a.device_timed != 0;
+    const bool known = a.exposure_known != 0;
+    const bool called = row.mode != Mode::replayed;
+    to_.row(TableName::ledger, {number_,
+                                p_.header.rank,
+                                bucket_name(row.bucket),
+                                row.name,
+                                row.dtype,
+                                row.comm,
+                                row.device,
+                                host_memory_name(row.host_memory),
+                                row.bytes_class,
+                                mode_name(row.mode),
+                                thread_of(row),
+                                a.calls,
+                                a.count,
+                                a.elements,
+                                a.bytes,
+                                if_(called, a.host_ns),
+                                if_(called, a.host_ns_max),
+                                a.device_timed,
+                                if_(timed, a.device_ns),
+                                if_(timed, a.device_ns_max),
+                                a.exposure_known,
+                                if_(known, a.exposure_known_ns),
+                                if_(known, a.exposed_ns),
+                                if_(known, a.exposed_ns_max),
+                                if_(known, a.late),
+                                a.failed,
+                                a.unfinished});
+  }
+
+  void step(const steps::Interval& i) {
+    if (of_.asked != nullptr && of_.asked->filter().steps &&
+        !of_.asked->filter().steps->holds(i.step)) {
+      return;
+    }
+    const std::int64_t from = at_.moved(i.from_ns);
+    to_.row(TableName::steps, {number_, p_.header.rank, i.step, from, at_.moved(i.to_ns) - from});
+  }
+
+  void call(const read::Event& e, const read::DeviceTime* t) {
+    const read::DeviceTime time = t == nullptr ? read::DeviceTime() : *t;
+    // A dtype that is newer than we know has elements of an unknown size.
+    const std::uint64_t elements = read::amounts_of(e).elements;
+    to_.row(TableName::calls, {number_,
+                               p_.header.rank,
+                               e.thread,
+                               bucket_name(e.bucket),
+                               e.name,
+                               e.comm,
+                               if_(e.numbered, e.seq),
+                               e.peer,
+                               e.reduce,
+                               e.dtype,
+                               e.count,
+                               if_(elements != 0 || e.bytes == 0, elements),
+                               e.bytes,
+                               e.device,
+                               host_memory_name(e.host_memory),
+                               e.stream,
+                               outcome(e),
+                               at_.moved(e.ts_ns),
+                               if_(!e.unfinished, e.dur_ns),
+                               if_(t != nullptr, at_.moved(time.ts_ns)),
+                               if_(t != nullptr, time.dur_ns),
+                               if_(t != nullptr, time.calls),
+                               steps::step_at(of_.found, &p_, e.ts_ns)});
+  }
+
+  void range(const read::Range& r, Sinks::Moment from_ns, Sinks::Moment to_ns) {
+    const std::int64_t from = from_ns.value_or(0);
+    to_.row(
+        TableName::ranges,
+        {number_, p_.header.rank, r.thread, r.name, r.domain, r.category_name,
+         if_(r.category != 0, r.category), r.color, number(r.payload),
+         if_(r.elements != 0, r.elements), if_(r.bytes != 0, r.bytes), r.error, kind(r),
+         if_(from_ns.has_value(), at_.moved(from)), if_(from_ns && to_ns, to_ns.value_or(0) - from),
+         from_ns ? Value(steps::step_at(of_.found, &p_, from)) : Value()});
+  }
+
+  const Exported& of_;
+  const Process& p_;
+  const std::int64_t number_;
+  const Placement& at_;
+  TableWriter& to_;
+};
 
 }  // namespace
 
@@ -52,6 +236,22 @@ const std::vector<TableInfo>& tables() {
       {"steps", columns("process rank step ts_ns ns"), {"step"}},
   };
   return kAll;
+}
+
+void write_tables(const Exported& of, TableWriter& to,
+                  const std::function<void(std::size_t)>& progress) {
+  const bool known = of.found.how != steps::How::none;
+  const char* how = of.found.how == steps::How::mark ? "mark" : "period";
+  to.row(TableName::job,
+         {kTablesVersion, kVersion, of.job.run_id, of.job.attempt, of.job.world_size,
+          of.base_time_ns, of.clocks, if_(known, how), if_(known, of.found.whole_steps),
+          of.asked == nullptr ? "" : of.asked->words().sentence()});
+  std::size_t done = 0;
+  for (const Process* p : of.processes) {
+    ProcessRows(of, *p, to).write();
+    progress(++done);
+  }
+  to.finish();
 }
 
 }  // namespace tprof::trace_export

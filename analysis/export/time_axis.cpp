@@ -1,4 +1,4 @@
-#include "export/time_axis.h"
+#include "export/placement.h"
 
 #include <fmt/format.h>
 

@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "check/ends.h"
 #include "check/names.h"
 #include "check/started.h"
 #include "interpose/format/schema.h"
 #include "job/hosts.h"
+#include "page/grid.h"
 #include "report/figures.h"
 #include "report/findings.h"
-#include "report/only.h"
+#include "report/views.h"
 #include "report/words.h"
 
 namespace tprof::page {
@@ -27,9 +29,7 @@ Json findings_of(const Gathered& g) {
 
 Json verdict_of(const Gathered& g) {
   const report::JobVerdict v = report::verdict_of(g.said, known_of(g));
-  return {{"text", v.text},
-          {"severity", v.severity},
-          {"finding", v.finding ? Json(*v.finding) : Json()}};
+  return {{"text", v.text}, {"severity", v.severity}, {"finding", or_null(v.finding)}};
 }
 
 Section unseen_of(const Gathered& g) {
@@ -72,17 +72,91 @@ Json run_of(const Gathered& g) {
     if (s.about == diagnose::Started::About::config) of_settings[s.name] = s.whose();
   }
   return {{"label", job.label},
-          {"run_id", report::or_null(job.run_id)},
+          {"run_id", or_null(job.run_id)},
           {"command", commands.empty() ? "" : *commands.begin()},
           {"commands", commands.size()},
           {"from_ns", first},
           {"dur_ns", last - first},
           {"ranks", job.ranks.size()},
           {"processes", job.processes.size()},
-          {"world_size", job.world_size ? Json(*job.world_size) : Json()},
+          {"world_size", or_null(job.world_size)},
           {"hosts", of_hosts},
           {"host_count", hosts.size()},
           {"settings", of_settings}};
+}
+
+using report::BucketRow;
+using report::Column;
+using report::Figures;
+using report::Unit;
+
+constexpr std::size_t kMostOperations = 400;
+constexpr std::size_t kMostLateRanks = 30;
+constexpr std::size_t kMostLatePlaces = 200;
+constexpr std::size_t kMostWaits = 200;
+constexpr std::size_t kMostLast = 8;         // ranks that came last, of a row
+constexpr std::size_t kMostWaitSteps = 200;  // of a row: of more, every n-th
+constexpr std::size_t kMostFamilies = 12;
+constexpr std::size_t kMostIds = 2000;    // of communicators of one family
+constexpr std::size_t kMostRanks = 2000;  // on the map of communicators: more share a place
+
+// Who was waited for: by rank, communicator and step.
+struct LatePlace {
+  const diagnose::LateArrival* first = nullptr;
+  std::uint64_t times = 0;
+  std::int64_t ns = 0;
+};
+
+// The communicators of one size and role.
+struct Family {
+  std::string role{};
+  std::int64_t nranks = 0;
+  std::vector<const stats::CommSummary*> members{};  // by the lowest rank in each
+  read::Amounts amounts{};
+  std::uint64_t collectives = 0;
+};
+
+Json ids_of(const Family& f) {
+  Json ids = Json::array();
+  for (std::size_t i = 0; i < std::min(f.members.size(), kMostIds); ++i) {
+    const stats::CommSummary& c = *f.members[i];
+    ids.push_back(c.name.empty() ? c.id : c.id + " " + c.name);
+  }
+  return ids;
+}
+
+// The place among the members of the one that holds the ranks of each bin; -1: none.
+Json of_bins(const Family& f, const std::vector<std::int64_t>& ranks, const Bins& bins) {
+  std::vector<std::int64_t> of_bin(bins.size(), -1);
+  for (std::size_t i = 0; i < f.members.size(); ++i) {
+    for (const std::int64_t rank : f.members[i]->ranks) {
+      const std::size_t at = place_of(ranks, rank);
+      // Several of one family may hold the same rank: it shows the first.
+      if (at == ranks.size() || of_bin[bins.of(at)] >= 0) continue;
+      of_bin[bins.of(at)] = static_cast<std::int64_t>(i);
+    }
+  }
+  return of_bin;
+}
+
+std::vector<Family> families_of(const std::vector<stats::CommSummary>& comms) {
+  std::map<std::pair<std::int64_t, std::string>, Family> all;
+  for (const stats::CommSummary& c : comms) {
+    Family& f = all[{-c.nranks, stats::role_text(c)}];
+    f.members.push_back(&c);
+    f.amounts += c.amounts;
+    f.collectives = read::saturated_sum(f.collectives, c.collectives);
+  }
+  std::vector<Family> families;
+  for (auto& [key, f] : all) {
+    f.nranks = -key.first;
+    f.role = key.second;
+    std::ranges::stable_sort(f.members, {}, [](const stats::CommSummary* c) {
+      return c->ranks.empty() ? INT64_MAX : c->ranks.front();
+    });
+    families.push_back(std::move(f));
+  }
+  return families;
 }
 
 }  // namespace
@@ -149,6 +223,120 @@ std::vector<Unseen> unseen_by(const Gathered& g) {
     all.push_back({diagnose::counted(n, "call") + " without a time on the device", n});
   }
   return all;
+}
+
+Section buckets_of(const Gathered& g, For who) {
+  std::vector<BucketRow> rows;
+  report::add_rows(rows, "", g.calls().buckets);
+  std::ranges::stable_sort(rows, std::ranges::greater(),
+                           [](const BucketRow& r) { return r.amounts.bytes; });
+  std::vector<Column<BucketRow>> columns = {{"bucket", "bucket", Unit::text, &BucketRow::bucket}};
+  append(columns, report::call_figures(report::Show::if_room));
+  append(columns, report::time_figures(true));
+  Section of = {.title = "Bytes and calls", .table = sheet(columns, rows, who), .at = ""};
+  if (rows.empty()) of.lead = {"No call that counts."};
+  return of;
+}
+
+Section operations_of(const Gathered& g, For who) {
+  Section of = report::operation_section(g.calls(), "Largest operations",
+                                         {.size = true, .dtype = true, .role = true}, who, true);
+  if (of.table.rows.empty()) of.lead = {"No call that counts."};
+  if (of.table.rows.size() > kMostOperations) of.table.rows.resize(kMostOperations);
+  return of;
+}
+
+Section late_of(const Gathered& g, For who) {
+  diagnose::Lateness shown = *g.summary.lateness;
+  std::erase_if(shown.ranks, [](const diagnose::LateRank& r) { return r.last == 0; });
+  if (shown.ranks.size() > kMostLateRanks) shown.ranks.resize(kMostLateRanks);
+  Section of = report::sections_of(shown, g.summary.found, who).front();
+  if (shown.compared != 0 && shown.ranks.empty()) {
+    of.lead = {"Nobody, beyond what the clocks prove."};
+  }
+  return of;
+}
+
+Section late_places_of(const Gathered& g) {
+  std::map<std::tuple<const read::Process*, text::Kept, std::int64_t>, LatePlace> places;
+  for (const diagnose::LateArrival& call : g.summary.lateness->arrivals) {
+    LatePlace& p = places[{call.rank, call.communicator, call.step.value_or(INT64_MIN)}];
+    if (p.first == nullptr) p.first = &call;
+    ++p.times;
+    p.ns += call.late_ns;
+  }
+  std::vector<LatePlace> rows;
+  for (const auto& [key, place] : places) rows.push_back(place);
+  std::ranges::sort(rows, {}, [](const LatePlace& p) {
+    return std::tuple(-p.ns, p.first->rank->header.rank, p.first->step);
+  });
+  if (rows.size() > kMostLatePlaces) rows.resize(kMostLatePlaces);
+  const auto roles = stats::role_texts(g.summary.comms);
+  const std::vector<Column<LatePlace>> columns = {
+      {"rank", "rank", Unit::text,
+       [](const LatePlace& p) { return diagnose::name_of_rank(*p.first->rank); }},
+      {"host", "host", Unit::text, [](const LatePlace& p) { return p.first->rank->header.host; }},
+      {"communicator", "communicator", Unit::text,
+       [](const LatePlace& p) { return p.first->communicator; }},
+      {"role", "role", Unit::text,
+       [&](const LatePlace& p) {
+         const auto role = roles.find(p.first->communicator.str());
+         return role == roles.end() ? std::string() : role->second;
+       }},
+      {"step", "step", Unit::number, [](const LatePlace& p) { return p.first->step; }},
+      {"times", "times", Unit::count, &LatePlace::times},
+      {"behind", "ns", Unit::ns, &LatePlace::ns}};
+  Section of = {.title = "By communicator and step",
+                .table = sheet(columns, rows, For::programs),
+                .at = "/where"};
+  if (!rows.empty()) of.notes = {"The step is the one in which the rank came."};
+  return of;
+}
+
+Section waits_of(const Gathered& g) {
+  why::WaitTable shown{.step_stride = g.why.waits.step_stride, .known = g.why.waits.known};
+  std::vector<std::size_t> rank_counts;
+  for (why::WaitRow row : g.why.waits.rows) {
+    if (shown.rows.size() == kMostWaits || row.spent.calls == 0) continue;
+    rank_counts.push_back(row.of_ranks.size());
+    std::erase_if(row.of_ranks, [](const why::WaitOfRank& r) { return r.last.times == 0; });
+    std::ranges::stable_sort(row.of_ranks, std::ranges::greater(),
+                             [](const why::WaitOfRank& r) { return r.last.times; });
+    if (row.of_ranks.size() > kMostLast) row.of_ranks.resize(kMostLast);
+    const std::size_t every = row.of_steps.size() / kMostWaitSteps + 1;
+    std::size_t i = 0;
+    std::erase_if(row.of_steps, [&](const auto&) { return i++ % every != 0; });
+    shown.rows.push_back(std::move(row));
+  }
+  Section of = report::section_of(shown, g.summary.comms, For::programs);
+  of.facts["left_out"] = g.why.waits.rows.size() - shown.rows.size();
+  return of;
+}
+
+Section communicators_of(const Gathered& g) {
+  const std::vector<std::int64_t>& ranks = g.summary.job->ranks;
+  const Bins bins(ranks.size(), kMostRanks);
+  std::vector<Family> rows = families_of(g.calls().comms);
+  const std::size_t all = rows.size();
+  if (all > kMostFamilies) rows.resize(kMostFamilies);
+  std::vector<Column<Family>> columns = {
+      {"role", "role", Unit::text, &Family::role},
+      {"ranks", "nranks", Unit::count, &Family::nranks},
+      {"communicators", "n", Unit::count, [](const Family& f) { return f.members.size(); }},
+      {"collectives", "collectives", Unit::count, &Family::collectives}};
+  append(columns, Figures{{"calls", "calls", Unit::count, &read::Amounts::calls},
+                          {"bytes", "bytes", Unit::bytes, &read::Amounts::bytes}});
+  columns.push_back({"ids", "ids", Unit::text, ids_of});
+  columns.push_back(
+      {nullptr, "of_bin", Unit::text, [&](const Family& f) { return of_bins(f, ranks, bins); }});
+  Json firsts = Json::array();
+  for (std::size_t i = 0; i < bins.size(); ++i) firsts.push_back(ranks[bins.first(i)]);
+  Section of = {.title = "Kinds of communicators",
+                .table = sheet(columns, rows, For::programs),
+                .at = "/families",
+                .facts = {{"left_out", all - rows.size()}, {"ranks", std::move(firsts)}}};
+  if (rows.empty()) of.lead = {"No communicator was made."};
+  return of;
 }
 
 }  // namespace tprof::page

@@ -4,14 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "page/gather.h"
+#include "page/page.h"
 #include "report/json.h"
-#include "report/section.h"
+#include "report/table.h"
 
 namespace tprof::page {
 
 using report::For;
 using report::Json;
+using report::or_null;
 using report::Section;
 
 // Returns schema tprof-report/1, which analysis/report/README.md describes.

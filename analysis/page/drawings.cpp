@@ -22,11 +22,6 @@ constexpr std::size_t kMostSteps = 400;    // beside each other
 constexpr std::size_t kMostHistograms = 40;
 constexpr double kFloatError = 1e-6;  // of cells, which are floats
 
-template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
 Json pairs_of(const Bins& bins, const std::vector<std::int64_t>& numbers) {
   Json all = Json::array();
   for (std::size_t i = 0; i < bins.size(); ++i) {
@@ -113,12 +108,12 @@ Json step_of(const Gathered& g) {
   for (std::size_t bin = 0; bin < bins.size(); ++bin) {
     std::optional<std::int64_t> most;
     for (std::size_t i = bins.first(bin); i <= bins.last(bin); ++i) {
-      if (g.lengths[i].ranks != 0) most = std::max(most.value_or(0), g.lengths[i].ns());
+      most = std::max(most, g.lengths[i]);
     }
     longest.push_back(or_null(most));
   }
   const auto of_warm = [&](std::size_t at) {
-    return warm.empty() ? Json() : Json(g.lengths[warm[at]].ns());
+    return warm.empty() ? Json() : Json(*g.lengths[warm[at]]);
   };
   const std::size_t last = warm.empty() ? 0 : warm.size() - 1;
   Json shares = Json::array();
@@ -198,13 +193,26 @@ Json heat_of(const Gathered& g) {
             {"metrics", Json::array()},
             {"why", none ? Json("No steps are known: " + found.why + ".") : Json()}};
   if (none) return j;
-  const auto add = [&](Grid& to, const read::Process* p, std::int64_t step, std::int64_t ns) {
+  const Grid empty(rows, columns);
+  struct Metric {
+    const char* key;
+    const char* title;
+    bool known;
+    Grid grid;
+  } metrics[] = {{"own_ns", "time in which it waited for nobody", g.why.known(), empty},
+                 {"exposed_ns", "exposed communication", g.why.known(), empty},
+                 {"idle_ns", "neither computed nor communicated", g.why.known(), empty},
+                 {"late_ns", "behind the last but one",
+                  g.summary.lateness && g.summary.lateness->compared != 0, empty},
+                 {"length_ns", "length of the step", true, empty}};
+  auto& [own, exposed, idle, late, length] = metrics;
+  const auto add = [&](Metric& to, const read::Process* p, std::int64_t step, double ns) {
     const std::size_t row = p->header.rank ? place_of(ranks, *p->header.rank) : ranks.size();
     const std::size_t column = place_of(found.steps, step);
-    if (row != ranks.size() && column != found.steps.size()) to.add(row, column, ns);
+    if (row != ranks.size() && column != found.steps.size()) {
+      to.grid.add(row, column, std::llround(ns));
+    }
   };
-  Grid length(rows, columns);
-  Grid late(rows, columns);
   // A rank is late to several collectives of a step.
   std::map<std::pair<const read::Process*, std::int64_t>, std::int64_t> sums;
   for (const diagnose::LateArrival& call : g.summary.lateness->arrivals) {
@@ -212,45 +220,33 @@ Json heat_of(const Gathered& g) {
   }
   for (const auto& [rank, intervals] : found.ranks) {
     for (const steps::Interval& in : intervals) {
-      const std::int64_t ns = between(in.from_ns, in.to_ns);
+      const auto ns = static_cast<double>(between(in.from_ns, in.to_ns));
       if (!g.why.known() && ns >= 0) add(length, rank, in.step, ns);
       const auto sum = sums.find({rank, in.step});
-      add(late, rank, in.step, sum == sums.end() ? 0 : sum->second);
+      add(late, rank, in.step, sum == sums.end() ? 0 : static_cast<double>(sum->second));
     }
   }
-  const auto tell = [&](const char* key, const char* title, const Grid& grid) {
-    Json metric = extremes_of(grid);
-    Json& worst = metric["worst"] = Json::array();
-    for (const Cell& c : grid.cells()) worst.push_back(c.known ? Json(ranks[c.worst]) : Json());
-    metric.update({{"key", key}, {"title", title}});
-    j["metrics"].push_back(std::move(metric));
-  };
-  if (g.why.known()) {
-    Grid own(rows, columns);
-    Grid exposed(rows, columns);
-    Grid idle(rows, columns);
+  for (std::size_t r = 0; g.why.known() && r < g.why.times->ranks.size(); ++r) {
     const why::Times& times = *g.why.times;
-    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-      for (std::size_t s = 0; s < times.steps.size(); ++s) {
-        const why::Cell& cell = times.of(r)[s];
-        if (!cell.known()) continue;
-        const auto put = [&](Grid& to, double ns) {
-          add(to, times.ranks[r], times.steps[s], std::llround(ns));
-        };
-        put(length, cell.length);
-        put(own, times.own(r, s));
-        put(exposed, cell.exposed);
-        put(idle, cell.idle());
+    for (std::size_t s = 0; s < times.steps.size(); ++s) {
+      const why::Cell& cell = times.of(r)[s];
+      if (!cell.known()) continue;
+      for (const auto& [to, ns] : {std::pair(&length, cell.length),
+                                   {&own, times.own(r, s)},
+                                   {&exposed, cell.exposed},
+                                   {&idle, cell.idle()}}) {
+        add(*to, times.ranks[r], times.steps[s], ns);
       }
     }
-    tell("own_ns", "time in which it waited for nobody", own);
-    tell("exposed_ns", "exposed communication", exposed);
-    tell("idle_ns", "neither computed nor communicated", idle);
   }
-  if (g.summary.lateness && g.summary.lateness->compared != 0) {
-    tell("late_ns", "behind the last but one", late);
+  for (const Metric& m : metrics) {
+    if (!m.known) continue;
+    Json metric = extremes_of(m.grid);
+    Json& worst = metric["worst"] = Json::array();
+    for (const Cell& c : m.grid.cells()) worst.push_back(c.known ? Json(ranks[c.worst]) : Json());
+    metric.update({{"key", m.key}, {"title", m.title}});
+    j["metrics"].push_back(std::move(metric));
   }
-  tell("length_ns", "length of the step", length);
   return j;
 }
 

@@ -1,4 +1,4 @@
-#include "page/gather.h"
+#include "page/page.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,45 +17,41 @@ namespace {
 
 constexpr std::size_t kLateShown = 16;  // ranks of a timeline that are there since they are late
 
-// The first rank of the job counts among those whose steps are equally long: every process of a
-// team has to take the same.
-std::vector<StepLength> lengths_of(const job::Job& job, const steps::Found& found) {
-  std::vector<StepLength> all(found.steps.size());
-  const std::set<const read::Process*> paced = steps::in_pace(found);
-  for (const read::Process* rank : job.processes) {
-    const auto intervals = found.ranks.find(rank);
-    if (intervals == found.ranks.end() || !paced.contains(rank)) continue;
-    for (const steps::Interval& i : intervals->second) {
+std::vector<std::optional<std::int64_t>> lengths_of(const why::Why& why,
+                                                    const steps::Found& found) {
+  std::vector<std::optional<std::int64_t>> all(found.steps.size());
+  if (why.known()) {
+    for (std::size_t s = 0; s < why.times->steps.size(); ++s) {
+      const std::size_t at = place_of(found.steps, why.times->steps[s]);
+      const double ns = why.times->length(s);
+      if (at != all.size() && ns != 0) all[at] = std::llround(ns);
+    }
+    return all;
+  }
+  std::vector<std::pair<double, double>> sums(all.size());  // and of how many
+  for (const read::Process* rank : steps::in_pace(found)) {
+    for (const steps::Interval& i : found.ranks.at(rank)) {
       const std::size_t at = place_of(found.steps, i.step);
       const std::int64_t ns = between(i.from_ns, i.to_ns);
       if (at == all.size() || ns < 0 || ns > read::kLatestNs || !i.end_known) continue;
-      all[at].add(rank, static_cast<double>(ns));
+      sums[at].first += static_cast<double>(ns);
+      ++sums[at].second;
     }
+  }
+  for (std::size_t at = 0; at < all.size(); ++at) {
+    if (sums[at].second != 0) all[at] = std::llround(sums[at].first / sums[at].second);
   }
   return all;
 }
 
-std::vector<StepLength> lengths_of(const why::Times& times, const steps::Found& found) {
-  std::vector<StepLength> all(found.steps.size());
-  for (std::size_t s = 0; s < times.steps.size(); ++s) {
-    const std::size_t at = place_of(found.steps, times.steps[s]);
-    if (at == all.size() || times.length(s) == 0) continue;
-    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-      all[at].add(times.ranks[r], times.of(r)[s].length);
-    }
-    all[at].of_job_ns = times.length(s);
-  }
-  return all;
-}
-
-// Ranks that were waited for, the one that had the longest step, and others evenly among the rest.
-std::vector<const read::Process*> to_show(const stats::Summary& s, const StepLength& length) {
+// Ranks that were waited for, and others evenly among the rest.
+std::vector<const read::Process*> to_show(const stats::Summary& s) {
   std::vector<const read::Process*> all;
   for (const read::Process* p : s.job->processes) {
     if (p->header.rank && s.found.ranks.contains(p)) all.push_back(p);
   }
   if (all.size() <= stats::Timeline::kMostRanks) return all;
-  std::set<const read::Process*> chosen{length.longest};
+  std::set<const read::Process*> chosen;
   for (const diagnose::LateRank& r : s.lateness->ranks) {
     if (chosen.size() >= kLateShown || r.sum_ns == 0) break;
     chosen.insert(r.rank);
@@ -76,17 +72,17 @@ std::vector<steps::Interval> steps_of(const why::Why& why, const steps::Found& f
   return why::on_device(*why.times, found, static_cast<std::size_t>(at - ranks.begin()));
 }
 
-stats::Timeline timeline_of(const stats::Summary& s, const why::Why& why, const StepLength& length,
-                            std::string which, std::int64_t step) {
+stats::Timeline timeline_of(const stats::Summary& s, const why::Why& why, std::string which,
+                            std::int64_t step, std::int64_t length_ns) {
   stats::Timeline t{.which = std::move(which),
                     .step = step,
-                    .length_ns = length.ns(),
+                    .length_ns = length_ns,
                     .on_device = why.known() || s.lateness->on_device};
   const auto in = [&](const std::vector<steps::Interval>& all) {
     const auto found = std::ranges::find(all, step, &steps::Interval::step);
     return found == all.end() ? std::optional<steps::Interval>() : *found;
   };
-  for (const read::Process* rank : to_show(s, length)) {
+  for (const read::Process* rank : to_show(s)) {
     const auto called = in(s.found.ranks.at(rank));
     const auto shown = in(steps_of(why, s.found, rank));
     if (!called || !shown) continue;
@@ -98,20 +94,13 @@ stats::Timeline timeline_of(const stats::Summary& s, const why::Why& why, const 
 
 // Finds the steps in which ranks came late, by the same clock as they came.
 void put_in_steps(const why::Why& why, stats::Summary& s) {
-  using diagnose::LateArrival;
-  std::map<const read::Process*, std::vector<LateArrival*>> by_rank;
-  for (LateArrival& call : s.lateness->arrivals) by_rank[call.rank].push_back(&call);
-  const auto put = [&](const read::Process* rank, const std::vector<steps::Interval>& steps) {
-    for (LateArrival* call : by_rank[rank]) {
-      if (const auto* in = steps::interval_at(steps, call->ts_ns)) call->step = in->step;
-    }
-  };
-  if (!why.known() || !s.lateness->on_device) {
-    for (const auto& [rank, steps] : s.found.ranks) put(rank, steps);
-    return;
-  }
-  for (std::size_t r = 0; r < why.times->ranks.size(); ++r) {
-    put(why.times->ranks[r], why::on_device(*why.times, s.found, r));
+  static const why::Why kHosts{};
+  std::map<const read::Process*, std::vector<steps::Interval>> steps;
+  for (diagnose::LateArrival& call : s.lateness->arrivals) {
+    if (!s.found.ranks.contains(call.rank)) continue;
+    const auto [of, is_new] = steps.try_emplace(call.rank);
+    if (is_new) of->second = steps_of(s.lateness->on_device ? why : kHosts, s.found, call.rank);
+    if (const auto* in = steps::interval_at(of->second, call.ts_ns)) call.step = in->step;
   }
 }
 
@@ -129,28 +118,12 @@ void add_causes(Gathered& g) {
 
 }  // namespace
 
-void StepLength::add(const read::Process* rank, double ns) {
-  sum_ns += ns;
-  ++ranks;
-  // The lowest rank of equally long ones: addresses would differ from run to run.
-  const bool longer = longest == nullptr || ns > longest_ns ||
-                      (ns == longest_ns && rank->header.rank < longest->header.rank);
-  if (!longer) return;
-  longest_ns = ns;
-  longest = rank;
-}
-
-std::int64_t StepLength::ns() const {
-  if (of_job_ns) return std::llround(*of_job_ns);
-  return ranks == 0 ? 0 : std::llround(sum_ns / static_cast<double>(ranks));
-}
-
 std::vector<std::size_t> warm_steps(const Gathered& g) {
   std::vector<std::size_t> all(g.lengths.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   if (all.size() > 2) all.erase(all.begin());
-  std::erase_if(all, [&](std::size_t at) { return g.lengths[at].ranks == 0; });
-  std::ranges::stable_sort(all, {}, [&](std::size_t at) { return g.lengths[at].ns(); });
+  std::erase_if(all, [&](std::size_t at) { return !g.lengths[at]; });
+  std::ranges::stable_sort(all, {}, [&](std::size_t at) { return *g.lengths[at]; });
   return all;
 }
 
@@ -174,7 +147,7 @@ report::Known known_of(const Gathered& g) {
     return known;
   }
   double sum = 0;
-  for (const std::size_t at : warm) sum += static_cast<double>(g.lengths[at].ns());
+  for (const std::size_t at : warm) sum += static_cast<double>(*g.lengths[at]);
   known.step_ns = std::llround(sum / static_cast<double>(warm.size()));
   return known;
 }
@@ -184,11 +157,11 @@ namespace {
 // The timelines of the slowest step and of a typical one.
 void choose_steps(const run::Lines& lines, Gathered& g) {
   const stats::Summary& s = g.summary;
-  g.lengths = g.why.known() ? lengths_of(*g.why.times, s.found) : lengths_of(lines.job(), s.found);
+  g.lengths = lengths_of(g.why, s.found);
   const std::vector<std::size_t> warm = warm_steps(g);
   if (warm.empty() || !s.lateness) return;
   const auto show = [&](const char* which, std::size_t at) {
-    g.timelines.push_back(timeline_of(s, g.why, g.lengths[at], which, s.found.steps[at]));
+    g.timelines.push_back(timeline_of(s, g.why, which, s.found.steps[at], *g.lengths[at]));
   };
   show("slowest", warm.back());
   const std::size_t typical = warm[(warm.size() - 1) / 2];

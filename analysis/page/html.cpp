@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "page/data.h"
-#include "page/page.h"
 #include "text/text.h"
 
 namespace tprof::page {

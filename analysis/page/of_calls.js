@@ -59,37 +59,15 @@ function showCommunicators() {
   if (!families.length) return;
   const roles = (f) => `${f.role || "role not known"}, ${f.nranks} ranks`;
   section("comms").append(make("h3", {}, "Which ranks are in which"));
-  const [left, row] = [150, 26];
-  let wide = 600;
-  const at = (px, py) => {
-    const family = families[Math.floor(py / row)];
-    const k = Math.floor((px - left) / ((wide - left) / ranks.length));
-    if (!family || k < 0 || k >= ranks.length) return "";
-    const n = family.of_bin[k];
-    return `${roles(family)}\n${range([ranks[k], (ranks[k + 1] ?? ranks[k] + 1) - 1], "rank")}: ` +
-      (n < 0 ? "in none" : `communicator ${n + 1} of ${family.n}${family.ids[n] ? ", " + family.ids[n] : ""}`);
-  };
-  canvas(section("comms"), "Map of the communicators, a row for each kind; walk with the arrow keys",
-    () => families.length * row + 20, (c, w) => {
-      wide = w;
-      const cw = (w - left) / ranks.length;
-      families.forEach((f, i) => {
-        c.fillStyle = ink("--ink");
-        c.textAlign = "right";
-        c.textBaseline = "middle";
-        c.fillText(roles(f), left - 8, i * row + row / 2, left - 12);
-        f.of_bin.forEach((n, k) => {
-          c.fillStyle = n < 0 ? ink("--panel") : COLOURS[n % 8];
-          c.fillRect(left + k * cw, i * row + 3, cw > 6 ? cw - 1 : cw + 0.4, row - 6);
-        });
-      });
-      c.fillStyle = ink("--quiet");
-      c.textBaseline = "top";
-      const every = Math.ceil(ranks.length / Math.max(1, Math.floor((w - left) / 60)));
-      c.textAlign = "center";
-      for (let k = 0; k < ranks.length; k += every) c.fillText(ranks[k], left + (k + 0.5) * cw, families.length * row + 3);
-    }, { at, cells: () => [ranks.length, families.length],
-      place: (k, r) => [left + (k + 0.5) * (wide - left) / ranks.length, (r + 0.5) * row] });
+  cells(section("comms"), "Map of the communicators, a row for each kind; walk with the arrow keys", {
+    columns: ranks, rows: families.map(roles), left: 150, high: 26, gap: 3,
+    colour: (k, r) => (families[r].of_bin[k] < 0 ? ink("--panel") : COLOURS[families[r].of_bin[k] % 8]),
+    at: (k, r) => {
+      const [family, n] = [families[r], families[r].of_bin[k]];
+      return `${roles(family)}\n${range([ranks[k], (ranks[k + 1] ?? ranks[k] + 1) - 1], "rank")}: ` +
+        (n < 0 ? "in none" : `communicator ${n + 1} of ${family.n}${family.ids[n] ? ", " + family.ids[n] : ""}`);
+    },
+  });
   note("comms", "Ranks of one colour in a row are in one communicator; colours come again after eight." +
     (ranks.length < data.run.ranks ? " Neighbours share a place, which shows one of them." : "") +
     (data.comms.left_out ? ` ${count(data.comms.left_out)} more kinds are left out.` : ""));

@@ -83,86 +83,37 @@ function showHeat() {
   const { heat } = data;
   if (heat.why) return say("heat", heat.why);
   let metric = heat.metrics[0];
-  const [left, top, bottom] = [64, 6, 34];
+  let [least, most] = [0, 1];
   const [columns, rows] = [heat.columns.length, heat.rows.length];
-  let most = 1;
-  let least = 0;
-  let wide = 600;
-  const tall = () => Math.max(60, Math.min(rows * 22, Math.max(rows * 2, 420)));
+  const colour = make("div", { class: "legend" });
   const scale = () => {
     const known = metric.most.filter((v) => v !== null);
     most = known.reduce((a, b) => Math.max(a, b), 0);
     // Lengths of steps are alike: their colours begin at the shortest.
     least = metric.key === "length_ns" ? known.reduce((a, b) => Math.min(a, b), most) : 0;
+    colour.replaceChildren(...legend((most > least ? [0, 0.25, 0.5, 0.75, 1] : [0])
+      .map((x) => [duration(least + x * (most - least)), heatColour(x)])).children);
   };
-  const lines = make("div", { class: "legend" });
-  const describe = () => {
-    scale();
-    lines.replaceChildren(...(most > least ? [0, 0.25, 0.5, 0.75, 1] : [0]).map((x) => {
-      const dot = make("i");
-      dot.style.background = heatColour(x);
-      return make("span", {}, dot, duration(least + x * (most - least)));
-    }));
-  };
-  const cellAt = (x, y) => {
-    const column = Math.floor((x - left) / ((wide - left) / columns));
-    const row = Math.floor((y - top) / (tall() / rows));
-    return column >= 0 && column < columns && row >= 0 && row < rows ? [column, row] : null;
-  };
-  const paint = () => {
-    describe();
-    repaint();
-  };
-  const controls = make("div", { class: "controls" });
-  if (heat.metrics.length > 1) {
-    controls.append(choice("Colour:", heat.metrics.map((m) => m.title), (i) => { metric = heat.metrics[i]; paint(); }));
-  } else {
-    controls.append(metric.title);
-  }
-  section("heat").append(controls, lines);
-  const repaint = canvas(section("heat"), `Heat map of ${rows} rows of ranks and ${columns} columns of steps; walk with the arrow keys`,
-    () => tall() + top + bottom, (c, w) => {
-      describe();
-      wide = w;
-      const [cw, ch] = [(w - left) / columns, tall() / rows];
-      for (let r = 0; r < rows; ++r) {
-        for (let k = 0; k < columns; ++k) {
-          const value = metric.most[r * columns + k];
-          if (value === null) continue;
-          c.fillStyle = heatColour(most > least ? (value - least) / (most - least) : 0);
-          const gap = Math.min(cw, ch) > 6 ? 1 : 0;
-          c.fillRect(left + k * cw, top + r * ch, cw - gap + (gap ? 0 : 0.5), ch - gap + (gap ? 0 : 0.5));
-        }
-      }
-      c.fillStyle = ink("--ink");
-      c.textBaseline = "middle";
-      c.textAlign = "right";
-      const every = Math.ceil(rows / Math.max(1, Math.floor(tall() / 18)));
-      for (let r = 0; r < rows; r += every) c.fillText(heat.rows[r][0], left - 6, top + (r + 0.5) * ch);
-      c.textBaseline = "top";
-      const step = Math.ceil(columns / Math.max(1, Math.floor((w - left) / 56)));
-      c.textAlign = "center";
-      for (let k = 0; k < columns; k += step) {
-        c.fillText(heat.columns[k][0], left + (k + 0.5) * cw, top + tall() + 4);
-      }
-      c.textAlign = "left";
-      c.fillText("rank", 0, top + tall() + 4);
-      c.textAlign = "center";
-      c.fillText("step", left + (w - left) / 2, top + tall() + 18);
-    }, {
-      cells: () => [columns, rows],
-      place: (k, r) => [left + (k + 0.5) * (wide - left) / columns, top + (r + 0.5) * tall() / rows],
-      at: (x, y) => {
-        const cell = cellAt(x, y);
-        if (!cell) return "";
-        const at = cell[1] * columns + cell[0];
-        const where = `${range(heat.rows[cell[1]], "rank")}, ${range(heat.columns[cell[0]], "step")}`;
-        if (metric.most[at] === null) return where + "\nnot known";
-        const one = metric.least[at] === metric.most[at];
-        return `${where}\n${metric.title}: ${duration(metric.most[at])}` +
-          (one ? "" : ` at most (rank ${metric.worst[at]}), ${duration(metric.least[at])} at least`);
-      },
-    });
+  section("heat").append(make("div", { class: "controls" }, heat.metrics.length > 1
+    ? choice("Colour:", heat.metrics.map((m) => m.title), (i) => { metric = heat.metrics[i]; scale(); paint(); })
+    : metric.title), colour);
+  drawn(scale);
+  const paint = cells(section("heat"), `Heat map of ${rows} rows of ranks and ${columns} columns of steps; walk with the arrow keys`, {
+    columns: heat.columns.map((c) => c[0]), rows: heat.rows.map((r) => r[0]), titles: ["step", "rank"], left: 64,
+    high: Math.max(60, Math.min(rows * 22, Math.max(rows * 2, 420))) / rows, gap: 0,
+    colour: (k, r) => {
+      const value = metric.most[r * columns + k];
+      return value === null ? undefined : heatColour(most > least ? (value - least) / (most - least) : 0);
+    },
+    at: (k, r) => {
+      const at = r * columns + k;
+      const where = `${range(heat.rows[r], "rank")}, ${range(heat.columns[k], "step")}`;
+      if (metric.most[at] === null) return where + "\nnot known";
+      const one = metric.least[at] === metric.most[at];
+      return `${where}\n${metric.title}: ${duration(metric.most[at])}` +
+        (one ? "" : ` at most (rank ${metric.worst[at]}), ${duration(metric.least[at])} at least`);
+    },
+  });
   const width = heat.rows[0][1] - heat.rows[0][0] + 1;
   note("heat", (width > 1 ? `Each row is about ${width} ranks: the worst of them is shown. ` : "") +
     "Point at a cell, or walk with the arrow keys, for its ranks and steps.");

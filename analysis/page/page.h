@@ -1,11 +1,54 @@
-// The report of a job: a screen of text, or one HTML file.
+// The report of a job: all that `tprof report` tells, and it as a screen of text or one HTML file.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "page/gather.h"
+#include "check/diagnose.h"
+#include "report/verdict.h"
+#include "stats/op_times.h"
+#include "stats/timeline.h"
+#include "summary/summary.h"
+#include "why/why.h"
 
 namespace tprof::page {
+
+struct Gathered {
+  Gathered() = default;
+  Gathered(const Gathered&) = delete;  // its parts refer to each other
+  Gathered& operator=(const Gathered&) = delete;
+
+  stats::Summary summary;               // of the whole job
+  std::optional<stats::Summary> asked;  // of the calls that were asked for; nullopt: of all
+  diagnose::Diagnosed said;
+  std::optional<align::Clocks> clocks;
+  stats::Spectra spectra;
+  // How long each of summary.found.steps took the job: by its devices where these were followed,
+  // else the mean of the hosts that don't run ahead of the others. Nullopt: not known.
+  std::vector<std::optional<std::int64_t>> lengths;
+  std::vector<stats::Timeline> timelines;
+  why::Why why;
+
+  const stats::Summary& calls() const { return asked ? *asked : summary; }
+};
+
+// Reads the lines twice: for what needs no steps, and for the rest. Those of the ranks in timelines
+// once more, where the devices' times have to say which steps these are of.
+void gather(const run::Lines& lines, Gathered& to);
+
+// Puts what was asked for in place of the figures of calls: buckets, operations, how long they
+// took, and communicators. Why the job is slow, its steps and who came late stay those of the whole
+// job, as other calls make them. The selection has to stay.
+void gather_calls(const filter::Selection& asked, Gathered& to);
+inline constexpr const char* kOfCalls[] = {"buckets", "per_rank", "ops", "hist", "comms"};
+
+// Steps whose length is told: all but the first of several, in which programs warm up.
+std::vector<std::size_t> warm_steps(const Gathered& g);  // places in `lengths`, the shortest first
+report::Known known_of(const Gathered& g);
 
 // Some 40 lines of at most 80 columns, in which sentences are whole. `next`: the command that
 // writes the page.

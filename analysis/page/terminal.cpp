@@ -7,7 +7,6 @@
 
 #include "check/names.h"
 #include "page/data.h"
-#include "page/page.h"
 #include "report/findings.h"
 #include "report/verdict.h"
 #include "report/views.h"
@@ -24,7 +23,6 @@ constexpr std::size_t kLateRanksShown = 2;
 constexpr std::size_t kMostUnseen = 3;
 constexpr std::size_t kMostEvidence = 2;
 constexpr std::size_t kMostName = 16;     // characters
-constexpr std::size_t kUnseenHang = 16;   // behind its number
 constexpr std::size_t kMostFindings = 2;  // beside the verdict
 
 // Breaks text at blanks. A sentence is whole, unless a name in the trace makes it endless.
@@ -192,7 +190,7 @@ std::string verdict(const Gathered& g) {
 }
 
 std::string to_json(const Gathered& g) {
-  return data_of(g).dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+  return report::printed(data_of(g), -1);
 }
 
 }  // namespace tprof::page

@@ -166,6 +166,48 @@ function canvas(parent, label, height, draw, { at, cells, place }) {
   return paint;
 }
 
+// Cells of colour in rows and columns, with their names beside them. colour(column, row): undefined leaves it out.
+// `columns` and `rows` are their names; at(column, row): what to say there.
+function cells(parent, label, { columns, rows, titles = ["", ""], left, high, gap, colour, at }) {
+  const below = titles[0] ? 34 : 20;
+  let wide = 600;
+  const tall = () => high * rows.length;
+  const size = () => [(wide - left) / columns.length, high];
+  return canvas(parent, label, () => tall() + below, (c, w) => {
+    wide = w;
+    const [cw, ch] = size();
+    rows.forEach((_, r) => columns.forEach((__, k) => {
+      const ink = colour(k, r);
+      if (ink === undefined) return;
+      c.fillStyle = ink;
+      const apart = Math.min(cw, ch) > 6 ? 1 : 0;
+      c.fillRect(left + k * cw, r * ch + gap, cw - apart + (apart ? 0 : 0.5), ch - 2 * gap - apart + (apart ? 0 : 0.5));
+    }));
+    c.fillStyle = ink("--ink");
+    c.textBaseline = "middle";
+    c.textAlign = "right";
+    const every = (n, room) => Math.ceil(n / Math.max(1, Math.floor(room)));
+    for (let r = 0; r < rows.length; r += every(rows.length, tall() / 18)) {
+      c.fillText(rows[r], left - 6, (r + 0.5) * ch, left - 8);
+    }
+    c.textBaseline = "top";
+    c.textAlign = "center";
+    for (let k = 0; k < columns.length; k += every(columns.length, (w - left) / 56)) {
+      c.fillText(columns[k], left + (k + 0.5) * cw, tall() + 4);
+    }
+    c.fillText(titles[0], left + (w - left) / 2, tall() + 18);
+    c.textAlign = "left";
+    c.fillText(titles[1], 0, tall() + 4);
+  }, {
+    cells: () => [columns.length, rows.length],
+    place: (k, r) => [left + (k + 0.5) * size()[0], (r + 0.5) * high],
+    at: (x, y) => {
+      const [k, r] = [Math.floor((x - left) / size()[0]), Math.floor(y / high)];
+      return k >= 0 && k < columns.length && r >= 0 && r < rows.length ? at(k, r) : "";
+    },
+  });
+}
+
 // ---- Tables that can be sorted. columns: [title, key, unit]
 
 function table(caption, columns, rows, most) {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "check/names.h"
-#include "report/only.h"
+#include "report/findings.h"
 #include "text/text.h"
 
 namespace tprof::replay {

@@ -1,4 +1,3 @@
-#include "report/by.h"
 
 #include <algorithm>
 

@@ -6,7 +6,6 @@
 #include "check/names.h"
 #include "filter/selection.h"
 #include "report/findings.h"
-#include "report/only.h"
 #include "report/report.h"
 #include "text/text.h"
 
@@ -161,7 +160,7 @@ std::string to_json(const diagnose::Diagnosed& said, const filter::Words& only) 
                      {"same", c.cleared()}});
   }
   j["findings"] = to_json(said.findings, Detail::full);
-  return j.dump(1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+  return printed(j);
 }
 
 }  // namespace tprof::report

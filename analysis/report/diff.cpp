@@ -8,12 +8,229 @@
 
 #include "check/names.h"
 #include "report/findings.h"
-#include "report/only.h"
-#include "report/section.h"
+#include "report/table.h"
 #include "report/words.h"
 
 namespace tprof::report {
 namespace {
+
+using Of = diff::TimeChange::Of;
+
+constexpr double kPart = 0.2;  // of a longer step, that is worth a word
+
+std::string number(long double n) {
+  const auto whole = static_cast<std::uint64_t>(std::llround(n));
+  return static_cast<long double>(whole) == n ? text::thousands(whole)
+                                              : fmt::format("{:.4g}", static_cast<double>(n));
+}
+
+// "+50.0% bytes", "from 0 to 2 calls": there is no share of nothing.
+std::string change(long double a, long double b, const std::string& what) {
+  if (a != 0) return share(b - a, a) + " " + what + "s";
+  return fmt::format("from 0 to {} {}{}", number(b), what, b == 1 ? "" : "s");
+}
+
+// "+8 calls, +50.0%"; "+8 calls in all, +50.0%" where only some ranks make them.
+std::string more_calls(const diff::Count& a, const diff::Count& b) {
+  if (a.calls == 0 || a.of_ranks != b.of_ranks) return change(a.calls, b.calls, "call");
+  const bool some = std::min(a.callers, b.callers) < a.of_ranks;
+  const long double n = some ? static_cast<long double>(a.of_ranks) : 1;
+  const long double more = std::abs(b.calls - a.calls) * n;
+  return fmt::format("{}{} call{}{}, {}", b.calls > a.calls ? "+" : "-", number(more),
+                     more == 1 ? "" : "s", some ? " in all" : "",
+                     share(b.calls - a.calls, a.calls));
+}
+
+// Names the parts of a step that changed as it did, the largest first. ": computation grew by 27.26
+// ms, waiting for other ranks by 24.11 ms (means over ranks)"
+std::string parts(const diff::Diff& d, bool longer) {
+  const auto more = [&](const diff::TimeChange& t) { return longer ? t.b - t.a : t.a - t.b; };
+  std::vector<diff::TimeChange> found;
+  for (const diff::TimeChange& t : d.times) {
+    if (t.part() && t.changed() && more(t) > kPart * more(d.times[0])) found.push_back(t);
+  }
+  if (found.empty()) return "";
+  std::ranges::stable_sort(found, std::ranges::greater(), more);
+  std::string out;
+  for (const diff::TimeChange& t : found) {
+    out += fmt::format("{} {}by {}", out.empty() ? ": " + name_of(t) : ", " + name_of(t),
+                       out.empty() ? longer ? "grew " : "shrank " : "", length_of(more(t)));
+  }
+  return out + " (means over ranks)";
+}
+
+// Names the largest part of a step's change, as far as it is known.
+std::string mostly(const diff::Diff& d) {
+  const double all = d.times[0].b - d.times[0].a;
+  double most = kPart * std::abs(all);
+  std::string out = parts(d, all > 0);
+  if (!out.empty()) return out;
+  for (const diff::TimeChange& t : d.times) {
+    const double part = all > 0 ? t.b - t.a : t.a - t.b;
+    if (t.of < Of::exposed || !t.lost() || !t.changed() || part < most) continue;
+    most = part;
+    out =
+        fmt::format(": the {} {} by {}", name_of(t), all > 0 ? "grew" : "shrank", length_of(part));
+  }
+  return out;
+}
+
+// The steps of the two runs, of which the one is told against the other.
+struct Told {
+  const diff::Lengths& more;
+  const diff::Lengths& less;
+  const char* name;  // of the one
+  const char* other;
+};
+Told told(const diff::Diff& d, bool b) {
+  return b ? Told{d.lengths_b, d.lengths_a, "B", "A"} : Told{d.lengths_a, d.lengths_b, "A", "B"};
+}
+
+// "3,20", or "from 3 to 59" where they are many.
+std::string numbers_of(const std::vector<std::int64_t>& steps) {
+  constexpr std::size_t kMostNamed = 8;
+  return steps.size() > kMostNamed ? fmt::format("from {} to {}", steps.front(), steps.back())
+                                   : fmt::format("{}", fmt::join(steps, ","));
+}
+
+// Says what anybody can count, as chance may be much. "All steps take 82.00 ms and 164.00 ms on
+// average, the median one 80.10 ms and 188.30 ms, and 2 of 19 steps of B, 3,12, take longer than
+// any of A's, up to 227.44 ms against 111.12 ms."
+std::string of_lengths(const diff::Diff& d) {
+  const diff::Lengths& a = d.lengths_a;
+  const diff::Lengths& b = d.lengths_b;
+  if (a.steps == 0 || b.steps == 0) return "";
+  const Told t = told(d, b.longest_ns >= a.longest_ns);
+  const std::size_t n = t.more.beyond.size();
+  const std::string beyond =
+      n == 0
+          ? ""
+          : fmt::format(
+                ", and {} of {} steps of {}, {}, {} longer than any of {}'s, up to {} against {}",
+                n, t.more.steps, t.name, numbers_of(t.more.beyond), n == 1 ? "takes" : "take",
+                t.other, length_of(t.more.longest_ns), length_of(t.less.longest_ns));
+  return fmt::format(" All steps take {} and {} on average, the median one {} and {}{}.",
+                     length_of(a.mean_ns), length_of(b.mean_ns), length_of(a.median_ns),
+                     length_of(b.median_ns), beyond);
+}
+
+// Returns how much the steps add that stand out from the usual ones, if that changed and far_ones()
+// does not tell most of it; else null.
+const diff::TimeChange* stand_out(const diff::Diff& d) {
+  const auto rare = std::ranges::find(d.times, Of::long_steps, &diff::TimeChange::of);
+  if (rare == d.times.end() || !rare->changed()) return nullptr;
+  const double by_far = std::max(d.lengths_a.far_ns, d.lengths_b.far_ns);
+  const double by_all = std::abs(rare->b - rare->a) * static_cast<double>(d.lengths_b.steps);
+  return by_far > by_all / 2 ? nullptr : &*rare;
+}
+
+std::string of_usual_step(const diff::Diff& d) {
+  const diff::TimeChange& step = d.times[0];
+  if (!step.changed() && step.noise > diff::kMuchNoise * step.a) {
+    return fmt::format(
+               "Whether the usual step changed can't be told: it takes {} and {}, and {} may be "
+               "chance.",
+               length_of(step.a), length_of(step.b), length_of(step.noise)) +
+           (d.lengths_a.far.empty() && d.lengths_b.far.empty() ? of_lengths(d) : "");
+  }
+  if (!step.changed()) {
+    return fmt::format("B's {} takes as long as A's, {}, within {:.1f}%.",
+                       stand_out(d) ? "usual step" : "step", length_of(step.a),
+                       100 * step.noise / step.a);
+  }
+  const auto percent = [&](double ns) { return std::abs(100 * ns / step.a); };
+  const auto [from, to] = std::minmax({percent(step.low), percent(step.high)});
+  // Steps that stand out may make up for it.
+  const bool longer = step.b > step.a;
+  const bool against = d.lengths_a.steps != 0 && d.lengths_b.steps != 0 &&
+                       longer != (d.lengths_b.mean_ns > d.lengths_a.mean_ns);
+  return fmt::format("B's {} takes {}, {:.1f}% {} than A's ({:.1f} to {:.1f}%){}.",
+                     against ? "usual step" : "step", length_of(step.b), percent(step.b - step.a),
+                     longer ? "longer" : "shorter", from, to, mostly(d)) +
+         (against ? of_lengths(d) : "");
+}
+
+// "1 of 39 steps of B, 20, takes 24.85 s, and none of A more than 186.31 ms: that adds 24.73 s, or
+// 634.17 ms a step on average. "
+std::string far_ones(const diff::Diff& d) {
+  const Told t = told(d, !d.lengths_b.far.empty());
+  const std::size_t n = t.more.far.size();
+  if (n == 0) return "";
+  return fmt::format(
+      "{} of {} steps of {}, {}, {} {}, and none of {} more than {}: that adds {}, or {} a step on "
+      "average. ",
+      n, t.more.steps, t.name, numbers_of(t.more.far), n == 1 ? "takes" : "take up to",
+      length_of(t.more.longest_ns), t.other, length_of(t.less.longest_ns), length_of(t.more.far_ns),
+      length_of(t.more.far_ns / static_cast<double>(t.more.steps)));
+}
+
+// "3 of 19 steps of B, up to 1.03 s, are 2.90 s longer together, and none of A stands out"
+std::string long_ones(const Told& t) {
+  const bool one = t.more.out == 1;
+  const std::string are =
+      fmt::format("{} of {} steps of {}, {}{}, {} {} longer{}", t.more.out, t.more.steps, t.name,
+                  one ? "of " : "up to ", length_of(t.more.longest_ns), one ? "is" : "are",
+                  length_of(t.more.out_ns), one ? "" : " together");
+  if (t.less.out == 0) return fmt::format("{}, and none of {} stands out", are, t.other);
+  return fmt::format("{}, and {} of {} of {} {}", are, t.less.out, t.less.steps, t.other,
+                     length_of(t.less.out_ns));
+}
+
+std::string of_step(const diff::Diff& d) {
+  if (d.unlike) {
+    const char* large = d.unlike->in_a ? "A" : "B";
+    const char* small = d.unlike->in_a ? "B" : "A";
+    return fmt::format(
+        "Steps are not comparable: one of {} has the work of {:g} of {}, which may be "
+        "micro-batches "
+        "of it. So times are not compared{}.",
+        large, static_cast<double>(d.unlike->times), small,
+        d.no_counts.empty() ? ", and counts over the whole run" : "");
+  }
+  if (d.times.empty()) {
+    return "Times are not compared: " +
+           (d.no_times.empty() ? "none is known of these calls" : d.no_times) + ".";
+  }
+  if (d.times[0].of != Of::step) {  // of some calls: a step is as long as all of them make it
+    return std::ranges::any_of(d.times, &diff::TimeChange::changed)
+               ? "Times of these calls changed beyond their noise."
+               : "Times of these calls are within their noise.";
+  }
+  const std::string usual = of_usual_step(d);
+  const diff::TimeChange* rare = stand_out(d);
+  if (rare == nullptr) return far_ones(d) + usual;
+  const std::string others =
+      fmt::format("Steps that stand out from the usual ones add {} {} to a step on average: {}.",
+                  length_of(rare->b - rare->a), rare->b > rare->a ? "more" : "less",
+                  long_ones(told(d, rare->b > rare->a)));
+  // The part that changed comes first.
+  return far_ones(d) + (d.times[0].changed() ? usual + " " + others : others + " " + usual);
+}
+
+std::string of_counts(const diff::Diff& d) {
+  std::string said;
+  if (!d.counts.empty()) {
+    const diff::CountChange& first = d.counts[0];
+    const bool whole_run = d.per_step && !first.per_step;
+    said = fmt::format(" {} of calls {}: {}{}{}, {}.", diagnose::counted(d.counts.size(), "kind"),
+                       d.counts.size() == 1 ? "differs" : "differ",
+                       d.counts.size() == 1 ? "" : "first of all ", name_of(first.kind),
+                       whole_run ? ", in the whole run" : "", change_of(first));
+    if (!first.only_in.empty()) {
+      const diff::Count& c = first.only_in == "A" ? first.a : first.b;
+      said.pop_back();
+      said += fmt::format(": {}{}.", cell(c),
+                          c.callers < c.of_ranks ? ""
+                          : first.per_step       ? " per rank and step"
+                                                 : " per rank");
+    }
+  }
+  if (!d.no_counts.empty()) {
+    return said + fmt::format(" {} are not compared: {}.",
+                              said.empty() ? "Counts" : "Counts of other calls", d.no_counts);
+  }
+  return said.empty() ? " Counts are the same." : said;
+}
 
 constexpr std::size_t kMostShown = 40;
 
@@ -89,13 +306,10 @@ template <typename T>
 Json if_known(bool known, const T& value) {
   return known ? Json(value) : Json();
 }
-Json text_or_null(const std::string& s) {
-  return if_known(!s.empty(), s);
-}
 
 Json json_of(const diff::Run& run) {
   return {{"path", run.path},
-          {"run_id", text_or_null(run.job->run_id)},
+          {"run_id", or_null(run.job->run_id)},
           {"ranks", run.ranks},
           {"ended", run.ended},
           {"steps", if_known(run.steps_seen != 0, run.steps_seen)},
@@ -104,11 +318,11 @@ Json json_of(const diff::Run& run) {
 
 Json json_of(const stats::OpKind& k) {
   return {{"bucket", bucket_name(k.bucket)},
-          {"name", text_or_null(k.function)},
-          {"dtype", text_or_null(k.dtype)},
+          {"name", or_null(k.function)},
+          {"dtype", or_null(k.dtype)},
           {"bytes_class", if_known(!k.function.empty(), k.bytes_class)},
-          {"role", text_or_null(k.role)},
-          {"comm_size", text_or_null(k.size)}};
+          {"role", or_null(k.role)},
+          {"comm_size", or_null(k.size)}};
 }
 
 Json json_of(const diff::Count& c) {
@@ -121,11 +335,11 @@ Json json_of(const diff::Count& c) {
 Json json_of(const diff::CountChange& c) {
   return {{"kind", json_of(c.kind)},
           {"was", c.was ? json_of(*c.was) : Json()},
-          {"only_in", text_or_null(c.only_in)},
+          {"only_in", or_null(c.only_in)},
           {"per", c.per_step ? "step" : "run"},
           {"a", json_of(c.a)},
           {"b", json_of(c.b)},
-          {"cost_ns", if_known(c.cost_ns.has_value(), c.cost_ns.value_or(0))}};
+          {"cost_ns", or_null(c.cost_ns)}};
 }
 
 Json json_of(const diff::TimeChange& t) {
@@ -157,6 +371,93 @@ Json array_of(const std::vector<T>& all) {
 }
 
 }  // namespace
+
+std::string length_of(double ns) {
+  return text::duration(static_cast<std::uint64_t>(std::llround(std::abs(ns))));
+}
+
+std::string share(long double change, long double of) {
+  return of == 0 ? "" : fmt::format("{:+.1f}%", static_cast<double>(100 * change / of));
+}
+
+std::string name_of(const stats::OpKind& k) {
+  if (k.function.empty()) return std::string(bucket_name(k.bucket));
+  std::string name = k.function;
+  if (!k.dtype.empty() && !is_copy(k.bucket)) name += " " + k.dtype;
+  name += " " + diagnose::size_class(k.bytes_class);
+  if (is_copy(k.bucket)) {
+    return name + fmt::format(", {}{}{}", bucket_name(k.bucket), k.role.empty() ? "" : " ", k.role);
+  }
+  return name + fmt::format(", {}{}{}", k.role, k.role.empty() ? "" : " of ",
+                            k.size == "world" ? "all ranks" : k.size + " ranks");
+}
+
+std::string name_of(const diff::TimeChange& t) {
+  return diff::info(t.of).text + (t.of < Of::exposed ? "" : name_of(t.kind));
+}
+
+std::string cell(const diff::TimeChange& t, double value) {
+  return t.of < Of::algbw ? length_of(value) : rate_of(value);
+}
+
+std::string cell(const diff::Count& c) {
+  if (c.calls == 0) return "-";
+  const bool some = c.callers < c.of_ranks;
+  const long double n = some ? static_cast<long double>(c.of_ranks) : 1;
+  const std::string text = fmt::format(
+      "{} call{}{}, {}", number(c.calls * n), c.calls * n == 1 ? "" : "s", some ? " in all" : "",
+      text::bytes(static_cast<std::uint64_t>(std::llround(c.bytes * n))));
+  return some ? text + fmt::format(", on {} of {} ranks", c.callers, c.of_ranks) : text;
+}
+
+std::string rate_of(double GBps) {
+  constexpr const char* kUnits[] = {"GB/s", "MB/s", "kB/s"};
+  std::size_t unit = 0;
+  double value = std::abs(GBps);
+  for (; value != 0 && value < 0.1 && unit + 1 < std::size(kUnits); ++unit) value *= 1000;
+  const int decimals = unit == 0 ? 2 : value < 1 ? 3 : value < 10 ? 2 : 1;
+  return fmt::format("{:.{}f} {}", value, decimals, kUnits[unit]);
+}
+
+std::string change_of(const diff::CountChange& c) {
+  if (!c.only_in.empty()) return "only in " + c.only_in;
+  if (!diff::same(c.a.calls, c.b.calls)) return more_calls(c.a, c.b);
+  if (!diff::same(c.a.bytes, c.b.bytes)) return change(c.a.bytes, c.b.bytes, "byte");
+  return change(c.a.elements, c.b.elements, "element");
+}
+
+bool may_be_longer(const diff::Diff& d) {
+  if (d.slow_ranks && std::ranges::any_of(*d.slow_ranks, &diff::OfOneRun::in_b)) return true;
+  return std::ranges::any_of(d.times, [](const diff::TimeChange& t) {
+    if (t.of > Of::long_steps || !t.worse()) return false;
+    return t.changed() || (t.of == Of::step && t.noise > diff::kMuchNoise * t.a);
+  });
+}
+
+bool changed(const diff::Diff& d) {
+  return !d.counts.empty() || std::ranges::any_of(d.times, &diff::TimeChange::changed);
+}
+
+bool same(const diff::Diff& d) {
+  return d.no_counts.empty() && !changed(d) && d.lengths_a.far.empty() && d.lengths_b.far.empty() &&
+         (!d.slow_ranks || d.slow_ranks->empty());
+}
+
+std::string verdict(const diff::Diff& d) {
+  // A step's length is not compared of some calls alone.
+  const bool step = !d.times.empty() && d.times[0].of == Of::step;
+  const double noise = step ? d.times[0].noise / d.times[0].a : 0;
+  if (same(d) && d.same_traces) return "A and B are the same traces: nothing can differ.";
+  if (same(d) && noise <= diff::kMuchNoise && !d.unlike) {
+    return "Nothing changed: counts are the same, " +
+           (d.times.empty() ? d.no_times.empty()
+                                  ? "and there are no times to compare."
+                                  : "and times are not compared (" + d.no_times + ")."
+            : !step         ? "and the times of these calls within their noise."
+                            : fmt::format("times within {:.1f}%.", 100 * noise));
+  }
+  return of_step(d) + of_counts(d);
+}
 
 std::string to_text(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
                     const diff::Judgement& judgement, std::size_t width) {
@@ -201,9 +502,9 @@ std::string to_json(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
             {"verdict", verdict(d)},
             {"longer", static_cast<double>(d.longer)},
             {"counts", array_of(d.counts)},
-            {"no_counts", text_or_null(d.no_counts)},
+            {"no_counts", or_null(d.no_counts)},
             {"times", d.no_times.empty() ? array_of(d.times) : Json()},
-            {"no_times", text_or_null(d.no_times)},
+            {"no_times", or_null(d.no_times)},
             {"far_longer", {{"a", json_of(d.lengths_a)}, {"b", json_of(d.lengths_b)}}},
             {"slow_ranks", d.slow_ranks ? array_of(*d.slow_ranks) : Json()},
             {"settings", table_json(setting_columns(), d.settings)},
@@ -214,7 +515,7 @@ std::string to_json(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
     j["only"] = only_json(a.only, a.notes);
     for (const std::string& note : b.notes) j["only"]["notes"].push_back(note);
   }
-  return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+  return printed(j);
 }
 
 }  // namespace tprof::report

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "diff/compare.h"
-#include "diff/fail_on.h"
 
 namespace tprof::report {
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "report/json.h"
 #include "report/words.h"
 #include "text/text.h"
 
@@ -32,7 +31,7 @@ Json to_json(const diagnose::Findings& findings, Detail detail) {
         {"kind", name_of(f.kind)}, {"severity", f.severity_name()}, {"ranks", f.ranks.list()}};
     if (full) {
       j["communicator"] = or_null(f.communicator);
-      j["seq"] = f.seq ? Json(*f.seq) : Json();
+      j["seq"] = or_null(f.seq);
       j["between"] = f.between ? Json{f.between->first, f.between->second} : Json();
       j["function"] = or_null(f.function);
       j["time"] = f.time ? Json{f.time->from_ns, f.time->to_ns} : Json();
@@ -49,15 +48,26 @@ Json to_json(const diagnose::Findings& findings, Detail detail) {
       j["cost"] = {{"ns", f.cost->ns},
                    {"doubt_ns", f.cost->doubt_ns},
                    {"share", f.cost->share},
-                   {"ns_per_step", f.cost->ns_per_step ? Json(*f.cost->ns_per_step) : Json()}};
+                   {"ns_per_step", or_null(f.cost->ns_per_step)}};
     }
     all.push_back(std::move(j));
   }
   return all;
 }
 
-Json or_null(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
+Json only_json(const filter::Words& only, const std::vector<std::string>& notes) {
+  Json j = Json::object();
+  for (const auto& [name, value] : only.given()) j[name] = value;
+  j["notes"] = notes;
+  return j;
+}
+
+std::string only_text(const filter::Words& only, const std::vector<std::string>& notes,
+                      const std::string& before) {
+  if (only.empty()) return "";
+  std::string out = before + text::printable(only.sentence()) + "\n";
+  for (const std::string& note : notes) out += before + text::printable(note) + "\n";
+  return out;
 }
 
 }  // namespace tprof::report

@@ -1,10 +1,13 @@
-// Findings as text for people and as JSON for programs, alike in all commands.
+// Findings, and which filters are on, as text for people and as JSON for programs: alike in all
+// commands.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "check/finding.h"
+#include "filter/filter.h"
+#include "report/json.h"
 
 namespace tprof::report {
 
@@ -13,11 +16,16 @@ enum class Detail { full, brief };
 
 // Returns "error: …", with what to do next below it.
 std::string to_text(const diagnose::Finding& finding, Detail detail);
-nlohmann::ordered_json to_json(const diagnose::Findings& findings, Detail detail);
+Json to_json(const diagnose::Findings& findings, Detail detail);
 
 std::string next_of(const diagnose::Finding& finding);  // what to do; empty: not known
 
-// Returns null for empty text, which means that the field is not known.
-nlohmann::ordered_json or_null(const std::string& text);
+// Returns {"ranks": "0-3", "steps": "10-", "notes": [...]}, with those that are given.
+Json only_json(const filter::Words& only, const std::vector<std::string>& notes);
+
+// Returns a line for the filters, and one for each note, each with that before it; empty: none are
+// on.
+std::string only_text(const filter::Words& only, const std::vector<std::string>& notes,
+                      const std::string& before);
 
 }  // namespace tprof::report

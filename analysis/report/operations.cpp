@@ -41,7 +41,7 @@ std::vector<OpRow> rows_of(const stats::Summary& s, Apart apart) {
   return rows;
 }
 
-// One function makes copies in all directions.
+// People see no bucket: the function tells it, but for copies, which one makes in all directions.
 std::string name_with_direction(const OpRow& r) {
   if (!is_copy(r.key.bucket)) return r.key.name;
   return fmt::format("{} {}", r.key.name, bucket_name(r.key.bucket));
@@ -57,8 +57,8 @@ Figure timed_figure(const char* title, const char* key, Of of, Show show) {
 std::vector<Column<OpRow>> op_columns(const stats::Summary& s, Apart apart, bool timed, For who) {
   const auto title_if = [](bool told, const char* title) { return told ? title : nullptr; };
   std::vector<Column<OpRow>> all = {
-      {"bucket", "bucket", Unit::text, [](const OpRow& r) { return bucket_name(r.key.bucket); },
-       Show::if_room},
+      {title_if(who == For::programs, "bucket"), "bucket", Unit::text,
+       [](const OpRow& r) { return bucket_name(r.key.bucket); }},
       {"operation", "name", Unit::text,
        [who](const OpRow& r) {
          return who == For::people ? name_with_direction(r) : r.key.name.str();

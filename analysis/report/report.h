@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "check/diagnose.h"
-#include "report/by.h"
+#include "report/views.h"
 #include "summary/summary.h"
 
 namespace tprof::report {

@@ -1,10 +1,11 @@
-// A table whose cells are values: one list of columns is drawn as text for people and as JSON for
-// programs.
+// Tables whose cells are values, and the sentences above and below them: one list of columns is
+// drawn as text for people and as JSON for programs.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <string>
@@ -191,5 +192,24 @@ void append(std::vector<Column<Row>>& to, const std::vector<Column<Row>>& more) 
 inline Value or_unknown(const std::string& text) {
   return text.empty() ? Value() : Value(text);
 }
+
+using Notes = std::vector<std::string>;  // sentences
+
+struct Section {
+  std::string title{};  // empty: people read on in the section before
+  Notes lead{};
+  Sheet table{};  // without columns: people see no table
+  Notes notes{};
+  // A JSON pointer below the report's key for the view. Absent: programs don't get the table.
+  std::optional<std::string> at{};
+  Shape shape = Shape::rows;
+  Json facts{};  // for programs: what stands beside the table
+  Room room{};
+};
+
+void append(Notes& to, const Notes& more);
+Notes notes_if(std::initializer_list<std::pair<bool, std::string>> all);  // those that are true
+std::string to_text(Section section);
+void put(Json& to, const char* key, Section section);
 
 }  // namespace tprof::report

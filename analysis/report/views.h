@@ -3,18 +3,42 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "check/lateness.h"
-#include "report/section.h"
+#include "report/table.h"
 #include "stats/layers.h"
 #include "stats/ranges.h"
 #include "stats/sites.h"
 #include "summary/summary.h"
 
 namespace tprof::report {
+
+// `none`: nobody asked for one.
+enum class By { none, size, op, comm, dtype, range, phase, step, site, layer, rank, wait };
+
+// Which filters a table can honour: all, those of ranks and steps, that of ranks, or none.
+enum class Follows { calls, steps, ranks, nothing };
+
+// Tells what a table is made from: the ledgers alone, event lines too, or also the steps that are
+// found.
+enum class Takes { ledgers, lines, steps };
+
+struct ByRow {
+  By by;
+  const char* name;
+  const char* about;  // for --help, behind the name; empty: the name tells
+  const char* json;   // its key in the JSON; null: the report has that anyway, shaped otherwise
+  Takes takes;
+  Follows follows;
+  std::vector<Section> (*sections)(const stats::Summary&, For);
+};
+
+std::span<const ByRow> by_rows();
+const ByRow& row_of(By by);
 
 std::string named(const stats::StepList& steps);  // "10-", "3-7", "3,5-7"
 

@@ -21,9 +21,7 @@ using WordsOf = std::array<const Words*, static_cast<std::size_t>(diagnose::Say:
 
 WordsOf words_by_say() {
   WordsOf all{};
-  for (const auto words : all_words()) {
-    for (const Words& w : words) all[static_cast<std::size_t>(w.say)] = &w;
-  }
+  for (const Words& w : all_words()) all[static_cast<std::size_t>(w.say)] = &w;
   return all;
 }
 
@@ -129,11 +127,6 @@ std::string filled(std::string_view text, const Values& values) {
     }
   }
   return out;
-}
-
-std::array<std::span<const Words>, 8> all_words() {
-  return {words_of_ranks(),    words_of_calls(),      words_of_files(),  words_of_hangs(),
-          words_of_coverage(), words_of_mismatches(), words_of_causes(), words_of_doctor()};
 }
 
 const Words& words_of(diagnose::Say say) {

@@ -1,7 +1,6 @@
-// The words of findings. Each sentence has a row in one of the tables of words_*.cpp.
+// The words of findings. Each sentence has a row in words_table.cpp.
 #pragma once
 
-#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,15 +21,7 @@ struct Words {
   std::string_view advice = "";  // with the values of the text
 };
 
-std::span<const Words> words_of_ranks();
-std::span<const Words> words_of_calls();
-std::span<const Words> words_of_files();
-std::span<const Words> words_of_coverage();
-std::span<const Words> words_of_hangs();
-std::span<const Words> words_of_mismatches();
-std::span<const Words> words_of_causes();
-std::span<const Words> words_of_doctor();
-std::array<std::span<const Words>, 8> all_words();
+std::span<const Words> all_words();
 
 std::string filled(std::string_view text, const diagnose::Values& values);
 const Words& words_of(diagnose::Say say);

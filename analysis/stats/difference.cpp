@@ -27,7 +27,7 @@ struct Sample {
 Sample sample(const std::vector<double>& all, const std::vector<bool>& far) {
   std::vector<double> v;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!far[i]) v.push_back(all[i]);
+    if (far.empty() || !far[i]) v.push_back(all[i]);
   }
   Sample s{.n = static_cast<double>(v.size())};
   if (v.empty()) return s;

@@ -51,7 +51,7 @@ struct FarAbove {
 };
 FarAbove far_above(const std::vector<double>& a, const std::vector<double>& b);
 
-// As difference(), without the first rule but for steps that are `far`.
+// As difference(), without the first rule but for steps that are `far`; empty: none are.
 std::optional<Difference> difference(const std::vector<double>& a, const std::vector<double>& b,
                                      const FarAbove& far);
 

@@ -216,10 +216,6 @@ void Table::row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-void Table::replace(std::size_t column, std::vector<std::string> cells) {
-  for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i][column] = std::move(cells[i]);
-}
-
 std::vector<std::size_t> Table::widths() const {
   std::vector<std::size_t> widths;
   for (std::size_t i = 0; i < columns_.size(); ++i) {

@@ -51,7 +51,6 @@ class Table {
   explicit Table(std::vector<std::pair<std::string, Align>> columns);
 
   void row(std::vector<std::string> cells);
-  void replace(std::size_t column, std::vector<std::string> cells);  // one for each row
   // The places of the columns, without some of `may_go` where lines would have more than `width`
   // characters: the last of these goes first.
   std::vector<std::size_t> shown(std::size_t width, std::vector<std::size_t> may_go) const;

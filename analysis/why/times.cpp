@@ -119,10 +119,9 @@ std::vector<steps::Interval> on_device(const Times& times, const steps::Found& f
   return all;
 }
 
-Cell mean_of(const Times& times) {
+Cell mean_of(const Times& times, const std::vector<std::size_t>& steps) {
   constexpr float Cell::*kParts[] = {&Cell::length,  &Cell::compute, &Cell::unsure, &Cell::hidden,
                                      &Cell::exposed, &Cell::wait,    &Cell::missing};
-  const std::vector<std::size_t> steps = times.counted();
   Cell all;
   for (const auto part : kParts) {
     double sum = 0;

@@ -96,8 +96,8 @@ struct Times {
 std::vector<steps::Interval> on_device(const Times& times, const steps::Found& found,
                                        std::size_t rank);
 
-// The means over ranks and over the steps that count, of which there is one at least.
-Cell mean_of(const Times& times);
+// The means over ranks and over these steps (their places), of which there is one at least.
+Cell mean_of(const Times& times, const std::vector<std::size_t>& steps);
 
 // If there are more than this, neighbouring steps are left out: every second, and so on.
 inline constexpr std::size_t kMostCells = std::size_t{1} << 22;

@@ -69,7 +69,7 @@ void find_causes(const run::Lines& lines, const steps::Found& found, run::Run ru
   const job::Job& job = lines.job();
   const std::vector<std::size_t> steps = why.times->counted();
   if (steps.empty()) return;
-  why.mean = mean_of(*why.times);
+  why.mean = mean_of(*why.times, steps);
   why.unmet_ns = unmet_ns(why.times->facts);
   const auto roles = stats::sure_roles(job);
   Evidence e{.job = job,
@@ -111,7 +111,7 @@ diagnose::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Foun
              .steps = steps,
              .waits = no_waits,
              .roles = no_roles,
-             .step_ns = mean_of(times).length};
+             .step_ns = mean_of(times, steps).length};
   const Modelled of(lines, by_steps, Room(), std::move(run));
   e.model = of.model.get();
   const auto replays = replays_of(e);

@@ -6,7 +6,7 @@ import json
 import random
 
 import pytest
-from lib import jobs, loops
+from lib import loops
 from lib.loops import BATCH, Loop, Shape
 from lib.tool import told, tprof
 from test_screen import on_terminal
@@ -44,10 +44,6 @@ def accumulated(steps=20, every_micro_batch=lambda loop: None, every_step=lambda
             loop.reduce(bucket)
         every_step(loop, step)
     return loop
-
-
-def gathers(loop, count, dtype):
-    loop._add([0, 1], jobs.Op("ncclAllGather", loop.at, count, 0, dtype))
 
 
 # How often gradients are reduced.
@@ -119,7 +115,7 @@ def test_copies_of_evaluations_and_checkpoints_are_in_no_step(tmp_path):
     (copies,) = [row for row in report["rows"] if row["bucket"] == "H2D"]
     assert (copies["calls"], copies["bytes"]) == (4, 4 * BATCH)
     assert not [row for row in report["rows"] if row["bucket"] == "D2H"]
-    seldom = "D2H is in no figure, as only a few steps have any: most on rank 0, in steps 2,10, up to 1.00 MiB"
+    seldom = "D2H is in no figure, as only a few steps have any"
     assert [note for note in report["notes"] if "in no figure" in note] == [seldom]
 
     more = write(accumulated(20, lambda loop: loop.copy("cudaMemcpyAsync", 640)), tmp_path / "more")
@@ -161,29 +157,10 @@ def in_steps(*steps, count=65536, times=1):
     return beside
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_small_calls_of_other_steps_are_told_with_the_large_ones(again, tmp_path):
-    """As DDP does when it makes its buckets anew: it hands out their sizes, and how many there are."""
-
-    def beside(loop, step):
-        if step == 2 or (again and step == 9):
-            loop.gather(54)
-            loop.gather(2)
-            if step == 9:
-                loop.gather(2)
-
-    _, report = told("budget", write(accumulated(20, every_step=beside), tmp_path / "some"), *DDP)
-    (note,) = [note for note in report["notes"] if "ncclAllGather" in note]
-    # Each of two ranks gives 54 and 2 float32.
-    alike = "step 2 has 1 ncclAllGather more, of 432 B, and 1 small ncclAllGather more, of 16 B"
-    not_alike = "steps 2,9 have 1 ncclAllGather more, of 432 B, and small calls"
-    assert note.endswith("; " + (not_alike if again else alike))
-
-
 def test_collectives_that_only_other_steps_make_are_told(tmp_path):
     good = write(accumulated(20), tmp_path / "good")
     some = write(accumulated(20, every_step=in_steps(4, 11, 18)), tmp_path / "some")
-    said = "steps 4,11,18 have 1 ncclAllGather more, of 512.00 KiB"  # of 2 x 65,536 float32
+    said = "steps 4,11,18 have 1 ncclAllGather of float32 more, of 512.00 KiB"  # of 2 x 65,536
     known = budget_of(good)
     unknown = tmp_path / "unknown.json"  # as budgets were that knew nothing of other steps
     unknown.write_text(json.dumps({k: v for k, v in json.loads(known.read_text()).items() if k != "kinds"}))
@@ -191,16 +168,14 @@ def test_collectives_that_only_other_steps_make_are_told(tmp_path):
         code, report = told("budget", some, *options)
         never = known in options
         assert (code, report["within"], len(report["explained_by"])) == (never, not never, never)
-        (note,) = [note for note in report["notes"] if said in note]
         # DDP's first step has one bucket of all.
-        assert note == f"against the others, step 1 has 3 ncclAllReduce less, with as many bytes; {said}"
+        assert any(note.startswith("the figures leave out 4 steps, with other coll") for note in report["notes"])
         assert report["other_steps"] == [
             {"steps": [4, 11, 18], "bucket": "ALLGATHER", "function": "ncclAllGather", "dtype": "float32", "calls": 1}
             | {"bytes": 524288, "in_run": "never" if never else None}
         ]
         code, report = told("budget", good, *options)
         assert (code, report["other_steps"]) == (0, [])
-        assert not any("ncclAllGather" in note for note in report["notes"])
     assert told("budget", some, "--budget", known)[1]["explained_by"] == [
         "steps 4,11,18 have 1 ncclAllGather of float32 more, of 512.00 KiB, which is in no step of the run that the "
         "budget is of"
@@ -226,7 +201,7 @@ def test_other_steps_of_the_budgets_run_may_come_as_often_as_they_like(tmp_path)
     assert last_line(fewer, "--budget", file) == (
         0,
         "The usual step is within the budget; 2 other steps make more, as none of the budget's run does: steps 8,16 "
-        "have 2 ncclAllGather more, of 1.00 MiB together.",
+        "have 2 ncclAllGather of float32 more, of 1.00 MiB together.",
     )
     larger = write(accumulated(20, every_step=in_steps(8, 16, count=1 << 20, times=3)), tmp_path / "larger")
     code, report = told("budget", larger, "--budget", file)
@@ -268,41 +243,6 @@ def test_more_small_copies_than_in_the_budget_are_told_and_within(tmp_path):
     code, report = told("budget", items, "--budget", file)
     assert (code, report["explained_by"]) == (0, [])
     assert "D2H: 4 small calls a step (each of less than 64 B), where the budget has none" in report["notes"]
-
-
-def test_objects_that_are_gathered_are_named(tmp_path):
-    def objects(loop, step):
-        for count, dtype in ((1, "int64"), (34, "uint8")):
-            gathers(loop, count, dtype)
-
-    def bytes_alone(loop, step):
-        gathers(loop, 34, "uint8")
-
-    good = write(accumulated(20), tmp_path / "good")
-    file = budget_of(good)
-    named = "1 all-gather of uint8, and as many of one int64, look like all_gather_object"
-    unnamed = "and no known mistake explains it"
-    for name, beside, how in (("objects", objects, named), ("bytes", bytes_alone, unnamed)):
-        folder = write(accumulated(20, every_step=beside), tmp_path / name)
-        for options in (("--budget", file), DDP):
-            code, report = told("budget", folder, *options)
-            (said,) = report["explained_by"]
-            assert code == 1 and said.startswith("ALLGATHER: 68 B a step more than expected") and said.endswith(how)
-
-
-@pytest.mark.parametrize("sizes", [1, 2])
-def test_small_objects_are_named_too(sizes, tmp_path):
-    """Two ranks gather 5 bytes of each, and one size of each or another number of them."""
-
-    def objects(loop, step):
-        for count, dtype in ((1, "int64"),) * sizes + ((5, "uint8"),):
-            gathers(loop, count, dtype)
-
-    file = budget_of(write(accumulated(20), tmp_path / "good"))
-    bad = write(accumulated(20, every_step=objects), tmp_path / "bad")
-    (said,) = told("budget", bad, "--budget", file)[1]["explained_by"]
-    calls = f"ALLGATHER: {1 + sizes} small calls a step (each of less than 64 B), where the budget has none"
-    assert said == calls + (", which looks like all_gather_object" if sizes == 1 else "")
 
 
 # How it is told.

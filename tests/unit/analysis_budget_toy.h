@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "budget/compare.h"
+#include "budget/budget.h"
 
 namespace tprof::test {
 

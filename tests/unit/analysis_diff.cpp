@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "catch2.h"
-#include "diff/fail_on.h"
+#include "diff/compare.h"
 #include "report/diff.h"
 
 using namespace tprof;

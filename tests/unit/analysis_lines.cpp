@@ -7,7 +7,7 @@
 #include "analysis_traces.h"
 #include "catch2.h"
 #include "job/choice.h"
-#include "report/by.h"
+#include "report/views.h"
 #include "run/kept_lines.h"
 #include "run/lines.h"
 #include "summary/summary.h"

@@ -16,7 +16,6 @@
 #include "filter/selection.h"
 #include "interpose/format/settings.h"
 #include "job/choice.h"
-#include "page/gather.h"
 #include "page/page.h"
 #include "read/folder.h"
 #include "report/report.h"

@@ -1,7 +1,6 @@
 // export/: names of calls, and how calls are found again.
 #include "catch2.h"
 #include "export/call_names.h"
-#include "export/rank_timeline.h"
 #include "export/timeline.h"
 
 using namespace tprof;

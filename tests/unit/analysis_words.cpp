@@ -8,15 +8,9 @@
 
 using namespace tprof;
 
-namespace {
+using report::all_words;
 
-std::vector<report::Words> all_words() {
-  std::vector<report::Words> all;
-  for (const auto words : report::all_words()) {
-    all.insert(all.end(), words.begin(), words.end());
-  }
-  return all;
-}
+namespace {
 
 bool balanced(std::string_view text) {
   // Fields may stand in a part in brackets, and in what a field chooses. Parts do not nest.
@@ -42,7 +36,7 @@ static bool has_other_words(diagnose::Say say) {
 }
 
 TEST_CASE("each thing that a finding may say has its words, once") {
-  const std::vector<report::Words> all = all_words();
+  const auto all = all_words();
   for (std::size_t i = 0; i < static_cast<std::size_t>(diagnose::Say::count_); ++i) {
     const auto say = static_cast<diagnose::Say>(i);
     INFO("Say number " << i);

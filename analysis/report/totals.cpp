@@ -1,11 +1,14 @@
+#include "report/views.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
+#include "check/names.h"
+#include "interpose/format/memory.h"
 #include "report/figures.h"
-#include "report/views.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -112,6 +115,81 @@ Section figures_by_name(const std::vector<BucketRow>& rows, const std::string& a
   return {.table = sheet(columns, rows, For::programs), .at = at, .shape = Shape::members};
 }
 
+using stats::CommSummary;
+
+constexpr std::ptrdiff_t kCommsShown = 20;
+constexpr const char* kGuess = "role?: a guess, from what was sent in which pass.";
+
+// "588 to 589" where ranks differ, as `tprof check` says it.
+std::string collectives_text(const CommSummary& c) {
+  const std::string most = text::thousands(c.collectives);
+  const std::uint64_t fewest = c.fewest.value_or(c.collectives);
+  return fewest == c.collectives ? most : text::thousands(fewest) + " to " + most;
+}
+
+std::vector<Column<CommSummary>> comm_columns() {
+  std::vector<Column<CommSummary>> all = {
+      {"communicator", "id", Unit::text, &CommSummary::id},
+      {"name", "name", Unit::name, &CommSummary::name},
+      {"role", nullptr, Unit::name, stats::role_text, Show::if_any},
+      {nullptr, "role", Unit::name, &CommSummary::role},
+      {nullptr, "role_guessed", Unit::text, &CommSummary::role_guessed},
+      {"size", "nranks", Unit::number, &CommSummary::nranks},
+      {"ranks", "ranks", Unit::text, &CommSummary::ranks},
+      {"collectives", nullptr, Unit::right_text, collectives_text, Show::if_room},
+      {nullptr, "collectives", Unit::count, &CommSummary::collectives}};
+  append(all, Figures{{"calls", "calls", Unit::count, &read::Amounts::calls},
+                      {"bytes", "bytes", Unit::bytes, &read::Amounts::bytes}});
+  all.push_back({"split from", "parent", Unit::name, &CommSummary::parent, Show::if_room});
+  return all;
+}
+
+using stats::MemoryOfProcess;
+
+std::string whose(const MemoryOfProcess& m) {
+  std::string name = diagnose::name_of_rank(*m.process);
+  if (m.use.device) name += fmt::format(", GPU {}", *m.use.device);
+  return name;
+}
+
+// People see all places of one kind together.
+Sheet by_kind(const stats::Memory& memory) {
+  Sheet all{.heads = {{"memory", nullptr, Unit::text},
+                      {"places", nullptr, Unit::count},
+                      {"at the end", nullptr, Unit::bytes},
+                      {"largest peak", nullptr, Unit::bytes},
+                      {"of", nullptr, Unit::text},
+                      {"least peak", nullptr, Unit::bytes},
+                      {"of", nullptr, Unit::text}}};
+  for (const std::string_view name : kMemoryKinds) {
+    std::uint64_t bytes = 0;
+    std::vector<const MemoryOfProcess*> of;
+    for (const MemoryOfProcess& m : memory.uses) {
+      if (m.use.kind != name) continue;
+      of.push_back(&m);
+      bytes = read::saturated_sum(bytes, m.use.bytes);
+    }
+    if (of.empty()) continue;
+    const auto peak = [](const MemoryOfProcess* m) { return m->use.peak; };
+    const MemoryOfProcess& most = **std::ranges::max_element(of, {}, peak);
+    const MemoryOfProcess& least = **std::ranges::min_element(of, {}, peak);
+    all.rows.push_back(
+        {name, of.size(), bytes, most.use.peak, whose(most), least.use.peak, whose(least)});
+  }
+  return all;
+}
+
+// Programs get each place by itself.
+std::vector<Column<MemoryOfProcess>> place_columns() {
+  using Use = MemoryOfProcess;
+  return {{nullptr, "rank", Unit::text, &Use::process},
+          {nullptr, "pid", Unit::number, [](const Use& m) { return m.process->header.pid; }},
+          {nullptr, "kind", Unit::text, [](const Use& m) { return m.use.kind; }},
+          {nullptr, "device", Unit::number, [](const Use& m) { return m.use.device; }},
+          {nullptr, "bytes", Unit::bytes, [](const Use& m) { return m.use.bytes; }},
+          {nullptr, "peak", Unit::bytes, [](const Use& m) { return m.use.peak; }}};
+}
+
 }  // namespace
 
 Section bucket_section(const stats::Summary& s, std::string title, For who) {
@@ -169,6 +247,25 @@ std::vector<std::pair<const char*, Section>> split_buckets(const stats::Summary&
     all.emplace_back("host_memory", figures_by_name(rows, fmt::format("/{}", kBuckets[b].name)));
   }
   return all;
+}
+
+Section section_of(const std::vector<CommSummary>& comms, For who) {
+  const bool guessed =
+      std::any_of(comms.begin(), comms.begin() + std::min(std::ssize(comms), kCommsShown),
+                  [](const CommSummary& c) { return !c.role_sure && !c.role.empty(); });
+  return {.title = "Communicators",
+          .table = sheet(comm_columns(), comms, who),
+          .notes = guessed ? Notes{kGuess} : Notes(),
+          .at = "",
+          .room = {.rows = kCommsShown}};
+}
+
+Section section_of(const stats::Memory& memory, For who) {
+  return {.title = "Memory that the program allocated",
+          .table = who == For::people ? by_kind(memory) : sheet(place_columns(), memory.uses, who),
+          .notes = {"as it was asked for; at the end: of all together. The device's granularity, "
+                    "CUDA's own and what shares a pool come on top."},
+          .at = ""};
 }
 
 }  // namespace tprof::report
