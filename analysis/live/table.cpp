@@ -9,7 +9,7 @@
 #include <optional>
 #include <sstream>
 
-#include "report/figures.h"
+#include "report/views.h"
 #include "text/text.h"
 
 namespace tprof::live {

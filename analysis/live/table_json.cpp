@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "live/table.h"
-#include "report/figures.h"
+#include "report/views.h"
 
 namespace tprof::live {
 namespace {

@@ -10,8 +10,6 @@
 #include "check/started.h"
 #include "interpose/format/schema.h"
 #include "job/hosts.h"
-#include "page/grid.h"
-#include "report/figures.h"
 #include "report/findings.h"
 #include "report/views.h"
 #include "report/words.h"

@@ -1,7 +1,11 @@
 // The page's data as JSON: all of it in bounded size, whatever the number of ranks and steps.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "page/page.h"
@@ -51,5 +55,68 @@ std::vector<Unseen> unseen_by(const Gathered& g);
 
 // Says which filters are on, and of what; empty: none.
 std::string only_text_of(const Gathered& g);
+
+// Neighbours in a row of `n` share a bin if there are more than `most`.
+class Bins {
+ public:
+  Bins(std::size_t n, std::size_t most) : n_(n), width_(n == 0 ? 1 : (n + most - 1) / most) {}
+
+  std::size_t size() const { return (n_ + width_ - 1) / width_; }
+  std::size_t of(std::size_t i) const { return i / width_; }
+  std::size_t first(std::size_t bin) const { return bin * width_; }
+  std::size_t last(std::size_t bin) const { return std::min(n_, (bin + 1) * width_) - 1; }
+
+ private:
+  std::size_t n_;
+  std::size_t width_;
+};
+
+struct Cell {
+  bool known = false;
+  std::int64_t least = 0;
+  std::int64_t most = 0;
+  std::size_t worst = 0;  // the row that has the most
+};
+
+class Grid {
+ public:
+  Grid(Bins rows, Bins columns)
+      : rows_(rows), columns_(columns), cells_(rows.size() * columns.size()) {}
+
+  void add(std::size_t row, std::size_t column, std::int64_t value) {
+    Cell& cell = cells_[rows_.of(row) * columns_.size() + columns_.of(column)];
+    // Rows come in no certain order.
+    if (!cell.known || value > cell.most || (value == cell.most && row < cell.worst)) {
+      cell.most = value;
+      cell.worst = row;
+    }
+    cell.least = cell.known ? std::min(cell.least, value) : value;
+    cell.known = true;
+  }
+
+  const Bins& rows() const { return rows_; }
+  const Bins& columns() const { return columns_; }
+  const std::vector<Cell>& cells() const { return cells_; }  // row by row
+
+ private:
+  Bins rows_;
+  Bins columns_;
+  std::vector<Cell> cells_;
+};
+
+// The difference of two times; below 0 where a file says what can't be.
+inline std::int64_t between(std::int64_t from_ns, std::int64_t to_ns) {
+  constexpr std::int64_t kLongest = 1'000'000'000'000'000;  // 11 days
+  const auto ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(to_ns) -
+                                            static_cast<std::uint64_t>(from_ns));
+  return ns > kLongest || to_ns < from_ns ? -1 : ns;
+}
+
+// The place of a number in an ascending row; its size if it is not there.
+inline std::size_t place_of(const std::vector<std::int64_t>& ascending, std::int64_t number) {
+  const auto at = std::ranges::lower_bound(ascending, number);
+  if (at == ascending.end() || *at != number) return ascending.size();
+  return static_cast<std::size_t>(at - ascending.begin());
+}
 
 }  // namespace tprof::page

@@ -9,7 +9,6 @@
 #include "check/names.h"
 #include "job/hosts.h"
 #include "page/data.h"
-#include "page/grid.h"
 #include "report/views.h"
 
 namespace tprof::page {

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "check/ends.h"
-#include "page/grid.h"
+#include "page/data.h"
 #include "report/verdict.h"
 #include "steps/pace.h"
 

@@ -15,18 +15,6 @@ Sections operations(const Summary& s, const char* title, Apart apart) {
   return {operation_section(s, title, apart, For::people)};
 }
 
-Sections by_size(const Summary& s, For) {
-  return operations(s, "Operations by size", {.size = true});
-}
-
-Sections by_communicator(const Summary& s, For) {
-  return operations(s, "Operations by communicator", {.communicator = true});
-}
-
-Sections by_dtype(const Summary& s, For) {
-  return operations(s, "Operations by dtype", {.dtype = true});
-}
-
 Sections by_operation(const Summary& s, For) {
   Sections all = operations(s, "Operations", {});
   if (!all.empty()) all.push_back(section_of(*s.op_times, stats::sum(s.buckets).calls));
@@ -54,10 +42,13 @@ Sections waits_of(const Summary& s, For who) {
 
 // clang-format off
 constexpr ByRow kRows[] = {
-    {By::size, "size", "", nullptr, Takes::ledgers, Follows::calls, by_size},
+    {By::size, "size", "", nullptr, Takes::ledgers, Follows::calls,
+     [](const Summary& s, For) { return operations(s, "Operations by size", {.size = true}); }},
     {By::op, "op", "", nullptr, Takes::lines, Follows::calls, by_operation},
-    {By::comm, "comm", "", nullptr, Takes::ledgers, Follows::calls, by_communicator},
-    {By::dtype, "dtype", "", nullptr, Takes::ledgers, Follows::calls, by_dtype},
+    {By::comm, "comm", "", nullptr, Takes::ledgers, Follows::calls,
+     [](const Summary& s, For) { return operations(s, "Operations by communicator", {.communicator = true}); }},
+    {By::dtype, "dtype", "", nullptr, Takes::ledgers, Follows::calls,
+     [](const Summary& s, For) { return operations(s, "Operations by dtype", {.dtype = true}); }},
     {By::range, "range", "NVTX", "ranges", Takes::lines, Follows::ranks,
      [](const Summary& s, For who) { return Sections{section_of(stats::range_totals(*s.lines), who)}; }},
     {By::phase, "phase", "forward, backward", "rest", Takes::steps, Follows::calls, phase_sections},

@@ -15,7 +15,7 @@
 #include "check/names.h"
 #include "check/started.h"
 #include "interpose/format/schema.h"
-#include "report/figures.h"
+#include "report/views.h"
 #include "report/words.h"
 #include "text/text.h"
 

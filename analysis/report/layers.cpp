@@ -6,7 +6,6 @@
 #include <set>
 
 #include "check/names.h"
-#include "report/figures.h"
 #include "text/text.h"
 
 namespace tprof::report {

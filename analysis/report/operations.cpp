@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "check/names.h"
-#include "report/figures.h"
 #include "report/views.h"
 
 namespace tprof::report {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "check/names.h"
-#include "report/figures.h"
 #include "report/views.h"
 #include "stats/phases.h"
 #include "text/text.h"
