@@ -78,12 +78,6 @@ std::optional<std::string> made_at(const Event& e, const Process& p, const Case&
   return frame == nullptr ? std::nullopt : std::optional(stats::text_of(*frame));
 }
 
-RankCalls::Numbers lines_of(const Member& m, const Case& c) {
-  const auto& all = c.calls(*m.process).numbers;
-  const auto lines = all.find(m.comm->comm);
-  return lines == all.end() ? RankCalls::Numbers() : lines->second;
-}
-
 void each_collective(const Member& m, std::uint64_t from, std::uint64_t to, const Case& c,
                      const std::function<void(const Event&)>& see) {
   c.shown(*m.process, Collectives{&m, from, to, see});
@@ -98,11 +92,9 @@ std::optional<KnownCall> find_call(const Members& callers, std::uint64_t seq, co
       return e.collective() && e.comm == m->comm->comm && e.seq == seq;
     });
     if (open != calls.open.end()) return KnownCall{m, *open};
-    const auto last = calls.last_collective.find(m->comm->comm);
-    if (last != calls.last_collective.end() && last->second.seq == seq) {
-      return KnownCall{m, last->second};
-    }
-    if (returned == nullptr && lines_of(*m, c).may_have(seq)) returned = m;
+    const RankCalls::OnComm& on = calls.on(m->comm->comm);
+    if (on.last && on.last->seq == seq) return KnownCall{m, *on.last};
+    if (returned == nullptr && on.may_have(seq)) returned = m;
   }
   std::optional<KnownCall> call;
   if (returned == nullptr || looks == 0) return call;

@@ -27,9 +27,6 @@ std::int64_t called_ns(const read::Event& event,
 std::optional<std::string> made_at(const read::Event& event, const read::Process& process,
                                    const Case& c);
 
-// The collectives of the communicator that have a line of this member.
-RankCalls::Numbers lines_of(const Member& member, const Case& c);
-
 // Calls see(event) for each collective in [from, to) that has a line, in the file's order.
 void each_collective(const Member& member, std::uint64_t from, std::uint64_t to, const Case& c,
                      const std::function<void(const read::Event&)>& see);

@@ -40,7 +40,7 @@ void find(const Communicator& comm, const Case& c, std::vector<NotEnded>& all) {
   std::uint64_t most = 0;
   for (const Member& m : comm.members) {
     const auto& device = c.calls(*m.process);
-    most = std::max(most, device.ended(m.comm->comm).value_or(0));
+    most = std::max(most, device.on(m.comm->comm).ended.value_or(0));
   }
   for (const Member& m : comm.members) {
     if (most == 0 || is_through(m, most - 1, c)) continue;
@@ -89,7 +89,7 @@ void lost_devices(const Case& c, Findings& found) {
 
 std::optional<std::uint64_t> ended_by(const Member& m, const Case& c) {
   if (!has_all_times(*m.process, c)) return std::nullopt;
-  return c.calls(*m.process).ended(m.comm->comm);
+  return c.calls(*m.process).on(m.comm->comm).ended;
 }
 
 std::optional<std::uint64_t> devices_at(const Communicator& communicator, const Case& c) {

@@ -48,7 +48,9 @@ std::optional<Fact> last_collective(const Processes& who, const Case& c) {
   std::optional<Fact> last;
   std::int64_t last_ns = INT64_MIN;
   for (const Process* p : who) {
-    for (const auto& [number, e] : c.calls(*p).last_collective) {
+    for (const auto& [number, on] : c.calls(*p).comms) {
+      if (!on.last) continue;
+      const read::Event& e = *on.last;
       const read::Comm* comm = read::comm_of(*p, number);
       const std::int64_t called = p->header.base_time_ns + e.ts_ns;
       if (comm == nullptr || !comm->known() || called <= last_ns) continue;
@@ -71,13 +73,14 @@ void running(const Case& c, Findings& found) {
   const bool stuck = quiet->n >= c.options.stuck_after_ns;
   set(f.text, {"quiet", quiet});
   if (!stuck) set(f.text, {"stuck_after", Ns{c.options.stuck_after_ns}});
-  for (std::size_t i = 0; i < c.communicators.size(); ++i) {
-    const Agreement& how_far = c.agreements[i];
-    if (how_far.fewest == how_far.most) continue;
-    set(f.text, {"behind", processes_of(who_issued(c.communicators[i], how_far.fewest))});
-    set(f.text, {"made", how_far.fewest});
-    set(f.text, {"most", how_far.most});
-    set(f.text, {"communicator", c.communicators[i].id});
+  const auto uneven = std::ranges::find_if(
+      c.agreements, [](const Agreement& how_far) { return how_far.fewest != how_far.most; });
+  if (uneven != c.agreements.end()) {
+    const Communicator& on = c.communicators[uneven - c.agreements.begin()];
+    set(f.text, {"behind", processes_of(who_issued(on, uneven->fewest))});
+    set(f.text, {"made", uneven->fewest});
+    set(f.text, {"most", uneven->most});
+    set(f.text, {"communicator", on.id});
     return;
   }
   const bool inside_calls =
@@ -257,14 +260,14 @@ std::optional<Ns> stood_ns(const Processes& processes, const Case& c) {
 // that, plus a second, is a safe bound.
 std::optional<std::int64_t> clock_doubt_ns(const Process& a, const Process& b, const Case& c) {
   if (a.header.boot_id == b.header.boot_id) return 0;
-  for (const auto& [number, ts] : c.calls(a).begun) {
-    const auto comm = a.comms.find(number);
-    if (comm == a.comms.end()) continue;
-    for (const auto& [other, other_ts] : c.calls(b).begun) {
-      const auto theirs = b.comms.find(other);
-      if (theirs == b.comms.end() || theirs->second.id != comm->second.id) continue;
-      const std::int64_t apart =
-          std::abs(a.header.base_time_ns + ts - b.header.base_time_ns - other_ts);
+  for (const auto& [number, mine] : c.calls(a).comms) {
+    const read::Comm* comm = read::comm_of(a, number);
+    if (comm == nullptr || !mine.begun_ns) continue;
+    for (const auto& [other, theirs] : c.calls(b).comms) {
+      const read::Comm* same = read::comm_of(b, other);
+      if (same == nullptr || same->id != comm->id || !theirs.begun_ns) continue;
+      const std::int64_t apart = std::abs(a.header.base_time_ns + *mine.begun_ns -
+                                          b.header.base_time_ns - *theirs.begun_ns);
       return 1'000'000'000 + 2 * std::min(apart, INT64_MAX / 8);
     }
   }

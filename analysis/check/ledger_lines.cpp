@@ -87,9 +87,9 @@ std::uint64_t first_without(const Process& p, const read::Comm& comm, const Case
 // on which a call was refused, since it may have taken its number with it.
 std::set<std::int64_t> add_gaps(const Process& p, const Case& c, Findings& found) {
   std::set<std::int64_t> comms;
-  for (const auto& [number, seqs] : c.calls(p).numbers) {
+  for (const auto& [number, seqs] : c.calls(p).comms) {
     const read::Comm* comm = read::comm_of(p, number);
-    if (c.calls(p).refused.contains(number) || comm == nullptr || seqs.lines == seqs.end) continue;
+    if (seqs.refused || comm == nullptr || seqs.lines == seqs.end) continue;
     comms.insert(number);
     const bool gap = seqs.lines < seqs.end;
     Finding& f = add(found, Kind::seq_gap, {&p},

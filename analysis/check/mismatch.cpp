@@ -16,14 +16,14 @@ using read::Event;
 const Member* with_most_lines(const Members& members, const Case& c, std::uint64_t from,
                               std::uint64_t to) {
   return *std::ranges::max_element(members, {}, [&](const Member* m) {
-    const RankCalls::Numbers lines = lines_of(*m, c);
+    const RankCalls::OnComm& lines = c.calls(*m->process).on(m->comm->comm);
     if (lines.first > from && m->count() > from) return std::uint64_t{0};
     return lines.end >= m->count() ? to : std::min(lines.end, to);
   });
 }
 
 Fact which_lines(const Member& m, const Case& c) {
-  const RankCalls::Numbers lines = lines_of(m, c);
+  const RankCalls::OnComm& lines = c.calls(*m.process).on(m.comm->comm);
   if (lines.lines == 0) return {Say::no_lines, {{"who", m.process}}};
   return {Say::lines_exist, {{"who", m.process}, {"first", lines.first}, {"last", lines.end - 1}}};
 }

@@ -53,12 +53,12 @@ bool has_all_ends(const read::Process& p) {
 
 RankCalls::RankCalls(const read::Process& rank, std::size_t most) : rank_(rank), most_(most) {
   for (const read::Collectives& c : read::collectives_of(rank)) {
-    if (c.ended) through_[c.comm] = *c.ended;
+    if (c.ended) comms[c.comm].ended = c.ended;
   }
 }
 
 void RankCalls::call(const Event& e) {
-  if (e.failed && e.comm) refused.insert(*e.comm);
+  if (e.failed && e.comm) comms[*e.comm].refused = true;
   if (counts(e) && !(e.collective() && rank_.end == read::End::closed)) {
     const Operation mine = operation(e, e.stream.value_or(Operation::kNoStream));
     Channel& channel = channels[mine.channel()];
@@ -73,11 +73,11 @@ void RankCalls::call(const Event& e) {
   if (e.unfinished) return keep(open, e, kMaxOpen);
   remember(e);
   if (e.failed || !e.comm || !e.collective() || e.seq == UINT64_MAX) return;
-  if (e.seq == 0) begun.try_emplace(*e.comm, e.ts_ns);
-  auto& [first, end, lines] = numbers[*e.comm];
-  first = std::min(first, e.seq);
-  end = std::max(end, e.seq + 1);
-  ++lines;
+  OnComm& on = comms[*e.comm];
+  if (e.seq == 0 && !on.begun_ns) on.begun_ns = e.ts_ns;
+  on.first = std::min(on.first, e.seq);
+  on.end = std::max(on.end, e.seq + 1);
+  ++on.lines;
 }
 
 void RankCalls::last_call(const Event& e) {
@@ -105,8 +105,8 @@ void RankCalls::life(const read::LifeCall& c) {
 void RankCalls::remember(const Event& e) {
   if (!last || last->ts_ns <= e.ts_ns) last = e;
   if (e.launch || e.failed || !e.comm || !e.collective() || rank_.end == read::End::closed) return;
-  const auto [of_comm, fresh] = last_collective.try_emplace(*e.comm, e);
-  if (!fresh && of_comm->second.seq <= e.seq) of_comm->second = e;
+  std::optional<Event>& of_comm = comms[*e.comm].last;
+  if (!of_comm || of_comm->seq <= e.seq) of_comm = e;
 }
 
 void RankCalls::range(const read::Range& range) {
@@ -115,8 +115,8 @@ void RankCalls::range(const read::Range& range) {
 
 void RankCalls::device_time(const read::DeviceTime& t) {
   if (!t.comm || !t.seq || t.name == "ncclSend" || t.name == "ncclRecv") return;
-  std::uint64_t& behind = through_[*t.comm];
-  behind = std::max(behind, *t.seq + t.calls);
+  std::optional<std::uint64_t>& ended = comms[*t.comm].ended;
+  ended = std::max(ended.value_or(0), *t.seq + t.calls);
 }
 
 void RankCalls::end() {
@@ -157,9 +157,15 @@ std::optional<std::uint64_t> RankCalls::calls(const ChannelKey& key) const {
   const auto channel = channels.find(key);
   const bool made = channel != channels.end();
   const auto& footer = rank_.footer;
-  const bool known = footer && !footer->dropped.contains("ring") && !refused.contains(key.comm) &&
+  const bool known = footer && !footer->dropped.contains("ring") && !on(key.comm).refused &&
                      ((made && channel->second.in_ring) || footer->dropped.empty());
   return known ? std::optional(made ? channel->second.calls : 0) : std::nullopt;
+}
+
+const RankCalls::OnComm& RankCalls::on(std::int64_t comm) const {
+  static const OnComm kNone;
+  const auto known = comms.find(comm);
+  return known == comms.end() ? kNone : known->second;
 }
 
 const Operation* RankCalls::find(const ChannelKey& key, std::uint64_t seq) const {
@@ -169,17 +175,14 @@ const Operation* RankCalls::find(const ChannelKey& key, std::uint64_t seq) const
   return found == all.rend() ? nullptr : &*found;
 }
 
-std::optional<std::uint64_t> RankCalls::ended(std::int64_t comm) const {
-  const auto behind = through_.find(comm);
-  return behind == through_.end() ? std::nullopt : std::optional(behind->second);
-}
-
 bool RankCalls::is_through(std::int64_t comm, std::uint64_t seq) const {
-  return ended(comm).value_or(0) > seq;
+  return on(comm).ended.value_or(0) > seq;
 }
 
 bool RankCalls::is_not_through(std::int64_t comm, std::uint64_t seq) const {
-  return has_all_ends(rank_) && !through_.empty() && ended(comm).value_or(0) == seq;
+  const bool any =
+      std::ranges::any_of(comms, [](const auto& c) { return c.second.ended.has_value(); });
+  return has_all_ends(rank_) && any && on(comm).ended.value_or(0) == seq;
 }
 
 }  // namespace tprof::diagnose

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "read/events.h"
@@ -69,8 +68,6 @@ struct RankCalls {
   void end();
 
   bool knows_last() const;  // the ring tells, or all that was called has a line
-  // How many collectives of the communicator the device has ended, as far as its times tell.
-  std::optional<std::uint64_t> ended(std::int64_t comm) const;
   // True if the device is through with this collective, or is not: then it is through with what
   // came before.
   bool is_through(std::int64_t comm, std::uint64_t seq) const;
@@ -89,21 +86,24 @@ struct RankCalls {
   const Operation* find(const ChannelKey& key, std::uint64_t seq) const;
 
   std::map<ChannelKey, Channel> channels;
-  std::vector<Operation> all;      // of each thread in the order of time
-  std::set<std::int64_t> refused;  // communicators with calls that were, of any kind
+  std::vector<Operation> all;  // of each thread in the order of time
 
-  // The numbers of collectives that have a line and returned: mostly one after the other.
-  struct Numbers {
+  // Of a communicator.
+  struct OnComm {
+    // The numbers of collectives that have a line and returned: mostly one after the other.
     std::uint64_t first = UINT64_MAX;
     std::uint64_t end = 0;
     std::uint64_t lines = 0;
+    std::optional<std::int64_t> begun_ns{};  // when the first was called
+    std::optional<read::Event> last{};       // collective, of a process that did not close
+    bool refused = false;                    // a call was, of any kind
+    // How many the device has ended, as far as its times tell: they run one after the other.
+    std::optional<std::uint64_t> ended{};
 
     bool may_have(std::uint64_t seq) const { return seq >= first && seq < end; }
   };
-  std::map<std::int64_t, Numbers> numbers;     // by communicator
-  std::map<std::int64_t, std::int64_t> begun;  // by communicator: when its first was called
-  // They are of a process that did not close, by communicator.
-  std::map<std::int64_t, read::Event> last_collective;
+  std::map<std::int64_t, OnComm> comms;
+  const OnComm& on(std::int64_t comm) const;
 
   std::vector<read::Event> open;            // calls that never returned
   std::vector<read::LifeCall> open_life;    // those of a communicator's life
@@ -120,8 +120,6 @@ struct RankCalls {
   std::size_t oldest_ = 0;          // in `all`, once that is full
   bool from_ring_ = false;          // which tells what it did last, whatever has lines
   std::vector<Operation> of_ring_;  // they may have lines of their own, which say more
-  // By communicator, the number behind the last that has a time: they run one after the other.
-  std::map<std::int64_t, std::uint64_t> through_;
 };
 
 }  // namespace tprof::diagnose

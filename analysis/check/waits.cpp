@@ -104,9 +104,9 @@ class Finder {
     for (const read::Event& e : calls.open) {
       if (e.collective() && e.comm == m.comm->comm) return p.header.base_time_ns + e.ts_ns;
     }
-    const auto last = calls.last_collective.find(m.comm->comm);
-    const bool known = last != calls.last_collective.end() && last->second.seq + 1 == m.count();
-    return known ? p.header.base_time_ns + last->second.ts_ns + last->second.dur_ns : end_ns(p);
+    const std::optional<read::Event>& last = calls.on(m.comm->comm).last;
+    const bool known = last && last->seq + 1 == m.count();
+    return known ? p.header.base_time_ns + last->ts_ns + last->dur_ns : end_ns(p);
   }
 
   // True if a process may have gone on after its snapshot. It was stuck if the snapshot was taken

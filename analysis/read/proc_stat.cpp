@@ -1,7 +1,6 @@
 #include "read/ring_file.h"
 
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string>
 
@@ -12,8 +11,9 @@ namespace {
 constexpr std::uint64_t kExiting = 0x4;  // PF_EXITING of Linux
 
 std::optional<ProcStat> stat_of(const std::filesystem::path& folder) {
-  std::ifstream file(folder / "stat");
-  const std::string stat((std::istreambuf_iterator<char>(file)), {});
+  std::ostringstream text;
+  text << std::ifstream(folder / "stat").rdbuf();  // sets a flag where the process ends meanwhile
+  const std::string stat = text.str();
   const std::size_t name_end = stat.rfind(')');  // the name may hold spaces and brackets
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(stat.substr(name_end + 1));
