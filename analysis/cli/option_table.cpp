@@ -298,7 +298,8 @@ Exit code: 0 no warning and no error, 1 one of these, 2 unreadable input.)",
         {"-o,--output", &o.output, "the page; replaces one of tprof report", "FILE.html"},
         {"--json", &o.json, "the page's data, for programs (schema tprof-report/1)"},
         {"--memory", &o.memory_mib,
-         "for the calls of all ranks and their replay (default 1024); of a job that needs more, the "
+         "for the calls of all ranks and their replay (default 1024); of a job that needs more, "
+         "the "
          "steps in its middle are looked at",
          "MiB", kMemory},
         peak},

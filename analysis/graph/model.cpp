@@ -63,7 +63,7 @@ Model::Model(const run::Run& run, bool marked)
     find_positions(r);
     for (std::size_t i = 0; i < by_call_[r].size(); ++i) {
       const std::int64_t step = calls_at_[r][by_call_[r][i]].step;
-      if (ends.empty() || ends.back().step != step) ends.push_back({.step = step});
+      if (ends.empty() || ends.back().step != step) ends.push_back({step, 0, std::nullopt});
       ends.back().to = i + 1;
     }
     for (const Node n : graph_.host[r]) {

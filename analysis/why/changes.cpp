@@ -163,9 +163,8 @@ void Changes::reorder(std::size_t rank, Rows rows) {
 
 Saving Changes::saving() const {
   std::vector<graph::Edge> more = more_;
-  std::erase_if(more, [&](const graph::Edge& e) {
-    return e.wait == Wait::place && free_.contains(e.to);
-  });
+  std::erase_if(
+      more, [&](const graph::Edge& e) { return e.wait == Wait::place && free_.contains(e.to); });
   const std::vector<double> at = graph::replay(g_, lags_, std::move(more));
   return at.empty() ? Saving() : saving_of(model_, model_.replayed_ns(), model_.steps_ns(at));
 }
