@@ -88,7 +88,7 @@ struct RankCalls {
   std::map<ChannelKey, Channel> channels;
   std::vector<Operation> all;  // of each thread in the order of time
 
-  // Of a communicator.
+  // The calls of one communicator.
   struct OnComm {
     // The numbers of collectives that have a line and returned: mostly one after the other.
     std::uint64_t first = UINT64_MAX;

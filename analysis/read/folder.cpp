@@ -179,10 +179,16 @@ std::vector<TraceFile> files_in(const fs::path& folder) {
   // A process that could not write its rank file so far is read from its ring file alone.
   for (const LeftRing& left : rings_of(folder)) {
     if (!left.alone || !left.is_of(folder)) continue;
-    std::erase_if(files, [&](const TraceFile& file) {  // of another process it may have the name
-      return file.path.filename() == left.rank_file.filename() &&
-             fs::file_size(file.path, none) < left.header_bytes;
+    const auto same_name = std::ranges::find_if(files, [&](const TraceFile& file) {
+      return file.path.filename() == left.rank_file.filename();
     });
+    if (same_name != files.end()) {
+      if (fs::file_size(same_name->path, none) < left.header_bytes) {
+        files.erase(same_name);
+      } else if (const auto ring = RingFile::open(left.ring); !ring || !ring->is_alone()) {
+        continue;  // the rank file was written meanwhile; else it is another process's
+      }
+    }
     files.push_back({left.ring, false});
   }
   std::ranges::sort(files, {}, &TraceFile::path);
