@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "check/ends.h"
 #include "page/data.h"
@@ -172,12 +173,12 @@ void choose_steps(const run::Lines& lines, Gathered& g) {
 }  // namespace
 
 void gather(const run::Lines& lines, Gathered& g) {
-  const auto arrivals = std::make_shared<const diagnose::Arrivals>(diagnose::arrivals_of(lines));
+  auto arrivals = std::make_shared<const diagnose::Arrivals>(diagnose::arrivals_of(lines));
   g.clocks = arrivals->clocks;
   g.summary = stats::summarise(lines, {.steps = true});
   g.summary.lateness = diagnose::lateness_of(*arrivals, g.summary.found);
   g.spectra = stats::spectra_of(lines);
-  g.said = diagnose::diagnose(lines, {}, arrivals);
+  g.said = diagnose::diagnose(lines, {}, std::exchange(arrivals, nullptr));
   why::find(lines, g.summary.found, g.why);
   choose_steps(lines, g);
   add_causes(g);
