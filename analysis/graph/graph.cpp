@@ -22,15 +22,22 @@ std::vector<std::uint32_t> firsts_of(const Edges& edges, std::size_t nodes) {
   return first;
 }
 
-// Edges that some have more than the graph.
-struct More {
-  std::vector<Edge> edges;  // by the nodes to which they go
-  std::vector<std::uint32_t> first;
-
-  More(std::vector<Edge> all, std::size_t nodes) : edges(std::move(all)) {
-    std::ranges::stable_sort(edges, {}, &Edge::to);
-    first = firsts_of(edges, nodes);
+// The edges that a change adds to those of the graph. Most add none.
+class More {
+ public:
+  More(std::vector<Edge> edges, std::size_t nodes) : edges_(std::move(edges)) {
+    std::ranges::stable_sort(edges_, {}, &Edge::to);
+    if (!edges_.empty()) first_ = firsts_of(edges_, nodes);
   }
+  std::span<const Edge> into(Node n) const {
+    if (edges_.empty()) return {};
+    return std::span(edges_).subspan(first_[n], first_[n + 1] - first_[n]);
+  }
+  bool empty() const { return edges_.empty(); }
+
+ private:
+  std::vector<Edge> edges_;  // by the nodes to which they go
+  std::vector<std::uint32_t> first_;
 };
 
 // Returns the nodes, each behind those that it waits for; fewer, if some wait in a circle.
@@ -51,7 +58,8 @@ std::vector<Node> order_of(const Graph& graph, std::span<const Lag> lags_ns, con
       const auto [node, edge] = open.back();
       seen[node] = Seen::open;
       const std::uint32_t own = graph.first[node + 1] - graph.first[node];
-      if (edge == own + more.first[node + 1] - more.first[node]) {
+      const std::span<const Edge> others = more.into(node);
+      if (edge == own + others.size()) {
         seen[node] = Seen::yes;
         order.push_back(node);
         open.pop_back();
@@ -60,8 +68,7 @@ std::vector<Node> order_of(const Graph& graph, std::span<const Lag> lags_ns, con
       ++open.back().edge;
       const std::uint32_t at = graph.first[node] + edge;
       if (edge < own && lags_ns[at] == kNever) continue;
-      const Node from =
-          edge < own ? graph.from[at] : more.edges[more.first[node] + edge - own].from;
+      const Node from = edge < own ? graph.from[at] : others[edge - own].from;
       if (seen[from] == Seen::open) return order;
       if (seen[from] == Seen::no) open.push_back({from, 0});
     }
@@ -452,20 +459,19 @@ Graph graph_of(const run::Run& run, bool marked) {
 
 std::vector<double> replay(const Graph& graph, std::span<const Lag> lags_ns,
                            std::vector<Edge> edges) {
-  const bool same = edges.empty();
   const More more(std::move(edges), graph.size());
-  const std::vector<Node> changed = same ? std::vector<Node>() : order_of(graph, lags_ns, more);
-  if (!same && changed.size() != graph.size()) return {};
+  const std::vector<Node> changed =
+      more.empty() ? std::vector<Node>() : order_of(graph, lags_ns, more);
+  if (!more.empty() && changed.size() != graph.size()) return {};
   std::vector<double> at(graph.at_ns.begin(), graph.at_ns.end());
-  for (const Node n : same ? graph.order : changed) {
+  for (const Node n : more.empty() ? graph.order : changed) {
     constexpr double kNoTime = std::numeric_limits<double>::lowest();
     double latest = kNoTime;
     for (std::uint32_t i = graph.first[n]; i < graph.first[n + 1]; ++i) {
       if (lags_ns[i] == kNever) continue;
       latest = std::max(latest, at[graph.from[i]] + static_cast<double>(lags_ns[i]));
     }
-    for (std::uint32_t i = more.first[n]; i < more.first[n + 1]; ++i) {
-      const Edge& e = more.edges[i];
+    for (const Edge& e : more.into(n)) {
       latest = std::max(latest, at[e.from] + static_cast<double>(e.lag_ns));
     }
     if (latest != kNoTime) at[n] = latest;

@@ -56,7 +56,8 @@ class Model {
   // The end of a step of a rank.
   struct End {
     std::int64_t step;
-    std::size_t to;          // behind its last call, in by_call()
+    std::size_t from;        // its calls in by_call(), and
+    std::size_t to;          // behind the last of them
     std::optional<Node> at;  // its mark, if the program marks steps
   };
 
