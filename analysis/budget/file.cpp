@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -12,6 +11,7 @@
 #include <map>
 #include <set>
 
+#include "interpose/format/ledger.h"
 #include "read/error.h"
 #include "report/json.h"
 
@@ -103,7 +103,7 @@ KnownKinds kinds_of(const Part& rows) {
     if (row.has("more_calls")) kind.more = row.range("more_calls");
     if (!row.has("sizes")) continue;
     for (const Part& bytes : row.at("sizes").rows()) {
-      kind.classes.insert(static_cast<std::int64_t>(std::bit_width(bytes.whole())) - 1);
+      kind.classes.insert(bytes_class(bytes.whole()));
     }
   }
   return kinds;

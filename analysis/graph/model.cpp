@@ -63,13 +63,15 @@ Model::Model(const run::Run& run, bool marked)
     find_positions(r);
     for (std::size_t i = 0; i < by_call_[r].size(); ++i) {
       const std::int64_t step = calls_at_[r][by_call_[r][i]].step;
-      if (ends.empty() || ends.back().step != step) ends.push_back({step, 0, std::nullopt});
+      if (step == Position::kNoStep) continue;
+      if (ends.empty() || ends.back().step != step) ends.push_back({step, i, i, std::nullopt});
       ends.back().to = i + 1;
     }
     for (const Node n : graph_.host[r]) {
       if (graph_.kind[n] != Kind::mark) continue;
-      const auto end = std::ranges::find(ends, position(n).step, &End::step);
-      if (end != ends.end()) end->at = n;
+      const std::int64_t step = position(n).step;
+      const auto end = std::ranges::lower_bound(ends, step, {}, &End::step);
+      if (end != ends.end() && end->step == step) end->at = n;
     }
   }
   measured_ns_ = steps_ns(std::vector<double>(graph_.at_ns.begin(), graph_.at_ns.end()));
@@ -77,10 +79,8 @@ Model::Model(const run::Run& run, bool marked)
 }
 
 std::int64_t Model::step_at(std::size_t rank, std::int64_t ns) const {
-  const std::vector<run::Step>& steps = run_.ranks[rank].steps;
-  const auto next = std::ranges::upper_bound(steps, ns, {}, &run::Step::from_ns);
-  const bool in = next != steps.begin() && ns < std::prev(next)->to_ns;
-  return in ? std::prev(next)->number : Position::kNoStep;
+  const run::Step* step = run::step_at(run_.ranks[rank].steps, ns);
+  return step == nullptr ? Position::kNoStep : step->number;
 }
 
 void Model::find_positions(std::size_t rank) {
@@ -127,11 +127,12 @@ Position Model::position(Node n) const {
 StepsNs Model::steps_ns(std::span<const double> at_ns) const {
   StepsNs last;  // by step: when the last rank had ended it
   for (std::size_t r = 0; r < ends_.size(); ++r) {
-    std::size_t i = 0;
     for (const End& end : ends_[r]) {
-      double at = end.at ? at_ns[*end.at] : at_ns[graph_.ended(r, by_call_[r][i])];
-      for (; i < end.to; ++i) at = std::max(at, at_ns[graph_.ended(r, by_call_[r][i])]);
-      if (end.step == Position::kNoStep) continue;
+      const Node first = graph_.ended(r, by_call_[r][end.from]);
+      double at = std::max(at_ns[first], at_ns[end.at.value_or(first)]);
+      for (std::size_t i = end.from + 1; i < end.to; ++i) {
+        at = std::max(at, at_ns[graph_.ended(r, by_call_[r][i])]);
+      }
       const auto [known, fresh] = last.try_emplace(end.step, at);
       if (!fresh) known->second = std::max(known->second, at);
     }

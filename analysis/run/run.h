@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <span>
 #include <tuple>
@@ -87,6 +88,13 @@ struct Step {
   std::uint64_t collectives = 0;  // calls of NCCL
   std::uint64_t to_time = 0;      // of these, what has something to do on the device
 };
+
+// The one of these in which that moment is; null: none.
+inline const Step* step_at(const std::vector<Step>& ascending, std::int64_t ns) {
+  const auto next = std::ranges::upper_bound(ascending, ns, {}, &Step::from_ns);
+  if (next == ascending.begin() || ns >= std::prev(next)->to_ns) return nullptr;
+  return &*std::prev(next);
+}
 
 struct Rank {
   const read::Process* process = nullptr;

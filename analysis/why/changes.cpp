@@ -1,11 +1,11 @@
 #include "why/changes.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <map>
 #include <numeric>
 
+#include "interpose/format/ledger.h"
 #include "why/numbers.h"
 
 namespace tprof::why {
@@ -99,7 +99,7 @@ void Changes::scale(const std::string& comm, Bucket bucket, std::int64_t size_cl
     for (std::size_t i = 0; i < c.size(); ++i) {
       if (c.comm[i] == run::Calls::kNoComm || c.bucket[i] != bucket || c.made[i] == 0) continue;
       const read::Comm* its = read::comm_of(*rank.process, c.comm[i]);
-      const auto size = static_cast<std::int64_t>(std::bit_width(c.bytes[i] / c.made[i])) - 1;
+      const std::int64_t size = bytes_class(c.bytes[i] / c.made[i]);
       if (its != nullptr && its->id == comm && size == size_class) scale(r, i, times);
     }
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <ranges>
 #include <tuple>
 
 #include "check/agreement.h"
@@ -163,9 +164,10 @@ void Replays::find_needs() {
     const auto add = [&](const Edge& at) {
       if (at.step != kNone) needs[at.rank][at.step] += static_cast<double>(lags_[at.edge]);
     };
-    if (of == Of::kernels) std::ranges::for_each(computes_, add);
-    for (const Host& at : hosts_) {
-      if (of == Of::host && at.calls) add(at);
+    if (of == Of::kernels) {
+      std::ranges::for_each(computes_, add);
+    } else {
+      std::ranges::for_each(hosts_ | std::views::filter(&Host::calls), add);
     }
     std::vector<std::size_t> all(needs.size());
     std::iota(all.begin(), all.end(), std::size_t{0});

@@ -56,11 +56,11 @@ void add_calls(const run::Rank& rank, std::uint64_t stride, Kinds& rows) {
     const Spent spent{1, wait, c.ended_ns[i] - c.all_came_ns[i]};
     OfKind& kind = kinds[{c.comm[i], c.bucket[i], bytes_class(c.bytes[i] / c.made[i])}];
     kind.all += spent;
-    const auto next = std::ranges::upper_bound(rank.steps, c.called_ns[i], {}, &run::Step::from_ns);
-    if (next == rank.steps.begin() || std::prev(next)->to_ns <= c.called_ns[i]) continue;
+    const run::Step* step = run::step_at(rank.steps, c.called_ns[i]);
+    if (step == nullptr) continue;
     kind.in_steps += spent;
-    if (static_cast<std::uint64_t>(std::prev(next) - rank.steps.begin()) % stride == 0) {
-      kind.steps[std::prev(next)->number] += spent;
+    if (static_cast<std::uint64_t>(step - rank.steps.data()) % stride == 0) {
+      kind.steps[step->number] += spent;
     }
   }
   for (const auto& [key, kind] : kinds) {
@@ -180,7 +180,7 @@ void finish(Growing& row, const Peak& peak) {
   const double bytes = static_cast<double>(row.bytes) / static_cast<double>(row.calls);
   row.busbw_GBps = bytes * stats::bus_factor(row.bucket, row.nranks) /
                    static_cast<double>(row.usual_transfer_ns);
-  // Which links a message takes is its ends' alone.
+  // The links that a message takes are its ends' alone.
   const double expected = row.bucket == Bucket::P2P ? 0 : peak.of(row.spans_hosts());
   if (expected > 0) row.peak_share = *row.busbw_GBps / expected;
 }
