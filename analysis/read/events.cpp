@@ -275,9 +275,6 @@ DeviceTime device_time_of(const Fields& line) {
 }
 
 Amounts amounts_of(const Event& e, const DeviceTime* t) {
-  const auto not_below_0 = [](std::int64_t ns) {
-    return static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0));
-  };
   const std::uint64_t size = element_size(e.dtype);
   Amounts one = {.calls = 1,
                  .count = e.count,

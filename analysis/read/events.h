@@ -3,6 +3,7 @@
 // asked for it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -114,6 +115,11 @@ struct DeviceTime {
   bool operator==(const DeviceTime&) const = default;
 };
 DeviceTime device_time_of(const Fields& line);
+
+// A line may say anything, so a negative duration counts as 0.
+inline std::uint64_t not_below_0(std::int64_t ns) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0));
+}
 
 // Returns the amounts of one call that was executed, and of its time on the device: those of a
 // group that has one time are taken for alike.

@@ -43,7 +43,7 @@ struct Durations {
   void call(const read::Event& e) {
     if (!wanted.is(e.bucket, e.name) || !e.executed() || !e.chosen) return;
     if (!in_steps(wanted.only, wanted.found, rank, e.ts_ns)) return;
-    of[kHost].add(not_below_0(e.dur_ns), 1, wanted.edges);
+    of[kHost].add(read::not_below_0(e.dur_ns), 1, wanted.edges);
     calls.call(e);
   }
   void device_time(const read::DeviceTime& t) { calls.time(t); }
@@ -58,7 +58,7 @@ struct Durations {
     const auto began = r.phase == Phase::closed ? r.ts_ns : started.end(r);
     const std::int64_t ended = r.phase == Phase::closed ? r.ts_ns + r.dur_ns : r.ts_ns;
     if (!began || !in_steps(wanted.only, wanted.found, rank, *began)) return;
-    of[kRange].add(not_below_0(ended - *began), 1, wanted.edges);
+    of[kRange].add(read::not_below_0(ended - *began), 1, wanted.edges);
   }
 
   const Process& rank;
@@ -69,7 +69,7 @@ struct Durations {
   StartedRanges started{};
   TimedCalls calls{[this](const read::Event&, const read::DeviceTime* t) {
     if (t == nullptr) return;
-    of[kDevice].add(not_below_0(t->dur_ns), t->calls, wanted.edges);
+    of[kDevice].add(read::not_below_0(t->dur_ns), t->calls, wanted.edges);
     if (t->calls > 1) shared += t->calls;
   }};
 };

@@ -121,7 +121,7 @@ struct LayersOfRank : RankCalls {
   }
   void device_time(const read::DeviceTime& t) {
     if (t.calls != 1 || !t.comm || !t.seq || device_ns.size() == kMost) return;
-    device_ns[{*t.comm, *t.seq}] = not_below_0(t.dur_ns);
+    device_ns[{*t.comm, *t.seq}] = read::not_below_0(t.dur_ns);
   }
   void metadata(const read::Line& line) { sites.add(*rank, line); }
 

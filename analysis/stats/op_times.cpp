@@ -13,8 +13,8 @@ static Spectrum& spread_of(Spectrum& of) {
 
 template <typename T>
 static void add(Timed<T>& to, const read::Event& e, const read::DeviceTime* t) {
-  spread_of(to.host).add_shares(not_below_0(e.dur_ns), 1);
-  if (t != nullptr) spread_of(to.device).add_shares(not_below_0(t->dur_ns), t->calls);
+  spread_of(to.host).add_shares(read::not_below_0(e.dur_ns), 1);
+  if (t != nullptr) spread_of(to.device).add_shares(read::not_below_0(t->dur_ns), t->calls);
 }
 
 void RankedSpread::add(const RankedSpread& other) {

@@ -58,11 +58,11 @@ struct RangesOfRank {
       one.time.count = 1;
     } else if (r.phase == Phase::ended) {
       if (const auto began_ns = process.started.end(r)) {
-        one.time.add(not_below_0(r.ts_ns - *began_ns));
+        one.time.add(read::not_below_0(r.ts_ns - *began_ns));
         one.apart = 1;
       }
     } else {
-      r.phase == Phase::open ? void(++one.open) : one.time.add(not_below_0(r.dur_ns));
+      r.phase == Phase::open ? void(++one.open) : one.time.add(read::not_below_0(r.dur_ns));
       if (process.calls) add_inside(*process.calls, r, one);
     }
     total_of(process.totals, {r.domain.value_or(""), r.name, r.phase == Phase::mark, r.category,

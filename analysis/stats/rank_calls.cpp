@@ -132,7 +132,7 @@ read::Amounts RankCalls::amounts(std::uint32_t call) const {
           .count = k.count,
           .elements = k.elements,
           .bytes = k.bytes,
-          .host_ns = not_below_0(calls[call].dur_ns)};
+          .host_ns = read::not_below_0(calls[call].dur_ns)};
 }
 
 void RankCalls::let_go() {

@@ -1,15 +1,9 @@
 // The spread of durations around their mean.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 namespace tprof::stats {
-
-// A line may say anything, so a negative duration counts as 0.
-inline std::uint64_t not_below_0(std::int64_t ns) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0));
-}
 
 // Adds durations one by one to count, sum, mean and spread (Welford's method, which loses no
 // digits).

@@ -53,7 +53,7 @@ void count_ledgers(const job::Job& job, Summary& s) {
     }
     const std::int64_t ran_ns = diagnose::known_until_ns(*p) - diagnose::began_ns(*p);
     s.self_cost_ns = read::saturated_sum(s.self_cost_ns, p->footer->self_cost_ns);
-    s.self_run_ns = read::saturated_sum(s.self_run_ns, not_below_0(ran_ns));
+    s.self_run_ns = read::saturated_sum(s.self_run_ns, read::not_below_0(ran_ns));
     if (s.only.of_calls()) continue;
     const read::Compute compute = p->footer->compute.value_or(read::Compute{});
     s.compute.busy_ns = read::saturated_sum(s.compute.busy_ns, compute.busy_ns);
