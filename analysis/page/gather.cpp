@@ -6,7 +6,6 @@
 #include <numeric>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "check/ends.h"
 #include "page/data.h"
@@ -173,12 +172,14 @@ void choose_steps(const run::Lines& lines, Gathered& g) {
 }  // namespace
 
 void gather(const run::Lines& lines, Gathered& g) {
-  auto arrivals = std::make_shared<const diagnose::Arrivals>(diagnose::arrivals_of(lines));
-  g.clocks = arrivals->clocks;
   g.summary = stats::summarise(lines, {.steps = true});
-  g.summary.lateness = diagnose::lateness_of(*arrivals, g.summary.found);
+  {  // they take much room, and nobody needs them behind this
+    const auto arrivals = std::make_shared<const diagnose::Arrivals>(diagnose::arrivals_of(lines));
+    g.clocks = arrivals->clocks;
+    g.summary.lateness = diagnose::lateness_of(*arrivals, g.summary.found);
+    g.said = diagnose::diagnose(lines, {}, arrivals);
+  }
   g.spectra = stats::spectra_of(lines);
-  g.said = diagnose::diagnose(lines, {}, std::exchange(arrivals, nullptr));
   why::find(lines, g.summary.found, g.why);
   choose_steps(lines, g);
   add_causes(g);

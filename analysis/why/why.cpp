@@ -1,7 +1,6 @@
 #include "why/why.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <cmath>
@@ -42,10 +41,8 @@ struct Modelled {
     for (const run::Rank& rank : run.ranks) calls += rank.calls.size();
     if (calls > room.replayed) {
       run = run::Run();  // before there is another
-      malloc_trim(0);
       run = graph::run_of(lines, found, room.replayed);
     }
-    malloc_trim(0);  // what the lines needed, before the graph needs its room
     model = std::make_unique<const graph::Model>(run, found.how == steps::How::mark);
     const double measured = graph::mean_of(model->measured_ns());
     const double replayed = graph::mean_of(model->replayed_ns());
