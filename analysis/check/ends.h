@@ -85,7 +85,7 @@ bool is_stopped(const read::Process& p);
 // `before` on, of who stands where, become evidence of that.
 void lead_with_stopped(const Case& c, std::size_t before, Findings& found);
 
-// Which collectives devices have ended: hosts run ahead of them.
+// Tells which collectives devices have ended: hosts run ahead of them.
 
 // Returns how many collectives of the communicator the member's device has ended; nullopt: not
 // known, as calls have no times, or those of the last of them may come yet.

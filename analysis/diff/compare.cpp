@@ -75,7 +75,7 @@ void put_lengths(const why::Times& times, stats::CallsBySteps& all) {
   }
 }
 
-// Those that are the same on all ranks, without the first.
+// Returns the steps that are the same on all ranks, without the first.
 std::vector<Step> comparable(stats::CallsBySteps all, std::int64_t first, bool by_devices) {
   std::uint64_t ranks = 0;
   std::uint64_t calling = 0;

@@ -44,8 +44,8 @@ struct Run {
   bool may_run_ahead = false;               // the hosts, of their devices
   std::string no_steps{};                   // why none are known: a sentence without its full stop
   std::vector<read::Skipped> unreadable{};  // files whose lines are left out
-  // Those that tell of ranks that hold up the others. Nullopt: nobody knows, or only some calls
-  // were asked for.
+  // They tell of ranks that hold up the others. Nullopt: nobody knows, or only some calls were
+  // asked for.
   std::optional<diagnose::Findings> slow_ranks{};
   filter::Words only{};              // which calls these are; empty: all
   std::vector<std::string> notes{};  // what is not exact for that

@@ -191,7 +191,7 @@ struct RankLines {
     }
   }
 
-  // Where communication ran on the device and no computation did, as far as that is known.
+  // Finds when communication ran on the device and no computation did, as far as that is known.
   void find_exposed() {
     if (!computes || communicates.empty()) return;
     hides = run::joined(std::move(hides));

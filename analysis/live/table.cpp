@@ -137,7 +137,7 @@ std::vector<Row> ranks_of(const Shown& v) {
   return rows;
 }
 
-// Those with calls, and all of them together.
+// Returns the buckets that have calls, and all of them together.
 std::vector<Row> buckets_of(const Shown& v) {
   std::vector<Row> rows;
   for (std::size_t b = 0; b <= kAllBuckets; ++b) {

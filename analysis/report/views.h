@@ -22,7 +22,7 @@ namespace tprof::report {
 // `none`: nobody asked for one.
 enum class By { none, size, op, comm, dtype, range, phase, step, site, layer, rank, wait };
 
-// Which filters a table can honour: all, those of ranks and steps, that of ranks, or none.
+// A table honours all filters, those of ranks and steps, that of ranks, or none.
 enum class Follows { calls, steps, ranks, nothing };
 
 // Tells what a table is made from: the ledgers alone, event lines too, or also the steps that are

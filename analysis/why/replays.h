@@ -79,7 +79,8 @@ class Replays {
   graph::Position next_call(std::size_t rank, std::int64_t ns) const;
   bool is_ahead(std::size_t rank, std::int64_t from_ns, std::int64_t to_ns) const;
   std::set<std::int64_t> steps_of(const SlowRanks& ranks) const;  // empty: they are slow in all
-  // How long a rank computes, or one of all does, of the time it does.
+  // The lags of a rank's kernels are so many times as long if it is as quick as the usual rank on
+  // the average, or as it is itself in the usual step.
   double as_others(std::size_t rank) const;
   double as_usual(const Edge& computes) const;
   graph::Lags changed(const SlowRanks& ranks, graph::Lags lags) const;
