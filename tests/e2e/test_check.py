@@ -18,6 +18,8 @@ SOON = {
     "TORCH_NCCL_DUMP_ON_TIMEOUT": "0",
     "TORCH_NCCL_ENABLE_MONITORING": "0",
 }
+# A watchdog that sees that a peer has left neither aborts its process nor waits for others to dump.
+LENIENT = {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0", "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC": "1"}
 
 
 @pytest.fixture
@@ -93,7 +95,7 @@ def test_a_script_that_crashes_on_all_ranks_names_who_failed_first(diverge):
 
 def test_a_script_that_crashes_on_all_ranks_alike_exited_with_its_status(diverge):
     """Nothing that they did differs, and each ended by itself."""
-    _, (found, worse) = diverge(2, "crash", launcher=without_agent)
+    _, (found, worse) = diverge(2, "crash", launcher=without_agent, **LENIENT)
     (finding,) = worse
     assert (finding["kind"], finding["ranks"]) == ("exited", [0, 1])
     assert finding["text"] == "ranks 0,1 exited with status 1" and found["healthy"] is False
