@@ -132,10 +132,6 @@ bool Segment::dead(int rank) const {
   return state == text.npos || text[state + 2] == 'Z' || text[state + 2] == 'X';
 }
 
-bool Segment::header_aborted() const {
-  return reinterpret_cast<Header*>(base_)->aborted != 0;
-}
-
 bool Segment::wait(std::atomic<uint32_t>& word, const std::function<bool()>& ready,
                    const std::function<bool(int)>& waits_for) {
   const auto start = std::chrono::steady_clock::now();
@@ -146,6 +142,7 @@ bool Segment::wait(std::atomic<uint32_t>& word, const std::function<bool()>& rea
     if (aborted_) return false;
     futex_wait(word, seen, std::chrono::seconds(1));
     if (word.load() != seen) continue;
+    if (reinterpret_cast<Header*>(base_)->aborted) broken_ = true;
     for (int r = 0; r < nranks_; ++r) {
       if (r == rank_ || !waits_for(r) || !dead(r) || broken_) continue;
       broken_ = true;

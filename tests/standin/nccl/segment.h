@@ -57,8 +57,9 @@ class Segment {
 
   void abort();
   bool aborted() const { return aborted_; }
-  // True if somebody died or aborted, or a wait took too long. ncclCommGetAsyncError reports it.
-  bool broken() const { return broken_ || header_aborted(); }
+  // True if somebody died or aborted while this rank waited, or a wait took too long: as NCCL, who
+  // does not wait does not know. ncclCommGetAsyncError reports it.
+  bool broken() const { return broken_; }
 
  private:
   struct Header;
@@ -67,7 +68,6 @@ class Segment {
   bool wait(std::atomic<uint32_t>& word, const std::function<bool()>& ready,
             const std::function<bool(int)>& waits_for);
   bool dead(int rank) const;
-  bool header_aborted() const;
   Rank& rank_of(int rank) const;
   SplitVote* votes() const;
 
