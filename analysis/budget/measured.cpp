@@ -59,7 +59,7 @@ void each_rank(const run::Lines& lines, const steps::Found& found, std::size_t i
     };
   };
   using Groups = stats::RankGroups<Moved, decltype(in_which_step(std::declval<const Process&>()))>;
-  lines.each([&](const Process& rank) { return Groups(rank, in_which_step(rank), false); },
+  lines.each([&](const Process& rank) { return Groups(rank, in_which_step(rank)); },
              [&](const Groups& of) {
                const auto intervals = found.ranks.find(&of.rank);
                if (intervals == found.ranks.end()) return;

@@ -12,8 +12,9 @@ struct Shown {
   Shown(const Exported& exported, const read::Process& p, const Sinks& sinks)
       : of(exported), rank(p), to(sinks) {}
 
-  void call(const read::Event& e) { calls.call(e); }
-  void device_time(const read::DeviceTime& t) { calls.time(t); }
+  void timed(const read::Event& e, const read::DeviceTime* t) {
+    if (e.chosen) to.call(e, t);
+  }
   void thread(const read::ThreadName& t) {
     if (to.thread) to.thread(t);
   }
@@ -33,7 +34,6 @@ struct Shown {
     }
   }
   void end() {
-    calls.finish();
     for (const auto& [id, r] : started.open()) put(r, r.ts_ns, {});
   }
   void put(const Range& r, Sinks::Moment from_ns, Sinks::Moment to_ns) const {
@@ -43,9 +43,6 @@ struct Shown {
   const Exported& of;
   const read::Process& rank;
   const Sinks& to;
-  stats::TimedCalls calls{[this](const read::Event& e, const read::DeviceTime* t) {
-    if (e.chosen) to.call(e, t);
-  }};
   stats::StartedRanges started{};
 };
 

@@ -21,7 +21,7 @@
 #include "export/placement.h"
 #include "read/error.h"
 #include "run/lines.h"
-#include "stats/timed_calls.h"
+#include "run/timed_calls.h"
 
 namespace tprof::trace_export {
 
@@ -52,7 +52,7 @@ struct Exported {
 // A format takes this of a rank's lines.
 struct Sinks {
   // A call that was asked for, with its time on the device, or null.
-  stats::TimedCalls::Sink call;
+  run::TimedCalls::Sink call;
   // A range, and when it began and ended, as far as that is known.
   using Moment = std::optional<std::int64_t>;
   std::function<void(const read::Range&, Moment from_ns, Moment to_ns)> range;

@@ -39,14 +39,12 @@ struct KeyOfCall {
 
 // How many calls there are, whatever became of them, and which of those that pass were timed.
 struct Passing {
-  void call(const read::Event& e) {
+  void timed(const read::Event& e, const read::DeviceTime* t) {
     ++in_lines;
     const bool passes = calls.call(rank, e);
     left_out += passes ? 0 : 1;
-    if (keeps_begun && passes && e.executed()) timed.call(e);
+    if (keeps_begun && passes && e.executed() && t != nullptr) begun.emplace(e.ts_ns, e.thread);
   }
-  void device_time(const read::DeviceTime& t) { timed.time(t); }
-  void end() { timed.finish(); }
 
   const Process& rank;
   const Calls& calls;
@@ -54,9 +52,6 @@ struct Passing {
   std::uint64_t in_lines = 0;
   std::uint64_t left_out = 0;
   std::set<Calls::Begun> begun{};
-  stats::TimedCalls timed{[this](const read::Event& e, const read::DeviceTime* t) {
-    if (t != nullptr) begun.emplace(e.ts_ns, e.thread);
-  }};
 };
 
 // Takes all that is counted from the lines of a rank.
@@ -305,7 +300,7 @@ void Selection::count(const Needs& needs) {
   run::ByRank<OfLines> lines;
   if (counts_lines || keeps_begun || needs.left_out) {
     lines = lines_.of(job_).each([&](const Process& p) {
-      return OfLines{{p, calls_, keeps_begun}, {p, {p, calls_}, lines_.has_device_times(p)}};
+      return OfLines{{p, calls_, keeps_begun}, {p, {p, calls_}}};
     });
   }
   for (const Process* p : job_.processes) {

@@ -4,7 +4,9 @@
 // Who wants lines is a plain struct with a function for each kind of line that it wants: call,
 // launch, last_call, range, device_time, busy, life, thread, metadata, each with the
 // line as it is in read/events.h, and end() behind the rank's last line: the place to reduce what
-// was kept of them. A struct that is made of several has `auto parts()`, which ties them.
+// was kept of them. timed(call, time) gets each call together with its own time on the device, or
+// with null, as soon as both have come. A struct that is made of several has `auto parts()`, which
+// ties them.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +26,7 @@
 #include "read/events.h"
 #include "read/folder.h"
 #include "run/said.h"
+#include "run/timed_calls.h"
 
 namespace tprof::run {
 
@@ -63,10 +66,17 @@ template <typename Made>
 struct Shown {
   const read::Process& rank;
   Made made;
+  bool has_times = false;
+  TimedCalls timed{has_times, [this](const read::Event& e, const read::DeviceTime* t) {
+                     each_part(made, [&](auto& part) {
+                       if constexpr (requires { part.timed(e, t); }) part.timed(e, t);
+                     });
+                   }};
   bool ended = false;
 
   void end() {
     if (std::exchange(ended, true)) return;
+    timed.finish();
     each_part(made, [](auto& part) {
       if constexpr (requires { part.end(); }) part.end();
     });
@@ -100,16 +110,21 @@ class ByRank {
 template <typename Make>
 using MadeBy = std::remove_cvref_t<std::invoke_result_t<const Make&, const read::Process&>>;
 
+template <typename Made>
+Shown<Made>& shown_to(const std::vector<std::unique_ptr<Shown<Made>>>& all,
+                      const read::Process& rank) {
+  const auto by_rank = [](const auto& shown) { return &shown->rank; };
+  return **(all.size() == 1 ? all.begin()
+                            : std::ranges::lower_bound(all, &rank, std::less(), by_rank));
+}
+
 // Has lines of a kind shown to those that take them.
 template <typename Made, typename Line, typename See>
 void connect(const std::vector<std::unique_ptr<Shown<Made>>>& all,
              std::function<void(const read::Process&, const Line&)>& to, const See& see) {
   if constexpr (takes<Made, See, Line>()) {
     to = [&all, see](const read::Process& rank, const Line& line) {
-      const auto by_rank = [](const auto& shown) { return &shown->rank; };
-      const auto at = all.size() == 1 ? all.begin()
-                                      : std::ranges::lower_bound(all, &rank, std::less(), by_rank);
-      each_part((*at)->made, [&](auto& part) {
+      each_part(shown_to(all, rank).made, [&](auto& part) {
         if constexpr (std::is_invocable_v<See, decltype(part), const Line&>) see(part, line);
       });
     };
@@ -130,6 +145,18 @@ read::LineReader reader_of(const std::vector<std::unique_ptr<Shown<Made>>>& all)
   connect(all, of.thread, [](auto& c, const auto& l) -> decltype(c.thread(l)) { c.thread(l); });
   connect(all, of.metadata,
           [](auto& c, const auto& l) -> decltype(c.metadata(l)) { c.metadata(l); });
+  constexpr auto timed = [](auto& c, const auto& l) -> decltype(c.timed(l, nullptr)) {};
+  if constexpr (takes<Made, decltype(timed), read::Event>()) {
+    of.event = [&all, also = std::move(of.event)](const read::Process& rank, const read::Event& e) {
+      if (also) also(rank, e);
+      shown_to(all, rank).timed.call(e);
+    };
+    of.device_time = [&all, also = std::move(of.device_time)](const read::Process& rank,
+                                                              const read::DeviceTime& t) {
+      if (also) also(rank, t);
+      shown_to(all, rank).timed.time(t);
+    };
+  }
   return of;
 }
 
@@ -203,8 +230,7 @@ class Lines {
       All of;
       Ranks ranks;
       for (const read::Process* p : all[i]) {
-        // In its place from the first: it may refer to itself.
-        of.emplace_back(new Shown<MadeBy<Make>>{*p, make(*p)});
+        of.emplace_back(new Shown<MadeBy<Make>>{*p, make(*p), has_device_times(*p)});
         bool wanted = true;
         if constexpr (kIsOptional<MadeBy<Make>>) wanted = of.back()->made.has_value();
         wanted ? ranks.push_back(p) : of.pop_back();

@@ -11,7 +11,6 @@
 
 #include "run/known.h"
 #include "run/lines.h"
-#include "stats/timed_calls.h"
 #include "stats/totals.h"
 
 namespace tprof::stats {
@@ -26,34 +25,20 @@ class RankGroups {
  public:
   using Key = typename std::invoke_result_t<const KeyOf&, const read::Event&>::value_type;
 
-  // `timed`: there are device times. Else no call waits for one.
-  RankGroups(const read::Process& of, KeyOf key_of, bool timed)
-      : rank(of), key_of_(std::move(key_of)), timed_(timed) {}
+  RankGroups(const read::Process& of, KeyOf key_of) : rank(of), key_of_(std::move(key_of)) {}
 
-  void call(const read::Event& e) {
+  void timed(const read::Event& e, const read::DeviceTime* t) {
     if (!e.executed() || !e.chosen) return;
-    timed_ ? calls_.call(e) : take(e, nullptr);
+    if (const auto key = key_of_(e)) add(known_[*key], e, t);
   }
-  void device_time(const read::DeviceTime& t) {
-    if (timed_) calls_.time(t);
-  }
-  void end() {
-    calls_.finish();
-    found = known_.take();
-  }
+  void end() { found = known_.take(); }
 
   const read::Process& rank;
   std::map<Key, Value> found;  // from end() on
 
  private:
-  void take(const read::Event& e, const read::DeviceTime* t) {
-    if (const auto key = key_of_(e)) add(known_[*key], e, t);
-  }
-
   KeyOf key_of_;
-  bool timed_;
   run::Known<Key, Value> known_;
-  TimedCalls calls_{[this](const read::Event& e, const read::DeviceTime* t) { take(e, t); }};
 };
 
 // Calls take(rank, key, value) for each group, in the order of ranks and of keys. Leaves out files
@@ -61,13 +46,10 @@ class RankGroups {
 template <typename Value, typename KeyFor, typename Take>
 void each_group(const run::Lines& lines, const KeyFor& key_for, const Take& take) {
   using Groups = RankGroups<Value, std::invoke_result_t<const KeyFor&, const read::Process&>>;
-  lines.each(
-      [&](const read::Process& rank) {
-        return Groups(rank, key_for(rank), lines.has_device_times(rank));
-      },
-      [&](Groups& of) {
-        for (auto& [key, value] : of.found) take(of.rank, key, value);
-      });
+  lines.each([&](const read::Process& rank) { return Groups(rank, key_for(rank)); },
+             [&](Groups& of) {
+               for (auto& [key, value] : of.found) take(of.rank, key, value);
+             });
 }
 
 }  // namespace tprof::stats

@@ -12,7 +12,6 @@
 #include "interpose/format/scopes.h"
 #include "read/error.h"
 #include "stats/ranges.h"
-#include "stats/timed_calls.h"
 
 namespace tprof::stats {
 namespace {
@@ -40,14 +39,14 @@ struct Durations {
 
   Durations(const Process& process, const Wanted& what) : rank(process), wanted(what) {}
 
-  void call(const read::Event& e) {
+  void timed(const read::Event& e, const read::DeviceTime* t) {
     if (!wanted.is(e.bucket, e.name) || !e.executed() || !e.chosen) return;
     if (!in_steps(wanted.only, wanted.found, rank, e.ts_ns)) return;
     of[kHost].add(read::not_below_0(e.dur_ns), 1, wanted.edges);
-    calls.call(e);
+    if (t == nullptr) return;
+    of[kDevice].add(read::not_below_0(t->dur_ns), t->calls, wanted.edges);
+    if (t->calls > 1) shared += t->calls;
   }
-  void device_time(const read::DeviceTime& t) { calls.time(t); }
-  void end() { calls.finish(); }
 
   void range(const read::Range& r) {
     using Phase = read::Range::Phase;
@@ -67,11 +66,6 @@ struct Durations {
   std::uint64_t shared = 0;
   std::set<std::string> names{};  // candidates for a misspelt name
   StartedRanges started{};
-  TimedCalls calls{[this](const read::Event&, const read::DeviceTime* t) {
-    if (t == nullptr) return;
-    of[kDevice].add(read::not_below_0(t->dur_ns), t->calls, wanted.edges);
-    if (t->calls > 1) shared += t->calls;
-  }};
 };
 
 [[noreturn]] void found_none(const job::Job& job, const Wanted& wanted,

@@ -49,7 +49,7 @@ struct SitesOfRank {
 };
 
 struct SiteCalls {
-  explicit SiteCalls(const read::Process& rank) : sites(rank), calls(rank, site_op, false) {}
+  explicit SiteCalls(const read::Process& rank) : sites(rank), calls(rank, site_op) {}
   auto parts() { return std::tie(sites, calls); }
 
   SitesOfRank sites;

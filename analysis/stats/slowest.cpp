@@ -8,8 +8,6 @@
 #include <tuple>
 #include <utility>
 
-#include "stats/timed_calls.h"
-
 namespace tprof::stats {
 namespace {
 
@@ -44,23 +42,18 @@ struct Longest {
 enum Times { kHosts, kDevices };
 
 struct Candidates {
-  void call(const Event& e) {
+  void timed(const Event& e, const read::DeviceTime* t) {
     if (!e.executed() || !e.chosen) return;
     longest[kHosts].see({.rank = &rank, .time_ns = e.dur_ns, .line = e, .bytes = e.bytes}, most);
-    calls.call(e);
-  }
-  void device_time(const read::DeviceTime& t) { calls.time(t); }
-  void end() { calls.finish(); }
-
-  const Process& rank;
-  std::size_t most;
-  std::array<Longest, 2> longest{};
-  TimedCalls calls{[this](const Event& e, const read::DeviceTime* t) {
     if (t == nullptr) return;
     const auto bytes = t->calls == 1 ? std::optional(e.bytes) : std::nullopt;
     longest[kDevices].see(
         {.rank = &rank, .time_ns = t->dur_ns, .line = e, .calls = t->calls, .bytes = bytes}, most);
-  }};
+  }
+
+  const Process& rank;
+  std::size_t most;
+  std::array<Longest, 2> longest{};
 };
 
 // Keeps each collective once, since it took as long as on the slowest of its ranks. Expects the

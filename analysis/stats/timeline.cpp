@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "stats/timed_calls.h"
-
 namespace tprof::stats {
 namespace {
 
@@ -17,12 +15,7 @@ struct CallsOfStep {
   CallsOfStep(const read::Process& rank, std::vector<WantedBars> what)
       : rank_(rank), wanted(std::move(what)) {}
 
-  void call(const read::Event& e) {
-    if (!e.captured && !e.failed) calls.call(e);
-  }
-  void device_time(const read::DeviceTime& t) { calls.time(t); }
   void end() {
-    calls.finish();
     for (const WantedBars& w : wanted) keep_longest(*w.of);
   }
 
@@ -39,7 +32,8 @@ struct CallsOfStep {
            (ts_ns >= step.from_ns || ts_ns + dur_ns > step.from_ns);
   }
 
-  void take(const read::Event& e, const read::DeviceTime* t) {
+  void timed(const read::Event& e, const read::DeviceTime* t) {
+    if (e.captured || e.failed) return;
     for (const WantedBars& w : wanted) {
       if (w.on_device && t == nullptr) {
         const steps::Interval& called = w.of->called;
@@ -62,7 +56,6 @@ struct CallsOfStep {
 
   const read::Process& rank_;
   std::vector<WantedBars> wanted;
-  TimedCalls calls{[this](const read::Event& e, const read::DeviceTime* t) { take(e, t); }};
 };
 
 }  // namespace

@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "catch2.h"
+#include "run/timed_calls.h"
 #include "stats/histogram.h"
-#include "stats/timed_calls.h"
 
 using namespace tprof;
 using namespace tprof::stats;
@@ -40,7 +40,7 @@ TEST_CASE("edges are whole nanoseconds, each once") {
 
 TEST_CASE("a time finds its call, whichever line comes first, and no other's") {
   std::map<std::int64_t, std::int64_t> queued;  // by the call's ts; -1: no time
-  TimedCalls calls([&](const read::Event& e, const read::DeviceTime* t) {
+  run::TimedCalls calls(true, [&](const read::Event& e, const read::DeviceTime* t) {
     queued[e.ts_ns * 10 + e.thread] = t == nullptr ? -1 : t->queued_ns;
   });
   calls.call(call(100));
@@ -57,15 +57,15 @@ TEST_CASE("a time finds its call, whichever line comes first, and no other's") {
 
 TEST_CASE("calls whose time does not come are let go, the oldest first") {
   std::size_t without = 0;
-  TimedCalls calls([&](const read::Event&, const read::DeviceTime* t) {
+  run::TimedCalls calls(true, [&](const read::Event&, const read::DeviceTime* t) {
     REQUIRE(t == nullptr);
     ++without;
   });
-  const auto most = static_cast<std::int64_t>(TimedCalls::kMostWaiting);
+  const auto most = static_cast<std::int64_t>(run::TimedCalls::kMostWaiting);
   for (std::int64_t ts = 0; ts < most + 10; ++ts) calls.call(call(ts));
   CHECK(without == 10);
   calls.finish();
-  CHECK(without == TimedCalls::kMostWaiting + 10);
+  CHECK(without == run::TimedCalls::kMostWaiting + 10);
 }
 
 TEST_CASE("the spread of shares is that of as many equal durations") {

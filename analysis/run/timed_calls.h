@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "read/events.h"
-#include "stats/waiting.h"
+#include "run/waiting.h"
 
-namespace tprof::stats {
+namespace tprof::run {
 
 // Matches the calls of one rank, in memory that does not grow with its lines. A call and its time
 // are not matched if more than kMostWaiting others lie between them.
@@ -19,7 +19,8 @@ class TimedCalls {
 
   // Gets each call once, with its time, or with null if none came.
   using Sink = std::function<void(const read::Event&, const read::DeviceTime*)>;
-  explicit TimedCalls(Sink sink) : sink_(std::move(sink)) {}
+  // `any`: there are device times. Else no call waits for one.
+  TimedCalls(bool any, Sink sink) : any_(any), sink_(std::move(sink)) {}
 
   void call(const read::Event& e);
   void time(const read::DeviceTime& t);
@@ -28,9 +29,10 @@ class TimedCalls {
  private:
   using Begun = std::pair<std::int64_t, std::int64_t>;  // when, and on which thread
 
+  bool any_;
   Sink sink_;
   Waiting<read::Event> calls_;
   Waiting<read::DeviceTime> times_;
 };
 
-}  // namespace tprof::stats
+}  // namespace tprof::run

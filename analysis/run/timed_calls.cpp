@@ -1,9 +1,9 @@
-#include "stats/timed_calls.h"
+#include "run/timed_calls.h"
 
-namespace tprof::stats {
+namespace tprof::run {
 
 void TimedCalls::call(const read::Event& e) {
-  if (e.unfinished || e.captured || e.failed) return sink_(e, nullptr);
+  if (!any_ || e.unfinished || e.captured || e.failed) return sink_(e, nullptr);
   const Begun begun{e.ts_ns, e.thread};
   const read::DeviceTime* time = times_.find(begun);
   if (time != nullptr && time->name == e.name) {
@@ -34,4 +34,4 @@ void TimedCalls::finish() {
   times_ = {};
 }
 
-}  // namespace tprof::stats
+}  // namespace tprof::run

@@ -9,7 +9,7 @@
 
 #include "interpose/base/hash.h"
 
-namespace tprof::stats {
+namespace tprof::run {
 
 // Nearly all are taken soon, and few wait at a time.
 template <typename Value>
@@ -99,4 +99,4 @@ class Waiting {
   Entry* found_ = nullptr;
 };
 
-}  // namespace tprof::stats
+}  // namespace tprof::run
