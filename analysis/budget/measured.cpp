@@ -12,8 +12,8 @@
 #include "check/names.h"
 #include "interpose/base/hash.h"
 #include "read/error.h"
-#include "stats/groups.h"
-#include "stats/totals.h"
+#include "tables/groups.h"
+#include "tables/totals.h"
 #include "text/text.h"
 
 namespace tprof::budget {
@@ -23,7 +23,7 @@ using read::Process;
 
 constexpr std::size_t kMostNames = 4;
 
-Key key_of(const stats::OpKey& op) {
+Key key_of(const tables::OpKey& op) {
   return {op.bucket, op.name, op.dtype, op.nranks, op.bytes_class};
 }
 
@@ -43,7 +43,7 @@ void each_rank(const run::Lines& lines, const steps::Found& found, std::size_t i
     for (std::size_t i = 0; i < of_rank.size(); ++i) {
       for (const read::Row& row : of_rank[i].rows) {
         if (!copies && is_copy(row.bucket)) continue;
-        steps.add(i / in_step, key_of(stats::op_of(row, *rank)), moved_of(row.amounts));
+        steps.add(i / in_step, key_of(tables::op_of(row, *rank)), moved_of(row.amounts));
       }
     }
     take(*rank, steps);
@@ -52,13 +52,15 @@ void each_rank(const run::Lines& lines, const steps::Found& found, std::size_t i
   const auto in_which_step = [&](const Process& rank) {
     const auto of_rank = found.ranks.find(&rank);
     const auto* all = of_rank == found.ranks.end() ? nullptr : &of_rank->second;
-    return [=, &rank](const read::Event& e) -> std::optional<std::pair<std::size_t, stats::OpKey>> {
-      const auto* at = all == nullptr ? nullptr : steps::interval_at(*all, e.ts_ns);
-      if (at == nullptr || (!copies && is_copy(e.bucket))) return std::nullopt;
-      return std::pair(static_cast<std::size_t>(at - all->data()) / in_step, stats::op_of(e, rank));
-    };
+    return
+        [=, &rank](const read::Event& e) -> std::optional<std::pair<std::size_t, tables::OpKey>> {
+          const auto* at = all == nullptr ? nullptr : steps::interval_at(*all, e.ts_ns);
+          if (at == nullptr || (!copies && is_copy(e.bucket))) return std::nullopt;
+          return std::pair(static_cast<std::size_t>(at - all->data()) / in_step,
+                           tables::op_of(e, rank));
+        };
   };
-  using Groups = stats::RankGroups<Moved, decltype(in_which_step(std::declval<const Process&>()))>;
+  using Groups = tables::RankGroups<Moved, decltype(in_which_step(std::declval<const Process&>()))>;
   lines.each([&](const Process& rank) { return Groups(rank, in_which_step(rank)); },
              [&](const Groups& of) {
                const auto intervals = found.ranks.find(&of.rank);
@@ -79,7 +81,7 @@ double more_calls(const Figures& figures) {
 }
 
 // Ranks by what they moved, and the most that they moved often.
-using Alike = std::map<Figures, std::pair<diagnose::Processes, Figures>>;
+using Alike = std::map<Figures, std::pair<check::Processes, Figures>>;
 
 void add(Alike& to, const Process& rank, const Figures& figures, const Figures& often) {
   auto& [ranks, most] = to[figures];
@@ -115,9 +117,9 @@ Measured of_ledgers(const job::Job& job, std::uint64_t steps, bool copies) {
   for (const Process* p : job.processes) {
     if (p->comms.empty()) continue;  // a child, or it made no collective
     Figures figures;
-    stats::each_row(*p, [&](const read::Row& row) {
+    tables::each_row(*p, [&](const read::Row& row) {
       if (!copies && is_copy(row.bucket)) return;
-      figures[key_of(stats::op_of(row, *p))] += moved_of(row.amounts);
+      figures[key_of(tables::op_of(row, *p))] += moved_of(row.amounts);
     });
     for (auto& [key, sum] : figures) sum = sum / static_cast<double>(steps);
     add(alike, *p, figures, figures);
@@ -210,9 +212,9 @@ std::vector<std::uint64_t> numbers_of(const RankSteps& rank) {
 
 }  // namespace
 
-Members::Members(const diagnose::Processes& all) : numbers(diagnose::ranks_of(all)) {
+Members::Members(const check::Processes& all) : numbers(check::ranks_of(all)) {
   for (const read::Process* p : all) {
-    if (!p->header.rank) others.push_back(diagnose::name_of(*p));
+    if (!p->header.rank) others.push_back(check::name_of(*p));
   }
   std::ranges::sort(others);
 }

@@ -49,7 +49,7 @@ struct Moved {
 using Figures = std::map<Key, Moved>;
 
 Moved moved_of(const read::Amounts& amounts);
-// As stats::RankGroups adds calls up.
+// As tables::RankGroups adds calls up.
 void add(Moved& to, const read::Event& event, const read::DeviceTime*);
 
 // Returns the same function and type, on any communicator and of any size.
@@ -113,7 +113,7 @@ struct Members {
 
   Members() = default;
   Members(std::initializer_list<std::int64_t> ranks) : numbers(std::vector(ranks)) {}
-  explicit Members(const diagnose::Processes& all);
+  explicit Members(const check::Processes& all);
 
   std::size_t size() const { return numbers.size() + others.size(); }
   void add(const Members& more);

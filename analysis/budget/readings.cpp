@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "read/error.h"
-#include "stats/op_kind.h"
+#include "tables/op_kind.h"
 #include "text/text.h"
 
 namespace tprof::budget {
@@ -91,7 +91,7 @@ std::optional<double> found_in_budgets_step(const Compared& c) {
     const double usual = is_copy(row.limit.bucket)   ? row.limit.usual
                          : calls.least == calls.most ? calls.least
                                                      : 0;
-    if (stats::once_for_several(row.limit.bucket) || usual == 0 || row.moved.calls == 0) continue;
+    if (tables::once_for_several(row.limit.bucket) || usual == 0 || row.moved.calls == 0) continue;
     if (found.value_or(usual / row.moved.calls) != usual / row.moved.calls) return std::nullopt;
     found = usual / row.moved.calls;
   }

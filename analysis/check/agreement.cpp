@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "stats/totals.h"
+#include "tables/totals.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 using read::End;
@@ -124,7 +124,7 @@ std::vector<Communicator> communicators(const job::Job& job) {
       if (comm.name) c.name = *comm.name;
       c.members.push_back({.process = p, .comm = &comm, .done = done[number]});
     }
-    stats::each_row(*p, [&](const read::Row& row) {
+    tables::each_row(*p, [&](const read::Row& row) {
       const auto on = mine.find(row.comm.value_or(0));
       if (on == mine.end()) return;
       if (row.name == "ncclSend") on->second->sends += row.amounts.calls;
@@ -158,4 +158,4 @@ Agreement agreement_of(const Communicator& c) {
   return a;
 }
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -11,7 +11,7 @@
 #include "check/names.h"
 #include "job/jobs.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 // One rank of a communicator, as its process saw it.
 struct Member {
@@ -86,4 +86,4 @@ struct Agreement {
 };
 Agreement agreement_of(const Communicator& communicator);
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -10,7 +10,7 @@
 #include "interpose/format/record.h"
 #include "run/columns.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 constexpr std::int64_t kGrainNs = 1000;  // CUDA events resolve half a microsecond
@@ -221,4 +221,4 @@ const char* collective_name(Bucket bucket) {
   }
 }
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

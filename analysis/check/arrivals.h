@@ -11,7 +11,7 @@
 #include "job/hosts.h"
 #include "run/lines.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 // A collective as a rank called it, and who waits for whom in it.
 struct CalledAs {
@@ -90,4 +90,4 @@ bool timed_on_device(const job::Job& job);
 // Returns the function of a bucket whose collectives make all ranks wait for each other.
 const char* collective_name(Bucket bucket);
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

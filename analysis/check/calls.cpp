@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <functional>
 
-#include "stats/sites.h"
+#include "tables/sites.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 using read::Event;
 using read::Process;
@@ -51,7 +51,7 @@ namespace {
 
 struct Sites {
   const Process* rank;
-  stats::SiteLines sites{};
+  tables::SiteLines sites{};
 
   void metadata(const read::Line& line) { sites.add(*rank, line); }
 };
@@ -73,9 +73,9 @@ struct Collectives {
 std::optional<std::string> made_at(const Event& e, const Process& p, const Case& c) {
   if (e.site == 0) return std::nullopt;
   const Sites all = c.shown(p, Sites{&p});
-  const stats::SiteKey* site = all.sites.find(e.site);
-  const read::SiteFrame* frame = site == nullptr ? nullptr : stats::program_frame(*site);
-  return frame == nullptr ? std::nullopt : std::optional(stats::text_of(*frame));
+  const tables::SiteKey* site = all.sites.find(e.site);
+  const read::SiteFrame* frame = site == nullptr ? nullptr : tables::program_frame(*site);
+  return frame == nullptr ? std::nullopt : std::optional(tables::text_of(*frame));
 }
 
 void each_collective(const Member& m, std::uint64_t from, std::uint64_t to, const Case& c,
@@ -105,4 +105,4 @@ std::optional<KnownCall> find_call(const Members& callers, std::uint64_t seq, co
   return call;
 }
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -9,7 +9,7 @@
 
 #include "check/diagnosis.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 // Tells what a rank called: "ncclBroadcast of 16,544 float32, root 3" (report/ has the words).
 Fact fact_of(const read::Event& event);
@@ -43,4 +43,4 @@ std::optional<KnownCall> find_call(const Members& callers, std::uint64_t seq, co
                                    int& looks);
 inline constexpr int kMostLooks = 16;
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

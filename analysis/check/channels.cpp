@@ -7,7 +7,7 @@
 
 #include "check/diagnosis.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 // A communicator of the job, and the ranks on it that send and receive; -1: collectives.
@@ -96,4 +96,4 @@ Fact fact_of(const ChannelEnd& end, const Operation& o, const read::Process& oth
            {"then", bytes(o.seq + 1)}}};
 }
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -11,7 +11,7 @@
 #include "check/finding.h"
 #include "check/rank_calls.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 struct Case;
 
@@ -43,4 +43,4 @@ std::vector<Channel> channels_of(const Case& c);
 // Says which message it was, and what came before and behind it between the two.
 Fact fact_of(const ChannelEnd& end, const Operation& message, const read::Process& other);
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

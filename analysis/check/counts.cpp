@@ -8,9 +8,9 @@
 #include "check/diagnosis.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/format/settings.h"
-#include "stats/totals.h"
+#include "tables/totals.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 using read::Process;
@@ -46,7 +46,7 @@ void calls_without_effect(const Case& c, Findings& found) {
 
 void overflows(const Case& c, Findings& found) {
   read::Amounts all;
-  for (const Process* p : c.job.processes) all += stats::sum(stats::bucket_totals(*p));
+  for (const Process* p : c.job.processes) all += tables::sum(tables::bucket_totals(*p));
   if (!all.saturated()) return;
   add(found, Kind::overflow, c.job.processes, {{"most", read::kSaturated}});
 }
@@ -170,4 +170,4 @@ extern const Diagnosis kOverflow{kSummary | kWhole, overflows};
 extern const Diagnosis kDropped{kCheck | kSummary | kWhole, dropped};
 extern const Diagnosis kUntimedCalls{kCheck | kSummary | kDoctor, without_times};
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

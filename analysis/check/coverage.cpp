@@ -11,7 +11,7 @@
 #include "interpose/format/coverage.h"
 #include "interpose/format/misspelt.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 using read::Process;
@@ -189,4 +189,4 @@ void settings(const Variables& variables, const Processes& where, Findings& foun
 extern const Diagnosis kCoverage{kSummary | kWhole | kDoctor, coverage};
 extern const Diagnosis kNotCompared{kCheck, not_compared};
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -11,7 +11,7 @@
 #include "check/finding.h"
 #include "interpose/format/settings.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 using read::Variables;
 
@@ -31,4 +31,4 @@ std::optional<Limit> limit_of(std::string_view note, const std::vector<const Var
 // variables.
 void settings(const Variables& variables, const Processes& where_found, Findings& found);
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

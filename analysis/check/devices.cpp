@@ -7,7 +7,7 @@
 #include "check/diagnosis.h"
 #include "check/ends.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 using read::End;
@@ -100,4 +100,4 @@ std::optional<std::uint64_t> devices_at(const Communicator& communicator, const 
 
 extern const Diagnosis kLostDevice{kCheck, lost_devices};
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

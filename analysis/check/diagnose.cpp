@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 #define X(name) extern const Diagnosis name;
 TPROF_DIAGNOSES(X)
@@ -132,4 +132,4 @@ bool complete(const job::Job& job, const Findings& findings) {
          });
 }
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

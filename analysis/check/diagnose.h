@@ -6,7 +6,7 @@
 
 #include "check/diagnosis.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 // The verdict on a communicator: did its ranks issue the same collectives?
 enum class Verdict { same, same_of_those_seen, not_as_far, different };
@@ -38,4 +38,4 @@ Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Option
 // differently aside) or says that a process was killed at work.
 bool complete(const job::Job& job, const Findings& findings);
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

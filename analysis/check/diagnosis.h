@@ -17,7 +17,7 @@
 #include "job/jobs.h"
 #include "read/folder.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 // The command that asks; the values are bits. kWhole: one that shows calls, and asks whether they
 // are all there.
@@ -84,4 +84,4 @@ struct Diagnosis {
 // Folds each effect into its cause, or drops it, and leads with the ranks that ended first.
 void explain(const Case& c, Findings& findings);
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -8,7 +8,7 @@
 #include "check/diagnosis.h"
 #include "check/ends.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 using read::End;
@@ -335,4 +335,4 @@ Fact where_to_look(const Process& p, std::optional<std::int64_t> quiet_since_ns)
 extern const Diagnosis kExited{kCheck | kSummary | kWhole, exited};
 extern const Diagnosis kNotClosed{kCheck | kSummary | kWhole, not_closed};
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -9,7 +9,7 @@
 
 #include "check/finding.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 struct Case;
 struct Communicator;
@@ -95,4 +95,4 @@ std::optional<std::uint64_t> ended_by(const Member& member, const Case& c);
 // known.
 std::optional<std::uint64_t> devices_at(const Communicator& communicator, const Case& c);
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -10,7 +10,7 @@
 #include "check/ends.h"
 #include "check/finding.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 using read::End;
@@ -249,4 +249,4 @@ void explain(const Case& c, Findings& findings) {
   apply(kExits, findings);
 }
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

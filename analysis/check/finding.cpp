@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 void worst_first(Findings& findings) {
@@ -107,4 +107,4 @@ void order_and_cap(Findings& findings) {
   worst_first(findings);
 }
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

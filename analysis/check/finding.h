@@ -19,7 +19,7 @@
 #include "check/kinds.h"
 #include "check/names.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 struct Ns {
   std::int64_t n = 0;
@@ -191,4 +191,4 @@ inline constexpr std::size_t kMaxOfKind = 16;  // are shown
 // Sorts the worst first and keeps the first few of each kind; one more finding counts the others.
 void order_and_cap(Findings& findings);
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -14,7 +14,7 @@
 #include "check/diagnosis.h"
 #include "check/ends.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 using read::End;
@@ -430,4 +430,4 @@ void group_order(const Case& c, Findings& found) {
 
 extern const Diagnosis kGroupOrder{kCheck, group_order};
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -9,9 +9,9 @@
 
 #include "check/ends.h"
 #include "check/waits.h"
-#include "stats/totals.h"
+#include "tables/totals.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 using read::End;
@@ -40,10 +40,10 @@ struct Place {
 // Tells if it is the first call of its function, type and size on its communicator, on all ranks.
 std::optional<Fact> only_such_call(const Missed& m) {
   if (!m.called || m.called->event.bytes == 0 || m.seq == 0) return std::nullopt;
-  const stats::OpKey such = stats::op_of(m.called->event, *m.called->by->process);
+  const tables::OpKey such = tables::op_of(m.called->event, *m.called->by->process);
   for (const Member& member : m.communicator->members) {
-    stats::Ops ops;
-    stats::add_ops(ops, *member.process);
+    tables::Ops ops;
+    tables::add_ops(ops, *member.process);
     if (ops[such].calls != (member.did(m.seq) ? 1 : 0)) return std::nullopt;
   }
   return Fact{Say::only_such_call,
@@ -157,7 +157,7 @@ class HeldUp {
   Finding& add(bool hang, const Processes& who, Fact text, const Communicator* communicator,
                std::optional<std::uint64_t> seq, const std::string& function,
                const Facts& evidence) {
-    Finding& f = diagnose::add(found_, hang ? Kind::hang : Kind::stopped, who);
+    Finding& f = check::add(found_, hang ? Kind::hang : Kind::stopped, who);
     f.text = std::move(text);
     if (communicator != nullptr) f.communicator = communicator->id;
     f.seq = seq;
@@ -396,4 +396,4 @@ void hangs(const Case& c, Findings& found) {
 
 extern const Diagnosis kHang{kCheck, hangs};
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 enum class Severity : std::uint8_t { note, warning, error };
 inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
@@ -140,4 +140,4 @@ constexpr Say say(Kind kind) {
   return static_cast<Say>(kind);
 }
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -9,7 +9,7 @@
 #include "read/told_lines.h"
 #include "text/text.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 constexpr std::int64_t kLeastNs = 1'000'000'000;  // total of a rank
@@ -91,4 +91,4 @@ void late(const Case& c, Findings& found) {
 
 extern const Diagnosis kLateRanks{kCheck, late};
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -7,7 +7,7 @@
 
 #include "run/intervals.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 constexpr std::size_t kWorst = 10;
@@ -237,4 +237,4 @@ Lateness lateness_of(const Arrivals& arrivals, const steps::Found& found) {
   return lateness;
 }
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

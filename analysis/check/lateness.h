@@ -9,7 +9,7 @@
 #include "steps/found.h"
 #include "text/kept.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 // The lateness of a rank that comes last is the time since the last but one came, or since the last
 // arrival at the collective before, if that was later. For so long nobody else was waited for. Sums
@@ -67,4 +67,4 @@ struct Lateness {
 // Its latest arrivals have the steps in which the ranks called, as far as these were found.
 Lateness lateness_of(const Arrivals& arrivals, const steps::Found& found = {});
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -11,7 +11,7 @@
 #include "check/calls.h"
 #include "run/known.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 using read::End;
@@ -200,4 +200,4 @@ extern const Diagnosis kLedgerLines{kCheck, lines_against_ledger};
 extern const Diagnosis kLedgerDecreased{kCheck, decreased_ledgers};
 extern const Diagnosis kClockStep{kCheck, clock_steps};
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

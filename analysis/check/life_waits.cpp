@@ -7,7 +7,7 @@
 #include "check/names.h"
 #include "check/waits.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 using read::LifeCall;
@@ -161,4 +161,4 @@ void add_life_waits(const Case& c, Waits& waits) {
 
 extern const Diagnosis kRefusedLife{kCheck, refused_life};
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

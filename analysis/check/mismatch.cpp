@@ -7,7 +7,7 @@
 
 #include "check/calls.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 using read::Event;
@@ -349,4 +349,4 @@ void mismatches(const Case& c, Findings& found) {
 
 extern const Diagnosis kMismatch{kCheck | kSummary | kWhole, mismatches};
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -6,7 +6,7 @@
 
 #include "text/text.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 namespace {
 
@@ -97,4 +97,4 @@ std::string nccl_error(std::uint64_t result) {
   return fmt::format("{} ({})", name, result);
 }
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

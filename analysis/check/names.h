@@ -11,7 +11,7 @@
 #include "text/ranks.h"
 #include "text/text.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 using Processes = std::vector<const read::Process*>;
 
@@ -76,4 +76,4 @@ std::string duration(std::int64_t ns);  // "6.000 s"; values below 0 count as 0
 
 using text::utc;
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

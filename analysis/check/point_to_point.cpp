@@ -9,7 +9,7 @@
 #include "check/diagnosis.h"
 #include "check/ends.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 // The messages from one rank of a communicator to another.
@@ -182,4 +182,4 @@ void point_to_point(const Case& c, Findings& found) {
 
 extern const Diagnosis kPointToPoint{kCheck, point_to_point};
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

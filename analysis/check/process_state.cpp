@@ -10,7 +10,7 @@
 #include "check/finding.h"
 #include "read/ring_file.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 using read::End;
@@ -74,4 +74,4 @@ void lead_with_stopped(const Case& c, std::size_t before, Findings& found) {
   found.push_back(std::move(f));
 }
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -4,7 +4,7 @@
 
 #include "check/calls.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 using read::Event;
@@ -185,4 +185,4 @@ bool RankCalls::is_not_through(std::int64_t comm, std::uint64_t seq) const {
   return has_all_ends(rank_) && any && on(comm).ended.value_or(0) == seq;
 }
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -11,7 +11,7 @@
 
 #include "read/events.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 // Sends or receives of one rank with one other; its collectives.
 struct ChannelKey {
@@ -122,4 +122,4 @@ struct RankCalls {
   std::vector<Operation> of_ring_;  // they may have lines of their own, which say more
 };
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -6,7 +6,7 @@
 #include "check/diagnosis.h"
 #include "check/names.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 using read::Process;
@@ -137,4 +137,4 @@ extern const Diagnosis kOtherRuns{kCheck | kSummary | kWhole | kDoctor, other_ru
 extern const Diagnosis kAssumedJob{kCheck | kSummary | kWhole, assumed_job};
 extern const Diagnosis kSkippedFiles{kCheck | kSummary | kWhole | kDoctor, skipped_files};
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -5,7 +5,7 @@
 #include "check/ends.h"
 #include "check/names.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 constexpr std::int64_t kAtOnceNs = 1'000;
@@ -171,4 +171,4 @@ void add_standing(const Case& c, const Waits& waits, const Processes& who, Findi
   f.next = where_to_look(*who[0], idle_since_ns(*who[0], c));
 }
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

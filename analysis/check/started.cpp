@@ -10,7 +10,7 @@
 #include "check/diagnosis.h"
 #include "check/names.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 using read::Process;
@@ -114,4 +114,4 @@ void differences(const Case& c, Findings& found) {
 
 extern const Diagnosis kDifferences{kCheck | kSummary | kWhole | kDoctor, differences};
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -7,7 +7,7 @@
 
 #include "check/names.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 // A setting of the library, another variable, or the version or the file of a library.
 struct Started {
@@ -27,4 +27,4 @@ struct Started {
 // Returns them in the order of what they are about, then of names.
 std::vector<Started> started_with(const Processes& processes);
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

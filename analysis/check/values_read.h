@@ -11,7 +11,7 @@
 
 #include "read/events.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 // It looks at one rank, whose threads write their lines in blocks.
 class ValuesRead {
@@ -82,4 +82,4 @@ class ValuesRead {
   std::vector<Item> items_;
 };
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -4,7 +4,7 @@
 
 #include "check/ends.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 namespace {
 
 using read::End;
@@ -215,7 +215,7 @@ std::int64_t OpenCall::stood_ns() const {
 std::int64_t Missed::called_ns() const {
   if (open != nullptr) return open->since_ns.value_or(INT64_MAX);
   if (operation != nullptr) return came[0]->header.base_time_ns + operation->ts_ns;
-  return called ? diagnose::called_ns(called->event, *called->by->process) : INT64_MAX;
+  return called ? check::called_ns(called->event, *called->by->process) : INT64_MAX;
 }
 
 std::string Missed::function() const {
@@ -243,4 +243,4 @@ Waits waits_of(const Case& c) {
   return Finder(c).run();
 }
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -11,7 +11,7 @@
 #include "check/calls.h"
 #include "check/diagnosis.h"
 
-namespace tprof::diagnose {
+namespace tprof::check {
 
 struct Missed;
 
@@ -102,4 +102,4 @@ Fact not_come(const Missed& missed, const Processes& who, const Fact& then);
 // since when they stand there and what to do next.
 void add_standing(const Case& c, const Waits& waits, const Processes& who, Finding& f);
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::check

@@ -63,10 +63,10 @@ void write_ranks(const Options& o, trace_export::Exported& of) {
   output.publish();
   if (!untimed.empty()) {
     text::say("note: {} without a file: no call has a time on the device\n",
-              diagnose::names_of(text::Ranks(untimed)));
+              check::names_of(text::Ranks(untimed)));
   }
   if (without_rank != 0) {
-    text::say("note: {} left out: of no known rank\n", diagnose::counted(without_rank, "process"));
+    text::say("note: {} left out: of no known rank\n", check::counted(without_rank, "process"));
   }
   if (o.kineto) {
     text::say(

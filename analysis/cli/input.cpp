@@ -34,11 +34,11 @@ run::Lines lines_of(const job::Job& job, const read::Traces& traces) {
   return {job, traces, [progress](std::size_t done) { (*progress)(done); }};
 }
 
-diagnose::Findings findings_of(const Input& input) {
+check::Findings findings_of(const Input& input) {
   const std::string& ranks = input.only.words.ranks;
-  return diagnose::diagnose(
+  return check::diagnose(
              filter::with_ranks(input.job, ranks), input.traces,
-             {.asked = diagnose::kSummary, .whole_job = ranks.empty(), .read_lines = false})
+             {.asked = check::kSummary, .whole_job = ranks.empty(), .read_lines = false})
       .findings;
 }
 
@@ -87,9 +87,8 @@ bool begins_with(const fs::path& file, std::string_view text) {
 }
 
 int say_findings(const job::Job& job, const read::Traces& traces) {
-  const auto said =
-      diagnose::diagnose(job, traces, {.asked = diagnose::kWhole, .read_lines = false});
-  for (const diagnose::Finding& f : said.findings) {
+  const auto said = check::diagnose(job, traces, {.asked = check::kWhole, .read_lines = false});
+  for (const check::Finding& f : said.findings) {
     text::say("{}", report::to_text(f, report::Detail::brief));
   }
   const bool unreadable = std::ranges::any_of(traces.skipped, &read::Skipped::unreadable);

@@ -52,7 +52,7 @@ int say_findings(const job::Job& job, const read::Traces& traces);
 
 // Returns those of the chosen ranks, which have to be found before a filter leaves anything out of
 // the ledgers.
-diagnose::Findings findings_of(const Input& input);
+check::Findings findings_of(const Input& input);
 
 // Prints there what was asked for, and what is not exact for that. Nothing without a filter.
 void say_filter(const filter::Selection& asked);

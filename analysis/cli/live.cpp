@@ -122,7 +122,7 @@ int watch(const Options& o) {
                       .command = o.command,
                       .stuck_after = seconds(o.stuck_after_s),
                       .tell =
-                          [](const diagnose::Finding& f) {
+                          [](const check::Finding& f) {
                             text::put(report::to_text(f, report::Detail::full));
                             text::unwritten();
                           }},
@@ -130,7 +130,7 @@ int watch(const Options& o) {
   const auto interval = o.interval_s > 0 ? seconds(o.interval_s) : dog.often_enough();
   if (!dog.look_until_over(signals, interval)) launch::exit_like(signals.ended_by());
   text::put(report::to_text(*dog.said()));
-  return diagnose::healthy(dog.said()->findings) ? kOk : kFinding;
+  return check::healthy(dog.said()->findings) ? kOk : kFinding;
 }
 
 int ctl(const Options& o) {

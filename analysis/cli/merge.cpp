@@ -132,12 +132,11 @@ int merge(const Options& o) {
         text::bytes(most));
   }
   for (const std::string& note : trace_export::notes(others)) text::say("note: {}\n", note);
-  text::say(
-      "{}: {}{}, {}; open it in https://ui.perfetto.dev\n",
-      o.output == "-" ? "standard output" : text::printable(o.output.string()),
-      report::how_many(chosen),
-      others.empty() ? "" : " and " + diagnose::counted(others.size(), "trace") + " of others",
-      text::bytes(output.size()));
+  text::say("{}: {}{}, {}; open it in https://ui.perfetto.dev\n",
+            o.output == "-" ? "standard output" : text::printable(o.output.string()),
+            report::how_many(chosen),
+            others.empty() ? "" : " and " + check::counted(others.size(), "trace") + " of others",
+            text::bytes(output.size()));
   return code;
 }
 

@@ -18,7 +18,7 @@
 #include "replay/report.h"
 #include "report/diff.h"
 #include "report/report.h"
-#include "stats/totals.h"
+#include "tables/totals.h"
 #include "text/print.h"
 #include "text/text.h"
 
@@ -30,7 +30,7 @@ void keep_epoch(read::Traces& traces, const job::Job& job, std::int64_t epoch) {
   const std::set<const read::Process*> ours(job.processes.begin(), job.processes.end());
   for (read::Trace& trace : traces.traces) {
     for (read::Process& p : trace.processes) {
-      if (ours.contains(&p)) stats::keep_epoch(p, epoch);
+      if (ours.contains(&p)) tables::keep_epoch(p, epoch);
     }
   }
 }
@@ -52,9 +52,9 @@ void require_table(const report::ByRow& by, const filter::Words& only) {
 
 // The commands that tell more than the summary does.
 std::vector<std::string> next_of(const Options& o, const read::Traces& traces,
-                                 const stats::Summary& s) {
+                                 const tables::Summary& s) {
   const std::string which = typed(o.paths, o.choice);
-  if (stats::sum(s.buckets).calls == 0 && s.only.empty()) {
+  if (tables::sum(s.buckets).calls == 0 && s.only.empty()) {
     return {"tprof doctor " + which + "  (why nothing was counted)"};
   }
   std::vector<std::string> next = {"tprof report " + which + "  (why, and who holds others back)"};
@@ -73,16 +73,16 @@ int summary(const Options& o) {
   const auto named = std::ranges::find(report::by_rows(), o.by, &report::ByRow::name);
   const report::ByRow& by = o.by.empty() ? report::row_of(report::By::none) : *named;
   const bool takes_steps = by.takes == report::Takes::steps;
-  stats::SummaryOptions options = {.read_lines = o.lines,
-                                   .op_times = o.lines || by.by == report::By::op,
-                                   .top = static_cast<std::size_t>(o.top),
-                                   .steps = o.lines || takes_steps,
-                                   .peak = peak_of(o.peak)};
+  tables::SummaryOptions options = {.read_lines = o.lines,
+                                    .op_times = o.lines || by.by == report::By::op,
+                                    .top = static_cast<std::size_t>(o.top),
+                                    .steps = o.lines || takes_steps,
+                                    .peak = peak_of(o.peak)};
   if (!o.peak.empty() && by.by != report::By::wait) {
     throw read::BadInput("--peak: with --by wait only");
   }
   if (!o.hist.empty()) {
-    options.histogram = stats::HistogramOptions{.name = o.hist};
+    options.histogram = tables::HistogramOptions{.name = o.hist};
     if (o.bins != 0) options.histogram->bins = static_cast<std::size_t>(o.bins);
   }
   require_table(by, o.only);
@@ -97,7 +97,7 @@ int summary(const Options& o) {
   if (!in.only.words.empty()) options.findings = findings_of(in);
   const filter::Selection asked(in.lines, in.only, {.steps = options.steps || options.top != 0});
   options.asked = &asked;
-  const stats::Summary s = stats::summarise(asked.lines(), options);
+  const tables::Summary s = tables::summarise(asked.lines(), options);
   const report::By asked_by = o.by.empty() ? report::By::none : by.by;
   if (o.json) {
     text::put(report::to_json(s, asked_by, o.lines));
@@ -125,13 +125,13 @@ int check(const Options& o) {
   const filter::Words& only = in.only.words;
   const job::Job job = filter::with_ranks(in.job, only.ranks);
   const filter::Calls comms(in.only, job);
-  const diagnose::Diagnosed diagnosed = diagnose::diagnose(
+  const check::Diagnosed diagnosed = check::diagnose(
       lines_of(job, in.traces), {.whole_job = only.ranks.empty(),
                                  .comms = in.only.comms.empty() ? nullptr : &comms,
                                  .read_lines = !o.no_lines,
                                  .stuck_after_ns = seconds(o.stuck_after_s).count()});
   show(o.json ? report::to_json(diagnosed, only) : report::to_text(diagnosed, only), o.json);
-  return diagnose::healthy(diagnosed.findings) ? kOk : kFinding;
+  return check::healthy(diagnosed.findings) ? kOk : kFinding;
 }
 
 namespace {
@@ -155,7 +155,7 @@ doctor::Report look_around(const std::vector<std::string>& command) {
   doctor::Report report{.about = command.empty() ? "machine" : "command"};
   if (!command.empty()) doctor::examine_command(command, library, report);
   doctor::examine_machine(library, report);
-  diagnose::order_and_cap(report.findings);
+  check::order_and_cap(report.findings);
   return report;
 }
 
@@ -169,7 +169,7 @@ int doctor(const Options& o) {
   const bool traces = !o.words.empty() && is_trace(o.words[0]);
   const doctor::Report report = traces ? of_traces() : look_around(o.words);
   show(o.json ? doctor::to_json(report) : doctor::to_text(report), o.json);
-  return diagnose::healthy(report.findings) ? kOk : kFinding;
+  return check::healthy(report.findings) ? kOk : kFinding;
 }
 
 int coverage(const Options& o) {
@@ -204,8 +204,8 @@ int diff_runs(const Options& o) {
   const Input in_b(o, read::trace_files({o.run_b}));
   const filter::Filter& only = in_a.only;
   const filter::Needs needs{.steps = !o.no_lines};
-  const diagnose::Findings findings_a = findings_of(in_a);
-  const diagnose::Findings findings_b = findings_of(in_b);
+  const check::Findings findings_a = findings_of(in_a);
+  const check::Findings findings_b = findings_of(in_b);
   const filter::Selection asked_a(in_a.lines, only, needs);
   const filter::Selection asked_b(in_b.lines, only, needs);
   const diff::Run a = diff::look_at(asked_a, findings_a, o.run_a, !o.no_lines);
@@ -260,7 +260,7 @@ int report_of(const Options& o) {
                 text::bytes(page.size()));
     }
   }
-  return diagnose::healthy(g.said.findings) ? kOk : kFinding;
+  return check::healthy(g.said.findings) ? kOk : kFinding;
 }
 
 }  // namespace tprof::cli

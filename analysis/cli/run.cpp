@@ -81,7 +81,7 @@ std::uintmax_t bytes_of(const launch::FilesOfRun& files) {
 // Writes the page of a job, and puts its verdict and what to do with it in front of the summary,
 // which then doesn't tell from the ledgers what the lines tell better, nor twice how ranks ended.
 void report_on(const job::Job& job, const read::Traces& traces, const fs::path& folder,
-               stats::Summary& s, report::TextOptions& options) {
+               tables::Summary& s, report::TextOptions& options) {
   page::Gathered g;
   page::gather(run::Lines(job, traces), g);
   const fs::path page = folder / "report.html";
@@ -93,7 +93,7 @@ void report_on(const job::Job& job, const read::Traces& traces, const fs::path& 
     text::say("tprof: {}\n", e.what());
     options.next = {"tprof report " + typed({folder}) + " -o FILE.html  (why)"};
   }
-  const auto differ = [](const diagnose::Finding& f) { return f.kind == diagnose::Kind::mismatch; };
+  const auto differ = [](const check::Finding& f) { return f.kind == check::Kind::mismatch; };
   if (std::ranges::any_of(g.said.findings, differ)) std::erase_if(s.findings, differ);
   if (std::ranges::any_of(g.said.findings, report::notes_the_end)) {
     std::erase_if(s.findings, report::notes_the_end);
@@ -103,7 +103,7 @@ void report_on(const job::Job& job, const read::Traces& traces, const fs::path& 
 // Why an attempt ended, after which there was another: what `tprof check` says of it first.
 std::string why_it_ended(const job::Job& job, const read::Traces& traces, bool read_lines,
                          const std::string& which) {
-  const auto said = diagnose::diagnose(job, traces, {.read_lines = read_lines});
+  const auto said = check::diagnose(job, traces, {.read_lines = read_lines});
   const std::string why = said.findings.empty() ? "nothing is wrong with what its ranks did"
                                                 : report::sentence(said.findings.front().text);
   return fmt::format("attempt {}: {}\n  (tprof check {} --attempt {})\n", job.attempt,
@@ -123,7 +123,7 @@ void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
       text::say("\n{}", why_it_ended(job, traces, is_short, which));
       continue;
     }
-    stats::Summary s = stats::summarise(run::Lines(job, traces), {.whole_job = !files.others});
+    tables::Summary s = tables::summarise(run::Lines(job, traces), {.whole_job = !files.others});
     report::TextOptions options = {.width = 80};
     if (files.others) {
       options.next = {"tprof report " + which + "  (all hosts)"};

@@ -68,9 +68,9 @@ class Top {
     if (!look_.job) return text + "no rank has begun yet: " + text::printable(look_.why);
     const auto running = std::ranges::count_if(shown_.ranks, &live::Rank::runs);
     text += fmt::format("{}: {} of {} run", text::printable(look_.job->label), running,
-                        diagnose::counted(shown_.ranks.size(), "rank"));
+                        check::counted(shown_.ranks.size(), "rank"));
     if (const auto quiet = live::quiet_ns(shown_.ranks)) {
-      text += fmt::format(", no call for {}", diagnose::duration(*quiet));
+      text += fmt::format(", no call for {}", check::duration(*quiet));
     }
     const auto unseen = std::ranges::count_if(
         shown_.ranks, [](const live::Rank& rank) { return rank.process->snapshot; });

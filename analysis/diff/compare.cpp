@@ -29,8 +29,8 @@ Values values_of(const Run& run) {
   const auto add = [&](About about, const char* what, const std::string& value) {
     if (!value.empty()) all[{about, what}].insert(value);
   };
-  for (const diagnose::Started& s : diagnose::started_with(run.job->processes)) {
-    using From = diagnose::Started::About;
+  for (const check::Started& s : check::started_with(run.job->processes)) {
+    using From = check::Started::About;
     const bool variable = s.about == From::config || s.about == From::env;
     const bool the_runs_own = s.name == "TPROF_OUTPUT_DIR" || s.name == "TPROF_RUN_ID";
     if (the_runs_own) continue;
@@ -68,7 +68,7 @@ void compare_settings(const Run& a, const Run& b, Diff& to) {
 }
 
 // Puts the lengths on the devices beside those by the hosts, which run ahead until they wait.
-void put_lengths(const why::Times& times, stats::CallsBySteps& all) {
+void put_lengths(const why::Times& times, tables::CallsBySteps& all) {
   for (const std::size_t s : times.counted()) {
     const auto step = all.find(times.steps[s]);
     if (step != all.end()) step->second.device_ns = times.length(s);
@@ -76,7 +76,7 @@ void put_lengths(const why::Times& times, stats::CallsBySteps& all) {
 }
 
 // Returns the steps that are the same on all ranks, without the first.
-std::vector<Step> comparable(stats::CallsBySteps all, std::int64_t first, bool by_devices) {
+std::vector<Step> comparable(tables::CallsBySteps all, std::int64_t first, bool by_devices) {
   std::uint64_t ranks = 0;
   std::uint64_t calling = 0;
   for (const auto& [number, step] : all) {
@@ -127,19 +127,19 @@ Diff compare(const Run& a, const Run& b) {
   return d;
 }
 
-Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
+Run look_at(const filter::Selection& asked, const check::Findings& findings,
             const std::string& path, bool with_lines) {
   const job::Job& job = asked.job();
   const run::Lines lines = asked.lines();
-  const stats::Summary summary = stats::summarise(lines, {.asked = &asked, .findings = findings});
+  const tables::Summary summary = tables::summarise(lines, {.asked = &asked, .findings = findings});
   Run run{.path = path, .job = &job, .ranks = job.ranks.size(), .ended = summary.complete};
   run.only = asked.words();
   run.notes = asked.notes();
   run.world = job.world_size.value_or(static_cast<std::int64_t>(job.ranks.size()));
-  const stats::OpKinds kinds(run.world, summary.comms);
+  const tables::OpKinds kinds(run.world, summary.comms);
   for (const read::Process* p : job.processes) {
     run.ended = run.ended && p->end == read::End::closed;
-    stats::each_row(lines.rows(*p), [&](const read::Row& row) {
+    tables::each_row(lines.rows(*p), [&](const read::Row& row) {
       if (row.amounts.calls == 0) return;
       const OpKind kind = kinds.of(row, *p);
       run.totals[kind] += row.amounts;
@@ -157,7 +157,7 @@ Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
   run.steps_seen = found.steps.size();
   run.whole_steps = found.whole_steps;
   run.may_run_ahead = steps::may_run_ahead(found);
-  stats::CallsBySteps by_number = stats::step_calls(lines, found, kinds);
+  tables::CallsBySteps by_number = tables::step_calls(lines, found, kinds);
   run::Run calls = why::run_of(lines, found);
   const why::Times times = why::times_of(calls, job, found);
   run.by_devices = times.known();

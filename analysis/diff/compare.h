@@ -13,15 +13,15 @@
 #include "check/finding.h"
 #include "filter/selection.h"
 #include "job/jobs.h"
-#include "stats/difference.h"
-#include "stats/steps.h"
+#include "diff/difference.h"
+#include "tables/steps.h"
 #include "why/times.h"
 
 namespace tprof::diff {
 
-using stats::OpKind;
+using tables::OpKind;
 
-struct Step : stats::StepCalls {
+struct Step : tables::StepCalls {
   std::int64_t number = 0;
   std::optional<why::Cell> parts{};  // means over ranks; absent: not known
 };
@@ -46,7 +46,7 @@ struct Run {
   std::vector<read::Skipped> unreadable{};  // files whose lines are left out
   // They tell of ranks that hold up the others. Nullopt: nobody knows, or only some calls were
   // asked for.
-  std::optional<diagnose::Findings> slow_ranks{};
+  std::optional<check::Findings> slow_ranks{};
   filter::Words only{};              // which calls these are; empty: all
   std::vector<std::string> notes{};  // what is not exact for that
   bool of_some_calls() const {       // of a step
@@ -55,7 +55,7 @@ struct Run {
 };
 
 // Looks at the steps only if `with_lines`. `findings` are those of all that `asked` is of.
-Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
+Run look_at(const filter::Selection& asked, const check::Findings& findings,
             const std::string& path, bool with_lines);
 
 bool same(long double a, long double b);  // but for the doubt of divisions
@@ -167,7 +167,7 @@ struct Lengths {
 // A finding that one run alone has.
 struct OfOneRun {
   bool in_b = false;
-  diagnose::Finding finding;
+  check::Finding finding;
 };
 
 struct Setting {

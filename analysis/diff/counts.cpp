@@ -23,16 +23,15 @@ Count per(std::uint64_t ranks, const Sums& s) {
 // The calls of a kind in each step.
 std::vector<read::Amounts> in_steps(const Run& run, const OpKind& kind) {
   std::vector<read::Amounts> all;
-  for (const stats::StepCalls& step : run.steps) {
+  for (const tables::StepCalls& step : run.steps) {
     const auto found = step.kinds.find(kind);
     all.push_back(found == step.kinds.end() ? read::Amounts{} : found->second);
   }
   return all;
 }
 
-// The lower one of two in the middle.
 template <typename T, typename Of>
-auto median(std::vector<T>& all, const Of& of) {
+auto lower_median(std::vector<T>& all, const Of& of) {
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
   std::ranges::nth_element(all, middle, {}, of);
   return std::invoke(of, *middle);
@@ -46,7 +45,7 @@ std::optional<Count> usual(const Run& run, const OpKind& kind) {
   constexpr double kUsual = 0.6;  // of the steps have as many calls as the median one
   read::Amounts middle;
   for (const auto of : {&read::Amounts::calls, &read::Amounts::elements, &read::Amounts::bytes}) {
-    middle.*of = median(all, of);
+    middle.*of = lower_median(all, of);
   }
   const auto alike = std::ranges::count(all, middle.calls, &read::Amounts::calls);
   if (static_cast<double>(alike) < kUsual * static_cast<double>(all.size())) return std::nullopt;
@@ -165,7 +164,7 @@ std::optional<Unlike> unlike(const Run& a, const Run& b, const std::vector<Pair>
   std::vector<long double> longer;
   for (const Pair& p : pairs) {
     const bool both = p.a && p.b && p.a->in_step() != 0 && p.b->in_step() != 0;
-    if (!both || stats::once_for_several(p.b->kind.bucket)) continue;
+    if (!both || tables::once_for_several(p.b->kind.bucket)) continue;
     const long double r = p.a->in_step() / p.b->in_step();
     if (ratio != 0 && !same(r, ratio)) return std::nullopt;
     ratio = r;
@@ -223,7 +222,7 @@ std::optional<double> lost_ns(const Run& run, const OpKind& kind) {
     const std::uint64_t ranks = run.steps[all.size()].calling;
     all.push_back(ns / static_cast<double>(std::max<std::uint64_t>(ranks, 1)));
   }
-  return all.empty() ? 0 : *share * median(all, std::identity{});
+  return all.empty() ? 0 : *share * lower_median(all, std::identity{});
 }
 
 double device_ns(const read::Amounts& s) {

@@ -13,9 +13,9 @@
 namespace tprof::diff {
 namespace {
 
-using diagnose::Finding;
-using diagnose::Findings;
-using diagnose::Kind;
+using check::Finding;
+using check::Findings;
+using check::Kind;
 
 // True if its steps are n apart, n more than one, but for gaps, in which another rank may have been
 // later. Each step is so by chance in one of n cases.
@@ -32,8 +32,8 @@ enum class When { always, every_nth, now_and_then };
 When when(const Finding& f) {
   if (!f.steps) return When::always;
   if (f.kind == Kind::long_steps) return When::now_and_then;
-  return diagnose::has_value(f.text.values, "period") || is_pattern(f) ? When::every_nth
-                                                                       : When::now_and_then;
+  return check::has_value(f.text.values, "period") || is_pattern(f) ? When::every_nth
+                                                                    : When::now_and_then;
 }
 
 // Its cost for a step: `doubts` is 1 for the most, and -1 for the least.

@@ -54,8 +54,8 @@ double bandwidth(const OpKind& kind, const Amounts& s, const Run& run) {
   const std::int64_t n = kind.size == "world" ? run.world : std::atoll(kind.size.c_str());
   const read::Amounts a = {
       .device_ns = s.device_ns, .device_timed = s.device_timed, .device_bytes = s.device_bytes};
-  const auto algbw = stats::algbw(a);
-  return stats::busbw({kind.bucket, {}, {}, {}, n}, a).value_or(algbw.value_or(0));
+  const auto algbw = tables::algbw(a);
+  return tables::busbw({kind.bucket, {}, {}, {}, n}, a).value_or(algbw.value_or(0));
 }
 
 // The parts of a step and the times and bandwidths of its calls. `waiting_known`: it can be told
@@ -89,7 +89,7 @@ Figures figures_of(const Usual& side, bool waiting_known) {
     }
     for (const auto& [kind, sums] : buckets) {
       if_any(Of::device, kind, device_ns(sums) / ranks_of(side));
-      if (!stats::has_host_side(kind.bucket)) continue;
+      if (!tables::has_host_side(kind.bucket)) continue;
       if_any(Of::host, kind, static_cast<double>(sums.host_ns) / ranks_of(side));
     }
     for (const auto& [kind, sums] : of_any_type) {
@@ -100,10 +100,10 @@ Figures figures_of(const Usual& side, bool waiting_known) {
 }
 
 // By how much a figure surely grew or shrank. Nullopt: too few steps have it, or nobody knows.
-std::optional<stats::Difference> difference(const Series& a, const Series& b) {
-  const auto grew = stats::difference(a.most, b.least, {});
+std::optional<Difference> sure_difference(const Series& a, const Series& b) {
+  const auto grew = difference(a.most, b.least, {});
   if (grew && grew->b >= grew->a) return grew;
-  const auto shrank = stats::difference(a.least, b.most, {});
+  const auto shrank = difference(a.least, b.most, {});
   return shrank && shrank->b < shrank->a ? shrank : std::nullopt;
 }
 
@@ -153,7 +153,7 @@ std::string too_few(const Run& a, const Run& b) {
                        run->no_steps);
   }
   return fmt::format("it takes {} usual steps of all ranks behind the first, and A has {} and B {}",
-                     stats::kFewestUsual, a.steps.size(), b.steps.size());
+                     kFewestUsual, a.steps.size(), b.steps.size());
 }
 
 Lengths lengths_of(const Usual& side, const std::vector<double>& other) {
@@ -166,7 +166,7 @@ Lengths lengths_of(const Usual& side, const std::vector<double>& other) {
   return {.steps = of.size(),
           .beyond = std::move(beyond),
           .mean_ns = std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size()),
-          .median_ns = stats::median(of),
+          .median_ns = median(of),
           .longest_ns = *std::ranges::max_element(of)};
 }
 
@@ -174,7 +174,7 @@ Lengths lengths_of(const Usual& side, const std::vector<double>& other) {
 // their steps, which have the calls that get lines.
 std::string none_of_these(const Run& a, const Run& b) {
   const auto in_steps = [](const Run& run) {
-    return std::ranges::any_of(run.steps, [](const stats::StepCalls& s) {
+    return std::ranges::any_of(run.steps, [](const tables::StepCalls& s) {
       return std::ranges::any_of(s.kinds, [](const auto& k) { return k.second.calls != 0; });
     });
   };
@@ -256,8 +256,8 @@ void put_long(const Usual& side, const std::vector<double>& extra,
 
 // The one step that is far longer than all others of both runs, if its run is so much longer, too:
 // a host that ran ahead may wait for its device in one step for what it called in all. Else none.
-stats::FarAbove one_pause(const Usual& a, const Usual& b) {
-  stats::FarAbove found{std::vector<bool>(a.lengths.size()), std::vector<bool>(b.lengths.size())};
+FarAbove one_pause(const Usual& a, const Usual& b) {
+  FarAbove found{std::vector<bool>(a.lengths.size()), std::vector<bool>(b.lengths.size())};
   const bool in_b = std::ranges::max(b.lengths) > std::ranges::max(a.lengths);
   const std::vector<double>& side = in_b ? b.lengths : a.lengths;
   const std::vector<double>& other = in_b ? a.lengths : b.lengths;
@@ -282,7 +282,7 @@ stats::FarAbove one_pause(const Usual& a, const Usual& b) {
 // add is a change, too, if it is more than two of the longest pauses would, of which one may be
 // chance in each run, and than what usual steps may differ by. Those that are far longer than any
 // of the other run are no chance.
-void compare_long_steps(const Usual& a, const Usual& b, const stats::FarAbove& far, Diff& to) {
+void compare_long_steps(const Usual& a, const Usual& b, const FarAbove& far, Diff& to) {
   const TimeChange& step = to.times[0];
   std::vector<double> of_a = extra_of(a, far.a, step.a);
   std::vector<double> of_b = extra_of(b, far.b, step.b);
@@ -290,12 +290,12 @@ void compare_long_steps(const Usual& a, const Usual& b, const stats::FarAbove& f
   const auto far_b = pauses(b, of_b, step.b, to.lengths_a.longest_ns);
   put_long(a, of_a, far_a, "A", to, to.lengths_a);
   put_long(b, of_b, far_b, "B", to, to.lengths_b);
-  const auto d = stats::difference(of_a, of_b, {});
+  const auto d = difference(of_a, of_b, {});
   if (!d) return;
   const auto [low, high] = d->interval();
   for (const std::size_t i : far_a) of_a[i] = 0;
   for (const std::size_t i : far_b) of_b[i] = 0;
-  const auto rest = stats::difference(of_a, of_b, {});
+  const auto rest = difference(of_a, of_b, {});
   const std::vector<double>& more = rest->b > rest->a ? of_b : of_a;
   const double of_two = 2 * *std::ranges::max_element(more) / static_cast<double>(more.size());
   const double noise = std::min(rest->noise(to.times.size() + 1), of_two + step.noise);
@@ -323,7 +323,7 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
   }
   Usual a = usual_of(run_a, by_devices);
   Usual b = usual_of(run_b, by_devices);
-  stats::FarAbove far = stats::far_above(a.lengths, b.lengths);
+  FarAbove far = far_above(a.lengths, b.lengths);
   if (run_a.of_some_calls()) {
     to.no_times = none_of_these(run_a, run_b);
     if (!to.no_times.empty()) return;
@@ -332,7 +332,7 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
       !by_devices && (run_a.may_run_ahead || run_b.may_run_ahead) &&
       std::max(share_of(a.lengths, far.a), share_of(b.lengths, far.b)) > kMuchInFew;
   if (ran_ahead) far = one_pause(a, b);
-  const auto step = stats::difference(a.lengths, b.lengths, far);
+  const auto step = difference(a.lengths, b.lengths, far);
   if (!step) {
     to.no_times = too_few(run_a, run_b);
     return;
@@ -344,8 +344,8 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
       if (!(*out)[i]) side->steps.push_back(&side->run.steps[i]);
     }
   }
-  std::vector<stats::Difference> all;
-  const auto add = [&](Of of, const OpKind& kind, const stats::Difference& d) {
+  std::vector<Difference> all;
+  const auto add = [&](Of of, const OpKind& kind, const Difference& d) {
     const auto [low, high] = d.interval();
     to.times.push_back({of, kind, d.a, d.b, low, high});
     all.push_back(d);
@@ -356,7 +356,7 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
   for (const auto& [figure, series] : figures_of(a, waiting_known)) {
     const auto same = of_b.find(figure);
     if (same == of_b.end()) continue;
-    if (const auto d = difference(series, same->second)) add(figure.first, figure.second, *d);
+    if (const auto d = sure_difference(series, same->second)) add(figure.first, figure.second, *d);
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
     TimeChange& t = to.times[i];

@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using diagnose::Kind;
-using diagnose::Say;
-using enum diagnose::Severity;
+using check::Kind;
+using check::Say;
+using enum check::Severity;
 
 // Python packages, and the kind that each has as an object in a process.
 constexpr std::pair<const char*, const char*> kMoversOfData[] = {{"jax", "jax"},
@@ -78,7 +78,7 @@ class Examination {
   }
 
   bool can_be_preloaded(const fs::path& path, const Elf& elf) {
-    const auto no = [&](Kind kind, diagnose::Values values = {}) {
+    const auto no = [&](Kind kind, check::Values values = {}) {
       values.emplace_back("program", path.string());
       report_.find(kind, std::move(values));
       return false;
@@ -122,12 +122,12 @@ class Examination {
   }
 
   // Finds a thing of a kind that has other words too.
-  void find(Say say, Kind kind, diagnose::Values values) {
-    diagnose::Finding& found = report_.find(kind, std::move(values));
+  void find(Say say, Kind kind, check::Values values) {
+    check::Finding& found = report_.find(kind, std::move(values));
     found.text.what = say;
   }
 
-  void missing(const std::string& name, const fs::path& of, diagnose::Severity severity) {
+  void missing(const std::string& name, const fs::path& of, check::Severity severity) {
     report_.find(Kind::not_found, {{"object", of.string()}, {"library", name}}).severity = severity;
   }
 
@@ -171,7 +171,7 @@ class Examination {
     const bool runtime_inside =
         elf.hidden.contains("cudaMemcpyAsync") || elf.hidden.contains("cudaMemcpy") ||
         (!needs("libcudart.so") && elf.kernels && !elf.wants.contains("__cudaRegisterFatBinary"));
-    if (runtime_inside && !diagnose::in_force(env_, Setting::driver) &&
+    if (runtime_inside && !check::in_force(env_, Setting::driver) &&
         !elf.wants.contains("cudaMemcpyAsync") && !elf.defines.contains("cudaMemcpyAsync")) {
       find(Say::cudart_linked_in, Kind::static_cudart, {{"path", path}});
     }
@@ -191,7 +191,7 @@ class Examination {
       if (name != "nvidia") report_.fact(name, folder.string());
     }
     if (p.packages.contains("torch")) pytorch(p);
-    if (p.packages.contains("vllm") && !diagnose::in_force(env_, Setting::dlsym)) {
+    if (p.packages.contains("vllm") && !check::in_force(env_, Setting::dlsym)) {
       report_.find(Kind::pynccl);
     }
     for (const auto& [name, kind] : kMoversOfData) {
@@ -240,12 +240,12 @@ class Examination {
       report_.functions.push_back({name, s == served_.end() ? "" : s->second});
     }
     if (!served_.empty()) return;
-    report_.find(Kind::nothing_served, {{"dlsym", diagnose::in_force(env_, Setting::dlsym)}});
+    report_.find(Kind::nothing_served, {{"dlsym", check::in_force(env_, Setting::dlsym)}});
   }
 
   const Library& library_;
   Report& report_;
-  const diagnose::Variables env_ = environment();  // where the command would run
+  const check::Variables env_ = environment();  // where the command would run
   std::string loader_;
   std::map<std::string, std::string> served_;  // function -> library
 };

@@ -19,7 +19,7 @@ struct Library {
 };
 Library describe_library(const std::filesystem::path& path);
 
-diagnose::Variables environment();
+check::Variables environment();
 
 // The oldest glibc that the library is built for (interpose/oldest_glibc.h).
 inline constexpr const char* kOldestGlibc = "2.28";

@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using diagnose::Kind;
-using enum diagnose::Severity;
+using check::Kind;
+using enum check::Severity;
 
 constexpr std::uint64_t kClosingBytes = 64 << 10;  // a smaller file can't even be closed
 
@@ -44,11 +44,11 @@ void file_size_limit(std::uint64_t quota, Report& report) {
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   const bool none = limit.rlim_cur < kClosingBytes;
   if (!none && limit.rlim_cur >= quota) return;
-  report.find(Kind::limit, {{"quota", none ? std::nullopt : std::optional(diagnose::Bytes{quota})}})
+  report.find(Kind::limit, {{"quota", none ? std::nullopt : std::optional(check::Bytes{quota})}})
       .severity = none ? error : warning;
 }
 
-void preloads(const Library& library, const diagnose::Variables& env, Report& report) {
+void preloads(const Library& library, const check::Variables& env, Report& report) {
   bool before = true;
   std::vector<std::string> order;
   const auto look_at = [&](std::string_view entry) {
@@ -79,7 +79,7 @@ void preloads(const Library& library, const diagnose::Variables& env, Report& re
   if (order.size() > 1) report.fact("preloads", fmt::format("{}", fmt::join(order, ", then ")));
 }
 
-void tool_variables(const diagnose::Variables& env, Report& report) {
+void tool_variables(const check::Variables& env, Report& report) {
   for (const KnownVariable& variable : kToolVariables) {
     const auto set = env.find(variable.name);
     if (set == env.end() || set->second.empty()) continue;
@@ -120,10 +120,10 @@ void left_rings(const fs::path& output, Report& report) {
   }
 }
 
-void settings(const diagnose::Variables& env, Report& report) {
+void settings(const check::Variables& env, Report& report) {
   std::ranges::copy_if(env, std::inserter(report.settings, report.settings.end()),
                        [](const auto& set) { return set.first.starts_with("TPROF_"); });
-  diagnose::settings(report.settings, {}, report.findings);
+  check::settings(report.settings, {}, report.findings);
   const auto queues = env.find("CUDA_DEVICE_MAX_CONNECTIONS");
   if (queues != env.end() && queues->second == "1" &&
       report.in_force(info(Setting::timing)).starts_with("events")) {
@@ -142,8 +142,8 @@ Library describe_library(const fs::path& path) {
   return {path, std::move(*elf)};
 }
 
-diagnose::Variables environment() {
-  diagnose::Variables env;
+check::Variables environment() {
+  check::Variables env;
   for (char** e = environ; e != nullptr && *e != nullptr; ++e) {
     const std::string_view entry(*e);
     const std::size_t equals = entry.find('=');

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using diagnose::Kind;
-using diagnose::Say;
+using check::Kind;
+using check::Say;
 
 // The bytes that a process needs at once: the ring file's head and one thread's part.
 constexpr std::size_t kRingBytes = sizeof(Head) + (std::size_t{1} << 20) + (std::size_t{64} << 10);
@@ -68,7 +68,7 @@ bool try_folder(const fs::path& folder, std::string_view variable, Report& repor
   const int reason = errno;
   const bool full = reason == ENOSPC || reason == EDQUOT;
   report.find(full ? Kind::output_full : Kind::output_unusable,
-              {{"step", diagnose::Fact{*step}},
+              {{"step", check::Fact{*step}},
                {"folder", folder.string()},
                {"reason", std::strerror(reason)},
                {"variable", std::string(variable)}});
@@ -127,8 +127,8 @@ void examine_output(const std::string& pattern, const std::string& ring_dir, std
   if (!examine_rings(there, fs_of, ring_dir, report)) return;
   if (limited && room < quota) {
     report.find(Kind::output_small, {{"folder", folder.string()},
-                                     {"room", diagnose::Bytes{room}},
-                                     {"quota", diagnose::Bytes{quota}}});
+                                     {"room", check::Bytes{room}},
+                                     {"quota", check::Bytes{quota}}});
   }
 }
 

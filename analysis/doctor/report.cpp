@@ -78,8 +78,8 @@ void functions_text(std::string& out, const Report& r) {
 }  // namespace
 
 void Report::find_meaning(const std::string& kind, std::string_view path,
-                          const diagnose::Variables& variables) {
-  const auto limit = diagnose::limit_of(kind, {&variables});
+                          const check::Variables& variables) {
+  const auto limit = check::limit_of(kind, {&variables});
   if (!limit) return;
   find(limit->kind, {{"paths", std::string(path)}, {"some", std::nullopt}, {"set", limit->set}});
 }
@@ -105,7 +105,7 @@ std::string to_text(const Report& r) {
   if (!r.tools.empty()) out += "\nOther tools\n";
   fields(out, r.tools);
   out += r.findings.empty() ? "\nNo findings.\n" : "\nFindings\n";
-  for (const diagnose::Finding& f : r.findings) {
+  for (const check::Finding& f : r.findings) {
     out += report::to_text(f, report::Detail::brief);
   }
   return out;

@@ -33,18 +33,18 @@ struct Report {
   std::map<std::string, std::string> settings{};  // as they are set
   std::map<std::string, std::string> differ{};    // those of ranks that differ, with whose they are
   std::vector<Fact> tools{};                      // their kinds and paths
-  diagnose::Findings findings{};
+  check::Findings findings{};
 
   void fact(std::string key, std::string text) {
     facts.push_back({std::move(key), std::move(text)});
   }
-  diagnose::Finding& find(diagnose::Kind kind, diagnose::Values values = {}) {
-    return diagnose::add(findings, kind, {}, std::move(values));
+  check::Finding& find(check::Kind kind, check::Values values = {}) {
+    return check::add(findings, kind, {}, std::move(values));
   }
   // Adds a finding on what a kind of library or tool at `path` means if `variables` are set
   // (check/coverage.h).
   void find_meaning(const std::string& kind, std::string_view path,
-                    const diagnose::Variables& variables);
+                    const check::Variables& variables);
   // Returns what a setting is set to, or its default if that is empty or not accepted.
   std::string in_force(const SettingInfo& setting) const;
 };

@@ -34,7 +34,7 @@ std::vector<Function> functions(const job::Job& job) {
   for (const auto& [key, use] : uses) {
     const bool everywhere = use.processes.size() == job.processes.size();
     all.push_back({key.first, key.second, use.calls,
-                   everywhere ? text::Ranks() : diagnose::ranks_of(use.processes)});
+                   everywhere ? text::Ranks() : check::ranks_of(use.processes)});
   }
   // Functions that move data come first. The others count no calls.
   std::stable_partition(all.begin(), all.end(), [](const Function& f) { return f.calls != 0; });
@@ -50,7 +50,7 @@ void fact_of_each(Report& report, const job::Job& job, std::string_view key, con
   }
   for (const auto& [t, processes] : groups) {
     const bool all = processes.size() == job.processes.size();
-    report.fact(std::string(key), all ? t : t + "  (" + diagnose::names_of(processes) + ")");
+    report.fact(std::string(key), all ? t : t + "  (" + check::names_of(processes) + ")");
   }
 }
 
@@ -82,12 +82,12 @@ Report report_of_traces(const job::Job& job, const read::Traces& traces) {
     for (const read::Noted& n : p->footer->tools) tools.emplace(n.kind, n.path);
   }
   for (const auto& [kind, path] : tools) r.tools.push_back({kind, path});
-  for (const diagnose::Started& s : diagnose::started_with(job.processes)) {
-    if (s.about == diagnose::Started::About::config)
+  for (const check::Started& s : check::started_with(job.processes)) {
+    if (s.about == check::Started::About::config)
       (s.differs() ? r.differ : r.settings)[s.name] = s.whose();
   }
   r.findings =
-      diagnose::diagnose(job, traces, {.asked = diagnose::kDoctor, .read_lines = false}).findings;
+      check::diagnose(job, traces, {.asked = check::kDoctor, .read_lines = false}).findings;
   return r;
 }
 

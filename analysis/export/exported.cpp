@@ -1,7 +1,7 @@
 #include "export/formats.h"
 
 #include "read/error.h"
-#include "stats/ranges.h"
+#include "tables/ranges.h"
 
 namespace tprof::trace_export {
 namespace {
@@ -43,7 +43,7 @@ struct Shown {
   const Exported& of;
   const read::Process& rank;
   const Sinks& to;
-  stats::StartedRanges started{};
+  tables::StartedRanges started{};
 };
 
 }  // namespace

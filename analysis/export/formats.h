@@ -45,7 +45,7 @@ struct Exported {
     if (asked == nullptr) return true;
     const filter::Filter& f = asked->filter();
     return f.ops.empty() && f.sizes.empty() && f.comms.empty() && f.phases.empty() &&
-           stats::in_steps(f.steps, found, p, ts_ns);
+           tables::in_steps(f.steps, found, p, ts_ns);
   }
 };
 

@@ -8,7 +8,7 @@
 
 #include "export/formats.h"
 #include "interpose/format/schema.h"
-#include "stats/totals.h"
+#include "tables/totals.h"
 
 namespace tprof::trace_export {
 namespace {
@@ -59,11 +59,11 @@ Json line_of(const Exported& of, const Hosts& all_hosts, const Process& p, const
   const read::Amounts amounts = {.device_ns = static_cast<std::uint64_t>(t.dur_ns),
                                  .device_timed = 1,
                                  .device_bytes = e.bytes};
-  stats::OpKey key;
+  tables::OpKey key;
   key.bucket = e.bucket;
   key.nranks = comm->nranks;
-  const auto algorithm = stats::algbw(amounts);
-  const auto bus = stats::busbw(key, amounts);
+  const auto algorithm = tables::algbw(amounts);
+  const auto bus = tables::busbw(key, amounts);
   if (!algorithm || !bus) return {};
   Json header = {{"id", comm->id.str()}};
   if (comm->name) header["comm_name"] = *comm->name;

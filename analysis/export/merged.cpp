@@ -279,7 +279,7 @@ Members placements(const filter::Selection& asked, const job::Job& job, const Ti
     const read::Header& h = p->header;
     const bool by_rank = h.rank && used.insert(*h.rank).second;
     const std::int64_t pid = by_rank ? *h.rank : next_pid++;
-    const std::string title = p->lanes > 1 ? diagnose::name_of(*p)
+    const std::string title = p->lanes > 1 ? check::name_of(*p)
                               : by_rank    ? fmt::format("rank {}", *h.rank)
                               : h.rank     ? fmt::format("rank {}, pid {}", *h.rank, h.pid)
                                            : fmt::format("pid {}", h.pid);

@@ -62,13 +62,13 @@ const read::Process& owner_of(const fs::path& file, std::optional<std::int64_t> 
   }
   if (const read::Process* process = process_of(*rank, chosen)) return *process;
   throw read::BadInput(file, fmt::format("it is of rank {}, which is not merged: that is {}", *rank,
-                                         diagnose::ranks_of(chosen).str()));
+                                         check::ranks_of(chosen).str()));
 }
 
 // A recording of another run would be put hours or years away from the calls.
 void require_same_time(const fs::path& file, const OtherTrace& trace,
                        const std::vector<const read::Process*>& job) {
-  const auto [first, last] = diagnose::span_of(job);
+  const auto [first, last] = check::span_of(job);
   // From when on, and until when, the job may have been seen by others.
   auto [from, until] = std::pair(first, last);
   for (const read::Process* p : job) {

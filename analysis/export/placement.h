@@ -83,7 +83,7 @@ class TimeAxis {
   bool aligned() const { return found_ && found_->across_hosts != 0; }
 
   job::Hosts hosts_;
-  std::optional<diagnose::Arrivals> found_{};  // nullopt: not looked for
+  std::optional<check::Arrivals> found_{};  // nullopt: not looked for
   bool merged_before_ = false;
   bool timed_ = false;  // on the device
 };

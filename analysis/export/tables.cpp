@@ -5,7 +5,7 @@
 
 #include "export/formats.h"
 #include "interpose/format/schema.h"
-#include "stats/totals.h"
+#include "tables/totals.h"
 
 namespace tprof::trace_export {
 namespace {

@@ -19,9 +19,9 @@ std::string duration(double ns) {
 TimeAxis::TimeAxis(const run::Lines& lines, Clock clock)
     : hosts_(lines.job()),
       merged_before_(std::ranges::any_of(lines.traces().traces, &read::Trace::merged)),
-      timed_(diagnose::timed_on_device(lines.job())) {
+      timed_(check::timed_on_device(lines.job())) {
   if (clock == Clock::realtime || merged_before_ || hosts_.all().size() < 2 || !timed_) return;
-  found_ = diagnose::arrivals_of(lines);
+  found_ = check::arrivals_of(lines);
   timed_ = found_->on_device;
   found_->comms = {};  // their clocks are asked for, no more
 }

@@ -114,10 +114,10 @@ Holds Calls::row(const Process& rank, const read::Row& row) const {
 }
 
 bool Calls::moment(const Process& rank, std::int64_t thread, std::int64_t ts_ns) const {
-  if (found != nullptr && !stats::in_steps(filter_.steps, *found, rank, ts_ns)) return false;
+  if (found != nullptr && !tables::in_steps(filter_.steps, *found, rank, ts_ns)) return false;
   if (phases == nullptr) return true;
-  const stats::RankPhases* of_rank = phases->of(&rank);
-  return filter_.phases.contains(of_rank == nullptr ? stats::StepPhase::other
+  const tables::RankPhases* of_rank = phases->of(&rank);
+  return filter_.phases.contains(of_rank == nullptr ? tables::StepPhase::other
                                                     : of_rank->at(thread, ts_ns));
 }
 

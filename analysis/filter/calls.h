@@ -11,15 +11,15 @@
 #include "job/jobs.h"
 #include "read/events.h"
 #include "run/lines.h"
-#include "stats/phases.h"
 #include "steps/found.h"
+#include "tables/phases.h"
 
 namespace tprof::filter {
 
 // some: it depends on the call, of which a row has no more than the range of its size.
 enum class Holds { no, yes, some };
 
-using PhasesOfRanks = run::ByRank<stats::RankPhases>;
+using PhasesOfRanks = run::ByRank<tables::RankPhases>;
 
 class Calls {
  public:

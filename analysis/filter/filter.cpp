@@ -49,13 +49,13 @@ Sizes sizes_of(std::string_view item, std::string_view list) {
       "--sizes: expected bytes of a call such as 1M-64M, 64K-, -4K or 32768, found '{}'", list));
 }
 
-stats::StepPhase phase_of(const std::string& name) {
-  const auto* known = std::ranges::find(stats::kStepPhaseNames, name);
-  if (known != std::end(stats::kStepPhaseNames)) {
-    return static_cast<stats::StepPhase>(known - stats::kStepPhaseNames);
+tables::StepPhase phase_of(const std::string& name) {
+  const auto* known = std::ranges::find(tables::kStepPhaseNames, name);
+  if (known != std::end(tables::kStepPhaseNames)) {
+    return static_cast<tables::StepPhase>(known - tables::kStepPhaseNames);
   }
   throw read::BadInput(fmt::format("--phase: expected {}, found '{}'",
-                                   fmt::join(stats::kStepPhaseNames, ", "), name));
+                                   fmt::join(tables::kStepPhaseNames, ", "), name));
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "stats/phase_names.h"
-#include "stats/steps.h"
+#include "tables/phase_names.h"
+#include "tables/steps.h"
 
 namespace tprof::filter {
 
@@ -40,11 +40,11 @@ struct Sizes {
 
 struct Filter {
   Words words{};
-  std::optional<stats::StepList> steps{};
+  std::optional<tables::StepList> steps{};
   std::vector<std::string> ops{};    // names or patterns
   std::vector<Sizes> sizes{};        // any of them; none: all sizes
   std::vector<std::string> comms{};  // names, ids, beginnings of ids, or numbers
-  std::set<stats::StepPhase> phases{};
+  std::set<tables::StepPhase> phases{};
 };
 
 // Throws BadInput that says what was expected.

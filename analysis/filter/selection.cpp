@@ -8,15 +8,15 @@
 
 #include "interpose/format/setting_values.h"
 #include "read/error.h"
-#include "stats/groups.h"
 #include "steps/rank_steps.h"
+#include "tables/groups.h"
 #include "text/ranks.h"
 #include "text/text.h"
 
 namespace tprof::filter {
 
 using read::Process;
-using stats::StepPhase;
+using tables::StepPhase;
 
 namespace {
 
@@ -59,7 +59,7 @@ struct OfLines {
   auto parts() { return std::tie(passing, groups); }
 
   Passing passing;
-  stats::RankGroups<read::Amounts, KeyOfCall> groups;
+  tables::RankGroups<read::Amounts, KeyOfCall> groups;
 };
 
 // A line does not say of which row it is where rows differ by these only.
@@ -128,11 +128,11 @@ Selection::Selection(const run::Lines& whole, const Filter& filter, const Needs&
 // calls as far as ranges, threads and their order tell.
 void Selection::find_phases() {
   phases_ =
-      lines_.of(job_).each([&](const Process& rank) { return stats::RankPhases(rank, *found_); });
+      lines_.of(job_).each([&](const Process& rank) { return tables::RankPhases(rank, *found_); });
   calls_.phases = &phases_;
   std::vector<const Process*> unordered;
   for (const Process* p : job_.processes) {
-    const stats::RankPhases* rank = phases_.of(p);
+    const tables::RankPhases* rank = phases_.of(p);
     if (rank == nullptr) continue;
     if (!rank->ordered) unordered.push_back(p);
     if (rank->known && rank->all) continue;

@@ -77,7 +77,7 @@ class Selection {
   void count(const Needs& needs);
   Counted counted_in_steps(const read::Process& rank);
   bool moments() const { return filter_.steps || !filter_.phases.empty(); }
-  std::optional<stats::StepPhase> phase_of(const read::Process& rank, const read::Row& row) const;
+  std::optional<tables::StepPhase> phase_of(const read::Process& rank, const read::Row& row) const;
   Holds holds(const read::Process& rank, const read::Row& row) const;
   read::Rows filtered(const read::Process& rank, const Counted& counted, bool by_steps);
   void say(const CallsOfBuckets& calls, std::string_view where);

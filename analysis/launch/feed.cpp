@@ -121,7 +121,7 @@ class FedHandler {
     std::string said = handler_.end();
     if (deleted_ == 0) return said;
     return said + fmt::format("{}{} of windows {} deleted before it read {} lines",
-                              said.empty() ? "" : "; ", diagnose::counted(deleted_, "file"),
+                              said.empty() ? "" : "; ", check::counted(deleted_, "file"),
                               deleted_ == 1 ? "was" : "were", deleted_ == 1 ? "its" : "their");
   }
 
@@ -182,7 +182,7 @@ void feed_window_commands(const RunFiles& run, const Fed& fed, int told, const s
   }
   if (windows.deleted() != 0 && !fed.quiet) {
     text::say("tprof: --keep-windows: {} of windows {} deleted\n",
-              diagnose::counted(windows.deleted(), "older file"),
+              check::counted(windows.deleted(), "older file"),
               windows.deleted() == 1 ? "was" : "were");
   }
 }

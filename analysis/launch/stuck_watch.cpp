@@ -24,12 +24,12 @@ void watch(const std::string& command, std::chrono::nanoseconds stuck_after,
        .command = command,
        .stuck_after = stuck_after,
        .tell =
-           [](const diagnose::Finding& f) {
+           [](const check::Finding& f) {
              text::say("{}", report::to_text(f, report::Detail::full));
            },
        .wanted =
-           [](const diagnose::Finding& f) {
-             return f.kind == diagnose::Kind::hang || f.kind == diagnose::Kind::group_order;
+           [](const check::Finding& f) {
+             return f.kind == check::Kind::hang || f.kind == check::Kind::group_order;
            },
        .is_ours = [ours](const live::Target& t) { return live::descends_from(t.pid, ours); }},
       signals.before());

@@ -36,7 +36,7 @@ using Operations = std::map<Key, read::Amounts>;
 Operations operations_of(const std::vector<Rank>& ranks) {
   Operations all;
   for (const Rank& rank : ranks) {
-    stats::each_row(*rank.process, [&](const read::Row& row) {
+    tables::each_row(*rank.process, [&](const read::Row& row) {
       all[{rank.name(), row.bucket, row.name}] += row.amounts;
     });
   }

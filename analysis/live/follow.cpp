@@ -148,24 +148,24 @@ void RankLines::add_jsonl(const std::string& lines, std::string& out) {
 void RankLines::add_table(const std::string& lines, std::string& out) const {
   const Process& p = *process_;
   const auto row = [&](std::int64_t ts_ns, const std::string& what) {
-    out += text::printable(fmt::format("{}  {}: {}", diagnose::utc(p.header.base_time_ns + ts_ns),
-                                       diagnose::name_of_rank(p), what)) +
+    out += text::printable(fmt::format("{}  {}: {}", check::utc(p.header.base_time_ns + ts_ns),
+                                       check::name_of_rank(p), what)) +
            '\n';
   };
   read::Trace part{{file_.path(), 0, lines}, {p}, false};
   part.processes[0].offset = 0;
   const auto call = [&](const Process&, const read::Event& e) {
-    std::string what = report::sentence(diagnose::fact_of(e));
+    std::string what = report::sentence(check::fact_of(e));
     if (e.collective()) what += fmt::format(", collective {} of communicator {}", e.seq, *e.comm);
-    row(e.ts_ns, what + (e.unfinished ? ", which has not returned"
-                                      : ", took " + diagnose::duration(e.dur_ns)));
+    row(e.ts_ns,
+        what + (e.unfinished ? ", which has not returned" : ", took " + check::duration(e.dur_ns)));
   };
   read::read_lines(
       part, {.event = call, .launch = call, .metadata = [&](const Process&, const Line& line) {
                if (!is_line(line.text, LineKind::step)) return;
                const auto step = read::told_in<read::StepLine>(line, file_.path());
                row(step.to_ns, fmt::format("step {} ended, took {}", step.step,
-                                           diagnose::duration(step.to_ns - step.from_ns)));
+                                           check::duration(step.to_ns - step.from_ns)));
              }});
 }
 

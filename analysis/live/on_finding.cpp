@@ -55,7 +55,7 @@ void run(const std::string& command, const std::string& input, const sigset_t& m
 
 }  // namespace
 
-std::vector<Target> targets_of(const diagnose::Finding& finding, const job::Job& job) {
+std::vector<Target> targets_of(const check::Finding& finding, const job::Job& job) {
   std::vector<Target> targets;
   const std::string here = read::boot_id();
   const std::uint64_t pids = read::own_pid_namespace();

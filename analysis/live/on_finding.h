@@ -17,14 +17,14 @@ struct Target {
   std::int64_t rank = 0;
   std::int64_t pid = 0;
 };
-std::vector<Target> targets_of(const diagnose::Finding& finding, const job::Job& job);
+std::vector<Target> targets_of(const check::Finding& finding, const job::Job& job);
 
 // True if the process was started by that one, or by a child of it, and so on.
 bool descends_from(std::int64_t pid, std::int64_t ancestor);
 
 // A finding, and those of its processes that the command is for.
 struct ToTell {
-  const diagnose::Finding* finding;
+  const check::Finding* finding;
   std::vector<Target> targets;
 };
 

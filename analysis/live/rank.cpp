@@ -120,9 +120,9 @@ std::vector<Rank> ranks_of(const read::Traces& traces,
                            const std::vector<const Process*>& processes) {
   std::vector<Rank> ranks;
   for (const Process* p : processes) {
-    const stats::Buckets buckets = stats::bucket_totals(*p);
+    const tables::Buckets buckets = tables::bucket_totals(*p);
     ranks.push_back(
-        {.process = p, .buckets = buckets, .all = stats::sum(buckets), .as_of_ns = as_of_ns(*p)});
+        {.process = p, .buckets = buckets, .all = tables::sum(buckets), .as_of_ns = as_of_ns(*p)});
   }
   std::map<const Process*, Rank*> by_process;
   for (Rank& rank : ranks) by_process.emplace(rank.process, &rank);

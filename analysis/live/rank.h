@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "read/folder.h"
-#include "stats/totals.h"
+#include "tables/totals.h"
 
 namespace tprof::live {
 
@@ -34,7 +34,7 @@ inline constexpr std::string_view kStates[] = {"running", "snapshot", "closed", 
 
 struct Rank {
   const read::Process* process = nullptr;
-  stats::Buckets buckets{};
+  tables::Buckets buckets{};
   read::Amounts all{};
   std::int64_t as_of_ns = 0;  // on the process's own axis
   // When its last call ended, or an open one began, on CLOCK_REALTIME; nullopt if that is not

@@ -13,8 +13,8 @@ namespace {
 // rank that only waits may seem stuck a moment before those that it waits for. Other kinds may show
 // for a while in a job that has just begun or is about to end: ranks that are not there yet, files
 // that are not whole.
-bool is_certain(diagnose::Kind kind) {
-  using diagnose::Kind;
+bool is_certain(check::Kind kind) {
+  using check::Kind;
   return kind == Kind::hang || kind == Kind::group_order || kind == Kind::mismatch;
 }
 
@@ -26,9 +26,9 @@ std::chrono::nanoseconds cpu_time() {
 
 }  // namespace
 
-diagnose::Diagnosed Watchdog::check(bool lines) const {
-  return diagnose::diagnose(*look_.job, look_.traces,
-                            {.read_lines = lines, .stuck_after_ns = watched_.stuck_after.count()});
+check::Diagnosed Watchdog::check(bool lines) const {
+  return check::diagnose(*look_.job, look_.traces,
+                         {.read_lines = lines, .stuck_after_ns = watched_.stuck_after.count()});
 }
 
 // True if there is a reason to read all lines. A process is not stuck if it goes on calling, and
@@ -56,7 +56,7 @@ bool Watchdog::look() {
   look_ = look_at(watched_.folder, watched_.choice, read::Wanted::counts);
   if (!look_.job) return false;
   said_ = check(false);
-  const bool worse = !diagnose::healthy(said_->findings);
+  const bool worse = !check::healthy(said_->findings);
   if (may_be_stuck() || worse || look_.over()) {
     said_.reset();
     look_ = look_at(watched_.folder, watched_.choice, read::Wanted::lines);
@@ -86,10 +86,10 @@ std::chrono::nanoseconds Watchdog::often_enough() const {
 
 void Watchdog::tell_new(bool over) {
   const auto now = Clock::now();
-  std::map<diagnose::Kind, Found> found;
-  for (const diagnose::Finding& f : said_->findings) {
+  std::map<check::Kind, Found> found;
+  for (const check::Finding& f : said_->findings) {
     const bool wanted = !watched_.wanted || watched_.wanted(f);
-    if (f.severity == diagnose::Severity::note || !wanted) continue;
+    if (f.severity == check::Severity::note || !wanted) continue;
     const auto before = found_.find(f.kind);
     Found& mine = found[f.kind];
     mine.since = before == found_.end() ? now : before->second.since;
@@ -106,7 +106,7 @@ void Watchdog::tell_new(bool over) {
   found_ = std::move(found);
 }
 
-std::vector<Target> Watchdog::targets_of(const diagnose::Finding& f) const {
+std::vector<Target> Watchdog::targets_of(const check::Finding& f) const {
   std::vector<Target> targets = live::targets_of(f, *look_.job);
   if (watched_.is_ours) {
     std::erase_if(targets, [&](const Target& t) { return !watched_.is_ours(t); });
@@ -114,7 +114,7 @@ std::vector<Target> Watchdog::targets_of(const diagnose::Finding& f) const {
   return targets;
 }
 
-void Watchdog::tell(diagnose::Kind kind, const std::vector<ToTell>& findings) {
+void Watchdog::tell(check::Kind kind, const std::vector<ToTell>& findings) {
   const bool nobodys =
       std::ranges::all_of(findings, [](const ToTell& f) { return f.targets.empty(); });
   if (watched_.is_ours && nobodys) return;

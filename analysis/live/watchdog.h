@@ -23,9 +23,9 @@ struct Watched {
   std::string command;  // empty: findings are only told
   std::chrono::nanoseconds stuck_after;
   // Called for each finding before the command is run for it.
-  std::function<void(const diagnose::Finding&)> tell;
+  std::function<void(const check::Finding&)> tell;
   // True if the command is for this finding. Empty: it is for all.
-  std::function<bool(const diagnose::Finding&)> wanted{};
+  std::function<bool(const check::Finding&)> wanted{};
   std::function<bool(const Target&)> is_ours{};
 };
 
@@ -36,7 +36,7 @@ class Watchdog {
   // Returns true if the job is over.
   bool look();
   // Returns what the last look found; nullopt if there was no job.
-  const std::optional<diagnose::Diagnosed>& said() const { return said_; }
+  const std::optional<check::Diagnosed>& said() const { return said_; }
 
   // Looks every `interval`, or less often if looking takes long. Returns false if a signal ended
   // it.
@@ -47,24 +47,24 @@ class Watchdog {
  private:
   using Clock = std::chrono::steady_clock;
 
-  diagnose::Diagnosed check(bool lines) const;
+  check::Diagnosed check(bool lines) const;
   bool may_be_stuck();
   void tell_new(bool over);
-  void tell(diagnose::Kind kind, const std::vector<ToTell>& findings);
-  std::vector<Target> targets_of(const diagnose::Finding& finding) const;
+  void tell(check::Kind kind, const std::vector<ToTell>& findings);
+  std::vector<Target> targets_of(const check::Finding& finding) const;
 
   const Watched watched_;
   const sigset_t mask_;
   Look look_;
-  std::optional<diagnose::Diagnosed> said_;
-  std::set<diagnose::Kind> told_;
+  std::optional<check::Diagnosed> said_;
+  std::set<check::Kind> told_;
   // The last look's findings of one kind.
   struct Found {
     Clock::time_point since;  // every look since then found one
     std::vector<text::Ranks> ranks;
     std::vector<ToTell> to_tell;
   };
-  std::map<diagnose::Kind, Found> found_;
+  std::map<check::Kind, Found> found_;
   struct Progress {
     std::uint64_t calls = 0;
     Clock::time_point since;

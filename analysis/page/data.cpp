@@ -43,9 +43,9 @@ Section unseen_of(const Gathered& g) {
   return of;
 }
 
-bool of_unseen(diagnose::Kind kind) {
-  using enum diagnose::Kind;
-  constexpr diagnose::Kind kKinds[] = {
+bool of_unseen(check::Kind kind) {
+  using enum check::Kind;
+  constexpr check::Kind kKinds[] = {
       missing_rank, missing_member,  snapshot, partial,         lost, dropped, dropped_ranges,
       untimed,      missing_windows, missed,   exposure_unknown};
   return std::ranges::find(kKinds, kind) != std::end(kKinds) || (kind >= nvshmem && kind <= nested);
@@ -53,9 +53,9 @@ bool of_unseen(diagnose::Kind kind) {
 
 Json run_of(const Gathered& g) {
   const job::Job& job = *g.summary.job;
-  const auto [first, last] = diagnose::span_of(job.processes);
+  const auto [first, last] = check::span_of(job.processes);
   std::set<std::string> commands;
-  std::map<std::string, diagnose::Processes> hosts;
+  std::map<std::string, check::Processes> hosts;
   for (const read::Process* p : job.processes) {
     commands.insert(p->header.command);
     hosts[p->header.host].push_back(p);
@@ -63,11 +63,11 @@ Json run_of(const Gathered& g) {
   Json of_hosts = Json::array();
   for (const auto& [name, processes] : hosts) {
     if (of_hosts.size() == kMostHosts) break;
-    of_hosts.push_back({{"name", name}, {"ranks", diagnose::ranks_of(processes).str()}});
+    of_hosts.push_back({{"name", name}, {"ranks", check::ranks_of(processes).str()}});
   }
   Json of_settings = Json::object();
-  for (const diagnose::Started& s : diagnose::started_with(job.processes)) {
-    if (s.about == diagnose::Started::About::config) of_settings[s.name] = s.whose();
+  for (const check::Started& s : check::started_with(job.processes)) {
+    if (s.about == check::Started::About::config) of_settings[s.name] = s.whose();
   }
   return {{"label", job.label},
           {"run_id", or_null(job.run_id)},
@@ -100,7 +100,7 @@ constexpr std::size_t kMostRanks = 2000;  // on the map of communicators: more s
 
 // Who was waited for: by rank, communicator and step.
 struct LatePlace {
-  const diagnose::LateArrival* first = nullptr;
+  const check::LateArrival* first = nullptr;
   std::uint64_t times = 0;
   std::int64_t ns = 0;
 };
@@ -109,7 +109,7 @@ struct LatePlace {
 struct Family {
   std::string role{};
   std::int64_t nranks = 0;
-  std::vector<const stats::CommSummary*> members{};  // by the lowest rank in each
+  std::vector<const tables::CommSummary*> members{};  // by the lowest rank in each
   read::Amounts amounts{};
   std::uint64_t collectives = 0;
 };
@@ -117,7 +117,7 @@ struct Family {
 Json ids_of(const Family& f) {
   Json ids = Json::array();
   for (std::size_t i = 0; i < std::min(f.members.size(), kMostIds); ++i) {
-    const stats::CommSummary& c = *f.members[i];
+    const tables::CommSummary& c = *f.members[i];
     ids.push_back(c.name.empty() ? c.id : c.id + " " + c.name);
   }
   return ids;
@@ -137,10 +137,10 @@ Json of_bins(const Family& f, const std::vector<std::int64_t>& ranks, const Bins
   return of_bin;
 }
 
-std::vector<Family> families_of(const std::vector<stats::CommSummary>& comms) {
+std::vector<Family> families_of(const std::vector<tables::CommSummary>& comms) {
   std::map<std::pair<std::int64_t, std::string>, Family> all;
-  for (const stats::CommSummary& c : comms) {
-    Family& f = all[{-c.nranks, stats::role_text(c)}];
+  for (const tables::CommSummary& c : comms) {
+    Family& f = all[{-c.nranks, tables::role_text(c)}];
     f.members.push_back(&c);
     f.amounts += c.amounts;
     f.collectives = read::saturated_sum(f.collectives, c.collectives);
@@ -149,7 +149,7 @@ std::vector<Family> families_of(const std::vector<stats::CommSummary>& comms) {
   for (auto& [key, f] : all) {
     f.nranks = -key.first;
     f.role = key.second;
-    std::ranges::stable_sort(f.members, {}, [](const stats::CommSummary* c) {
+    std::ranges::stable_sort(f.members, {}, [](const tables::CommSummary* c) {
       return c->ranks.empty() ? INT64_MAX : c->ranks.front();
     });
     families.push_back(std::move(f));
@@ -208,17 +208,17 @@ Json data_of(const Gathered& g) {
 
 std::vector<Unseen> unseen_by(const Gathered& g) {
   std::vector<Unseen> all;
-  for (const diagnose::Finding& f : g.said.findings) {
+  for (const check::Finding& f : g.said.findings) {
     if (!of_unseen(f.kind)) continue;
     Unseen& u = all.emplace_back(Unseen{report::sentence(f.text), 0, f.ranks});
     for (const char* name : {"missing", "lines", "calls"}) {
-      if (const auto* n = diagnose::value_of<std::uint64_t>(f.text.values, name)) u.n = *n;
+      if (const auto* n = check::value_of<std::uint64_t>(f.text.values, name)) u.n = *n;
     }
   }
-  const read::Amounts calls = stats::sum(g.summary.buckets);
+  const read::Amounts calls = tables::sum(g.summary.buckets);
   if (calls.device_timed < calls.calls) {
     const std::uint64_t n = calls.calls - calls.device_timed;
-    all.push_back({diagnose::counted(n, "call") + " without a time on the device", n});
+    all.push_back({check::counted(n, "call") + " without a time on the device", n});
   }
   return all;
 }
@@ -245,8 +245,8 @@ Section operations_of(const Gathered& g, For who) {
 }
 
 Section late_of(const Gathered& g, For who) {
-  diagnose::Lateness shown = *g.summary.lateness;
-  std::erase_if(shown.ranks, [](const diagnose::LateRank& r) { return r.last == 0; });
+  check::Lateness shown = *g.summary.lateness;
+  std::erase_if(shown.ranks, [](const check::LateRank& r) { return r.last == 0; });
   if (shown.ranks.size() > kMostLateRanks) shown.ranks.resize(kMostLateRanks);
   Section of = report::sections_of(shown, g.summary.found, who).front();
   if (shown.compared != 0 && shown.ranks.empty()) {
@@ -257,7 +257,7 @@ Section late_of(const Gathered& g, For who) {
 
 Section late_places_of(const Gathered& g) {
   std::map<std::tuple<const read::Process*, text::Kept, std::int64_t>, LatePlace> places;
-  for (const diagnose::LateArrival& call : g.summary.lateness->arrivals) {
+  for (const check::LateArrival& call : g.summary.lateness->arrivals) {
     LatePlace& p = places[{call.rank, call.communicator, call.step.value_or(INT64_MIN)}];
     if (p.first == nullptr) p.first = &call;
     ++p.times;
@@ -269,10 +269,10 @@ Section late_places_of(const Gathered& g) {
     return std::tuple(-p.ns, p.first->rank->header.rank, p.first->step);
   });
   if (rows.size() > kMostLatePlaces) rows.resize(kMostLatePlaces);
-  const auto roles = stats::role_texts(g.summary.comms);
+  const auto roles = tables::role_texts(g.summary.comms);
   const std::vector<Column<LatePlace>> columns = {
       {"rank", "rank", Unit::text,
-       [](const LatePlace& p) { return diagnose::name_of_rank(*p.first->rank); }},
+       [](const LatePlace& p) { return check::name_of_rank(*p.first->rank); }},
       {"host", "host", Unit::text, [](const LatePlace& p) { return p.first->rank->header.host; }},
       {"communicator", "communicator", Unit::text,
        [](const LatePlace& p) { return p.first->communicator; }},

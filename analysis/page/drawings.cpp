@@ -66,12 +66,12 @@ Json extremes_of(const Grid& grid) {
 // The part of a bar that ran in the rank's step; behind it the length of the whole, if that is
 // more.
 template <typename InStep>
-Json bar_of(const stats::TimelineRank& r, const stats::Bar& b, std::size_t name, InStep in_step) {
+Json bar_of(const tables::TimelineRank& r, const tables::Bar& b, std::size_t name, InStep in_step) {
   const std::int64_t whole = std::max<std::int64_t>(b.dur_ns, 0);
   const std::int64_t from = std::max(b.ts_ns, r.from_ns);
   const std::int64_t part = std::max<std::int64_t>(std::min(b.ts_ns + whole, r.to_ns) - from, 0);
   Json bar = {name, in_step(*r.rank, from), part, b.bytes};
-  if (whole - part > stats::unseen_ns(r)) bar.push_back(whole);
+  if (whole - part > tables::unseen_ns(r)) bar.push_back(whole);
   return bar;
 }
 
@@ -152,7 +152,7 @@ Json per_rank_of(const Gathered& g) {
   for (auto& of_measure : means) of_measure.fill(std::vector<double>(bins.size()));
   std::vector<Grid> totals(std::size(kMeasures), Grid(bins, Bins(1, 1)));
   std::size_t at = 0;
-  stats::each_rank(g.calls(), [&](std::int64_t, const stats::Buckets& buckets) {
+  tables::each_rank(g.calls(), [&](std::int64_t, const tables::Buckets& buckets) {
     const std::size_t bin = bins.of(at);
     const auto n = static_cast<double>(bins.last(bin) - bins.first(bin) + 1);
     for (std::size_t m = 0; m < std::size(kMeasures); ++m) {
@@ -214,7 +214,7 @@ Json heat_of(const Gathered& g) {
   };
   // A rank is late to several collectives of a step.
   std::map<std::pair<const read::Process*, std::int64_t>, std::int64_t> sums;
-  for (const diagnose::LateArrival& call : g.summary.lateness->arrivals) {
+  for (const check::LateArrival& call : g.summary.lateness->arrivals) {
     if (call.step) sums[{call.rank, *call.step}] += call.late_ns;
   }
   for (const auto& [rank, intervals] : found.ranks) {
@@ -251,8 +251,8 @@ Json heat_of(const Gathered& g) {
 
 Json histograms_of(const Gathered& g) {
   struct Row {
-    const stats::OpKey* key;
-    const stats::Spectrum* of;
+    const tables::OpKey* key;
+    const tables::Spectrum* of;
     bool on_device;
   };
   std::vector<Row> rows;
@@ -268,14 +268,14 @@ Json histograms_of(const Gathered& g) {
     const auto& counts = r.of->counts;
     const auto any = [](std::uint64_t n) { return n != 0; };
     const auto first = static_cast<std::size_t>(std::ranges::find_if(counts, any) - counts.begin());
-    std::size_t last = stats::Spectrum::kBins;
+    std::size_t last = tables::Spectrum::kBins;
     while (last > first && counts[last - 1] == 0) --last;
     Json edges = Json::array();
     for (std::size_t bin = first; bin <= last; ++bin)
-      edges.push_back(stats::Spectrum::edge_ns(bin));
+      edges.push_back(tables::Spectrum::edge_ns(bin));
     all.push_back({{"bucket", bucket_name(r.key->bucket)},
                    {"name", r.key->name},
-                   {"size", diagnose::size_class(r.key->bytes_class)},
+                   {"size", check::size_class(r.key->bytes_class)},
                    {"on", r.on_device ? "device" : "host"},
                    {"calls", r.of->calls},
                    {"mean_ns", r.of->calls == 0 ? 0 : r.of->total_ns / r.of->calls},
@@ -297,10 +297,10 @@ Json timelines_of(const Gathered& g) {
     return g.clocks ? g.clocks->hosts()[host].group : host;
   };
   Json all = Json::array();
-  for (const stats::Timeline& t : g.timelines) {
+  for (const tables::Timeline& t : g.timelines) {
     // Where clocks can't be compared, each host's step begins at 0.
     std::map<std::size_t, std::int64_t> zeros;
-    for (const stats::TimelineRank& r : t.ranks) {
+    for (const tables::TimelineRank& r : t.ranks) {
       const std::int64_t from = on_axis(*r.rank, r.from_ns);
       const auto [zero, is_new] = zeros.try_emplace(group_of(*r.rank), from);
       zero->second = std::min(zero->second, from);
@@ -313,9 +313,9 @@ Json timelines_of(const Gathered& g) {
     std::map<std::tuple<Bucket, std::string, std::string>, std::size_t> numbers;
     Json ranks = Json::array();
     std::uint64_t left_out = 0;
-    for (const stats::TimelineRank& r : t.ranks) {
+    for (const tables::TimelineRank& r : t.ranks) {
       Json bars = Json::array();
-      for (const stats::Bar& b : r.bars) {
+      for (const tables::Bar& b : r.bars) {
         const auto [number, is_new] =
             numbers.try_emplace({b.bucket, b.name, b.communicator}, numbers.size());
         if (is_new) {
@@ -327,7 +327,7 @@ Json timelines_of(const Gathered& g) {
       }
       left_out += r.left_out;
       span = std::max(span, in_step(*r.rank, r.to_ns));
-      ranks.push_back({{"rank", diagnose::name_of_rank(*r.rank)},
+      ranks.push_back({{"rank", check::name_of_rank(*r.rank)},
                        {"from", in_step(*r.rank, r.from_ns)},
                        {"to", in_step(*r.rank, r.to_ns)},
                        {"bars", bars}});

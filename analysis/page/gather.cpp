@@ -45,18 +45,18 @@ std::vector<std::optional<std::int64_t>> lengths_of(const why::Why& why,
 }
 
 // Ranks that were waited for, and others evenly among the rest.
-std::vector<const read::Process*> to_show(const stats::Summary& s) {
+std::vector<const read::Process*> to_show(const tables::Summary& s) {
   std::vector<const read::Process*> all;
   for (const read::Process* p : s.job->processes) {
     if (p->header.rank && s.found.ranks.contains(p)) all.push_back(p);
   }
-  if (all.size() <= stats::Timeline::kMostRanks) return all;
+  if (all.size() <= tables::Timeline::kMostRanks) return all;
   std::set<const read::Process*> chosen;
-  for (const diagnose::LateRank& r : s.lateness->ranks) {
+  for (const check::LateRank& r : s.lateness->ranks) {
     if (chosen.size() >= kLateShown || r.sum_ns == 0) break;
     chosen.insert(r.rank);
   }
-  const std::size_t others = stats::Timeline::kMostRanks - chosen.size();
+  const std::size_t others = tables::Timeline::kMostRanks - chosen.size();
   for (std::size_t i = 0; i < others; ++i) chosen.insert(all[i * all.size() / others]);
   std::erase_if(all, [&](const read::Process* p) { return !chosen.contains(p); });
   return all;
@@ -72,12 +72,12 @@ std::vector<steps::Interval> steps_of(const why::Why& why, const steps::Found& f
   return why::on_device(*why.times, found, static_cast<std::size_t>(at - ranks.begin()));
 }
 
-stats::Timeline timeline_of(const stats::Summary& s, const why::Why& why, std::string which,
-                            std::int64_t step, std::int64_t length_ns) {
-  stats::Timeline t{.which = std::move(which),
-                    .step = step,
-                    .length_ns = length_ns,
-                    .on_device = why.known() || s.lateness->on_device};
+tables::Timeline timeline_of(const tables::Summary& s, const why::Why& why, std::string which,
+                             std::int64_t step, std::int64_t length_ns) {
+  tables::Timeline t{.which = std::move(which),
+                     .step = step,
+                     .length_ns = length_ns,
+                     .on_device = why.known() || s.lateness->on_device};
   const auto in = [&](const std::vector<steps::Interval>& all) {
     const auto found = std::ranges::find(all, step, &steps::Interval::step);
     return found == all.end() ? std::optional<steps::Interval>() : *found;
@@ -93,10 +93,10 @@ stats::Timeline timeline_of(const stats::Summary& s, const why::Why& why, std::s
 }
 
 // Finds the steps in which ranks came late, by the same clock as they came.
-void put_in_steps(const why::Why& why, stats::Summary& s) {
+void put_in_steps(const why::Why& why, tables::Summary& s) {
   static const why::Why kHosts{};
   std::map<const read::Process*, std::vector<steps::Interval>> steps;
-  for (diagnose::LateArrival& call : s.lateness->arrivals) {
+  for (check::LateArrival& call : s.lateness->arrivals) {
     if (!s.found.ranks.contains(call.rank)) continue;
     const auto [of, is_new] = steps.try_emplace(call.rank);
     if (is_new) of->second = steps_of(s.lateness->on_device ? why : kHosts, s.found, call.rank);
@@ -106,12 +106,12 @@ void put_in_steps(const why::Why& why, stats::Summary& s) {
 
 // A rank that is late has one finding: the one that knows the cost, if there is one.
 void add_causes(Gathered& g) {
-  diagnose::Findings& all = g.said.findings;
+  check::Findings& all = g.said.findings;
   if (g.why.known()) {
-    std::erase_if(all, [](const diagnose::Finding& f) { return f.kind == diagnose::Kind::late; });
+    std::erase_if(all, [](const check::Finding& f) { return f.kind == check::Kind::late; });
   }
   all.insert(all.end(), g.why.findings.begin(), g.why.findings.end());
-  std::ranges::stable_sort(all, std::ranges::greater(), [](const diagnose::Finding& f) {
+  std::ranges::stable_sort(all, std::ranges::greater(), [](const check::Finding& f) {
     return std::tuple(f.severity, report::notes_the_end(f), f.cost ? f.cost->ns : 0);
   });
 }
@@ -129,13 +129,13 @@ std::vector<std::size_t> warm_steps(const Gathered& g) {
 
 void gather_calls(const filter::Selection& asked, Gathered& g) {
   const run::Lines lines = asked.lines();
-  g.spectra = stats::spectra_of(lines);
-  g.asked = stats::summarise(lines, {.asked = &asked, .findings = diagnose::Findings()});
+  g.spectra = tables::spectra_of(lines);
+  g.asked = tables::summarise(lines, {.asked = &asked, .findings = check::Findings()});
 }
 
 report::Known known_of(const Gathered& g) {
   report::Known known{.whole_steps = g.summary.found.whole_steps,
-                      .timed = stats::sum(g.summary.buckets).device_timed != 0,
+                      .timed = tables::sum(g.summary.buckets).device_timed != 0,
                       .causes = g.why.known()};
   // Where devices were followed, it is known what lateness costs.
   if (g.summary.lateness && !g.why.known()) known.late = &*g.summary.lateness;
@@ -156,7 +156,7 @@ namespace {
 
 // The timelines of the slowest step and of a typical one.
 void choose_steps(const run::Lines& lines, Gathered& g) {
-  const stats::Summary& s = g.summary;
+  const tables::Summary& s = g.summary;
   g.lengths = lengths_of(g.why, s.found);
   const std::vector<std::size_t> warm = warm_steps(g);
   if (warm.empty() || !s.lateness) return;
@@ -166,20 +166,20 @@ void choose_steps(const run::Lines& lines, Gathered& g) {
   show("slowest", warm.back());
   const std::size_t typical = warm[(warm.size() - 1) / 2];
   if (typical != warm.back()) show("typical", typical);
-  stats::fill_bars(lines, g.timelines);
+  tables::fill_bars(lines, g.timelines);
 }
 
 }  // namespace
 
 void gather(const run::Lines& lines, Gathered& g) {
-  g.summary = stats::summarise(lines, {.steps = true});
+  g.summary = tables::summarise(lines, {.steps = true});
   {  // they take much room, and nobody needs them behind this
-    const auto arrivals = std::make_shared<const diagnose::Arrivals>(diagnose::arrivals_of(lines));
+    const auto arrivals = std::make_shared<const check::Arrivals>(check::arrivals_of(lines));
     g.clocks = arrivals->clocks;
-    g.summary.lateness = diagnose::lateness_of(*arrivals, g.summary.found);
-    g.said = diagnose::diagnose(lines, {}, arrivals);
+    g.summary.lateness = check::lateness_of(*arrivals, g.summary.found);
+    g.said = check::diagnose(lines, {}, arrivals);
   }
-  g.spectra = stats::spectra_of(lines);
+  g.spectra = tables::spectra_of(lines);
   why::find(lines, g.summary.found, g.why);
   choose_steps(lines, g);
   add_causes(g);

@@ -10,9 +10,9 @@
 
 #include "check/diagnose.h"
 #include "report/verdict.h"
-#include "stats/op_times.h"
-#include "stats/timeline.h"
 #include "summary/summary.h"
+#include "tables/op_times.h"
+#include "tables/timeline.h"
 #include "why/why.h"
 
 namespace tprof::page {
@@ -22,18 +22,18 @@ struct Gathered {
   Gathered(const Gathered&) = delete;  // its parts refer to each other
   Gathered& operator=(const Gathered&) = delete;
 
-  stats::Summary summary;               // of the whole job
-  std::optional<stats::Summary> asked;  // of the calls that were asked for; nullopt: of all
-  diagnose::Diagnosed said;
+  tables::Summary summary;               // of the whole job
+  std::optional<tables::Summary> asked;  // of the calls that were asked for; nullopt: of all
+  check::Diagnosed said;
   std::optional<align::Clocks> clocks;
-  stats::Spectra spectra;
+  tables::Spectra spectra;
   // How long each of summary.found.steps took the job: by its devices where these were followed,
   // else the mean of the hosts that don't run ahead of the others. Nullopt: not known.
   std::vector<std::optional<std::int64_t>> lengths;
-  std::vector<stats::Timeline> timelines;
+  std::vector<tables::Timeline> timelines;
   why::Why why;
 
-  const stats::Summary& calls() const { return asked ? *asked : summary; }
+  const tables::Summary& calls() const { return asked ? *asked : summary; }
 };
 
 // Reads the lines twice: for what needs no steps, and for the rest. Those of the ranks in timelines

@@ -93,7 +93,7 @@ std::string step_lines(const Gathered& g) {
   }
   for (const PartOfStep& part : parts_of(g.why)) {
     const double share = static_cast<double>(part.ns) / g.why.mean.length;
-    out += fmt::format("  {:<23} {:>10} {:>6.1f}% {}\n", part.name, diagnose::duration(part.ns),
+    out += fmt::format("  {:<23} {:>10} {:>6.1f}% {}\n", part.name, check::duration(part.ns),
                        100 * share, bar(share));
   }
   if (step["causes_why"].is_null()) return out;
@@ -129,7 +129,7 @@ std::string line_of(const std::string& before, const std::string& text, std::siz
 }
 
 // Tells what a finding rests on, in a line or two.
-std::string evidence_of(const diagnose::Finding& finding) {
+std::string evidence_of(const check::Finding& finding) {
   std::string all;
   for (std::size_t i = 0; i < std::min(finding.evidence.size(), kMostEvidence); ++i) {
     all += line_of("  ", report::sentence(finding.evidence[i]));
@@ -144,7 +144,7 @@ std::string finding_lines(const Gathered& g, std::optional<std::size_t> told, bo
   std::size_t shown = 0;
   std::size_t left = 0;
   for (std::size_t i = 0; i < g.said.findings.size(); ++i) {
-    const diagnose::Finding& f = g.said.findings[i];
+    const check::Finding& f = g.said.findings[i];
     const bool end = report::notes_the_end(f);
     if (i == told) {
       if (f.cost) next = evidence_of(f);  // `tprof check` tells that of the others

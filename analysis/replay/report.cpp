@@ -63,7 +63,7 @@ std::string comment(const Run& run) {
   const Call& call = run.call;
   std::string out = fmt::format(
       "{} {} on each of {}, count {}", thousands(run.times), fmt::join(functions_of(call), " and "),
-      diagnose::counted(static_cast<std::uint64_t>(call.nranks), "rank"), thousands(call.count));
+      check::counted(static_cast<std::uint64_t>(call.nranks), "rank"), thousands(call.count));
   if (call.function == "ncclBcast") out += ", for ncclBcast";
   if (run.communicators > 1) {
     out += fmt::format(", of {} communicators together", thousands(run.communicators));
@@ -132,7 +132,7 @@ std::string to_text(const job::Job& job, const Plan& plan, const Launch& launch,
   const bool above = std::ranges::any_of(plan.runs, [&](const Run& run) {
     return command_of(run, launch).size() + comment(run).size() + 4 > width;
   });
-  std::string out = fmt::format(kHead, text::printable(diagnose::names_of(job.processes)),
+  std::string out = fmt::format(kHead, text::printable(check::names_of(job.processes)),
                                 above ? "above" : "behind",
                                 launch.mpi ? "built with MPI=1" : "all ranks in one process");
   out += report::only_text(plan.only, plan.notes, "# ");

@@ -7,32 +7,32 @@
 namespace tprof::report {
 namespace {
 
-using stats::Summary;
+using tables::Summary;
 using Sections = std::vector<Section>;
 
 Sections operations(const Summary& s, const char* title, Apart apart) {
-  if (stats::sum(s.buckets).calls == 0) return {};
+  if (tables::sum(s.buckets).calls == 0) return {};
   return {operation_section(s, title, apart, For::people)};
 }
 
 Sections by_operation(const Summary& s, For) {
   Sections all = operations(s, "Operations", {});
-  if (!all.empty()) all.push_back(section_of(*s.op_times, stats::sum(s.buckets).calls));
+  if (!all.empty()) all.push_back(section_of(*s.op_times, tables::sum(s.buckets).calls));
   return all;
 }
 
 Sections steps_of(const Summary& s, For who) {
-  const stats::StepList asked = s.only_steps.value_or(stats::StepList{});
-  return sections_of(stats::step_totals(*s.lines, s.found, asked), s.found, who);
+  const tables::StepList asked = s.only_steps.value_or(tables::StepList{});
+  return sections_of(tables::step_totals(*s.lines, s.found, asked), s.found, who);
 }
 
 Sections layers_of(const Summary& s, For who) {
-  const stats::StepList asked = s.only_steps.value_or(stats::StepList{});
-  return sections_of(stats::layers_of(*s.lines, s.found, asked, s.buckets, s.comms), s.found, who);
+  const tables::StepList asked = s.only_steps.value_or(tables::StepList{});
+  return sections_of(tables::layers_of(*s.lines, s.found, asked, s.buckets, s.comms), s.found, who);
 }
 
 Sections who_came_last(const Summary& s, For who) {
-  return sections_of(diagnose::lateness_of(diagnose::arrivals_of(*s.lines), s.found), s.found, who);
+  return sections_of(check::lateness_of(check::arrivals_of(*s.lines), s.found), s.found, who);
 }
 
 Sections waits_of(const Summary& s, For who) {
@@ -50,12 +50,12 @@ constexpr ByRow kRows[] = {
     {By::dtype, "dtype", "", nullptr, Takes::ledgers, Follows::calls,
      [](const Summary& s, For) { return operations(s, "Operations by dtype", {.dtype = true}); }},
     {By::range, "range", "NVTX", "ranges", Takes::lines, Follows::ranks,
-     [](const Summary& s, For who) { return Sections{section_of(stats::range_totals(*s.lines), who)}; }},
+     [](const Summary& s, For who) { return Sections{section_of(tables::range_totals(*s.lines), who)}; }},
     {By::phase, "phase", "forward, backward", "rest", Takes::steps, Follows::calls, phase_sections},
     {By::step, "step", "", "steps", Takes::steps, Follows::calls, steps_of},
     {By::layer, "layer", "", "layers", Takes::steps, Follows::steps, layers_of},
     {By::site, "site", "where in the program", "sites", Takes::lines, Follows::calls,
-     [](const Summary& s, For who) { return Sections{section_of(stats::site_totals(*s.lines), who)}; }},
+     [](const Summary& s, For who) { return Sections{section_of(tables::site_totals(*s.lines), who)}; }},
     {By::rank, "rank", "who came last", "lateness", Takes::steps, Follows::nothing, who_came_last},
     {By::wait, "wait", "waiting, and transfer", "waits", Takes::steps, Follows::nothing, waits_of},
 };

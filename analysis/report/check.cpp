@@ -15,8 +15,8 @@ namespace {
 using text::printable;
 using text::thousands;
 
-using diagnose::CommunicatorVerdict;
-using diagnose::Verdict;
+using check::CommunicatorVerdict;
+using check::Verdict;
 
 constexpr std::size_t kMaxLines = 16;  // for communicators whose ranks did not do the same
 
@@ -37,11 +37,11 @@ std::string compared(const std::vector<const CommunicatorVerdict*>& all) {
     const bool each = all.size() > 1 && sum.verdict == Verdict::same;
     return fmt::format(
         "{}, {}",
-        sum.most == 0 ? "no collectives" : diagnose::counted_to(sum.fewest, sum.most, "collective"),
+        sum.most == 0 ? "no collectives" : check::counted_to(sum.fewest, sum.most, "collective"),
         each ? "on each all of its ranks did the same" : text_of(sum.verdict));
   }
-  return fmt::format("no collectives, {} and {}{}", diagnose::counted(sum.sends, "send"),
-                     diagnose::counted(sum.receives, "receive"),
+  return fmt::format("no collectives, {} and {}{}", check::counted(sum.sends, "send"),
+                     check::counted(sum.receives, "receive"),
                      sum.pairs_differ            ? ", which do NOT fit each other"
                      : sum.sends != sum.receives ? ", not all of which have an other end"
                                                  : ", as many as each other");
@@ -55,7 +55,7 @@ std::string line(const CommunicatorVerdict& c) {
   const std::size_t seen = c.members.size();
   return fmt::format(
       "communicator {} ({}{}): {}\n", id_of(c),
-      diagnose::counted(static_cast<std::uint64_t>(c.nranks), "rank"),
+      check::counted(static_cast<std::uint64_t>(c.nranks), "rank"),
       seen == static_cast<std::size_t>(c.nranks) ? "" : fmt::format(", {} seen", seen),
       compared({&c}));
 }
@@ -69,7 +69,7 @@ std::string lines(const std::vector<const CommunicatorVerdict*>& alike) {
     const std::int64_t least = alike.back()->nranks;
     return fmt::format("{} communicators ({}{}; the largest is {}): {}\n", thousands(n),
                        least == largest.nranks ? "" : fmt::format("{} to ", least),
-                       diagnose::counted(static_cast<std::uint64_t>(largest.nranks), "rank"),
+                       check::counted(static_cast<std::uint64_t>(largest.nranks), "rank"),
                        id_of(largest), compared(alike));
   }
   std::string out;
@@ -108,7 +108,7 @@ std::vector<std::string> notes_of(const filter::Words& only, const job::Job& job
 
 }  // namespace
 
-std::string to_text(const diagnose::Diagnosed& said, const filter::Words& only) {
+std::string to_text(const check::Diagnosed& said, const filter::Words& only) {
   std::string out =
       only_text(only, notes_of(only, *said.job), "") + communicators(said.communicators);
   const auto& processes = said.job->processes;
@@ -117,16 +117,16 @@ std::string to_text(const diagnose::Diagnosed& said, const filter::Words& only) 
       return std::ranges::any_of(read::rows_of(*p),
                                  [](const read::Row& row) { return row.amounts.calls != 0; });
     });
-    const bool tried = std::ranges::any_of(said.findings, [](const diagnose::Finding& f) {
-      return f.kind == diagnose::Kind::hang || f.kind == diagnose::Kind::stopped ||
-             f.kind == diagnose::Kind::refused;
+    const bool tried = std::ranges::any_of(said.findings, [](const check::Finding& f) {
+      return f.kind == check::Kind::hang || f.kind == check::Kind::stopped ||
+             f.kind == check::Kind::refused;
     });
     out += fmt::format("no communicator{}: {} made {}\n", tried ? " was made" : "",
-                       diagnose::counted(processes.size(), "process"),
+                       check::counted(processes.size(), "process"),
                        copies ? "copies only" : "no call that counts");
   }
   bool numbers = false;
-  for (const diagnose::Finding& f : said.findings) {
+  for (const check::Finding& f : said.findings) {
     out += to_text(f, Detail::full);
     numbers = numbers || f.seq || f.between;
   }
@@ -137,7 +137,7 @@ std::string to_text(const diagnose::Diagnosed& said, const filter::Words& only) 
   return out;
 }
 
-std::string to_json(const diagnose::Diagnosed& said, const filter::Words& only) {
+std::string to_json(const check::Diagnosed& said, const filter::Words& only) {
   const job::Job& job = *said.job;
   nlohmann::ordered_json j;
   j["schema"] = "tprof-check/1";
@@ -147,9 +147,9 @@ std::string to_json(const diagnose::Diagnosed& said, const filter::Words& only) 
   j["missing_ranks"] = job.missing;
   j["healthy"] = healthy(said.findings);
   auto& comms = j["communicators"] = nlohmann::json::array();
-  for (const diagnose::CommunicatorVerdict& c : said.communicators) {
+  for (const check::CommunicatorVerdict& c : said.communicators) {
     auto ranks = nlohmann::json::array();
-    for (const diagnose::Member& m : c.members) {
+    for (const check::Member& m : c.members) {
       ranks.push_back(m.rank() ? nlohmann::json(*m.rank()) : nlohmann::json());
     }
     comms.push_back({{"id", c.id},

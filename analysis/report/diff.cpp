@@ -212,7 +212,7 @@ std::string of_counts(const diff::Diff& d) {
   if (!d.counts.empty()) {
     const diff::CountChange& first = d.counts[0];
     const bool whole_run = d.per_step && !first.per_step;
-    said = fmt::format(" {} of calls {}: {}{}{}, {}.", diagnose::counted(d.counts.size(), "kind"),
+    said = fmt::format(" {} of calls {}: {}{}{}, {}.", check::counted(d.counts.size(), "kind"),
                        d.counts.size() == 1 ? "differs" : "differ",
                        d.counts.size() == 1 ? "" : "first of all ", name_of(first.kind),
                        whole_run ? ", in the whole run" : "", change_of(first));
@@ -287,8 +287,8 @@ Section changes(const diff::Diff& d, std::size_t width) {
 
 std::string side(const char* name, const diff::Run& run) {
   return fmt::format(
-      "{}  {}: {}, {}\n", name, text::printable(run.path), diagnose::counted(run.ranks, "rank"),
-      run.steps_seen == 0 ? "steps not known" : diagnose::counted(run.steps_seen, "step"));
+      "{}  {}: {}, {}\n", name, text::printable(run.path), check::counted(run.ranks, "rank"),
+      run.steps_seen == 0 ? "steps not known" : check::counted(run.steps_seen, "step"));
 }
 
 // "In B, and not in A: the device of rank 1 stands idle longer than the others' in …"
@@ -316,7 +316,7 @@ Json json_of(const diff::Run& run) {
           {"steps_compared", run.steps.size()}};
 }
 
-Json json_of(const stats::OpKind& k) {
+Json json_of(const tables::OpKind& k) {
   return {{"bucket", bucket_name(k.bucket)},
           {"name", or_null(k.function)},
           {"dtype", or_null(k.dtype)},
@@ -380,11 +380,11 @@ std::string share(long double change, long double of) {
   return of == 0 ? "" : fmt::format("{:+.1f}%", static_cast<double>(100 * change / of));
 }
 
-std::string name_of(const stats::OpKind& k) {
+std::string name_of(const tables::OpKind& k) {
   if (k.function.empty()) return std::string(bucket_name(k.bucket));
   std::string name = k.function;
   if (!k.dtype.empty() && !is_copy(k.bucket)) name += " " + k.dtype;
-  name += " " + diagnose::size_class(k.bytes_class);
+  name += " " + check::size_class(k.bytes_class);
   if (is_copy(k.bucket)) {
     return name + fmt::format(", {}{}{}", bucket_name(k.bucket), k.role.empty() ? "" : " ", k.role);
   }

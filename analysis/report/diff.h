@@ -15,7 +15,7 @@ std::string to_json(const diff::Run& a, const diff::Run& b, const diff::Diff& di
                     const diff::Judgement& judgement);
 
 // Names and figures for people.
-std::string name_of(const stats::OpKind& kind);
+std::string name_of(const tables::OpKind& kind);
 std::string name_of(const diff::TimeChange& change);
 
 std::string cell(const diff::Count& count);                      // "8 calls, 2.00 MiB"

@@ -10,9 +10,9 @@
 namespace tprof::report {
 namespace {
 
-using stats::Histogram;
-using stats::Samples;
-using stats::Spread;
+using tables::Histogram;
+using tables::Samples;
+using tables::Spread;
 using text::thousands;
 
 constexpr std::size_t kWidestBar = 40;
@@ -62,8 +62,8 @@ std::vector<Column<TimeRow>> op_time_columns() {
   return all;
 }
 
-TimeRow row_of(const stats::OpTime& time) {
-  const stats::RankedSpread& s = time.best();
+TimeRow row_of(const tables::OpTime& time) {
+  const tables::RankedSpread& s = time.best();
   return {s.time, s.ranks.size(), false, nullptr, "", "", place(time.on_device())};
 }
 
@@ -98,7 +98,7 @@ Notes notes(const Histogram& h) {
        {calls, fmt::format("{} of {} calls with a line have a device time.",
                            thousands(h.all.time.count), thousands(h.looked))},
        {calls && h.shared != 0, fmt::format("{} of groups: each has its share of the group's time.",
-                                            diagnose::counted(h.shared, "call"))}});
+                                            check::counted(h.shared, "call"))}});
 }
 
 std::vector<TimeRow> rank_rows(const Histogram& h) {
@@ -156,11 +156,11 @@ std::vector<Section> sections_of(const Histogram& h, bool per_rank, For who) {
   return {for_programs(h)};
 }
 
-Section section_of(const stats::OpTimes& times, std::uint64_t all) {
-  std::map<std::pair<Bucket, std::string>, stats::OpTime> by_name;
+Section section_of(const tables::OpTimes& times, std::uint64_t all) {
+  std::map<std::pair<Bucket, std::string>, tables::OpTime> by_name;
   std::uint64_t lines = 0;
   for (const auto& [key, time] : times) {
-    stats::OpTime& of = by_name[{key.bucket, key.name}];
+    tables::OpTime& of = by_name[{key.bucket, key.name}];
     of.host.add(time.host);
     of.device.add(time.device);
     lines += time.host.time.count;
@@ -183,7 +183,7 @@ Section section_of(const stats::OpTimes& times, std::uint64_t all) {
   return of;
 }
 
-Json times_of(const stats::OpTimes& times, const stats::OpKey& key) {
+Json times_of(const tables::OpTimes& times, const tables::OpKey& key) {
   const auto found = times.find(key);
   if (found == times.end()) return nullptr;
   static const std::vector<Column<TimeRow>> kColumns = op_time_columns();  // a call per operation

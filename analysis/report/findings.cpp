@@ -9,11 +9,11 @@ namespace tprof::report {
 
 using text::printable;
 
-std::string next_of(const diagnose::Finding& f) {
+std::string next_of(const check::Finding& f) {
   return f.next ? sentence(*f.next) : advice(f.text);
 }
 
-std::string to_text(const diagnose::Finding& f, Detail detail) {
+std::string to_text(const check::Finding& f, Detail detail) {
   std::string out = fmt::format("{}: {}\n", f.severity_name(), printable(sentence(f.text)));
   if (detail == Detail::full) {
     for (const auto& e : f.evidence) out += fmt::format("  {}\n", printable(sentence(e)));
@@ -23,10 +23,10 @@ std::string to_text(const diagnose::Finding& f, Detail detail) {
   return out;
 }
 
-Json to_json(const diagnose::Findings& findings, Detail detail) {
+Json to_json(const check::Findings& findings, Detail detail) {
   const bool full = detail == Detail::full;
   Json all = Json::array();
-  for (const diagnose::Finding& f : findings) {
+  for (const check::Finding& f : findings) {
     Json j = {
         {"kind", name_of(f.kind)}, {"severity", f.severity_name()}, {"ranks", f.ranks.list()}};
     if (full) {

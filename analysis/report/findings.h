@@ -15,10 +15,10 @@ namespace tprof::report {
 enum class Detail { full, brief };
 
 // Returns "error: …", with what to do next below it.
-std::string to_text(const diagnose::Finding& finding, Detail detail);
-Json to_json(const diagnose::Findings& findings, Detail detail);
+std::string to_text(const check::Finding& finding, Detail detail);
+Json to_json(const check::Findings& findings, Detail detail);
 
-std::string next_of(const diagnose::Finding& finding);  // what to do; empty: not known
+std::string next_of(const check::Finding& finding);  // what to do; empty: not known
 
 // Returns {"ranks": "0-3", "steps": "10-", "notes": [...]}, with those that are given.
 Json only_json(const filter::Words& only, const std::vector<std::string>& notes);

@@ -24,7 +24,7 @@ namespace {
 
 using text::printable;
 
-using diagnose::Started;
+using check::Started;
 using read::Process;
 
 constexpr std::size_t kHostsShown = 16;
@@ -46,14 +46,14 @@ std::string cuda_version(std::int64_t v) {
 template <typename Version, typename Path, typename Print>
 void libraries(std::string& out, const job::Job& job, std::string_view key, const Version& version,
                const Path& path, const Print& print) {
-  std::map<std::string, diagnose::Processes> served;
+  std::map<std::string, check::Processes> served;
   for (const Process* p : job.processes) {
     const std::optional<std::int64_t> v = p->header.*version;
     if (!v && (p->header.*path).empty()) continue;
     served[fmt::format("{}  {}", v ? print(*v) : "?", p->header.*path)].push_back(p);
   }
   for (const auto& [name, processes] : served) {
-    field(out, key, name + (served.size() == 1 ? "" : "  (" + diagnose::names_of(processes) + ")"));
+    field(out, key, name + (served.size() == 1 ? "" : "  (" + check::names_of(processes) + ")"));
   }
 }
 
@@ -67,12 +67,12 @@ void settings(std::string& out, std::string_view key, const std::vector<Started>
 }
 
 void hosts(std::string& out, const job::Job& job) {
-  std::map<std::string, diagnose::Processes> hosts;
+  std::map<std::string, check::Processes> hosts;
   for (const Process* p : job.processes) hosts[p->header.host].push_back(p);
   std::size_t shown = 0;
   for (const auto& [name, processes] : hosts) {
     if (shown++ == kHostsShown) {
-      field(out, "", "and " + diagnose::counted(hosts.size() - kHostsShown, "more host"));
+      field(out, "", "and " + check::counted(hosts.size() - kHostsShown, "more host"));
       break;
     }
     std::set<std::int64_t> devices;
@@ -80,7 +80,7 @@ void hosts(std::string& out, const job::Job& job) {
       devices.insert(p->header.devices.begin(), p->header.devices.end());
       if (p->lanes > 1) devices.insert(p->device);
     }
-    std::string line = name + "  " + diagnose::names_of(processes);
+    std::string line = name + "  " + check::names_of(processes);
     if (!devices.empty()) {
       line += fmt::format("  GPU{} {}", devices.size() == 1 ? "" : "s",
                           text::ranges({devices.begin(), devices.end()}));
@@ -91,7 +91,7 @@ void hosts(std::string& out, const job::Job& job) {
 
 using read::Amounts;
 
-Amounts communication(const stats::Summary& s) {
+Amounts communication(const tables::Summary& s) {
   Amounts all;
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     if (!is_copy(static_cast<Bucket>(b))) all += s.buckets[b];
@@ -117,13 +117,13 @@ Ranks ranks_of(const job::Job& job) {
     all.insert(rank);
     if (p->ledger) known.insert(rank);
   }
-  const auto [first, last] = diagnose::span_of(job.processes);
+  const auto [first, last] = check::span_of(job.processes);
   return {known.size(), all.size(),
           static_cast<std::uint64_t>(std::max<std::int64_t>(last - first, 0))};
 }
 
 // Some filters leave a part of the run only, and its time is not that.
-bool is_of_whole_run(const stats::Summary& s) {
+bool is_of_whole_run(const tables::Summary& s) {
   return std::ranges::all_of(
       s.only.given(), [](const auto& given) { return std::string_view(given.first) == "ranks"; });
 }
@@ -158,11 +158,10 @@ std::string life(const job::Job& job) {
   if (most == nullptr) return "";
   const auto& longest =
       *std::ranges::max_element(most->ledger->life, {}, &read::LifeCalls::host_ns);
-  return fmt::format(
-      "Communicators: {} of {} of {} went into making and ending them ({}: {})\n",
-      text::duration(most_ns),
-      diagnose::duration(diagnose::known_until_ns(*most) - most->header.base_time_ns),
-      diagnose::name_of_rank(*most), longest.name, text::duration(longest.host_ns));
+  return fmt::format("Communicators: {} of {} of {} went into making and ending them ({}: {})\n",
+                     text::duration(most_ns),
+                     check::duration(check::known_until_ns(*most) - most->header.base_time_ns),
+                     check::name_of_rank(*most), longest.name, text::duration(longest.host_ns));
 }
 
 }  // namespace
@@ -170,16 +169,16 @@ std::string life(const job::Job& job) {
 std::string how_many(const std::vector<const Process*>& processes) {
   const auto n = static_cast<std::size_t>(
       std::ranges::count(processes, std::size_t{0}, [](const Process* p) { return p->lane; }));
-  const std::string held = diagnose::counted(n, "process");
+  const std::string held = check::counted(n, "process");
   return n == processes.size() ? held : fmt::format("{} ranks in {}", processes.size(), held);
 }
 
-std::string heading(const stats::Summary& s) {
+std::string heading(const tables::Summary& s) {
   const job::Job& job = *s.job;
-  const auto [first, last] = diagnose::span_of(job.processes);
+  const auto [first, last] = check::span_of(job.processes);
   // A rank may have started others, which have its number.
   const std::size_t n = job.processes.size();
-  const std::string ranks = diagnose::counted(job.ranks.size(), "rank");
+  const std::string ranks = check::counted(job.ranks.size(), "rank");
   const std::string processes = how_many(job.processes);
   const bool plain = std::ranges::all_of(
       job.processes, [](const Process* p) { return p->header.rank && p->lanes == 1; });
@@ -188,15 +187,14 @@ std::string heading(const stats::Summary& s) {
   std::string out = fmt::format(
       "{}{}: {} on {}, {:%F %T} UTC, {}\n", job.run_id.empty() ? "" : "run ", printable(job.label),
       plain ? ranks + (job.ranks.size() == n ? "" : ", " + processes) : processes,
-      hosts.size() == 1 ? printable(*hosts.begin()) : diagnose::counted(hosts.size(), "host"),
-      fmt::gmtime(static_cast<std::time_t>(first / 1'000'000'000)),
-      diagnose::duration(last - first));
+      hosts.size() == 1 ? printable(*hosts.begin()) : check::counted(hosts.size(), "host"),
+      fmt::gmtime(static_cast<std::time_t>(first / 1'000'000'000)), check::duration(last - first));
   if (!s.only.empty()) field(out, "filter", s.only.sentence());
   for (const std::string& note : s.notes) field(out, "", note);
   return out;
 }
 
-std::string details(const stats::Summary& s) {
+std::string details(const tables::Summary& s) {
   const job::Job& job = *s.job;
   std::string out;
   field(out, "tprof", kVersion);
@@ -206,12 +204,12 @@ std::string details(const stats::Summary& s) {
         *commands.begin() +
             (commands.size() == 1
                  ? ""
-                 : "  (and " + diagnose::counted(commands.size() - 1, "other command") + ")"));
+                 : "  (and " + check::counted(commands.size() - 1, "other command") + ")"));
   hosts(out, job);
   libraries(out, job, "NCCL", &read::Header::nccl_version, &read::Header::nccl_path, nccl_version);
   libraries(out, job, "CUDA", &read::Header::cudart_version, &read::Header::cudart_path,
             cuda_version);
-  const auto started = diagnose::started_with(job.processes);
+  const auto started = check::started_with(job.processes);
   settings(out, "settings", started, Started::About::config);
   settings(out, "env", started, Started::About::env);
   if (s.self_run_ns != 0) {
@@ -225,10 +223,10 @@ std::string details(const stats::Summary& s) {
   return out;
 }
 
-std::string headline(const stats::Summary& s) {
-  const Amounts all = stats::sum(s.buckets);
+std::string headline(const tables::Summary& s) {
+  const Amounts all = tables::sum(s.buckets);
   if (all.calls == 0) return "No NCCL call and no CUDA copy was counted.\n" + life(*s.job);
-  std::string out = fmt::format("{} moved {}\n{}", diagnose::counted(all.calls, "call"),
+  std::string out = fmt::format("{} moved {}\n{}", check::counted(all.calls, "call"),
                                 text::bytes(all.bytes), life(*s.job));
   const Amounts nccl = communication(s);
   if (nccl.calls == 0) return out;
@@ -238,8 +236,8 @@ std::string headline(const stats::Summary& s) {
   const auto replays =
       if_so(!timed && nccl.replayed != 0,
             fmt::format("{} of CUDA graphs, which {} no time of {} own",
-                        diagnose::counted(nccl.replayed, "call"),
-                        nccl.replayed == 1 ? "has" : "have", nccl.replayed == 1 ? "its" : "their"));
+                        check::counted(nccl.replayed, "call"), nccl.replayed == 1 ? "has" : "have",
+                        nccl.replayed == 1 ? "its" : "their"));
   if (replays && nccl.replayed == nccl.calls) return out + "Communication: " + *replays + "\n";
   const Ranks ranks = ranks_of(*s.job);
   const std::uint64_t each_ns =

@@ -12,9 +12,9 @@
 namespace tprof::report {
 namespace {
 
-using diagnose::LateArrival;
-using diagnose::Lateness;
-using diagnose::LateRank;
+using check::LateArrival;
+using check::Lateness;
+using check::LateRank;
 using text::thousands;
 
 constexpr std::size_t kRanksShown = 20;
@@ -45,7 +45,7 @@ std::vector<Column<LateArrival>> worst_columns() {
           {"step", "step", Unit::number, &LateArrival::step, Show::if_any},
           {"collective", "seq", Unit::number, &LateArrival::seq},
           {"operation", "function", Unit::text,
-           [](const LateArrival& a) { return diagnose::collective_name(a.bucket); }},
+           [](const LateArrival& a) { return check::collective_name(a.bucket); }},
           {"communicator", "communicator", Unit::text, &LateArrival::communicator, Show::if_room},
           {"came at", "realtime_ns", Unit::utc, &LateArrival::realtime_ns, Show::if_room}};
 }
@@ -72,16 +72,16 @@ Notes notes(const Lateness& l) {
         "compared if collectives are timed on the device (TPROF_TIMING=events)."},
        {l.at_most_ns >= 1,
         fmt::format("The clocks may be wrong by {}: smaller differences are not counted.",
-                    diagnose::duration(std::llround(l.at_most_ns)))},
+                    check::duration(std::llround(l.at_most_ns)))},
        {l.compared < l.collectives,
         fmt::format("{} of {} collectives were compared: in the others some ranks have no line.",
                     thousands(l.compared), thousands(l.collectives))},
        {l.rooted != 0,
         fmt::format(
             "{} are not among these: of broadcasts and reduces not all ranks wait for the others.",
-            diagnose::counted(l.rooted, "collective"))},
+            check::counted(l.rooted, "collective"))},
        {l.untimed > 0, fmt::format("Not among these: {} without a device time.",
-                                   diagnose::counted(l.untimed, "call"))},
+                                   check::counted(l.untimed, "call"))},
        {l.stride > 1, fmt::format("One in {} collectives was looked at.", l.stride)}});
 }
 

@@ -12,11 +12,11 @@ namespace tprof::report {
 namespace {
 
 using read::Amounts;
-using stats::LayerGroup;
-using stats::LayerRow;
-using stats::Layers;
-using stats::NamedBy;
-using stats::NoLayer;
+using tables::LayerGroup;
+using tables::LayerRow;
+using tables::Layers;
+using tables::NamedBy;
+using tables::NoLayer;
 using text::thousands;
 
 constexpr std::size_t kGroupsShown = 8;
@@ -33,8 +33,8 @@ std::string heading(const LayerGroup& group) {
   const auto units = static_cast<std::size_t>(std::ranges::count_if(group.rows, &LayerRow::unit));
   const std::size_t buckets = group.rows.size() - units;
   std::string what;
-  if (units != 0) what = diagnose::counted(units, "unit");
-  if (buckets != 0) what += (units == 0 ? "" : " and ") + diagnose::counted(buckets, "bucket");
+  if (units != 0) what = check::counted(units, "unit");
+  if (buckets != 0) what += (units == 0 ? "" : " and ") + check::counted(buckets, "bucket");
   return fmt::format("{} {}, on {} of {} ranks: {}", group.ranks.size() == 1 ? "rank" : "ranks",
                      text::ranges(group.ranks),
                      static_cast<std::int64_t>(group.ranks.size()) == group.nranks
@@ -58,13 +58,13 @@ std::vector<Column<LayerRow>> layer_columns(const LayerGroup& group) {
       {nullptr, "place", Unit::number, &Row::place},
       {"name", "name", Unit::name, &Row::name, Show::if_any},
       {nullptr, "named_by", Unit::name,
-       [](const Row& r) { return stats::kNamedByNames[static_cast<std::size_t>(r.named)]; }},
+       [](const Row& r) { return tables::kNamedByNames[static_cast<std::size_t>(r.named)]; }},
       {nullptr, "count", Unit::count, &Row::count},
       {"elements", "elements", Unit::count, &Row::elements, Show::if_room},
       {"size", "bytes", Unit::bytes, &Row::bytes},
       {nullptr, "dtype", Unit::text, [](const Row& r) { return r.dtype.str(); }}};
-  for (std::size_t op = 0; op < stats::kLayerOps; ++op) {
-    const char* name = stats::kLayerOpNames[op].data();
+  for (std::size_t op = 0; op < tables::kLayerOps; ++op) {
+    const char* name = tables::kLayerOpNames[op].data();
     const auto shown = [op, steps = group.rank_steps](const Row& r) {
       return r.ops[op].calls == 0 ? Value() : Value(per_step(r.ops[op].calls, steps));
     };
@@ -82,8 +82,8 @@ std::vector<Column<LayerRow>> layer_columns(const LayerGroup& group) {
 std::vector<BucketRow> left_rows(const Layers& layers) {
   std::vector<BucketRow> rows;
   for (const auto& [why, buckets] : layers.left) {
-    const std::string name(stats::kNoLayerNames[static_cast<std::size_t>(why)]);
-    for (const Bucket bucket : stats::kLayerBuckets) {
+    const std::string name(tables::kNoLayerNames[static_cast<std::size_t>(why)]);
+    for (const Bucket bucket : tables::kLayerBuckets) {
       const Amounts& a = buckets[static_cast<std::size_t>(bucket)];
       if (a.calls != 0) rows.push_back({name, std::string(bucket_name(bucket)), a});
     }
@@ -190,7 +190,7 @@ std::vector<Section> sections_of(const Layers& layers, const steps::Found& found
   if (!layers.unnamed.empty() && n != 0) {
     left.notes.push_back(
         fmt::format("{}: no thread is known to be autograd's, so nothing is told of them.",
-                    diagnose::names_of(layers.unnamed)));
+                    check::names_of(layers.unnamed)));
   }
   append(left.notes, how_found(found));
   return all;

@@ -15,17 +15,17 @@ namespace {
 using read::Amounts;
 
 struct OpRow {
-  stats::OpKey key;  // what the calls of a row have in common; the rest is empty
-  std::string role;  // of the communicator
+  tables::OpKey key;  // what the calls of a row have in common; the rest is empty
+  std::string role;   // of the communicator
   Amounts amounts;
   std::optional<double> busbw;
 };
 
-std::vector<OpRow> rows_of(const stats::Summary& s, Apart apart) {
-  const std::map<std::string, std::string> roles = stats::role_texts(s.comms);
-  std::map<std::pair<stats::OpKey, std::string>, stats::Together> sums;
+std::vector<OpRow> rows_of(const tables::Summary& s, Apart apart) {
+  const std::map<std::string, std::string> roles = tables::role_texts(s.comms);
+  std::map<std::pair<tables::OpKey, std::string>, tables::Together> sums;
   for (const auto& [key, amounts] : s.ops) {
-    stats::OpKey of = {.bucket = key.bucket, .name = key.name};
+    tables::OpKey of = {.bucket = key.bucket, .name = key.name};
     if (apart.size) of.bytes_class = key.bytes_class;
     if (apart.dtype) of.dtype = key.dtype;
     if (apart.communicator) of.comm_id = key.comm_id;
@@ -50,10 +50,10 @@ std::string name_with_direction(const OpRow& r) {
 template <typename Of>
 Figure timed_figure(const char* title, const char* key, Of of, Show show) {
   return {title, key, Unit::ns,
-          [of](const Amounts& a) { return stats::algbw(a) ? Value(of(a)) : Value(); }, show};
+          [of](const Amounts& a) { return tables::algbw(a) ? Value(of(a)) : Value(); }, show};
 }
 
-std::vector<Column<OpRow>> op_columns(const stats::Summary& s, Apart apart, bool timed, For who) {
+std::vector<Column<OpRow>> op_columns(const tables::Summary& s, Apart apart, bool timed, For who) {
   const auto title_if = [](bool told, const char* title) { return told ? title : nullptr; };
   std::vector<Column<OpRow>> all = {
       {title_if(who == For::programs, "bucket"), "bucket", Unit::text,
@@ -75,8 +75,8 @@ std::vector<Column<OpRow>> op_columns(const stats::Summary& s, Apart apart, bool
     append(all,
            {{"role", "role", Unit::text, &OpRow::role, Show::if_room},
             {nullptr, "size", Unit::text,
-             [](const OpRow& r) { return diagnose::size_class(r.key.bytes_class); }},
-            {nullptr, "algbw", Unit::rate, [](const OpRow& r) { return stats::algbw(r.amounts); }},
+             [](const OpRow& r) { return check::size_class(r.key.bytes_class); }},
+            {nullptr, "algbw", Unit::rate, [](const OpRow& r) { return tables::algbw(r.amounts); }},
             {nullptr, "busbw", Unit::rate, &OpRow::busbw}});
   }
   Figures figures = call_figures(Show::if_room);
@@ -95,7 +95,7 @@ std::vector<Column<OpRow>> op_columns(const stats::Summary& s, Apart apart, bool
           timed_figure(
               "max device", "device_ns_max", [](const Amounts& a) { return a.device_ns_max; },
               Show::if_room),
-          {title_if(timed, "algbw GB/s"), "algbw_GBps", Unit::rate, stats::algbw, Show::if_room}});
+          {title_if(timed, "algbw GB/s"), "algbw_GBps", Unit::rate, tables::algbw, Show::if_room}});
   all.push_back({title_if(timed, "busbw GB/s"), "busbw_GBps", Unit::rate, &OpRow::busbw,
                  apart.communicator ? Show::if_room : Show::always});
   append(all, Figures{mean_host(timed ? Show::if_room : Show::always),
@@ -110,7 +110,7 @@ std::vector<Column<OpRow>> op_columns(const stats::Summary& s, Apart apart, bool
 
 }  // namespace
 
-Section operation_section(const stats::Summary& s, const char* title, Apart apart, For who,
+Section operation_section(const tables::Summary& s, const char* title, Apart apart, For who,
                           bool largest_first) {
   std::vector<OpRow> rows = rows_of(s, apart);
   if (who == For::people) std::erase_if(rows, [](const OpRow& r) { return r.amounts.calls == 0; });

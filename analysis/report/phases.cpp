@@ -5,7 +5,7 @@
 
 #include "check/names.h"
 #include "report/views.h"
-#include "stats/phases.h"
+#include "tables/phases.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -15,18 +15,18 @@ using read::Amounts;
 
 // The word of the rows below for calls of which nothing tells the phase.
 constexpr std::string_view kOther =
-    stats::kStepPhaseNames[static_cast<std::size_t>(stats::StepPhase::other)];
+    tables::kStepPhaseNames[static_cast<std::size_t>(tables::StepPhase::other)];
 
-Amounts all_of(const stats::Summary& s, stats::Phase phase) {
-  return stats::sum(s.phases[static_cast<std::size_t>(phase)]);
+Amounts all_of(const tables::Summary& s, tables::Phase phase) {
+  return tables::sum(s.phases[static_cast<std::size_t>(phase)]);
 }
 
 // A thread shows that it is autograd's by a call: PyTorch names it so.
-bool autograd_known(const stats::Summary& s) {
-  return all_of(s, stats::Phase::backward).calls != 0;
+bool autograd_known(const tables::Summary& s) {
+  return all_of(s, tables::Phase::backward).calls != 0;
 }
 
-std::string why_other(const stats::Summary& s, const Amounts& other) {
+std::string why_other(const tables::Summary& s, const Amounts& other) {
   if (s.only_steps) return "all calls: with --steps, threads are not told apart";
   std::string why;
   if (other.calls != other.replayed) {
@@ -40,60 +40,60 @@ std::string why_other(const stats::Summary& s, const Amounts& other) {
 }
 
 // Explains the rows that are there.
-Notes phase_notes(const stats::Summary& s) {
-  const Amounts other = all_of(s, stats::Phase::unknown);
+Notes phase_notes(const tables::Summary& s) {
+  const Amounts other = all_of(s, tables::Phase::unknown);
   return notes_if(
       {{autograd_known(s),
         "backward: calls of PyTorch's autograd threads, so recomputation by activation "
         "checkpointing is in it."},
-       {all_of(s, stats::Phase::rest).calls != 0,
+       {all_of(s, tables::Phase::rest).calls != 0,
         "rest: calls of other threads: forward, optimizer, loading, setup, and what a framework "
         "does on them behind the backward pass (DeepSpeed's last gradients)."},
        {other.calls != 0, fmt::format("{}: {}.", kOther, why_other(s, other))}});
 }
 
-Section phase_section(const stats::Summary& s, For who) {
+Section phase_section(const tables::Summary& s, For who) {
   std::vector<BucketRow> rows;
-  for (std::size_t p = 0; p < stats::kPhaseCount; ++p) {
-    const bool other = static_cast<stats::Phase>(p) == stats::Phase::unknown;
-    add_rows(rows, other ? kOther : stats::kPhaseNames[p], s.phases[p]);
+  for (std::size_t p = 0; p < tables::kPhaseCount; ++p) {
+    const bool other = static_cast<tables::Phase>(p) == tables::Phase::unknown;
+    add_rows(rows, other ? kOther : tables::kPhaseNames[p], s.phases[p]);
   }
-  const bool timed = stats::sum(s.buckets).device_timed != 0;
+  const bool timed = tables::sum(s.buckets).device_timed != 0;
   std::vector<Column<BucketRow>> all = bucket_columns("phase", nullptr);
   append(all, time_figures(timed));
   return {.title = "Phases", .table = sheet(all, rows, who), .notes = phase_notes(s)};
 }
 
-std::vector<BucketRow> rest_rows(const stats::Rest& rest) {
+std::vector<BucketRow> rest_rows(const tables::Rest& rest) {
   std::vector<BucketRow> rows;
   for (const auto& [key, buckets] : rest.told) {
     const auto by = static_cast<std::size_t>(key.second);
-    const bool none = key.second == stats::ToldBy::none;
-    add_rows(rows, stats::kStepPhaseNames[static_cast<std::size_t>(key.first)], buckets,
-             none ? Value() : Value(stats::kToldByNames[by]));
+    const bool none = key.second == tables::ToldBy::none;
+    add_rows(rows, tables::kStepPhaseNames[static_cast<std::size_t>(key.first)], buckets,
+             none ? Value() : Value(tables::kToldByNames[by]));
   }
   return rows;
 }
 
-Section rest_section(const stats::Summary& s, For who) {
+Section rest_section(const tables::Summary& s, For who) {
   std::vector<Column<BucketRow>> columns = bucket_columns(
       "phase", "phase", {{"told by", "told_by", Unit::text, &BucketRow::by, Show::label}});
   append(columns, Figures{{"host time", "host_ns", Unit::ns_not_0, &Amounts::host_ns}});
-  const stats::Rest rest = stats::rest_of(*s.lines, s.found);
-  const auto told = [&](stats::ToldBy by) {
+  const tables::Rest rest = tables::rest_of(*s.lines, s.found);
+  const auto told = [&](tables::ToldBy by) {
     return std::ranges::any_of(rest.told, [by](const auto& t) {
-      return t.first.second == by && stats::sum(t.second).calls != 0;
+      return t.first.second == by && tables::sum(t.second).calls != 0;
     });
   };
   Notes notes = notes_if(
-      {{told(stats::ToldBy::range), "range: the name of an NVTX range around the call tells."},
-       {told(stats::ToldBy::thread), "thread: PyTorch's threads that load data made it."},
-       {told(stats::ToldBy::order),
+      {{told(tables::ToldBy::range), "range: the name of an NVTX range around the call tells."},
+       {told(tables::ToldBy::thread), "thread: PyTorch's threads that load data made it."},
+       {told(tables::ToldBy::order),
         "order: by the calls of autograd's threads within a step. forward: collectives before a "
         "backward pass; backward: gradients that are reduced directly behind one; optimizer: what "
         "most steps call behind the last one (norms, a metric too); load: batches before the first "
         "collective."},
-       {told(stats::ToldBy::none),
+       {told(tables::ToldBy::none),
         fmt::format(
             "{}: neither ranges, nor threads, nor the order of calls tell: setup, evaluation, "
             "calls of some steps only, point-to-point, copies that may be anything.",
@@ -101,7 +101,7 @@ Section rest_section(const stats::Summary& s, For who) {
        {!rest.unordered.empty(),
         fmt::format(
             "{}: the order tells nothing, as not every call has a line on a thread with a name.",
-            diagnose::names_of(rest.unordered))}});
+            check::names_of(rest.unordered))}});
   append(notes, how_found(s.found));
   return {.title = autograd_known(s) ? "Calls outside autograd's threads"
                                      : "Calls that are not known to be autograd's",
@@ -112,7 +112,7 @@ Section rest_section(const stats::Summary& s, For who) {
 
 }  // namespace
 
-std::vector<Section> phase_sections(const stats::Summary& s, For who) {
+std::vector<Section> phase_sections(const tables::Summary& s, For who) {
   std::vector<Section> all = {phase_section(s, who)};
   if (!s.only.of_calls()) all.push_back(rest_section(s, who));
   return all;

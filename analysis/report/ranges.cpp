@@ -12,16 +12,16 @@
 namespace tprof::report {
 namespace {
 
-using stats::Payloads;
-using stats::RangeKey;
-using stats::RangeTotal;
+using tables::Payloads;
+using tables::RangeKey;
+using tables::RangeTotal;
 
 constexpr std::size_t kRangesShown = 40;
 constexpr std::size_t kLongestName = 60;  // bytes, in the table
 
 struct RangeRow : RangeKey, RangeTotal {};
 
-std::vector<RangeRow> by_time(const stats::RangeTotals& totals) {
+std::vector<RangeRow> by_time(const tables::RangeTotals& totals) {
   std::vector<RangeRow> all;
   for (const auto& [key, total] : totals.ranges) all.push_back({key, total});
   std::ranges::stable_sort(all, std::ranges::greater(),
@@ -83,7 +83,7 @@ Column<RangeRow> payload(const char* title, int digits, long double (*of)(const 
 }
 
 std::vector<Column<RangeRow>> range_columns(bool all_lines) {
-  using stats::Spread;
+  using tables::Spread;
   constexpr int kDigits = 15;
   std::vector<Column<RangeRow>> all = {
       {"range", nullptr, Unit::text,
@@ -116,13 +116,13 @@ std::vector<Column<RangeRow>> range_columns(bool all_lines) {
       {"own bytes", "bytes", Unit::bytes_not_0, &RangeRow::bytes, Show::if_any},
       {nullptr, "without_line", Unit::count, &RangeRow::beyond}};
   for (std::size_t b = 0; b < kBucketCount; ++b) {
-    const auto inside = [b](std::uint64_t stats::Moved::*of) {
+    const auto inside = [b](std::uint64_t tables::Moved::*of) {
       return [=](const RangeRow& r) { return holds_calls(r) ? Value(r.inside[b].*of) : Value(); };
     };
-    all.push_back({kBuckets[b].name.data(), nullptr, Unit::count, inside(&stats::Moved::calls),
+    all.push_back({kBuckets[b].name.data(), nullptr, Unit::count, inside(&tables::Moved::calls),
                    Show::if_any});
     all.push_back(
-        {"bytes", nullptr, Unit::bytes_not_0, inside(&stats::Moved::bytes), Show::if_room});
+        {"bytes", nullptr, Unit::bytes_not_0, inside(&tables::Moved::bytes), Show::if_room});
   }
   append(all, {{"payloads", nullptr, Unit::count_not_0,
                 [](const RangeRow& r) { return r.payloads.count; }, Show::if_any},
@@ -137,7 +137,7 @@ std::vector<Column<RangeRow>> range_columns(bool all_lines) {
   return all;
 }
 
-Notes notes(const stats::RangeTotals& totals) {
+Notes notes(const tables::RangeTotals& totals) {
   RangeTotal all;
   for (const auto& [key, total] : totals.ranges) all += total;
   return notes_if(
@@ -149,18 +149,18 @@ Notes notes(const stats::RangeTotals& totals) {
         "scope."},
        {all.open != 0,
         "open: ranges that were open when the trace ended; no figure has their time."},
-       {all.beyond != 0, diagnose::counted(all.beyond, "scope") +
+       {all.beyond != 0, check::counted(all.beyond, "scope") +
                              " without a line: in count, total, mean and max, and not in the calls "
                              "inside; std and min are not known."},
-       {all.vague != 0, diagnose::counted(all.vague, "range") + " may hold more calls than shown."},
+       {all.vague != 0, check::counted(all.vague, "range") + " may hold more calls than shown."},
        {!totals.all_lines, "Not every call has a line: the calls inside are lower bounds."},
        {totals.dropped != 0, fmt::format("Not shown here: {} without a line.",
-                                         diagnose::counted(totals.dropped, "range"))}});
+                                         check::counted(totals.dropped, "range"))}});
 }
 
 }  // namespace
 
-Section section_of(const stats::RangeTotals& totals, For who) {
+Section section_of(const tables::RangeTotals& totals, For who) {
   Section s = {.title = "NVTX ranges", .at = "", .room = {.rows = kRangesShown, .names = " names"}};
   if (totals.ranges.empty()) {
     s.lead = {

@@ -20,22 +20,22 @@ struct TextOptions {
   std::string verdict{};            // one that is known beside the summary
   std::vector<std::string> next{};  // the commands to run now
 };
-std::string to_text(const stats::Summary& summary, const TextOptions& options);
+std::string to_text(const tables::Summary& summary, const TextOptions& options);
 // `lines`: with all that only event lines tell.
-std::string to_json(const stats::Summary& summary, By by = By::none, bool lines = false);
+std::string to_json(const tables::Summary& summary, By by = By::none, bool lines = false);
 
 // Returns which run this is, and what was asked for of it.
-std::string heading(const stats::Summary& summary);
+std::string heading(const tables::Summary& summary);
 // Returns what ran, on which libraries, with which settings.
-std::string details(const stats::Summary& summary);
+std::string details(const tables::Summary& summary);
 // Returns in a sentence or two what moved, and which part of the run that took.
-std::string headline(const stats::Summary& summary);
+std::string headline(const tables::Summary& summary);
 
 // Returns "4 processes", or "4 ranks in 1 process" if one holds several.
 std::string how_many(const std::vector<const read::Process*>& processes);
 
 // `only` has the filters that this was diagnosed with.
-std::string to_text(const diagnose::Diagnosed& said, const filter::Words& only = {});
-std::string to_json(const diagnose::Diagnosed& said, const filter::Words& only = {});
+std::string to_text(const check::Diagnosed& said, const filter::Words& only = {});
+std::string to_json(const check::Diagnosed& said, const filter::Words& only = {});
 
 }  // namespace tprof::report

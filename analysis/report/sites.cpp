@@ -13,8 +13,8 @@ namespace tprof::report {
 namespace {
 
 using read::Amounts;
-using stats::SiteFrame;
-using stats::SiteKey;
+using tables::SiteFrame;
+using tables::SiteKey;
 using text::printable;
 
 constexpr std::size_t kSitesShown = 60;
@@ -45,16 +45,16 @@ std::string caller(const SiteKey& site, const symbols::Names& names) {
   if (!site.symbol.empty()) return site.object + " " + symbols::readable(site.symbol);
   if (!site.object.empty()) return fmt::format("{}+0x{:x}", site.object, site.offset);
   if (!site.native.empty()) return texts_of(site.native[0], names)[0];
-  return site.frames.empty() ? "-" : stats::text_of(site.frames[0]);
+  return site.frames.empty() ? "-" : tables::text_of(site.frames[0]);
 }
 
 std::string place(const SiteKey& site) {
-  if (const SiteFrame* own = stats::program_frame(site)) return stats::text_of(*own);
-  return site.frames.empty() ? "-" : stats::text_of(site.frames.back());
+  if (const SiteFrame* own = tables::program_frame(site)) return tables::text_of(*own);
+  return site.frames.empty() ? "-" : tables::text_of(site.frames.back());
 }
 
 // Lists the native stacks of the sites that moved most, as far as it can be read at a glance.
-Notes stack_lists(const stats::SiteTotals& totals) {
+Notes stack_lists(const tables::SiteTotals& totals) {
   constexpr std::size_t kStacks = 5;
   constexpr std::size_t kFrames = 12;
   using Moved = const std::pair<const std::pair<SiteKey, std::pair<Bucket, std::string>>, Amounts>;
@@ -70,8 +70,7 @@ Notes stack_lists(const stats::SiteTotals& totals) {
     const auto& [key, amounts] = *sites[i];
     const SiteKey& site = key.first;
     out.push_back(fmt::format("{}, {}, {}, came through", printable(key.second.second),
-                              diagnose::counted(amounts.calls, "call"),
-                              text::bytes(amounts.bytes)));
+                              check::counted(amounts.calls, "call"), text::bytes(amounts.bytes)));
     std::vector<std::string> lines;
     for (const symbols::Frame& frame : site.native) {
       for (std::string& line : texts_of(frame, totals.names)) lines.push_back(std::move(line));
@@ -95,7 +94,7 @@ struct Row {
 };
 
 // Adds up sites that look alike here. The JSON has each as a whole.
-std::vector<Row> rows_of(const stats::SiteTotals& totals) {
+std::vector<Row> rows_of(const tables::SiteTotals& totals) {
   using Shown = std::tuple<std::string, std::string, Bucket, std::string>;
   std::map<Shown, Amounts> sums;
   for (const auto& [key, amounts] : totals.calls) {
@@ -170,7 +169,7 @@ std::vector<Column<Row>> whole_columns(const symbols::Names& names) {
 
 }  // namespace
 
-Section section_of(const stats::SiteTotals& totals, For who) {
+Section section_of(const tables::SiteTotals& totals, For who) {
   Section s = {.title = "Call sites", .at = "", .room = {.rows = kSitesShown}};
   if (who == For::programs) {
     std::vector<Row> rows;

@@ -9,8 +9,8 @@
 namespace tprof::report {
 namespace {
 
-using stats::SlowCall;
-using stats::Slowest;
+using tables::SlowCall;
+using tables::Slowest;
 
 const read::Comm* comm_of(const SlowCall& c) {
   return read::comm_of(*c.rank, c.line.comm);
@@ -21,7 +21,7 @@ template <typename Of>
 Value bandwidth(const SlowCall& c, Of of) {
   if (!c.bytes || c.time_ns <= 0) return {};
   const read::Comm* comm = comm_of(c);
-  const stats::OpKey key{.bucket = c.line.bucket, .nranks = comm == nullptr ? 0 : comm->nranks};
+  const tables::OpKey key{.bucket = c.line.bucket, .nranks = comm == nullptr ? 0 : comm->nranks};
   return of(key, read::Amounts{.device_ns = static_cast<std::uint64_t>(c.time_ns),
                                .device_timed = c.calls,
                                .device_bytes = *c.bytes});
@@ -42,8 +42,8 @@ std::vector<Column<SlowCall>> slow_columns(const Slowest& s) {
           {groups ? "calls" : nullptr, "calls", Unit::count, &SlowCall::calls},
           {"bytes", "bytes", Unit::bytes, &SlowCall::bytes},
           rate("algbw GB/s", "algbw_GBps",
-               [](const stats::OpKey&, const read::Amounts& a) { return stats::algbw(a); }),
-          rate("busbw GB/s", "busbw_GBps", stats::busbw),
+               [](const tables::OpKey&, const read::Amounts& a) { return tables::algbw(a); }),
+          rate("busbw GB/s", "busbw_GBps", tables::busbw),
           {"step", "step", Unit::number, &SlowCall::step, Show::if_any},
           {"communicator", "communicator", Unit::text,
            [](const SlowCall& c) {

@@ -13,9 +13,9 @@
 namespace tprof::report {
 namespace {
 
-using stats::Odd;
-using StepFigures = stats::StepOf<stats::SizeKey>;
-using stats::StepTotals;
+using tables::Odd;
+using StepFigures = tables::StepOf<tables::SizeKey>;
+using tables::StepTotals;
 using text::thousands;
 constexpr std::size_t kOddShown = 20;
 constexpr std::size_t kDifferencesShown = 6;
@@ -36,17 +36,17 @@ Sheet figures_of_steps(const StepTotals& totals) {
     }
   };
   std::vector<std::uint64_t> times;
-  std::vector<stats::Buckets> buckets;
+  std::vector<tables::Buckets> buckets;
   for (const StepFigures& s : totals) {
     if (const auto ns = s.length_ns()) times.push_back(static_cast<std::uint64_t>(*ns));
-    buckets.push_back(stats::buckets_of(s));
+    buckets.push_back(tables::buckets_of(s));
   }
   if (!times.empty()) add("", "time", text::duration, times);
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     if (std::ranges::none_of(buckets, [b](const auto& all) { return all[b].calls != 0; })) continue;
     const auto values = [&](auto figure) {
       std::vector<std::uint64_t> of;
-      for (const stats::Buckets& all : buckets) of.push_back(all[b].*figure);
+      for (const tables::Buckets& all : buckets) of.push_back(all[b].*figure);
       return of;
     };
     add(kBuckets[b].name, "calls", text::thousands, values(&read::Amounts::calls));
@@ -74,7 +74,7 @@ std::string difference(const Odd& odd) {
 
 Notes odd_text(const StepTotals& totals) {
   Notes out;
-  const std::vector<Odd> all = stats::odd_ones(totals);
+  const std::vector<Odd> all = tables::odd_ones(totals);
   for (std::size_t i = 0; i < std::min(all.size(), kOddShown); ++i) {
     const std::vector<std::int64_t>& steps = all[i].steps;
     out.push_back(fmt::format("{} {}: {} than in most", steps.size() == 1 ? "step" : "steps",
@@ -91,7 +91,7 @@ Notes odd_text(const StepTotals& totals) {
 // By step, how its calls differ from those of most.
 std::map<std::int64_t, Json> differences_of(const StepTotals& totals) {
   std::map<std::int64_t, Json> all;
-  for (const Odd& odd : stats::odd_ones(totals)) {
+  for (const Odd& odd : tables::odd_ones(totals)) {
     Json differs = Json::array();
     for (const auto& [key, more] : odd.more) {
       differs.push_back({{"bucket", bucket_name(key.bucket)},
@@ -104,7 +104,7 @@ std::map<std::int64_t, Json> differences_of(const StepTotals& totals) {
   return all;
 }
 
-Json buckets_json(const stats::Buckets& buckets) {
+Json buckets_json(const tables::Buckets& buckets) {
   static const Figures kColumns = [] {
     Figures all = call_figures();
     all.push_back({nullptr, "host_ns", Unit::ns, &read::Amounts::host_ns});
@@ -138,7 +138,7 @@ Section every_step(const StepTotals& totals, const steps::Found& found) {
       {nullptr, "ts", Unit::number, &StepFigures::from_ns},
       {nullptr, "dur", Unit::number, &StepFigures::length_ns},
       {nullptr, "buckets", Unit::text,
-       [](const StepFigures& s) { return buckets_json(stats::buckets_of(s)); }},
+       [](const StepFigures& s) { return buckets_json(tables::buckets_of(s)); }},
       {nullptr, "differs", Unit::text, [&](const StepFigures& s) {
          const auto of_step = differences.find(s.step);
          return of_step == differences.end() ? Json::array() : of_step->second;
@@ -149,7 +149,7 @@ Section every_step(const StepTotals& totals, const steps::Found& found) {
 
 }  // namespace
 
-std::string named(const stats::StepList& steps) {
+std::string named(const tables::StepList& steps) {
   std::string all;
   for (const auto& [first, last] : steps.ranges) {
     if (!all.empty()) all += ',';
@@ -163,7 +163,7 @@ Notes how_found(const steps::Found& found) {
   if (found.how == steps::How::none) {
     return {fmt::format("Not known: {}.", found.why), fmt::format("-> {}", kMarkThem)};
   }
-  const std::string n = diagnose::counted(found.steps.size(), "step");
+  const std::string n = check::counted(found.steps.size(), "step");
   const bool marked = found.how == steps::How::mark;
   Notes out = notes_if(
       {{marked, n + ", marked by the program."},

@@ -18,15 +18,15 @@ namespace {
 constexpr std::size_t kMostBrief = 3;  // rows of a table
 
 // Errors and warnings, or notes.
-std::string findings(const stats::Summary& s, bool notes) {
+std::string findings(const tables::Summary& s, bool notes) {
   std::string out;
-  for (const diagnose::Finding& f : s.findings) {
-    if ((f.severity == diagnose::Severity::note) == notes) out += to_text(f, Detail::brief);
+  for (const check::Finding& f : s.findings) {
+    if ((f.severity == check::Severity::note) == notes) out += to_text(f, Detail::brief);
   }
   return out;
 }
 
-std::string title_of_totals(const stats::Summary& s) {
+std::string title_of_totals(const tables::Summary& s) {
   const std::string over = how_many(s.job->processes);
   if (!s.only_steps) return "Totals over " + over;
   return fmt::format("Totals of steps {} over {}{}", named(*s.only_steps), over,
@@ -49,18 +49,18 @@ std::string commands(const std::vector<std::string>& next) {
 }
 
 // Returns until when ranks that did not close are known: CLOCK_REALTIME in nanoseconds, by rank.
-Json known_until(const stats::Summary& s) {
+Json known_until(const tables::Summary& s) {
   Json j = Json::object();
   for (const read::Process* p : s.job->processes) {
     if (p->end == read::End::closed || !p->header.rank) continue;
-    j[std::to_string(*p->header.rank)] = !p->ledger ? Json() : Json(diagnose::known_until_ns(*p));
+    j[std::to_string(*p->header.rank)] = !p->ledger ? Json() : Json(check::known_until_ns(*p));
   }
   return j;
 }
 
 }  // namespace
 
-std::string to_text(const stats::Summary& s, const TextOptions& options) {
+std::string to_text(const tables::Summary& s, const TextOptions& options) {
   const bool first_screen = options.by == By::none && !options.verbose;
   std::string out = heading(s);
   if (options.verbose) out += details(s) + "\n";
@@ -74,7 +74,7 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
   const auto add_all = [&](std::vector<Section> sections) {
     for (Section& section : sections) add(std::move(section));
   };
-  const bool any = stats::sum(s.buckets).calls != 0;
+  const bool any = tables::sum(s.buckets).calls != 0;
   if (any || s.only_steps) add(bucket_section(s, title_of_totals(s), For::people));
   if (options.per_rank && !s.histogram) add(rank_section(s, For::people, std::nullopt));
   if (s.histogram) add_all(sections_of(*s.histogram, options.per_rank, For::people));
@@ -86,7 +86,7 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
     add_all(row_of(options.by).sections(s, For::people));
   }
   if (s.slowest) {
-    add(section_of(*s.slowest, s.found, stats::sum(s.buckets).calls, For::people));
+    add(section_of(*s.slowest, s.found, tables::sum(s.buckets).calls, For::people));
   }
   if (!first_screen && !s.comms.empty()) add(section_of(s.comms, For::people));
   if (first_screen && s.comms.size() > 1) add(brief(section_of(s.comms, For::people)));
@@ -96,7 +96,7 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
   return out + commands(options.next);
 }
 
-std::string to_json(const stats::Summary& s, By by, bool lines) {
+std::string to_json(const tables::Summary& s, By by, bool lines) {
   Json j;
   j["schema"] = "tprof-summary/1";
   j["run_id"] = or_null(s.job->run_id);

@@ -49,12 +49,12 @@ struct CellText {
   std::string operator()(std::uint64_t n) const { return number_text(n, unit); }
   std::string operator()(std::int64_t n) const {
     if (unit == Unit::number) return std::to_string(n);
-    if (unit == Unit::size_class) return diagnose::size_class(n);
-    if (unit == Unit::utc) return diagnose::utc(n);
+    if (unit == Unit::size_class) return check::size_class(n);
+    if (unit == Unit::utc) return check::utc(n);
     return number_text(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 0)), unit);
   }
   std::string operator()(const read::Process* p) const {
-    return p->header.rank ? std::to_string(*p->header.rank) : diagnose::name_of(*p);
+    return p->header.rank ? std::to_string(*p->header.rank) : check::name_of(*p);
   }
   std::string operator()(const std::vector<std::int64_t>& all) const { return text::ranges(all); }
   std::string operator()(const Json& json) const { return json.dump(); }

@@ -20,7 +20,7 @@ constexpr const char* kAll = "ALL";
 constexpr const char* kObjects = "ALLGATHER_OBJ";
 
 // True if it is known of any copy of the bucket what the host's side was.
-bool any_host_memory(const stats::Summary& s, std::size_t bucket) {
+bool any_host_memory(const tables::Summary& s, std::size_t bucket) {
   for (std::size_t m = 0; m < kHostMemoryKinds; ++m) {
     const bool known = static_cast<HostMemory>(m) != HostMemory::unknown;
     if (known && s.host_memory[m][bucket].calls != 0) return true;
@@ -29,7 +29,7 @@ bool any_host_memory(const stats::Summary& s, std::size_t bucket) {
 }
 
 // People see the buckets that have calls, and below them what these were.
-std::vector<BucketRow> shown_buckets(const stats::Summary& s) {
+std::vector<BucketRow> shown_buckets(const tables::Summary& s) {
   std::vector<BucketRow> rows;
   const auto row = [&](std::string_view name, const Amounts& a) {
     rows.push_back({std::string(name), "", a});
@@ -47,7 +47,7 @@ std::vector<BucketRow> shown_buckets(const stats::Summary& s) {
   return rows;
 }
 
-std::vector<BucketRow> every_bucket(const stats::Summary& s) {
+std::vector<BucketRow> every_bucket(const tables::Summary& s) {
   std::vector<BucketRow> rows;
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     rows.push_back({std::string(kBuckets[b].name), "", s.buckets[b]});
@@ -68,7 +68,7 @@ std::vector<Column<BucketRow>> total_columns(const Amounts& all) {
   return columns;
 }
 
-Notes notes(const stats::Summary& s, const Amounts& all) {
+Notes notes(const tables::Summary& s, const Amounts& all) {
   const bool some_left = std::ranges::any_of(
       s.buckets, [](const Amounts& a) { return a.exposure_known != 0 && !exposure_tells(a); });
   return notes_if(
@@ -94,11 +94,11 @@ std::vector<Column<BucketRow>> rank_columns(bool timed) {
   return all;
 }
 
-void add_rank(std::vector<BucketRow>& to, std::int64_t rank, const stats::Buckets& totals,
+void add_rank(std::vector<BucketRow>& to, std::int64_t rank, const tables::Buckets& totals,
               std::optional<std::size_t> bucket) {
   const std::string name = std::to_string(rank);
   if (bucket) {
-    to.push_back({name, "", *bucket < kBucketCount ? totals[*bucket] : stats::sum(totals)});
+    to.push_back({name, "", *bucket < kBucketCount ? totals[*bucket] : tables::sum(totals)});
     return;
   }
   const std::size_t before = to.size();
@@ -114,7 +114,7 @@ Section figures_by_name(const std::vector<BucketRow>& rows, const std::string& a
   return {.table = sheet(columns, rows, For::programs), .at = at, .shape = Shape::members};
 }
 
-using stats::CommSummary;
+using tables::CommSummary;
 
 constexpr std::ptrdiff_t kCommsShown = 20;
 constexpr const char* kGuess = "role?: a guess, from what was sent in which pass.";
@@ -130,7 +130,7 @@ std::vector<Column<CommSummary>> comm_columns() {
   std::vector<Column<CommSummary>> all = {
       {"communicator", "id", Unit::text, &CommSummary::id},
       {"name", "name", Unit::name, &CommSummary::name},
-      {"role", nullptr, Unit::name, stats::role_text, Show::if_any},
+      {"role", nullptr, Unit::name, tables::role_text, Show::if_any},
       {nullptr, "role", Unit::name, &CommSummary::role},
       {nullptr, "role_guessed", Unit::text, &CommSummary::role_guessed},
       {"size", "nranks", Unit::number, &CommSummary::nranks},
@@ -143,16 +143,16 @@ std::vector<Column<CommSummary>> comm_columns() {
   return all;
 }
 
-using stats::MemoryOfProcess;
+using tables::MemoryOfProcess;
 
 std::string whose(const MemoryOfProcess& m) {
-  std::string name = diagnose::name_of_rank(*m.process);
+  std::string name = check::name_of_rank(*m.process);
   if (m.use.device) name += fmt::format(", GPU {}", *m.use.device);
   return name;
 }
 
 // People see all places of one kind together.
-Sheet by_kind(const stats::Memory& memory) {
+Sheet by_kind(const tables::Memory& memory) {
   Sheet all{.heads = {{"memory", nullptr, Unit::text},
                       {"places", nullptr, Unit::count},
                       {"at the end", nullptr, Unit::bytes},
@@ -191,8 +191,8 @@ std::vector<Column<MemoryOfProcess>> place_columns() {
 
 }  // namespace
 
-Section bucket_section(const stats::Summary& s, std::string title, For who) {
-  const Amounts all = stats::sum(s.buckets);
+Section bucket_section(const tables::Summary& s, std::string title, For who) {
+  const Amounts all = tables::sum(s.buckets);
   std::vector<BucketRow> rows = who == For::people ? shown_buckets(s) : every_bucket(s);
   rows.push_back({kAll, "", all});
   return {.title = std::move(title),
@@ -202,9 +202,9 @@ Section bucket_section(const stats::Summary& s, std::string title, For who) {
           .shape = Shape::members};
 }
 
-Section rank_section(const stats::Summary& s, For who, std::optional<std::size_t> bucket) {
+Section rank_section(const tables::Summary& s, For who, std::optional<std::size_t> bucket) {
   const std::vector<Column<BucketRow>> columns =
-      rank_columns(stats::sum(s.buckets).device_timed != 0);
+      rank_columns(tables::sum(s.buckets).device_timed != 0);
   Section of = {.title = "Per rank", .table = sheet(columns, {}, who), .shape = Shape::columns};
   if (bucket) {
     of.at = fmt::format("/{}/per_rank", *bucket < kBucketCount ? kBuckets[*bucket].name : kAll);
@@ -215,7 +215,7 @@ Section rank_section(const stats::Summary& s, For who, std::optional<std::size_t
     std::ranges::move(sheet(columns, rows, who).rows, std::back_inserter(of.table.rows));
     rows.clear();
   };
-  stats::each_rank(s, [&](std::int64_t rank, const stats::Buckets& totals) {
+  tables::each_rank(s, [&](std::int64_t rank, const tables::Buckets& totals) {
     add_rank(rows, rank, totals, bucket);
     if (rows.size() >= kAtOnce) add();
   });
@@ -223,21 +223,21 @@ Section rank_section(const stats::Summary& s, For who, std::optional<std::size_t
   return of;
 }
 
-std::vector<std::pair<const char*, Section>> split_buckets(const stats::Summary& s) {
+std::vector<std::pair<const char*, Section>> split_buckets(const tables::Summary& s) {
   std::vector<std::pair<const char*, Section>> all;
   if (!s.object_gathers) {
     all.emplace_back("buckets", Section{.at = fmt::format("/{}", kObjects), .shape = Shape::row});
   }
-  for (std::size_t p = 0; p < stats::kPhaseCount; ++p) {
+  for (std::size_t p = 0; p < tables::kPhaseCount; ++p) {
     std::vector<BucketRow> rows;
     for (std::size_t b = 0; b < kBucketCount; ++b) {
       const Amounts& a = s.phases[p][b];
       if (a.calls != 0) rows.push_back({std::string(kBuckets[b].name), "", a});
     }
-    all.emplace_back("phases", figures_by_name(rows, fmt::format("/{}", stats::kPhaseNames[p])));
+    all.emplace_back("phases", figures_by_name(rows, fmt::format("/{}", tables::kPhaseNames[p])));
   }
   for (std::size_t b = 0; b < kBucketCount; ++b) {
-    if (!stats::has_host_side(static_cast<Bucket>(b))) continue;
+    if (!tables::has_host_side(static_cast<Bucket>(b))) continue;
     std::vector<BucketRow> rows;
     for (std::size_t m = 0; m < kHostMemoryKinds; ++m) {
       const Amounts& a = s.host_memory[m][b];
@@ -259,7 +259,7 @@ Section section_of(const std::vector<CommSummary>& comms, For who) {
           .room = {.rows = kCommsShown}};
 }
 
-Section section_of(const stats::Memory& memory, For who) {
+Section section_of(const tables::Memory& memory, For who) {
   return {.title = "Memory that the program allocated",
           .table = who == For::people ? by_kind(memory) : sheet(place_columns(), memory.uses, who),
           .notes = {"as it was asked for; at the end: of all together. The device's granularity, "

@@ -14,11 +14,11 @@
 namespace tprof::report {
 namespace {
 
-using diagnose::Finding;
-using diagnose::Findings;
-using diagnose::Kind;
-using diagnose::LateRank;
-using diagnose::Severity;
+using check::Finding;
+using check::Findings;
+using check::Kind;
+using check::LateRank;
+using check::Severity;
 
 // Null: there is none.
 template <typename Test>
@@ -64,24 +64,24 @@ double share_of(const LateRank& r, const Known& known, bool own) {
 
 // True if nobody has made a call for a moment, in a job that runs.
 bool stands(const Finding& f) {
-  return f.kind == Kind::running && diagnose::has_value(f.text.values, "quiet");
+  return f.kind == Kind::running && check::has_value(f.text.values, "quiet");
 }
 
 template <typename T>
-std::optional<T> optional_of(const diagnose::Values& values, std::string_view name) {
-  const T* value = diagnose::value_of<T>(values, name);
+std::optional<T> optional_of(const check::Values& values, std::string_view name) {
+  const T* value = check::value_of<T>(values, name);
   return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
 // How much of the run a job that ended without closing had stood still at its end.
-double stood_share(const diagnose::Diagnosed& said) {
+double stood_share(const check::Diagnosed& said) {
   const Finding* f = of_kind(said.findings, Kind::not_closed);
   if (f == nullptr) return 0;
-  const auto* quiet = diagnose::value_of<diagnose::Ns>(f->text.values, "quiet");
+  const auto* quiet = check::value_of<check::Ns>(f->text.values, "quiet");
   if (quiet == nullptr) return 0;
   std::int64_t run_ns = 0;
   for (const read::Process* p : said.job->processes) {
-    run_ns = std::max(run_ns, diagnose::known_until_ns(*p) - diagnose::began_ns(*p));
+    run_ns = std::max(run_ns, check::known_until_ns(*p) - check::began_ns(*p));
   }
   return run_ns <= 0 ? 0 : static_cast<double>(quiet->n) / static_cast<double>(run_ns);
 }
@@ -101,83 +101,79 @@ const LateRank* waited_for(const Known& known, bool own) {
 }
 
 std::string came_last(const LateRank& r) {
-  return fmt::format("{} came last to {} of {} collectives", diagnose::name_of_rank(*r.rank),
+  return fmt::format("{} came last to {} of {} collectives", check::name_of_rank(*r.rank),
                      text::thousands(r.last), text::thousands(r.collectives));
 }
 
 constexpr const char* kNothing = "Nothing is wrong";
 constexpr double kMuchExposed = 0.5;  // of a step: then nobody would call it well
 
-std::string everybody(const diagnose::Diagnosed& said) {
+std::string everybody(const check::Diagnosed& said) {
   const std::size_t n = said.job->ranks.size();
-  return n == 0 ? diagnose::counted(said.job->processes.size(), "process")
-                : diagnose::counted(n, "rank");
+  return n == 0 ? check::counted(said.job->processes.size(), "process") : check::counted(n, "rank");
 }
 
 // Says what the ranks made, where none is known to have done anything else.
-std::string made(const diagnose::Diagnosed& said, const std::string& who) {
-  diagnose::CommunicatorVerdict sum;
+std::string made(const check::Diagnosed& said, const std::string& who) {
+  check::CommunicatorVerdict sum;
   std::uint64_t communicators = 0;
-  for (const diagnose::CommunicatorVerdict& c : said.communicators) {
+  for (const check::CommunicatorVerdict& c : said.communicators) {
     sum.add(c);
     communicators += c.collectives != 0 ? 1 : 0;
   }
-  const std::string all = diagnose::counted(sum.collectives, "collective");
+  const std::string all = check::counted(sum.collectives, "collective");
   if (sum.collectives == 0 && sum.sends == 0 && sum.receives == 0) {
     return who + " made no collectives";
   }
   if (sum.collectives == 0) {
     return fmt::format("{} made {} and {}, and no collectives", who,
-                       diagnose::counted(sum.sends, "send"),
-                       diagnose::counted(sum.receives, "receive"));
+                       check::counted(sum.sends, "send"), check::counted(sum.receives, "receive"));
   }
   // Not every rank is in each of several communicators.
-  const std::string same = communicators == 1
-                               ? "did the same " + all
-                               : fmt::format("agreed on {} of {}", all,
-                                             diagnose::counted(communicators, "communicator"));
-  const bool all_seen = sum.verdict == diagnose::Verdict::same;
+  const std::string same =
+      communicators == 1
+          ? "did the same " + all
+          : fmt::format("agreed on {} of {}", all, check::counted(communicators, "communicator"));
+  const bool all_seen = sum.verdict == check::Verdict::same;
   return fmt::format("{} {}{}", who, same, all_seen ? "" : ", as far as they were seen");
 }
 
 // Nothing shows that ranks which did not close were at work; but that all is well, nothing shows
 // either. Children of ranks are often ended like this. Empty: all closed.
-std::string not_closed(const Finding* f, const diagnose::Diagnosed& said) {
+std::string not_closed(const Finding* f, const check::Diagnosed& said) {
   if (f == nullptr) return "";
-  const diagnose::Processes who = diagnose::select(said.job->processes, [](const read::Process& p) {
+  const check::Processes who = check::select(said.job->processes, [](const read::Process& p) {
     return p.end == read::End::recovered && !p.snapshot && !read::is_child(p);
   });
   if (who.empty()) return "";
-  const auto silent =
-      std::ranges::find(f->evidence, diagnose::Say::fell_silent, &diagnose::Fact::what);
-  const diagnose::Values none;
-  const diagnose::Values& of_silent = silent == f->evidence.end() ? none : silent->values;
+  const auto silent = std::ranges::find(f->evidence, check::Say::fell_silent, &check::Fact::what);
+  const check::Values none;
+  const check::Values& of_silent = silent == f->evidence.end() ? none : silent->values;
   return filled(
       "{who} ended without closing[ ({silent} fell silent first, {longer} before the others)]: "
       "killed by a signal, or a way of ending that tprof does not see; until then {made}[, and "
       "made no call in the last {quiet}]",
       {{"who", who},
-       {"silent", optional_of<diagnose::Who>(of_silent, "who")},
-       {"longer", optional_of<diagnose::Ns>(of_silent, "longer")},
+       {"silent", optional_of<check::Who>(of_silent, "who")},
+       {"longer", optional_of<check::Ns>(of_silent, "longer")},
        {"made", made(said, who.size() == said.job->processes.size() ? "they" : everybody(said))},
-       {"quiet", optional_of<diagnose::Ns>(f->text.values, "quiet")}});
+       {"quiet", optional_of<check::Ns>(f->text.values, "quiet")}});
 }
 
 // Tells how far ranks that run are: they get as far as each other only in the end. Empty: they are
 // as far, or none runs.
-std::string how_far(const diagnose::Diagnosed& said) {
+std::string how_far(const check::Diagnosed& said) {
   if (of_kind(said.findings, Kind::running) == nullptr) return "";
-  for (const diagnose::CommunicatorVerdict& c : said.communicators) {
+  for (const check::CommunicatorVerdict& c : said.communicators) {
     if (c.fewest == c.most) continue;
     return fmt::format("{} so far: the ranks still run and are not equally far, {} made {} of {}",
-                       kNothing,
-                       diagnose::names_of(diagnose::processes_of(who_issued(c, c.fewest))),
-                       diagnose::counted(c.fewest, "collective"), text::thousands(c.most));
+                       kNothing, check::names_of(check::processes_of(who_issued(c, c.fewest))),
+                       check::counted(c.fewest, "collective"), text::thousands(c.most));
   }
   return "";
 }
 
-JobVerdict all_well(const diagnose::Diagnosed& said, const Known& known) {
+JobVerdict all_well(const check::Diagnosed& said, const Known& known) {
   const Finding* ended = of_kind(said.findings, Kind::not_closed);
   const std::string not_well = not_closed(ended, said);
   std::string out = not_well.empty() ? how_far(said) : not_well;
@@ -191,8 +187,8 @@ JobVerdict all_well(const diagnose::Diagnosed& said, const Known& known) {
                   {"made", made(said, everybody(said))},
                   {"speed", known.causes || steps}});
   }
-  std::optional<diagnose::Ns> step;
-  std::optional<diagnose::Percent> exposed;
+  std::optional<check::Ns> step;
+  std::optional<check::Percent> exposed;
   if (steps) step = {*known.step_ns};
   if (steps && known.exposed_share) exposed = {100 * *known.exposed_share};
   out += filled(
@@ -217,7 +213,7 @@ bool notes_the_end(const Finding& f) {
   return f.kind == Kind::not_closed && f.severity == Severity::note;
 }
 
-JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
+JobVerdict verdict_of(const check::Diagnosed& said, const Known& known) {
   const Findings& all = said.findings;
   const auto about = [&](const Finding& f) -> JobVerdict {
     return {.text = as_sentence(f),
@@ -225,7 +221,7 @@ JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
             .finding = static_cast<std::size_t>(&f - all.data())};
   };
   const std::function<bool(const Finding&)> kMoreThanCosts[] = {
-      diagnose::keeps_from_going_on, [](const Finding& f) { return f.severity == Severity::error; },
+      check::keeps_from_going_on, [](const Finding& f) { return f.severity == Severity::error; },
       // That a rank ended at work is more than that the job was slow. Where all ended together,
       // somebody ended them: by Ctrl-C, or when their time was over; unless one may have been
       // first.
@@ -233,14 +229,14 @@ JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
         const bool ended = f.kind == Kind::stopped || f.kind == Kind::not_closed;
         return ended && f.severity == Severity::warning &&
                (f.ranks.size() < said.job->ranks.size() ||
-                f.text.what == diagnose::Say::killed_together);
+                f.text.what == check::Say::killed_together);
       },
       [](const Finding& f) { return f.kind == Kind::exited; },
       // A job that stands is slower than any cause of slow steps makes it.
       [](const Finding& f) {
-        const diagnose::Values& values = f.text.values;
+        const check::Values& values = f.text.values;
         return stands(f) &&
-               (diagnose::has_value(values, "behind") || diagnose::has_value(values, "last"));
+               (check::has_value(values, "behind") || check::has_value(values, "last"));
       }};
   for (const auto& test : kMoreThanCosts) {
     if (const Finding* f = first_of(all, test)) return about(*f);
@@ -259,7 +255,7 @@ JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
     });
     JobVerdict verdict = f == nullptr ? JobVerdict{} : about(*f);
     verdict.text = as_sentence(
-        fmt::format("{}, by {} in all; {}", came_last(*late), diagnose::duration(late->own_ns()),
+        fmt::format("{}, by {} in all; {}", came_last(*late), check::duration(late->own_ns()),
                     known.timed ? "what that costs is known where steps are known"
                                 : "TPROF_TIMING=events tells what that costs"));
     verdict.severity = "note";

@@ -20,12 +20,12 @@ struct JobVerdict {
 
 // Facts beside the findings.
 struct Known {
-  std::optional<std::int64_t> step_ns{};     // the mean
-  bool whole_steps = true;                   // else it may be a micro-batch of one
-  std::optional<double> exposed_share{};     // of the steps
-  bool timed = false;                        // calls were timed on the device
-  bool causes = true;                        // what makes steps slow was looked for
-  const diagnose::Lateness* late = nullptr;  // null: not known
+  std::optional<std::int64_t> step_ns{};  // the mean
+  bool whole_steps = true;                // else it may be a micro-batch of one
+  std::optional<double> exposed_share{};  // of the steps
+  bool timed = false;                     // calls were timed on the device
+  bool causes = true;                     // what makes steps slow was looked for
+  const check::Lateness* late = nullptr;  // null: not known
 };
 
 // The first finding that keeps the job from going on; else the first error; else that ranks ended,
@@ -33,9 +33,9 @@ struct Known {
 // that costs most; else a rank that the others waited for, also if nothing was timed on devices and
 // it was waited for longer than that costs; else the first warning; else that a job stands, that
 // ranks did not close, or that nothing is wrong.
-JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known);
+JobVerdict verdict_of(const check::Diagnosed& said, const Known& known);
 
 // True if it only notes how ranks ended: that is told before the notes of what costs time.
-bool notes_the_end(const diagnose::Finding& finding);
+bool notes_the_end(const check::Finding& finding);
 
 }  // namespace tprof::report

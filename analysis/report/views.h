@@ -12,10 +12,10 @@
 #include "check/lateness.h"
 #include "read/process.h"
 #include "report/table.h"
-#include "stats/layers.h"
-#include "stats/ranges.h"
-#include "stats/sites.h"
 #include "summary/summary.h"
+#include "tables/layers.h"
+#include "tables/ranges.h"
+#include "tables/sites.h"
 
 namespace tprof::report {
 
@@ -36,13 +36,13 @@ struct ByRow {
   const char* json;   // its key in the JSON; null: the report has that anyway, shaped otherwise
   Takes takes;
   Follows follows;
-  std::vector<Section> (*sections)(const stats::Summary&, For);
+  std::vector<Section> (*sections)(const tables::Summary&, For);
 };
 
 std::span<const ByRow> by_rows();
 const ByRow& row_of(By by);
 
-std::string named(const stats::StepList& steps);  // "10-", "3-7", "3,5-7"
+std::string named(const tables::StepList& steps);  // "10-", "3-7", "3,5-7"
 
 // The way out where no steps are known.
 inline constexpr const char* kMarkThem =
@@ -59,36 +59,36 @@ struct Apart {
   bool role = false;  // and size of the communicator
 };
 // `largest_first`: those that took longest on the device, or moved most if that is not known.
-Section operation_section(const stats::Summary& summary, const char* title, Apart apart, For who,
+Section operation_section(const tables::Summary& summary, const char* title, Apart apart, For who,
                           bool largest_first = false);
 // The times of one of them. Null if nothing is known of it.
-Json times_of(const stats::OpTimes& times, const stats::OpKey& key);
+Json times_of(const tables::OpTimes& times, const tables::OpKey& key);
 
 // Totals of all calls of each bucket.
-Section bucket_section(const stats::Summary& summary, std::string title, For who);
+Section bucket_section(const tables::Summary& summary, std::string title, For who);
 // The calls of the ranks: of all buckets, or of one of them. kBucketCount: of all together.
-Section rank_section(const stats::Summary& summary, For who, std::optional<std::size_t> bucket);
+Section rank_section(const tables::Summary& summary, For who, std::optional<std::size_t> bucket);
 // Sections of the buckets that only programs see, each with its key.
-std::vector<std::pair<const char*, Section>> split_buckets(const stats::Summary& summary);
+std::vector<std::pair<const char*, Section>> split_buckets(const tables::Summary& summary);
 
 // The times of operations, whatever their sizes, types and communicators. `all` is the number of
 // executed calls.
-Section section_of(const stats::OpTimes& times, std::uint64_t all);
-Section section_of(const stats::RangeTotals& totals, For who);
-Section section_of(const stats::SiteTotals& totals, For who);
-Section section_of(const stats::Memory& memory, For who);
-Section section_of(const std::vector<stats::CommSummary>& comms, For who);
-Section section_of(const why::WaitTable& waits, const std::vector<stats::CommSummary>& comms,
+Section section_of(const tables::OpTimes& times, std::uint64_t all);
+Section section_of(const tables::RangeTotals& totals, For who);
+Section section_of(const tables::SiteTotals& totals, For who);
+Section section_of(const tables::Memory& memory, For who);
+Section section_of(const std::vector<tables::CommSummary>& comms, For who);
+Section section_of(const why::WaitTable& waits, const std::vector<tables::CommSummary>& comms,
                    For who);
 // `all` is the number of calls of the job, or of the steps that were asked for.
-Section section_of(const stats::Slowest& slowest, const steps::Found& found, std::uint64_t all,
+Section section_of(const tables::Slowest& slowest, const steps::Found& found, std::uint64_t all,
                    For who);
-std::vector<Section> sections_of(const stats::Histogram& histogram, bool per_rank, For who);
-std::vector<Section> sections_of(const stats::StepTotals& totals, const steps::Found& found,
+std::vector<Section> sections_of(const tables::Histogram& histogram, bool per_rank, For who);
+std::vector<Section> sections_of(const tables::StepTotals& totals, const steps::Found& found,
                                  For who);
-std::vector<Section> phase_sections(const stats::Summary& summary, For who);
-std::vector<Section> sections_of(const stats::Layers& layers, const steps::Found& found, For who);
-std::vector<Section> sections_of(const diagnose::Lateness& lateness, const steps::Found& found,
+std::vector<Section> phase_sections(const tables::Summary& summary, For who);
+std::vector<Section> sections_of(const tables::Layers& layers, const steps::Found& found, For who);
+std::vector<Section> sections_of(const check::Lateness& lateness, const steps::Found& found,
                                  For who);
 
 using Figure = Column<read::Amounts>;

@@ -57,7 +57,7 @@ Value known(const WaitRow& r, std::int64_t Spent::*part) {
 Value last_text(const WaitRow& r) {
   const why::WaitOfRank* last = r.most_often_last();
   if (last == nullptr) return {};
-  return fmt::format("{}: {} of {}", diagnose::name_of_rank(*last->rank),
+  return fmt::format("{}: {} of {}", check::name_of_rank(*last->rank),
                      text::thousands(last->last.times), text::thousands(r.meetings));
 }
 
@@ -82,7 +82,7 @@ std::vector<Column<WaitRow>> columns(const std::map<std::string, std::string>& r
       {"bucket", "bucket", Unit::text, [](const WaitRow& r) { return bucket_name(r.bucket); }},
       {"size", "bytes_class", Unit::size_class, &WaitRow::size_class},
       {nullptr, "size", Unit::text,
-       [](const WaitRow& r) { return diagnose::size_class(r.size_class); }},
+       [](const WaitRow& r) { return check::size_class(r.size_class); }},
       {"role", "role", Unit::name, role, Show::if_room},
       {"ranks", "of", Unit::text, &WaitRow::ranks},
       {nullptr, "communicator", Unit::text, &WaitRow::comm},
@@ -109,7 +109,7 @@ std::vector<Column<WaitRow>> columns(const std::map<std::string, std::string>& r
 
 }  // namespace
 
-Section section_of(const WaitTable& waits, const std::vector<stats::CommSummary>& comms, For who) {
+Section section_of(const WaitTable& waits, const std::vector<tables::CommSummary>& comms, For who) {
   Section s = {.title = "Waiting for other ranks, and transfer",
                .at = "/rows",
                .facts = {{"known", waits.known}, {"step_stride", waits.step_stride}},
@@ -120,7 +120,7 @@ Section section_of(const WaitTable& waits, const std::vector<stats::CommSummary>
         "(TPROF_TIMING=events)."};
     if (who == For::people) return s;
   }
-  s.table = sheet(columns(stats::role_texts(comms)), waits.rows, who);
+  s.table = sheet(columns(tables::role_texts(comms)), waits.rows, who);
   s.notes = {
       "Wait: until the last rank came, or the other end of a message. Transfer: from then to the "
       "end. Both are sums over the ranks, of the calls of which both are known. /step: of one rank "

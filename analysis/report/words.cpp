@@ -11,13 +11,13 @@
 namespace tprof::report {
 namespace {
 
-using diagnose::Fact;
-using diagnose::Facts;
-using diagnose::Value;
-using diagnose::Values;
-using diagnose::Who;
+using check::Fact;
+using check::Facts;
+using check::Value;
+using check::Values;
+using check::Who;
 
-using WordsOf = std::array<const Words*, static_cast<std::size_t>(diagnose::Say::count_)>;
+using WordsOf = std::array<const Words*, static_cast<std::size_t>(check::Say::count_)>;
 
 WordsOf words_by_say() {
   WordsOf all{};
@@ -34,18 +34,18 @@ struct TextOf {
   std::string operator()(std::uint64_t n) const {
     return format == "," ? text::thousands(n) : std::to_string(n);
   }
-  std::string operator()(diagnose::Ns d) const { return diagnose::duration(d.n); }
-  std::string operator()(diagnose::Time t) const { return diagnose::utc(t.realtime_ns); }
-  std::string operator()(diagnose::Bytes b) const { return text::bytes(b.n); }
-  std::string operator()(diagnose::SizeClass c) const { return diagnose::size_class(c.n); }
-  std::string operator()(diagnose::Percent p) const { return fmt::format("{:.1f}%", p.n); }
+  std::string operator()(check::Ns d) const { return check::duration(d.n); }
+  std::string operator()(check::Time t) const { return check::utc(t.realtime_ns); }
+  std::string operator()(check::Bytes b) const { return text::bytes(b.n); }
+  std::string operator()(check::SizeClass c) const { return check::size_class(c.n); }
+  std::string operator()(check::Percent p) const { return fmt::format("{:.1f}%", p.n); }
   std::string operator()(const std::string& s) const { return s; }
   std::string operator()(const Who& who) const {
-    if (format == "is") return diagnose::is_or_was(who);
-    return format == "rank" ? diagnose::name_of_rank(who.some[0]) : diagnose::names_of(who);
+    if (format == "is") return check::is_or_was(who);
+    return format == "rank" ? check::name_of_rank(who.some[0]) : check::names_of(who);
   }
   std::string operator()(const text::Ranks& ranks) const {
-    return format == "list" ? ranks.str() : diagnose::names_of(ranks);
+    return format == "list" ? ranks.str() : check::names_of(ranks);
   }
   std::string operator()(const Facts& facts) const {
     const std::string_view between = format == "/" ? " / " : format == ";" ? "; " : ", ";
@@ -81,7 +81,7 @@ std::size_t outside(std::string_view text, char what) {
 std::string field(std::string_view f, const Values& values, bool in_part) {
   const std::string_view whole = f;
   const std::size_t end = std::min(f.find_first_of(":?|"), f.size());
-  const auto found = std::ranges::find(values, f.substr(0, end), &diagnose::Named::name);
+  const auto found = std::ranges::find(values, f.substr(0, end), &check::Named::name);
   const bool given = found != values.end();
   static const Value kAbsent;
   const Value& value = given ? found->value : kAbsent;
@@ -129,7 +129,7 @@ std::string filled(std::string_view text, const Values& values) {
   return out;
 }
 
-const Words& words_of(diagnose::Say say) {
+const Words& words_of(check::Say say) {
   static const WordsOf kWords = words_by_say();
   static const Words kNone{};
   const Words* words = kWords[static_cast<std::size_t>(say)];

@@ -16,16 +16,16 @@ namespace tprof::report {
 // text, else `b`. [A part in brackets] goes if a value in it is absent. A plain {name} elsewhere
 // that a finding does not have shows as it is.
 struct Words {
-  diagnose::Say say;
+  check::Say say;
   std::string_view text;
   std::string_view advice = "";  // with the values of the text
 };
 
 std::span<const Words> all_words();
 
-std::string filled(std::string_view text, const diagnose::Values& values);
-const Words& words_of(diagnose::Say say);
-std::string sentence(const diagnose::Fact& fact);
-std::string advice(const diagnose::Fact& fact);
+std::string filled(std::string_view text, const check::Values& values);
+const Words& words_of(check::Say say);
+std::string sentence(const check::Fact& fact);
+std::string advice(const check::Fact& fact);
 
 }  // namespace tprof::report

@@ -4,7 +4,7 @@
 namespace tprof::report {
 namespace {
 
-using diagnose::Say;
+using check::Say;
 
 #define ALIKE_ENDS                                                                              \
   "every ncclSend needs an ncclRecv of the same count and type on the other rank, in the same " \

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "check/ends.h"
-#include "stats/spread.h"
+#include "tables/spread.h"
 
-namespace tprof::stats {
+namespace tprof::tables {
 namespace {
 
 void count_communicators(Summary& s) {
@@ -51,7 +51,7 @@ void count_ledgers(const job::Job& job, Summary& s) {
     for (const auto& [reason, n] : p->footer->dropped) {
       s.dropped = read::saturated_sum(s.dropped, n);
     }
-    const std::int64_t ran_ns = diagnose::known_until_ns(*p) - diagnose::began_ns(*p);
+    const std::int64_t ran_ns = check::known_until_ns(*p) - check::began_ns(*p);
     s.self_cost_ns = read::saturated_sum(s.self_cost_ns, p->footer->self_cost_ns);
     s.self_run_ns = read::saturated_sum(s.self_run_ns, read::not_below_0(ran_ns));
     if (s.only.of_calls()) continue;
@@ -99,13 +99,13 @@ Summary summarise(const run::Lines& lines, const SummaryOptions& options) {
   }
   s.findings = options.findings
                    ? *options.findings
-                   : diagnose::diagnose(job, lines.traces(),
-                                        {.asked = diagnose::kSummary,
-                                         .whole_job = options.whole_job && s.only.ranks.empty(),
-                                         .read_lines = false})
+                   : check::diagnose(job, lines.traces(),
+                                     {.asked = check::kSummary,
+                                      .whole_job = options.whole_job && s.only.ranks.empty(),
+                                      .read_lines = false})
                          .findings;
-  s.complete = diagnose::complete(job, s.findings);
+  s.complete = check::complete(job, s.findings);
   return s;
 }
 
-}  // namespace tprof::stats
+}  // namespace tprof::tables

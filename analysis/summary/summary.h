@@ -10,16 +10,16 @@
 #include "check/lateness.h"
 #include "filter/selection.h"
 #include "job/jobs.h"
-#include "stats/comms.h"
-#include "stats/histogram.h"
-#include "stats/op_times.h"
-#include "stats/phases.h"
-#include "stats/slowest.h"
-#include "stats/steps.h"
-#include "stats/totals.h"
+#include "tables/comms.h"
+#include "tables/histogram.h"
+#include "tables/op_times.h"
+#include "tables/phases.h"
+#include "tables/slowest.h"
+#include "tables/steps.h"
+#include "tables/totals.h"
 #include "why/wait_table.h"
 
-namespace tprof::stats {
+namespace tprof::tables {
 
 // The memory that the processes of a job had allocated (TPROF_MEMORY).
 struct MemoryOfProcess {
@@ -42,22 +42,22 @@ struct Summary {
   Ops ops{};
   std::optional<OpTimes> op_times{};  // nothing: not asked for
   std::vector<CommSummary> comms{};
-  filter::Words only{};                          // what all figures are of; empty: of everything
-  std::optional<StepList> only_steps{};          // the steps of these
-  std::vector<std::string> notes{};              // what is not exact for that: sentences
-  std::optional<diagnose::Lateness> lateness{};  // nothing: not asked for
-  std::optional<Slowest> slowest{};              // nothing: not asked for
-  std::optional<Histogram> histogram{};          // nothing: not asked for
-  why::Peak peak{};                              // that was told
-  Memory memory{};                               // of the whole job, as the ledgers tell it
-  steps::Found found{};                          // if they were asked for
+  filter::Words only{};                       // what all figures are of; empty: of everything
+  std::optional<StepList> only_steps{};       // the steps of these
+  std::vector<std::string> notes{};           // what is not exact for that: sentences
+  std::optional<check::Lateness> lateness{};  // nothing: not asked for
+  std::optional<Slowest> slowest{};           // nothing: not asked for
+  std::optional<Histogram> histogram{};       // nothing: not asked for
+  why::Peak peak{};                           // that was told
+  Memory memory{};                            // of the whole job, as the ledgers tell it
+  steps::Found found{};                       // if they were asked for
   std::uint64_t dropped = 0;
   read::Compute compute{};  // of all processes that know it
   // CPU time of the library's own threads, and how long their processes ran; 0: no footer tells.
   std::uint64_t self_cost_ns = 0;
   std::uint64_t self_run_ns = 0;
   bool complete = true;
-  diagnose::Findings findings{};
+  check::Findings findings{};
 };
 
 // The buckets of each rank, in the order of the ranks. They are added up each time: of as many
@@ -75,11 +75,11 @@ struct SummaryOptions {
   why::Peak peak{};
   const filter::Selection* asked = nullptr;  // leaves the rest out
   // The findings about all calls; nullopt: they are found now.
-  std::optional<diagnose::Findings> findings{};
+  std::optional<check::Findings> findings{};
   bool whole_job = true;  // ranks that are not there are missing
 };
 
 // Sums up the lines' job. Where no event lines are asked for, they are not loaded.
 Summary summarise(const run::Lines& lines, const SummaryOptions& options);
 
-}  // namespace tprof::stats
+}  // namespace tprof::tables

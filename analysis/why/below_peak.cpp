@@ -12,10 +12,10 @@
 namespace tprof::why {
 namespace {
 
-using diagnose::Findings;
-using diagnose::Kind;
-using diagnose::Ns;
-using diagnose::Percent;
+using check::Findings;
+using check::Kind;
+using check::Ns;
+using check::Percent;
 
 // The communicators of one bucket that are slow, within hosts or between them.
 struct BelowPeak {
@@ -26,7 +26,7 @@ struct BelowPeak {
 };
 
 bool told(const Findings& found, const std::string& comm) {
-  return std::ranges::any_of(found, [&](const diagnose::Finding& f) {
+  return std::ranges::any_of(found, [&](const check::Finding& f) {
     return f.kind == Kind::slow_link && f.communicator == comm;
   });
 }
@@ -49,16 +49,16 @@ void below_peak(const Evidence& e, Findings& found) {
     if (ns < kLeastShare * e.step_ns || ns <= doubt) continue;
     const WaitRow& worst = *slow.worst;
     const text::Ranks& ranks = slow.ranks;  // clang 14 captures no structured binding
-    const diagnose::Processes who = diagnose::select(e.job.processes, [&](const read::Process& p) {
+    const check::Processes who = check::select(e.job.processes, [&](const read::Process& p) {
       return p.header.rank && ranks.contains(*p.header.rank);
     });
     const auto role = e.roles.find(worst.comm);
-    diagnose::Finding& f =
+    check::Finding& f =
         add(found, Kind::below_peak, who,
             {{"share", Percent{100 * ns / e.step_ns}},
              {"saves", Ns{std::llround(ns)}},
              {"bucket", std::string(bucket_name(worst.bucket))},
-             {"size", diagnose::SizeClass{worst.size_class}},
+             {"size", check::SizeClass{worst.size_class}},
              {"role", role == e.roles.end() ? std::optional<std::string>() : role->second},
              {"on", worst.ranks},
              {"reaches", fmt::format("{:.1f}", *worst.busbw_GBps)},

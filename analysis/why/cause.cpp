@@ -60,7 +60,7 @@ std::size_t period_of(const Evidence& e, const std::vector<std::size_t>& places)
   return n > 1 ? n : 0;
 }
 
-diagnose::Cost cost_of(const Evidence& of, double ns, double doubt_ns) {
+check::Cost cost_of(const Evidence& of, double ns, double doubt_ns) {
   const auto steps = static_cast<double>(of.times.steps_of_run);
   return {.ns = std::llround(ns * steps),
           .doubt_ns = std::llround(doubt_ns * steps),

@@ -35,7 +35,7 @@ using Places = std::vector<std::size_t>;
 inline constexpr double kLeastShare = 0.01;
 
 // Returns the cost in the whole run of `ns` of a step, which are known within `doubt_ns`.
-diagnose::Cost cost_of(const Evidence& of, double ns, double doubt_ns);
+check::Cost cost_of(const Evidence& of, double ns, double doubt_ns);
 
 // The numbers of these steps, given by their places in `Evidence::steps`; "7,15,23-25".
 text::Ranks steps_of(const Evidence& e, const std::vector<std::size_t>& places);
@@ -56,8 +56,8 @@ inline constexpr std::size_t kFewestOfPeriod = 4;  // three may be as far apart 
 std::vector<std::size_t> every_step(const Evidence& e);
 
 // True for what slow_ranks.cpp tells.
-constexpr bool is_slow_rank(diagnose::Kind kind) {
-  using diagnose::Kind;
+constexpr bool is_slow_rank(check::Kind kind) {
+  using check::Kind;
   return kind == Kind::slow_gpu || kind == Kind::slow_input || kind == Kind::slow_cpu;
 }
 
@@ -65,6 +65,6 @@ constexpr bool is_slow_rank(diagnose::Kind kind) {
 // Weights that are handed out before the first step make none (DTensor sends them).
 bool sends(const Evidence& e, std::size_t rank);
 
-using Cause = void (*)(const Evidence&, diagnose::Findings&);
+using Cause = void (*)(const Evidence&, check::Findings&);
 
 }  // namespace tprof::why

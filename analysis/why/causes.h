@@ -22,7 +22,7 @@ namespace tprof::why {
   X(wide_dtype)         \
   X(step_series)
 
-#define X(name) void name(const Evidence&, diagnose::Findings&);
+#define X(name) void name(const Evidence&, check::Findings&);
 TPROF_CAUSES(X)
 #undef X
 

@@ -8,8 +8,8 @@
 namespace tprof::why {
 
 // Adds the finding, with its `share` and what it `saves`, unless that is nobody's concern.
-void tell(const Evidence& e, diagnose::Kind kind, const Saving& saving, diagnose::Values values,
-          diagnose::Findings& found);
+void tell(const Evidence& e, check::Kind kind, const Saving& saving, check::Values values,
+          check::Findings& found);
 
 // Weights are gathered ahead of the computation that they are for. Returns which share of these
 // calls was not.

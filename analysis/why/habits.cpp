@@ -13,10 +13,10 @@
 
 namespace tprof::why {
 
-using diagnose::Bytes;
-using diagnose::Findings;
-using diagnose::Kind;
-using diagnose::Percent;
+using check::Bytes;
+using check::Findings;
+using check::Kind;
+using check::Percent;
 
 namespace {
 

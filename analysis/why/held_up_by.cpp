@@ -10,7 +10,7 @@
 namespace tprof::why {
 namespace {
 
-using diagnose::Say;
+using check::Say;
 
 }  // namespace
 
@@ -43,16 +43,16 @@ std::vector<HoldsUp> who_holds_up(const Evidence& e, const Lengths& all, const P
   return who;
 }
 
-diagnose::Facts facts_of(const Evidence& e, const std::vector<HoldsUp>& who, std::size_t of_steps) {
+check::Facts facts_of(const Evidence& e, const std::vector<HoldsUp>& who, std::size_t of_steps) {
   constexpr std::size_t kMost = 3;
-  diagnose::Facts facts;
+  check::Facts facts;
   for (const HoldsUp& its : who) {
     if (facts.size() == kMost) break;
     const std::size_t n = its.steps.size();
     const bool all = n == of_steps;
     const auto which = all ? std::nullopt : numbers_if_few(e, its.steps);
     facts.push_back({Say::holds_up,
-                     {{"who", diagnose::Processes{e.times.ranks[its.rank]}},
+                     {{"who", check::Processes{e.times.ranks[its.rank]}},
                       {"steps", n},
                       {"which", which},
                       {"n", all || which ? std::nullopt : std::optional(n)}}});
@@ -60,10 +60,9 @@ diagnose::Facts facts_of(const Evidence& e, const std::vector<HoldsUp>& who, std
   return facts;
 }
 
-void tell_where_it_holds_up(const Evidence& e, const HoldsUp& who, bool clear,
-                            diagnose::Finding& f) {
+void tell_where_it_holds_up(const Evidence& e, const HoldsUp& who, bool clear, check::Finding& f) {
   if (!who.by_host) return;
-  const diagnose::Processes rank{e.times.ranks[who.rank]};
+  const check::Processes rank{e.times.ranks[who.rank]};
   set(f.text, {"host_of", rank});
   const std::size_t before = f.evidence.size();
   const SlowRanks its{.slow = {who.rank}, .of = Of::host, .steps = {who.longest}};

@@ -10,9 +10,9 @@
 namespace tprof::why {
 namespace {
 
-using diagnose::Kind;
-using diagnose::Ns;
-using diagnose::Percent;
+using check::Kind;
+using check::Ns;
+using check::Percent;
 
 constexpr double kLeastIdle = 0.05;  // of a step: launches have gaps in healthy jobs, too
 
@@ -31,9 +31,9 @@ double least_idle(const Evidence& e) {
 }
 
 // Returns what other findings have of hosts that come late, in ns.
-double told(const diagnose::Findings& found) {
+double told(const check::Findings& found) {
   double ns = 0;
-  for (const diagnose::Finding& f : found) {
+  for (const check::Finding& f : found) {
     const bool of_hosts = f.kind == Kind::blocking_h2d || f.kind == Kind::blocking_d2h;
     if (of_hosts && f.cost) ns += static_cast<double>(f.cost->ns_per_step.value_or(0));
   }
@@ -52,7 +52,7 @@ bool reads(const Evidence& e) {
 
 }  // namespace
 
-void idle_devices(const Evidence& e, diagnose::Findings& found) {
+void idle_devices(const Evidence& e, check::Findings& found) {
   if (e.replays == nullptr || e.steps.size() < 4) return;
   const std::vector<double> saved = e.replays->without_hosts();
   const double ns = std::min(median(saved), least_idle(e)) - told(found);
@@ -63,12 +63,12 @@ void idle_devices(const Evidence& e, diagnose::Findings& found) {
       for (const auto& [place, of_place] : of_step) idle[place] += of_place;
     }
   }
-  diagnose::Finding& f = add(found, Kind::idle_devices, e.times.ranks,
-                             {{"share", Percent{100 * ns / e.step_ns}},
-                              {"saves", Ns{std::llround(ns)}},
-                              {"one", e.times.ranks.size() == 1},
-                              {"loads", mostly_leads(idle)},
-                              {"reads", reads(e)}});
+  check::Finding& f = add(found, Kind::idle_devices, e.times.ranks,
+                          {{"share", Percent{100 * ns / e.step_ns}},
+                           {"saves", Ns{std::llround(ns)}},
+                           {"one", e.times.ranks.size() == 1},
+                           {"loads", mostly_leads(idle)},
+                           {"reads", reads(e)}});
   f.cost = cost_of(e, ns, 2 * mean_error(saved));
 }
 

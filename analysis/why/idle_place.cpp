@@ -2,9 +2,9 @@
 
 namespace tprof::why {
 
-using diagnose::Say;
+using check::Say;
 
-diagnose::Values when_of(const SlowRanks& ranks) {
+check::Values when_of(const SlowRanks& ranks) {
   return {{"once", ranks.steps.size() == 1},
           {"at", std::nullopt},
           {"some", ranks.steps.size() > 1},
@@ -12,7 +12,7 @@ diagnose::Values when_of(const SlowRanks& ranks) {
 }
 
 // Between steps the host does other things than to launch kernels.
-void tell_place(const Idle& idle, const diagnose::Values& when, diagnose::Finding& f) {
+void tell_place(const Idle& idle, const check::Values& when, check::Finding& f) {
   const Place* place = place_of(idle);
   if (place == nullptr) return;
   if (place->at == Place::At::end) {
@@ -26,11 +26,11 @@ void tell_place(const Idle& idle, const diagnose::Values& when, diagnose::Findin
   const auto named = [](const text::Kept& call) {
     return call.empty() ? std::optional<std::string>() : call.str();
   };
-  diagnose::Fact within{Say::idle_within, when};
+  check::Fact within{Say::idle_within, when};
   set(within, {"behind", named(place->behind)});
   set(within, {"before", named(place->before)});
   f.evidence.push_back(std::move(within));
-  f.next = diagnose::Fact{Say::look_there, {{"ahead", place->behind.empty()}}};
+  f.next = check::Fact{Say::look_there, {{"ahead", place->behind.empty()}}};
 }
 
 }  // namespace tprof::why

@@ -56,10 +56,10 @@ Late late_of(const graph::Model& model, std::size_t r, Rows rows, const run::Int
 
 }  // namespace
 
-void late_reductions(const Evidence& e, diagnose::Findings& found) {
+void late_reductions(const Evidence& e, check::Findings& found) {
   // A late prefetch exposes the reductions before it: they may be hidden without it.
   Changes before_that(*e.model);
-  if (std::ranges::count(found, diagnose::Kind::late_prefetch, &diagnose::Finding::kind) != 0) {
+  if (std::ranges::count(found, check::Kind::late_prefetch, &check::Finding::kind) != 0) {
     begin_early(e, before_that);
   }
   Changes change = before_that;
@@ -94,7 +94,7 @@ void late_reductions(const Evidence& e, diagnose::Findings& found) {
   const Saving all{change.saving().ns - before_that.saving().ns, change.saving().doubt};
   const double from = 0.75 * std::min(all.ns - all.doubt, most);
   const double to = 0.75 * std::min(all.ns + all.doubt, most);
-  tell(e, diagnose::Kind::late_reductions, {(from + to) / 2, (to - from) / 2}, {}, found);
+  tell(e, check::Kind::late_reductions, {(from + to) / 2, (to - from) / 2}, {}, found);
 }
 
 }  // namespace tprof::why

@@ -29,16 +29,16 @@ std::vector<Places> stages_of(const Evidence& e) {
     some_send = some_send || sends(e, r);
   }
   if (!some_send) return all;
-  for (const diagnose::Communicator& c : diagnose::communicators(e.job)) {
+  for (const check::Communicator& c : check::communicators(e.job)) {
     if (c.members.size() < 2 || c.members.size() >= e.times.ranks.size()) continue;
-    const diagnose::Member& one = c.members.front();
+    const check::Member& one = c.members.front();
     const read::Rows& rows = read::rows_of(*one.process);
     const bool sends_here = std::ranges::any_of(rows, [&](const read::Row& row) {
       return row.bucket == Bucket::P2P && row.comm == one.comm->comm;
     });
     if (sends_here) continue;
     std::set<std::size_t> stage;
-    for (const diagnose::Member& m : c.members) {
+    for (const check::Member& m : c.members) {
       if (const auto place = places.find(m.process); place != places.end()) {
         stage.insert(place->second);
       }

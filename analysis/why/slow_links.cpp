@@ -12,9 +12,9 @@
 namespace tprof::why {
 namespace {
 
-using diagnose::Findings;
-using diagnose::Ns;
-using diagnose::Percent;
+using check::Findings;
+using check::Ns;
+using check::Percent;
 
 constexpr double kTimesTheOthers = 1.25;
 constexpr double kTimesTheOther = 2;  // of two, which also differ by how they lie in the network
@@ -24,8 +24,8 @@ auto alike(const WaitRow& r) {
   return std::tuple(r.bucket, r.size_class, r.ranks.size(), r.hosts, r.calls, r.bytes);
 }
 
-diagnose::Processes members(const Evidence& e, const WaitRow& row) {
-  return diagnose::select(e.job.processes, [&](const read::Process& p) {
+check::Processes members(const Evidence& e, const WaitRow& row) {
+  return check::select(e.job.processes, [&](const read::Process& p) {
     return p.header.rank && row.ranks.contains(*p.header.rank);
   });
 }
@@ -94,12 +94,12 @@ void slow_links(const Evidence& e, Findings& found) {
     const double doubt = sum == 0 ? 0 : all.doubt * alone[id] / sum;
     if (cost < kLeastShare * e.step_ns || cost <= doubt) continue;
     const auto role = e.roles.find(id);
-    diagnose::Finding& f =
-        add(found, diagnose::Kind::slow_link, members(e, *slow.worst),
+    check::Finding& f =
+        add(found, check::Kind::slow_link, members(e, *slow.worst),
             {{"share", Percent{100 * cost / e.step_ns}},
              {"saves", Ns{std::llround(cost)}},
              {"bucket", std::string(bucket_name(slow.worst->bucket))},
-             {"size", diagnose::SizeClass{slow.worst->size_class}},
+             {"size", check::SizeClass{slow.worst->size_class}},
              {"role", role == e.roles.end() ? std::optional<std::string>() : role->second},
              {"takes", Ns{slow.worst->usual_transfer_ns}},
              {"others", Ns{std::llround(slow.usual)}},

@@ -24,12 +24,12 @@
 namespace tprof::why {
 namespace {
 
-using diagnose::Findings;
-using diagnose::Kind;
-using diagnose::Ns;
-using diagnose::Percent;
-using diagnose::Processes;
-using diagnose::Say;
+using check::Findings;
+using check::Kind;
+using check::Ns;
+using check::Percent;
+using check::Processes;
+using check::Say;
 
 constexpr double kShownPercent = 0.1;  // the last digit that is printed
 
@@ -57,7 +57,7 @@ std::string host_of(const Evidence& e, const SlowRanks& ranks) {
 }
 
 // More to compute may come from others: an expert to whom most tokens go.
-void tell_exchanged(const Evidence& e, const Places& slow, diagnose::Finding& f) {
+void tell_exchanged(const Evidence& e, const Places& slow, check::Finding& f) {
   constexpr double kMore = 1.5;
   std::vector<double> others;
   double least = std::numeric_limits<double>::max();
@@ -101,10 +101,10 @@ bool tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
   const double least = std::max(0.0, saving.ns - saving.doubt);
   const double most = std::min(saving.ns + saving.doubt, e.step_ns);
   const bool sure = 100 * saving.doubt / e.step_ns < kShownPercent / 2;
-  diagnose::Finding& f =
+  check::Finding& f =
       add(found, kind, who,
           {{"one", who.size() == 1},
-           {"after", slower.empty() ? std::optional<diagnose::Who>() : diagnose::Who(slower)},
+           {"after", slower.empty() ? std::optional<check::Who>() : check::Who(slower)},
            {"saves", Ns{std::llround(saving.ns)}},
            {"share", percent(saving.ns)},
            {"least", sure ? std::nullopt : std::optional(percent(least))},

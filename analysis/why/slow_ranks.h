@@ -33,11 +33,10 @@ struct Lengths;
 // Returns those of these steps, the one with most of the time first; none if nothing tells.
 std::vector<HoldsUp> who_holds_up(const Evidence& e, const Lengths& all, const Places& steps);
 // The first few of them, with their steps where these are not all `of_steps`.
-diagnose::Facts facts_of(const Evidence& e, const std::vector<HoldsUp>& who, std::size_t of_steps);
+check::Facts facts_of(const Evidence& e, const std::vector<HoldsUp>& who, std::size_t of_steps);
 // Adds where its device stands idle in the longest of its steps, if that is why. `clear`: no
 // other rank is told, and that step is the longest of all.
-void tell_where_it_holds_up(const Evidence& e, const HoldsUp& who, bool clear,
-                            diagnose::Finding& f);
+void tell_where_it_holds_up(const Evidence& e, const HoldsUp& who, bool clear, check::Finding& f);
 
 // Leaves of the steps in which a rank holds the others up those that make up most of it. `saved`:
 // what each step is shorter by without that, by place.

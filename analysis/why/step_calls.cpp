@@ -9,7 +9,7 @@
 namespace tprof::why {
 namespace {
 
-using diagnose::Say;
+using check::Say;
 
 constexpr double kNearlyAll = 0.9;
 constexpr double kChance = 0.01;
@@ -79,10 +79,9 @@ bool devices_idle(const Evidence& e, const std::vector<std::size_t>& steps) {
 }  // namespace
 
 void tell_calls_of_steps(const Evidence& e, const std::vector<std::size_t>& steps,
-                         diagnose::Finding& f) {
+                         check::Finding& f) {
   if (!f.evidence.empty()) {
-    if (f.evidence.front().what == Say::copies_out_more)
-      f.next = diagnose::Fact{Say::save_aside, {}};
+    if (f.evidence.front().what == Say::copies_out_more) f.next = check::Fact{Say::save_aside, {}};
     return;
   }
   // The first ones warm up.
@@ -106,9 +105,9 @@ void tell_calls_of_steps(const Evidence& e, const std::vector<std::size_t>& step
                            {"and", reads.steps != 0 && calls.steps != 0},
                            {"calls", counted(calls)}}});
     if (reads.steps == 0) {
-      f.next = diagnose::Fact{Say::call_rarely, {}};
+      f.next = check::Fact{Say::call_rarely, {}};
     } else if (devices_idle(e, later)) {
-      f.next = diagnose::Fact{Say::read_rarely, {}};
+      f.next = check::Fact{Say::read_rarely, {}};
     }
     return;
   }

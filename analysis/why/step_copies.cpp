@@ -10,8 +10,8 @@
 
 namespace tprof::why {
 
-using diagnose::Bytes;
-using diagnose::Say;
+using check::Bytes;
+using check::Say;
 
 namespace {
 
@@ -31,7 +31,7 @@ std::vector<double> of_steps(const Evidence& e, std::size_t rank, float Cell::*c
 }  // namespace
 
 void tell_copies_of_steps(const Evidence& e, const std::vector<std::size_t>& ranks,
-                          const std::vector<std::size_t>& steps, diagnose::Finding& f) {
+                          const std::vector<std::size_t>& steps, check::Finding& f) {
   std::vector<std::size_t> others = every_step(e);
   std::erase_if(others, [&](std::size_t i) { return std::ranges::binary_search(steps, i); });
   if (others.empty()) return;
@@ -41,7 +41,7 @@ void tell_copies_of_steps(const Evidence& e, const std::vector<std::size_t>& ran
       const double elsewhere = median(of_steps(e, r, copied, others));
       return there < kMore * elsewhere ? 0.0 : there - elsewhere;
     };
-    diagnose::Processes who;
+    check::Processes who;
     double most = 0;
     std::vector<double> of_others;
     for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
@@ -56,7 +56,7 @@ void tell_copies_of_steps(const Evidence& e, const std::vector<std::size_t>& ran
     // If all copy more, that is not why these take longer.
     if (who.empty() || median(std::move(of_others)) * 2 > most) return;
     f.evidence.push_back({say,
-                          {{"who", diagnose::Who(who)},
+                          {{"who", check::Who(who)},
                            {"one", who.size() == 1},
                            {"bytes", Bytes{static_cast<std::uint64_t>(std::llround(most))}}}});
   };
@@ -66,7 +66,7 @@ void tell_copies_of_steps(const Evidence& e, const std::vector<std::size_t>& ran
 }
 
 void tell_copies_of_ranks(const Evidence& e, const std::vector<std::size_t>& ranks, bool batches,
-                          diagnose::Finding& f) {
+                          check::Finding& f) {
   // Longer batches take a device longer, and a checkpoint its host. A checkpoint is not in each
   // step.
   std::vector<double> others;

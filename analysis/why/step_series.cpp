@@ -12,11 +12,11 @@
 namespace tprof::why {
 namespace {
 
-using diagnose::Finding;
-using diagnose::Findings;
-using diagnose::Kind;
-using diagnose::Ns;
-using diagnose::Percent;
+using check::Finding;
+using check::Findings;
+using check::Kind;
+using check::Ns;
+using check::Percent;
 
 constexpr std::size_t kFewest = 8;
 constexpr std::size_t kFewestForDrift = 16;

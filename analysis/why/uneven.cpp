@@ -10,16 +10,16 @@
 namespace tprof::why {
 namespace {
 
-using diagnose::Kind;
-using diagnose::Ns;
-using diagnose::Percent;
+using check::Kind;
+using check::Ns;
+using check::Percent;
 
 constexpr double kLeastLost = 0.05;  // of a step
 constexpr double kLeastSteps = 0.3;  // that lose something, of all
 
 }  // namespace
 
-void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
+void uneven_ranks(const Evidence& e, check::Findings& found) {
   if (e.replays == nullptr || e.steps.size() < 4) return;
   // Beside slow ranks less may be lost by that.
   std::vector<double> lost = e.replays->evened_out(true);
@@ -35,11 +35,11 @@ void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
   const auto lossy = std::ranges::count_if(lost, [&](double of_step) { return of_step * 2 > ns; });
   if (ns < kLeastLost * e.step_ns) return;
   if (static_cast<double>(lossy) < kLeastSteps * static_cast<double>(lost.size())) return;
-  diagnose::Finding& f = add(found, Kind::uneven_ranks, {},
-                             {{"share", Percent{100 * ns / e.step_ns}},
-                              {"saves", Ns{std::llround(ns)}},
-                              {"of_steps", e.steps.size()},
-                              {"ranks", e.replays->take_turns()}});
+  check::Finding& f = add(found, Kind::uneven_ranks, {},
+                          {{"share", Percent{100 * ns / e.step_ns}},
+                           {"saves", Ns{std::llround(ns)}},
+                           {"of_steps", e.steps.size()},
+                           {"ranks", e.replays->take_turns()}});
   f.cost = cost_of(e, ns, 2 * mean_error(lost));
 }
 

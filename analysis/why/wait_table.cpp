@@ -9,7 +9,7 @@
 #include "check/agreement.h"
 #include "interpose/format/ledger.h"
 #include "job/hosts.h"
-#include "stats/totals.h"
+#include "tables/totals.h"
 #include "why/numbers.h"
 
 namespace tprof::why {
@@ -79,12 +79,12 @@ void add_calls(const run::Rank& rank, std::uint64_t stride, Kinds& rows) {
 Kinds rows_by_ledgers(const job::Job& job, const steps::Found& found) {
   Kinds rows;
   const job::Hosts hosts(job);
-  for (const diagnose::Communicator& c : diagnose::communicators(job)) {
+  for (const check::Communicator& c : check::communicators(job)) {
     if (c.members.size() < 2) continue;
-    const text::Ranks names = diagnose::ranks_of(diagnose::processes_of(c.members));
+    const text::Ranks names = check::ranks_of(check::processes_of(c.members));
     std::set<std::size_t> on;
-    for (const diagnose::Member& m : c.members) on.insert(hosts.of(*m.process));
-    for (const diagnose::Member& m : c.members) {
+    for (const check::Member& m : c.members) on.insert(hosts.of(*m.process));
+    for (const check::Member& m : c.members) {
       for (const read::Row& row : read::rows_of(*m.process)) {
         if (is_copy(row.bucket) || row.comm != m.comm->comm || row.amounts.bytes == 0) continue;
         WaitRow& to = rows[{m.comm->id, row.bucket, row.bytes_class}];
@@ -178,7 +178,7 @@ void finish(Growing& row, const Peak& peak) {
   row.quick_transfer_ns = std::llround(quantile(row.times, 0.1));
   if (row.calls == 0 || row.usual_transfer_ns <= 0) return;
   const double bytes = static_cast<double>(row.bytes) / static_cast<double>(row.calls);
-  row.busbw_GBps = bytes * stats::bus_factor(row.bucket, row.nranks) /
+  row.busbw_GBps = bytes * tables::bus_factor(row.bucket, row.nranks) /
                    static_cast<double>(row.usual_transfer_ns);
   // The links that a message takes are its ends' alone.
   const double expected = row.bucket == Bucket::P2P ? 0 : peak.of(row.spans_hosts());

@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "check/names.h"
-#include "stats/comms.h"
+#include "tables/comms.h"
 #include "why/causes.h"
 #include "why/replays.h"
 
@@ -54,8 +54,8 @@ struct Modelled {
               : "they are looked for in the steps behind a first one, and no calls are of these";
     } else if (!model->graph().sound() || std::abs(replayed - measured) >= kMostApart * measured) {
       why_not = fmt::format("a replay of the calls' order takes {} for a step, and it took {}",
-                            diagnose::duration(std::llround(replayed)),
-                            diagnose::duration(std::llround(measured)));
+                            check::duration(std::llround(replayed)),
+                            check::duration(std::llround(measured)));
     }
     if (!why_not.empty()) model.reset();
   }
@@ -71,7 +71,7 @@ void find_causes(const run::Lines& lines, const steps::Found& found, run::Run ru
   if (steps.empty()) return;
   why.mean = mean_of(*why.times, steps);
   why.unmet_ns = unmet_ns(why.times->facts);
-  const auto roles = stats::sure_roles(job);
+  const auto roles = tables::sure_roles(job);
   Evidence e{.job = job,
              .times = *why.times,
              .steps = steps,
@@ -99,9 +99,9 @@ run::Run run_of(const run::Lines& lines, const steps::Found& found, const Room& 
   return graph::run_of(lines, found, room.calls);
 }
 
-diagnose::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Found& by_steps,
-                                      run::Run run, const Times& times) {
-  diagnose::Findings found;
+check::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Found& by_steps,
+                                   run::Run run, const Times& times) {
+  check::Findings found;
   const std::vector<std::size_t> steps = times.counted();
   if (steps.empty()) return found;
   const WaitTable no_waits;
@@ -122,13 +122,13 @@ diagnose::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Foun
   return found;
 }
 
-text::Ranks that_hold_up(const diagnose::Finding& finding) {
+text::Ranks that_hold_up(const check::Finding& finding) {
   if (is_slow_rank(finding.kind)) return finding.ranks;
   text::Ranks ranks;
-  const auto* by = diagnose::value_of<diagnose::Facts>(finding.text.values, "held_up_by");
+  const auto* by = check::value_of<check::Facts>(finding.text.values, "held_up_by");
   if (by == nullptr) return ranks;
-  for (const diagnose::Fact& f : *by) {
-    ranks.add(diagnose::value_of<diagnose::Who>(f.values, "who")->ranks);
+  for (const check::Fact& f : *by) {
+    ranks.add(check::value_of<check::Who>(f.values, "who")->ranks);
   }
   return ranks;
 }

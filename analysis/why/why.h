@@ -29,7 +29,7 @@ struct Why {
   Room room{};          // gives
   Cell mean{};          // of the steps that count, over all ranks; if there are any
   double unmet_ns = 0;  // of its exposed time: waiting or transfers, which is not known
-  diagnose::Findings findings{};
+  check::Findings findings{};
   std::string no_causes{};  // a sentence without its full stop: why none are known
 
   bool known() const { return times && times->known(); }
@@ -41,11 +41,11 @@ run::Run run_of(const run::Lines& lines, const steps::Found& found, const Room& 
 
 // Finds of the causes only the ranks that hold up the others: always, in some steps (is_slow_rank),
 // or in one that takes far longer. `times` have to be known.
-diagnose::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Found& found,
-                                      run::Run run, const Times& times);
+check::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Found& found, run::Run run,
+                                   const Times& times);
 
 // The ranks of such a finding; empty: it names none.
-text::Ranks that_hold_up(const diagnose::Finding& finding);
+text::Ranks that_hold_up(const check::Finding& finding);
 
 // Fills all but `peak` and `room`, which it takes. `meetings` are those of these lines.
 void find(const run::Lines& lines, const steps::Found& found, Why& to);

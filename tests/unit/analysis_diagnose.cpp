@@ -3,7 +3,7 @@
 #include "check/names.h"
 
 using namespace tprof;
-using namespace tprof::diagnose;
+using namespace tprof::check;
 
 TEST_CASE("many ranks are counted, not listed") {
   std::vector<read::Process> processes(1000);

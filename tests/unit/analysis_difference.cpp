@@ -1,12 +1,12 @@
-// stats/difference: how sure a difference between the steps of two runs is, on series made by hand.
+// diff/difference: how sure a difference between the steps of two runs is, on series made by hand.
 #include <cmath>
 #include <random>
 #include <vector>
 
 #include "catch2.h"
-#include "stats/difference.h"
+#include "diff/difference.h"
 
-using namespace tprof::stats;
+using namespace tprof::diff;
 using Numbers = std::vector<double>;
 
 namespace {

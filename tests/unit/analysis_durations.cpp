@@ -3,10 +3,10 @@
 
 #include "catch2.h"
 #include "run/timed_calls.h"
-#include "stats/histogram.h"
+#include "tables/histogram.h"
 
 using namespace tprof;
-using namespace tprof::stats;
+using namespace tprof::tables;
 
 namespace {
 

@@ -44,16 +44,16 @@ read::Traces traces_of(const Folder& folder) {
   return traces;
 }
 
-std::string text_of(const diagnose::Findings& findings) {
+std::string text_of(const check::Findings& findings) {
   std::string all = report::to_json(findings, report::Detail::full).dump();
-  for (const diagnose::Finding& f : findings) all += report::to_text(f, report::Detail::full);
+  for (const check::Finding& f : findings) all += report::to_text(f, report::Detail::full);
   return all;
 }
 
 }  // namespace
 
 TEST_CASE("findings outlive the traces that they are from") {
-  diagnose::Findings findings;
+  check::Findings findings;
   std::string before;
   {
     const Folder folder;
@@ -62,7 +62,7 @@ TEST_CASE("findings outlive the traces that they are from") {
     for (const read::Trace& t : traces.traces) processes.push_back(&t.processes[0]);
     const std::vector<job::Job> jobs = job::jobs_of(processes);
     REQUIRE(jobs.size() == 1);
-    findings = diagnose::diagnose(jobs[0], traces, {}).findings;
+    findings = check::diagnose(jobs[0], traces, {}).findings;
     before = text_of(findings);
   }
   INFO(before);
@@ -101,17 +101,17 @@ TEST_CASE("ranks are written as people write them") {
 
 TEST_CASE("who a finding is about does not grow with the number of processes") {
   std::vector<read::Process> processes(100'000);
-  diagnose::Processes all;
+  check::Processes all;
   for (read::Process& p : processes) all.push_back(&p);
-  const diagnose::Who without = diagnose::Who(all);
+  const check::Who without = check::Who(all);
   CHECK((without.count == 100'000 && without.no_ranks == 100'000));
   CHECK(without.some.size() < 20);
-  CHECK(diagnose::names_of(without).ends_with(" processes that are no ranks"));
+  CHECK(check::names_of(without).ends_with(" processes that are no ranks"));
 
   for (std::size_t i = 0; i < processes.size(); ++i) {
     processes[i].header.rank = static_cast<std::int64_t>(i);
   }
-  const diagnose::Who ranks = diagnose::Who(all);
+  const check::Who ranks = check::Who(all);
   CHECK(ranks.some.empty());
-  CHECK(diagnose::names_of(ranks) == "ranks 0-99999");
+  CHECK(check::names_of(ranks) == "ranks 0-99999");
 }

@@ -1,10 +1,10 @@
-// stats/: what the names of NVTX ranges say of a phase.
+// tables/: what the names of NVTX ranges say of a phase.
 #include "catch2.h"
-#include "stats/phase_names.h"
+#include "tables/phase_names.h"
 
 using namespace tprof;
-using stats::phase_of_name;
-using enum stats::StepPhase;
+using tables::phase_of_name;
+using enum tables::StepPhase;
 
 TEST_CASE("ranges are of the phase that people and frameworks name them for") {
   for (const char* name : {"forward", "Forward pass", "fwd", "DeepSpeedEngine.forward",

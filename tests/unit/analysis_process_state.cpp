@@ -57,7 +57,7 @@ Process process_77() {
 TEST_CASE("process state: a process that runs here") {
   for (const char* state : {"R", "S", "D", "T", "t", "Z"}) {
     const FakeProc proc(state);
-    CHECK(tprof::diagnose::state_here(process_77(), proc.root) == *state);
+    CHECK(tprof::check::state_here(process_77(), proc.root) == *state);
   }
 }
 
@@ -65,16 +65,16 @@ TEST_CASE("process state: another process, another boot, or one that ended") {
   const FakeProc proc("T");
   Process p = process_77();
   p.header.start_ns += 1'000'000'000;  // its pid is another's now
-  CHECK_FALSE(tprof::diagnose::state_here(p, proc.root));
+  CHECK_FALSE(tprof::check::state_here(p, proc.root));
   p = process_77();
   p.header.boot_id = "boot-2";
-  CHECK_FALSE(tprof::diagnose::state_here(p, proc.root));
+  CHECK_FALSE(tprof::check::state_here(p, proc.root));
   p = process_77();
   p.header.pid = 78;
-  CHECK_FALSE(tprof::diagnose::state_here(p, proc.root));
+  CHECK_FALSE(tprof::check::state_here(p, proc.root));
   p = process_77();
   p.end = End::recovered;
-  CHECK_FALSE(tprof::diagnose::state_here(p, proc.root));
+  CHECK_FALSE(tprof::check::state_here(p, proc.root));
 }
 
 TEST_CASE(

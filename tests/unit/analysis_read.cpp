@@ -9,7 +9,7 @@
 #include "read/folder.h"
 #include "read/json.h"
 #include "read/load.h"
-#include "stats/totals.h"
+#include "tables/totals.h"
 
 using namespace tprof;
 using namespace tprof::test;
@@ -96,7 +96,7 @@ TEST_CASE("the totals of a file are those of its last ledger, an epoch's what it
   CHECK(p.end == read::End::closed);
   const auto calls_of_epoch = [&](std::int64_t epoch) {
     read::Process copy = p;
-    stats::keep_epoch(copy, epoch);
+    tables::keep_epoch(copy, epoch);
     return copy.ledger->rows.empty() ? 0 : copy.ledger->rows.begin()->amounts.calls;
   };
   CHECK(calls_of_epoch(0) == 9);

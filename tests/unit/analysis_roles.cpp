@@ -1,11 +1,11 @@
-// stats/: what a communicator is for, by its name.
+// tables/: what a communicator is for, by its name.
 #include "catch2.h"
-#include "stats/comms.h"
+#include "tables/comms.h"
 
 using namespace tprof;
 
 TEST_CASE("the groups of device meshes and of Megatron have the roles that they are named for") {
-  const auto role = [](std::string_view name) { return std::string(stats::role_of_name(name)); };
+  const auto role = [](std::string_view name) { return std::string(tables::role_of_name(name)); };
   CHECK(role("mesh_dp_shard:5") == "shard");
   CHECK(role("mesh_dp_replicate:4") == "replicate");
   CHECK(role("mesh_tp:1") == "tensor");
@@ -19,6 +19,6 @@ TEST_CASE("the groups of device meshes and of Megatron have the roles that they 
 
 TEST_CASE("a name that only holds the letters of a role says nothing") {
   for (const char* name : {"", "0", "default_pg:0", "undefined", "step", "http", "udp", "Apple"}) {
-    CHECK(stats::role_of_name(name).empty());
+    CHECK(tables::role_of_name(name).empty());
   }
 }

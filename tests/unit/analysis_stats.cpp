@@ -2,7 +2,7 @@
 #include "analysis_traces.h"
 #include "catch2.h"
 #include "read/load.h"
-#include "stats/totals.h"
+#include "tables/totals.h"
 
 using namespace tprof;
 using namespace tprof::test;
@@ -24,7 +24,7 @@ std::optional<read::Amounts> objects_of(std::string_view lines) {
   read::Traces traces;
   traces.traces.push_back(read::load(file));
   const job::Job job = job::jobs_of({&traces.traces[0].processes[0]}).at(0);
-  return stats::object_gathers(run::Lines(job, traces));
+  return tables::object_gathers(run::Lines(job, traces));
 }
 
 }  // namespace
@@ -39,13 +39,13 @@ TEST_CASE("executed is direct and replayed; what was only captured is in no tota
                            row("H2D", "cudaMemcpyAsync", "null", "direct", 4)) +
                     footer());
   const read::Trace trace = read::load(file);
-  const stats::Buckets totals = stats::bucket_totals(trace.processes[0]);
+  const tables::Buckets totals = tables::bucket_totals(trace.processes[0]);
   CHECK(totals[static_cast<std::size_t>(Bucket::ALLGATHER)].calls == 23);
   CHECK(totals[static_cast<std::size_t>(Bucket::H2D)].calls == 4);
-  CHECK(stats::sum(totals).calls == 27);
+  CHECK(tables::sum(totals).calls == 27);
 
-  stats::Ops ops;
-  stats::add_ops(ops, trace.processes[0]);
+  tables::Ops ops;
+  tables::add_ops(ops, trace.processes[0]);
   REQUIRE(ops.size() == 2);
   CHECK(ops.begin()->first.comm_id == "aa");
   CHECK(ops.begin()->second.calls == 23);
@@ -56,22 +56,22 @@ TEST_CASE("bandwidths are those of nccl-tests, and only where the device was tim
   a.calls = 2;
   a.bytes = 8000;
   a.host_ns = 10;
-  stats::OpKey key{Bucket::ALLREDUCE, "ncclAllReduce", "float32", "aa", 4, 12};
-  CHECK_FALSE(stats::algbw(a));
+  tables::OpKey key{Bucket::ALLREDUCE, "ncclAllReduce", "float32", "aa", 4, 12};
+  CHECK_FALSE(tables::algbw(a));
   a.device_ns = 1000;
   a.device_timed = 1;  // one of the two
   a.device_bytes = 4000;
-  CHECK(*stats::algbw(a) == Approx(4.0));
+  CHECK(*tables::algbw(a) == Approx(4.0));
   a.device_timed = 2;
   a.device_bytes = 8000;
-  CHECK(*stats::algbw(a) == Approx(8.0));
-  CHECK(*stats::busbw(key, a) == Approx(8.0 * 2 * 3 / 4));
+  CHECK(*tables::algbw(a) == Approx(8.0));
+  CHECK(*tables::busbw(key, a) == Approx(8.0 * 2 * 3 / 4));
   key.bucket = Bucket::RESHARDING;
-  CHECK(*stats::busbw(key, a) == Approx(8.0 * 3 / 4));
+  CHECK(*tables::busbw(key, a) == Approx(8.0 * 3 / 4));
   key.bucket = Bucket::BROADCAST;
-  CHECK(*stats::busbw(key, a) == Approx(8.0));
+  CHECK(*tables::busbw(key, a) == Approx(8.0));
   key.bucket = Bucket::H2D;
-  CHECK_FALSE(stats::busbw(key, a));
+  CHECK_FALSE(tables::busbw(key, a));
 }
 
 TEST_CASE("an object gather is one int64, then bytes, next to each other on one communicator") {

@@ -23,10 +23,10 @@ bool jumps(const std::vector<double>& longer_ms) {
   }
   const why::WaitTable waits;
   const std::map<std::string, std::string, std::less<>> roles;
-  diagnose::Findings found;
+  check::Findings found;
   why::step_series({job, times, steps, waits, roles, nullptr, nullptr, 100 * kMs}, found);
-  return std::ranges::any_of(found, [](const diagnose::Finding& f) {
-    return f.kind == diagnose::Kind::jumping_steps && f.steps->first == 10;
+  return std::ranges::any_of(found, [](const check::Finding& f) {
+    return f.kind == check::Kind::jumping_steps && f.steps->first == 10;
   });
 }
 

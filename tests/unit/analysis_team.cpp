@@ -192,14 +192,14 @@ read::Traces loaded(const Folder& folder, const team::Shared& team) {
 
 // Tables that can't honour the filter are left out, as the tool refuses them; so are those that
 // take every line, unless all lines can be read.
-std::string summarised(const read::Traces& traces, stats::SummaryOptions options,
+std::string summarised(const read::Traces& traces, tables::SummaryOptions options,
                        const filter::Words& only = {}, bool all_lines = true) {
   const job::Job whole = job::one_job(traces, {});
   const filter::Selection asked(run::Lines(whole, traces), filter::parsed(only), {.steps = true});
   options.asked = &asked;
   options.read_lines = options.op_times = options.steps = true;
   options.top = 7;
-  const stats::Summary s = stats::summarise(asked.lines(), options);
+  const tables::Summary s = tables::summarise(asked.lines(), options);
   std::string all;
   for (const report::ByRow& by : report::by_rows()) {
     if (!only.empty() && by.follows != report::Follows::calls) continue;
@@ -220,14 +220,14 @@ std::string reported(const read::Traces& traces) {
 std::string all_said(std::size_t n, const Folder& folder, bool whole) {
   return said_by(n, [&](const team::Shared& team) {
     const read::Traces traces = loaded(folder, team);
-    stats::SummaryOptions options;
-    if (whole) options.histogram = stats::HistogramOptions{.name = "ncclAllGather"};
+    tables::SummaryOptions options;
+    if (whole) options.histogram = tables::HistogramOptions{.name = "ncclAllGather"};
     std::string all = summarised(traces, options, {}, whole);
     all += summarised(traces, {}, {.steps = "2-5"}, whole);
     all +=
         summarised(traces, {}, {.ops = "ALLGATHER", .sizes = "100-", .phases = "backward"}, whole);
     const job::Job job = job::one_job(traces, {});
-    const diagnose::Diagnosed said = diagnose::diagnose(job, traces, {});
+    const check::Diagnosed said = check::diagnose(job, traces, {});
     return all + report::to_text(said) + report::to_json(said) + reported(traces);
   });
 }

@@ -18,11 +18,11 @@ read::Event call(std::int64_t ts_ns, Bucket bucket, std::int64_t thread, std::ui
 }
 
 struct OneRank {
-  diagnose::ValuesRead values{};
+  check::ValuesRead values{};
 
   void collective(std::int64_t ts_ns, std::int64_t thread, std::size_t number, bool asks = true) {
     values.see(call(ts_ns, Bucket::ALLREDUCE, thread, 8));
-    values.collective(ts_ns, asks ? 1 : diagnose::ValuesRead::kNobody, number);
+    values.collective(ts_ns, asks ? 1 : check::ValuesRead::kNobody, number);
   }
   void copy(std::int64_t ts_ns, std::int64_t thread = 1, std::uint64_t bytes = 4) {
     values.see(call(ts_ns, Bucket::D2H, thread, bytes));

@@ -1,18 +1,18 @@
 // The sentence that the report leads with, and the bins of its histograms.
 #include "catch2.h"
 #include "report/verdict.h"
-#include "stats/op_times.h"
+#include "tables/op_times.h"
 
 using namespace tprof;
-using diagnose::Kind;
-using diagnose::Severity;
+using check::Kind;
+using check::Severity;
 
 namespace {
 
-diagnose::Finding finding(Kind kind, Severity severity, double share = 0) {
-  diagnose::Finding f{.kind = kind, .severity = severity};
-  f.text = {diagnose::Say::arrivals_are, {{"on_device", true}}};
-  if (share != 0) f.cost = diagnose::Cost{.ns = 1, .share = share, .ns_per_step = 3'000'000};
+check::Finding finding(Kind kind, Severity severity, double share = 0) {
+  check::Finding f{.kind = kind, .severity = severity};
+  f.text = {check::Say::arrivals_are, {{"on_device", true}}};
+  if (share != 0) f.cost = check::Cost{.ns = 1, .share = share, .ns_per_step = 3'000'000};
   return f;
 }
 
@@ -27,16 +27,16 @@ struct LateRanks {
     lateness.span_ns = 1000;
     said.job = &job;
   }
-  report::JobVerdict verdict(const diagnose::Findings& findings, report::Known known = {}) {
+  report::JobVerdict verdict(const check::Findings& findings, report::Known known = {}) {
     said.findings = findings;
     known.late = &lateness;
     return report::verdict_of(said, known);
   }
 
   std::vector<read::Process> processes;
-  diagnose::Lateness lateness;
+  check::Lateness lateness;
   job::Job job;
-  diagnose::Diagnosed said;
+  check::Diagnosed said;
 };
 
 bool has(const std::string& text, const std::string& part) {
@@ -98,7 +98,7 @@ TEST_CASE("why nobody went on leads, before what files lack and what only costs 
 
 TEST_CASE("a rank whose host may only have waited for its device is not to blame") {
   LateRanks late({400, 90, 80, 0});
-  diagnose::LateRank& first = late.lateness.ranks[0];
+  check::LateRank& first = late.lateness.ranks[0];
   first.sum_read_ns = first.waited_read_ns = 250;
   const std::string text = late.verdict({}).text;
   CHECK(text.starts_with("Nothing is wrong: 4 ranks"));
@@ -141,7 +141,7 @@ TEST_CASE("a healthy job's verdict says what is known, and no more") {
         "Nothing is wrong with what the ranks did: 2 ranks did the same 1,234 collectives; a step "
         "takes 5.00 ms on average. The causes of slow steps are known where devices are followed "
         "(TPROF_TIMING=events).");
-  ranks.said.communicators[0].verdict = diagnose::Verdict::same_of_those_seen;
+  ranks.said.communicators[0].verdict = check::Verdict::same_of_those_seen;
   CHECK(has(ranks.verdict({}).text, "as far as they were seen"));
   // Not every rank is in each communicator.
   ranks.said.communicators.emplace_back().collectives = 6;
@@ -152,8 +152,7 @@ TEST_CASE("a healthy job's verdict says what is known, and no more") {
 TEST_CASE("a path at the beginning of the verdict keeps its letters") {
   LateRanks ranks({0, 0});
   auto damaged = finding(Kind::unreadable, Severity::error);
-  damaged.text = {diagnose::Say::unreadable,
-                  {{"reason", "s/corr/rank-00001.json: byte 3: not JSON"}}};
+  damaged.text = {check::Say::unreadable, {{"reason", "s/corr/rank-00001.json: byte 3: not JSON"}}};
   CHECK(ranks.verdict({damaged}).text == "s/corr/rank-00001.json: byte 3: not JSON.");
 }
 
@@ -165,7 +164,7 @@ TEST_CASE("of a job that runs it is said how far its ranks are") {
   auto& comm = ranks.said.communicators.emplace_back();
   comm.collectives = comm.most = 153;
   comm.fewest = 92;
-  comm.verdict = diagnose::Verdict::not_as_far;
+  comm.verdict = check::Verdict::not_as_far;
   for (std::size_t i = 0; i < done.size(); ++i) {
     comm.members.push_back({.process = &ranks.processes[i], .done = &done[i]});
   }
@@ -174,7 +173,7 @@ TEST_CASE("of a job that runs it is said how far its ranks are") {
         "Nothing is wrong so far: the ranks still run and are not equally far, rank 1 made 92 "
         "collectives of 153.");
   auto stands = running;
-  stands.text.values = {{"quiet", diagnose::Ns{1}}};
+  stands.text.values = {{"quiet", check::Ns{1}}};
   const auto costly = finding(Kind::late, Severity::note, 0.2);
   CHECK(ranks.verdict({stands}).finding == 0U);
   CHECK(ranks.verdict({stands, costly}).finding == 1U);
@@ -200,9 +199,9 @@ TEST_CASE("a job that stood still until it was killed was not slow, where that t
   auto ended = finding(Kind::not_closed, Severity::note);
   const auto costly = finding(Kind::late, Severity::note, 0.2);
   CHECK(ranks.verdict({ended, costly}).finding == 1U);
-  set(ended.text, {"quiet", diagnose::Ns{5'000}});
+  set(ended.text, {"quiet", check::Ns{5'000}});
   CHECK(ranks.verdict({ended, costly}).finding == 1U);
-  set(ended.text, {"quiet", diagnose::Ns{40'000}});
+  set(ended.text, {"quiet", check::Ns{40'000}});
   const report::JobVerdict verdict = ranks.verdict({ended, costly});
   CHECK(verdict.finding == 0U);
   CHECK(verdict.severity == "note");
@@ -212,7 +211,7 @@ TEST_CASE("a job that stood still until it was killed was not slow, where that t
 }
 
 TEST_CASE("bins of durations hold what is between their edges") {
-  using stats::Spectrum;
+  using tables::Spectrum;
   CHECK(Spectrum::bin_of(0) == 0);
   CHECK(Spectrum::edge_ns(0) == 64);
   CHECK(Spectrum::edge_ns(5) == 160);  // 128 and a quarter of it

@@ -30,15 +30,15 @@ bool balanced(std::string_view text) {
 }  // namespace
 
 // These two say where their ranks stand, in the same words.
-static bool has_other_words(diagnose::Say say) {
-  using diagnose::Kind;
-  return say == diagnose::say(Kind::hang) || say == diagnose::say(Kind::stopped);
+static bool has_other_words(check::Say say) {
+  using check::Kind;
+  return say == check::say(Kind::hang) || say == check::say(Kind::stopped);
 }
 
 TEST_CASE("each thing that a finding may say has its words, once") {
   const auto all = all_words();
-  for (std::size_t i = 0; i < static_cast<std::size_t>(diagnose::Say::count_); ++i) {
-    const auto say = static_cast<diagnose::Say>(i);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(check::Say::count_); ++i) {
+    const auto say = static_cast<check::Say>(i);
     INFO("Say number " << i);
     CHECK(std::ranges::count(all, say, &report::Words::say) == (has_other_words(say) ? 0 : 1));
   }
@@ -57,8 +57,8 @@ TEST_CASE("the words of findings are sentences with whole fields") {
 }
 
 TEST_CASE("a plain value that a finding does not have shows by its name") {
-  using diagnose::Fact;
-  using diagnose::Say;
+  using check::Fact;
+  using check::Say;
   CHECK(report::sentence(Fact{Say::more}) == "and {more} more");
   CHECK(report::sentence(Fact{Say::more, {{"more", 3}}}) == "and 3 more");
   const Fact absent{Say::range_named, {{"name", "step"}, {"domain", std::nullopt}}};
@@ -67,7 +67,7 @@ TEST_CASE("a plain value that a finding does not have shows by its name") {
 }
 
 TEST_CASE("one of a kind is said as one") {
-  using diagnose::Say;
+  using check::Say;
   const auto said = [](Say say, const char* what, std::uint64_t n) {
     return report::sentence(
         {say, {{what, n}, {"who", "rank 0"}, {"why", "sync"}, {"reason", std::nullopt}}});
