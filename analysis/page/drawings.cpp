@@ -124,6 +124,7 @@ Json step_of(const Gathered& g) {
           {"why", none ? Json(found.why) : Json()},
           {"whole", found.whole_steps},
           {"counted", warm.size()},
+          {"first_counts", !leaves_first_out(g)},
           {"of_ranks", ranks_with_steps(g)},
           {"without", found.without},
           {"mean_ns", or_null(time.step_ns)},

@@ -118,10 +118,14 @@ void add_causes(Gathered& g) {
 
 }  // namespace
 
+bool leaves_first_out(const Gathered& g) {
+  return g.lengths.size() > 2;
+}
+
 std::vector<std::size_t> warm_steps(const Gathered& g) {
   std::vector<std::size_t> all(g.lengths.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  if (all.size() > 2) all.erase(all.begin());
+  if (leaves_first_out(g)) all.erase(all.begin());
   std::erase_if(all, [&](std::size_t at) { return !g.lengths[at]; });
   std::ranges::stable_sort(all, {}, [&](std::size_t at) { return *g.lengths[at]; });
   return all;

@@ -21,9 +21,11 @@ function showRun() {
 const kMostSteps = 40; // or ranges of them, that are listed
 
 function showFindings() {
-  if (!data.findings.length) return say("findings", "None: nothing is missing, and all ranks did the same.");
-  for (const f of data.findings) {
-    const parts = [make("p", {}, make("span", { class: "tag" }, f.severity + ": "), f.text)];
+  const top = data.verdict.finding; // its text is the headline
+  if (!data.findings.length) say("findings", "None: nothing is missing, and all ranks did the same.");
+  else if (top !== null && data.findings.length === 1) say("findings", "None but the one above.");
+  data.findings.forEach((f, i) => {
+    const parts = i === top ? [] : [make("p", {}, make("span", { class: "tag" }, f.severity + ": "), f.text)];
     if (f.cost) {
       const step = f.cost.ns_per_step === null ? "" : `, ${duration(f.cost.ns_per_step)} of each step`;
       const doubt = f.cost.doubt_ns ? ` ± ${duration(f.cost.doubt_ns)}` : "";
@@ -33,8 +35,9 @@ function showFindings() {
     if (shortened) parts.push(make("p", {}, `Steps: ${f.in_steps}.`));
     if (f.evidence.length) parts.push(make("ul", {}, ...f.evidence.map((e) => make("li", {}, e))));
     if (f.next) parts.push(make("p", {}, "→ " + f.next));
-    section("findings").append(make("div", { class: "finding " + f.severity }, ...parts));
-  }
+    (i === top ? document.getElementById("verdict") : section("findings"))
+      .append(make("div", { class: i === top ? "more" : "finding " + f.severity }, ...parts));
+  });
 }
 
 function showStep() {
@@ -64,6 +67,7 @@ function showStep() {
   }
   if (step.causes_why) say("step", `Causes: not known: ${step.causes_why}`);
   if (step.steps < 2) return;
+  const usual = most(step.longest_ns.filter((_, i) => setsScale(i, step.bins.length)));
   chart(section("step"), "Length of each step", () => ({
     type: step.steps > 60 ? "line" : "bar",
     data: { labels: step.bins.map((b) => (b[0] === b[1] ? b[0] : `${b[0]}–${b[1]}`)),
@@ -73,27 +77,27 @@ function showStep() {
         tooltip: { callbacks: { title: (t) => "step " + t[0].label, label: (t) => duration(t.parsed.y) } } },
       scales: { x: { title: { display: true, text: "step" }, grid: { display: false },
         ticks: { maxRotation: 0, callback: (v) => step.bins[v][0] } },
-        y: { beginAtZero: true, ticks: { callback: (v) => duration(v) } } } },
+        y: { beginAtZero: true, max: ticks(0, 2 * usual, 8).find((v) => v >= usual), ticks: { callback: (v) => duration(v) } } } },
   }));
-  note("step", "The length of each step: the mean of its ranks. The first is left out of the figures. " +
-    step.found);
+  note("step", "The length of each step: the mean of its ranks. " + (step.first_counts ? "" :
+    `The first, ${duration(step.longest_ns[0])}, is left out of the figures and of the scale. `) + step.found);
 }
 
 function showHeat() {
   const { heat } = data;
   if (heat.why) return say("heat", heat.why);
   let metric = heat.metrics[0];
-  let [least, most] = [0, 1];
+  let [low, high] = [0, 1];
   const [columns, rows] = [heat.columns.length, heat.rows.length];
   const colour = make("div", { class: "legend" });
   const scale = () => {
-    const known = metric.most.filter((v) => v !== null);
-    most = known.reduce((a, b) => Math.max(a, b), 0);
+    const known = metric.most.filter((v, i) => v !== null && setsScale(i % columns, columns));
+    high = most(known);
     // Lengths of steps are alike: their colours begin at the shortest.
-    least = metric.key === "length_ns" ? known.reduce((a, b) => Math.min(a, b), most) : 0;
-    colour.replaceChildren(...legend((most > least ? [0, 0.25, 0.5, 0.75, 1] : [0])
-      .map((x) => [duration(least + x * (most - least)), heatColour(x)])).children);
+    low = metric.key === "length_ns" ? known.reduce((a, b) => Math.min(a, b), high) : 0;
+    colour.replaceChildren(...legend(ticks(low, high).map((ns) => [duration(ns), heatColour(place(ns))])).children);
   };
+  const place = (ns) => (high > low ? (ns - low) / (high - low) : 0);
   section("heat").append(make("div", { class: "controls" }, heat.metrics.length > 1
     ? choice("Colour:", heat.metrics.map((m) => m.title), (i) => { metric = heat.metrics[i]; scale(); paint(); })
     : metric.title), colour);
@@ -103,7 +107,7 @@ function showHeat() {
     high: Math.max(60, Math.min(rows * 22, Math.max(rows * 2, 420))) / rows, gap: 0,
     colour: (k, r) => {
       const value = metric.most[r * columns + k];
-      return value === null ? undefined : heatColour(most > least ? (value - least) / (most - least) : 0);
+      return value === null ? undefined : heatColour(place(value));
     },
     at: (k, r) => {
       const at = r * columns + k;
@@ -160,15 +164,13 @@ function showTimeline() {
   const repaint = canvas(section("timeline"), "Timeline of one step, a row for each rank; walk with the arrow keys",
     () => t.ranks.length * row + top + 22, (c, w, h) => {
       wide = w;
-      const every = Math.max(1, Math.floor((w - left) / 110));
       c.textBaseline = "top";
       c.textAlign = "center";
-      for (let i = 0; i <= every; ++i) {
-        const ns = from + (to - from) * i / every;
+      for (const ns of ticks(from, to, Math.max(1, Math.floor((w - left) / 110)))) {
         c.fillStyle = ink("--line");
         c.fillRect(x(ns), top, 1, h - 22 - top);
         c.fillStyle = ink("--quiet");
-        c.textAlign = i === every ? "right" : i === 0 ? "left" : "center";
+        c.textAlign = x(ns) > w - 40 ? "right" : "center";
         c.fillText(duration(ns), x(ns), h - 16);
       }
       t.ranks.forEach((r, i) => {

@@ -47,6 +47,8 @@ void gather_calls(const filter::Selection& asked, Gathered& to);
 inline constexpr const char* kOfCalls[] = {"buckets", "per_rank", "ops", "hist", "comms"};
 
 // Steps whose length is told: all but the first of several, in which programs warm up.
+// The first of several steps is no usual one.
+bool leaves_first_out(const Gathered& g);
 std::vector<std::size_t> warm_steps(const Gathered& g);  // places in `lengths`, the shortest first
 report::Known known_of(const Gathered& g);
 

@@ -79,6 +79,19 @@ function heatColour(x) {
   return `rgb(${a.map((v, i) => Math.round(v + (b[i] - v) * part)).join(",")})`;
 }
 
+// The round numbers from `least` to `most`, about `n` of them.
+function ticks(least, most, n = 4) {
+  const rough = Math.max((most - least) / n, 1);
+  const ten = 10 ** Math.floor(Math.log10(rough));
+  const every = [1, 2, 5, 10].map((m) => m * ten).find((step) => step >= rough);
+  const all = [];
+  for (let i = Math.ceil(least / every); i * every <= most; ++i) all.push(i * every);
+  return all;
+}
+// The figures leave out the first step: what has it in its first bin sets no scale by that.
+const setsScale = (bin, bins) => data.step.first_counts || bin > 0 || bins === 1;
+const most = (values) => values.reduce((a, b) => Math.max(a, b ?? 0), 0);
+
 // ---- Drawing again: when the width, or light and dark change
 
 const drawings = [];

@@ -71,6 +71,16 @@ def test_every_section_is_drawn_or_says_why_not(page):
         assert int(first[1]) == causes.case("fsdp", 8, "slow_gpu", 1, 4).truth.ranks[0]
 
 
+def test_the_headline_is_said_once_and_scales_are_round(page):
+    job, dom, _ = page
+    text = re.sub(r"<script.*?</script>", "", dom, flags=re.DOTALL)
+    headline = re.search(r'<p id="verdict"[^>]*>([^<]*?)\.?<', text)[1]
+    assert text.lower().count(headline.lower()) == 1, job
+    shown = re.findall(r"<span><i[^>]*></i>([\d.]+) [num]?s</span>", body_of(dom, "heat"))
+    if job == "slow":  # where all ranks are alike there is one colour
+        assert len(shown) > 1 and all(len(ns.replace(".", "").strip("0")) <= 2 for ns in shown), shown
+
+
 def test_canvases_can_be_reached_by_keys_and_have_a_name(page):
     job, dom, _ = page
     canvases = re.findall(r"<canvas[^>]*>", dom)
