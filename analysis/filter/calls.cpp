@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "read/error.h"
+#include "tables/comms.h"
 
 namespace tprof::filter {
 namespace {
@@ -40,14 +41,15 @@ void require_ops(const std::vector<std::string>& ops, const job::Job& job) {
 }
 
 // A name or a whole id comes before the number that the tables of `tprof export` and the lines have
-// for a communicator, and that before the beginning of an id.
-enum class Fit { no, begins, number, same };
+// for a communicator, that before its role, and that before the beginning of an id.
+enum class Fit { no, begins, role, number, same };
 
-Fit fit(const std::string& word, const read::Comm& comm) {
+Fit fit(const std::string& word, const read::Comm& comm, const std::string& role) {
   if ((comm.name && matches(word, *comm.name)) || (comm.known() && matches(word, comm.id.str()))) {
     return Fit::same;
   }
   if (word == std::to_string(comm.comm)) return Fit::number;
+  if (tables::asks_for(word, role)) return Fit::role;
   return comm.known() && comm.id.str().starts_with(word) ? Fit::begins : Fit::no;
 }
 
@@ -55,18 +57,22 @@ Fit fit(const std::string& word, const read::Comm& comm) {
 
 Calls::Calls(const Filter& filter, const job::Job& job) : filter_(filter) {
   require_ops(filter.ops, job);
+  std::map<std::string, std::string> roles;
+  if (!filter.comms.empty()) roles = tables::role_texts(tables::communicators(job, {}));
   for (const std::string& word : filter.comms) {
     std::map<Fit, std::vector<std::pair<const Process*, std::int64_t>>> fits;
     std::set<std::string> there;
     for (const Process* p : job.processes) {
       for (const auto& [number, comm] : p->comms) {
-        fits[fit(word, comm)].emplace_back(p, comm.comm);
-        there.insert(comm.name ? comm.id.str() + " (" + *comm.name + ")" : comm.id.str());
+        const std::string& role = roles[comm.id.str()];
+        fits[fit(word, comm, role)].emplace_back(p, comm.comm);
+        const std::string& called = comm.name ? *comm.name : role;
+        there.insert(comm.id.str() + (called.empty() ? "" : " (" + called + ")"));
       }
     }
     if (fits.empty() || fits.rbegin()->first == Fit::no) {
       throw read::BadInput(fmt::format(
-          "--comm: no communicator has the name, the id or the number '{}'; the job has "
+          "--comm: no communicator has the name, the id, the number or the role '{}'; the job has "
           "{}",
           word, there.empty() ? "none" : listed(there)));
     }

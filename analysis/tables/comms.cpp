@@ -37,11 +37,17 @@ struct Traffic {
   std::uint64_t total = 0;
 
   const Split& operator[](Bucket bucket) const { return of[static_cast<std::size_t>(bucket)]; }
-  bool mostly(Bucket bucket) const {
+  bool mostly(Bucket bucket, std::uint64_t left_aside = 0) const {
     const std::uint64_t all = (*this)[bucket].all();
-    return all != 0 && all / 9 >= total - std::min(total, all);
+    return all != 0 && all / 9 >= total - std::min(total, read::saturated_sum(all, left_aside));
   }
 };
+
+// Activations cross in the forward pass and their gradients in the other one, by about as much.
+bool alike(std::uint64_t a, std::uint64_t b) {
+  const auto [least, most] = std::minmax(a, b);
+  return least != 0 && most / 2 <= least;
+}
 
 // Empty: no call of an autograd thread is known.
 std::map<Id, Traffic> traffic_of(const job::Job& job) {
@@ -69,20 +75,27 @@ std::map<Id, Traffic> traffic_of(const job::Job& job) {
 }
 
 // Guesses without looking at other communicators. Sharding gathers parameters and scatters their
-// gradients, in the backward pass or after it (DeepSpeed). Sequence parallelism scatters in both
-// passes, and DeepSpeed may too: then there is no guess.
-std::string_view guess(const Traffic& t) {
+// gradients, in the backward pass or after it (DeepSpeed). Tensor parallelism reduces activations
+// in both passes, or it gathers and scatters as much of them in each; on the whole job DeepSpeed
+// may do that too. Messages are left aside there: a DeviceMesh scatters parameters by messages
+// before the first step.
+std::string_view guess(const Traffic& t, bool whole) {
   if (t.mostly(Bucket::ALLTOALL)) return "expert or sequence";
-  if (t.mostly(Bucket::P2P)) return "pipeline or ring";
+  const Traffic::Split& gathered = t[Bucket::ALLGATHER];
   const Traffic::Split& scattered = t[Bucket::RESHARDING];
   const Traffic::Split& reduced = t[Bucket::ALLREDUCE];
   const bool one_pass = (scattered.backward == 0) != (scattered.rest == 0);
-  if (t[Bucket::ALLGATHER].rest != 0 && one_pass) return "shard";
-  if (!t.mostly(Bucket::ALLREDUCE)) return "";
+  if (gathered.rest != 0 && one_pass) return "shard";
+  const bool in_both =
+      alike(gathered.rest, scattered.rest) && alike(gathered.backward, scattered.backward);
+  if (in_both && !whole) return "tensor";
+  if (alike(reduced.rest, reduced.backward) && t.mostly(Bucket::ALLREDUCE, t[Bucket::P2P].all())) {
+    return "tensor";
+  }
+  if (t.mostly(Bucket::P2P)) return "pipeline or ring";
   // A tenth allows for losses, norms and barriers.
-  if (reduced.rest <= reduced.backward / 10) return "data";
-  const auto [least, most] = std::minmax(reduced.rest, reduced.backward);
-  return most / 2 <= least ? "tensor" : "";
+  const bool gradients = t.mostly(Bucket::ALLREDUCE) && reduced.rest <= reduced.backward / 10;
+  return gradients ? "data" : "";
 }
 
 // True if each of its ranks is in another communicator for which which() is true, and no two of
@@ -144,7 +157,7 @@ static void find_roles(const job::Job& job, std::vector<CommSummary>& comms) {
     c.role = role_of_name(c.name);
     const auto carried = traffic.find({c.id, c.nranks});
     if (!c.role.empty() || c.nranks < 2 || carried == traffic.end()) continue;
-    c.role = guess(carried->second);
+    c.role = guess(carried->second, c.ranks.size() == job.ranks.size());
     c.role_guessed = true;
   }
   const auto shard = [](const CommSummary& other) { return other.role == "shard"; };
@@ -201,6 +214,16 @@ std::string_view role_of_name(std::string_view name) {
     if (std::ranges::find(words, known.word) != words.end()) return known.role;
   }
   return "";
+}
+
+bool asks_for(std::string_view word, std::string_view role) {
+  const std::string_view asked = role_of_name(word);
+  if (asked.empty()) return false;
+  const std::vector<std::string> words = text::words(role);
+  const auto is = [&](std::string_view one) {
+    return std::ranges::find(words, one) != words.end();
+  };
+  return is(asked) || (asked == "data" && (is("shard") || is("replicate")));
 }
 
 std::map<std::string, std::string, std::less<>> sure_roles(const job::Job& job) {

@@ -49,6 +49,10 @@ std::vector<CommSummary> communicators(const job::Job& job, const Ops& ops);
 // the name has none of them.
 std::string_view role_of_name(std::string_view name);
 
+// True if a word such as "tp" or "data" asks for communicators of a role, which may be a guess.
+// Shards and replicas are data parallelism too.
+bool asks_for(std::string_view word, std::string_view role);
+
 // The roles that are sure, by the communicators' ids: their names say them, or what they carry does
 // and other communicators of the job cross them as they should. Words for sentences:
 // "tensor-parallel".

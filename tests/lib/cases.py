@@ -38,6 +38,9 @@ CASES = {
     "fsdp2-2-kept": Case("fsdp2.py", 2, (*FSDP, "--keep-parameters", "--bfloat16"), compared=False),
     "fsdp2-4-hsdp": Case("fsdp2.py", 4, (*FSDP, "--shard-ranks", "2"), compared=False),
     "fsdp2-2-offload": Case("fsdp2.py", 2, (*FSDP, "--cpu-offload"), compared=False),
+    "mesh-4-fsdp": Case("mesh.py", 4, FSDP, compared=False),
+    "mesh-4-sequence": Case("mesh.py", 4, (*FSDP, "--sequence"), compared=False),
+    "mesh-4-ddp": Case("mesh.py", 4, (*FSDP, "--across", "ddp"), compared=False),
     "ddp-2": Case("ddp.py", 2),
     "dataloader-2-fork": Case("dataloader.py", 2, forked=False),
     "dataloader-2-spawn": Case(

@@ -51,8 +51,8 @@ def test_bad_values_are_refused_alike_by_all_commands(made, tmp_path, command, o
 
 def test_unknown_communicators_are_refused_with_those_that_are_there(made):
     loop, _, folder = made
-    line = line_of_error("summary", folder, "--comm", "dp")
-    assert line.startswith("--comm: no communicator has the name, the id or the number 'dp'; the job has ")
+    line = line_of_error("summary", folder, "--comm", "pp")
+    assert line.startswith("--comm: no communicator has the name, the id, the number or the role 'pp'; the job has ")
     assert all(loop.job.id(comm) in line for comm in range(3))
 
 
