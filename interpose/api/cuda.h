@@ -134,7 +134,7 @@
     (Destroys{executable}))
 
 // Functions that allocate and free, looked at with TPROF_MEMORY=1 only:
-// X(function, name, since, (parameters), (arguments), (what it is, see books/calls.h))
+// X(function, name, since, (parameters), (arguments), (what it is, see record/allocation_calls.h))
 #define TPROF_CUDA_ALLOCATION(X)                                                                                        \
   X(cuMemAlloc_v2, cuMemAlloc, 3020, (CUdeviceptr * pointer, size_t size), (pointer, size),                             \
     (Allocates{pointer, size}))                                                                                         \

@@ -41,7 +41,7 @@
     (void* dst, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind,         \
      cudaStream_t stream),                                                                    \
     (dst, symbol, count, offset, kind, stream), ({dst, nullptr, count, kind, stream, false})) \
-  /* A box in or of an array counts as 0 bytes (capture/box.h). */                            \
+  /* A box in or of an array counts as 0 bytes (calls/box.h). */                              \
   X(cudaMemcpy3D, cudaMemcpy3D_ptds, 3020, (const cudaMemcpy3DParms* p), (p),                 \
     ({box_copy(p, nullptr, true)}))                                                           \
   X(cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz, 3020,                                          \
@@ -88,7 +88,7 @@
   X(cudaDeviceReset, 3020)
 
 // Functions that allocate and free, looked at with TPROF_MEMORY=1 only (and the seven above):
-// X(function, since, (parameters), (arguments), (what it is, see books/calls.h))
+// X(function, since, (parameters), (arguments), (what it is, see record/allocation_calls.h))
 //   meant(stream) is the stream that a function and its twin mean by 0
 #define TPROF_CUDART_ALLOCATION(X)                                                              \
   X(cudaMalloc, 3020, (void** pointer, size_t size), (pointer, size), (Allocates{pointer, size})) \
@@ -204,8 +204,8 @@
 // The program's switch of profilers: X(function, since, whether it switches them on).
 #define TPROF_CUDART_PROFILER(X) X(cudaProfilerStart, 4000, true) X(cudaProfilerStop, 4000, false)
 
-// The name under which copies are replayed that the driver alone told us of (graphs/scan.cpp): they
-// were put into a graph by hand. No wrapper has this name.
+// The name under which copies are replayed that the driver alone told us of
+// (record/graph_scan.cpp): they were put into a graph by hand. No wrapper has this name.
 #define TPROF_FOUND_IN_GRAPH(X) X(cuGraphAddMemcpyNode)
 
 // Functions that no training framework calls: they pass, and the coverage names those that were

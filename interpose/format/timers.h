@@ -1,5 +1,5 @@
 // The ways of timing calls on the device (TPROF_TIMING). A new one is a row here, and a file
-// timing/by_NAME.cpp that does it (timing/mode.h).
+// device/by_NAME.cpp that does it (device/mode.h).
 #pragma once
 
 #include <charconv>

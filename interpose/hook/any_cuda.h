@@ -1,10 +1,10 @@
 // Wrappers of the driver's functions, as functions of other names.
 #pragma once
 
-#include "interpose/driver/memory.h"
 #include "interpose/hook/wrapper.h"
+#include "interpose/real/driver_memory.h"
+#include "interpose/record/thread.h"
 #include "interpose/session/config.h"
-#include "interpose/thread/thread.h"
 
 namespace tprof {
 

@@ -1,7 +1,7 @@
 // The wrapper of a function that makes one copy.
 #pragma once
 
-#include "interpose/capture/copy_call.h"
+#include "interpose/calls/copy_call.h"
 #include "interpose/hook/wrapper.h"
 
 #define TPROF_COPY_WRAPPER(function, since, parameters, arguments, reading) \

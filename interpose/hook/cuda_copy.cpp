@@ -1,10 +1,10 @@
 // The wrappers of the CUDA driver's copies, generated from api/cuda.h. Without TPROF_DRIVER=1 they
 // pass every call straight through; with it they count those that come from no wrapper: a call of
 // the runtime and the driver call that it causes are one.
-#include "interpose/capture/batch.h"
-#include "interpose/capture/copy_call.h"
-#include "interpose/driver/box.h"
+#include "interpose/calls/batch.h"
+#include "interpose/calls/copy_call.h"
 #include "interpose/hook/any_cuda.h"
+#include "interpose/real/box.h"
 
 using tprof::address;
 using tprof::box_copy;

@@ -1,8 +1,8 @@
 // The wrappers of the driver's launches and waits, generated from api/cuda.h. A call of the runtime
 // and the driver call that it causes are one.
+#include "interpose/device/timing.h"
 #include "interpose/hook/any_cuda.h"
 #include "interpose/hook/follow.h"
-#include "interpose/timing/timing.h"
 
 #define WRAPPER(function, stream_meant, parameters, arguments, step) \
   TPROF_CUDA_WRAPPER(function, parameters, TPROF_FOLLOWED(stream_meant, arguments, step))

@@ -1,7 +1,7 @@
 // The wrappers of the CUDA runtime's functions that allocate and free, generated from api/cudart.h.
 // Without TPROF_MEMORY=1 they pass every call straight through.
-#include "interpose/books/calls.h"
 #include "interpose/hook/wrapper.h"
+#include "interpose/record/allocation_calls.h"
 
 #define WRAPPER(stream_meant, function, parameters, arguments, step) \
   TPROF_CUDART_WRAPPER(function, parameters, return TPROF_BOOKED(stream_meant, arguments, step);)

@@ -1,6 +1,6 @@
 // The wrappers of the CUDA runtime's batches of copies, and of those of its copies whose arguments
 // differ between versions of CUDA, generated from api/cudart.h.
-#include "interpose/capture/batch.h"
+#include "interpose/calls/batch.h"
 
 #include "interpose/hook/wrapper.h"
 

@@ -1,7 +1,7 @@
 // The wrappers of the CUDA runtime's copies, generated from api/cudart.h.
 #include "interpose/hook/copy_wrapper.h"
 
-#include "interpose/capture/box.h"
+#include "interpose/calls/box.h"
 
 using tprof::box_copy;
 

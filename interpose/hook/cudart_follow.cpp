@@ -1,7 +1,7 @@
 // The wrappers of launches and waits, generated from api/cudart.h. Without TPROF_TIMING=events they
 // pass every call straight through.
+#include "interpose/device/timing.h"
 #include "interpose/hook/follow.h"
-#include "interpose/timing/timing.h"
 
 #define WRAPPER(function, stream_meant, parameters, arguments, step) \
   TPROF_CUDART_WRAPPER(function, parameters, TPROF_FOLLOWED(stream_meant, arguments, step))

@@ -1,9 +1,9 @@
 // The wrappers that tell us which device a thread uses and what kind of memory an address is.
 // They count nothing and start nothing; with TPROF_MEMORY=1 the memory is booked.
-#include "interpose/books/calls.h"
-#include "interpose/capture/memory.h"
+#include "interpose/calls/memory.h"
+#include "interpose/device/contexts.h"
 #include "interpose/hook/wrapper.h"
-#include "interpose/timing/contexts.h"
+#include "interpose/record/allocation_calls.h"
 
 using tprof::HostMemory;
 namespace memory = tprof::memory;

@@ -1,7 +1,7 @@
 // The wrappers of the program's own switch of profilers, generated from api/cudart.h: with
 // TPROF_SCHEDULE=profiler they open and close the window.
 #include "interpose/hook/wrapper.h"
-#include "interpose/windows/windows.h"
+#include "interpose/write/windows.h"
 
 #define X(function, since, on)                                               \
   TPROF_CUDART_WRAPPER(function, (), if (on) tprof::windows::switched(true); \

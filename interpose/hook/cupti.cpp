@@ -3,10 +3,10 @@
 // the build may lack.
 #include <cstring>
 
-#include "interpose/cupti/abi.h"
-#include "interpose/cupti/buffers.h"
+#include "interpose/device/cupti_abi.h"
+#include "interpose/device/cupti_buffers.h"
+#include "interpose/device/timing.h"
 #include "interpose/hook/wrapper.h"
-#include "interpose/timing/timing.h"
 
 namespace cupti = tprof::cupti;
 

@@ -1,17 +1,17 @@
-// The steps that followed calls report to exposure/busy.h, as the rows of the API tables name them.
+// The steps that followed calls report to device/busy.h, as the rows of the API tables name them.
 // The runtime's functions and the driver's share them.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
-#include "interpose/driver/events.h"
-#include "interpose/driver/stream_gates.h"
-#include "interpose/exposure/busy.h"
-#include "interpose/exposure/waits.h"
-#include "interpose/graphs/graphs.h"
+#include "interpose/device/busy.h"
+#include "interpose/device/contexts.h"
+#include "interpose/device/waits.h"
 #include "interpose/hook/wrapper.h"
+#include "interpose/real/driver_events.h"
+#include "interpose/real/stream_gates.h"
+#include "interpose/record/graphs.h"
 #include "interpose/session/config.h"
-#include "interpose/timing/contexts.h"
 
 namespace tprof::hook {
 

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "interpose/capture/launch_call.h"
-#include "interpose/driver/stream_gates.h"
-#include "interpose/graphs/graphs.h"
+#include "interpose/calls/launch_call.h"
+#include "interpose/real/stream_gates.h"
+#include "interpose/record/graphs.h"
 
 namespace tprof::hook {
 

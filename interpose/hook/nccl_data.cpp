@@ -1,5 +1,5 @@
 // The wrappers of NCCL's collectives and point-to-point calls, generated from api/nccl.h.
-#include "interpose/capture/nccl_call.h"
+#include "interpose/calls/nccl_call.h"
 #include "interpose/hook/wrapper.h"
 
 using tprof::Bucket;

@@ -3,11 +3,11 @@
 #include <cstddef>
 
 #include "interpose/api/results.h"
-#include "interpose/comms/group_times.h"
-#include "interpose/comms/late_communicators.h"
-#include "interpose/comms/phases.h"
+#include "interpose/device/group_times.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/life/life.h"
+#include "interpose/record/late_communicators.h"
+#include "interpose/record/phases.h"
 
 using tprof::accepted;
 using tprof::DepthGuard;

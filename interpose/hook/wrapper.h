@@ -1,14 +1,14 @@
 // The parts of every wrapper. A wrapper holds no policy: it finds the real function, looks whether
-// to record, and lets capture/ do it.
+// to record, and lets calls/ do it.
 #pragma once
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
 #include "interpose/api/functions.h"
-#include "interpose/resolve/binding.h"
-#include "interpose/resolve/resolve.h"
-#include "interpose/thread/thread.h"
+#include "interpose/real/binding.h"
+#include "interpose/real/resolve.h"
+#include "interpose/record/thread.h"
 
 namespace tprof {
 

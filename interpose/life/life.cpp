@@ -17,15 +17,15 @@
 #include "interpose/base/held_signals.h"
 #include "interpose/base/in_time.h"
 #include "interpose/base/lock.h"
-#include "interpose/emit/header.h"
-#include "interpose/emit/line_batch.h"
-#include "interpose/emit/writer.h"
 #include "interpose/life/head.h"
 #include "interpose/life/rooms.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/left_rings.h"
 #include "interpose/session/process.h"
 #include "interpose/session/rank_file.h"
+#include "interpose/write/header.h"
+#include "interpose/write/line_batch.h"
+#include "interpose/write/writer.h"
 
 // glibc's at_quick_exit, which is linked in, calls this. It is weak, since musl lacks it.
 extern "C" [[gnu::weak]] int __cxa_at_quick_exit(void (*)(void*), void* object);

@@ -2,23 +2,23 @@
 // takes. No other file of life/ names a room but session/, whose state this is, and the writer.
 #pragma once
 
-#include "interpose/books/books.h"
-#include "interpose/capture/memory.h"
-#include "interpose/comms/late_communicators.h"
-#include "interpose/comms/phases.h"
-#include "interpose/control/control.h"
-#include "interpose/graphs/graphs.h"
-#include "interpose/nvtx/missed.h"
-#include "interpose/ranges/ranges.h"
-#include "interpose/resolve/resolve.h"
+#include "interpose/calls/memory.h"
+#include "interpose/device/timing.h"
+#include "interpose/life/control.h"
+#include "interpose/marks/missed_calls.h"
+#include "interpose/marks/ranges.h"
+#include "interpose/marks/sites.h"
+#include "interpose/real/resolve.h"
+#include "interpose/record/allocations.h"
+#include "interpose/record/graphs.h"
+#include "interpose/record/late_communicators.h"
+#include "interpose/record/phases.h"
+#include "interpose/record/ring.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/left_rings.h"
 #include "interpose/session/session.h"
-#include "interpose/sites/sites.h"
-#include "interpose/thread/ring.h"
-#include "interpose/timing/timing.h"
 #include "interpose/user/user.h"
-#include "interpose/windows/windows.h"
+#include "interpose/write/windows.h"
 
 namespace tprof::life {
 

@@ -6,7 +6,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/each_entry.h"
 #include "interpose/base/text.h"
-#include "interpose/metrics/file_text.h"
+#include "interpose/write/metric_files.h"
 
 namespace tprof::node {
 namespace {

@@ -2,8 +2,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "interpose/ranges/counters.h"
-#include "interpose/thread/thread.h"
+#include "interpose/marks/counters.h"
+#include "interpose/record/thread.h"
 #include "interpose/user/user.h"
 #include "interpose/user/when.h"
 

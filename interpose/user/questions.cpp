@@ -8,13 +8,13 @@
 #include "interpose/base/environment.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
-#include "interpose/emit/writer.h"
 #include "interpose/lines/ledger_lines.h"
 #include "interpose/lines/scope_sums.h"
+#include "interpose/record/thread.h"
 #include "interpose/session/process.h"
 #include "interpose/session/session.h"
-#include "interpose/thread/thread.h"
 #include "interpose/user/user.h"
+#include "interpose/write/writer.h"
 
 namespace tprof::user {
 namespace {

@@ -3,11 +3,11 @@
 #include <string_view>
 
 #include "interpose/base/text.h"
+#include "interpose/device/timing.h"
 #include "interpose/format/ranges.h"
-#include "interpose/ranges/range_names.h"
-#include "interpose/ranges/ranges.h"
-#include "interpose/thread/thread.h"
-#include "interpose/timing/timing.h"
+#include "interpose/marks/range_names.h"
+#include "interpose/marks/ranges.h"
+#include "interpose/record/thread.h"
 #include "interpose/user/user.h"
 #include "interpose/user/when.h"
 

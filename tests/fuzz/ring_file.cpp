@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "interpose/format/commit.h"
-#include "interpose/ranges/counters.h"
-#include "interpose/ranges/range_names.h"
-#include "interpose/ranges/ranges.h"
+#include "interpose/marks/counters.h"
+#include "interpose/marks/range_names.h"
+#include "interpose/marks/ranges.h"
 #include "support/fuzz.h"
 #include "support/tool_run.h"
 #include "unit/interpose_world.h"

@@ -1,4 +1,4 @@
-// books/: what is allocated, against a model that shares nothing with it; base/place_map.h.
+// record/: what is allocated, against a model that shares nothing with it; base/place_map.h.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -6,8 +6,8 @@
 
 #include "catch2.h"
 #include "interpose/base/place_map.h"
-#include "interpose/books/books.h"
 #include "interpose/format/ring_file.h"
+#include "interpose/record/allocations.h"
 
 using namespace tprof;
 

@@ -1,4 +1,4 @@
-// exposure/exposure.h: when the devices of a job computed, and when nobody knows.
+// device/exposure.h: when the devices of a job computed, and when nobody knows.
 #include <string>
 
 #include "catch2.h"

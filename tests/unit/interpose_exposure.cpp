@@ -1,4 +1,4 @@
-// exposure/exposure.h: how much of calls was exposed, for schedules whose answer is arithmetic.
+// device/exposure.h: how much of calls was exposed, for schedules whose answer is arithmetic.
 #include <algorithm>
 
 #include "catch2.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "interpose/exposure/exposure.h"
+#include "interpose/device/exposure.h"
 
 namespace tprof::test {
 

@@ -1,4 +1,4 @@
-// exposure/: how much of NCCL's kernels was exposed, in timelines of an H200 as CUPTI recorded
+// device/: how much of NCCL's kernels was exposed, in timelines of an H200 as CUPTI recorded
 // them.
 //
 // tests/unit/h200/*.txt: FSDP2 and DDP, one rank of two, bf16, under torch.profiler. One line a
@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "catch2.h"
-#include "interpose/exposure/exposure.h"
-#include "interpose/exposure/feed.h"
+#include "interpose/device/exposure.h"
+#include "interpose/device/feed.h"
 
 using namespace tprof;
 using namespace tprof::timing;

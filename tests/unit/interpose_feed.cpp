@@ -1,5 +1,5 @@
-// exposure/feed.h: what a stream's next mark says of how the host fed it.
-#include "interpose/exposure/feed.h"
+// device/feed.h: what a stream's next mark says of how the host fed it.
+#include "interpose/device/feed.h"
 
 #include <numeric>
 

@@ -1,6 +1,6 @@
 // The contents of CUDA graphs, and what their launches execute.
 #include "catch2.h"
-#include "interpose/graphs/contents.h"
+#include "interpose/record/graph_contents.h"
 #include "interpose_world.h"
 
 using namespace tprof;

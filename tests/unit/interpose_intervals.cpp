@@ -1,5 +1,5 @@
-// exposure/intervals.h: the lines that the computation of a device becomes.
-#include "interpose/exposure/intervals.h"
+// device/intervals.h: the lines that the computation of a device becomes.
+#include "interpose/device/intervals.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-// format/ledger.h and capture/: transactions over one and several rows, seen at any moment.
+// format/ledger.h and calls/: transactions over one and several rows, seen at any moment.
 #include <atomic>
 #include <cstring>
 #include <map>

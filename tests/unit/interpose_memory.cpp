@@ -1,12 +1,12 @@
-// capture/memory.h: what kind of host memory an address is.
+// calls/memory.h: what kind of host memory an address is.
 #include <atomic>
 #include <map>
 #include <random>
 #include <thread>
 
 #include "catch2.h"
-#include "interpose/capture/memory.h"
-#include "interpose/driver/memory.h"
+#include "interpose/calls/memory.h"
+#include "interpose/real/driver_memory.h"
 
 using namespace tprof;
 

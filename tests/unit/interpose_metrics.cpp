@@ -1,4 +1,4 @@
-// metrics/: what is read from planted files, and what lines show of two readings.
+// write/: what is read from planted files, and what lines show of two readings.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "catch2.h"
-#include "interpose/emit/output.h"
-#include "interpose/metrics/sources.h"
+#include "interpose/write/metric_sources.h"
+#include "interpose/write/output.h"
 #include "interpose_world.h"
 #include "planted_root.h"
 

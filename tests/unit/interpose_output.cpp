@@ -1,4 +1,4 @@
-// emit/output.h: what is still in the rings when a process ends.
+// write/output.h: what is still in the rings when a process ends.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "catch2.h"
-#include "interpose/emit/output.h"
 #include "interpose/format/commit.h"
+#include "interpose/write/output.h"
 #include "interpose_world.h"
 
 using namespace tprof;

@@ -1,4 +1,4 @@
-// ranges/ranges.h: what becomes of NVTX ranges in the mapped file after a kill at any moment.
+// marks/ranges.h: what becomes of NVTX ranges in the mapped file after a kill at any moment.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,8 +10,8 @@
 
 #include "catch2.h"
 #include "interpose/format/commit.h"
-#include "interpose/ranges/range_names.h"
-#include "interpose/ranges/ranges.h"
+#include "interpose/marks/range_names.h"
+#include "interpose/marks/ranges.h"
 #include "interpose_single_step.h"
 #include "interpose_world.h"
 

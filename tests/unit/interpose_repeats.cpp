@@ -1,8 +1,8 @@
-// steps/repeats.h: the operation that ends each step, where nobody marks it.
+// write/step_repeats.h: the operation that ends each step, where nobody marks it.
 #include <vector>
 
 #include "catch2.h"
-#include "interpose/steps/repeats.h"
+#include "interpose/write/step_repeats.h"
 
 using namespace tprof;
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "catch2.h"
-#include "interpose/windows/step_windows.h"
+#include "interpose/write/step_windows.h"
 
 using namespace tprof;
 

@@ -1,11 +1,11 @@
 // format/step_mark.h and steps/: what marks a step, and which step a moment is in.
-#include "interpose/steps/steps.h"
+#include "interpose/write/steps.h"
 
 #include <memory>
 
 #include "catch2.h"
 #include "interpose/format/step_mark.h"
-#include "interpose/steps/intervals.h"
+#include "interpose/write/step_intervals.h"
 #include "interpose_world.h"
 
 using namespace tprof;

@@ -1,6 +1,6 @@
-// sites/walk.h against glibc's backtrace(). All of this program counts as the library's own, so
+// marks/walk.h against glibc's backtrace(). All of this program counts as the library's own, so
 // what is looked at begins with the C library's frames that called back.
-#include "interpose/sites/walk.h"
+#include "interpose/marks/walk.h"
 
 #include <execinfo.h>
 #include <ucontext.h>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "catch2.h"
-#include "interpose/sites/known_rules.h"
+#include "interpose/marks/known_rules.h"
 
 using namespace tprof;
 

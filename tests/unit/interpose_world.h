@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "interpose/capture/copy_call.h"
-#include "interpose/capture/nccl_call.h"
+#include "interpose/calls/copy_call.h"
+#include "interpose/calls/nccl_call.h"
 #include "interpose/format/commit.h"
 #include "interpose/lines/drain.h"
 

@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "interpose/capture/copy_call.h"
-#include "interpose/capture/nccl_call.h"
+#include "interpose/calls/copy_call.h"
+#include "interpose/calls/nccl_call.h"
 #include "interpose_world.h"
 
 using namespace tprof;

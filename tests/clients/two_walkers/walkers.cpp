@@ -1,4 +1,4 @@
-// A preload that walks the stack of each call twice, with sites/walk.h and with LLVM's libunwind,
+// A preload that walks the stack of each call twice, with marks/walk.h and with LLVM's libunwind,
 // and writes into WALKS_TO/<pid> how many walks and frames there were, how many walks differed,
 // and how many ours cut short. The first difference goes to standard error.
 #include <dlfcn.h>
@@ -13,9 +13,9 @@
 #include <cstring>
 #include <mutex>
 
-#include "interpose/resolve/binding.h"
-#include "interpose/sites/known_rules.h"
-#include "interpose/sites/walk.h"
+#include "interpose/marks/known_rules.h"
+#include "interpose/marks/walk.h"
+#include "interpose/real/binding.h"
 
 namespace {
 

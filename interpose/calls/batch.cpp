@@ -1,0 +1,122 @@
+#include "interpose/calls/batch.h"
+
+#include <dlfcn.h>
+
+#include <span>
+
+#include "interpose/format/coverage.h"
+#include "interpose/session/coverage.h"
+
+namespace tprof {
+namespace {
+
+std::size_t as_size(RawArg w) {
+  return reinterpret_cast<std::size_t>(w);
+}
+Batch on(RawArg stream) {
+  Batch batch;
+  batch.stream = static_cast<cudaStream_t>(stream);
+  return batch;
+}
+Batch unknown() {
+  Batch batch;
+  batch.known = false;
+  return batch;
+}
+
+constexpr int kOldest = 11;
+constexpr int kNewest = 13;  // whose prototypes are known
+constexpr bool is_old(int cuda) {
+  return cuda >= kOldest && cuda < kNewest;
+}
+
+}  // namespace
+
+void Batch::add(Bucket bucket, HostMemory host, std::uint64_t bytes) {
+  for (Part& p : std::span(part, parts)) {
+    if (p.bucket != bucket) continue;
+    p.bytes += bytes;
+    if (p.host != host) p.host = HostMemory::unknown;
+    return;
+  }
+  part[parts++] = {bucket, host, bytes};
+}
+
+void Batch::add(const CopyArgs& copy) {
+  const auto [bucket, host] = direction_of(copy, true);
+  add(bucket, host, copy.bytes);
+}
+
+Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream) {
+  Batch batch = on(stream);
+  if (dsts == nullptr || srcs == nullptr || sizes == nullptr) return batch;
+  for (std::size_t i = 0; i < as_size(count); ++i) {
+    batch.add({.dst = static_cast<const void* const*>(dsts)[i],
+               .src = static_cast<const void* const*>(srcs)[i],
+               .bytes = static_cast<const std::size_t*>(sizes)[i],
+               .kind = cudaMemcpyDefault,
+               .stream = batch.stream,
+               .sync = false});
+  }
+  return batch;
+}
+
+// CUDA 12 has one more argument, failIdx, before the stream.
+Batch copies_12(int cuda, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg eighth,
+                RawArg ninth) {
+  if (is_old(cuda)) return copies(dsts, srcs, sizes, count, ninth);
+  return cuda == kNewest ? copies(dsts, srcs, sizes, count, eighth) : unknown();
+}
+
+// CUDA 11 and 12: (address, bytes, device, stream); 13: (address, bytes, location, flags, stream).
+Batch prefetch_12(int cuda, RawArg bytes, RawArg fourth, RawArg fifth) {
+  if (!is_old(cuda) && cuda != kNewest) return unknown();
+  Batch batch = on(is_old(cuda) ? fourth : fifth);
+  batch.add(Bucket::MANAGED, HostMemory::unknown, as_size(bytes));
+  return batch;
+}
+
+void note_unknown_version(const void* real) {
+  Dl_info where{};
+  if (dladdr(real, &where) == 0 || where.dli_fname == nullptr) return;
+  coverage::note(session::mapping().head(), Note::unknown_cudart, where.dli_fname);
+}
+
+void open_batch(Thread& t, Fn fn, const Batch& batch, bool captured, OpenBatch& open) {
+  open.start_ns = now_ns();
+  bool all_in_ring = true;
+  for (std::size_t i = 0; i < batch.parts; ++i) {
+    const Batch::Part& part = batch.part[i];
+    HeldCall& held = open.part[i];
+    Record& r = held.call;
+    r = {};
+    describe_copy(r, t, part.bucket, part.bytes, batch.stream);
+    r.site = open.site;
+    set_flags(r, captured, false, false, part.host, Reduce::none);
+    r.start_ns = open.start_ns;
+    held.key = copy_key(fn, part.bucket, part.bytes, r.comm, captured, part.host);
+    held.wants_line = wants_line(part.bucket);
+    bool in_ring = false;
+    Record& place = next_record(t, held.wants_line, in_ring);
+    held.record = in_ring ? &place : nullptr;
+    all_in_ring = all_in_ring && in_ring;
+    if (!in_ring) continue;
+    place = r;
+    publish(t, place, number(fn), true);
+  }
+  if (all_in_ring) return;
+  Transaction transaction(t);
+  for (const HeldCall& held : std::span(open.part, batch.parts)) held.hold(transaction);
+}
+
+void close_batch(Thread& t, const Batch& batch, OpenBatch& open, bool ok, std::uint16_t result) {
+  const std::uint64_t duration = now_ns() - open.start_ns;
+  Transaction transaction(t);
+  for (HeldCall& held : std::span(open.part, batch.parts)) {
+    set_outcome(held.call, duration, result);
+    if (held.record != nullptr) set_outcome(*held.record, duration, result);
+    held.release(transaction, ok, 0);
+  }
+}
+
+}  // namespace tprof

@@ -1,0 +1,72 @@
+#include "interpose/device/group_times.h"
+
+#include <algorithm>
+#include <span>
+
+#include "interpose/api/results.h"
+#include "interpose/device/busy.h"
+
+namespace tprof {
+
+GroupTimes::OnStream* GroupTimes::on_stream(const GroupedCall& call) {
+  for (OnStream& s : std::span(stream_, streams_)) {
+    if (s.stream == call.call.stream) return &s;
+  }
+  if (streams_ == kStreams) return nullptr;
+  stream_[streams_] = {
+      call.call.stream, {call.key, 0, 0, call.call.seq, call.call.start_ns, 0}, {}};
+  return &stream_[streams_++];
+}
+
+void GroupTimes::start(const Thread& t) {
+  if (!timing::on() || t.pending == nullptr) return;
+  for (const GroupedCall& call : *t.pending) {
+    OnStream* s = on_stream(call);
+    if (s == nullptr || call.graph != nullptr || !accepted(ncclResult_t(call.call.result)))
+      continue;
+    s->of.mixed = s->of.mixed || call.key.low != s->of.key.low || call.key.high != s->of.key.high;
+    ++s->of.calls;
+    s->of.count += call.call.count;
+    s->of.tid = t.area->tid.load(std::memory_order_relaxed);
+  }
+  // CUPTI knows the whole group under one id, and does not know its kernels by our names of
+  // streams.
+  const bool one_time = !timing::in_streams() && streams_ > 1;
+  for (OnStream& s : std::span(stream_, streams_)) {
+    if (s.of.calls == 0) continue;  // they are captured
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
+    auto* stream = reinterpret_cast<cudaStream_t>(s.stream);
+    if (timing::busy::on()) timing::busy::waits(stream);
+    s.timed =
+        one_time ? TimedCall{nullptr, true, TimingLost::mixed} : timing::start(stream, s.of.seq);
+  }
+  if (timing::busy::on()) timing::busy::turns_away();
+}
+
+// A stream's time is known by the communicator of its first call. Later calls on the others come
+// after this group, too.
+void GroupTimes::pass_by_others(const Thread& t) const {
+  for (const GroupedCall& call : *t.pending) {
+    if (call.graph != nullptr || !accepted(ncclResult_t(call.call.result))) continue;
+    for (const OnStream& s : std::span(stream_, streams_)) {
+      if (s.stream != call.call.stream || s.of.key.high == call.key.high) continue;
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
+      timing::stop({}, reinterpret_cast<cudaStream_t>(s.stream), {call.key, 1, 0, 0, 0, 0}, false);
+    }
+  }
+}
+
+void GroupTimes::stop(const Thread& t, ncclResult_t result) {
+  for (const OnStream& s : std::span(stream_, streams_)) {
+    if (s.of.calls == 0) continue;  // they are captured
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
+    auto* stream = reinterpret_cast<cudaStream_t>(s.stream);
+    accepted(result) ? timing::stop(s.timed, stream, s.of, result == ncclInProgress)
+                     : timing::drop(s.timed);
+  }
+  const bool mixed = std::any_of(stream_, stream_ + streams_,
+                                 [](const OnStream& s) { return s.of.calls != 0 && s.of.mixed; });
+  if (mixed && accepted(result)) pass_by_others(t);
+}
+
+}  // namespace tprof

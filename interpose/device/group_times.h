@@ -1,0 +1,36 @@
+// The device's time of a group's calls. The outermost End issues them, so the time is taken around
+// that, on each of their streams.
+#pragma once
+
+#include <nccl.h>
+
+#include "interpose/device/timing.h"
+#include "interpose/record/groups.h"
+
+namespace tprof {
+
+class GroupTimes {
+ public:
+  // Called before the outermost End of the thread's group.
+  void start(const Thread& t);
+  // Called after it.
+  void stop(const Thread& t, ncclResult_t result);
+
+ private:
+  // NCCL makes one kernel of a stream's calls, which has one time. Calls of one row of the ledger
+  // share it; the shares of calls of different rows are not known, but when all of them ran is.
+  struct OnStream {
+    std::uint64_t stream;
+    timing::Calls of;
+    TimedCall timed;
+  };
+  static constexpr std::size_t kStreams = 16;  // one for each device, as a rule
+
+  OnStream* on_stream(const GroupedCall& call);
+  void pass_by_others(const Thread& t) const;
+
+  OnStream stream_[kStreams];
+  std::size_t streams_ = 0;
+};
+
+}  // namespace tprof

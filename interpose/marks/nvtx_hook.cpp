@@ -1,0 +1,210 @@
+// The hook for NVTX. Whatever is in the process and has ranges (NCCL, PyTorch, cuBLAS, the program)
+// asks the library that NVTX_INJECTION64_PATH names for the functions to tell them to. NCCL's
+// ranges check the counts; all others are ranges on the timeline.
+#define NVTX_NO_IMPL
+#include <nvtx3/nvToolsExt.h>
+
+#include <string_view>
+#include <utility>
+
+#include "interpose/api/functions.h"
+#include "interpose/marks/missed_calls.h"
+#include "interpose/marks/nvtx_attributes.h"
+#include "interpose/marks/range_names.h"
+#include "interpose/marks/ranges.h"
+#include "interpose/real/binding.h"
+#include "interpose/session/config.h"
+
+namespace {
+
+using namespace tprof;
+
+// The handles that NVTX's users get are addresses. A domain's handle is its place in here (NCCL's
+// is the first: the default domain has no handle). A string's handle is a function's place for a
+// name of NCCL's, and the name itself for any other.
+constexpr char g_domains[kMaxRangeDomains + 1] = {};
+constexpr char g_functions[kFunctionCount] = {};
+constexpr std::size_t kNccl = 0;
+constexpr std::string_view kNcclName = "NCCL";
+bool g_all = false;  // all ranges, not only NCCL's
+
+template <typename Handle>
+Handle handle_of(const char* place) {
+  return reinterpret_cast<Handle>(const_cast<char*>(place));
+}
+bool is_nccl(nvtxDomainHandle_t domain) {
+  return domain == handle_of<nvtxDomainHandle_t>(&g_domains[kNccl]);
+}
+
+std::uint8_t number_of(nvtxDomainHandle_t domain) {
+  if (domain == nullptr) return kDefaultDomain;
+  const std::uintptr_t place =
+      reinterpret_cast<std::uintptr_t>(domain) - reinterpret_cast<std::uintptr_t>(g_domains);
+  return place < kMaxRangeDomains ? static_cast<std::uint8_t>(place) : kUnknownDomain;
+}
+
+Fn function_of(const nvtxEventAttributes_t* event) {
+  if (event == nullptr) return Fn::none;
+  if (event->messageType == NVTX_MESSAGE_TYPE_REGISTERED) {
+    const auto place = reinterpret_cast<std::uintptr_t>(event->message.registered);
+    const std::uintptr_t i = place - reinterpret_cast<std::uintptr_t>(g_functions);
+    return i < kFunctionCount ? static_cast<Fn>(i) : Fn::none;
+  }
+  if (event->messageType == NVTX_MESSAGE_TYPE_ASCII && event->message.ascii != nullptr) {
+    return resolve::named(event->message.ascii);
+  }
+  return Fn::none;
+}
+
+// Returns a message, or an empty one if there is none. Wide characters are Windows' programs', and
+// such names are not kept.
+std::string_view message(const char* text) {
+  return text == nullptr ? std::string_view() : range_names::cut(text);
+}
+std::string_view message(const wchar_t*) {
+  return {};
+}
+std::string_view message(const nvtxEventAttributes_t* event) {
+  if (event == nullptr) return {};
+  const auto& it = event->message;
+  if (event->messageType == NVTX_MESSAGE_TYPE_ASCII) return message(it.ascii);
+  const bool known =
+      event->messageType == NVTX_MESSAGE_TYPE_REGISTERED && range_names::is_name(it.registered);
+  return known ? reinterpret_cast<const range_names::Name*>(it.registered)->view() : "";
+}
+
+nvtxDomainHandle_t create_domain(const char* text) {
+  const std::string_view name = message(text);
+  if (name == kNcclName) {
+    missed::watch();
+    return handle_of<nvtxDomainHandle_t>(&g_domains[kNccl]);
+  }
+  const std::uint8_t number = g_all ? range_names::domain(name) : kUnknownDomain;
+  return handle_of<nvtxDomainHandle_t>(
+      &g_domains[number == kUnknownDomain ? kMaxRangeDomains : number]);
+}
+
+nvtxStringHandle_t register_string(nvtxDomainHandle_t domain, const char* text) {
+  if (!is_nccl(domain) && g_all) {
+    return reinterpret_cast<nvtxStringHandle_t>(
+        const_cast<range_names::Name*>(range_names::intern(message(text))));
+  }
+  const Fn fn = is_nccl(domain) && text != nullptr ? resolve::named(text) : Fn::none;
+  return handle_of<nvtxStringHandle_t>(&g_functions[static_cast<std::size_t>(fn)]);
+}
+
+// Returns the level of the range for NCCL only. Others get the answer that they get without a tool.
+int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+  if (is_nccl(domain)) return missed::range_begins(function_of(event));
+  if (g_all) ranges::push(number_of(domain), message(event), attributes_of(event));
+  return NVTX_NO_PUSH_POP_TRACKING;
+}
+int pop(nvtxDomainHandle_t domain) {
+  if (is_nccl(domain)) return missed::range_ends();
+  if (g_all) ranges::pop(number_of(domain));
+  return NVTX_NO_PUSH_POP_TRACKING;
+}
+
+nvtxRangeId_t start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+  if (is_nccl(domain)) return 0;
+  return ranges::start(number_of(domain), message(event), attributes_of(event));
+}
+void end(nvtxDomainHandle_t, nvtxRangeId_t range) {
+  ranges::end(range);
+}
+void mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+  if (!is_nccl(domain)) ranges::mark(number_of(domain), message(event), attributes_of(event));
+}
+
+// Functions of the default domain, with which NVTX began.
+template <typename Text>
+int push_plain(Text text) {
+  ranges::push(kDefaultDomain, message(text), attributes_of(text));
+  return NVTX_NO_PUSH_POP_TRACKING;
+}
+int pop_plain() {
+  ranges::pop(kDefaultDomain);
+  return NVTX_NO_PUSH_POP_TRACKING;
+}
+template <typename Text>
+nvtxRangeId_t start_plain(Text text) {
+  return ranges::start(kDefaultDomain, message(text), attributes_of(text));
+}
+void end_plain(nvtxRangeId_t range) {
+  ranges::end(range);
+}
+template <typename Text>
+void mark_plain(Text text) {
+  ranges::mark(kDefaultDomain, message(text), attributes_of(text));
+}
+
+void name_category(std::uint32_t category, const char* name) {
+  range_names::name_category(kDefaultDomain, category, message(name));
+}
+void name_category_of(nvtxDomainHandle_t domain, std::uint32_t category, const char* name) {
+  if (!is_nccl(domain)) range_names::name_category(number_of(domain), category, message(name));
+}
+
+struct Callbacks {
+  NvtxFunctionTable functions = nullptr;
+  unsigned size = 0;
+
+  Callbacks(const NvtxExportTableCallbacks& callbacks, NvtxCallbackModule module) {
+    if (callbacks.GetModuleFunctionTable(module, &functions, &size) == 0) size = 0;
+  }
+  // `Type`: as NVTX declares it, so that a changed one is an error at compile time.
+  template <typename Type>
+  void set(unsigned id, Type function) {
+    if (id < size) *functions[id] = reinterpret_cast<NvtxFunctionPointer>(function);
+  }
+};
+
+void register_core(Callbacks table) {
+  using Event = const nvtxEventAttributes_t*;
+  using Text = const char*;
+  using Wide = const wchar_t*;
+  table.set<nvtxMarkEx_impl_fntype>(NVTX_CBID_CORE_MarkEx, mark_plain<Event>);
+  table.set<nvtxMarkA_impl_fntype>(NVTX_CBID_CORE_MarkA, mark_plain<Text>);
+  table.set<nvtxMarkW_impl_fntype>(NVTX_CBID_CORE_MarkW, mark_plain<Wide>);
+  table.set<nvtxRangeStartEx_impl_fntype>(NVTX_CBID_CORE_RangeStartEx, start_plain<Event>);
+  table.set<nvtxRangeStartA_impl_fntype>(NVTX_CBID_CORE_RangeStartA, start_plain<Text>);
+  table.set<nvtxRangeStartW_impl_fntype>(NVTX_CBID_CORE_RangeStartW, start_plain<Wide>);
+  table.set<nvtxRangeEnd_impl_fntype>(NVTX_CBID_CORE_RangeEnd, end_plain);
+  table.set<nvtxRangePushEx_impl_fntype>(NVTX_CBID_CORE_RangePushEx, push_plain<Event>);
+  table.set<nvtxRangePushA_impl_fntype>(NVTX_CBID_CORE_RangePushA, push_plain<Text>);
+  table.set<nvtxRangePushW_impl_fntype>(NVTX_CBID_CORE_RangePushW, push_plain<Wide>);
+  table.set<nvtxRangePop_impl_fntype>(NVTX_CBID_CORE_RangePop, pop_plain);
+  table.set<nvtxNameCategoryA_impl_fntype>(NVTX_CBID_CORE_NameCategoryA, name_category);
+}
+
+void register_domains(Callbacks table, bool all) {
+  table.set<nvtxDomainCreateA_impl_fntype>(NVTX_CBID_CORE2_DomainCreateA, create_domain);
+  table.set<nvtxDomainRegisterStringA_impl_fntype>(NVTX_CBID_CORE2_DomainRegisterStringA,
+                                                   register_string);
+  table.set<nvtxDomainRangePushEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangePushEx, push);
+  table.set<nvtxDomainRangePop_impl_fntype>(NVTX_CBID_CORE2_DomainRangePop, pop);
+  if (!all) return;
+  table.set<nvtxDomainRangeStartEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangeStartEx, start);
+  table.set<nvtxDomainRangeEnd_impl_fntype>(NVTX_CBID_CORE2_DomainRangeEnd, end);
+  table.set<nvtxDomainMarkEx_impl_fntype>(NVTX_CBID_CORE2_DomainMarkEx, mark);
+  table.set<nvtxDomainNameCategoryA_impl_fntype>(NVTX_CBID_CORE2_DomainNameCategoryA,
+                                                 name_category_of);
+}
+
+}  // namespace
+
+// Called by each library in the process that has ranges, at its first one. 0: nothing is wanted.
+extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtx2(
+    NvtxGetExportTableFunc_t tables);
+int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t tables) {
+  const NvtxRanges wanted = nvtx_by_environment();
+  if (disabled_by_environment() || wanted == NvtxRanges::off) return 0;
+  const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(tables(NVTX_ETID_CALLBACKS));
+  if (callbacks == nullptr || callbacks->struct_size < sizeof *callbacks) return 0;
+  const Callbacks domains(*callbacks, NVTX_CB_MODULE_CORE2);
+  if (domains.size == 0) return 0;
+  g_all = wanted == NvtxRanges::all;
+  register_domains(domains, g_all);
+  if (g_all) register_core(Callbacks(*callbacks, NVTX_CB_MODULE_CORE));
+  return 1;
+}

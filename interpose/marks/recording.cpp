@@ -1,0 +1,101 @@
+#include "interpose/marks/recording.h"
+
+#include <cstring>
+#include <new>
+
+#include "interpose/base/held_signals.h"
+
+namespace tprof::ranges {
+namespace {
+
+// The known ranges are in an area that is no longer the thread's.
+void forget(RangeLevels& levels) {
+  levels.unknown += levels.known + levels.beyond;
+  levels.known = levels.beyond = 0;
+}
+
+// The thread has another area, which may hold what an earlier thread left open.
+[[gnu::cold, gnu::noinline]] void begin_in_area(Thread& t) {
+  t.ranges.areas = t.areas;
+  t.ranges.lane_named = false;
+  forget(t.ranges);
+  if (t.shared) return;
+  for (OpenRange& range : t.area->range) {
+    shared(range.start_ns).store(0, std::memory_order_relaxed);
+  }
+}
+
+void publish(Thread& t, std::uint32_t records) {
+  ThreadArea& area = *t.area;
+  const std::uint64_t head = area.head.load(std::memory_order_relaxed) + records;
+  area.head.store(head, std::memory_order_release);
+  const std::uint64_t tail = area.tail.load(std::memory_order_relaxed);
+  if (head - tail < area.capacity / 4 || tail == t.ranges.woken_at) return;
+  t.ranges.woken_at = tail;
+  session::wake_writer();
+}
+
+}  // namespace
+
+Thread* present() {
+  Thread& t = t_thread;
+  const std::uint32_t number = session::number();
+  if (number == session::kOff) return nullptr;
+  if (t.session != number) [[unlikely]] {
+    if (!session::started() || session::closed() || !attach(t)) {
+      forget(t.ranges);
+      return nullptr;
+    }
+  }
+  if (t.ranges.areas != t.areas) [[unlikely]]
+    begin_in_area(t);
+  return &t;
+}
+
+bool has_room(Thread& t, std::uint32_t records) {
+  if (t.ring == nullptr) return false;
+  const std::uint64_t head = t.area->head.load(std::memory_order_relaxed);
+  const std::uint64_t used = head - t.area->tail.load(std::memory_order_acquire) + records;
+  const auto fits = [&] { return used <= (t.mask + 1) / 2; };
+  while ((!fits() || head + records > t.mask + 1) && grow_ring(t)) {
+  }
+  return fits();
+}
+
+void name_lane(Thread& t) {
+  if (t.ranges.lane_named || !has_room(t, 1)) return;
+  const KeepErrno keep_errno;
+  after_publishing();
+  Record& r = t.ring[t.area->head.load(std::memory_order_relaxed) & t.mask];
+  fill_thread_name(r, t.area->tid.load(std::memory_order_relaxed));
+  r.function = kMetaRangeLane;
+  publish(t, 1);
+  Transaction transaction(t);
+  transaction.close(r);
+  t.ranges.lane_named = true;
+}
+
+void write_records(Thread& t, const RangeRecord& first, const char* bytes, std::uint32_t records) {
+  const std::uint64_t head = t.area->head.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < records; ++i) {
+    // This is made where it stays: a copy made of parts waits for their stores, 15 ns.
+    auto* to = new (&t.ring[(head + i) & t.mask]) RangeRecord(first);
+    if (i != 0) to->function = kMetaRangeMore;
+    std::memcpy(to->bytes, bytes + i * RangeRecord::kBytes, RangeRecord::kBytes);
+  }
+  publish(t, records);
+}
+
+void count_drop(Transaction& transaction, RangeDropped reason) {
+  ++transaction
+        .values(key_words(kMetaRangeDropped, Bucket{}, 0, Mode::direct,
+                          static_cast<std::int8_t>(reason), 0, 0))
+        .calls;
+}
+
+void drop(Thread& t, RangeDropped reason) {
+  Transaction transaction(t);
+  count_drop(transaction, reason);
+}
+
+}  // namespace tprof::ranges

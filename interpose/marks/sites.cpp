@@ -1,0 +1,144 @@
+#include "interpose/marks/sites.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+
+#include "interpose/base/complain.h"
+#include "interpose/base/hash.h"
+#include "interpose/base/held_signals.h"
+#include "interpose/base/lock.h"
+#include "interpose/base/shared_map.h"
+#include "interpose/marks/known_rules.h"
+#include "interpose/marks/objects.h"
+#include "interpose/marks/python.h"
+#include "interpose/marks/walk.h"
+#include "interpose/real/binding.h"
+#include "interpose/record/tables.h"
+
+namespace tprof::sites {
+namespace {
+
+constexpr std::uint32_t kMostSites = 64 * kChunkEntries;  // 1 MiB for each 256
+
+bool g_native = false;
+bool g_python = false;
+
+// Maps a site's key to its number.
+constinit SharedMap<std::uint16_t> g_sites{LockOrder::handles};
+Lock g_sites_lock{LockOrder::sites};
+
+// The frames that identify a call's site.
+struct Seen {
+  const void* caller;
+  python::Frame python[kMaxSiteFrames];
+  std::size_t python_frames;
+  std::uintptr_t address[kMaxNativeFrames];
+  native::Stack stack;
+};
+
+std::uint64_t key_of(const Seen& seen) {
+  std::uint64_t key = g_native ? mix64(reinterpret_cast<std::uintptr_t>(seen.caller)) : 1;
+  for (std::size_t i = 0; i < seen.stack.frames; ++i) {
+    key = (key ^ seen.address[i]) * 0x9e3779b97f4a7c15ULL;
+    key ^= key >> 32;
+  }
+  for (std::size_t i = 0; i < seen.python_frames; ++i) {
+    key = mix64(key ^ python::identity(seen.python[i]));
+  }
+  return std::max<std::uint64_t>(key, 2);  // what a SharedMap has as keys
+}
+
+void describe_native(const Seen& seen, Site& site) {
+  std::uintptr_t address[kMaxNativeFrames + 1] = {reinterpret_cast<std::uintptr_t>(seen.caller)};
+  SiteAddress at[kMaxNativeFrames + 1] = {};
+  std::copy_n(seen.address, seen.stack.frames, address + 1);
+  locate(address, seen.stack.frames + 1, at);
+  site.frames_cut = seen.stack.cut;
+  for (; site.frames < seen.stack.frames; ++site.frames) {
+    site.frame[site.frames] = at[site.frames + 1];
+    if (site.frame[site.frames].object() != 0) continue;
+    site.frames_cut = true;  // made while the program runs: nobody could tell what it is
+    break;
+  }
+  const auto* call = static_cast<const char*>(seen.caller) - 1;
+  if (resolve::is_ours(call))
+    return;  // called by a pointer from dlsym: the first frame is the caller
+  site.caller = at[0];
+  Dl_info where{};
+  if (dladdr(call, &where) != 0 && where.dli_sname != nullptr)
+    copy_text(site.symbol, where.dli_sname);
+}
+
+std::uint16_t insert(std::uint64_t key, const Site& site) {
+  const LockGuard guard(g_sites_lock);
+  std::uint16_t before = 0;
+  if (g_sites.find(key, before)) return before;  // another thread was faster
+  const auto number = static_cast<std::uint16_t>(tables::append(
+      session::mapping().head().sites, site, [](std::uint32_t) {}, kMostSites));
+  if (number == 0) return 0;  // the table is full, so the site is tried again at each call
+  g_sites.insert(key, number);
+  return number;
+}
+
+std::uint16_t add(std::uint64_t key, const Seen& seen) {
+  const HeldSignals held_signals;
+  const KeepErrno keep_errno;
+  auto* site = make_in_own_memory<Site>();  // the stack of the thread may be small
+  if (site == nullptr) return 0;
+  site->key = key;
+  if (g_native) describe_native(seen, *site);
+  FixedText text(site->python);
+  for (std::size_t i = 0; i < seen.python_frames; ++i) {
+    if (!python::describe(seen.python[i], text, sizeof site->python - 1)) break;
+  }
+  const std::uint16_t number = insert(key, *site);
+  give_back_memory(site, sizeof *site);
+  return number;
+}
+
+// If stacks differ all the time (a recursion), they would leave no room for other places. Beyond
+// this many sites, stacks are left out.
+constexpr std::uint32_t kPlacesWithStacks = 3 * (kMostSites / 4);
+
+[[gnu::noinline]] std::uint16_t new_site(Seen& seen) {
+  if (g_native && native::forget_unloaded()) {
+    seen.stack = native::walk(seen.address, kMaxNativeFrames);
+  }
+  if (View::entries(session::mapping().head().sites) >= kPlacesWithStacks)
+    seen.stack = {0, g_native};
+  std::uint16_t site = 0;
+  const std::uint64_t key = key_of(seen);
+  return g_sites.find(key, site) ? site : add(key, seen);
+}
+
+}  // namespace
+
+std::uint16_t site_of(const void* caller) {
+  Seen seen;
+  seen.caller = caller;
+  seen.python_frames = g_python ? python::frames(seen.python, kMaxSiteFrames) : 0;
+  if (g_native) seen.stack = native::walk(seen.address, kMaxNativeFrames);
+  if (seen.python_frames == 0 && !g_native) return 0;
+  std::uint16_t site = 0;
+  return g_sites.find(key_of(seen), site) ? site : new_site(seen);
+}
+
+void begin(CallSite what) {
+  g_native = what == CallSite::native || what == CallSite::both;
+  g_python = what == CallSite::python || what == CallSite::both;
+  char why[64];
+  FixedText text(why);
+  if (g_python && !python::find(text)) {
+    g_python = false;
+    if (text.size() != 0) say("TPROF_CALLSITE: no Python frames: they are not known ", why);
+  }
+  if (g_native || g_python) g_extras.sites.store(true, std::memory_order_relaxed);
+}
+
+// The child's table is its own, and begins empty.
+void after_fork() {
+  if (g_extras.sites.exchange(false)) g_sites.clear();
+}
+
+}  // namespace tprof::sites

@@ -1,0 +1,127 @@
+#include "interpose/real/driver_events.h"
+
+#include "interpose/real/function.h"
+#include "interpose/real/stream_gates.h"
+
+namespace tprof::event_driver {
+namespace {
+
+using resolve::DriverFunction;
+
+// CUresult and the enumerations are ints. All of these are as old as CUDA 10.1, under these names
+// for ever: newer ones have a suffix.
+constinit DriverFunction<int(CUstream, int*)> g_is_capturing("cuStreamIsCapturing");
+constinit DriverFunction<int(CUstream, CUcontext*)> g_context_of("cuStreamGetCtx");
+constinit DriverFunction<int(CUcontext*)> g_current("cuCtxGetCurrent");
+constinit DriverFunction<int(CUcontext)> g_enter("cuCtxSetCurrent");
+constinit DriverFunction<int(int*)> g_exchange_mode("cuThreadExchangeStreamCaptureMode");
+constinit DriverFunction<int(CUevent*, unsigned)> g_make("cuEventCreate");
+constinit DriverFunction<int(CUstream*, unsigned)> g_make_stream("cuStreamCreate");
+constinit DriverFunction<int(CUdevice*)> g_device("cuCtxGetDevice");
+constinit DriverFunction<int(CUdevice, unsigned*, int*)> g_primary_state(
+    "cuDevicePrimaryCtxGetState");
+constinit DriverFunction<int(CUevent, CUstream)> g_record("cuEventRecord");
+constinit DriverFunction<int(CUstream)> g_stream_query("cuStreamQuery");
+constinit DriverFunction<int(CUevent)> g_query("cuEventQuery");
+constinit DriverFunction<int(float*, CUevent, CUevent)> g_elapsed("cuEventElapsedTime");
+
+template <typename F, typename... A>
+int ask(F& function, A... arguments) {
+  auto* f = function.get();
+  return f == nullptr ? -1 : f(arguments...);
+}
+
+// cuEventQuery returns these of work that was enqueued before and failed since: faults of the
+// device and its links, and of kernels. In each the context is of no more use.
+bool is_of_earlier_work(int answer) {
+  constexpr int kUncorrectableEcc = 214;
+  constexpr int kNvlinkUncorrectable = 220;
+  constexpr int kIllegalAddress = 700;
+  constexpr int kLaunchTimeout = 702;
+  constexpr int kAssert = 710;
+  constexpr int kHardwareStackError = 714;
+  constexpr int kLaunchFailed = 719;
+  constexpr int kTensorMemoryLeak = 721;
+  return answer == kUncorrectableEcc || answer == kNvlinkUncorrectable || answer == kAssert ||
+         answer == kTensorMemoryLeak || (answer >= kIllegalAddress && answer <= kLaunchTimeout) ||
+         (answer >= kHardwareStackError && answer <= kLaunchFailed);
+}
+
+}  // namespace
+
+CUcontext context_to_time_in(CUstream stream) {
+  int status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUcontext context = nullptr;
+  if (ask(g_is_capturing, stream, &status) != 0 || status != CU_STREAM_CAPTURE_STATUS_NONE) {
+    return nullptr;
+  }
+  return ask(g_context_of, stream, &context) == 0 ? context : nullptr;
+}
+
+bool is_in(CUcontext context) {
+  CUcontext current = nullptr;
+  return ask(g_current, &current) == 0 && current == context;
+}
+
+bool enter(CUcontext context) {
+  return ask(g_enter, context) == 0;
+}
+
+void stay_out_of_captures() {
+  int mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+  ask(g_exchange_mode, &mode);
+}
+
+bool is_empty(CUstream stream) {
+  const stream_gates::Use use(stream);
+  if (!use) return false;
+  int status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (ask(g_is_capturing, stream, &status) != 0 || status != CU_STREAM_CAPTURE_STATUS_NONE) {
+    return false;
+  }
+  // In another mode the query would end a capture of another thread (cudaStreamCaptureModeGlobal).
+  int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  if (ask(g_exchange_mode, &mode) != 0) return false;
+  const bool empty = ask(g_stream_query, stream) == 0;
+  ask(g_exchange_mode, &mode);
+  return empty;
+}
+
+bool make(CUevent& event) {
+  return ask(g_make, &event, unsigned{CU_EVENT_DEFAULT}) == 0;
+}
+
+bool record(CUevent event, CUstream stream) {
+  return ask(g_record, event, stream) == 0;
+}
+
+Reached reached(CUevent event) {
+  const int answer = ask(g_query, event);
+  return answer == 0                      ? Reached::yes
+         : answer == CUDA_ERROR_NOT_READY ? Reached::not_yet
+         : is_of_earlier_work(answer)     ? Reached::never
+                                          : Reached::failed;
+}
+
+bool elapsed(CUevent from, CUevent to, double& ns) {
+  float ms = 0;
+  if (ask(g_elapsed, &ms, from, to) != 0 || ms != ms) return false;
+  ns = static_cast<double>(ms) * 1e6;
+  return true;
+}
+
+bool make(CUstream& stream) {
+  return ask(g_make_stream, &stream, unsigned{CU_STREAM_NON_BLOCKING}) == 0;
+}
+
+bool device(int& ordinal) {
+  return ask(g_device, &ordinal) == 0;
+}
+
+bool has_primary_context(int device) {
+  unsigned flags = 0;
+  int active = 0;
+  return ask(g_primary_state, CUdevice{device}, &flags, &active) == 0 && active != 0;
+}
+
+}  // namespace tprof::event_driver

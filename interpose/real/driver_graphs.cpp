@@ -1,0 +1,100 @@
+#include "interpose/real/driver_graphs.h"
+
+#include <iterator>
+#include <string_view>
+
+#include "interpose/real/box.h"
+#include "interpose/real/function.h"
+
+namespace tprof::graph_driver {
+namespace {
+
+using resolve::DriverFunction;
+
+// CUresult, CUstreamCaptureStatus and CUgraphNodeType are ints.
+constexpr int kCaptureActive = 1;
+constexpr int kCaptureInvalid = 2;
+
+// Indexed by CUgraphNodeType. Newer kinds than these may move data.
+constexpr NodeKind kKinds[] = {
+    NodeKind::kernel, NodeKind::copy,  NodeKind::other, NodeKind::other,      NodeKind::child,
+    NodeKind::other,  NodeKind::other, NodeKind::other, NodeKind::other,      NodeKind::other,
+    NodeKind::other,  NodeKind::other, NodeKind::other, NodeKind::conditional};
+
+// These exist since CUDA 11.3, with these arguments for ever: newer ones have another suffix.
+constinit DriverFunction<int(cudaStream_t, int*, std::uint64_t*, cudaGraph_t*,
+                             const cudaGraphNode_t**, std::size_t*)>
+    g_capture_info("cuStreamGetCaptureInfo_v2");
+constinit DriverFunction<int(const void*, int*)> g_node_type("cuGraphNodeGetType");
+constinit DriverFunction<int(const void*, const void**, std::size_t*)> g_nodes("cuGraphGetNodes");
+constinit DriverFunction<int(const void*, CUDA_MEMCPY3D*)> g_copy("cuGraphMemcpyNodeGetParams");
+// These exist since CUDA 12.0, and those for names since 12.3.
+constinit DriverFunction<int(const void*, CUDA_KERNEL_NODE_PARAMS_v2*)> g_kernel(
+    "cuGraphKernelNodeGetParams_v2");
+constinit DriverFunction<int(const char**, CUfunction)> g_function_name("cuFuncGetName");
+constinit DriverFunction<int(const char**, CUkernel)> g_kernel_name("cuKernelGetName");
+
+}  // namespace
+
+cudaGraph_t captured_into(cudaStream_t stream, const void*& last) {
+  auto* ask = g_capture_info.get();
+  int status = 0;
+  cudaGraph_t graph = nullptr;
+  const cudaGraphNode_t* nodes = nullptr;
+  std::size_t count = 0;
+  std::uint64_t id = 0;
+  last = nullptr;
+  // The legacy stream gives an error while another stream captures; its call is not captured then.
+  if (ask == nullptr || ask(stream, &status, &id, &graph, &nodes, &count) != 0) return nullptr;
+  if (status == kCaptureInvalid) return kNoGraph;
+  if (status != kCaptureActive) return nullptr;
+  if (count == 1) last = *nodes;
+  return graph;
+}
+
+NodeKind kind_of(const void* node) {
+  auto* ask = g_node_type.get();
+  int type = -1;
+  if (ask == nullptr || node == nullptr || ask(node, &type) != 0) return NodeKind::unknown;
+  return type >= 0 && type < static_cast<int>(std::size(kKinds)) ? kKinds[type] : NodeKind::unknown;
+}
+
+std::ptrdiff_t nodes_of(const void* graph, const void** nodes, std::size_t room) {
+  auto* ask = g_nodes.get();
+  std::size_t count = room;
+  if (ask == nullptr || graph == nullptr) return -1;
+  if (ask(graph, room == 0 ? nullptr : nodes, &count) != 0) return -1;
+  return static_cast<std::ptrdiff_t>(count);
+}
+
+bool copy_in(const void* node, CopyArgs& copy) {
+  auto* ask = g_copy.get();
+  CUDA_MEMCPY3D box{};
+  if (ask == nullptr || ask(node, &box) != 0) return false;
+  // A plain copy may leave these out.
+  if (box.Height == 0) box.Height = 1;
+  if (box.Depth == 0) box.Depth = 1;
+  copy = box_copy(&box, nullptr, false);
+  return true;
+}
+
+bool may_be_nccl(const void* node) {
+  auto* ask = g_kernel.get();
+  CUDA_KERNEL_NODE_PARAMS_v2 kernel{};
+  if (ask == nullptr || ask(node, &kernel) != 0) return true;
+  const char* name = nullptr;
+  if (kernel.func != nullptr) {
+    auto* of_function = g_function_name.get();
+    if (of_function == nullptr || of_function(&name, kernel.func) != 0) return true;
+  } else {
+    auto* of_kernel = g_kernel_name.get();
+    if (of_kernel == nullptr || of_kernel(&name, kernel.kern) != 0) return true;
+  }
+  if (name == nullptr) return true;
+  // ncclDevKernel_AllGather_RING_LL, ncclKernel_..., ncclSymkDevKernel_..., mangled.
+  const std::string_view text(name);
+  const std::size_t nccl = text.find("nccl");
+  return nccl != std::string_view::npos && text.find("Kernel", nccl) != std::string_view::npos;
+}
+
+}  // namespace tprof::graph_driver

@@ -1,0 +1,277 @@
+#include "interpose/real/resolve.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstring>
+
+#include "interpose/base/held_signals.h"
+#include "interpose/base/loaded_objects.h"
+#include "interpose/base/lock.h"
+#include "interpose/base/mapped_symbols.h"
+#include "interpose/base/shared_map.h"
+#include "interpose/base/text.h"
+#include "interpose/real/binding.h"
+
+namespace tprof::resolve {
+namespace {
+
+// Paths of the libraries that calls are passed on to, 1-based, and which library serves which
+// function. The paths are copies: a library that is closed takes its own name along.
+constinit Lock g_serving{LockOrder::serving};
+char g_path[kMaxLibraries][sizeof Head::library[0]];
+std::uint32_t g_paths;
+struct Span {
+  std::atomic<std::uintptr_t> begin, end;
+};
+Span g_span[kMaxLibraries];  // where they lie
+std::uint8_t g_serves[kFunctionCount];
+Head* g_head;  // where they are published
+
+// The real function, for each wrapper and page of code that calls it.
+constinit SharedMap<void*> g_found{LockOrder::callers};
+std::atomic<void*> g_latest[kFunctionCount];  // for callers that come when nothing may be opened
+std::atomic<bool> g_may_open{true};
+
+// Held while we ask the loader: our misses are not the program's errors.
+class [[nodiscard]] AskingLoader {
+ public:
+  AskingLoader() = default;
+  ~AskingLoader() { dlerror(); }
+  AskingLoader(const AskingLoader&) = delete;
+  AskingLoader& operator=(const AskingLoader&) = delete;
+
+ private:
+  KeepErrno keep_errno_;
+  HeldSignals held_signals_;
+};
+
+// Returns an empty range if no object encloses the address.
+AddressRange range_of(const void* address) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  AddressRange found;
+  each_loaded_object([&](const dl_phdr_info& object) {
+    const AddressRange range = tprof::range_of(object);
+    const bool encloses = at >= range.begin && at < range.end;
+    if (encloses) found = range;
+    return encloses;
+  });
+  return found;
+}
+
+bool may_open() {
+  return g_may_open.load(std::memory_order_relaxed);
+}
+
+// Calls dlsym on an object that is mapped already, without keeping it mapped.
+void* lookup(const char* object, const char* name) {
+  if (!may_open()) return symbol_in(object, name);
+  void* handle = loader::dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return nullptr;
+  void* found = loader::dlsym(handle, name);
+  dlclose(handle);
+  return found != nullptr && !is_ours(found) ? found : nullptr;
+}
+
+void* lookup(Library library, const char* name) {
+  void* found = nullptr;
+  for (const char* soname : names(library).soname) {
+    if (found == nullptr && soname != nullptr) found = lookup(soname, name);
+  }
+  return found;
+}
+
+// The program, or a preload before us that passes on a call of its own function, means what is
+// behind us.
+void* through_object_of(const void* address, const char* name) {
+  if (is_before_us(address)) return nullptr;
+  if (!may_open()) return symbol_near(address, name);
+  Dl_info info;
+  link_map* map = nullptr;
+  if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0) return nullptr;
+  return map == nullptr ? nullptr : lookup(map->l_name, name);
+}
+
+// Returns the number in the soname of a CUDA runtime, or 0 if the mapped object has another name.
+int runtime_version(const link_map& map) {
+  const std::string_view soname = soname_of(map);
+  // libcudart.so.12, or libcudart-9335f6a2.so.12 where a wheel carries its own.
+  const std::size_t number = soname.find(".so.");
+  if (!soname.starts_with("libcudart") || number == std::string_view::npos) return 0;
+  int version = 0;
+  std::from_chars(soname.data() + number + 4, soname.data() + soname.size(), version);
+  return version;
+}
+
+// Returns the version of the only CUDA runtime in the process, or 0 if there are several.
+int version_of_only_runtime() {
+  if (!may_open()) return 0;
+  int only = 0;
+  for (const char* soname : names(Library::cudart).soname) {
+    void* handle = loader::dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == nullptr) continue;
+    link_map* map = nullptr;
+    const bool found = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0;
+    const int version = found ? runtime_version(*map) : 0;
+    dlclose(handle);
+    if (only != 0) return 0;
+    only = version;
+  }
+  return only;
+}
+
+// Finds another interposer behind us, which any caller would get if we were not there. It leaves
+// out NCCL and CUDA themselves: two versions of these may be mapped, and which one is meant depends
+// on the caller.
+void* behind_us(const char* name) {
+  void* found = loader::dlsym(RTLD_NEXT, name);
+  Dl_info where;
+  if (found == nullptr || is_ours(found) || dladdr(found, &where) == 0) return nullptr;
+  for (const LibraryNames& vendor : kLibraries) {
+    if (file_name(where.dli_fname).starts_with(vendor.file)) return nullptr;
+  }
+  return found;
+}
+
+void publish_function(std::size_t i) {
+  if (g_head == nullptr || g_serves[i] == 0) return;
+  std::uint32_t n = g_head->libraries.load(std::memory_order_relaxed);
+  for (; n < g_paths; ++n) std::memcpy(g_head->library[n], g_path[n], sizeof g_path[n]);
+  g_head->libraries.store(n, std::memory_order_release);
+  g_head->function[i].library = g_serves[i];
+}
+
+// Notes that the library at `address` serves `fn`. True: the library is new to us, or there is no
+// room for it.
+bool note_library(Fn fn, const char* path, const void* address) {
+  const AddressRange range = range_of(address);  // not under the lock: it asks the loader
+  const LockGuard guard(g_serving);
+  std::uint32_t at = 0;
+  while (at < g_paths && std::strncmp(g_path[at], path, sizeof g_path[at] - 1) != 0) ++at;
+  if (at == kMaxLibraries) return true;
+  const bool is_new = at == g_paths;
+  if (is_new) {
+    std::strncpy(g_path[g_paths++], path, sizeof g_path[at] - 1);
+    g_span[at].end.store(range.end, std::memory_order_relaxed);
+    g_span[at].begin.store(range.begin, std::memory_order_release);
+  }
+  const auto i = static_cast<std::size_t>(fn);
+  g_serves[i] = static_cast<std::uint8_t>(at + 1);
+  publish_function(i);
+  return is_new;
+}
+
+// `keep`: the wrappers remember its functions. Then a library that the program closes must stay
+// mapped, or another one could be called at its addresses.
+void note_library_of(Fn fn, void* real, bool keep) {
+  Dl_info where;
+  if (dladdr(real, &where) == 0 || !note_library(fn, where.dli_fname, real)) return;
+  if (!keep || !may_open()) return;
+  void* handle = loader::dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  if (handle != nullptr) dlclose(handle);
+}
+
+void* search(Fn fn, const void* return_address) {
+  const char* name = info(fn).name.data();
+  if (void* found = behind_us(name)) return found;
+  if (void* found = through_object_of(return_address, name)) return found;
+  if (void* found = loader::dlsym(RTLD_NEXT, name)) {
+    if (!is_ours(found)) return found;
+  }
+  if (void* found = g_latest[static_cast<std::size_t>(fn)].load(std::memory_order_acquire)) {
+    if (!may_open()) return found;
+  }
+  return lookup(info(fn).library, name);
+}
+
+// The slow way.
+[[gnu::cold]] void* find_anew(Fn fn, First& first, const void* return_address, std::uint64_t key) {
+  const AskingLoader asking;
+  void* found = search(fn, return_address);
+  if (found == nullptr) return nullptr;
+  g_latest[static_cast<std::size_t>(fn)].store(found, std::memory_order_release);
+  note_library_of(fn, found, true);
+  g_found.insert(key, found);
+  void* none = nullptr;
+  if (first.real.compare_exchange_strong(none, found)) {
+    first.page.store(page_of(return_address), std::memory_order_release);
+  }
+  return found;
+}
+
+}  // namespace
+
+void* find(Fn fn, First& first, const void* return_address) {
+  const std::uint64_t key = page_of(return_address) | (static_cast<std::uint64_t>(fn) + 2);
+  void* found = nullptr;
+  if (g_found.find(key, found)) return found;
+  Binding* const binding = t_binding;
+  if (binding == nullptr || binding->fn != fn || !is_ours(return_address)) {
+    return find_anew(fn, first, return_address, key);
+  }
+  t_binding = nullptr;
+  void* real = binding->real.load(std::memory_order_acquire);
+  if (!binding->served.load(std::memory_order_relaxed)) [[unlikely]] {
+    const HeldSignals held_signals;
+    const KeepErrno keep_errno;
+    note_library_of(fn, real, false);
+    binding->served.store(true, std::memory_order_relaxed);
+  }
+  return real;
+}
+
+int find_version(const void* address, VersionCache& cache) {
+  const AskingLoader asking;
+  Dl_info info;
+  link_map* map = nullptr;
+  int version = 0;
+  if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0) {
+    version = runtime_version(*map);
+  }
+  if (version == 0) version = version_of_only_runtime();
+  if (version > 0 && version < 256) {
+    cache.known.store(
+        reinterpret_cast<std::uintptr_t>(address) << 8 | static_cast<std::uint64_t>(version),
+        std::memory_order_relaxed);
+  }
+  return version;
+}
+
+bool serves(const void* address) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  for (const Span& span : g_span) {
+    const std::uintptr_t begin = span.begin.load(std::memory_order_acquire);
+    if (begin == 0) return false;
+    if (at >= begin && at < span.end.load(std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
+void after_fork() {
+  g_head = nullptr;
+}
+
+void stop_opening() {
+  g_may_open.store(false, std::memory_order_relaxed);
+}
+
+void* sibling(const void* address, const char* name) {
+  const AskingLoader asking;
+  return through_object_of(address, name);
+}
+
+void* mapped(Library library, const char* name) {
+  const AskingLoader asking;
+  return lookup(library, name);
+}
+
+void publish(Head& head) {
+  const LockGuard guard(g_serving);
+  g_head = &head;
+  for (std::size_t i = 0; i < kFunctionCount; ++i) publish_function(i);
+}
+
+}  // namespace tprof::resolve

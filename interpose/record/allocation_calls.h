@@ -1,0 +1,130 @@
+// The steps by which calls that allocate and free tell the books, as the rows of the API tables
+// name them. The runtime's functions and the driver's share them.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "interpose/real/driver_memory.h"
+#include "interpose/record/allocations.h"
+#include "interpose/record/graphs.h"
+#include "interpose/record/thread.h"
+#include "interpose/session/config.h"
+
+namespace tprof::books {
+
+// The kind of memory that a call allocates.
+enum class Where : std::uint8_t { device, pinned, managed };
+
+inline std::uint8_t place_of(Where where, const void* at, int current) {
+  if (where == Where::pinned) return kPinnedMemory;
+  if (where == Where::managed) return kManagedMemory;
+  // A pool's memory is on the pool's device.
+  return place_of_device(driver::device_of(at, current));
+}
+
+// True if the memory belongs to the graph that the stream captures into: it is there while that
+// runs.
+inline bool captures(cudaStream_t stream) {
+  return graphs::captured_into(stream) != nullptr;
+}
+
+// `at` is where the call puts the address: void** or CUdeviceptr*.
+struct Allocates {
+  const void* at;
+  std::uint64_t bytes;
+  Where where = Where::device;
+  bool counts = true;
+  void after(bool accepted) const {
+    if (!accepted || !counts || at == nullptr) return;
+    const int current = driver::current_device(t_thread.device);
+    const void* memory = nullptr;
+    std::memcpy(&memory, at, sizeof memory);
+    allocated(key_of(memory), bytes, place_of(where, memory, current), current);
+  }
+};
+inline Allocates allocates_on(cudaStream_t stream, const void* at, std::uint64_t bytes) {
+  return {at, bytes, Where::device, !captures(stream)};
+}
+
+// Host memory of the program's own that CUDA pins.
+struct Pins {
+  const void* at;
+  std::uint64_t bytes;
+  void after(bool accepted) const {
+    if (!accepted) return;
+    allocated(key_of(at), bytes, kPinnedMemory, driver::current_device(t_thread.device));
+  }
+};
+
+struct Frees {
+  std::uint64_t key;
+  Taken taken{};
+  void before() { taken = take(key); }
+  void after(bool accepted) const {
+    if (!accepted) put_back(taken);
+  }
+};
+// A free on a stream counts at once: the program may not use the memory any more, whenever the
+// stream gets there.
+inline Frees frees_on(cudaStream_t stream, std::uint64_t key) {
+  return {captures(stream) ? 0 : key};
+}
+
+struct Resets {
+  int device = -1;
+  void before() { device = driver::current_device(t_thread.device); }
+  void after(bool accepted) const {
+    if (accepted) device_was_reset(device);
+  }
+};
+
+struct Creates {
+  const CUmemGenericAllocationHandle* handle;
+  std::uint64_t bytes;
+  const CUmemAllocationProp* wanted;
+  void after(bool accepted) const {
+    if (!accepted || handle == nullptr || wanted == nullptr) return;
+    const bool device = wanted->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    allocated(key_of_handle(*handle), bytes,
+              device ? place_of_device(wanted->location.id) : kPinnedMemory, -1);
+  }
+};
+struct Retains {
+  const CUmemGenericAllocationHandle* handle;
+  void after(bool accepted) const {
+    if (accepted && handle != nullptr) retained(key_of_handle(*handle));
+  }
+};
+
+// The wrapper's body. Allocations that the call makes in turn are part of it, as the runtime calls
+// the driver. Allocations within other calls are booked, such as NCCL's buffers within
+// ncclCommInitRank.
+template <typename GetStep, typename F>
+[[gnu::always_inline]] inline auto booked(GetStep&& step, F&& real) {
+  Thread& t = t_thread;
+  if (!opt_in::memory() || t.booking) [[likely]]
+    return real();
+  auto call = step();
+  if constexpr (requires { call.before(); }) call.before();
+  t.booking = true;
+  const auto result = real();
+  t.booking = false;
+  call.after(static_cast<int>(result) == 0);
+  return result;
+}
+
+}  // namespace tprof::books
+
+// `stream_meant` is legacy or per_thread; `step` uses it as meant(stream).
+#define TPROF_BOOKED(stream_meant, arguments, step)                  \
+  tprof::books::booked(                                              \
+      [&] {                                                          \
+        using namespace tprof::books;                                \
+        [[maybe_unused]] constexpr auto meant = tprof::stream_meant; \
+        return TPROF_UNPAREN step;                                   \
+      },                                                             \
+      [&] { return real arguments; })

@@ -1,0 +1,100 @@
+// The communicators of the process: their identity, which is equal on all ranks, and their
+// counters.
+#pragma once
+
+#include <nccl.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "interpose/api/functions.h"
+#include "interpose/record/thread.h"
+
+namespace tprof::comms {
+
+// The part of a communicator that calls need; the rest is in the mapped file (format/ring_file.h).
+struct alignas(64) State {
+  ncclComm_t handle;
+  std::int32_t nranks;
+  std::int32_t rank;
+  std::atomic<std::atomic<std::uint64_t>*> peers;  // 2 counters a peer: sends, receives
+  // The fields that calls change, on a cache line of their own: threads that take turns on a
+  // communicator pass one line back and forth, not two.
+  alignas(64) std::atomic<std::uint64_t> seq;  // collectives issued
+  std::atomic<std::uint32_t> children[4];      // by ChildKind: ordinal of the next
+};
+
+inline constexpr std::uint32_t kMax = kTableChunks * kChunkEntries;
+extern State g_state[kMax + 1];
+extern std::atomic<std::uint64_t> g_epoch;  // changes whenever a handle changes its meaning
+
+inline State& state(std::uint32_t index) {
+  return g_state[index];
+}
+
+// Kinds of children, part of their identity.
+enum class ChildKind : std::uint64_t { split = 1, shrink, grow };
+inline std::uint32_t next_ordinal(std::uint32_t parent, ChildKind kind) {
+  return state(parent).children[static_cast<std::size_t>(kind)].load();
+}
+void take_ordinal(std::uint32_t parent, ChildKind kind);
+// A function that ends a communicator's life has returned.
+void note_end(std::uint32_t index, Fn fn);
+
+std::uint64_t id_of(const ncclUniqueId& unique_id);
+// Returns the birth of a child, made from its kind, ordinal and colour (or who is left out). Its id
+// follows from the birth and the parent's id, so a reader who learns another id of the parent knows
+// the child's as well.
+std::uint64_t birth_of(ChildKind kind, std::uint32_t ordinal, std::int64_t colour);
+inline std::uint64_t child_id(std::uint64_t parent, std::uint64_t birth) {
+  return mix64(parent ^ birth);
+}
+
+// The ids of a communicator: see format/ring_file.h.
+struct Ids {
+  std::uint64_t id;
+  std::uint64_t alias = 0;
+  std::uint64_t birth = 0;
+  std::uint32_t parent = 0;
+};
+
+struct Identity {
+  Ids ids;
+  std::int32_t nranks;
+  std::int32_t rank;
+  std::int32_t device;
+  const char* name;  // commName, or null
+};
+// A handle begins a new life. Returns its index, which it shares with others of its size if the
+// table is full (kOwnComms); 0 if there is no memory.
+std::uint32_t add(ncclComm_t handle, const Identity& identity);
+// Its life ends.
+void remove(ncclComm_t handle);
+// The index of a handle that was added, or 0.
+std::uint32_t index_of(ncclComm_t handle);
+void forget_all();  // in the child of a fork
+
+// Numbers in the order of issue. A collective counts on its communicator, Send and Recv per peer
+// and direction (null for a peer that does not exist, or if there is no memory).
+using Counter = std::atomic<std::uint64_t>;
+Counter* peer_counter(State& comm, std::int32_t peer, bool receive);
+
+// Not one locked instruction (13 ns of a call's 80): NCCL allows one thread at a time on a
+// communicator (its user guide, "Thread Safety"), so the calls of two threads are ordered by the
+// program. One that breaks this may see a number twice; the ledger does not count by it.
+inline std::uint64_t take(Counter* counter) {
+  if (counter == nullptr) return 0;
+  const std::uint64_t seq = counter->load(std::memory_order_relaxed);
+  counter->store(seq + 1, std::memory_order_relaxed);
+  return seq;
+}
+// Takes back the number of a call that the library refused, if no other thread has taken the next
+// one: ranks must not part over a call that never happened.
+inline void give_back(Counter* counter, std::uint64_t seq) {
+  if (counter == nullptr) return;
+  std::uint64_t next = seq + 1;
+  counter->compare_exchange_strong(next, seq, std::memory_order_relaxed);
+}
+
+}  // namespace tprof::comms

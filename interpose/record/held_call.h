@@ -1,0 +1,74 @@
+// Counts calls in the ledger: one that has returned, and those that are counted together when the
+// last has returned.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "interpose/record/transaction.h"
+
+struct CUgraph_st;  // what a cudaGraph_t points to
+
+namespace tprof {
+
+// The row of a communicator's signature that its collective `seq` enters.
+[[gnu::always_inline]] inline LedgerKey::Words signature_row(std::uint32_t comm,
+                                                             std::uint64_t seq) {
+  return key_words(kMetaSignature, Bucket{}, 0, Mode::direct,
+                   static_cast<std::int8_t>(signature_bin(seq)), comm, 0);
+}
+
+// Counts one finished call in the ledger. `signature_name`: name hash of a collective that takes
+// part in its communicator's signature, else 0.
+[[gnu::always_inline]] inline void count_in_ledger(Transaction& transaction, LedgerKey::Words key,
+                                                   const Record& r, bool ok,
+                                                   std::uint64_t signature_name) {
+  std::uint64_t count = r.count;
+  LedgerValues& v = transaction.values(key, count);
+  if (!ok) {
+    ++v.failed;
+    return;
+  }
+  ++v.calls;
+  v.count += count;
+  v.host_ns += r.dur_ns;
+  if (r.dur_ns > v.host_ns_max) v.host_ns_max = r.dur_ns;
+  if (signature_name == 0) return;
+  LedgerValues& s = transaction.values(signature_row(r.comm, r.seq));
+  ++s.calls;
+  s.count += signature_mix(r.seq, signature_name, r.count, r.dtype, r.peer, r.reduce);
+}
+
+// Counts a call that was to have a line, and found the ring full.
+inline void count_lost_line(Transaction& transaction) {
+  ++transaction.values(key_words(kMetaDropped, Bucket{}, 0, Mode::direct, 0, 0, 0)).calls;
+}
+
+// A call that is counted together with others: those of a group, and the directions of a batch of
+// copies. While it waits it is in a record of the ring or, without one, in a row of the ledger: a
+// process that dies meanwhile leaves it unfinished, and not unknown.
+struct HeldCall {
+  Record* record;  // in the ring, or null if it has none
+  Record call;
+  LedgerKey::Words key;
+  bool wants_line;
+
+  void hold(Transaction& transaction) const {
+    if (record == nullptr) ++transaction.values(waiting(key)).calls;
+  }
+  void release(Transaction& transaction, bool ok, std::uint64_t signature_name) const {
+    count_in_ledger(transaction, key, call, ok, signature_name);
+    if (record != nullptr) return transaction.close(*record);
+    --transaction.values(waiting(key)).calls;
+    if (wants_line) count_lost_line(transaction);
+  }
+};
+
+// A call inside ncclGroupStart/End: it enters the ledger with its group or not at all.
+struct GroupedCall : HeldCall {
+  std::uint64_t name_hash;              // for the signature; 0: not a collective
+  std::atomic<std::uint64_t>* counter;  // the one that its seq was taken from, or null
+  ::CUgraph_st* graph;                  // the graph that it is captured into, or null
+};
+
+}  // namespace tprof

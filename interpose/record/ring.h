@@ -1,0 +1,59 @@
+// A thread's ring of records: the place of the next one, and room for more.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "interpose/record/thread.h"
+#include "interpose/record/transaction.h"
+
+namespace tprof {
+
+// True if the ring has a place for the next record. Sets `room_until` anew. Enlarges the ring if
+// the thread has come to its end, and wakes the writer if it is half full.
+[[gnu::cold, gnu::noinline]] bool more_room(Thread& t);
+
+// Doubles the room. False: it stays as it is, for want of room or since a record would have to
+// move.
+[[gnu::cold, gnu::noinline]] bool grow_ring(Thread& t);
+
+// Called on the writer's thread: makes the room that a ring will take next before its thread wants
+// it. The kernel takes half a millisecond to make the last doubling.
+void prepare_rings();
+
+// Returns the offset of a new area with its ledger's first level and a ring; 0: no memory. If
+// `ring_records` is 0, it has no ring.
+std::uint64_t allocate_area(std::uint32_t ring_records);
+
+// Makes `r` an open record that tells the calling thread's name.
+[[gnu::cold]] void fill_thread_name(Record& r, std::uint32_t tid);
+
+// Returns the place for the next record: in the ring, or the one outside it if the ring is full or
+// the call is to have no line. `in_ring` says which.
+[[gnu::always_inline]] inline Record& next_record(Thread& t, bool wants_line, bool& in_ring) {
+  ThreadArea& area = *t.area;
+  const std::uint64_t head = area.head.load(std::memory_order_relaxed);
+  in_ring = wants_line && (head < t.room_until || more_room(t));
+  if (in_ring) {
+    after_publishing();
+    return t.ring[head & t.mask];
+  }
+  Record& outside = t.shared ? t.own_outside_ring : area.outside_ring;
+  // Hidden while it is filled: a kill in between must not leave half of one call and half of the
+  // one before.
+  outside.function = kMetaVoid;
+  after_publishing();
+  return outside;
+}
+
+// Makes an open record visible. It must be whole but for txn (0) and the outcome of the call.
+[[gnu::always_inline]] inline void publish(Thread& t, Record& r, std::uint8_t function,
+                                           bool in_ring) {
+  std::atomic_ref<std::uint8_t>(r.function).store(function, std::memory_order_release);
+  if (!in_ring) return;
+  ThreadArea& area = *t.area;
+  const std::uint64_t head = area.head.load(std::memory_order_relaxed) + 1;
+  area.head.store(head, std::memory_order_release);
+}
+
+}  // namespace tprof

@@ -1,0 +1,222 @@
+#include "interpose/record/thread.h"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <new>
+
+#include "interpose/base/held_signals.h"
+#include "interpose/base/lock.h"
+#include "interpose/real/binding.h"
+#include "interpose/real/resolve.h"
+#include "interpose/record/held_call.h"
+#include "interpose/record/ring.h"
+#include "interpose/session/coverage.h"
+
+namespace tprof {
+
+thread_local constinit Thread t_thread;
+
+namespace {
+
+// Threads for which no area of their own could be made share one, without a ring.
+struct Shared {
+  Lock lock{LockOrder::shared_area};
+  std::uint64_t area = 0;
+  std::uint32_t session = 0;
+};
+Shared g_shared;
+Lock g_list_lock{LockOrder::areas};         // for the list of areas
+Lock g_exit_key_lock{LockOrder::exit_key};  // for making the key
+
+// The list's last place is the shared area's.
+constexpr std::uint32_t kOwnAreas = kMaxThreads - 1;
+
+// Enters a whole area into the list that readers go through, if it is shorter than `limit`.
+bool enlist(std::uint64_t offset, std::uint32_t limit) {
+  Head& head = session::mapping().head();
+  const LockGuard guard(g_list_lock);
+  const std::uint32_t n = head.threads.load(std::memory_order_relaxed);
+  if (n >= limit) return false;
+  head.thread[n] = offset;
+  head.threads.store(n + 1, std::memory_order_release);
+  return true;
+}
+
+std::uint32_t thread_id() {
+  return static_cast<std::uint32_t>(syscall(SYS_gettid));
+}
+
+// Goes by its name as it is now: threads are named before they do anything.
+ThreadKind kind_of_this_thread() {
+  char name[kThreadNameBytes] = {};
+  prctl(PR_GET_NAME, name);
+  return thread_kind(name);
+}
+
+// Takes an area that a finished thread left: its ledger goes on, its unread records stay in the
+// ring. Skips an area whose ring is full: it has no place for the marker that tells whose records
+// follow.
+ThreadArea* adopt_area(std::uint32_t tid, ThreadKind kind) {
+  const Mapping& m = session::mapping();
+  const std::uint32_t n = m.head().threads.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    auto* area = m.at<ThreadArea>(m.head().thread[i]);
+    std::uint32_t free = 0;
+    if (area->ring == 0 || area->kind != kind) continue;
+    if (!area->tid.compare_exchange_strong(free, tid)) continue;
+    if (area->head.load(std::memory_order_relaxed) - area->tail.load(std::memory_order_acquire) >=
+        area->capacity.load(std::memory_order_relaxed)) {
+      area->tid.store(0, std::memory_order_release);
+      continue;
+    }
+    // Changes that the last owner did not commit (it was cancelled in a call) must not be taken for
+    // part of our first transaction.
+    const std::uint64_t committed = area->committed.load(std::memory_order_relaxed);
+    m.view().each_row_of(*area, [&](const LedgerRow& row) {
+      for (LedgerSlot& slot : const_cast<LedgerRow&>(row).slot) {
+        if (slot.txn > committed) slot.txn = 0;
+      }
+    });
+    return area;
+  }
+  return nullptr;
+}
+
+ThreadArea* shared_area() {
+  const std::uint32_t number = session::number();
+  const LockGuard guard(g_shared.lock);
+  if (g_shared.session != number) {
+    g_shared.area = allocate_area(0);
+    if (g_shared.area != 0) {
+      session::mapping().at<ThreadArea>(g_shared.area)->kind = ThreadKind::mixed;
+    }
+    if (g_shared.area != 0 && !enlist(g_shared.area, kMaxThreads)) g_shared.area = 0;
+    g_shared.session = number;
+  }
+  return g_shared.area == 0 ? nullptr : session::mapping().at<ThreadArea>(g_shared.area);
+}
+
+// Tells readers whose records follow.
+void push_thread_marker(Thread& t, std::uint32_t tid) {
+  bool in_ring = false;
+  Record& r = next_record(t, true, in_ring);
+  if (!in_ring) return;
+  fill_thread_name(r, tid);
+  t.area->named.store(0, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  std::memcpy(t.area->name, &r.stream, sizeof t.area->name);
+  t.area->named.store(tid, std::memory_order_release);
+  publish(t, r, kMetaThread, true);
+  Transaction transaction(t);
+  transaction.close(r);
+}
+
+pthread_key_t g_exit_key;
+std::atomic<bool> g_exit_key_made{false};
+
+void unmap_pending(Thread& t) {
+  t.pending->release();
+  give_back_memory(t.pending, sizeof *t.pending);
+  t.pending = nullptr;
+}
+
+// Called when the thread ends: its area is free for another one.
+void leave(void* area) {
+  Thread& t = t_thread;
+  if (t.area != area || t.session != session::number()) return;
+  // A thread cancelled within a call or a group keeps its area: those calls stay unfinished.
+  const bool at_rest = t.at_rest() && (t.pending == nullptr || t.pending->size() == 0);
+  if (t.pending != nullptr) unmap_pending(t);
+  t.session = kNoSession;
+  if (!t.shared && at_rest) t.area->tid.store(0, std::memory_order_release);
+  t.area = nullptr;
+}
+
+void leave_at_exit(ThreadArea* area) {
+  {
+    const LockGuard guard(g_exit_key_lock);
+    if (!g_exit_key_made.load(std::memory_order_relaxed)) {
+      if (pthread_key_create(&g_exit_key, leave) != 0) return;
+      g_exit_key_made.store(true, std::memory_order_release);
+    }
+  }
+  pthread_setspecific(g_exit_key, area);
+}
+
+void take_area(Thread& t, ThreadArea* area) {
+  t.area = area;
+  t.ring = area->ring == 0 ? nullptr : session::mapping().at<Record>(area->ring);
+  t.mask = t.ring == nullptr ? 0 : area->capacity.load(std::memory_order_relaxed) - 1;
+  t.room_until = 0;
+  t.refused_at = UINT64_MAX;
+  std::memset(t.row, 0, sizeof t.row);
+  t.session = session::number();
+}
+
+}  // namespace
+
+bool attach(Thread& t) {
+  const HeldSignals held_signals;
+  const KeepErrno keep_errno;
+  const DepthGuard guard(t);  // calls that starting makes are not to be recorded
+  // A signal handler may have attached it just before the signals were held.
+  if (t.area != nullptr && t.session == session::number()) return true;
+  if (session::closed() && !session::in_exiting_thread()) return false;
+  if (!session::start()) return false;
+  const std::uint32_t tid = thread_id();
+  const Mapping& m = session::mapping();
+  t.shared = false;
+  t.late = session::closed();
+  const ThreadKind kind = kind_of_this_thread();
+  t.area = adopt_area(tid, kind);
+  if (t.area == nullptr && m.head().threads.load(std::memory_order_relaxed) < kOwnAreas) {
+    if (const std::uint64_t offset = allocate_area(session::config().ring)) {
+      m.at<ThreadArea>(offset)->tid.store(tid, std::memory_order_relaxed);
+      m.at<ThreadArea>(offset)->kind = kind;
+      if (enlist(offset, kOwnAreas)) t.area = m.at<ThreadArea>(offset);
+    }
+  }
+  if (t.area == nullptr) {
+    t.area = shared_area();
+    t.shared = true;
+  }
+  if (t.area == nullptr) return false;
+  take_area(t, t.area);
+  t.last_comm = nullptr;
+  ++t.areas;
+  forget_groups(t);
+  if (!t.shared) push_thread_marker(t, tid);
+  leave_at_exit(t.area);
+  return true;
+}
+
+bool attach_own(Thread& t) {
+  const Mapping& m = session::mapping();
+  const std::uint64_t offset = allocate_area(session::config().ring);
+  if (offset == 0) return false;
+  // With this tid it is never free for another thread, and stands for no thread that lines tell of.
+  m.at<ThreadArea>(offset)->tid.store(UINT32_MAX, std::memory_order_relaxed);
+  if (!enlist(offset, kOwnAreas)) return false;
+  t = {};
+  take_area(t, m.at<ThreadArea>(offset));
+  return true;
+}
+
+void forget_groups(Thread& t) {
+  session::begin();
+  if (t.groups_of == session::number()) return;
+  t.groups_of = session::number();
+  t.group_depth = t.group = 0;
+  if (t.pending != nullptr) t.pending->clear();
+}
+
+void passed_on(const void* from) {
+  const bool linked = t_thread.depth >= Thread::kAtRest;
+  if (linked && !resolve::is_ours(from) && !resolve::serves(from)) coverage::passed_on(from);
+}
+
+}  // namespace tprof

@@ -1,0 +1,118 @@
+// The calling thread, as far as recording goes: whether it is to record, and where its ring, its
+// ledger and its open group are.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "interpose/base/clock.h"
+#include "interpose/base/held_signals.h"
+#include "interpose/base/pages.h"
+#include "interpose/format/ring_file.h"
+#include "interpose/record/timed_call.h"
+#include "interpose/session/session.h"
+
+namespace tprof {
+
+struct GroupedCall;  // record/held_call.h
+
+inline constexpr std::uint32_t kNoSession = UINT32_MAX - 1;
+
+// The number of NVTX ranges that are open on the thread: first those of which nothing is known,
+// then those in its area, then those that had no room there.
+struct RangeLevels {
+  std::uint32_t unknown = 0;
+  std::uint32_t known = 0;
+  std::uint32_t beyond = 0;
+  std::uint32_t areas = 0;  // Thread::areas when they were counted
+  bool lane_named = false;
+  std::uint64_t woken_at = UINT64_MAX;  // the ring's tail when ranges last woke the writer
+};
+
+// The fields that every call reads come first: two cache lines, next to the rows that it uses.
+struct alignas(64) Thread {
+  static constexpr std::uint32_t kAtRest = 1U << 30;
+
+  std::uint32_t session = kNoSession;  // number of the session that the rest belongs to
+  // How many wrappers the thread is in, above kAtRest: calls that NCCL makes to itself do not
+  // count. Less than kAtRest: the dynamic linker has not made this thread's variables yet.
+  std::uint32_t depth = kAtRest;
+  std::uint32_t group_depth = 0;
+  std::uint32_t group = 0;  // its number, 0 until its first call
+  std::int32_t device = 0;  // CUDA's default until cudaSetDevice
+  bool shared = false;      // the area is shared with other threads: take the lock
+  bool late = false;        // the exit handlers have run: every call closes the file again
+  bool booking = false;     // in a call that allocates or frees (record/allocation_calls.h)
+  ThreadArea* area = nullptr;
+  Record* ring = nullptr;
+  std::uint64_t mask = 0;        // of the ring as it is now
+  std::uint64_t room_until = 0;  // records below this number have a place: see more_room()
+
+  std::uint64_t last_comm_epoch = 0;
+  const void* last_comm = nullptr;
+  std::uint32_t last_comm_index = 0;
+
+  static constexpr std::uint32_t kCachedRows = 32;
+  LedgerRow* row[kCachedRows] = {};
+
+  std::uint32_t groups_of = kNoSession;   // the session that groups are counted in
+  std::uint32_t areas = 0;                // how many it has been given so far
+  Cancellation cancellation;              // let go when it gives the shared area's lock back
+  std::uint64_t refused_at = UINT64_MAX;  // the ring's tail when it could not grow
+  Record own_outside_ring{};              // used where the area's is shared
+
+  TimedCall timed;  // the call that it is in
+
+  Pages<GroupedCall>* pending = nullptr;  // made at the first group, kept until the thread ends
+
+  RangeLevels ranges;
+
+  bool at_rest() const { return depth == kAtRest; }
+};
+
+extern thread_local constinit Thread t_thread __attribute__((tls_model("initial-exec")));
+
+// Gives the calling thread its area, starting the session if need be. False: tracing is off.
+[[gnu::cold, gnu::noinline]] bool attach(Thread& t);
+
+// Makes an area for a thread of the library's own, which makes no calls.
+bool attach_own(Thread& t);
+
+// Forgets the thread's groups if they are of another session than this process's.
+[[gnu::cold, gnu::noinline]] void forget_groups(Thread& t);
+
+// Returns the thread if the calling wrapper is to record, else null, and then leaves no trace of
+// itself.
+inline Thread* recording_thread() {
+  Thread& t = t_thread;
+  const std::uint32_t number = session::number();
+  if (!t.at_rest() || number == session::kOff) return nullptr;
+  if (t.session != number) [[unlikely]] {
+    if (!attach(t)) return nullptr;
+  }
+  return &t;
+}
+
+// The same for a call that counts nothing, and so begins no session. Otherwise the exit handlers of
+// a child that was forked from a traced process would begin one, by destroying its parent's
+// handles.
+inline Thread* thread_in_session() {
+  return session::started() ? recording_thread() : nullptr;
+}
+
+// Called when a wrapper has passed a call on without recording it, though tracing is on. It is
+// NCCL's call to itself, or one that the coverage has to report. `from`: the call's caller.
+[[gnu::cold, gnu::noinline]] void passed_on(const void* from);
+
+class [[nodiscard]] DepthGuard {
+ public:
+  explicit DepthGuard(Thread& t) : t_(t) { ++t_.depth; }
+  ~DepthGuard() { --t_.depth; }
+  DepthGuard(const DepthGuard&) = delete;
+  DepthGuard& operator=(const DepthGuard&) = delete;
+
+ private:
+  Thread& t_;
+};
+
+}  // namespace tprof

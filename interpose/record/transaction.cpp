@@ -1,0 +1,105 @@
+#include "interpose/record/transaction.h"
+
+#include "interpose/base/lock.h"
+#include "interpose/format/scopes.h"
+
+namespace tprof {
+namespace {
+
+Lock g_shared_calls{LockOrder::shared_calls};  // for the threads that share an area
+
+bool claim(LedgerRow& row, LedgerKey::Words key) {
+  if (row.key_low.load(std::memory_order_relaxed) != 0) return false;
+  row.key_high = key.high;
+  row.key_low.store(key.low, std::memory_order_release);
+  return true;
+}
+
+LedgerRow* own_row(Thread& t, LedgerKey::Words key) {
+  const Mapping& m = session::mapping();
+  const auto [low, high] = key;
+  const std::uint64_t hash = mix64(low ^ mix64(high));
+  for (std::uint32_t level = 0; level < kLedgerLevels; ++level) {
+    const std::uint32_t rows = ledger_level_rows(level);
+    std::atomic<std::uint64_t>& offset = t.area->level[level];
+    if (offset == 0) {
+      const std::uint64_t made = session::mapping().allocate(rows * sizeof(LedgerRow));
+      offset = made == 0 ? kNoLevel : made;
+    }
+    if (offset == kNoLevel) return nullptr;
+    auto* table = m.at<LedgerRow>(offset);
+    for (std::uint32_t n = 0; n < kLedgerProbe; ++n) {
+      LedgerRow& row = table[(hash + n) % rows];
+      if (is_of(row, key) || claim(row, key)) return &row;
+    }
+  }
+  return nullptr;
+}
+
+// Returns what stays of the key of a call that finds no row of its own: there are no more such keys
+// than kOtherRows, and the sums of each bucket are exact.
+LedgerKey::Words other_key(LedgerKey::Words words) {
+  const auto key = std::bit_cast<LedgerKey>(words);
+  LedgerKey other{};
+  other.bucket = key.bucket;
+  other.mode = key.mode;
+  other.kind = key.kind;
+  other.bytes_class = -1;
+  const bool executed = key.mode == Mode::direct;
+  const bool sums_up = key.kind == RowKind::counted || key.kind == RowKind::timed;
+  if (key.function < kMaxDataFunctions) {
+    other.dtype = is_copy(key.bucket)   ? kDtypeByte
+                  : executed && sums_up ? key.dtype
+                                        : kDtypeUnknown;
+  } else {
+    other.function = key.function;
+  }
+  if (key.function == kMetaRangeDropped) other.bytes_class = key.bytes_class;
+  if (key.function == kMetaScope) {
+    const bool amounts = key.dtype == static_cast<std::uint8_t>(ScopeRow::amounts);
+    other.comm = kMaxScopes;  // that of other names
+    other.dtype = static_cast<std::uint8_t>(amounts ? ScopeRow::amounts : ScopeRow::unbinned);
+  }
+  return std::bit_cast<LedgerKey::Words>(other);
+}
+
+LedgerRow& other_row(Thread& t, LedgerKey::Words key) {
+  auto* row = session::mapping().at<LedgerRow>(t.area->level[0]) + ledger_level_rows(0);
+  LedgerRow* const last = row + kOtherRows - 1;
+  while (row != last && !is_of(*row, key) && !claim(*row, key)) ++row;
+  return *row;
+}
+
+}  // namespace
+
+LedgerRow* find_own_row(Thread& t, LedgerKey::Words key) {
+  return own_row(t, key);
+}
+
+LedgerRow& find_row(Thread& t, LedgerKey::Words key) {
+  LedgerRow* own = own_row(t, key);
+  return own != nullptr ? *own : other_row(t, other_key(key));
+}
+
+std::uint64_t count_in(const LedgerRow& row, LedgerKey::Words words, std::uint64_t count) {
+  const auto key = std::bit_cast<LedgerKey>(words);
+  if (is_of(row, words) || is_copy(key.bucket) || key.function >= kMaxDataFunctions) return count;
+  const View view = session::mapping().view();
+  return amount(view, key.function, key.bucket, key.dtype, key.comm, count).elements;
+}
+
+void Transaction::begin_special() {
+  if (!t_.shared) return;
+  // Signals need not wait: the calls of a handler that interrupts this one are not recorded.
+  t_.cancellation.hold();
+  g_shared_calls.lock();
+}
+void Transaction::end_special() {
+  if (t_.shared) {
+    g_shared_calls.unlock();
+    t_.cancellation.let_go();
+  }
+  if (t_.late) session::late_call();
+}
+
+}  // namespace tprof

@@ -1,0 +1,137 @@
+#include "interpose/write/snapshot.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "interpose/base/clock.h"
+#include "interpose/base/disk_space.h"
+#include "interpose/base/text.h"
+#include "interpose/lines/last_calls.h"
+
+namespace tprof {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kEveryNs = 10 * kSecond;
+constexpr std::uint64_t kLongestNs = 60 * kSecond;  // while nothing changes
+constexpr std::uint64_t kStoodNs = kSecond;
+
+void put_path(FixedText path, const Head& head) {
+  const std::string_view rank_file = bounded_text(head.rank_file);
+  path << bounded_text(head.directory) << "/."
+       << prefix(rank_file, rank_file.size() - std::strlen(".json")) << ".snapshot";
+}
+
+// Returns a number that changes when a call begins or ends.
+std::uint64_t changes_in(const View& view) {
+  std::uint64_t sum = View::entries(view.head().comms);
+  view.each_thread([&](const ThreadArea& t, std::uint32_t) {
+    sum += t.committed.load(std::memory_order_relaxed) + t.head.load(std::memory_order_relaxed);
+  });
+  return sum;
+}
+
+}  // namespace
+
+void Snapshot::begin(LineBatch& lines, const SinkStart& start) {
+  file_ = own_file(start.snapshot);
+  entry_.base_real_ns = lines.view.head().base_real_ns;
+  written_ns_ = start.now_ns;
+  every_ns_ = kEveryNs;
+}
+
+void Snapshot::tick(LineBatch& lines, const ClockAnchor& now) {
+  if (lines.file.times_brought_back() != times_brought_back_) {
+    times_brought_back_ = lines.file.times_brought_back();
+    bring_back(lines.view.head());
+  }
+  if (!due(lines.view, now.mono_ns)) return;
+  lines.begin();
+  Text& text = lines.text;
+  Progress& next = lines.next;
+  for (WindowFile& file : next.window_file) {
+    file.complete = file.window;  // no more lines about it
+    file.lines = kLinesUnknown;   // there may be more by the time that this is read
+  }
+  lines.drain.open_calls(text, next, false);
+  LastCalls last;
+  last.add_threads(lines.view);
+  last.lines(text, lines.view, next.tid);
+  ledger_line(text, lines.view, lines.sums, now.mono_ns, next.epoch, "interval", false);
+  lines.drain.communicators(text);
+  footer_line(text, lines.view, lines.sums, next, Complete::snapshot);
+  if (!text.failed()) write(text.view(), lines.committed().offset, lines.view.head());
+}
+
+bool Snapshot::due(const View& view, std::uint64_t now_ns) {
+  if (file_.fd < 0 || now_ns - written_ns_ < kStoodNs) return false;
+  std::uint64_t stood = stood_ns_;
+  const auto look = [&](const Record& r, const auto&) {
+    if (r.start_ns + kStoodNs <= now_ns && r.start_ns > stood) stood = r.start_ns;
+  };
+  each_open_call(view, look);
+  each_phase(view, look);
+  const std::uint64_t changes = changes_in(view);
+  const std::uint64_t every = changes == changes_ ? every_ns_ : kEveryNs;
+  if (stood == stood_ns_ && now_ns - written_ns_ < every) return false;
+  every_ns_ = changes == changes_ ? std::min(2 * every, kLongestNs) : kEveryNs;
+  stood_ns_ = stood;
+  changes_ = changes;
+  written_ns_ = now_ns;
+  return true;
+}
+
+void Snapshot::write(std::string_view text, std::uint64_t cut, const Head& head) {
+  char path[1300];
+  put_path(FixedText(path), head);
+  if (!file_.still_ours() && !file_.open_again(path)) return;  // the program closed it
+  SnapshotEntry next = entry_;
+  std::memcpy(next.magic, kSnapshotMagic, sizeof next.magic);
+  ++next.generation;
+  next.cut = cut;
+  next.length = text.size();
+  next.offset = kSnapshotTexts;
+  if (entry_.length != 0 && kSnapshotTexts + text.size() > entry_.offset) {
+    next.offset = entry_.offset + ((entry_.length + 4095) & ~std::uint64_t{4095});
+  }
+  next.text_sum = fnv1a(text);
+  next.sum = checksum(next);
+  if (!size_allowed(next.offset + next.length) || !write_all(file_.fd, text, next.offset) ||
+      !write_all(file_.fd, {reinterpret_cast<const char*>(&next), sizeof next},
+                 snapshot_entry_at(next.generation))) {
+    return;
+  }
+  entry_ = next;
+  // Starts to send it to a server, which would otherwise get it within half a minute. Waits for
+  // nothing.
+  sync_file_range(file_.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
+void Snapshot::bring_back(const Head& head) {
+  char path[1300];
+  put_path(FixedText(path), head);
+  if (file_at(path).known) return;
+  const OwnFile again = create_file(path, 0666);
+  if (again.fd < 0) return;
+  if (file_.still_ours() && dup3(again.fd, file_.fd, O_CLOEXEC) == file_.fd) {
+    close(again.fd);
+    file_ = own_file(file_.fd);
+  } else {
+    file_ = again;
+  }
+  copy_text(again_, path);
+  const std::uint64_t base_real_ns = entry_.base_real_ns;
+  entry_ = {};
+  entry_.base_real_ns = base_real_ns;
+  written_ns_ = 0;
+  changes_ = UINT64_MAX;
+}
+
+void Snapshot::closed() const {
+  if (again_[0] != '\0' && file_at(again_) == file_.id) unlink(again_);
+}
+
+}  // namespace tprof

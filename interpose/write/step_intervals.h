@@ -1,0 +1,127 @@
+// Tells which step a moment belongs to, for the steps that are marked in the rings and have no line
+// yet.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "interpose/base/pages.h"
+#include "interpose/write/step_interval.h"
+
+namespace tprof {
+
+// Steps in the order of time, without overlap. Their number is so bounded that looking through them
+// costs nothing.
+class StepIntervals {
+ public:
+  // Adds a step from `from_ns` to `to_ns`, or without an end yet (kOpen). A step that overlaps
+  // another, or what has its line already, is not added. `step` is below 0 if the mark has no
+  // number. `lost`: marks may be missing before it. Steps are best added in the order of time.
+  void add(std::int64_t step, std::uint64_t from_ns, std::uint64_t to_ns, bool lost = false) {
+    if (from_ns < done_ns_ || to_ns <= from_ns) return;
+    for (StepInterval& i : all_) {
+      if (i.from_ns == from_ns) {
+        i.unseen = 0;
+        if (i.to_ns == StepInterval::kOpen) i.to_ns = to_ns;
+        return;
+      }
+      const bool ended = i.to_ns == StepInterval::kOpen && i.unseen != 0;  // a ring will tell where
+      if (!ended && from_ns < i.to_ns && i.from_ns < to_ns) return;
+    }
+    append(step, from_ns, to_ns, lost);
+  }
+
+  // One step ends here and the next begins.
+  void cut(std::int64_t step, std::uint64_t at_ns) {
+    if (at_ns < done_ns_) return;
+    for (StepInterval& i : all_) {
+      if (at_ns <= i.from_ns) return;
+      if (i.to_ns == StepInterval::kOpen) i.to_ns = at_ns;
+      if (at_ns < i.to_ns) return;
+    }
+    append(step, at_ns, StepInterval::kOpen, false);
+  }
+
+  // Notes that so many steps had ended before they were recognized. The next cut ends one more.
+  void had_ended(std::size_t steps) {
+    last_ = std::max(last_, static_cast<std::int64_t>(steps) + 1);
+  }
+
+  // Drops the open step, which turned out to be none.
+  void abandon() {
+    if (all_.size() != 0 && all_.end()[-1].to_ns == StepInterval::kOpen) all_.cut(all_.size() - 1);
+  }
+
+  // Call this before open ranges are looked for again. A range that two looks find neither open nor
+  // in a ring is lost. (One look may miss it on its way from one to the other.)
+  void forget_seen() {
+    for (StepInterval& i : all_) ++i.unseen;
+  }
+  void drop_unseen() {
+    std::size_t kept = 0;
+    for (const StepInterval& i : all_) {
+      if (i.to_ns != StepInterval::kOpen || i.unseen < 2) all_.data()[kept++] = i;
+    }
+    all_.cut(kept);
+  }
+
+  const StepInterval* at(std::uint64_t ns) const {
+    for (const StepInterval* i = all_.end(); i != all_.begin();) {
+      --i;
+      if (i->from_ns <= ns && ns < i->to_ns) return i;
+    }
+    return nullptr;
+  }
+
+  std::span<const StepInterval> all() const { return {all_.begin(), all_.size()}; }
+
+  // Takes the first step, if it ended by then.
+  bool take(std::uint64_t by_ns, StepInterval& taken) {
+    if (all_.size() == 0 || all_.begin()->to_ns > by_ns) return false;
+    taken = *all_.begin();
+    done_ns_ = taken.to_ns;
+    for (std::size_t i = 1; i < all_.size(); ++i) all_.data()[i - 1] = all_.data()[i];
+    all_.cut(all_.size() - 1);
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 4096;
+
+  void append(std::int64_t step, std::uint64_t from_ns, std::uint64_t to_ns, bool lost) {
+    if (all_.size() == kMost) return;
+    const std::int64_t number = step >= 0 ? step : last_ + 1;
+    all_.push_back({number, 0, from_ns, to_ns});
+    if (all_.failed()) return;
+    // Marks are found thread by thread, so two threads' marks may come out of order.
+    StepInterval* i = all_.end() - 1;
+    for (; i != all_.begin() && i[0].from_ns < i[-1].from_ns; --i) {
+      const StepInterval later = i[-1];
+      i[-1] = i[0];
+      i[0] = later;
+    }
+    const StepInterval* later = i + 1 == all_.end() ? nullptr : i + 1;
+    if (later != nullptr && number < later->step) {
+      const auto before = static_cast<std::uint64_t>(later->step - number);
+      i->ordinal = later->ordinal - std::min(before, later->ordinal);
+      return;
+    }
+    // A mark that was lost counts as well, so that all ranks agree. Numbers may begin again, and a
+    // program may mark only some of its steps.
+    const bool ahead = ordinals_ != 0 && number > last_;
+    const auto by = ahead ? static_cast<std::uint64_t>(number - last_) : 1;
+    ordinals_ += lost ? std::max(by / stride_, std::uint64_t{1}) : 1;
+    if (ahead && !lost) stride_ = by;
+    i->ordinal = ordinals_ - 1;
+    last_ = number;
+  }
+
+  Pages<StepInterval> all_;
+  std::int64_t last_ = 0;       // number of the last step
+  std::uint64_t stride_ = 1;    // between the numbers of two steps
+  std::uint64_t ordinals_ = 0;  // one more than the last step's ordinal
+  std::uint64_t done_ns_ = 0;
+};
+
+}  // namespace tprof

@@ -1,0 +1,202 @@
+#include "interpose/write/writer.h"
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+
+#include "interpose/base/background_thread.h"
+#include "interpose/base/clock.h"
+#include "interpose/write/output.h"
+#include "interpose/write/windows.h"
+
+namespace tprof::writer {
+namespace {
+
+// A half-full ring wakes us earlier. Requests (format/control.h) are done within 200 ms, and need a
+// core, which may be busy.
+constexpr std::uint32_t kSleepMs = 150;
+// Used when windows depend on the step: this much of a step may pass before calls are timed. A
+// warm-up step hides it.
+constexpr std::uint32_t kSleepBetweenStepsMs = 20;
+constexpr std::uint64_t kLinesAtExitNs = 3'000'000'000;  // a working disk takes 64 MiB in this time
+
+std::atomic<std::uint32_t> g_wake{0};  // futex: counts calls of wake()
+
+// The number of leaving threads that want the file to stay closed. One that goes on after all no
+// longer counts.
+std::atomic<std::uint32_t> g_leaving{0};
+std::atomic<std::uint32_t> g_asked{0};       // how often somebody asked us to close it
+std::atomic<std::uint32_t> g_answered{0};    // futex: how many of those are done
+std::atomic<std::uint32_t> g_files_made{0};  // futex
+std::atomic<std::uint32_t> g_flushes_asked{0};
+std::atomic<std::uint32_t> g_flushes_done{0};  // futex: how many of those
+
+// The word of a counter above when nobody is left to do what is asked.
+constexpr std::uint32_t kNobodyLeft = 1U << 30;
+
+alignas(Output) unsigned char g_storage[sizeof(Output)];  // never destroyed: threads outlive exit()
+Output* g_output = nullptr;                               // the thread's alone, but for end_epoch()
+
+// sched_setattr(2). glibc lacked this struct for a long time.
+struct SchedulingAttributes {
+  std::uint32_t size = sizeof(SchedulingAttributes);
+  std::uint32_t policy = SCHED_OTHER;
+  std::uint64_t flags = 0;
+  std::int32_t nice = 0;
+  std::uint32_t priority = 0;
+  std::uint64_t runtime = 0;  // ns; since Linux 6.12: how soon it runs, and for how short a time
+  std::uint64_t deadline = 0;
+  std::uint64_t period = 0;
+};
+
+// The cores that the launcher gave the process (Slurm binds tasks so), as they were before the
+// program pinned threads of its own.
+constinit cpu_set_t g_cores{};
+constinit bool g_cores_known = false;  // not on machines of more than 1,024 cores
+
+[[gnu::constructor]] void note_cores() {
+  g_cores_known = g_cores_known || sched_getaffinity(0, sizeof g_cores, &g_cores) == 0;
+}
+
+void step_back() {
+  // Get out of the way of the program's threads, but not so far that its exit waits for us. To end,
+  // a process needs each of its threads to run once more. On busy cores that takes half a second at
+  // nice 19 (30 ms like this).
+  SchedulingAttributes attributes;
+  attributes.nice = kBackgroundNice;
+  attributes.runtime = 100'000;
+  if (syscall(SYS_sched_setattr, 0, &attributes, 0) != 0) {
+    setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kBackgroundNice);
+  }
+  // The thread that starts us may be pinned to one core, where we would be in its way.
+  if (g_cores_known) sched_setaffinity(0, sizeof g_cores, &g_cores);
+  prctl(PR_SET_NAME, "tprof");  // last: whoever sees the name finds the rest done
+}
+
+Duties g_duties{};
+MetricsWanted g_wanted{};
+std::uint32_t g_delay_ms = 0;
+
+void answer(std::atomic<std::uint32_t>& done, std::uint32_t asked) {
+  if (done.exchange(asked, std::memory_order_release) != asked) futex_wake(done);
+}
+
+void close_as_asked() {
+  const std::uint32_t asked = g_asked.load(std::memory_order_acquire);
+  if (asked == g_answered.load(std::memory_order_relaxed)) return;
+  g_duties.before_it_closes();
+  g_output->cost(clock_ns(CLOCK_THREAD_CPUTIME_ID));
+  g_output->drain_rest(now_ns() + kLinesAtExitNs);
+  const bool ended = g_output->end();
+  if (ended && g_leaving.load(std::memory_order_acquire) != 0) g_duties.when_it_has_closed();
+  answer(g_answered, asked);
+}
+
+// Writes all that was recorded before. Returns how long until there is something else to do.
+std::uint32_t write() {
+  // exit() can stop us anywhere: what has been closed for a thread that leaves stays closed.
+  if (g_leaving.load(std::memory_order_acquire) != 0) return UINT32_MAX;
+  if (g_output->ended()) g_output->reopen();
+  while (g_output->drain_batch()) {
+    if (g_leaving.load(std::memory_order_acquire) != 0) return UINT32_MAX;
+  }
+  g_output->tick();
+  g_duties.when_all_is_written(*g_output);
+  return g_output->sleep_ms();
+}
+
+void* run(void*) {
+  const std::uint64_t until = now_ns() + std::uint64_t{g_delay_ms} * 1'000'000;
+  while (g_wake.load(std::memory_order_acquire) == 0 && now_ns() < until) {
+    futex_wait(g_wake, 0, static_cast<std::uint32_t>((until - now_ns()) / 1'000'000));
+  }
+  Files files{};
+  while (!g_duties.makes_files(files)) {
+    const std::uint32_t seen = g_wake.load(std::memory_order_acquire);
+    if (!files.later || g_asked.load(std::memory_order_acquire) != 0) {
+      answer(g_answered, kNobodyLeft);
+      answer(g_flushes_done, kNobodyLeft);
+      return nullptr;
+    }
+    futex_wait(g_wake, seen, kSleepMs);
+  }
+  answer(g_files_made, 1);
+  step_back();
+  g_output->begin(files.lines, files.snapshot, g_wanted);
+  for (;;) {
+    const std::uint32_t seen = g_wake.load(std::memory_order_acquire);
+    close_as_asked();
+    g_duties.whenever_it_wakes();
+    const std::uint32_t flushes = g_flushes_asked.load(std::memory_order_acquire);
+    const std::uint32_t due_ms = write();
+    answer(g_flushes_done, flushes);
+    g_duties.before_it_sleeps();
+    g_output->cost(clock_ns(CLOCK_THREAD_CPUTIME_ID));
+    const std::uint32_t sleep_ms = windows::watch_steps() ? kSleepBetweenStepsMs : kSleepMs;
+    futex_wait(g_wake, seen, std::min(sleep_ms, due_ms));
+  }
+}
+
+}  // namespace
+
+bool start(const View& view, const Duties& duties, const MetricsWanted& wanted,
+           std::uint32_t delay_ms) {
+  note_cores();  // calls may come before constructors
+  g_duties = duties;
+  g_wanted = wanted;
+  g_delay_ms = delay_ms;
+  g_output = new (g_storage) Output(view);
+  return start_background_thread(run);
+}
+
+void wait_for_files() {
+  constexpr std::uint32_t kPatienceMs = 1;
+  futex_wait(g_files_made, 0, kPatienceMs);
+}
+
+void wake() {
+  g_wake.fetch_add(1, std::memory_order_release);
+  futex_wake(g_wake);
+}
+
+void close(std::uint64_t until_ns) {
+  g_leaving.fetch_add(1, std::memory_order_release);
+  const std::uint32_t mine = g_asked.fetch_add(1, std::memory_order_release) + 1;
+  wake();
+  const std::uint64_t now = now_ns();
+  if (now < until_ns) {
+    wait_until(g_answered, mine, static_cast<std::uint32_t>((until_ns - now) / 1'000'000));
+  }
+}
+
+bool flush(std::uint32_t timeout_ms) {
+  const std::uint32_t mine = g_flushes_asked.fetch_add(1, std::memory_order_release) + 1;
+  wake();
+  return wait_until(g_flushes_done, mine, timeout_ms);
+}
+
+void end_epoch(std::string_view ledger) {
+  if (g_output != nullptr) g_output->end_epoch(ledger);
+}
+
+void go_on() {
+  g_leaving.fetch_sub(1, std::memory_order_release);
+  wake();
+}
+
+void after_fork() {
+  if (g_output != nullptr) g_output->leave();
+  g_output = nullptr;
+  for (auto* word : {&g_wake, &g_files_made, &g_leaving, &g_asked, &g_answered, &g_flushes_asked,
+                     &g_flushes_done}) {
+    word->store(0, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace tprof::writer
