@@ -1,7 +1,9 @@
 // TPROF_TIMING=events: a pair of events goes into the call's stream, one before the call and one
 // after it. reader.cpp reads them.
+#include <atomic>
 #include <bit>
 
+#include "interpose/base/background_thread.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/environment.h"
 #include "interpose/base/held_signals.h"
@@ -198,6 +200,18 @@ void end_scope(Pair& pair, LedgerKey::Words key) {
   pair.order = {};
   pair.number = next_number();
   by_events::end_pair(pair);
+}
+
+bool read_scopes(std::uint32_t timeout_ms) {
+  if (&mode() != &events_mode) return true;
+  const std::uint64_t until_ns = now_ns() + std::uint64_t{timeout_ms} * 1'000'000;
+  std::atomic<std::uint32_t> nobody{0};
+  for (;;) {
+    own_thread::look_now(timeout_ms);
+    if (reader::scopes_left() == 0) return true;
+    if (now_ns() >= until_ns) return false;
+    futex_wait(nobody, 0, 1);
+  }
 }
 
 }  // namespace tprof::timing

@@ -52,10 +52,13 @@ class Reading {
         pool.give_back(*pair);
       } else {
         ++left;
+        scopes_left_ += pair->kind == Kind::scope ? 1 : 0;
       }
     }
     return left;
   }
+  // How many scopes are left since somebody asked.
+  std::uint32_t take_scopes_left() { return std::exchange(scopes_left_, 0); }
   void lose_rest(Pool& pool) {
     read(pool);
     for (Pair* pair : waiting_) {
@@ -152,6 +155,7 @@ class Reading {
 
   Exposure& exposure_;
   DeviceClock* clock_ = nullptr;
+  std::uint32_t scopes_left_ = 0;
   std::uint32_t renewals_[kPools] = {};
   Pages<Pair*> waiting_;
   Pages<CUstream> standing_;
@@ -168,6 +172,7 @@ struct Reader {
 };
 
 Reader* g_reader = nullptr;
+constinit std::atomic<std::uint32_t> g_scopes_left{0};  // by the last look
 
 // A mark that is being made now is not seen yet, and may belong to a moment ago. Then streams are
 // known only as far as they were.
@@ -200,6 +205,7 @@ std::uint32_t look(bool ending) {
     if (context != nullptr && event_driver::enter(context)) left += look_at(pool, ending);
     pool.gate().leave();
   }
+  g_scopes_left.store(g_reader->reading.take_scopes_left(), std::memory_order_relaxed);
   g_reader->computed.tell(g_reader->exposure, g_clock, now, ending);
   g_reader->exposure.settle(ending, [](const Exposed& found) {
     found.known ? results::add(found) : results::lose(found.why, found.calls);
@@ -207,7 +213,12 @@ std::uint32_t look(bool ending) {
   return left == 0 ? kLaterMs : kSoonMs;
 }
 
+std::uint32_t scopes_left() {
+  return g_scopes_left.load(std::memory_order_relaxed);
+}
+
 void after_fork() {
+  g_scopes_left = 0;
   for (DeviceClock& clock : g_clock) clock = {};
   g_reader = nullptr;
 }

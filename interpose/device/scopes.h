@@ -4,6 +4,8 @@
 
 #include <cuda.h>
 
+#include <cstdint>
+
 #include "interpose/format/ledger.h"
 
 namespace tprof::timing {
@@ -13,5 +15,7 @@ struct Pair;
 // Null: it is not timed (not asked for, no window, sampled out, no pair, a stream that captures).
 [[gnu::cold]] Pair* begin_scope(CUstream stream);
 [[gnu::cold]] void end_scope(Pair& pair, LedgerKey::Words key);
+// Waits until the ledger has the times of all scopes that have ended. False: not within that time.
+bool read_scopes(std::uint32_t timeout_ms);
 
 }  // namespace tprof::timing

@@ -8,6 +8,7 @@
 #include "interpose/base/environment.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
+#include "interpose/device/scopes.h"
 #include "interpose/lines/ledger_lines.h"
 #include "interpose/lines/scope_sums.h"
 #include "interpose/record/thread.h"
@@ -275,6 +276,12 @@ int flush(std::uint32_t timeout_ms) {
   if (!session::started() || session::closed()) return TPROF_OK;
   const KeepErrno keep_errno;
   return writer::flush(timeout_ms) ? TPROF_OK : TPROF_TIMED_OUT;
+}
+
+int flush_device(std::uint32_t timeout_ms) {
+  if (!session::started() || session::closed()) return TPROF_OK;
+  const KeepErrno keep_errno;
+  return timing::read_scopes(timeout_ms) ? TPROF_OK : TPROF_TIMED_OUT;
 }
 
 void forget_counts() {

@@ -64,6 +64,7 @@ struct tprof_functions {
   int (*push_on)(const char* name, const struct tprof_with* with, void* stream);
   uint64_t (*start_on)(const char* name, const struct tprof_with* with, void* stream);
   int (*times_on_device)(void);
+  int (*flush_device)(uint32_t timeout_ms);
 };
 
 /* Returns the library's table, NULL if it is not preloaded. The name is weak, and the dynamic
@@ -203,6 +204,13 @@ static inline int tprof_resume(void) {
 static inline int tprof_flush(uint32_t timeout_ms) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? TPROF_OK : f->flush(timeout_ms);
+}
+
+/* Waits until the totals have the times on the device of all scopes that ended before, at most for
+ * that time. */
+static inline int tprof_flush_device(uint32_t timeout_ms) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? TPROF_OK : f->flush_device(timeout_ms);
 }
 
 /* Returns 1 if what is told is recorded. */

@@ -2,7 +2,7 @@
 without dependencies (CPython 3.8 or later). Copy it, or install the wheel of `make wheel`.
 
 If libtprof.so is not preloaded nothing happens: scopes are entered and left, functions are called,
-questions have empty answers.
+and all counts are 0.
 
     import tprof
 
@@ -23,6 +23,7 @@ questions have empty answers.
 
 import array
 import asyncio
+import collections
 import contextlib
 import ctypes
 import enum
@@ -38,10 +39,11 @@ import threading
 import types
 
 __all__ = [
-    "BadArgument", "Marker", "PartitionedParameterProfiler", "Results", "Samples", "SimpleProfiler", "TimeManager",
-    "TprofError", "counter", "dump_and_reset", "enabled", "end", "end_step", "flush", "instant", "load", "operators", "pause",
-    "phase", "pop", "profiler", "push", "rank", "reset", "resume", "scope", "start", "step", "step_profiler", "timer",
-    "timer_wrap", "totals", "traced",
+    "BadArgument", "GatheredTime", "Marker", "PartitionedParameterProfiler", "ProfiledTime", "Results",
+    "Samples", "SimpleProfiler", "TimeManager", "TprofError", "counter", "dump_and_reset", "enabled", "end",
+    "end_step", "flush", "flush_device", "instant", "load", "operators", "pause", "phase", "pop", "profiler",
+    "push", "rank", "reset", "resume", "scope", "start", "step", "step_profiler", "timer", "timer_wrap",
+    "totals", "traced",
 ]
 
 _NOT_OPEN, _BAD_ARGUMENT, _TIMED_OUT = -1, -2, -3
@@ -86,14 +88,15 @@ _SIGNATURES = {
     "push_on": (_int, _text, _with, ctypes.c_void_p),
     "start_on": (_u64, _text, _with, ctypes.c_void_p),
     "times_on_device": (_int,),
+    "flush_device": (_int, ctypes.c_uint32),
 }
 
 
 class _Functions(ctypes.Structure):
     # A PYFUNCTYPE keeps the interpreter's lock: it returns at once, and no other thread may come in between. Only
-    # flush() may wait.
+    # flush() and flush_device() may wait.
     _fields_ = [("size", _size)] + [
-        (name, (ctypes.CFUNCTYPE if name == "flush" else ctypes.PYFUNCTYPE)(*types_))
+        (name, (ctypes.CFUNCTYPE if name.startswith("flush") else ctypes.PYFUNCTYPE)(*types_))
         for name, types_ in _SIGNATURES.items()
     ]
 
@@ -397,6 +400,12 @@ def flush(timeout=1.0):
     return _library is None or _library.flush(int(timeout * 1000)) != _TIMED_OUT
 
 
+def flush_device(timeout=1.0):
+    """Waits until totals() has the times on the device of all scopes that ended before. False: not within `timeout`
+    seconds."""
+    return _library is None or _library.flush_device(int(timeout * 1000)) != _TIMED_OUT
+
+
 def enabled():
     """True if what is told is recorded."""
     return _library is not None and bool(_library.enabled())
@@ -418,6 +427,9 @@ def _asked(ask):
         size = needed + 4096
 
 
+_BUCKETS = ("ALLGATHER", "RESHARDING", "H2D", "D2H", "ALLREDUCE", "BROADCAST", "REDUCE", "ALLTOALL", "P2P",
+            "OTHER_COLL", "D2D", "H2H", "MANAGED", "ALL")  # fmt: skip
+_COUNTS = ("calls", "count", "elements", "bytes", "host_ns", "device_ns", "device_timed", "failed")
 _SUMS = ("count", "total_ns", "elements", "bytes", "errors", "device_ns", "device_timed")
 
 
@@ -436,12 +448,14 @@ def totals():
     bucket (calls, count, elements, bytes, host_ns, device_ns, device_timed, failed; "ALL" is all of them).
     In "scopes" they are by the name of each scope (count, total_ns, elements, bytes, errors, device_timed:
     how many were timed on the device, and device_ns of those). Names stay with a count of 0 after a reset().
-    The result is empty if the library is not preloaded, or is switched off."""
-    return {} if _library is None else _totals(_library.totals)
+    All buckets are there, also without the library: then nothing was counted."""
+    none = {name: dict.fromkeys(_COUNTS, 0) for name in _BUCKETS}
+    return {**none, **({"scopes": {}} if _library is None else _totals(_library.totals))}
 
 
 def dump_and_reset(message="", logger=None):
-    """Logs totals() as one line of `logger` (by default this module's), at level INFO, and resets at that moment."""
+    """Logs totals() without buckets that have no calls, as one line of `logger` (by default this module's), at level
+    INFO, and resets at that moment."""
     if _library is not None:
         told = _totals(_library.totals_and_reset)
         (logger or logging.getLogger(__name__)).info("%s%s", message, json.dumps(told))
@@ -552,12 +566,20 @@ class Results(dict):
         of.ns.extend(ns)
         of.ranks.extend(ranks)
 
+    @staticmethod
+    def load(path):
+        """Does what this module's load() does."""
+        return load(path)
+
     def save(self, file):
         """Writes JSON, which load() reads."""
         saved = {name: [list(s.ns), list(s.ranks), s._counted and [*s._counted[:2], sorted(s._counted[2].items())]]
                  for name, s in self.items()}
         with open(file, "w") as out:
             json.dump({"schema": "tprof-results/1", "samples": saved}, out)
+
+
+ProfiledTime, GatheredTime = Results, Samples  # as tprofiler calls them
 
 
 def load(path):
@@ -700,7 +722,7 @@ class SimpleProfiler:
         "ALL": "all", "ALLGATHER": "all_gather", "ALLGATHER_OBJ": "all_gather_object", "RESHARDING": "resharding",
         "H2D": "H2D", "D2H": "D2H",
     }, type=str)  # fmt: skip
-    results = {}
+    results = collections.defaultdict(float)
     profiling = set()
 
     @classmethod
@@ -736,9 +758,10 @@ class SimpleProfiler:
 class PartitionedParameterProfiler:
     """Takes the place of DeepSpeed's (deepspeed.runtime.zero.partitioned_param_profiler) at its call sites. It
     tells how often, how many elements and how long, by event, and has a scope in the trace for each. `timers`
-    are not needed: device times come with TPROF_TIMING=events. A wait for parameters is a scope of the category
-    "demanded" if some of them were gathered only when the module needed them, else "prefetched". Its time on
-    the device is how late they came."""
+    are not needed: device times come with TPROF_TIMING=events. On the rank that logs, log_events() and reset_events()
+    then wait until the device has come to the end of the events, for 10 s at most. A wait for parameters is a scope
+    of the category "demanded" if some of them were gathered only when the module needed them, else "prefetched". Its
+    time on the device is how late they came."""
 
     class EventCounter:
         def __init__(self, name):
@@ -782,34 +805,51 @@ class PartitionedParameterProfiler:
         self._device_before = self._device()
 
     def _device(self):
-        scopes = totals().get("scopes", {})
-        return {name: scopes[name]["device_ns"] for name in self.event_counters if name in scopes}
+        """Returns (nanoseconds, how many were timed) by event, since the trace began."""
+        if not self._logs() or not _library.times_on_device():
+            return {}
+        flush_device(10)
+        scopes = totals()["scopes"]
+        return {name: (scopes[name]["device_ns"], scopes[name]["device_timed"]) for name in self.event_counters if name in scopes}
+
+    def _logs(self):
+        return self.event_counters and not rank()
 
     def log_events(self):
         """Logs on rank 0, at level INFO."""
-        if rank() or not self.event_counters:
+        if not self._logs():
             return
         log = logging.getLogger(__name__).info
         for c in self.event_counters.values():
             log("%s: count = %d, numel = %d", c.name, c.count, c.num_elem)
         log("time (ms)%s", "".join(f" | {c.name}: {c.total_ns / 1e6:.2f}" for c in self.event_counters.values()))
-        device = {name: ns - min(ns, self._device_before.get(name, 0)) for name, ns in self._device().items()}
-        if any(device.values()):
-            log("device time (ms)%s", "".join(f" | {name}: {ns / 1e6:.2f}" for name, ns in device.items()))
+        device = ""
+        for name, now in self._device().items():
+            ns, timed = (n - min(n, before) for n, before in zip(now, self._device_before.get(name, (0, 0))))
+            count = self.event_counters[name].count
+            device += f" | {name}: {ns / 1e6:.2f}" + ("" if timed == count else f" ({timed} of {count} timed)")
+        if device:
+            log("device time (ms)%s", device)
 
 
 class Marker:
-    """Takes the place of Composer's: profiler.marker(name, categories=...)."""
+    """Takes the place of Composer's: profiler.marker(name, categories=...). Which steps have lines is not said by
+    `actions` but by TPROF_SCHEDULE."""
 
-    def __init__(self, name, categories=()):
+    def __init__(self, name, categories=(), *, actions=None, record_instant_on_start=False, record_instant_on_finish=False):
         _name(name)
         self.name, self.categories = name, categories or None
+        self._at_start, self._at_finish = record_instant_on_start, record_instant_on_finish
 
     def start(self):
+        if self._at_start:
+            self.instant()
         push(self.name, self.categories)
 
-    def finish(self):
-        pop(self.name)
+    def finish(self, error=None):
+        pop(self.name, error=error)
+        if self._at_finish:
+            self.instant()
 
     def instant(self):
         instant(self.name, self.categories)
@@ -822,16 +862,29 @@ class Marker:
         return self
 
     def __exit__(self, kind, error, where):
-        pop(self.name, error=kind and kind.__qualname__)
+        self.finish(error=kind and kind.__qualname__)
         return False
 
     def __call__(self, function):
-        return traced(self.name, self.categories)(function)
+        @functools.wraps(function)
+        def marked(*args, **more):
+            with self:
+                return function(*args, **more)
+
+        return marked
 
 
-def profiler(train=None):
+def profiler(train=None, *, enabled=True, **schedule):
     """Decorates a training function that calls step_profiler() after each step: what comes after the last is a
-    step of its own. TPROF_SCHEDULE decides which steps have lines."""
+    step of its own. TPROF_SCHEDULE decides which steps have lines. Where it is not set, skip_first, wait, warmup,
+    active and repeat are it, if no call or scope came before."""
+    unknown = set(schedule) - {"skip_first", "skip_first_wait", "wait", "warmup", "active", "repeat"}
+    if unknown:
+        raise TypeError(f"profiler: expected the words of a schedule, got {', '.join(sorted(unknown))}")
+    if not enabled:
+        return train or (lambda function: function)
+    if schedule and _library is not None:
+        os.environ.setdefault("TPROF_SCHEDULE", ",".join(f"{word}={steps}" for word, steps in schedule.items()))
     if train is None:
         return profiler
 

@@ -27,6 +27,7 @@ int flush(std::uint32_t timeout_ms);
 int enabled();
 int rank();
 int times_on_device();
+int flush_device(std::uint32_t timeout_ms);
 std::size_t totals(char* json, std::size_t size);
 std::size_t totals_and_reset(char* json, std::size_t size);
 

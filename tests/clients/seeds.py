@@ -4,7 +4,8 @@ around ours and within it, at the same call sites: each figure of ours has to li
     seeds.py fsdp|deepspeed
 
 Prints what each had when its owner reset it: {name: [within, ours, around]}, or for DeepSpeed
-{name: {"count": [ours, theirs], "elements": […], "host_ns": ours, "device_ms": [within, around]}}.
+{name: {"count": [ours, theirs], "elements": […], "host_ns": ours, "device_ms": [within, around], "said": what ours
+logged before as its time on the device}}.
 """
 
 import collections
@@ -40,7 +41,7 @@ def fsdp():
         profile = around.__dict__["profile"]  # not the counting one that the client puts in later
 
     class Both(tprof.SimpleProfiler):
-        results, profiling = {}, set()
+        results, profiling = collections.defaultdict(float), set()
 
         @classmethod
         def reset(cls):
@@ -78,6 +79,7 @@ def deepspeed():
             super().__init__(SynchronizedWallClockTimer())
             self.ours = tprof.PartitionedParameterProfiler(timers)
             self.within = SynchronizedWallClockTimer()
+            self.said = {}
             profilers.append(self)
 
         def start_event(self, name):
@@ -91,7 +93,11 @@ def deepspeed():
             super().stop_event(name, num_elem)
 
         def log_events(self):
+            before = len(said.getvalue())
             self.ours.log_events()
+            lines = said.getvalue()[before:].splitlines()
+            times = [part for line in lines if line.startswith("device time (ms)") for part in line.split(" | ")[1:]]
+            self.said = dict(part.split(": ") for part in times)
 
         def reset_events(self):
             told = {}
@@ -102,7 +108,9 @@ def deepspeed():
                     "elements": [ours.num_elem, theirs_.num_elem],
                     "host_ns": ours.total_ns,
                     "device_ms": [t(name).elapsed() if theirs_.count else 0 for t in (self.within, self.timers)],
+                    "said": self.said.get(name),
                 }
+            self.said = {}
             forgotten.append(told)
             super().reset_events()
             self.ours.reset_events()

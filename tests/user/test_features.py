@@ -21,8 +21,6 @@ COMMANDS = [(number, span) for number, _, span in SPANS if span.startswith("tpro
 SETTINGS = [(number, span) for number, _, span in SPANS if span.startswith("TPROF_")]
 PYTHON = [(number, what, span) for number, what, span in SPANS if "tprof." in span]
 WORDS = [span for _, _, span in SPANS if span == "record_shapes"]  # other profilers' words
-# These need a job that runs; test_ctl.py and the tests of live commands have one.
-LIVE = ("ctl", "metrics", "watch", "top", "tail")
 
 
 def train(folder, *, wrap=(), **settings):
@@ -79,6 +77,8 @@ def assert_tells(words, text, out, calls):
             assert len(list(csv.DictReader(file))) == everything
     elif "--kineto" in words:
         assert len(list(out.rglob("*.json*"))) == 2
+    elif words[0] == "metrics":
+        assert sum(float(n) for n in re.findall(r"^tprof_calls_total\{.*\} (.*)$", text, re.M)) == everything
     elif words[0] == "merge":
         buckets = {info for info in figures.BUCKET.values()} | figures.COPIES
         events = [event for event in parsed(out) if event["ph"] == "X" and event.get("cat") in buckets]
@@ -113,13 +113,13 @@ def test_a_command_of_the_page_runs(number, command, traces, other, tmp_path):
         {"DIR": str(traces.traces), "OUT": str(out), "OTHER": str(other)}.get(word, word)
         for word in command.split()[1:]
     ]
-    if words[0] in LIVE:
+    if words[0] == "ctl":  # of a job that runs: tool/test_ctl.py has one
         assert subprocess.run([TPROF, words[0], "--help"], capture_output=True, check=False).returncode == 0
         return
     done = subprocess.run([TPROF, *words], capture_output=True, text=True, check=False, cwd=tmp_path)
     # doctor has something to say of a machine without a GPU.
     assert done.returncode == 0 or (words[0] == "doctor" and done.returncode == 1), (number, done.stderr)
-    assert done.stdout or out.exists(), number
+    assert done.stdout or out.exists() or words[0] == "tail", number  # the job writes no more lines
     assert_tells(words, done.stdout, out, calls_of(traces))
 
 

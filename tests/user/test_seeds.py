@@ -89,6 +89,13 @@ def test_deepspeeds_coordinator_on_our_parameter_profiler(tmp_path):
         assert r["device_timed"] == r["count"]
         resolution = 1000 * r["count"]  # three pairs of events
         assert of["within"] - resolution <= r["device_ns"] <= of["around"] + resolution, name
+    # Each log has the times of its own step.
+    logged = [figures for steps in all_ranks for step in steps for figures in step.values() if figures["said"]]
+    assert len(logged) > 20
+    for figures in logged:
+        within, around = figures["device_ms"]
+        resolution = 0.001 * figures["count"][0] + 0.005  # as it is printed
+        assert within - resolution <= float(figures["said"]) <= around + resolution, figures
     text = next(filter(None, told(done, "logged")))
     for name in ("forward_all_gather", "backward_fetch_wait"):
         assert f"{name}: count = " in text

@@ -50,7 +50,10 @@ with SimpleProfiler.profile(Type.ALL):
             pass
     with SimpleProfiler.profile("preprocessing"):
         pass
+assert SimpleProfiler.results[Type.ALL] > 0
 SimpleProfiler.dump_and_reset("FSDP model load_state_dict profiling:")
+assert SimpleProfiler.results[Type.ALL] == 0 == SimpleProfiler.results["never"]
+SimpleProfiler.reset()
 SimpleProfiler.dump_and_reset("nothing since:")
 print(log.getvalue(), end="")
 """)
@@ -72,7 +75,7 @@ with SimpleProfiler.profile(SimpleProfiler.Type.H2D):
     except AssertionError as error:
         print(error)
 SimpleProfiler.dump_and_reset("of one that is not the first")
-print(log.getvalue(), SimpleProfiler.results, SimpleProfiler.profiling)
+print(log.getvalue(), dict(SimpleProfiler.results), SimpleProfiler.profiling)
 """, RANK="1", WORLD_SIZE="2")
     assert said.splitlines() == ["H2D is already being profiled", " {} set()"]
 
@@ -151,7 +154,7 @@ print(json.dumps({
     "samples": list(act_.ns),
     "masked": list(act_[[i % 2 == 0 for i in range(len(act_))]].ns),
     "whole": {name: list(s.ns) for name, s in whole.results().items()},
-    "loaded": tprof.load("saved.json") == result and dict(tprof.load("saved.json").items()) == dict(result.items()),
+    "loaded": ProfiledTime.load("saved.json") == tprof.load("saved.json") == result and dict(tprof.load("saved.json").items()) == dict(result.items()),
 }))
 """
 
@@ -207,6 +210,47 @@ assert marker(lambda: 5)() == 5
     assert {(r["name"], r["mark"]): (r["count"], r["category"]) for r in rows} == {
         ("dataloader", False): (3, "data,io"), ("dataloader", True): (1, "data,io"),
     }  # fmt: skip
+
+
+def test_composers_marker_with_its_options(tmp_path):
+    speaks(tmp_path, START + """
+marker = Marker("load", actions=["active"], record_instant_on_start=True, categories=["data"])
+with marker:
+    pass
+assert marker(lambda: 5)() == 5
+both = Marker("both", record_instant_on_start=True, record_instant_on_finish=True)
+both.start()
+both.finish()
+""")
+    rows = summary_of(tmp_path / "traces", "--by", "range")["ranges"]
+    assert {(r["name"], r["mark"]): (r["count"], r["category"]) for r in rows} == {
+        ("load", False): (2, "data"), ("load", True): (2, "data"), ("both", False): (1, None), ("both", True): (2, None),
+    }  # fmt: skip
+
+
+def test_the_decorator_takes_a_schedule(tmp_path):
+    train = """
+@profiler(enabled=%s, active=2, wait=1, repeat=1)
+def train(steps):
+    for _ in range(steps):
+        with scope("work"):
+            pass
+        step_profiler()
+    return steps
+assert train(6) == 6
+"""
+    speaks(tmp_path / "on", START + train % True)
+    assert [s["step"] for s in steps(tmp_path / "on")] == [1, 2, 3, 4, 5, 6, 7]
+    (work,) = [r for r in summary_of(tmp_path / "on/traces", "--by", "range")["ranges"] if r["name"] == "work"]
+    assert (work["count"], work["without_line"]) == (6, 4)
+    # The launch line has the last word, and what is not enabled leaves the function as it is.
+    speaks(tmp_path / "set", START + train % True, TPROF_SCHEDULE="active=3,repeat=1")
+    (work,) = [r for r in summary_of(tmp_path / "set/traces", "--by", "range")["ranges"] if r["name"] == "work"]
+    assert work["without_line"] == 3
+    speaks(tmp_path / "off", START + train.replace("step_profiler()", "pass") % False)
+    assert steps(tmp_path / "off") == []
+    refused = "try:\n    profiler(activ=3)\nexcept TypeError as error:\n    print(error)\n"
+    assert "expected the words of a schedule, got activ" in speaks(tmp_path / "refused", START + refused)
 
 
 def test_the_decorator_with_its_step_function(tmp_path):
