@@ -32,8 +32,10 @@ namespace {
 
 doctor::Settings settings(const Options& o, const fs::path& library, const fs::path& folder,
                           const std::string& run_id) {
+  std::string pattern;  // of this one folder
+  for (const char c : fs::absolute(folder).string()) pattern += c == '%' ? "%%" : std::string(1, c);
   doctor::Settings all = {{"LD_PRELOAD", doctor::preload_list(library)},
-                          {"TPROF_OUTPUT_DIR", fs::absolute(folder).string()},
+                          {"TPROF_OUTPUT_DIR", pattern},
                           {"TPROF_RUN_ID", run_id}};
   // Never replaces a user's tool: NVTX has only one place for one.
   if (launch::process_env("NVTX_INJECTION64_PATH").empty()) {
@@ -53,15 +55,15 @@ doctor::Settings settings(const Options& o, const fs::path& library, const fs::p
   return all;
 }
 
-// Makes the folder for the traces.
-fs::path made_folder(const Options& o, const launch::Launch& launch) {
+// Makes the folder for the traces. `asked`: which, or empty.
+fs::path made_folder(const fs::path& asked, const Options& o, const launch::Launch& launch) {
   const fs::path traces = "tprof-traces";
   try {
-    if (o.output.empty()) return launch::make_run_folder(traces, o.words, launch);
-    fs::create_directories(o.output);
-    return o.output;
+    if (asked.empty()) return launch::make_run_folder(traces, o.words, launch);
+    fs::create_directories(asked);
+    return asked;
   } catch (const fs::filesystem_error& e) {
-    throw read::BadInput(o.output.empty() ? fs::absolute(traces) : o.output,
+    throw read::BadInput(asked.empty() ? fs::absolute(traces) : asked,
                          fmt::format("no folder for the traces can be made there ({}): give one "
                                      "that can with --out DIR",
                                      e.code().message()));
@@ -189,7 +191,9 @@ int run(const Options& o) {
                              : !launch.run_id.empty() ? launch.run_id
                                                       : launch::random_id();
   const fs::path library = launch::find_library();  // before anything is made
-  const fs::path folder = made_folder(o, launch);
+  const std::string asked =
+      o.output.empty() ? launch::process_env("TPROF_OUTPUT_DIR") : o.output.string();
+  const fs::path folder = made_folder(launch::folder_of(asked, launch::process_env), o, launch);
   launch::Feeding feeding(
       {o.handlers, seconds(o.handler_wait_s), o.on_window, o.keep_windows, o.quiet}, folder, run_id,
       launch);
@@ -218,7 +222,7 @@ int run(const Options& o) {
   }
   if (speak) try_to([&] { say_what_was_seen(folder, run_id, status != 0); });
   if (wrote_lanes && !launch.task) try_to([&] { launch::drop_lanes_of_no_rank(folder, run_id); });
-  if (o.output.empty()) {
+  if (asked.empty()) {
     std::error_code not_empty;
     fs::remove(folder, not_empty);
   }

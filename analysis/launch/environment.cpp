@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,7 @@
 #include <ctime>
 #include <random>
 
+#include "interpose/format/output_folder.h"
 #include "read/error.h"
 #include "text/text.h"
 
@@ -121,6 +123,33 @@ fs::path make_run_folder(const fs::path& parent, const std::vector<std::string>&
     fs::path folder = parent / fmt::format("{}-{}-{}", name, date, n);
     if (fs::create_directory(folder)) return folder;
   }
+}
+
+std::string host_name() {
+  char name[65] = {};
+  if (gethostname(name, sizeof name) != 0) name[sizeof name - 1] = '\0';  // too long: cut off
+  return name;
+}
+
+fs::path folder_of(const std::string& pattern, const Env& env) {
+  std::string folder;
+  each_part_of_folder(pattern, [&](char sign, std::string_view text) {
+    std::string id;
+    if (sign == 'j') {
+      for (const char* name : kJobIds) id = id.empty() ? set_value(env, name) : id;
+      folder += id.empty() ? kNoJob : id;
+    } else if (sign == 'h') {
+      folder += host_name();
+    } else if (sign == '\0') {
+      folder += text;
+    } else {
+      throw read::BadInput(fmt::format(
+          "{}: %{} is another folder for each process, and tprof run takes one for all: expected "
+          "%j (job) and %h (host) only",
+          pattern, sign));
+    }
+  });
+  return folder;
 }
 
 std::string random_id() {

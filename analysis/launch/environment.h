@@ -33,6 +33,11 @@ std::filesystem::path make_run_folder(const std::filesystem::path& parent,
                                       const std::vector<std::string>& command,
                                       const Launch& launch);
 
+// The folder of a pattern as in TPROF_OUTPUT_DIR, of this job and host. Throws BadInput if
+// processes of one host would have folders of their own.
+std::filesystem::path folder_of(const std::string& pattern, const Env& env);
+
+std::string host_name();
 std::string random_id();
 
 }  // namespace tprof::launch

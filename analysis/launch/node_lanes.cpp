@@ -35,12 +35,6 @@ T value_of(const doctor::Settings& settings, Setting setting, Parse&& parse) {
   return value;
 }
 
-std::string host_name() {
-  char name[65] = {};
-  if (gethostname(name, sizeof name) != 0) name[sizeof name - 1] = '\0';  // too long: cut off
-  return name;
-}
-
 // Becomes the program; returns an exit code if that failed. A session of its own keeps it from the
 // command's signals.
 int become_node(const std::vector<std::string>& command, int told) {

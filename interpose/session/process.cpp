@@ -12,6 +12,7 @@
 #include "interpose/base/environment.h"
 #include "interpose/base/hash.h"
 #include "interpose/base/own_memory.h"
+#include "interpose/format/output_folder.h"
 #include "interpose/session/redact.h"
 
 namespace tprof {
@@ -188,9 +189,7 @@ void describe_process(bool redact, Process& p) {
   read_launch(p);
   rank_from_environment(p);
   if (!number("TORCHELASTIC_RESTART_COUNT", p.restart)) number("SLURM_RESTART_COUNT", p.restart);
-  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"}) {
-    copy_environment(name, p.job_id);
-  }
+  for (const char* name : kJobIds) copy_environment(name, p.job_id);
   for (const auto& v : kLaunchers) copy_environment(v.id, p.run_id);
   run_id_of_slurm(p);
   read_command(p, redact);

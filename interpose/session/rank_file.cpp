@@ -17,6 +17,7 @@
 #include "interpose/base/held_signals.h"
 #include "interpose/base/in_time.h"
 #include "interpose/base/text.h"
+#include "interpose/format/output_folder.h"
 
 namespace tprof {
 namespace {
@@ -33,22 +34,19 @@ constinit char g_start_folder[1024] = {};
 void expand_directory(std::string_view pattern, const Process& p, FixedText& path) {
   note_start_folder();
   if (!pattern.starts_with('/')) path << g_start_folder << "/";
-  for (; !pattern.empty(); pattern.remove_prefix(1)) {
-    const std::string_view sign = prefix(pattern, 2);
-    if (sign == "%j") {
-      path << (p.job_id[0] != '\0' ? p.job_id : "nojob");
-    } else if (sign == "%h") {
+  each_part_of_folder(pattern, [&](char sign, std::string_view text) {
+    if (sign == 'j') {
+      path << (p.job_id[0] != '\0' ? std::string_view(p.job_id) : kNoJob);
+    } else if (sign == 'h') {
       path << p.host;
-    } else if (sign == "%p") {
+    } else if (sign == 'p') {
       path.number(p.pid);
-    } else if (sign == "%r") {
+    } else if (sign == 'r') {
       p.rank >= 0 ? path.number(p.rank) : path << "norank";
     } else {
-      path << prefix(pattern, 1);
-      if (sign != "%%") continue;
+      path << text;
     }
-    pattern.remove_prefix(1);
-  }
+  });
 }
 
 // mkdir -p.

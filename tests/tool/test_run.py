@@ -6,12 +6,14 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 
 import pytest
 from generator import ends, habits, rank_files
-from lib import faults, jobs
-from lib.build import BUILD
+from lib import faults, jobs, live
+from lib.build import BUILD, TPROF
+from lib.launch import environment
 from lib.tool import big_job, generate
 
 
@@ -58,6 +60,35 @@ def test_the_command_gets_the_preload_and_its_folder(bench):
     assert folder.parent == bench / "work/tprof-traces"
     assert folder.name.startswith("env-")
     assert seen["TPROF_RUN_ID"]
+
+
+def test_the_folder_of_the_setting_is_taken_and_patterns_are_filled_in(bench):
+    def folder(*arguments, **env):
+        done = run(bench, *arguments, "--", "env", env=plain_environment(**env))
+        assert "nothing was written" in done.stderr, done.stderr
+        return variables(done)["TPROF_OUTPUT_DIR"]
+
+    work, host = bench / "work", socket.gethostname()
+    assert folder(TPROF_OUTPUT_DIR="mine") == str(work / "mine")
+    assert folder("--out", "other", TPROF_OUTPUT_DIR="mine") == str(work / "other")
+    assert folder(TPROF_OUTPUT_DIR="x/%j", SLURM_JOB_ID="12") == str(work / "x/12")
+    assert folder("--out", "x/%j-%h") == str(work / f"x/nojob-{host}")
+    assert folder("--out", "50%%") == str(work / "50%%")  # for the library, which takes it for 50%
+    assert sorted(p.name for p in work.iterdir()) == ["50%", "mine", "other", "x"]
+    for pattern in ("x/%r", "%p"):
+        done = run(bench, "--out", pattern, "--", "env")
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+        assert "another folder for each process" in done.stderr
+
+
+def test_traces_are_found_where_a_pattern_puts_them(tmp_path):
+    env = environment(tmp_path, preload=False, TPROF_OUTPUT_DIR=str(tmp_path / "%j-%h"), SLURM_JOB_ID="7")
+    (tmp_path / "tally").mkdir()
+    command = [TPROF, "run", "--", *live.TRAINER, "3"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False)
+    assert "calls moved" in done.stderr and "nothing was written" not in done.stderr
+    folder = tmp_path / f"7-{socket.gethostname()}"
+    assert done.returncode == 0 and len(list(folder.glob("rank-*.json"))) == 2
 
 
 def test_a_folder_that_can_not_be_made_is_one_line(bench):
