@@ -1,6 +1,7 @@
 """All tests take these: the tool, the makers of traces, and training runs, each made once."""
 
 import contextlib
+import os
 import pathlib
 import signal
 import subprocess
@@ -12,6 +13,8 @@ from lib.build import LIBTPROF, STANDIN, TPROF
 from lib.cases import CASES, COMPARED, Pair, make_pair
 from lib.once import once
 from lib.real_loops import LOOPS, loop
+
+os.environ.pop("COLUMNS", None)  # xdist's: tables are as wide as a user's
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups

@@ -118,16 +118,31 @@ void missing_windows(const Case& c, Findings& found) {
 }
 
 // `first` is the first of the reasons as they are said, which follow each other in their order.
+// `known`: the figure of calls that have such a time. Nothing is said of less than 1 % of all.
 template <std::size_t n>
 void untimed(const Case& c, Findings& found, Kind kind, Counts read::Footer::*counts,
-             const char* const (&names)[n], Say first) {
-  for (const auto& [name, reason] : by_reason(c, counts)) {
+             const char* const (&names)[n], Say first,
+             std::uint64_t read::Amounts::*known = nullptr) {
+  constexpr std::uint64_t kFew = 100;
+  const std::map<std::string, Counted> reasons = by_reason(c, counts);
+  std::uint64_t without = 0;
+  for (const auto& [name, reason] : reasons) without = read::saturated_sum(without, reason.n);
+  std::uint64_t all = without;
+  for (const Process* p : c.job.processes) {
+    if (known == nullptr || !p->ledger) continue;
+    for (const read::Row& row : p->ledger->rows) {
+      all = read::saturated_sum(all, row.amounts.*known);
+    }
+  }
+  if (without < all / kFew) return;
+  for (const auto& [name, reason] : reasons) {
     const auto why = std::ranges::find(names, std::string_view(name));
     std::optional<Fact> told;
     if (why != std::end(names)) {
       told = Fact{static_cast<Say>(static_cast<std::ptrdiff_t>(first) + (why - std::begin(names)))};
     }
-    add(found, kind, reason.who, {{"calls", reason.n}, {"why", name}, {"reason", told}});
+    add(found, kind, reason.who,
+        {{"calls", reason.n}, {"of", all}, {"why", name}, {"reason", told}});
   }
 }
 
@@ -158,7 +173,7 @@ void without_times(const Case& c, Findings& found) {
   untimed(c, found, Kind::untimed, &read::Footer::timing_lost, kTimingLostNames,
           Say::untimed_no_context);
   untimed(c, found, Kind::exposure_unknown, &read::Footer::exposure_lost, kExposureLostNames,
-          Say::exposure_no_launch);
+          Say::exposure_no_launch, &read::Amounts::exposure_known);
   one_queue(c, found);
 }
 

@@ -132,6 +132,16 @@ void no_collectives(const Case& c, Findings& found) {
   add(found, Kind::no_nccl, processes, {{"world_size", c.job.world_size}});
 }
 
+// Reports a job that has ended and of which no call was counted.
+void nothing_counted(const Case& c, Findings& found) {
+  const auto is_empty = [](const Process* p) {
+    const bool ended = p->end == read::End::closed || p->end == read::End::recovered;
+    return ended && p->ledger && p->ledger->rows.empty();
+  };
+  if (!std::ranges::all_of(c.job.processes, is_empty)) return;
+  add(found, Kind::nothing_counted, c.job.processes, {});
+}
+
 void coverage(const Case& c, Findings& found) {
   noted(c, {}, found);
   missed(c, found);
@@ -188,5 +198,6 @@ void settings(const Variables& variables, const Processes& where, Findings& foun
 
 extern const Diagnosis kCoverage{kSummary | kWhole | kDoctor, coverage};
 extern const Diagnosis kNotCompared{kCheck, not_compared};
+extern const Diagnosis kNothingCounted{kCheck | kSummary, nothing_counted};
 
 }  // namespace tprof::check

@@ -128,7 +128,8 @@ bool complete(const job::Job& job, const Findings& findings) {
   return known && std::ranges::none_of(findings, [](const Finding& f) {
            return (f.severity == Severity::error && f.kind != Kind::mismatch &&
                    f.kind != Kind::group_order) ||
-                  (f.severity == Severity::warning && f.kind == Kind::not_closed);
+                  (f.severity == Severity::warning &&
+                   (f.kind == Kind::not_closed || f.kind == Kind::nothing_counted));
          });
 }
 

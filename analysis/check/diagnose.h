@@ -35,7 +35,7 @@ Diagnosed diagnose(const run::Lines& lines, const Options& options,
 Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Options& options);
 
 // True if every process closed or was recovered, and no finding is an error (what ranks did
-// differently aside) or says that a process was killed at work.
+// differently aside) or says that a process was killed at work or that nothing was counted.
 bool complete(const job::Job& job, const Findings& findings);
 
 }  // namespace tprof::check

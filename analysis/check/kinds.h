@@ -30,7 +30,7 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
   X(one_queue, note)                                                                             \
   /* what they could not see */                                                                   \
   X(missed, warning) X(misspelt_setting, warning) X(bad_setting, warning)                         \
-  X(versions_differ, warning) X(settings_differ, note) X(no_nccl, note)                                                    \
+  X(versions_differ, warning) X(settings_differ, note) X(no_nccl, note) X(nothing_counted, warning)                                                    \
   /* ... because of a library or tool: interpose/format/coverage.h has the same names */          \
   X(nvshmem, note) X(cufile, note) X(mscclpp, note) X(ucx, note) X(mpi, note) X(gdrcopy, note)    \
   X(dali, note) X(jax, warning) X(tensorflow, warning) X(cupy, note) X(second_nccl, warning)      \
@@ -60,7 +60,7 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
   X(kMissingRanks) X(kMissingMembers) X(kDuplicateRanks) X(kRankGroups) X(kWorldSizes) X(kNotClosed) X(kExited) X(kOverflow)              \
   X(kWithoutEffect) X(kMismatch) X(kPointToPoint) X(kGroupOrder) X(kRefusedLife) X(kLostDevice) X(kHang) X(kLedgerLines)      \
   X(kLedgerDecreased) X(kClockStep) X(kLateRanks) X(kCoverage) X(kDifferences) X(kDropped) X(kUntimedCalls)      \
-  X(kMissingWindows) X(kOtherRuns) X(kAssumedJob) X(kNotCompared) X(kSkippedFiles)
+  X(kMissingWindows) X(kOtherRuns) X(kAssumedJob) X(kNotCompared) X(kNothingCounted) X(kSkippedFiles)
 // clang-format on
 
 #define X(name, severity) name,

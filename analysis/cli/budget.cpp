@@ -92,7 +92,7 @@ int budget(const Options& o) {
   budget::Compared& compared = found.compared;
   compared.only = in.only.words;
   show(o.json ? budget::to_json(job, measured, compared)
-              : budget::to_text(measured, compared, width_of_lines()),
+              : budget::to_text(measured, compared, width_of_tables()),
        o.json);
   in.traces.skipped.insert(in.traces.skipped.end(), measured.unreadable.begin(),
                            measured.unreadable.end());

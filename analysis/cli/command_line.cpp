@@ -201,7 +201,7 @@ void need_others(const CommandRow& command, const CLI::App& given) {
     const auto other = std::ranges::find(command.options, option.only_with, &Option::names);
     throw read::BadInput(fmt::format("{}: only with {}", option.names, shown(*other)));
   }
-  if (choice.empty() || chosen == 1) return;
+  if (choice.empty() || chosen == 1 || (chosen == 0 && command.or_none)) return;
   const std::string last = choice.back();
   choice.pop_back();
   throw read::BadInput(fmt::format("expected one of {} and {}", fmt::join(choice, ", "), last));

@@ -49,6 +49,13 @@ void write(const fs::path& file, const std::string& text) {
   out.close();
 }
 
+int print_once(const Options& o) {
+  const live::Look now = look(o);
+  if (!now.job) throw read::BadInput(now.why);
+  text::put(page(now));
+  return kOk;
+}
+
 int write_again_and_again(const Options& o) {
   may_replace(o.textfile);
   live::Signals signals;
@@ -75,7 +82,8 @@ int serve(const Options& o) {
 }  // namespace
 
 int metrics(const Options& o) {
-  return o.listen.empty() ? write_again_and_again(o) : serve(o);
+  if (!o.listen.empty()) return serve(o);
+  return o.textfile.empty() ? print_once(o) : write_again_and_again(o);
 }
 
 namespace {

@@ -68,7 +68,8 @@ std::vector<Option> shared_options(Options& o, unsigned which) {
         "RANGE"}},
       {kComm,
        {"--comm", &only.comms,
-        "only calls on these communicators: name, id or its beginning, or number", "LIST"}},
+        "only calls on these communicators: name, id or its beginning, number, or role such as dp",
+        "LIST"}},
       {kPhase,
        {"--phase", &only.phases,
         "only calls in these phases of a step: load, forward, backward, optimizer, other",
@@ -131,7 +132,9 @@ The command's standard output is its own; the summary goes to standard error.
 Rank files of processes that were killed are recovered first. tprof exits as
 the command did.)",
        run,
-       {{"--out", &o.output, "folder for the traces (default tprof-traces/<script or command>-...)",
+       {{"--out", &o.output,
+         "folder for the traces, %j: job id, %h: host (default TPROF_OUTPUT_DIR, else "
+         "tprof-traces/<script or command>-...)",
          "DIR"},
         {"--run-id", &o.run_id, "name of the run (default: the launcher's, or random)", "ID"},
         {"--events", &o.events, "TPROF_EVENTS: a line per call, or counts only", "on|off|all"},
@@ -427,7 +430,8 @@ has ended.)",
         {"--from-start", &o.from_start, "also what was written before"}}},
       {"metrics",
        "Counters of a running job for Prometheus",
-       R"(  tprof metrics DIR --listen 9464                # http://127.0.0.1:9464/metrics
+       R"(  tprof metrics DIR                              # once, on standard output
+  tprof metrics DIR --listen 9464                # http://127.0.0.1:9464/metrics
   tprof metrics DIR --textfile /var/lib/node_exporter/tprof.prom --interval 15
 The file is renamed over, and written once or until the job has ended.)",
        metrics,
@@ -435,11 +439,13 @@ The file is renamed over, and written once or until the job has ended.)",
         {"--textfile", &o.textfile, "for node_exporter's textfile collector", "FILE"},
         {"--listen", &o.listen,
          "serves GET /metrics; a port alone is the loopback's; until it is ended", "ADDR:PORT"},
-        {"--interval", &o.interval_s, "writes the file again so often (default: once)", "SECONDS",
-         kInterval}},
+        only_with("--textfile",
+                  {"--interval", &o.interval_s, "writes the file again so often (default: once)",
+                   "SECONDS", kInterval})},
        kChoice,
        false,
-       {"--textfile", "--listen"}},
+       {"--textfile", "--listen"},
+       true},
       {"watch",
        "Says when something is wrong with a running job, and runs a command",
        R"(  tprof watch DIR

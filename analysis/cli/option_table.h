@@ -61,6 +61,7 @@ struct CommandRow {
   unsigned shared = 0;
   bool together = false;  // processes that MPI started share the work, and the first one prints
   std::vector<std::string> one_of{};  // options of which one has to be given
+  bool or_none = false;               // of these
 };
 
 // Returns the commands in the order in which --help lists them. Values that are given go to `o`.

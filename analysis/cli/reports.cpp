@@ -86,11 +86,16 @@ int summary(const Options& o) {
     if (o.bins != 0) options.histogram->bins = static_cast<std::size_t>(o.bins);
   }
   require_table(by, o.only);
-  const bool other_than_counts =
-      by.takes != report::Takes::ledgers || o.lines || options.top != 0 || options.histogram;
-  const bool takes_lines = !(o.only.steps + o.only.sizes + o.only.phases).empty();
-  if (o.epoch >= 0 && (other_than_counts || takes_lines)) {
-    throw read::BadInput("--epoch: of the counts only, by size, comm or dtype");
+  const std::pair<bool, const char*> of_lines[] = {{by.takes != report::Takes::ledgers, by.name},
+                                                   {o.lines, "--lines"},
+                                                   {options.top != 0, "--top"},
+                                                   {!o.hist.empty(), "--hist"},
+                                                   {!o.only.steps.empty(), "--steps"},
+                                                   {!o.only.sizes.empty(), "--sizes"},
+                                                   {!o.only.phases.empty(), "--phase"}};
+  for (const auto& [given, name] : of_lines) {
+    if (o.epoch < 0 || !given) continue;
+    throw read::BadInput(fmt::format("--epoch works with --by size, comm or dtype, not {}", name));
   }
   Input in(o);
   if (o.epoch >= 0) keep_epoch(in.traces, in.job, o.epoch);
@@ -105,7 +110,7 @@ int summary(const Options& o) {
     show(report::to_text(s, {.by = asked_by,
                              .verbose = o.verbose,
                              .per_rank = o.per_rank,
-                             .width = columns_of_terminal().value_or(o.verbose ? SIZE_MAX : 80),
+                             .width = width_of_tables(o.verbose ? SIZE_MAX : 80),
                              .breaks = columns_of_terminal().has_value(),
                              .next = next_of(o, in.traces, s)}));
   }
@@ -174,7 +179,7 @@ int doctor(const Options& o) {
 
 int coverage(const Options& o) {
   const doctor::Library library = doctor::describe_library(launch::find_library());
-  show(doctor::coverage(library, o.json, width_of_lines()), o.json);
+  show(doctor::coverage(library, o.json, width_of_tables()), o.json);
   return kOk;
 }
 
@@ -186,7 +191,7 @@ int replay(const Options& o) {
   plan.notes = asked.notes();
   const replay::Launch launch{.mpi = o.mpi};
   show(o.json ? replay::to_json(asked.job(), plan, launch)
-              : replay::to_text(asked.job(), plan, launch, width_of_lines()),
+              : replay::to_text(asked.job(), plan, launch, width_of_tables()),
        o.json);
   in.traces.skipped.insert(in.traces.skipped.end(), plan.unreadable.begin(), plan.unreadable.end());
   return say_findings(in.job, in.traces);
@@ -213,7 +218,7 @@ int diff_runs(const Options& o) {
   const diff::Diff found = diff::compare(a, b);
   const diff::Judgement judgement = diff::judge(rules, found);
   show(o.json ? report::to_json(a, b, found, judgement)
-              : report::to_text(a, b, found, judgement, width_of_lines()),
+              : report::to_text(a, b, found, judgement, width_of_tables()),
        o.json);
   if (!judgement.failed.empty()) return kFinding;
   if (judgement.unknown.empty()) return kOk;

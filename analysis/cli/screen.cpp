@@ -100,6 +100,12 @@ std::string dressed(std::string_view text, std::size_t columns, bool colours) {
   return out;
 }
 
+std::optional<std::size_t> columns_asked_for() {
+  const char* columns = std::getenv("COLUMNS");
+  const auto n = text::number<std::size_t>(columns == nullptr ? "" : columns);
+  return n == 0U ? std::nullopt : n;
+}
+
 }  // namespace
 
 // mpirun gives its processes a terminal without a size, behind which may be a file.
@@ -109,8 +115,9 @@ std::optional<std::size_t> columns_of_terminal() {
   return w.ws_col;
 }
 
-std::size_t width_of_lines() {
-  return columns_of_terminal().value_or(SIZE_MAX);
+std::size_t width_of_tables(std::size_t otherwise) {
+  const auto columns = columns_of_terminal();
+  return columns ? *columns : columns_asked_for().value_or(otherwise);
 }
 
 void show(std::string_view text, bool json) {

@@ -43,7 +43,7 @@ struct Filter {
   std::optional<tables::StepList> steps{};
   std::vector<std::string> ops{};    // names or patterns
   std::vector<Sizes> sizes{};        // any of them; none: all sizes
-  std::vector<std::string> comms{};  // names, ids, beginnings of ids, or numbers
+  std::vector<std::string> comms{};  // names, ids, beginnings of ids, numbers, or roles
   std::set<tables::StepPhase> phases{};
 };
 

@@ -141,6 +141,9 @@ report::Known known_of(const Gathered& g) {
   report::Known known{.whole_steps = g.summary.found.whole_steps,
                       .timed = tables::sum(g.summary.buckets).device_timed != 0,
                       .causes = g.why.known()};
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    if (is_copy(static_cast<Bucket>(b))) known.copies += g.summary.buckets[b].calls;
+  }
   // Where devices were followed, it is known what lateness costs.
   if (g.summary.lateness && !g.why.known()) known.late = &*g.summary.lateness;
   const std::vector<std::size_t> warm = warm_steps(g);

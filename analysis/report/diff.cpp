@@ -128,8 +128,8 @@ std::string of_usual_step(const diff::Diff& d) {
   const diff::TimeChange& step = d.times[0];
   if (!step.changed() && step.noise > diff::kMuchNoise * step.a) {
     return fmt::format(
-               "Whether the usual step changed can't be told: it takes {} and {}, and {} may be "
-               "chance.",
+               "Step: A {}, B {}. Runs like these differ by up to {} by chance, so this may be "
+               "noise: trace more steps.",
                length_of(step.a), length_of(step.b), length_of(step.noise)) +
            (d.lengths_a.far.empty() && d.lengths_b.far.empty() ? of_lengths(d) : "");
   }
@@ -207,15 +207,29 @@ std::string of_step(const diff::Diff& d) {
   return far_ones(d) + (d.times[0].changed() ? usual + " " + others : others + " " + usual);
 }
 
+// "calls and bytes": the counts that differ, by their names in --fail-on.
+std::string what_differs(const std::vector<diff::CountChange>& counts) {
+  const auto any = [&](long double diff::Count::*of) {
+    return std::ranges::any_of(
+        counts, [&](const diff::CountChange& c) { return !diff::same(c.a.*of, c.b.*of); });
+  };
+  std::vector<std::string> names;
+  if (any(&diff::Count::calls)) names.emplace_back("calls");
+  if (any(&diff::Count::elements)) names.emplace_back("elements");
+  if (any(&diff::Count::bytes)) names.emplace_back("bytes");
+  return fmt::format("{}", fmt::join(names, " and "));
+}
+
 std::string of_counts(const diff::Diff& d) {
   std::string said;
   if (!d.counts.empty()) {
     const diff::CountChange& first = d.counts[0];
     const bool whole_run = d.per_step && !first.per_step;
-    said = fmt::format(" {} of calls {}: {}{}{}, {}.", check::counted(d.counts.size(), "kind"),
-                       d.counts.size() == 1 ? "differs" : "differ",
-                       d.counts.size() == 1 ? "" : "first of all ", name_of(first.kind),
-                       whole_run ? ", in the whole run" : "", change_of(first));
+    said =
+        fmt::format(" {} of calls {} in {}: {}{}{}, {}.", check::counted(d.counts.size(), "kind"),
+                    d.counts.size() == 1 ? "differs" : "differ", what_differs(d.counts),
+                    d.counts.size() == 1 ? "" : "first of all ", name_of(first.kind),
+                    whole_run ? ", in the whole run" : "", change_of(first));
     if (!first.only_in.empty()) {
       const diff::Count& c = first.only_in == "A" ? first.a : first.b;
       said.pop_back();

@@ -225,7 +225,11 @@ std::string details(const tables::Summary& s) {
 
 std::string headline(const tables::Summary& s) {
   const Amounts all = tables::sum(s.buckets);
-  if (all.calls == 0) return "No NCCL call and no CUDA copy was counted.\n" + life(*s.job);
+  if (all.calls == 0) {
+    const bool told =
+        std::ranges::count(s.findings, check::Kind::nothing_counted, &check::Finding::kind) != 0;
+    return (told ? "" : "No NCCL call and no CUDA copy was counted.\n") + life(*s.job);
+  }
   std::string out = fmt::format("{} moved {}\n{}", check::counted(all.calls, "call"),
                                 text::bytes(all.bytes), life(*s.job));
   const Amounts nccl = communication(s);

@@ -65,10 +65,10 @@ std::string to_text(const tables::Summary& s, const TextOptions& options) {
   std::string out = heading(s);
   if (options.verbose) out += details(s) + "\n";
   out += options.verdict + headline(s) + findings(s, false);
-  const auto add = [&](Section section) {
+  const auto add = [&](Section section, bool asked_for = false) {
     section.room.width = options.width;
     section.room.breaks = options.breaks;
-    section.room.tells_columns = options.verbose;
+    section.room.tells_columns = options.verbose || asked_for;
     out += to_text(std::move(section));
   };
   const auto add_all = [&](std::vector<Section> sections) {
@@ -83,10 +83,12 @@ std::string to_text(const tables::Summary& s, const TextOptions& options) {
       add(brief(operation_section(s, "Largest operations", {.size = true}, For::people, true)));
     // A histogram stands in place of the table that is shown when none is asked for.
   } else if (!s.histogram || options.by > By::size) {
-    add_all(row_of(options.by).sections(s, For::people));
+    for (Section& section : row_of(options.by).sections(s, For::people)) {
+      add(std::move(section), options.by != By::none);
+    }
   }
   if (s.slowest) {
-    add(section_of(*s.slowest, s.found, tables::sum(s.buckets).calls, For::people));
+    add(section_of(*s.slowest, s.found, tables::sum(s.buckets).calls, For::people), true);
   }
   if (!first_screen && !s.comms.empty()) add(section_of(s.comms, For::people));
   if (first_screen && s.comms.size() > 1) add(brief(section_of(s.comms, For::people)));

@@ -156,8 +156,9 @@ std::string to_text(Sheet sheet, const Room& room) {
     left_out += (left_out.empty() ? "" : ", ") + titles[i].first;
   }
   if (room.tells_columns && !left_out.empty()) {
-    out += fmt::format("  no room for {}: shown on a wider terminal, in a file or in a pipe\n",
-                       left_out);
+    out += fmt::format(
+        "  no room for {}: shown on a wider terminal, or in a pipe with a larger COLUMNS\n",
+        left_out);
   }
   return out;
 }

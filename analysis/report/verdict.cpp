@@ -113,6 +113,10 @@ std::string everybody(const check::Diagnosed& said) {
   return n == 0 ? check::counted(said.job->processes.size(), "process") : check::counted(n, "rank");
 }
 
+bool sent_any(const check::CommunicatorVerdict& c) {
+  return c.collectives + c.sends + c.receives != 0;
+}
+
 // Says what the ranks made, where none is known to have done anything else.
 std::string made(const check::Diagnosed& said, const std::string& who) {
   check::CommunicatorVerdict sum;
@@ -178,7 +182,10 @@ JobVerdict all_well(const check::Diagnosed& said, const Known& known) {
   const std::string not_well = not_closed(ended, said);
   std::string out = not_well.empty() ? how_far(said) : not_well;
   const bool steps = known.step_ns.has_value();
-  if (out.empty()) {
+  if (out.empty() && std::ranges::none_of(said.communicators, sent_any)) {
+    out = filled("{who}, no collectives, {copies:,} {copies?copy|copies}{steps?|; no steps found}",
+                 {{"who", everybody(said)}, {"copies", known.copies}, {"steps", steps}});
+  } else if (out.empty()) {
     out = filled("{well?" + std::string(kNothing) +
                      "|Nothing is wrong with what the ranks did}: {made}{speed?|; no steps are "
                      "known, so nothing is known of their speed (TPROF_STEP=call:FUNCTION marks "

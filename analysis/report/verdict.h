@@ -25,6 +25,7 @@ struct Known {
   std::optional<double> exposed_share{};  // of the steps
   bool timed = false;                     // calls were timed on the device
   bool causes = true;                     // what makes steps slow was looked for
+  std::uint64_t copies = 0;
   const check::Lateness* late = nullptr;  // null: not known
 };
 

@@ -184,7 +184,7 @@ constexpr Words kWords[] = {
      "{calls:,} {calls?call|calls} of {who} {calls?has|have} no device time ({why})[: {reason}]",
      "[{reason:advice}]"},
     {Say::exposure_unknown,
-     "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why})[: {reason}]",
+     "exposed time unknown for {calls:,} of {of:,} {of?call|calls}, on {who} ({why})[: {reason}]",
      "[{reason:advice}]"},
     {Say::one_queue,
      "CUDA_DEVICE_MAX_CONNECTIONS=1[ on {who}]{events?: TPROF_TIMING=events is not obeyed, as "
@@ -367,6 +367,8 @@ constexpr Words kWords[] = {
     {Say::value_on, "{value|not set} on {who}"},
     {Say::no_nccl, "a job of {world_size} ranks has loaded NCCL, and no call of it was seen",
      "if it does use NCCL, that is linked in, or its functions are taken with dlsym (ctypes.CDLL)"},
+    {Say::nothing_counted, "no NCCL call and no CUDA copy was counted",
+     "tprof doctor, with these traces, says what may have gone past"},
     {Say::nvshmem,
      IN_PATHS "NVSHMEM moves data between GPUs from inside kernels, which no call shows",
      "treat it as not counted"},

@@ -48,7 +48,7 @@ struct RangesOfRank {
     using Phase = read::Range::Phase;
     if (r.phase == Phase::started) return process.started.start(r);
     RangeTotal one;
-    one.ranks = {rank.header.rank.value_or(-1)};
+    if (rank.header.rank) one.ranks = {*rank.header.rank};
     one.elements = r.elements;
     one.bytes = r.bytes;
     one.errors = r.error.empty() ? 0 : 1;
@@ -157,7 +157,7 @@ RangeTotals range_totals(const run::Lines& lines) {
                                          .name = scope.name,
                                          .category_name = scope.category}];
           read::add(total, scope);
-          ranks.insert(rank.header.rank.value_or(-1));
+          if (rank.header.rank) ranks.insert(*rank.header.rank);
         }
         if (std::exchange(of.process.added, true)) return;
         for (const auto& [key, more] : of.process.totals) total_of(totals.ranges, key) += more;

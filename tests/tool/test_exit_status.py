@@ -2,7 +2,7 @@
 
 import pytest
 from lib import jobs
-from lib.tool import told, tprof
+from lib.tool import generate, told, tprof
 
 
 def ended(folder, statuses, end="closed", until=None):
@@ -50,3 +50,14 @@ def test_who_ended_first_is_said_with_its_status_and_once(tmp_path):
     (finding,) = [f for f in found["findings"] if f["severity"] != "note"]
     assert (finding["kind"], finding["ranks"]) == ("stopped", [0])
     assert finding["text"].startswith("rank 0 ended first: exited with status 1 at 2025-11-21 ")
+
+
+@pytest.mark.parametrize("command", ["summary", "check"])
+def test_a_job_of_which_nothing_was_counted_is_no_success(command, tmp_path):
+    generate(tmp_path / "job", 2, 0)
+    code, found = told(command, tmp_path / "job")
+    (finding,) = [f for f in found["findings"] if f["severity"] != "note"]
+    assert (code, finding["kind"], finding["severity"]) == (1, "nothing_counted", "warning")
+    generate(tmp_path / "one_call", 2, 1)
+    assert told(command, tmp_path / "one_call")[0] == 0
+    assert tprof("merge", tmp_path / "job", "-o", tmp_path / "merged.json").returncode == 0

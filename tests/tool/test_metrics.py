@@ -64,6 +64,16 @@ def test_a_file_has_what_the_stand_in_has_counted_so_far(stuck):
     assert not file.with_suffix(".prom.part").exists()
 
 
+def test_standard_output_has_the_same_without_an_option(stuck, tmp_path):
+    done = tprof("metrics", stuck / "traces")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert operations(done.stdout, "tprof_calls_total") == expected(stuck, "calls") != {}
+    empty = tprof("metrics", tmp_path)
+    assert (empty.returncode, empty.stdout, len(empty.stderr.splitlines())) == (2, "", 1)
+    without_file = tprof("metrics", stuck / "traces", "--interval", "1")
+    assert (without_file.returncode, "only with --textfile FILE" in without_file.stderr) == (2, True)
+
+
 def test_a_scrape_has_the_same(stuck):
     with live.tool("metrics", stuck / "traces", "--listen", "0") as server:
         url = server.stderr.readline().split()[-1]

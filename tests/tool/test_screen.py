@@ -224,6 +224,16 @@ def test_verbose_names_the_columns_for_which_there_is_no_room(job):
     assert re.search(r"^ .* mean host", wide, re.M)
 
 
+def test_a_table_that_was_asked_for_names_what_has_no_room_in_a_pipe_and_columns_gives_it(job):
+    def piped(**env):
+        return tprof("summary", job, "--by", "op", env=os.environ | env).stdout
+
+    narrow, wide = piped(), piped(COLUMNS="200")
+    assert "  no room for ranks, std: shown on a wider terminal, or in a pipe with a larger COLUMNS\n" in narrow
+    assert "no room for" not in wide and re.search(r"^  bucket .* ranks .* std ", wide, re.M)
+    assert piped(COLUMNS="many") == piped(COLUMNS="0") == narrow
+
+
 @pytest.mark.parametrize("options", [(), ("--verbose",)])
 def test_copies_in_two_directions_are_told_apart(options, tmp_path):
     """cudaMemcpyAsync makes copies of one size in all directions: the rows' first words differ nevertheless."""
@@ -291,7 +301,7 @@ def test_a_trace_without_calls_says_so_and_where_to_go_on(tmp_path):
     ledgers = re.compile(r'"rows":\[.*?\]\]')
     file.write_text(ledgers.sub('"rows":[]', file.read_text()))
     text = tprof("summary", tmp_path / "job").stdout
-    assert "No NCCL call and no CUDA copy was counted." in text
+    assert text.count("warning: no NCCL call and no CUDA copy was counted\n") == 1
     assert re.search(r"^Next: tprof doctor ", text, re.M)
 
 

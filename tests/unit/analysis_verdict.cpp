@@ -101,7 +101,7 @@ TEST_CASE("a rank whose host may only have waited for its device is not to blame
   check::LateRank& first = late.lateness.ranks[0];
   first.sum_read_ns = first.waited_read_ns = 250;
   const std::string text = late.verdict({}).text;
-  CHECK(text.starts_with("Nothing is wrong: 4 ranks"));
+  CHECK(text.starts_with("4 ranks, no collectives, 0 copies"));
   CHECK(has(text, "Rank 0 came last to 3 of 0 collectives, mostly behind values that it reads"));
   CHECK(late.verdict({}).severity == "ok");
   const auto warning = finding(Kind::failed, Severity::warning);
@@ -116,7 +116,9 @@ TEST_CASE("a rank whose host may only have waited for its device is not to blame
 
 TEST_CASE("a healthy job's verdict says what is known, and no more") {
   LateRanks ranks({0, 0});
-  CHECK(ranks.verdict({}).text == "Nothing is wrong: 2 ranks made no collectives.");
+  CHECK(ranks.verdict({}).text == "2 ranks, no collectives, 0 copies; no steps found.");
+  CHECK(ranks.verdict({}, {.step_ns = 5'000'000, .copies = 1}).text ==
+        "2 ranks, no collectives, 1 copy; a step takes 5.00 ms on average.");
   ranks.said.communicators.emplace_back().collectives = 1234;
   CHECK(ranks.verdict({}).text == "Nothing is wrong: 2 ranks did the same 1,234 collectives.");
   CHECK(ranks.verdict({}, {.exposed_share = 0.5}).text ==
