@@ -23,7 +23,7 @@ def test_a_healthy_machine_has_no_findings_and_keeps_no_trace_of_the_visit(docto
 
 def test_the_page_lists_the_settings_as_they_are(doctor):
     rows = re.findall(r"^\| `(TPROF_\w+)` \| `(.*?)` \| (.*?) \| (.*?) \|$",
-                      (REPO / "interpose/README.md").read_text(), re.MULTILINE)  # fmt: skip
+                      (REPO / "interpose/session/README.md").read_text(), re.MULTILINE)  # fmt: skip
     settings = doctor()["settings"]
     assert rows == [(s["name"], s["default"], s["values"], s["meaning"]) for s in settings]
     assert all(s["in_force"] == s["default"] and s["set"] is None for s in settings)

@@ -58,8 +58,10 @@ def test_no_sentence_is_too_long(page):
     assert [s for s in sentences(text_of(page)) if len(s.split()) > LONGEST] == []
 
 
-def test_the_first_page_is_short():
+def test_the_first_pages_are_short():
     assert len(text_of("README.md").splitlines()) <= 120
+    words = [word for word in text_of("interpose/README.md").split() if re.search(r"\w", word)]
+    assert len(words) <= 1800
     assert (REPO / "analysis/page/picture.png").stat().st_size <= 300_000
 
 
