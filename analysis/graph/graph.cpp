@@ -458,12 +458,12 @@ Graph graph_of(const run::Run& run, bool marked) {
 }
 
 std::vector<double> replay(const Graph& graph, std::span<const Lag> lags_ns,
-                           std::vector<Edge> edges) {
+                           std::vector<Edge> edges, std::vector<double> at) {
   const More more(std::move(edges), graph.size());
   const std::vector<Node> changed =
       more.empty() ? std::vector<Node>() : order_of(graph, lags_ns, more);
   if (!more.empty() && changed.size() != graph.size()) return {};
-  std::vector<double> at(graph.at_ns.begin(), graph.at_ns.end());
+  at.assign(graph.at_ns.begin(), graph.at_ns.end());
   for (const Node n : more.empty() ? graph.order : changed) {
     constexpr double kNoTime = std::numeric_limits<double>::lowest();
     double latest = kNoTime;

@@ -95,9 +95,10 @@ std::size_t goes_on(const Graph& graph, std::size_t rank, const run::Blocked& co
 
 // Returns when each node happens where the edges have these lags. With the graph's own it gives the
 // times that were measured, but for where these contradict the rules. With `more` edges, it is
-// empty where some nodes wait for each other in a circle.
+// empty where some nodes wait for each other in a circle. The times are put into `room`: to map
+// and clear it anew for each of many replays takes as long as they do.
 std::vector<double> replay(const Graph& graph, std::span<const Lag> lags_ns,
-                           std::vector<Edge> more = {});
+                           std::vector<Edge> more = {}, std::vector<double> room = {});
 inline std::vector<double> replay(const Graph& graph) {
   return replay(graph, graph.lag_ns);
 }

@@ -75,7 +75,12 @@ Model::Model(const run::Run& run, bool marked)
     }
   }
   measured_ns_ = steps_ns(std::vector<double>(graph_.at_ns.begin(), graph_.at_ns.end()));
-  replayed_ns_ = steps_ns(replay(graph_));
+  replayed_ns_ = replayed_ns(graph_.lag_ns);
+}
+
+StepsNs Model::replayed_ns(std::span<const Lag> lags_ns, std::vector<Edge> more) const {
+  at_ns_ = replay(graph_, lags_ns, std::move(more), std::move(at_ns_));
+  return at_ns_.empty() ? StepsNs() : steps_ns(at_ns_);
 }
 
 std::int64_t Model::step_at(std::size_t rank, std::int64_t ns) const {

@@ -38,12 +38,11 @@ class Model {
   const Graph& graph() const { return graph_; }
   bool marked() const { return marked_; }
 
-  // Returns how long each step but the first takes, where the nodes happen at these times: the mean
-  // over the ranks. A step of a device ends when all has ended that its host called in it, and no
-  // earlier than the host's own.
-  StepsNs steps_ns(std::span<const double> at_ns) const;
   const StepsNs& measured_ns() const { return measured_ns_; }
   const StepsNs& replayed_ns() const { return replayed_ns_; }  // without a change
+  // Where the edges have these lags, and there are `more`. Empty: some nodes wait in a circle. One
+  // at a time.
+  StepsNs replayed_ns(std::span<const Lag> lags_ns, std::vector<Edge> more = {}) const;
 
   // The rows of a rank by when they were called.
   std::span<const std::size_t> by_call(std::size_t rank) const { return by_call_[rank]; }
@@ -62,6 +61,10 @@ class Model {
   };
 
   void find_positions(std::size_t rank);
+  // Returns how long each step but the first takes, where the nodes happen at these times: the mean
+  // over the ranks. A step of a device ends when all has ended that its host called in it, and no
+  // earlier than the host's own.
+  StepsNs steps_ns(std::span<const double> at_ns) const;
 
   bool marked_;
   const run::Run& run_;
@@ -72,6 +75,7 @@ class Model {
   std::vector<std::vector<End>> ends_;  // by rank, ascending
   StepsNs measured_ns_;
   StepsNs replayed_ns_;
+  mutable std::vector<double> at_ns_;  // room for a replay
 };
 
 }  // namespace tprof::graph

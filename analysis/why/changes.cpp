@@ -165,8 +165,8 @@ Saving Changes::saving() const {
   std::vector<graph::Edge> more = more_;
   std::erase_if(
       more, [&](const graph::Edge& e) { return e.wait == Wait::place && free_.contains(e.to); });
-  const std::vector<double> at = graph::replay(g_, lags_, std::move(more));
-  return at.empty() ? Saving() : saving_of(model_, model_.replayed_ns(), model_.steps_ns(at));
+  const graph::StepsNs behind = model_.replayed_ns(lags_, std::move(more));
+  return behind.empty() ? Saving() : saving_of(model_, model_.replayed_ns(), behind);
 }
 
 void each_step(const graph::Model& model, const std::function<void(std::size_t, Rows)>& f) {

@@ -327,8 +327,7 @@ graph::Lags Replays::changed(const SlowRanks& ranks, graph::Lags lags) const {
 }
 
 Saving Replays::saves(const SlowRanks& ranks) const {
-  const auto at = graph::replay(model_.graph(), changed(ranks, lags_));
-  return saving_of(model_, steps_ns_, model_.steps_ns(at), steps_of(ranks));
+  return saving_of(model_, steps_ns_, model_.replayed_ns(changed(ranks, lags_)), steps_of(ranks));
 }
 
 std::vector<double> Replays::saves_in_steps(const SlowRanks& ranks) const {
@@ -366,14 +365,14 @@ std::size_t Replays::take_turns() const {
 std::vector<double> Replays::without_hosts() const {
   graph::Lags lags = lags_;
   for (const Computes& at : computes_) lags[at.edge] = model_.graph().lag_ns[at.edge];
-  const graph::StepsNs before = model_.steps_ns(graph::replay(model_.graph(), lags));
+  const graph::StepsNs before = model_.replayed_ns(lags);
   for (const Host& at : hosts_) lags[at.edge] = std::min(graph::Lag{0}, lags[at.edge]);
   return saved(lags, before);
 }
 
 std::vector<double> Replays::saved(std::span<const graph::Lag> lags,
                                    const graph::StepsNs& before) const {
-  const graph::StepsNs behind = model_.steps_ns(graph::replay(model_.graph(), lags));
+  const graph::StepsNs behind = model_.replayed_ns(lags);
   std::vector<double> saved(e_.steps.size());
   for (const std::size_t i : places_) {
     const std::int64_t step = e_.times.steps[e_.steps[i]];
@@ -384,7 +383,7 @@ std::vector<double> Replays::saved(std::span<const graph::Lag> lags,
 
 void Replays::mend(const SlowRanks& ranks) {
   lags_ = changed(ranks, lags_);
-  steps_ns_ = model_.steps_ns(replay(model_.graph(), lags_));
+  steps_ns_ = model_.replayed_ns(lags_);
   find_even_work();
   if (!ranks.steps.empty()) return;
   for (const std::size_t r : ranks.slow) std::ranges::fill(more_[index(ranks.of)][r], 0.0);
