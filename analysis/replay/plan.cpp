@@ -15,6 +15,11 @@ Moved moved_by(const Call& call, std::uint64_t times) {
   return {times, call.elements * times, call.bytes * times};
 }
 
+struct Times {
+  std::uint64_t n = 0;
+  std::int64_t first_ns = INT64_MAX;
+};
+
 // How often one rank made each call that has a line, by communicator. For sends and receives
 // `root` is the other end.
 struct MadeCalls {
@@ -29,20 +34,23 @@ struct MadeCalls {
                   .root = e.peer.value_or(-1),
                   .bytes = e.bytes,
                   .elements = read::amounts_of(e).elements};
-    if (const auto known = made.find(key); known != made.end()) {
-      ++known->second;
-    } else if (made.size() < kMost) {
-      made.emplace(std::move(key), 1);
+    auto known = made.find(key);
+    if (known == made.end() && made.size() < kMost) {
+      known = made.emplace(std::move(key), Times{}).first;
     }
+    if (known == made.end()) return;
+    ++known->second.n;
+    known->second.first_ns = std::min(known->second.first_ns, e.ts_ns);
   }
 
   static constexpr std::size_t kMost = 65536;  // others are left as if they had no line
-  std::map<std::pair<std::int64_t, Call>, std::uint64_t> made;
+  std::map<std::pair<std::int64_t, Call>, Times> made;
 };
 
 struct Communicator {
   std::set<std::string> hosts{};
   std::map<Call, std::map<std::int64_t, std::uint64_t>> calls{};  // how often, by rank
+  std::map<Call, std::int64_t> first_ns{};
 };
 
 class Planner {
@@ -61,7 +69,7 @@ class Planner {
     if (lines != nullptr) {
       for (const auto& [key, times] : lines->made) {
         const auto& [comm, call] = key;
-        unseen[{comm, call.function, call.dtype}] -= moved_by(call, times);
+        unseen[{comm, call.function, call.dtype}] -= moved_by(call, times.n);
         add(p, comm, call, times);
       }
     }
@@ -94,6 +102,7 @@ class Planner {
         if (!call.is_ring()) break;
       }
     }
+    std::ranges::stable_sort(plan_.runs, {}, &Run::first_ns);
     return std::move(plan_);
   }
 
@@ -110,7 +119,8 @@ class Planner {
     return comm == nullptr ? 0 : comm->nranks;
   }
 
-  void add(const Process& p, std::int64_t number, Call call, std::uint64_t times) {
+  void add(const Process& p, std::int64_t number, Call call, const Times& made) {
+    const std::uint64_t times = made.n;
     const read::Comm* comm = read::comm_of(p, number);
     call.nranks = nranks_of(p, number);
     const bool receives = call.function == "ncclRecv";
@@ -128,6 +138,8 @@ class Planner {
     Communicator& to = communicators_[{comm->id, comm->nranks}];
     to.hosts.insert(p.header.host);
     to.calls[call][comm->rank] += times;
+    std::int64_t& first_ns = to.first_ns.try_emplace(call, made.first_ns).first->second;
+    first_ns = std::min(first_ns, made.first_ns);
   }
 
   // Takes what a program could make: a call as often as the rank that made it least. A receive goes
@@ -153,6 +165,7 @@ class Planner {
     run.times += least;
     ++run.communicators;
     run.hosts = std::max(run.hosts, comm.hosts.size());
+    run.first_ns = std::min(run.first_ns, comm.first_ns[call]);
   }
 
   Plan plan_;

@@ -27,7 +27,8 @@ struct Run {
   Call call;
   std::uint64_t times = 0;  // on each of call.nranks ranks
   std::uint64_t communicators = 0;
-  std::size_t hosts = 0;  // most hosts that the ranks of one of them are on
+  std::size_t hosts = 0;              // most hosts that the ranks of one of them are on
+  std::int64_t first_ns = INT64_MAX;  // when it was made first
 
   Moved moved() const;  // on all ranks
 };
@@ -43,7 +44,7 @@ struct Left {
 
 // All executed NCCL calls are in the one or the other.
 struct Plan {
-  std::vector<Run> runs;
+  std::vector<Run> runs;  // in the order in which their calls were made first
   std::map<Left, Moved> left;
   std::vector<read::Skipped> unreadable;  // files with a line that can't be read
   filter::Words only;                     // which calls these are; empty: all

@@ -17,7 +17,7 @@ using text::thousands;
 
 constexpr const char* kHead =
     "# These runs of nccl-tests' programs make what {} called: each makes the calls that stand {} "
-    "it, and no other.\n"
+    "it, and no other. They stand in the order in which their calls were made first.\n"
     "# https://github.com/NVIDIA/nccl-tests, 2.16.8 or newer (with -w 1 older ones make a call "
     "more); {}.\n"
     "# A run makes one call and -n more, out of place, and as many in place. With -n 0 the times "

@@ -51,9 +51,13 @@ def of_job(job):
     for rank in job.ranks:
         for op in rank.ops:
             if op.comm is not None and not op.captured:
-                root = None if op.function in ("ncclSend", "ncclRecv") else op.peer
-                total[op.function, op.dtype, op.count, len(job.comms[op.comm]), op.reduce, root] += 1
+                total[key_of(job, op)] += 1
     return total
+
+
+def key_of(job, op):
+    root = None if op.function in ("ncclSend", "ncclRecv") else op.peer
+    return op.function, op.dtype, op.count, len(job.comms[op.comm]), op.reduce, root
 
 
 def reasons(found):
@@ -115,6 +119,16 @@ def test_lines_make_the_calls_of_the_job_and_no_others(seed, tmp_path):
     assert sum(unmade.values()) == sum(reasons(found).values()) > 0
     for (why, function), calls in reasons(found).items():
         assert why in ("once", "size") and calls <= unmade[function]
+
+
+def test_lines_stand_in_the_order_in_which_their_calls_came(tmp_path):
+    job = random_job(1)
+    came = {}
+    for op in sorted((op for rank in job.ranks for op in rank.ops), key=lambda op: op.at):
+        came.setdefault(key_of(job, op), op.at)
+    found = replay(job.write(tmp_path / "job"))
+    order = [min(came[key] for key in made_by(line["command"])) for line in found["lines"]]
+    assert order == sorted(order) and len(order) > 10
 
 
 def test_the_script_is_the_lines_and_says_what_each_stands_for(tmp_path):
