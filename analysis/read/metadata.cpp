@@ -217,6 +217,9 @@ static void fill(const Fields& args, Footer& f) {
   args.may("ranges_dropped", f.ranges_dropped, "timing_lost", f.timing_lost, "exposure_lost",
            f.exposure_lost);
   args.need("self_cost_ns", f.self_cost_ns);
+  if (args.has("self_cost_sample")) {
+    args.get<Fields>("self_cost_sample").need("calls", f.own_timed_calls, "ns", f.own_ns);
+  }
   args.may("exit_status", f.exit_status, "steps_dropped", f.steps_dropped);
   if (args.has("windows")) args.get<Fields>("windows").need("files", f.window_files);
   args.may("compute", f.compute);

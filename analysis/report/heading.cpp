@@ -212,18 +212,23 @@ std::string details(const tables::Summary& s) {
   const auto started = check::started_with(job.processes);
   settings(out, "settings", started, Started::About::config);
   settings(out, "env", started, Started::About::env);
-  if (s.self_run_ns != 0) {
-    // The time that wrapped calls add is in the program's own threads.
-    field(out, "cost",
-          fmt::format(
-              "tprof's own threads: {} of CPU, {:.2g}% of the time that the processes ran",
-              text::duration(s.self_cost_ns),
-              100 * static_cast<double>(s.self_cost_ns) / static_cast<double>(s.self_run_ns)));
-  }
   return out;
 }
 
-std::string headline(const tables::Summary& s) {
+// Says what tracing itself took. Empty: not known.
+static std::string own_cost(const tables::Summary& s) {
+  const double all_ns = static_cast<double>(s.self_cost_ns) + s.self_in_calls_ns;
+  if (s.self_run_ns == 0 || all_ns == 0) return "";
+  const auto in_calls = static_cast<std::uint64_t>(s.self_in_calls_ns);
+  return fmt::format(
+      "Cost of tprof: {} of CPU in threads of its own{}, {:.2g}% of the time that "
+      "the processes ran\n",
+      text::duration(s.self_cost_ns),
+      in_calls == 0 ? "" : fmt::format(" and about {} inside of calls", text::duration(in_calls)),
+      100 * all_ns / static_cast<double>(s.self_run_ns));
+}
+
+static std::string what_moved(const tables::Summary& s) {
   const Amounts all = tables::sum(s.buckets);
   if (all.calls == 0) {
     const bool told =
@@ -273,6 +278,10 @@ std::string headline(const tables::Summary& s) {
               {"replays", replays},
               {"timing",
                if_so(!timed && may_be_timed(*s.job), has_one_queue(*s.job) ? "cupti" : "events")}});
+}
+
+std::string headline(const tables::Summary& s) {
+  return what_moved(s) + own_cost(s);
 }
 
 }  // namespace tprof::report

@@ -112,7 +112,9 @@ std::string to_json(const tables::Summary& s, By by, bool lines) {
     j["compute"] = {{"busy_ns", s.compute.busy_ns}, {"window_ns", s.compute.window_ns}};
   }
   if (s.self_run_ns != 0) {
-    j["self_cost"] = {{"cpu_ns", s.self_cost_ns}, {"run_ns", s.self_run_ns}};
+    j["self_cost"] = {{"cpu_ns", s.self_cost_ns},
+                      {"in_calls_ns", std::llround(s.self_in_calls_ns)},
+                      {"run_ns", s.self_run_ns}};
   }
   put(j, "buckets", bucket_section(s, "", For::programs));
   for (std::size_t b = 0; b <= kBucketCount; ++b) {  // one by one: a table of all ranks is large

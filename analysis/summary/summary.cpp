@@ -40,6 +40,12 @@ void count_ledgers(const job::Job& job, Summary& s) {
   for (const read::Process* p : job.processes) {
     const read::Rows& rows = s.lines->rows(*p);
     add(s.buckets, bucket_totals(rows));
+    if (const auto& footer = (p - p->lane)->footer; footer && footer->own_timed_calls != 0) {
+      const read::Amounts all = sum(bucket_totals(read::rows_of(*p)));
+      s.self_in_calls_ns += static_cast<double>(all.calls - all.replayed) *
+                            static_cast<double>(footer->own_ns) /
+                            static_cast<double>(footer->own_timed_calls);
+    }
     add_ops(s.ops, *p, rows);
     add_host_memory(s.host_memory, rows);
     add_phases(s.phases, rows);

@@ -4,6 +4,7 @@
 #include "interpose/api/functions.h"
 #include "interpose/calls/memory.h"
 #include "interpose/calls/open_call.h"
+#include "interpose/calls/own_time.h"
 #include "interpose/format/dtypes.h"
 #include "interpose/real/driver_copy.h"
 #include "interpose/record/graphs.h"
@@ -66,6 +67,7 @@ namespace tprof {
 template <Fn kFunction, typename F>
 auto copy_call(Thread& t, const CopyArgs& a, F&& real) {
   const DepthGuard guard(t);
+  const std::uint64_t came_ns = take_own_time(t);
   cudaGraph_t graph = graphs::captured_into(a.stream);
   const bool captured = graph != nullptr;
   const auto [bucket, host] = direction_of(a, captured);
@@ -79,6 +81,8 @@ auto copy_call(Thread& t, const CopyArgs& a, F&& real) {
   expect_row(t, key);
   const auto result = call.run(number(kFunction), std::forward<F>(real));
   call.close(key, accepted(result));
+  if (came_ns != 0) [[unlikely]]
+    add_own_time(came_ns, r.dur_ns);
   if (captured && accepted(result)) [[unlikely]] {
     // Read from the record, which stands until the thread's next: nothing is carried across the
     // call.

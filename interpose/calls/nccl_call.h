@@ -3,6 +3,7 @@
 
 #include "interpose/api/functions.h"
 #include "interpose/calls/open_call.h"
+#include "interpose/calls/own_time.h"
 #include "interpose/format/dtypes.h"
 #include "interpose/record/graphs.h"
 #include "interpose/record/groups.h"
@@ -33,6 +34,7 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
   constexpr bool kCollective = function.order == Order::collective;
   constexpr std::uint64_t kName = kCollective ? fnv1a(function.operation) : 0;
   const DepthGuard guard(t);
+  const std::uint64_t came_ns = take_own_time(t);
   cudaGraph_t graph = graphs::captured_into(a.stream);
   const std::uint32_t comm = comms::find(t, a.comm, real_address);
   comms::State& state = comms::state(comm);
@@ -86,6 +88,8 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
   }
   const bool ok = accepted(result);
   call.close(key, ok, signature_name);
+  if (came_ns != 0) [[unlikely]]
+    add_own_time(came_ns, r.dur_ns);
   if (!ok) comms::give_back(counter, r.seq);
   if (graph != nullptr && ok) [[unlikely]]
     graphs::captured_call(graph, a.stream, {key, a.count});

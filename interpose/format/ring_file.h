@@ -304,6 +304,9 @@ struct Head {
   NotedObject note[kMaxNotes];
   std::atomic<std::uint64_t> timing_lost[kTimingLostCount];      // calls
   std::atomic<std::uint64_t> exposure_lost[kExposureLostCount];  // timed calls
+  // The library's own time inside of a sample of the calls, and how many these are.
+  std::atomic<std::uint64_t> own_ns;
+  std::atomic<std::uint64_t> own_timed_calls;
   // Nanoseconds in which each device was busy with kernels that are not NCCL's, within the time
   // below for which CUPTI recorded kernels.
   std::atomic<std::uint64_t> compute[kTimedDevices];

@@ -324,6 +324,10 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, Progress 
   }
   if (lost != 0) drops(out << ",\"exposure_lost\":", unknown, kExposureLostNames);
   compute_arrays(out, head);
+  if (const std::uint64_t calls = head.own_timed_calls.load(std::memory_order_relaxed)) {
+    out << ",\"self_cost_sample\":{\"calls\":" << calls
+        << ",\"ns\":" << head.own_ns.load(std::memory_order_relaxed) << '}';
+  }
   out << ",\"self_cost_ns\":" << p.self_ns << ",\"base_time_ns\":" << view.head().base_real_ns
       << ",\"coverage\":{\"functions\":[";
   Comma comma;

@@ -46,6 +46,15 @@ def test_every_line_names_the_thread_that_made_the_call(pair):
         assert lines == +made, file.path
 
 
+def test_footers_have_the_librarys_own_time_of_one_call_in_61_of_a_thread(pair):
+    for file in pair.traced.ranks():
+        made = sum(row["calls"] for row in file.ledger_rows() if row["mode"] == "direct")
+        sample = file.footer.get("self_cost_sample", {"calls": 0, "ns": 0})
+        assert sample["calls"] <= made / 61
+        assert sample["calls"] > 0 or made < 1000
+        assert 20 * sample["calls"] <= sample["ns"] < 1e6 * sample["calls"] or sample["calls"] == 0
+
+
 def test_rows_are_split_by_the_size_of_a_call(pair):
     """bytes_class is the floor of log2 of one call's bytes, -1 for none."""
     for file in pair.traced.ranks():
