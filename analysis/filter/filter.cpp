@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "interpose/format/settings.h"
 #include "read/error.h"
@@ -20,16 +19,6 @@ std::vector<std::string> split(const char* option, std::string_view list) {
       fmt::format("{}: expected names with a comma between each two, found '{}'", option, list));
 }
 
-// Reads "a-b", "a-", "-b" or "a" with parse(text, number). False if it is none of them.
-template <typename Number, typename Parse>
-bool parse_borders(std::string_view item, Number& least, Number& most, const Parse& parse) {
-  const std::size_t dash = item.find('-');
-  const std::string_view from = item.substr(0, dash);
-  const std::string_view to = dash == std::string_view::npos ? from : item.substr(dash + 1);
-  return !(from.empty() && to.empty()) && (from.empty() || parse(from, least)) &&
-         (to.empty() || parse(to, most)) && least <= most;
-}
-
 std::pair<std::int64_t, std::int64_t> range_of(std::string_view item, std::string_view list) {
   const auto number = [](std::string_view text, std::int64_t& to) {
     const auto n = text::number<std::int64_t>(text);
@@ -39,14 +28,6 @@ std::pair<std::int64_t, std::int64_t> range_of(std::string_view item, std::strin
   std::pair<std::int64_t, std::int64_t> r(0, INT64_MAX);
   if (!item.starts_with('-') && parse_borders(item, r.first, r.second, number)) return r;
   throw read::BadInput(fmt::format("--steps: expected 10-, 3-7, 5 or 3,5-7, found '{}'", list));
-}
-
-Sizes sizes_of(std::string_view item, std::string_view list) {
-  Sizes s;
-  const auto bytes = [](std::string_view text, std::uint64_t& to) { return parse_bytes(text, to); };
-  if (parse_borders(item, s.least, s.most, bytes)) return s;
-  throw read::BadInput(fmt::format(
-      "--sizes: expected bytes of a call such as 1M-64M, 64K-, -4K or 32768, found '{}'", list));
 }
 
 tables::StepPhase phase_of(const std::string& name) {
@@ -103,8 +84,10 @@ Filter parsed(const Words& words) {
   }
   if (!words.ops.empty()) f.ops = split("--ops", words.ops);
   if (!words.sizes.empty()) {
-    for (const std::string& item : split("--sizes", words.sizes)) {
-      f.sizes.push_back(sizes_of(item, words.sizes));
+    if (!each_sizes(words.sizes, [&](const Sizes& sizes) { f.sizes.push_back(sizes); })) {
+      throw read::BadInput(fmt::format(
+          "--sizes: expected bytes of a call such as 1M-64M, 64K-, -4K or 32768, found '{}'",
+          words.sizes));
     }
   }
   if (!words.comms.empty()) f.comms = split("--comm", words.comms);
@@ -112,16 +95,6 @@ Filter parsed(const Words& words) {
     for (const std::string& name : split("--phase", words.phases)) f.phases.insert(phase_of(name));
   }
   return f;
-}
-
-bool matches(std::string_view pattern, std::string_view name) {
-  if (pattern.empty()) return name.empty();
-  const std::string_view rest = pattern.substr(1);
-  if (pattern[0] == '*') {
-    return matches(rest, name) || (!name.empty() && matches(pattern, name.substr(1)));
-  }
-  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-  return !name.empty() && lower(pattern[0]) == lower(name[0]) && matches(rest, name.substr(1));
 }
 
 }  // namespace tprof::filter

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "interpose/format/call_choice.h"
 #include "tables/phase_names.h"
 #include "tables/steps.h"
 
@@ -31,13 +32,6 @@ struct Words {
   std::vector<std::pair<const char*, std::string>> given() const;
 };
 
-// Bytes of one call, both included.
-struct Sizes {
-  std::uint64_t least = 0;
-  std::uint64_t most = UINT64_MAX;
-  bool holds(std::uint64_t bytes) const { return least <= bytes && bytes <= most; }
-};
-
 struct Filter {
   Words words{};
   std::optional<tables::StepList> steps{};
@@ -52,8 +46,5 @@ Filter parsed(const Words& words);
 
 // True if a list such as "0-3,7" has this rank. Throws BadInput that says what was expected.
 bool is_listed(std::string_view ranks, std::int64_t rank);
-
-// True if all of a name is as the pattern, in which `*` stands for any text, whatever the case.
-bool matches(std::string_view pattern, std::string_view name);
 
 }  // namespace tprof::filter

@@ -141,9 +141,9 @@ struct ThreadArea {
 };
 
 // The reasons why events have no line.
-enum class Dropped : std::uint32_t { quota, window, ring, write_error };
-inline constexpr const char* kDroppedNames[] = {"quota", "window", "ring", "write_error"};
-inline constexpr std::size_t kDroppedCount = 4;
+enum class Dropped : std::uint32_t { quota, window, ring, write_error, filter };
+inline constexpr const char* kDroppedNames[] = {"quota", "window", "ring", "write_error", "filter"};
+inline constexpr std::size_t kDroppedCount = 5;
 
 // The reasons why calls have no device time though TPROF_TIMING asked for it. no_context: there is
 // no context, or the stream captures. no_pair: no pair of events is free. mixed: the call is in one
@@ -253,6 +253,8 @@ struct CommitBlock {
   Progress progress;
 };
 
+using ChoiceText = char[256];  // names or sizes of calls (call_choice.h)
+
 struct Head {
   char magic[8];
   std::uint32_t layout;
@@ -278,6 +280,8 @@ struct Head {
   std::int64_t line_pid;       // Chrome pid: rank, or the OS pid while the rank is unknown
   std::uint64_t quota;         // bytes of event lines, 0: no limit
   std::uint32_t events;        // EventLines
+  ChoiceText ops;              // TPROF_OPS: calls that get lines; empty: all
+  ChoiceText sizes;            // TPROF_SIZES
   std::uint32_t copy_element_size;
   char step_mark[kMaxStepMark + 1];  // TPROF_STEP
   Windows windows;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "interpose/base/text.h"
+#include "interpose/format/call_choice.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/format/schedule.h"
 #include "interpose/format/step_mark.h"
@@ -126,6 +127,27 @@ inline bool parse_ranks(std::string_view v, RankList& ranks) {
   copy_text(ranks.list, ranks.all ? "" : v);
   return ranks.all ||
          (v.size() <= RankList::kMax && each_range(v, [](std::int64_t, std::int64_t) {}));
+}
+
+// Empty: all.
+inline bool parse_ops(std::string_view v, ChoiceText& ops) {
+  copy_text(ops, v == "all" ? "" : v);
+  return v == "all" ||
+         (v.size() < sizeof ops && each_item(v, [](std::string_view) { return true; }));
+}
+// Calls f(sizes) for each of "-4K,1M-64M"; false where the text is not such a list.
+template <typename F>
+bool each_sizes(std::string_view list, F&& f) {
+  return each_item(list, [&](std::string_view item) {
+    Sizes sizes;
+    const bool are_sizes = parse_borders(item, sizes.least, sizes.most, parse_bytes);
+    if (are_sizes) f(sizes);
+    return are_sizes;
+  });
+}
+inline bool parse_sizes(std::string_view v, ChoiceText& sizes) {
+  copy_text(sizes, v == "all" ? "" : v);
+  return v == "all" || (v.size() < sizeof sizes && each_sizes(v, [](const Sizes&) {}));
 }
 
 inline bool parse_element_size(std::string_view v, std::uint32_t& bytes) {

@@ -37,6 +37,13 @@ namespace tprof {
   X(ranks, "TPROF_RANKS", RankList, parse_ranks,                                                 \
     "all", "ranks such as 0-7,64, or all",                                                       \
     "ranks that write event lines; the others keep their counts")                                \
+  X(ops, "TPROF_OPS", ChoiceText, parse_ops,                                                     \
+    "all", "buckets or functions such as ALLGATHER,nccl*Reduce*, or all",                        \
+    "calls that get event lines; the counts are of all")                                         \
+  X(sizes, "TPROF_SIZES", ChoiceText, parse_sizes,                                               \
+    "all", "bytes of a call such as 1M-64M, 64K- or -4K,1G-, or all",                            \
+    "sizes of calls that get event lines; times on the device keep theirs, and the counts are "  \
+    "of all")                                                                                    \
   X(copy_element_size, "TPROF_COPY_ELEMENT_SIZE", std::uint32_t, parse_element_size,             \
     "1", "1, 2, 4 or 8",                                                                         \
     "bytes that count as one element of a copy")                                                 \

@@ -28,6 +28,8 @@ void fill_head(Head& head, const Process& process, const RankFile& file,
   head.quota = config.quota;
   const bool lines = config.ranks.has(process.rank);
   head.events = static_cast<std::uint32_t>(lines ? config.events : EventLines::off);
+  copy_text(head.ops, config.ops);
+  copy_text(head.sizes, config.sizes);
   head.copy_element_size = config.copy_element_size;
   copy_text(head.step_mark, config.step);
   copy_text(head.windows.schedule, config.schedule.text);

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "interpose/format/metrics.h"
+#include "interpose/format/setting_values.h"
 #include "interpose/lines/counter_lines.h"
 #include "interpose/lines/device_lines.h"
 #include "interpose/lines/ledger_lines.h"
@@ -244,6 +245,30 @@ class Drain {
     return view_.head().events == static_cast<std::uint32_t>(EventLines::off);
   }
 
+  // True if TPROF_OPS and TPROF_SIZES choose the call. They name no launch of a graph.
+  bool is_chosen(const Record& r) const {
+    if (!is_named(r.function, r.bucket)) return false;
+    const Head& head = view_.head();
+    if (head.sizes[0] == '\0') return true;
+    if (r.function == kMetaLaunch) return false;
+    const std::uint64_t bytes = amount(view_, r.function, r.bucket, r.dtype, r.comm, r.count).bytes;
+    bool chosen = false;
+    each_sizes(bounded_text(head.sizes),
+               [&](const Sizes& sizes) { chosen = chosen || sizes.holds(bytes); });
+    return chosen;
+  }
+  bool is_named(std::uint8_t function, Bucket bucket) const {
+    const std::string_view ops = bounded_text(view_.head().ops);
+    const Function* f = view_.function(function);
+    if (ops.empty() || f == nullptr) return ops.empty();
+    bool named = false;
+    each_item(ops, [&](std::string_view op) {
+      named = named || matches(op, bounded_text(f->name)) || matches(op, bucket_name(bucket));
+      return true;
+    });
+    return named;
+  }
+
   // Counts the text behind `before` as `written`, or takes it back.
   bool within_quota(Text& out, std::size_t before, std::uint64_t& written,
                     std::uint64_t divisor) const {
@@ -284,6 +309,10 @@ class Drain {
       if (r.function != kMetaGroup) ++p.dropped[static_cast<std::size_t>(Dropped::window)];
       return;
     }
+    if (r.function != kMetaGroup && !is_chosen(r)) {
+      ++p.dropped[static_cast<std::size_t>(Dropped::filter)];
+      return;
+    }
     tables(out, p);  // a communicator's line comes before its first use, and a stream's
     const Place at = place(out, p, window);
     if (at.file != nullptr) table_lines(at.out, view_, sums_, at.tables, false);
@@ -315,7 +344,7 @@ class Drain {
       return;
     }
     const std::uint32_t window = window_of_record(r);
-    if (window == 0) return;  // its call has no line either
+    if (window == 0 || !is_named(r.dtype, r.bucket)) return;  // its call has no line either
     tables(out, p);
     const Place at = place(out, p, window);
     if (at.file != nullptr) table_lines(at.out, view_, sums_, at.tables, false);

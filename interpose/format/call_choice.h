@@ -1,0 +1,56 @@
+// The words that choose calls by what they are and by their size: those of TPROF_OPS and
+// TPROF_SIZES, and of the tool's --ops and --sizes. Usable inside the traced process.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "interpose/base/text.h"
+
+namespace tprof {
+
+// Calls f(item) for each item of a list with commas; false where one is empty or f returns false.
+template <typename F>
+bool each_item(std::string_view list, F&& f) {
+  for (;;) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    if (comma == 0 || !f(prefix(list, comma))) return false;
+    if (comma == list.size()) return true;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+constexpr char lower_case(char c) {
+  return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// `*` stands for any text. Letters may be of any case.
+inline bool matches(std::string_view pattern, std::string_view name) {
+  if (pattern.empty()) return name.empty();
+  const std::string_view rest = without_prefix(pattern, 1);
+  if (pattern[0] == '*') {
+    return matches(rest, name) || (!name.empty() && matches(pattern, without_prefix(name, 1)));
+  }
+  return !name.empty() && lower_case(pattern[0]) == lower_case(name[0]) &&
+         matches(rest, without_prefix(name, 1));
+}
+
+// Reads "a-b", "a-", "-b" or "a" with parse(text, number). False if it is none of them.
+template <typename Number, typename Parse>
+bool parse_borders(std::string_view item, Number& least, Number& most, const Parse& parse) {
+  const std::size_t dash = std::min(item.find('-'), item.size());
+  const std::string_view from = prefix(item, dash);
+  const std::string_view to = dash == item.size() ? from : without_prefix(item, dash + 1);
+  return !(from.empty() && to.empty()) && (from.empty() || parse(from, least)) &&
+         (to.empty() || parse(to, most)) && least <= most;
+}
+
+// Bytes of one call, both included.
+struct Sizes {
+  std::uint64_t least = 0;
+  std::uint64_t most = UINT64_MAX;
+  bool holds(std::uint64_t bytes) const { return least <= bytes && bytes <= most; }
+};
+
+}  // namespace tprof
