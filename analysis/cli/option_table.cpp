@@ -243,8 +243,8 @@ makes, and why.)",
   tprof summary DIR --hist ncclAllGather --per-rank
   tprof summary merged.json.gz --json | jq .buckets.ALLGATHER
 Exit code: 0 all ranks are there, and closed or ended with no call open and none
-behind the others; 1 one is missing, still runs or ended at work, or counts are
-not whole; 2 unreadable input. tprof check tells how they ended.)",
+behind the others; 1 one is missing, still runs or ended at work, counts are
+not whole or nothing was counted; 2 unreadable input. tprof check tells how they ended.)",
        summary,
        {traces,
         json("tprof-summary/1"),

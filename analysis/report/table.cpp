@@ -56,7 +56,9 @@ struct CellText {
   std::string operator()(const read::Process* p) const {
     return p->header.rank ? std::to_string(*p->header.rank) : check::name_of(*p);
   }
-  std::string operator()(const std::vector<std::int64_t>& all) const { return text::ranges(all); }
+  std::string operator()(const std::vector<std::int64_t>& all) const {
+    return all.empty() ? "-" : text::ranges(all);
+  }
   std::string operator()(const Json& json) const { return json.dump(); }
 };
 

@@ -165,18 +165,18 @@ def test_what_our_own_threads_took_is_a_share_of_the_run(tmp_path):
     text = tprof("summary", tmp_path / "job").stdout
     share = re.search(r"^Cost of tprof: 2.00 ms of CPU in threads of its own, ([\d.e-]+)% of the time", text, re.M)[1]
     assert float(share) == pytest.approx(100 * spent / ran, rel=0.05)
-    # Of some calls of each rank it is known what tprof took inside of them.
+    # Footers tell what tprof took inside of some calls.
     calls = []
     for rank in (0, 1):
         file = tmp_path / f"job/rank-{rank:05}.json"
         sample = f'"self_cost_sample":{{"calls":2,"ns":{600 * (rank + 1)}}},"self_cost_ns"'
         file.write_text(file.read_text().replace('"self_cost_ns"', sample))
-        (ledger,) = named(parsed(file), "tprof_ledger")
+        ledger = named(parsed(file), "tprof_ledger")[-1]
         calls.append(sum(row["calls"] for row in ledger["rows"] if row["mode"] == "direct"))
     in_calls = 300 * calls[0] + 600 * calls[1]
     assert summary_of(tmp_path / "job")["self_cost"]["in_calls_ns"] == in_calls
     text = tprof("summary", tmp_path / "job").stdout
-    assert f"in threads of its own and about {in_calls / 1000:.2f} us inside of calls, " in text
+    assert f"in threads of its own and about {in_calls / 1e6:.2f} ms inside of calls, " in text
     for rank in (0, 1):
         (tmp_path / f"job/rank-{rank:05}.json").unlink()
     assert "self_cost" not in summary_of(tmp_path / "job")

@@ -53,7 +53,7 @@ TEST_CASE("steps are ranges, open or not, and lists of these") {
 }
 
 TEST_CASE("sizes have binary units, and both borders are in them") {
-  const filter::Sizes s = filter::parsed({.sizes = "64KiB-1M"}).sizes.at(0);
+  const Sizes s = filter::parsed({.sizes = "64KiB-1M"}).sizes.at(0);
   CHECK((s.holds(64 << 10) && s.holds(1 << 20)));
   CHECK_FALSE((s.holds((64 << 10) - 1) || s.holds((1 << 20) + 1)));
   CHECK(filter::parsed({.sizes = "32768"}).sizes.at(0).most == 32768);

@@ -326,6 +326,13 @@ print(json.dumps(tprof.totals()["scopes"]["work"]), flush=True)
     assert ranges(tmp_path)["work"]["count"] == 6
 
 
+def test_a_process_without_a_rank_has_no_number_in_the_table(tmp_path):
+    speaks(tmp_path, "import tprof\nwith tprof.scope('work'):\n    pass\n", RANK=None, WORLD_SIZE=None)
+    assert ranges(tmp_path)["work"]["ranks"] == []
+    table = tprof("summary", tmp_path / "traces", "--by", "range").stdout
+    assert re.search(r"^  work +tprof +- +1 ", table, re.M), table
+
+
 def test_the_file_has_no_dependency(tmp_path):
     """It is imported isolated, without any installed package."""
     shutil.copy(FILE, tmp_path / "tprof.py")
