@@ -18,7 +18,7 @@ using report::or_unknown;
 using report::Unit;
 
 struct WrappedFunction {
-  std::string library;  // "nccl", "cudart", "cuda" or "cupti"
+  std::string library;  // "nccl", "nccl_ep", "cudart", "cuda" or "cupti"
   std::string name;
   std::string since;                 // version of the library, "12.8"; empty: not known
   std::vector<std::string> buckets;  // of its calls; empty: it only helps to count others
@@ -46,12 +46,13 @@ constexpr unsigned kTwinsSince = 7000;  // CUDA 7.0 brought the per-thread defau
 std::string version(const WrappedFunction& f, std::string_view text) {
   unsigned number = text::number<unsigned>(text).value_or(0);
   if (is_per_thread_twin(f.name)) number = std::max(number, kTwinsSince);
-  return f.library == "nccl" ? fmt::format("{}.{}", number / 10000, number % 10000 / 100)
+  return f.library.starts_with("nccl") ? fmt::format("{}.{}", number / 10000, number % 10000 / 100)
                              : fmt::format("{}.{}", number / 1000, number % 1000 / 10);
 }
 
 std::string_view title(std::string_view library) {
   if (library == "nccl") return "NCCL";
+  if (library == "nccl_ep") return "NCCL EP";
   if (library == "cupti") return "CUPTI";
   return library == "cudart" ? "CUDA runtime" : "CUDA driver";
 }
@@ -122,7 +123,7 @@ FunctionList functions_of(const Library& library) {
 std::string to_text(const FunctionList& list, std::size_t width) {
   const report::Room room = {.width = width, .breaks = true, .tells_columns = true};
   std::string out;
-  for (const std::string_view library : {"nccl", "cudart", "cuda", "cupti"}) {
+  for (const std::string_view library : {"nccl", "nccl_ep", "cudart", "cuda", "cupti"}) {
     std::vector<WrappedFunction> functions;
     std::ranges::copy_if(list.wrapped, std::back_inserter(functions),
                          [&](const WrappedFunction& f) { return f.library == library; });

@@ -25,7 +25,8 @@ const std::regex* kept_of(std::string_view kind) {
        std::regex(
            "(nccl|cu)[A-Za-z0-9_]{0,46}|"
            "(AllGather|ReduceScatter|AllReduce|Broadcast|Bcast|Reduce|AlltoAll|Gather|Scatter|"
-           "Send|Recv|PutSignal|Signal|WaitSignal|Group|H2D|D2H|D2D|H2H|Managed)"
+           "Send|Recv|PutSignal|Signal|WaitSignal|EpDispatch|EpCombine|EpComplete|Group|"
+           "H2D|D2H|D2D|H2H|Managed)"
            "( [0-9]+([.][0-9]{2})? ([KMGTPE]i)?B)?")},
       {"lane", std::regex("thread_name|thread_sort_index|exposed|bytes/s|step -?[0-9]+")},
       {"version", std::regex("[0-9][A-Za-z0-9.+-]{0,47}")},

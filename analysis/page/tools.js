@@ -63,9 +63,9 @@ function legend(entries) {
 // ---- Colours: Okabe and Ito's, which people who see few colours tell apart
 
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6bb1", "#b8a800", "#7f7f7f",
-  "#a6761d", "#66a61e", "#e7298a", "#1b9e77"];
+  "#a6761d", "#66a61e", "#e7298a", "#1b9e77", "#7570b3"];
 const BUCKETS = ["ALLGATHER", "RESHARDING", "ALLREDUCE", "H2D", "D2H", "BROADCAST", "ALLTOALL", "P2P", "OTHER_COLL",
-  "D2D", "REDUCE", "H2H", "MANAGED"];
+  "D2D", "REDUCE", "H2H", "MANAGED", "EP"];
 const colourOf = (bucket) => COLOURS[Math.max(0, BUCKETS.indexOf(bucket)) % COLOURS.length];
 const PARTS = { compute: "#009e73", hidden: "#56b4e9", exposed: "#d55e00", waiting: "#cc79a7", unmet: "#e69f00", idle: "#9aa0a8" };
 const ink = (name) => getComputedStyle(root).getPropertyValue(name).trim();

@@ -61,7 +61,7 @@ std::map<Id, Traffic> traffic_of(const job::Job& job) {
       // Parameters are broadcast before the first step.
       const bool told = row.bucket == Bucket::ALLGATHER || row.bucket == Bucket::RESHARDING ||
                         row.bucket == Bucket::ALLREDUCE || row.bucket == Bucket::ALLTOALL ||
-                        row.bucket == Bucket::P2P;
+                        row.bucket == Bucket::P2P || row.bucket == Bucket::EP;
       if (!told || comm == nullptr || !comm->known()) return;
       Traffic& t = all[{comm->id, comm->nranks}];
       Traffic::Split& split = t.of[static_cast<std::size_t>(row.bucket)];
@@ -80,6 +80,7 @@ std::map<Id, Traffic> traffic_of(const job::Job& job) {
 // may do that too. Messages are left aside there: a DeviceMesh scatters parameters by messages
 // before the first step.
 std::string_view guess(const Traffic& t, bool whole) {
+  if (t[Bucket::EP].all() != 0) return "expert";
   if (t.mostly(Bucket::ALLTOALL)) return "expert or sequence";
   const Traffic::Split& gathered = t[Bucket::ALLGATHER];
   const Traffic::Split& scattered = t[Bucket::RESHARDING];

@@ -27,6 +27,13 @@ namespace {
 #undef X_TWIN
 #undef X
 
+#define X(name, since, ...) WRAPPED("nccl_ep", name, "EP", "count", "") SINCE(name, since)
+  TPROF_NCCL_EP(X)
+#undef X
+#define X(name, since, ...) WRAPPED("nccl_ep", name, "", "", "") SINCE(name, since)
+  TPROF_NCCL_EP_LIFE(X)
+#undef X
+
 #define X(name, since, ...) WRAPPED("cudart", name, BY_DIRECTION, "bytes", "") SINCE(name, since)
 #define X_TWIN(name, twin, since, ...) X(name, since) X(twin, since)
   TPROF_CUDART_COPY(X_TWIN)

@@ -20,25 +20,26 @@ enum class Fn : std::uint16_t {
   none,
 #define X(name, ...) name,
 #define X_TWIN(name, twin, ...) name, twin,
-  TPROF_NCCL_COLLECTIVE(X_TWIN) TPROF_NCCL_OTHER(X) TPROF_CUDART_COPY(X_TWIN)
+  TPROF_NCCL_COLLECTIVE(X_TWIN) TPROF_NCCL_OTHER(X) TPROF_NCCL_EP(X) TPROF_CUDART_COPY(X_TWIN)
       TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN) TPROF_CUDA_COPY(X_TWIN)
-          TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X) TPROF_NCCL_LIFE(X) TPROF_CUDART_MEMORY(X)
-              TPROF_CUDART_GRAPH(X_TWIN) TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_FOLLOW(X_TWIN)
-                  TPROF_CUDART_FOLLOW_ONLY(X) TPROF_CUDART_PROFILER(X) TPROF_CUDART_ENTRY(X)
-                      TPROF_CUDART_ALLOCATION(X) TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN)
-                          TPROF_CUDA_ALLOCATION(X) TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN)
-                              TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)
-                                  TPROF_CUDA_FOLLOW(X_TWIN) TPROF_CUDA_FOLLOW_ONLY(X)
-                                      TPROF_CUDA_ENTRY(X) TPROF_CUPTI(X) TPROF_CUDART_TOLD(X)
-                                          TPROF_CUDA_TOLD(X_TWIN) TPROF_CUDA_TOLD_ONLY(X)
+          TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X) TPROF_NCCL_LIFE(X) TPROF_NCCL_EP_LIFE(X)
+              TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN) TPROF_CUDART_GRAPH_ONLY(X)
+                  TPROF_CUDART_FOLLOW(X_TWIN) TPROF_CUDART_FOLLOW_ONLY(X) TPROF_CUDART_PROFILER(X)
+                      TPROF_CUDART_ENTRY(X) TPROF_CUDART_ALLOCATION(X)
+                          TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN) TPROF_CUDA_ALLOCATION(X)
+                              TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN) TPROF_CUDA_GRAPH(X_TWIN)
+                                  TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_FOLLOW(X_TWIN)
+                                      TPROF_CUDA_FOLLOW_ONLY(X) TPROF_CUDA_ENTRY(X) TPROF_CUPTI(X)
+                                          TPROF_CUDART_TOLD(X) TPROF_CUDA_TOLD(X_TWIN)
+                                              TPROF_CUDA_TOLD_ONLY(X)
 #undef X_TWIN
 #undef X
-                                              count_
+                                                  count_
 };
 inline constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Fn::count_);
 static_assert(kFunctionCount <= kMaxFunctions);
 
-enum class Library : std::uint8_t { nccl, cudart, cuda, cupti };
+enum class Library : std::uint8_t { nccl, cudart, cuda, cupti, nccl_ep };
 
 // The name of each library's file, and the sonames by which it may be mapped, newest first.
 struct LibraryNames {
@@ -49,7 +50,8 @@ inline constexpr LibraryNames kLibraries[] = {
     {"libnccl.so", {"libnccl.so.2", "libtorch_cuda.so"}},
     {"libcudart.so", {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"}},
     {"libcuda.so", {"libcuda.so.1"}},
-    {"libcupti.so", {"libcupti.so.13", "libcupti.so.12"}}};
+    {"libcupti.so", {"libcupti.so.13", "libcupti.so.12"}},
+    {"libnccl_ep.so", {"libnccl_ep.so.0", "libnccl_ep.so"}}};
 constexpr const LibraryNames& names(Library library) {
   return kLibraries[static_cast<std::size_t>(library)];
 }
@@ -74,33 +76,40 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
   {#name, Library::nccl, true, Order::order, Elements::elements, #name},
         TPROF_NCCL_OTHER(X)
 #undef X
+#define X(name, ...) {#name, Library::nccl_ep, true, Order::none, Elements::count, #name},
+            TPROF_NCCL_EP(X)
+#undef X
 #define X(name, ...) {#name, Library::cudart, true, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
-            TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)
+                TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)
 #undef X_TWIN
 #undef X
 #define X(name, ...) {#name, Library::cuda, true, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
-                TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)
+                    TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)
 #undef X_TWIN
 #undef X
 #define X(name, ...) {#name, Library::nccl, false, Order::none, Elements::count, #name},
-                    TPROF_NCCL_LIFE(X)
+                        TPROF_NCCL_LIFE(X)
+#undef X
+#define X(name, ...) {#name, Library::nccl_ep, false, Order::none, Elements::count, #name},
+                            TPROF_NCCL_EP_LIFE(X)
 #undef X
 #define X(name, ...) {#name, Library::cudart, false, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
-                        TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN) TPROF_CUDART_GRAPH_ONLY(X)
-                            TPROF_CUDART_FOLLOW(X_TWIN) TPROF_CUDART_FOLLOW_ONLY(X)
-                                TPROF_CUDART_PROFILER(X) TPROF_CUDART_ENTRY(X)
-                                    TPROF_CUDART_ALLOCATION(X) TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN)
+                                TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(
+                                    X_TWIN) TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_FOLLOW(X_TWIN)
+                                    TPROF_CUDART_FOLLOW_ONLY(X) TPROF_CUDART_PROFILER(
+                                        X) TPROF_CUDART_ENTRY(X) TPROF_CUDART_ALLOCATION(X)
+                                        TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN)
 #undef X_TWIN
 #undef X
 #define X(name, ...) {#name, Library::cuda, false, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
-                                        TPROF_CUDA_ALLOCATION(X) TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN)
-                                            TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)
-                                                TPROF_CUDA_FOLLOW(X_TWIN) TPROF_CUDA_FOLLOW_ONLY(X)
-                                                    TPROF_CUDA_ENTRY(X)
+                                            TPROF_CUDA_ALLOCATION(X) TPROF_CUDA_ALLOCATION_ASYNC(
+                                                X_TWIN) TPROF_CUDA_GRAPH(X_TWIN)
+                                                TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_FOLLOW(X_TWIN)
+                                                    TPROF_CUDA_FOLLOW_ONLY(X) TPROF_CUDA_ENTRY(X)
 #undef X_TWIN
 #undef X
 #define X(name, ...) {#name, Library::cupti, false, Order::none, Elements::count, #name},

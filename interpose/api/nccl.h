@@ -91,6 +91,20 @@ enum class Order : unsigned char { none, collective, send, recv };
     (descriptors, signals, comm, stream),                                                                                                     \
     ({nullptr, nullptr, 0, ncclInt8, comm, stream}))
 
+// NCCL EP's, of libnccl_ep.so: X(function, since, tokens, stream)
+//   since   the first version of NCCL EP: its versions since 0.1 share these prototypes
+//   tokens  the number of the argument whose tokens are the call's elements; 0: none
+//   stream  the number of the argument that is the stream
+#define TPROF_NCCL_EP(X)          \
+  X(ncclEpDispatch, 100, 1, 5)    \
+  X(ncclEpCombine, 100, 2, 4)     \
+  X(ncclEpComplete, 100, 0, 2)
+// These make what such a call takes, from a communicator or a group: X(function, since, from).
+#define TPROF_NCCL_EP_LIFE(X)             \
+  X(ncclEpCreateGroup, 100, communicator) \
+  X(ncclEpInitHandle, 100, group)         \
+  X(ncclEpCreateHandle, 100, group)
+
 // The functions of a communicator's life: X(function, since). Bodies in hook/nccl_life.cpp.
 #define TPROF_NCCL_LIFE(X)           \
   X(ncclGroupStart, 20700)           \

@@ -20,6 +20,7 @@ namespace tprof {
   X(REDUCE, true)        \
   X(ALLTOALL, true)      \
   X(P2P, true)           \
+  X(EP, true)            \
   X(OTHER_COLL, true)    \
   X(D2D, false)          \
   X(H2H, false)          \

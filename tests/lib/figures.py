@@ -26,6 +26,9 @@ BUCKET = {
     "ncclAlltoAll": "ALLTOALL",
     "ncclSend": "P2P",
     "ncclRecv": "P2P",
+    "ncclEpDispatch": "EP",
+    "ncclEpCombine": "EP",
+    "ncclEpComplete": "EP",
     "ncclGather": "OTHER_COLL",
     "ncclScatter": "OTHER_COLL",
 }

@@ -137,7 +137,7 @@ def test_the_list_is_what_the_library_wraps(coverage):
     ).stdout.split()
     names = [f["name"] for f in coverage["functions"]]
     assert sorted(names) == sorted(rows)
-    assert {f["library"] for f in coverage["functions"]} == {"nccl", "cudart", "cuda", "cupti"}
+    assert {f["library"] for f in coverage["functions"]} == {"nccl", "nccl_ep", "cudart", "cuda", "cupti"}
     allocation = re.compile(r"cu(da)?(Mem(Alloc|Free|Host|Create|Release|Retain|Map|Unmap)|Malloc|Array|Free)")
     for f in coverage["functions"]:
         allocates = allocation.match(f["name"])

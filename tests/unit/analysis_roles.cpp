@@ -4,6 +4,15 @@
 
 using namespace tprof;
 
+TEST_CASE("a word asks for the communicators of a role, guessed or named") {
+  CHECK(tables::asks_for("tp", "tensor"));
+  CHECK(tables::asks_for("ep", "expert or sequence"));
+  for (const char* role : {"data", "shard", "replicate"}) CHECK(tables::asks_for("dp", role));
+  CHECK(!tables::asks_for("dp", "tensor"));
+  CHECK(!tables::asks_for("dp", ""));
+  CHECK(!tables::asks_for("0", ""));
+}
+
 TEST_CASE("the groups of device meshes and of Megatron have the roles that they are named for") {
   const auto role = [](std::string_view name) { return std::string(tables::role_of_name(name)); };
   CHECK(role("mesh_dp_shard:5") == "shard");

@@ -1,0 +1,113 @@
+// The wrappers of NCCL EP: tokens that go to their experts and back.
+//
+// All arguments are passed on as they travel, ten at most: before 0.1 (in NCCL 2.30.3 and 2.30.4)
+// the functions took other ones. Structures with the number that 0.1 brought tell it apart. Calls
+// without it pass, and the coverage names them.
+#include <optional>
+
+#include "interpose/base/shared_map.h"
+#include "interpose/calls/nccl_call.h"
+#include "interpose/hook/wrapper.h"
+#include "interpose/session/coverage.h"
+
+using tprof::Bucket;
+using tprof::Fn;
+using tprof::NcclArgs;
+using tprof::Thread;
+
+namespace {
+
+using RawArg = void*;
+
+// These begin as in nccl_ep.h, which freezes what has been released.
+struct Tensor {
+  unsigned int size;
+  unsigned int magic;
+  unsigned int ndim;
+  ncclDataType_t type;
+  void* data;
+  ncclWindow_t window;
+  std::uint64_t offset;
+  const std::size_t* sizes;
+};
+struct Tensors {  // ncclEpDispatchInputs_t, ncclEpCombineInputs_t and both outputs
+  static constexpr unsigned int kMagic = 0xc00fffee;
+  unsigned int size;
+  unsigned int magic;
+  const Tensor* tokens;
+};
+
+// Returns null if the argument is none of NCCL EP 0.1 or newer.
+const Tensors* tensors(RawArg argument) {
+  const auto* all = static_cast<const Tensors*>(argument);
+  return all != nullptr && all->magic == Tensors::kMagic && all->size >= sizeof *all ? all
+                                                                                     : nullptr;
+}
+
+// Returns no value if the arguments are not known. The call does not tell which tokens go to other
+// ranks: that is on the device.
+std::optional<NcclArgs> reading(const RawArg (&argument)[10], std::size_t tokens, RawArg stream,
+                                ncclComm_t comm) {
+  NcclArgs a{nullptr, nullptr, 0, ncclInt8, comm, static_cast<cudaStream_t>(stream)};
+  if (tokens == 0) return a;
+  const Tensors* inputs = tensors(argument[1]);
+  const Tensors* all = inputs == nullptr ? nullptr : tensors(argument[tokens]);
+  if (all == nullptr) return {};
+  const Tensor* tensor = all->tokens;
+  if (tensor == nullptr || tensor->size < sizeof *tensor || tensor->sizes == nullptr) return {};
+  a.type = tensor->type;
+  a.count = 1;
+  for (unsigned int i = 0; i < tensor->ndim; ++i) a.count *= tensor->sizes[i];
+  return a;
+}
+
+// The communicator of each group, and of each handle that is made from one.
+constinit tprof::SharedMap<ncclComm_t> g_comm_of{tprof::LockOrder::handles};
+
+ncclComm_t communicator(RawArg comm) {
+  return static_cast<ncclComm_t>(comm);
+}
+ncclComm_t group(RawArg group) {
+  return g_comm_of.find(group);
+}
+
+}  // namespace
+
+#define TEN                                                                                  \
+  (RawArg a, RawArg b, RawArg c, RawArg d, RawArg e, RawArg f, RawArg g, RawArg h, RawArg i, \
+   RawArg j)
+#define GIVEN a, b, c, d, e, f, g, h, i, j
+
+#define X(function, since, tokens, stream)                                                        \
+  extern "C" ncclResult_t function TEN;                                                           \
+  TPROF_EXPORT ncclResult_t function TEN {                                                        \
+    TPROF_REAL_NCCL(function)                                                                     \
+    Thread* t = tprof::recording_thread();                                                        \
+    if (t == nullptr) TPROF_PASS_ON(real(GIVEN));                                                 \
+    const RawArg argument[] = {GIVEN};                                                            \
+    const auto args = reading(argument, tokens, argument[stream], g_comm_of.find(a));             \
+    if (!args) {                                                                                  \
+      tprof::coverage::note(tprof::session::mapping().head(), tprof::Note::uncounted, #function); \
+      return real(GIVEN);                                                                         \
+    }                                                                                             \
+    return tprof::nccl_call<Fn::function, Bucket::EP>(                                            \
+        *t, *args, reinterpret_cast<const void*>(real), [&] { return real(GIVEN); });             \
+  }
+TPROF_NCCL_EP(X)
+#undef X
+
+// The calls that the library makes in these count as those of any other caller.
+#define X(function, since, from)                          \
+  extern "C" ncclResult_t function TEN;                   \
+  TPROF_EXPORT ncclResult_t function TEN {                \
+    TPROF_REAL_NCCL(function)                             \
+    const ncclResult_t result = real(GIVEN);              \
+    if (tprof::accepted(result) && a != nullptr) {        \
+      g_comm_of.insert(*static_cast<void**>(a), from(b)); \
+    }                                                     \
+    return result;                                        \
+  }
+TPROF_NCCL_EP_LIFE(X)
+#undef X
+#undef GIVEN
+#undef TEN
