@@ -33,6 +33,7 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
   X(versions_differ, warning) X(settings_differ, note) X(no_nccl, note) X(nothing_counted, warning)                                                    \
   /* ... because of a library or tool: interpose/format/coverage.h has the same names */          \
   X(nvshmem, note) X(cufile, note) X(mscclpp, note) X(ucx, note) X(mpi, note) X(gdrcopy, note)    \
+  X(vllm, note) X(flashinfer, note) X(deep_ep, note) X(uccl, note) X(ncclx, warning)              \
   X(dali, note) X(jax, warning) X(tensorflow, warning) X(cupy, note) X(second_nccl, warning)      \
   X(second_cudart, note) X(uncalled_cudart, note) X(static_cudart, warning) X(dlsym, warning)     \
   X(comm_unknown, note) X(comm_shared, note) X(streams, note) X(ledger_full, note) X(uncounted, note)                  \
@@ -52,7 +53,7 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
   X(output_small, warning) X(not_found, error) X(container, note) X(elsewhere, note)              \
   X(other_machine, error) X(secure_execution, error) X(static_program, error) X(musl, error)      \
   X(unknown_loader, error) X(old_glibc, error) X(loader, error) X(static_nccl, warning)           \
-  X(pynccl, note) X(deep_ep, note) X(torch_without_cuda, warning) X(nothing_served, note)
+  X(pynccl, note) X(torch_without_cuda, warning) X(nothing_served, note)
 
 // X(name of its `Diagnosis`, which a file of its own defines). If two findings have the same
 // severity, the one from the upper row is shown first.
@@ -94,7 +95,7 @@ constexpr std::optional<Kind> kind_of_note(std::string_view note) {
 // True for a library that is in the process and that nothing shows to be used: cuFile and NVSHMEM
 // come with every PyTorch. `tprof doctor` tells of it.
 constexpr bool is_only_loaded(Kind kind) {
-  return kind >= Kind::nvshmem && kind <= Kind::gdrcopy;
+  return kind >= Kind::nvshmem && kind <= Kind::vllm;
 }
 
 // The sentences that findings are made of: one for each kind, and parts of others, evidence and

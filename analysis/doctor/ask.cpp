@@ -35,7 +35,7 @@ constexpr const char* kQuestion = R"(
 import importlib.util, json, platform
 found = {}
 for name in ("torch", "vllm", "cupy", "jax", "tensorflow", "nvidia", "deepspeed", "mscclpp",
-             "deep_ep", "kvikio"):
+             "flashinfer", "deep_ep", "uccl", "torchcomms", "kvikio"):
     try:
         spec = importlib.util.find_spec(name)
         found[name] = list(spec.submodule_search_locations or [spec.origin])[0]

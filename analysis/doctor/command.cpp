@@ -22,11 +22,12 @@ using check::Say;
 using enum check::Severity;
 
 // Python packages, and the kind that each has as an object in a process.
-constexpr std::pair<const char*, const char*> kMoversOfData[] = {{"jax", "jax"},
-                                                                 {"tensorflow", "tensorflow"},
-                                                                 {"cupy", "cupy"},
-                                                                 {"mscclpp", "mscclpp"},
-                                                                 {"kvikio", "cufile"}};
+constexpr std::pair<const char*, const char*> kMoversOfData[] = {
+    {"jax", "jax"},          {"tensorflow", "tensorflow"},
+    {"cupy", "cupy"},        {"mscclpp", "mscclpp"},
+    {"vllm", "vllm"},        {"flashinfer", "flashinfer"},
+    {"deep_ep", "deep_ep"},  {"uccl", "uccl"},
+    {"torchcomms", "ncclx"}, {"kvikio", "cufile"}};
 
 bool is_wrapped(std::string_view file) {
   return file.starts_with("libnccl.so") || file.starts_with("libcudart.so");
@@ -198,7 +199,6 @@ class Examination {
       const auto package = p.packages.find(name);
       if (package != p.packages.end()) report_.find_meaning(kind, package->second.string(), env_);
     }
-    if (p.packages.contains("deep_ep")) report_.find(Kind::deep_ep);
   }
 
   // Looks at the libraries that PyTorch was linked to. If one is not found, takes what its wheels

@@ -380,6 +380,24 @@ constexpr Words kWords[] = {
      "count its calls with an MPI profiler, such as mpiP"},
     {Say::gdrcopy, IN_PATHS "GDRCopy copies to and from GPUs by plain stores",
      "treat it as not counted"},
+    {Say::vllm,
+     IN_PATHS "vLLM may reduce small tensors by kernels of its own (custom all-reduce, symmetric "
+              "memory), which no call shows",
+     "start it with --disable-custom-all-reduce, and NCCL does this"},
+    {Say::flashinfer,
+     IN_PATHS "FlashInfer reduces and exchanges by kernels that write to other GPUs, which no call "
+              "shows",
+     "treat what it reduces as not counted"},
+    {Say::deep_ep,
+     IN_PATHS "DeepEP moves the tokens of experts between GPUs from inside its kernels, which no "
+              "call shows",
+     "treat dispatch and combine as not counted"},
+    {Say::uccl, IN_PATHS "UCCL moves messages and the tokens of experts between GPUs and nodes",
+     "treat it as not counted"},
+    {Say::ncclx,
+     IN_PATHS "NCCLX of torchcomms has NCCL linked in under other names, so tprof does not see its "
+              "collectives",
+     "use a device profiler for it"},
     {Say::dali, IN_PATHS "DALI copies through the driver (cuMemcpy)", "[set {set}]"},
     {Say::jax,
      IN_PATHS "XLA takes NCCL's and CUDA's functions with dlsym, so tprof does not see its calls",
@@ -426,7 +444,8 @@ constexpr Words kWords[] = {
               "communicator; the sums of buckets are exact"},
     {Say::uncounted,
      IN_PATHS "calls of this were made, and the bytes that they move are not counted (CUDA arrays, "
-              "batches of boxes or of prefetches, copies with attributes, peers or fabric)"},
+              "batches of boxes or of prefetches, copies with attributes, peers or fabric, NCCL EP "
+              "before 0.1)"},
     {Say::unknown_cudart,
      IN_PATHS
      "its batches of copies and prefetches are not counted: which CUDA version it is, is unknown",
@@ -710,8 +729,6 @@ constexpr Words kWords[] = {
      "vLLM is installed: where it takes NCCL's functions with ctypes (pynccl), collectives of its "
      "own are not counted, those of PyTorch are",
      "set TPROF_DLSYM=1"},
-    {Say::deep_ep, "DeepEP moves data between GPUs from inside its kernels, which no call shows",
-     "treat it as not counted"},
     {Say::torch_without_cuda,
      "{folder} is a PyTorch without CUDA: it calls neither NCCL nor the CUDA runtime",
      "install PyTorch for CUDA"},

@@ -17,7 +17,8 @@ namespace tprof {
 // clang-format off
 #define TPROF_NOTES(X)                                                                         \
   X(nvshmem, "nvshmem") X(cufile, "cufile") X(mscclpp, "mscclpp") X(ucx, "ucx") X(mpi, "mpi")   \
-  X(gdrcopy, "gdrcopy") X(dali, "dali") X(jax, "jax") X(tensorflow, "tensorflow") X(cupy, "cupy") \
+  X(gdrcopy, "gdrcopy") X(vllm, "vllm") X(flashinfer, "flashinfer") X(deep_ep, "deep_ep")        \
+  X(uccl, "uccl") X(ncclx, "ncclx") X(dali, "dali") X(jax, "jax") X(tensorflow, "tensorflow") X(cupy, "cupy") \
   /* unseen only where another one serves the wrapped functions */                              \
   X(nccl, "second_nccl") X(cudart, "second_cudart")                                             \
   /* unseen only where no shared CUDA runtime is mapped, and no wrapped call came to it */      \
@@ -71,6 +72,16 @@ inline constexpr KnownObject kKnownObjects[] = {
     {"libmpi.so", Note::mpi},
     {"libmpich.so", Note::mpi},
     {"libgdrapi.so", Note::gdrcopy},
+    {"_C.", Note::vllm, "/vllm/"},
+    {"trtllm_comm.", Note::flashinfer, "flashinfer"},
+    {"trtllm_mnnvl_comm.", Note::flashinfer, "flashinfer"},
+    {"vllm_comm.", Note::flashinfer, "flashinfer"},
+    {"mixed_comm.", Note::flashinfer, "flashinfer"},
+    {"mnnvl_moe_alltoall", Note::flashinfer, "flashinfer"},
+    {"deep_ep_cpp.", Note::deep_ep},
+    {"ep.", Note::uccl, "/uccl/"},
+    {"p2p.", Note::uccl, "/uccl/"},
+    {"_comms_ncclx.", Note::ncclx},
     {"libdali.so", Note::dali},
     {"xla_cuda_plugin", Note::jax},
     {"libtensorflow_framework", Note::tensorflow},

@@ -52,6 +52,8 @@ LIBRARIES = {
     "libucp.so.0": ("unseen", "ucx"),
     "libmpi.so.40": ("unseen", "mpi"),
     "libgdrapi.so.2": ("unseen", "gdrcopy"),
+    "deep_ep_cpp.cpython-311-x86_64-linux-gnu.so": ("unseen", "deep_ep"),
+    "_comms_ncclx.cpython-311-x86_64-linux-gnu.so": ("unseen", "ncclx"),
     "libdali.so": ("unseen", "dali"),
     "xla_cuda_plugin.so": ("unseen", "jax"),
     "libtensorflow_framework.so.2": ("unseen", "tensorflow"),
@@ -73,11 +75,20 @@ def test_libraries_that_are_known_for_what_they_do_are_named(tmp_path, plant):
         assert sorted(noted(found[key])) == sorted(expected)
 
 
-def test_a_name_alone_is_not_taken_for_cupy(tmp_path, plant):
-    alike = plant("runtime.cpython-311-x86_64-linux-gnu.so")
-    cupy = plant("runtime.cpython-311-x86_64-linux-gnu.so", "cupy_backends/cuda/api")
-    assert run(tmp_path, alike, cupy).code == 0
-    assert noted(coverage(tmp_path)["unseen"]) == [("cupy", str(cupy))]
+@pytest.mark.parametrize(
+    ("kind", "name", "folder"),
+    [
+        ("cupy", "runtime.cpython-311-x86_64-linux-gnu.so", "cupy_backends/cuda/api"),
+        ("vllm", "_C.abi3.so", "vllm"),
+        ("uccl", "ep.abi3.so", "uccl"),
+        ("flashinfer", "trtllm_comm.so", ".cache/flashinfer/90a/cached_ops/trtllm_comm"),
+    ],
+)
+def test_a_vague_name_counts_in_its_folder_only(tmp_path, plant, kind, name, folder):
+    alike = plant(name)
+    meant = plant(name, folder)
+    assert run(tmp_path, alike, meant).code == 0
+    assert noted(coverage(tmp_path)["unseen"]) == [(kind, str(meant))]
 
 
 def test_a_killed_process_has_told_it_too(tmp_path, plant):

@@ -220,6 +220,18 @@ def test_python_packages_are_found_and_not_imported(doctor, tmp_path):
     assert not (tmp_path / "imported").exists()
 
 
+@pytest.mark.parametrize(
+    ("package", "kind"),
+    [("torchcomms", "ncclx"), ("flashinfer", "flashinfer"), ("vllm", "vllm"), ("uccl", "uccl"), ("deep_ep", "deep_ep")],
+)
+def test_packages_that_move_data_past_us(doctor, tmp_path, package, kind):
+    folder = tmp_path / "site" / package
+    folder.mkdir(parents=True)
+    report = doctor("--", "python3", env={"PYTHONPATH": str(tmp_path / "site")})
+    (found,) = [f for f in report["findings"] if f["kind"] == kind]
+    assert str(folder) in found["text"] and found["next"]
+
+
 def test_a_pytorch_without_cuda(doctor, tmp_path):
     (tmp_path / "site/torch").mkdir(parents=True)
     report = doctor("--", "python3", env={"PYTHONPATH": str(tmp_path / "site")})
