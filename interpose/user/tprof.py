@@ -428,7 +428,7 @@ def _asked(ask):
 
 
 _BUCKETS = ("ALLGATHER", "RESHARDING", "H2D", "D2H", "ALLREDUCE", "BROADCAST", "REDUCE", "ALLTOALL", "P2P",
-            "OTHER_COLL", "D2D", "H2H", "MANAGED", "ALL")  # fmt: skip
+            "OTHER_COLL", "EP", "D2D", "H2H", "MANAGED", "ALL")  # fmt: skip
 _COUNTS = ("calls", "count", "elements", "bytes", "host_ns", "device_ns", "device_timed", "failed")
 _SUMS = ("count", "total_ns", "elements", "bytes", "errors", "device_ns", "device_timed")
 
