@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "check/finding.h"
+#include "diff/difference.h"
 #include "filter/selection.h"
 #include "job/jobs.h"
-#include "diff/difference.h"
 #include "tables/steps.h"
 #include "why/times.h"
 

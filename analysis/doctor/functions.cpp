@@ -47,7 +47,7 @@ std::string version(const WrappedFunction& f, std::string_view text) {
   unsigned number = text::number<unsigned>(text).value_or(0);
   if (is_per_thread_twin(f.name)) number = std::max(number, kTwinsSince);
   return f.library.starts_with("nccl") ? fmt::format("{}.{}", number / 10000, number % 10000 / 100)
-                             : fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+                                       : fmt::format("{}.{}", number / 1000, number % 1000 / 10);
 }
 
 std::string_view title(std::string_view library) {

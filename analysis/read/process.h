@@ -184,9 +184,9 @@ struct Footer {
   std::uint64_t window_files = 0;                       // number of windows' files
   std::optional<Compute> compute;                       // nullopt: not known
   std::uint64_t self_cost_ns = 0;                       // CPU time of the library's own threads
-  std::uint64_t own_timed_calls = 0;                    // a sample, and its own time inside of these
+  std::uint64_t own_timed_calls = 0;  // a sample, and its own time inside of these
   std::uint64_t own_ns = 0;
-  std::optional<std::int64_t> base_time_ns;             // the header's, before any merge
+  std::optional<std::int64_t> base_time_ns;  // the header's, before any merge
   std::vector<BoundFunction> functions;
   // NCCL's functions, with the number of calls that bypassed the wrappers. nullopt: not known.
   std::optional<std::map<std::string, std::uint64_t>> missed;
