@@ -85,7 +85,7 @@ def gain_without(job, fields: dict) -> float:
 
 
 def judge(job, made: Case, findings: list[dict]) -> Judged:
-    layout, cause, seed, _, steps = job
+    layout, cause, seed, ranks, steps = job
     truth = made.truth
     step = steps_ns(made.traces)
     out = Judged(cause, f"{layout} {cause} {seed}", true_ns=truth.cost_ns_per_step)
@@ -109,7 +109,7 @@ def judge(job, made: Case, findings: list[dict]) -> Judged:
             gain = gain_without(job, HABITS[kind])
             if gain < claimed / 3:
                 out.false.append(f"{kind}: {claimed / 1e6:.2f} ms, and {gain / 1e6:.2f} are to be had")
-        elif kind in ("periodic_steps", "long_steps") and healthy(layout, 16, seed).model.checkpoint_every:
+        elif kind in ("periodic_steps", "long_steps") and healthy(layout, ranks, seed).model.checkpoint_every:
             pass  # in a short job there is one checkpoint
         elif claimed is not None:
             out.false.append(f"{kind} of {f['ranks']}")
