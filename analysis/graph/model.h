@@ -40,8 +40,8 @@ class Model {
 
   const StepsNs& measured_ns() const { return measured_ns_; }
   const StepsNs& replayed_ns() const { return replayed_ns_; }  // without a change
-  // Where the edges have these lags, and there are `more`. Empty: some nodes wait in a circle. One
-  // at a time.
+  // Returns them as these lags and `more` edges make them. Empty: some nodes wait in a circle. Not
+  // from several threads at a time.
   StepsNs replayed_ns(std::span<const Lag> lags_ns, std::vector<Edge> more = {}) const;
 
   // The rows of a rank by when they were called.

@@ -53,9 +53,9 @@ struct Summary {
   steps::Found found{};                       // if they were asked for
   std::uint64_t dropped = 0;
   read::Compute compute{};  // of all processes that know it
-  // CPU time of the library's own threads, and how long their processes ran; 0: no footer tells.
-  std::uint64_t self_cost_ns = 0;  // of the library's own threads
-  double self_in_calls_ns = 0;     // and inside of calls, by a sample; 0: not known
+  // Tracing took so long, and the processes ran for so long; 0: no footer tells.
+  std::uint64_t self_cost_ns = 0;  // CPU time of the library's own threads
+  double self_in_calls_ns = 0;     // its time inside of calls, by a sample
   std::uint64_t self_run_ns = 0;
   bool complete = true;
   check::Findings findings{};

@@ -57,7 +57,7 @@ class Reading {
     }
     return left;
   }
-  // How many scopes are left since somebody asked.
+  // Returns how many scopes are left since somebody asked.
   std::uint32_t take_scopes_left() { return std::exchange(scopes_left_, 0); }
   void lose_rest(Pool& pool) {
     read(pool);

@@ -7,7 +7,7 @@ namespace tprof::timing::reader {
 
 // Runs on own_thread, and reads what the devices have finished. `ending`: the rest is lost.
 std::uint32_t look(bool ending);
-// How many scopes the last look found whose end the device has not reached.
+// Returns how many scopes the last look found whose end the device has not reached.
 std::uint32_t scopes_left();
 void after_fork();
 

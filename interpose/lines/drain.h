@@ -259,8 +259,9 @@ class Drain {
   }
   bool is_named(std::uint8_t function, Bucket bucket) const {
     const std::string_view ops = bounded_text(view_.head().ops);
+    if (ops.empty()) return true;
     const Function* f = view_.function(function);
-    if (ops.empty() || f == nullptr) return ops.empty();
+    if (f == nullptr) return false;
     bool named = false;
     each_item(ops, [&](std::string_view op) {
       named = named || matches(op, bounded_text(f->name)) || matches(op, bucket_name(bucket));
