@@ -49,8 +49,8 @@ std::int64_t rounded(double x) {
 
 void add(std::vector<Passage>& collective, std::size_t host, bool awaited, std::int64_t start,
          bool waits, std::int64_t end) {
-  auto of = std::ranges::find(collective, host, &Passage::host);
-  if (of == collective.end()) of = collective.insert(of, {.host = host});
+  auto of = std::ranges::lower_bound(collective, host, {}, &Passage::host);
+  if (of == collective.end() || of->host != host) of = collective.insert(of, {.host = host});
   if (awaited) of->last_start = of->awaited ? std::max(of->last_start, start) : start;
   of->awaited = of->awaited || awaited;
   if (!waits) return;

@@ -82,17 +82,15 @@ BlockReader::~BlockReader() = default;
 // Takes no more room than the file has bytes, and one more so that the end shows at once.
 BlockReader::BlockReader(const Source& source, std::size_t block_bytes)
     : source_(source), block_bytes_(block_bytes) {
-  if (source.cut == 0) {  // there may be no such file yet
-    longest_line_ = longest_line(source.rest.size());
-    return;
+  std::uint64_t size = source.rest.size();
+  if (source.cut != 0) {  // else there may be no such file yet
+    file_ = std::make_unique<Input>(source.file);
+    std::error_code not_a_file;
+    const std::uint64_t in_file = std::filesystem::file_size(source.file, not_a_file);
+    size += std::min(not_a_file ? kMaxLine : in_file, source.cut);  // else a pipe
   }
-  file_ = std::make_unique<Input>(source.file);
-  std::error_code not_a_file;
-  std::uint64_t size = std::filesystem::file_size(source.file, not_a_file);
-  if (not_a_file) size = kMaxLine;  // a pipe
-  size = std::min(size, source.cut) + source.rest.size();
   longest_line_ = longest_line(size);
-  if (!file_->packed()) {
+  if (!file_ || !file_->packed()) {
     block_bytes_ = static_cast<std::size_t>(std::min<std::uint64_t>(block_bytes, size + 1));
   }
 }

@@ -52,6 +52,7 @@ class Taker {
     now = before = static_cast<T>(static_cast<std::uint64_t>(before) + unfolded(number()));
   }
   void thread(std::int64_t& tid) { tid = threads_[number()]; }
+  const std::string& known() { return *texts_[number()]; }
   void own(std::string& text) {
     const std::size_t size = number();
     text.assign(std::exchange(at_, at_ + size), size);
@@ -62,8 +63,8 @@ class Taker {
   void one(std::int64_t& n) { n = static_cast<std::int64_t>(unfolded(number())); }
   void one(bool& is) { is = number() != 0; }
   void one(read::Range::Phase& phase) { phase = static_cast<read::Range::Phase>(number()); }
-  void one(std::string& text) { text = *texts_[number()]; }
-  void one(text::Kept& text) { text = *texts_[number()]; }
+  void one(std::string& text) { text = known(); }
+  void one(text::Kept& text) { text = known(); }
   void one(long double& n) { std::memcpy(&n, std::exchange(at_, at_ + sizeof n), sizeof n); }
   template <typename T>
   void one(std::optional<T>& part) {
@@ -263,11 +264,12 @@ void Keeper::thread(const read::ThreadName& t) {
 // Such lines of all ranks differ in their numbers alone.
 void Keeper::metadata(const read::Line& line) {
   const bool plain = line.text.find(kNumber) == std::string_view::npos;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   std::string words;
   std::vector<std::uint64_t> numbers;
   for (std::size_t i = 0; i < line.text.size();) {
-    const std::size_t end =
-        std::min(line.text.find_first_not_of("0123456789", i), line.text.size());
+    std::size_t end = i;
+    while (end != line.text.size() && is_digit(line.text[end])) ++end;
     if (!plain || end == i || end - i > kMostDigits) {
       words.append(line.text, i, std::max(end - i, std::size_t{1}));
       i += std::max(end - i, std::size_t{1});
@@ -340,14 +342,16 @@ void KeptLines::show(const read::Process& first, const read::LineReader& see) co
   };
   const auto show_metadata = [&](std::size_t numbers) {
     std::uint64_t offset = 0;
-    std::string words;
-    from(offset, words);
+    from(offset);
+    std::string_view rest = from.known();
     std::string text;
-    for (const char c : words) {
-      const bool number = c == kNumber && numbers != 0;
-      number ? void(text += std::to_string(from.number()).substr(1)) : text.push_back(c);
-      if (number) --numbers;
+    for (; numbers != 0; --numbers) {
+      const std::size_t place = rest.find(kNumber);
+      text += rest.substr(0, place);
+      text += std::to_string(from.number()).substr(1);
+      rest.remove_prefix(place + 1);
     }
+    text += rest;
     const std::size_t size = text.size();
     text.append(simdjson::SIMDJSON_PADDING, '\0');
     show(see.metadata, read::Line{std::string_view(text).substr(0, size), offset});

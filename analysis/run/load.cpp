@@ -8,6 +8,7 @@
 
 #include "interpose/format/ledger.h"
 #include "job/hosts.h"
+#include "read/parallel.h"
 #include "run/columns.h"
 
 namespace tprof::run {
@@ -213,9 +214,12 @@ Run load(const Lines& from, const Steps& steps, const Parts& only) {
         run.ranks[place] = std::move(of.rank());
         meets[place] = std::move(of.meets());
       });
-  for (Rank& rank : run.ranks) {
+  const auto each_rank = [&](const auto& f) {
+    read::in_parallel(run.ranks.size(), [&](std::size_t r) { f(run.ranks[r]); });
+  };
+  each_rank([&](Rank& rank) {
     move_times(rank, [&](std::int64_t t) { return hosts.on_axis(*rank.process, t); });
-  }
+  });
   std::vector<std::size_t> on_comm;  // ranks that call collectives on each communicator
   const std::vector<Meeting> all = meetings_of(run.ranks, std::move(meets), on_comm);
   run.members.reserve(all.size());
@@ -226,9 +230,9 @@ Run load(const Lines& from, const Steps& steps, const Parts& only) {
   }
   run.clocks = clocks_of(run, hosts.all().size(), false);
   if (!all_comparable(run.clocks)) run.clocks = clocks_of(run, hosts.all().size(), true);
-  for (Rank& rank : run.ranks) {
+  each_rank([&](Rank& rank) {
     move_times(rank, [&](std::int64_t t) { return run.clocks.aligned(rank.host, t); });
-  }
+  });
   find_work(run.ranks);
   WhoMet who(run, on_comm);
   for (std::size_t m = 0; m < run.meetings(); ++m) {

@@ -85,20 +85,22 @@ Kinds rows_by_ledgers(const job::Job& job, const steps::Found& found) {
     std::set<std::size_t> on;
     for (const check::Member& m : c.members) on.insert(hosts.of(*m.process));
     for (const check::Member& m : c.members) {
+      const auto steps = found.ranks.find(m.process);
       for (const read::Row& row : read::rows_of(*m.process)) {
         if (is_copy(row.bucket) || row.comm != m.comm->comm || row.amounts.bytes == 0) continue;
         WaitRow& to = rows[{m.comm->id, row.bucket, row.bytes_class}];
-        to.comm = c.id;
-        to.nranks = c.nranks;
-        to.bucket = row.bucket;
-        to.size_class = row.bytes_class;
-        to.ranks = names;
-        to.hosts = on.size();
+        if (to.of_ranks.empty()) {
+          to.comm = c.id;
+          to.nranks = c.nranks;
+          to.bucket = row.bucket;
+          to.size_class = row.bytes_class;
+          to.ranks = names;
+          to.hosts = on.size();
+        }
         to.calls = read::saturated_sum(to.calls, row.amounts.calls);
         to.bytes = read::saturated_sum(to.bytes, row.amounts.bytes);
         if (!to.of_ranks.empty() && to.of_ranks.back().rank == m.process) continue;
         to.of_ranks.push_back({.rank = m.process, .on_comm = m.comm->rank});
-        const auto steps = found.ranks.find(m.process);
         if (steps != found.ranks.end()) to.rank_steps += steps->second.size();
       }
     }
