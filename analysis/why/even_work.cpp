@@ -1,6 +1,7 @@
-// How much the ranks of a stage have computed on average when a step has come to each of its
-// places: a call that comes when the work is there, or with whose end it goes on, and the step's
-// end. Ranks whose batches are of unlike length differ there, within a step as over all of it.
+// How much the ranks of a stage have computed when a step has come to each of its places: a call
+// that comes when the work is there, or with whose end it goes on, and the step's end. Batches of
+// unlike length make ranks differ there, and micro-batches one from another. Even ranks do what all
+// do on average in that step, and as much of it until each place as steps do on average.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -43,6 +44,18 @@ struct Done {
   double ns = 0;
 };
 
+struct Mean {
+  double sum = 0;
+  std::size_t n = 0;
+
+  void add(double value) {
+    sum += value;
+    ++n;
+  }
+  double mean() const { return sum / static_cast<double>(n); }
+};
+using Means = std::map<CallOf, Mean>;
+
 }  // namespace
 
 void Replays::find_even_work() {
@@ -71,31 +84,39 @@ void Replays::find_even_work() {
   std::vector<std::size_t> ranks_of_stage(stages_.size() + 1);
   const auto stage = [&](std::uint32_t rank) { return std::min(stage_of_[rank], stages_.size()); };
   for (std::uint32_t r = 0; r < stage_of_.size(); ++r) ++ranks_of_stage[stage(r)];
-  std::map<std::tuple<std::size_t, std::uint32_t, CallOf>, std::pair<double, std::size_t>> sums;
-  const auto sum_at = [&](const Done& d) -> auto& {
+  std::map<std::pair<std::size_t, std::uint32_t>, Means> means;  // by stage and step
+  const auto means_of = [&](const Done& d) -> Means& {
     const Edge& edge = edges[d.edges - 1];
-    return sums[{stage(edge.rank), edge.step, d.place}];
+    return means[{stage(edge.rank), edge.step}];
   };
-  for (const Done& d : all) {
-    auto& [sum, ranks] = sum_at(d);
-    sum += d.ns;
-    ++ranks;
+  for (const Done& d : all) means_of(d)[d.place].add(d.ns);
+  // The share of its work that a step has done at a place, by stage and how many places it has.
+  std::map<std::pair<std::size_t, std::size_t>, Means> shares;
+  for (auto& [of, at] : means) {
+    const std::size_t ranks = ranks_of_stage[of.first];
+    std::erase_if(at, [&](const auto& place) { return place.second.n != ranks; });
+    if (!at.contains(kEnd) || of.second == kNone) at.clear();
+    for (const auto& [place, ns] : at) {
+      shares[{of.first, at.size()}][place].add(ns.mean() / at.at(kEnd).mean());
+    }
   }
   Done before;
-  double mean_before = 0;
+  double even_before = 0;
   for (const Done& d : all) {
-    const auto& [sum, ranks] = sum_at(d);
-    const Edge& edge = edges[d.edges - 1];
-    const bool all_have_it = ranks == ranks_of_stage[stage(edge.rank)];
-    if (!all_have_it && d.place != kEnd) continue;
-    const double mean = sum / static_cast<double>(ranks);
-    const bool known = all_have_it && edge.step != kNone && d.ns > before.ns;
-    const double times = known ? std::max(0.0, mean - mean_before) / (d.ns - before.ns) : 1;
+    const Means& at = means_of(d);
+    if (!at.contains(d.place) && d.place != kEnd) continue;
+    double even = d.ns;
+    if (at.contains(d.place)) {
+      const Means& share = shares.at({stage(edges[d.edges - 1].rank), at.size()});
+      even = share.at(d.place).mean() * at.at(kEnd).mean();
+    }
+    const double did = d.ns - before.ns;
+    const double times = did > 0 ? std::max(0.0, even - even_before) / did : 1;
     for (std::uint32_t k = before.edges; k < d.edges; ++k) {
       edges[k].as_even = static_cast<float>(times);
     }
     before = {d.edges, d.place, d.place == kEnd ? 0 : d.ns};
-    mean_before = d.place == kEnd ? 0 : mean;
+    even_before = d.place == kEnd ? 0 : even;
   }
 }
 

@@ -18,32 +18,48 @@ namespace {
 // slow, which are half of them.
 constexpr double kUsual = 0.25;
 
-// The ranks of each stage of a pipeline: of a communicator on which nobody sends to one other rank,
-// though they do on another one.
-std::vector<Places> stages_of(const Evidence& e) {
-  std::vector<Places> all;
+// By rank: the pipeline that it is of. Those that send each other messages are of one.
+std::vector<std::size_t> pipelines_of(const Evidence& e) {
   std::map<const read::Process*, std::size_t> places;
-  bool some_send = false;
-  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-    places[e.times.ranks[r]] = r;
-    some_send = some_send || sends(e, r);
-  }
-  if (!some_send) return all;
-  for (const check::Communicator& c : check::communicators(e.job)) {
-    if (c.members.size() < 2 || c.members.size() >= e.times.ranks.size()) continue;
-    const check::Member& one = c.members.front();
-    const read::Rows& rows = read::rows_of(*one.process);
-    const bool sends_here = std::ranges::any_of(rows, [&](const read::Row& row) {
-      return row.bucket == Bucket::P2P && row.comm == one.comm->comm;
-    });
-    if (sends_here) continue;
-    std::set<std::size_t> stage;
-    for (const check::Member& m : c.members) {
-      if (const auto place = places.find(m.process); place != places.end()) {
-        stage.insert(place->second);
-      }
+  for (const read::Process* p : e.times.ranks) places.emplace(p, places.size());
+  std::vector<std::size_t> of(e.times.ranks.size());
+  std::iota(of.begin(), of.end(), std::size_t{0});
+  const auto pipeline = [&](std::size_t r) {
+    while (of[r] != r) r = of[r] = of[of[r]];
+    return r;
+  };
+  const run::Run& run = e.model->run();
+  for (std::size_t m = 0; m < run.meetings(); ++m) {
+    const auto rows = run.meeting(m);
+    if (!run.ranks[rows[0].rank].calls.messages[rows[0].row]) continue;
+    for (const run::Row& row : rows) {
+      const auto a = places.find(run.ranks[rows[0].rank].process);
+      const auto b = places.find(run.ranks[row.rank].process);
+      if (a != places.end() && b != places.end()) of[pipeline(a->second)] = pipeline(b->second);
     }
-    if (!stage.empty() && sends(e, *stage.begin())) all.emplace_back(stage.begin(), stage.end());
+  }
+  for (std::size_t& r : of) r = pipeline(r);
+  return of;
+}
+
+// The ranks of each stage of a pipeline: of a communicator of which each rank is of another
+// pipeline. (The first and the last stage may have one as well, for weights that they share.)
+std::vector<Places> stages_of(const Evidence& e) {
+  const std::vector<std::size_t> pipelines = pipelines_of(e);
+  std::map<const read::Process*, std::size_t> places;
+  for (const read::Process* p : e.times.ranks) places.emplace(p, places.size());
+  std::vector<Places> all;
+  for (const check::Communicator& c : check::communicators(e.job)) {
+    std::set<std::size_t> stage;
+    std::set<std::size_t> of;
+    for (const check::Member& m : c.members) {
+      const auto place = places.find(m.process);
+      if (place == places.end()) continue;
+      stage.insert(place->second);
+      of.insert(pipelines[place->second]);
+    }
+    const bool apart = stage.size() > 1 && of.size() == stage.size();
+    if (apart && sends(e, *stage.begin())) all.emplace_back(stage.begin(), stage.end());
   }
   return all;
 }

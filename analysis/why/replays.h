@@ -28,8 +28,8 @@ class Replays {
   // By how much each step is, by place in Evidence::steps.
   std::vector<double> saves_in_steps(const SlowRanks& ranks) const;
   std::vector<double> saves_alone(const SlowRanks& ranks) const;  // with nobody mended
-  // By how much it is if all ranks of a stage computed as much in a step until each of its places
-  // as the mean of them, and no host needed more than usually where the others did not.
+  // By how much it is if all ranks of a stage computed as much in a step as the mean of them, with
+  // micro-batches of equal length, and no host needed more than usually where the others did not.
   // `mended`: once those are mended that were told.
   std::vector<double> evened_out(bool mended) const;
   // How many ranks need most beyond their usual step, beyond what others do there, in some step.
@@ -56,7 +56,7 @@ class Replays {
     std::uint32_t step = kNone;
   };
   struct Computes : Edge {
-    float as_even = 1;  // times of its lag: the ranks of its stage did as much until here
+    float as_even = 1;  // times of its lag, where ranks and micro-batches of its stage are even
   };
   struct Host : Edge {
     std::uint32_t from_step = kNone;

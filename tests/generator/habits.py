@@ -4,6 +4,7 @@ simulations, with and without it."""
 from __future__ import annotations
 
 import random
+import statistics
 from collections.abc import Iterator
 
 from generator.causes import Case, Truth
@@ -39,6 +40,8 @@ def _comms(loop: Loop) -> dict[str, list[int]]:
             comms[f"pipe {column}"] = [stage * width + column for stage in range(4)]
         for stage in range(4):
             comms[f"data {stage}"] = list(range(stage * width, (stage + 1) * width))
+        for column in range(width if loop.tied else 0):
+            comms[f"embedding {column}"] = [column, 3 * width + column]
     return {name: ranks for name, ranks in comms.items() if len(ranks) > 1 or name == "world"}
 
 
@@ -49,6 +52,7 @@ class _Program:
         self.loop, self.rank = loop, rank
         self.step = 0
         self.scale = 1.0
+        self.micros = max(4, loop.micro_batches) if loop.shape == "pipeline" else loop.micro_batches
 
     def host(self, ns: float) -> Host:
         return Host(round(ns * self.loop.cpu.get(self.rank, 1.0)))
@@ -68,9 +72,14 @@ class _Program:
             batches, mine = loop.ranks // loop.per_host, self.rank // loop.per_host
         elif loop.shape == "pipeline":
             batches, mine = loop.ranks // 4, self.rank % (loop.ranks // 4)
-        lengths = random.Random(f"lengths {loop.seed} {self.step}{f' {micro}' if micro else ''}")
-        drawn = [lengths.uniform(1 - loop.uneven, 1 + loop.uneven) for _ in range(batches)]
-        return sum(drawn) / batches if loop.even else drawn[mine]
+
+        def drawn(micro: int) -> list[float]:
+            lengths = random.Random(f"lengths {loop.seed} {self.step}{f' {micro}' if micro else ''}")
+            return [lengths.uniform(1 - loop.uneven, 1 + loop.uneven) for _ in range(batches)]
+
+        if not loop.even:
+            return drawn(micro)[mine]
+        return statistics.mean(statistics.mean(drawn(m)) for m in range(self.micros if loop.uneven_each else 1))
 
     def micro_batch(self, micro: int) -> None:
         """The kernels from here on are of this one."""
@@ -274,7 +283,7 @@ class _Program:
         loop, width = self.loop, self.loop.ranks // 4
         stage, column = divmod(self.rank, width)
         pipe = f"pipe {column}"
-        micros = max(4, loop.micro_batches)
+        micros = self.micros
         layers = max(1, loop.layers // 4) * (1 + (loop.head if stage == 3 else 0))
 
         def receive(peer: int, what: str) -> Iterator[Operation]:
@@ -316,6 +325,8 @@ class _Program:
             yield from self.reduce(f"data {stage}", "ncclAllReduce", count, "done")
             yield Record("reduce", "reduced")
             yield Wait("compute", "reduced")
+        if loop.tied and stage in (0, 3):
+            yield Collective("ncclAllReduce", f"embedding {column}", loop.params, loop.dtype, "compute", reduce="sum")
 
     def middle(self) -> Iterator[Operation]:
         loop, rank = self.loop, self.rank

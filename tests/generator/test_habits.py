@@ -256,16 +256,16 @@ def test_ranks_that_take_turns_are_not_told_what_one_pause_costs(tmp_path):
     assert costs[1] == pytest.approx(costs[0], rel=0.15)
 
 
-@pytest.mark.parametrize(("ranks", "steps", "uneven", "head", "seed"), [
-    (32, 20, 0.4, 0.2, 6), (64, 8, 0.5, 0.3, 1), (64, 8, 0.5, 0.0, 2), (64, 8, 0.0, 0.3, 3), (128, 6, 0.5, 0.5, 5),
+@pytest.mark.parametrize(("ranks", "steps", "uneven", "head", "tied", "seed"), [
+    (32, 20, 0.4, 0.2, False, 6), (64, 8, 0.5, 0.3, True, 1), (64, 8, 0.5, 0.0, False, 2), (64, 8, 0.0, 0.3, True, 3),
+    (128, 6, 0.5, 0.5, False, 5), (8, 16, 0.0, 0.0, True, 1), (16, 16, 0.0, 0.0, True, 2), (8, 24, 0.5, 0.0, True, 3),
 ])
 def test_micro_batches_of_unlike_length_and_a_stage_with_more_to_do_each_have_their_cost(
-    ranks, steps, uneven, head, seed, tmp_path
+    ranks, steps, uneven, head, tied, seed, tmp_path
 ):
     """As in pipelines of language models, whose sequences differ and whose last stage has the loss."""
-    loop = Loop(
-        "pipeline", ranks, **B, steps=steps, micro_batches=8, uneven=uneven, uneven_each=True, head=head, seed=seed
-    )
+    shape = {"micro_batches": 8, "uneven": uneven, "uneven_each": True, "head": head, "tied": tied}
+    loop = Loop("pipeline", ranks, **B, steps=steps, seed=seed, **shape)
     step = seconds(run(loop).traces) / steps
     wanted = {"uneven_ranks": gain(loop, even=True) / step, "slow_gpu": gain(loop, head=0.0) / step}
     found = {f["kind"]: f for f in findings_of(loop, tmp_path / "job") if "cost" in f}
