@@ -283,7 +283,7 @@ class Builder {
       const auto until = barrier(r, done ? at(*done) : first_ns, w.from_ns);
       if (until) behind(begin, graph_.ended(r, *until), Wait::barrier);
       if (done) in_order(begin, *done, Wait::turn);
-      if (!until) launched(r, begin, done);
+      if (!until) launched(r, begin, done, next);
       done = begin;
       for (; next < c.size() && c.came_ns[next] < w.to_ns; ++next) {
         const Node here = node(c.came_ns[next], r, Kind::work);
@@ -312,8 +312,19 @@ class Builder {
   // The host launched what began here. It either went on by itself since what it did last, or had
   // waited until the device had nothing to do. A host that had gone on to a later step had launched
   // it before that.
-  void launched(std::uint32_t r, Node begin, std::optional<Node> done) {
+  //
+  // `row`: comes to the device next. If the host had called by then what needs this work, it had
+  // launched that before, and behind its call before that one.
+  void launched(std::uint32_t r, Node begin, std::optional<Node> done, std::size_t row) {
     const std::vector<Node>& host = graph_.host[r];
+    const run::Calls& c = run_.ranks[r].calls;
+    while (row != c.size() && !waits_for_work(c, row)) ++row;
+    if (done && row != c.size() && c.called_ns[row] <= at(*done)) {
+      const auto here =
+          std::ranges::lower_bound(host, c.called_ns[row], {}, [&](Node n) { return at(n); });
+      if (here != host.begin()) in_order(begin, *std::prev(here), Wait::launch);
+      return;
+    }
     const auto until = [&](std::int64_t ns) {
       const auto next = std::ranges::upper_bound(host, ns, {}, [&](Node n) { return at(n); });
       return static_cast<std::size_t>(next - host.begin());

@@ -16,9 +16,24 @@ MIB = 1024 * 1024
 EACH_6TH = dict.fromkeys(range(8), 100 * MS)
 
 
-@pytest.mark.parametrize("name", some(JOBS, 2))
+# A host that wakes its device at each launch is held against one that never had to. So the time for
+# that counts as the slow host's own.
+WAKES_ITS_DEVICE = [name for name in JOBS if name.endswith("launches wake the device")]
+
+
+@pytest.mark.parametrize("name", some([name for name in JOBS if name not in WAKES_ITS_DEVICE], 2))
 def test_the_report_says_what_is_so(name, tmp_path):
     assert wrong_with(name, tmp_path / "job") == []
+
+
+@pytest.mark.parametrize("name", WAKES_ITS_DEVICE)
+def test_who_wakes_its_device_is_found_and_costs_no_more_than_a_third_too_much(name, tmp_path):
+    job = JOBS[name]
+    write(run(job.loop), tmp_path / "job", job.loop.seed, job.settings)
+    [found] = [f for f in told("report", tmp_path / "job")[1]["findings"] if "cost" in f]
+    assert found["kind"] in job.expected and found["ranks"] == "1"
+    true = gain(job.loop, **job.planted)
+    assert true < found["cost"]["ns_per_step"] < 4 / 3 * true
 
 
 @pytest.mark.parametrize("name", [name for name in JOBS if re.match("gpu x1.3, stage", name)])
@@ -30,18 +45,6 @@ def test_what_a_device_of_a_pipeline_costs_is_told_as_the_simulation_without_it_
     assert found["ranks"] == ",".join(map(str, job.ranks))
     share = gain(job.loop, gpu={}) * job.loop.steps / seconds(case.traces)
     assert found["cost"]["share"] == pytest.approx(share, abs=0.005)
-
-
-@pytest.mark.parametrize("name", [name for name in JOBS if name.endswith("launches wake the device")])
-def test_what_a_late_host_costs_is_told_with_bounds_that_hold_the_truth(name, tmp_path):
-    job = JOBS[name]
-    case = run(job.loop)
-    write(case, tmp_path / "job", job.loop.seed, job.settings)
-    [text] = [f["text"] for f in told("report", tmp_path / "job")[1]["findings"] if f["kind"] == "slow_cpu"]
-    found = re.search(r"shorter \(([\d.]+)% to ([\d.]+)%\)", text)
-    assert found, text
-    share = 100 * gain(job.loop, **job.planted) * job.loop.steps / seconds(case.traces)
-    assert float(found[1]) <= share <= float(found[2])
 
 
 def test_of_what_a_change_may_save_more_no_bound_is_told(tmp_path):
@@ -274,6 +277,18 @@ def test_micro_batches_of_unlike_length_and_a_stage_with_more_to_do_each_have_th
         assert finding["cost"]["share"] == pytest.approx(wanted[kind], abs=0.05)
     if head:
         assert found["slow_gpu"]["ranks"] == f"{ranks - ranks // 4}-{ranks - 1}"
+
+
+@pytest.mark.parametrize(("fault", "without", "ranks"), [
+    ({"head": 0.3}, {"head": 0.0}, "12-15"), ({"gpu": {9: 1.4}}, {"gpu": {}}, "9"), ({}, {}, ""),
+])
+def test_who_holds_up_a_pipeline_is_known_where_no_host_waits_for_its_device(fault, without, ranks, tmp_path):
+    """Hosts have called all steps before the device is through the first."""
+    loop = Loop("pipeline", 16, **B, steps=6, micro_batches=8, item_every=0, seed=4, **fault)
+    costly = [f for f in findings_of(loop, tmp_path / "job") if "cost" in f]
+    assert [(f["kind"], f["ranks"]) for f in costly] == ([("slow_gpu", ranks)] if ranks else [])
+    for f in costly:
+        assert f["cost"]["ns_per_step"] == pytest.approx(gain(loop, **without), rel=0.1)
 
 
 @pytest.mark.parametrize("shape", ["ddp", "fsdp"])
