@@ -298,20 +298,8 @@ class Builder {
     calls_until(INT64_MAX);
   }
 
-  // When the host began the step behind that of what comes to the device next.
-  std::int64_t next_step_ns(std::uint32_t r, std::int64_t ns) const {
-    const run::Rank& rank = run_.ranks[r];
-    const run::Calls& c = rank.calls;
-    if (c.size() == 0) return INT64_MAX;
-    const auto row = std::ranges::lower_bound(c.came_ns, ns) - c.came_ns.begin();
-    const std::int64_t called = c.called_ns[std::min(static_cast<std::size_t>(row), c.size() - 1)];
-    const auto step = std::ranges::upper_bound(rank.steps, called, {}, &run::Step::from_ns);
-    return step == rank.steps.end() ? INT64_MAX : step->from_ns;
-  }
-
   // The host launched what began here. It either went on by itself since what it did last, or had
-  // waited until the device had nothing to do. A host that had gone on to a later step had launched
-  // it before that.
+  // waited until the device had nothing to do.
   //
   // `row`: comes to the device next. If the host had called by then what needs this work, it had
   // launched that before, and behind its call before that one.
@@ -325,15 +313,11 @@ class Builder {
       if (here != host.begin()) in_order(begin, *std::prev(here), Wait::launch);
       return;
     }
-    const auto until = [&](std::int64_t ns) {
-      const auto next = std::ranges::upper_bound(host, ns, {}, [&](Node n) { return at(n); });
-      return static_cast<std::size_t>(next - host.begin());
-    };
-    const std::size_t next = until(at(begin));
-    const std::size_t k = std::min(next, until(next_step_ns(r, at(begin)) - 1));
+    const auto next_of_host =
+        std::ranges::upper_bound(host, at(begin), {}, [&](Node n) { return at(n); });
+    const auto k = static_cast<std::size_t>(next_of_host - host.begin());
     const bool went_on = done && k != 0 && at(host[k - 1]) > at(*done);
-    if (k != next && !went_on) return;
-    const bool waited = !went_on && next != host.size() && graph_.waited_ns[r][next] > 0;
+    const bool waited = !went_on && k != host.size() && graph_.waited_ns[r][k] > 0;
     if (done && (waited || k == 0)) return behind(begin, *done, Wait::waited);
     if (k != 0) behind(begin, host[k - 1], Wait::launch);
   }
