@@ -49,8 +49,8 @@ def cache_of(build: pathlib.Path) -> str:
 
 
 def headers() -> list[str]:
-    """Returns the options for the headers of CUDA and NCCL that the build itself uses."""
-    entry = r"^(TPROF_(?:CUDA|NCCL)_INCLUDE):PATH=(.+)$"
+    """Returns the options for what the build itself uses of others: headers, and libunwind."""
+    entry = r"^(TPROF_(?:CUDA_INCLUDE|NCCL_INCLUDE|LIBUNWIND_SOURCE)):PATH=(.+)$"
     found = re.findall(entry, cache_of(BUILD), re.MULTILINE)
     return [f"-D{name}={path}" for name, path in found]
 

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "catch2.h"
-#include "interpose/marks/known_rules.h"
 
 using namespace tprof;
 
@@ -28,6 +27,8 @@ struct Seen {
 };
 Seen g_seen;
 std::size_t g_most = kMost;
+
+const bool g_begun = native::begin();
 
 [[gnu::noinline]] void look() {
   std::uintptr_t to[kMost];
@@ -73,6 +74,10 @@ void call_back() {
 }
 
 }  // namespace
+
+TEST_CASE("there is a key for walks") {
+  CHECK(g_begun);
+}
 
 TEST_CASE("a walk sees what backtrace() sees, to the outermost frame") {
   for (int i = 0; i < 2; ++i) {  // the first learns, the second knows
