@@ -127,7 +127,7 @@ void begin(CallSite what) {
   g_native = what == CallSite::native || what == CallSite::both;
   g_python = what == CallSite::python || what == CallSite::both;
   if (g_native && !native::begin()) {
-    say("TPROF_CALLSITE: no native frames: there is no thread-local key left");
+    say("TPROF_CALLSITE: no native frames: no thread-local key is left");
   }
   char why[64];
   FixedText text(why);

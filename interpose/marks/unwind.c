@@ -9,7 +9,6 @@
 #undef NDEBUG
 #define NDEBUG
 #define UNW_LOCAL_ONLY
-#define CONFIG_BLOCK_SIGNALS 1
 #define HAVE_DL_ITERATE_PHDR 1
 #define HAVE_ELF_H 1
 #define HAVE_LINK_H 1
@@ -23,10 +22,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#define dwarf_get get_anything
+#define dwarf_put put_anything
 #include "libunwind_i.h"
-// These need the one above.
-#include "dwarf_i.h"
-#include "unwind_i.h"
+#undef dwarf_get
+#undef dwarf_put
 
 #if defined(__x86_64__)
 #define ARCH(name) x86_64_##name
@@ -55,15 +55,24 @@ static inline int read_word(unw_word_t at, unw_word_t* value) {
   return 0;
 }
 
-// It writes only to the registers that it was given, which lie on this stack.
-static int access_stack(unw_addr_space_t space, unw_word_t at, unw_word_t* value, int write,
-                        void* registers) {
-  (void)space, (void)registers;
-  if (!write) return read_word(at, value);
-  if (!readable(at)) return -UNW_EINVAL;
-  memcpy((void*)at, value, sizeof *value);
+static int dwarf_get(struct dwarf_cursor* cursor, dwarf_loc_t place, unw_word_t* value) {
+  (void)cursor;
+  if (DWARF_IS_NULL_LOC(place)) return -UNW_EBADREG;
+  if (!DWARF_IS_VAL_LOC(place)) return read_word(DWARF_GET_LOC(place), value);
+  *value = DWARF_GET_LOC(place);
   return 0;
 }
+
+// Writes to the registers that the walk began with, which lie on this stack.
+static int dwarf_put(struct dwarf_cursor* cursor, dwarf_loc_t place, unw_word_t value) {
+  (void)cursor;
+  if (!readable(DWARF_GET_LOC(place))) return -UNW_EBADREG;
+  memcpy((void*)DWARF_GET_LOC(place), &value, sizeof value);
+  return 0;
+}
+
+#include "dwarf_i.h"
+#include "unwind_i.h"
 
 // tprof_unwind_begin() has done it.
 static int begun(pthread_once_t* once, void (*begin)(void)) {
@@ -71,6 +80,8 @@ static int begun(pthread_once_t* once, void (*begin)(void)) {
   return 0;
 }
 
+#undef SIGPROCMASK
+#define SIGPROCMASK sigprocmask  // pthread_sigmask() has a newer version in a newer glibc
 #undef mutex_init
 #define mutex_init(lock) ((void)(lock))
 #undef mutex_lock
@@ -109,8 +120,11 @@ HIDDEN void unwi_put_dynamic_unwind_info(unw_addr_space_t space, unw_proc_info_t
   (void)space, (void)info, (void)registers;
 }
 HIDDEN int dwarf_step(struct dwarf_cursor* cursor);
-int unw_step(unw_cursor_t* cursor) {
+static int step(void* cursor) {
   return dwarf_step(&((struct cursor*)cursor)->dwarf);
+}
+int unw_step(unw_cursor_t* cursor) {
+  return tprof_unwind_while_loaded(step, cursor);
 }
 
 #include "Gget_accessors.c"
@@ -149,9 +163,8 @@ int unw_step(unw_cursor_t* cursor) {
 int tprof_unwind_begin(void) {
   if (trace_cache_once_happen) return 1;
   if (pthread_key_create(&trace_cache_key, trace_cache_free) != 0) return 0;
-  mempool_init(&trace_cache_pool, sizeof(unw_trace_cache_t), 0);
   tdep_init();
-  local_addr_space.acc.access_mem = access_stack;
+  mempool_init(&trace_cache_pool, sizeof(unw_trace_cache_t), 0);
   local_addr_space.caching_policy = UNW_CACHE_NONE;
   trace_cache_once_happen = 1;
   return 1;

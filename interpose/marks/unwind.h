@@ -21,6 +21,8 @@ void tprof_unwind_forget(void);
 
 void tprof_unwind_lock(void);
 void tprof_unwind_unlock(void);
+// Runs `step` while no object can be unloaded.
+int tprof_unwind_while_loaded(int (*step)(void*), void* cursor);
 int tprof_unwind_objects(int (*callback)(struct dl_phdr_info*, size_t, void*), void* data);
 
 #if defined(__cplusplus)

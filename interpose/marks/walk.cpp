@@ -107,6 +107,16 @@ void tprof_unwind_unlock() {
   cancellation.let_go();
 }
 
+int tprof_unwind_while_loaded(int (*step)(void*), void* cursor) {
+  const HeldSignals held_signals;
+  int result = -1;
+  each_loaded_object([&](const dl_phdr_info&) {
+    result = step(cursor);
+    return true;
+  });
+  return result;
+}
+
 int tprof_unwind_objects(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data) {
   int result = 0;
   each_loaded_object([&](dl_phdr_info& object) {
