@@ -1,11 +1,12 @@
 // nongnu.org's libunwind, as much of it as a walk over the calling thread's frames needs, in one
-// piece. So it does here what a guest may do, and nothing else:
+// piece, and changed in what a guest can't allow:
 //
-// - It reads the tables of loaded objects, and the stack from here to its end. (It would read
-//   wherever a register points, or ask the kernel first, through a pipe that it keeps open.)
-// - Where there is no table, the walk ends. (It would guess, and look into files.) It never aborts.
+// - It reads the tables of loaded objects, and the stack from here to its end. As it comes, it
+// reads
+//   wherever a register points, or asks the kernel first, through a pipe that it keeps open.
+// - A walk ends at code without tables. As it comes, it guesses, looks into files, and may abort.
 // - Its lock and its way to the loader's list are ours, which no fork copies while in use.
-// - Without a thread-local key there are no frames. (It would use the program's first key.)
+// - Without a thread-local key there are no frames. As it comes, it takes the program's first key.
 #undef NDEBUG
 #define NDEBUG
 #define UNW_LOCAL_ONLY
@@ -22,8 +23,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define dwarf_get get_anything
-#define dwarf_put put_anything
+#define dwarf_get get_from_anywhere
+#define dwarf_put put_anywhere
 #include "libunwind_i.h"
 #undef dwarf_get
 #undef dwarf_put
@@ -80,6 +81,7 @@ static int begun(pthread_once_t* once, void (*begin)(void)) {
   return 0;
 }
 
+// In place of what it has of libc, and of files of its own that are not here.
 #undef SIGPROCMASK
 #define SIGPROCMASK sigprocmask  // pthread_sigmask() has a newer version in a newer glibc
 #undef mutex_init
@@ -149,7 +151,7 @@ int unw_step(unw_cursor_t* cursor) {
 #include "Gparser.c"
 #undef put_unwind_info
 #include "Gpe.c"
-// An expression's own bytes lie in a table, but it reads what it came to by itself.
+// An expression is read from a table. The word that it points to (`tmp1`) has to be on the stack.
 #define CHECKED(read, space, a, at, to, registers)                       \
   (__builtin_strcmp(#at, "&tmp1") == 0 && !readable(*(at)) ? -UNW_EINVAL \
                                                            : read(space, a, at, to, registers))
@@ -192,7 +194,7 @@ __attribute__((noinline)) size_t tprof_unwind(uintptr_t* to, size_t most, uintpt
   int size = (int)most;
   const int result = tdep_trace(&s.cursor, (void**)to, &size);
   size_t frames = 0;
-  // Where a walk fails, it may not tell how far it got.
+  // A walk that fails may not tell how far it got.
   while (frames < most && to[frames] != 0) ++frames;
   *cut = result < 0 || frames == most;
 #if defined(__aarch64__)
