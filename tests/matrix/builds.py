@@ -48,15 +48,8 @@ def cache_of(build: pathlib.Path) -> str:
     return (build / "CMakeCache.txt").read_text()
 
 
-def headers() -> list[str]:
-    """Returns the options for what the build itself uses of others: headers, and libunwind."""
-    entry = r"^(TPROF_(?:CUDA_INCLUDE|NCCL_INCLUDE|LIBUNWIND_SOURCE)):PATH=(.+)$"
-    found = re.findall(entry, cache_of(BUILD), re.MULTILINE)
-    return [f"-D{name}={path}" for name, path in found]
-
-
 def make(folder: pathlib.Path, options: tuple[str, ...], *targets: str) -> None:
-    do("cmake", "-S", str(venvs.REPO), "-B", str(folder), "-G", "Ninja", *options, *headers())
+    do("cmake", "-S", str(venvs.REPO), "-B", str(folder), "-G", "Ninja", *options, f"-DTPROF_DOWNLOADS={BUILD}")
     do("cmake", "--build", str(folder), "--target", *targets)
 
 
