@@ -58,7 +58,7 @@ soak:
 	@scripts/soak
 lint:
 	@scripts/lint $(TIDY)
-# Keeps what was downloaded: the venv, the CUDA headers, simdjson and Chart.js. distclean does not.
+# Keeps what was downloaded: the venv, the CUDA headers, libunwind, simdjson and Chart.js. distclean does not.
 clean:
 	@cmake --build $(BUILT) --target clean
 distclean:

@@ -35,7 +35,7 @@ namespace tprof {
   X(coverage)     /* calls, ours: 48 names */                                                      \
   X(serving)      /* calls: a library's first */                                                   \
   X(callers)      /* the same */                                                                   \
-  X(frame_rules)  /* calls: a return address's first */                                            \
+  X(unwinding)    /* calls: a return address's first of a thread */                                \
   X(cupti)        /* ours, and threads that ask for CUPTI, 1 s at most. Over questions to CUPTI */ \
   X(host_memory)  /* calls that allocate and free host memory */                                   \
   X(memory)       /* whoever needs memory of our own: mprotect, seldom */

@@ -9,7 +9,6 @@
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
 #include "interpose/base/shared_map.h"
-#include "interpose/marks/known_rules.h"
 #include "interpose/marks/objects.h"
 #include "interpose/marks/python.h"
 #include "interpose/marks/walk.h"
@@ -127,6 +126,9 @@ std::uint16_t site_of(const void* caller) {
 void begin(CallSite what) {
   g_native = what == CallSite::native || what == CallSite::both;
   g_python = what == CallSite::python || what == CallSite::both;
+  if (g_native && !native::begin()) {
+    say("TPROF_CALLSITE: no native frames: no thread-local key is left");
+  }
   char why[64];
   FixedText text(why);
   if (g_python && !python::find(text)) {

@@ -2,26 +2,31 @@
 
 #include <pthread.h>
 
-#include <cstring>
+#include <algorithm>
+#include <atomic>
 
 #include "interpose/base/held_signals.h"
-#include "interpose/marks/known_rules.h"
+#include "interpose/base/loaded_objects.h"
+#include "interpose/base/lock.h"
+#include "interpose/marks/unwind.h"
 #include "interpose/real/binding.h"
 
 namespace tprof::native {
 namespace {
 
-// The stack that may be read. A fiber has another stack, of which nothing is read.
-struct Bounds {
+std::atomic<bool> g_begun{false};
+std::atomic<std::uint64_t> g_unloaded{0};
+constinit Lock g_lock{LockOrder::unwinding};
+Cancellation g_cancellation;  // of the thread that has the lock
+
+struct Walker {
+  // The thread's stack. A fiber has another one, of which nothing is read.
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
-
-  bool hold(std::uintptr_t address) const {
-    return address >= begin && address < end && end - address >= sizeof(std::uintptr_t) &&
-           address % alignof(std::uintptr_t) == 0;
-  }
+  std::uint64_t unloaded = 0;
+  bool busy = false;  // a signal handler's walk would find the rules half written
 };
-thread_local constinit Bounds t_stack __attribute__((tls_model("initial-exec")));
+thread_local constinit Walker t_walker __attribute__((tls_model("initial-exec")));
 
 // Runs once for each thread. For the first thread, glibc reads /proc/self/maps.
 [[gnu::noinline]] void find_stack() {
@@ -32,99 +37,91 @@ thread_local constinit Bounds t_stack __attribute__((tls_model("initial-exec")))
   void* begin = nullptr;
   std::size_t size = 0;
   if (pthread_attr_getstack(&attributes, &begin, &size) == 0) {
-    t_stack.begin = reinterpret_cast<std::uintptr_t>(begin);
-    t_stack.end = t_stack.begin + size;
+    t_walker.begin = reinterpret_cast<std::uintptr_t>(begin);
+    t_walker.end = t_walker.begin + size;
   }
   pthread_attr_destroy(&attributes);
 }
 
-struct Registers {
-  std::uintptr_t code;
-  std::uintptr_t stack;
-  std::uintptr_t frame;
-  std::uintptr_t back;  // the return address if it is not in memory: only in the innermost frame
-};
+}  // namespace
 
-// Returns the registers of the function that this is inlined into.
-[[gnu::always_inline]] inline Registers here() {
-  // The outputs are other registers than those that are read.
-#if defined(__x86_64__)
-  register std::uintptr_t code asm("rax");
-  register std::uintptr_t stack asm("rcx");
-  register std::uintptr_t frame asm("rdx");
-  asm volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"
-               : "=r"(code), "=r"(stack), "=r"(frame));
-  return {code, stack, frame, 0};
-#else
-  register std::uintptr_t code asm("x0");
-  register std::uintptr_t stack asm("x1");
-  register std::uintptr_t frame asm("x2");
-  register std::uintptr_t back asm("x3");
-  asm volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29\n\tmov %3, x30"
-               : "=r"(code), "=r"(stack), "=r"(frame), "=r"(back));
-  return {code, stack, frame, back};
-#endif
-}
-
-std::uintptr_t word_at(std::uintptr_t address) {
-  std::uintptr_t value;
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a place in the thread's stack
-  std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
-  return value;
-}
-
-// A return address may be signed, in the bits above the address.
-constexpr std::uintptr_t kAddressBits = (std::uintptr_t{1} << 48) - 1;
-
-// Steps to the caller. False: the stack does not look as the rule says.
-bool step(const Rule& rule, Registers& r) {
-  constexpr std::int64_t kWordBytes = sizeof(std::uintptr_t);
-  const auto behind = [](std::uintptr_t base, std::int16_t words) {
-    return base + static_cast<std::uintptr_t>(words * kWordBytes);
-  };
-  std::uintptr_t end = behind(rule.from == Rule::End::stack ? r.stack : r.frame, rule.end);
-  const auto readable = [&](std::uintptr_t at) { return at >= r.stack && t_stack.hold(at); };
-  if (rule.from == Rule::End::saved) {
-    if (!readable(end)) return false;
-    end = word_at(end);
-  }
-  if (end <= r.stack || end > t_stack.end || end % kWordBytes != 0) return false;
-  std::uintptr_t back = r.back;
-  if (rule.saves_return) {
-    const std::uintptr_t at = behind(end, rule.return_at);
-    if (!readable(at)) return false;
-    back = word_at(at);
-  } else if (back == 0) {
-    return false;
-  }
-  if (rule.frame_at != Rule::kKept) {
-    const std::uintptr_t at =
-        rule.frame_at == Rule::kAtItself ? r.frame : behind(end, rule.frame_at);
-    if (!readable(at)) return false;
-    r.frame = word_at(at);
-  }
-  r = {back & kAddressBits, end, r.frame, 0};
+bool begin() {
+  if (tprof_unwind_begin() == 0) return false;
+  g_begun.store(true, std::memory_order_release);
   return true;
 }
 
-}  // namespace
-
 Stack walk(std::uintptr_t* to, std::size_t most) {
-  Registers r = here();
-  if (t_stack.end == 0) find_stack();
-  Stack stack;
-  if (!t_stack.hold(r.stack)) return {0, true};
-  // The calling instruction lies before its return address, which may belong to another function.
-  for (std::uintptr_t call = r.code;; call = r.code - 1) {
-    const Rule rule = rule_of(call);
-    if (rule.from == Rule::End::outermost) return stack;
-    stack.cut = rule.from == Rule::End::unknown || !step(rule, r);
-    if (stack.cut || r.code == 0) return stack;
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address in the code
-    if (stack.frames == 0 && resolve::is_ours(reinterpret_cast<const void*>(r.code - 1))) continue;
-    if (stack.frames == most) return {most, true};
-    to[stack.frames++] = r.code;
+  constexpr std::size_t kOwn = 4;  // from a wrapper to here
+  Walker& w = t_walker;
+  if (w.end == 0) find_stack();
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  if (here < w.begin || here >= w.end || w.busy || !g_begun.load(std::memory_order_acquire)) {
+    return {0, true};
   }
+  const KeepErrno keep_errno;
+  w.busy = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const std::uint64_t unloaded = g_unloaded.load(std::memory_order_relaxed);
+  if (w.unloaded != unloaded) tprof_unwind_forget();
+  w.unloaded = unloaded;
+  const std::size_t room = most + kOwn + 1;
+  auto* all = static_cast<std::uintptr_t*>(__builtin_alloca(room * sizeof *to));
+  int cut = 0;
+  const std::size_t found = tprof_unwind(all, room, w.end, &cut);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  w.busy = false;
+  const auto* from = std::find_if_not(all, all + found, [](std::uintptr_t code) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address in the code
+    return resolve::is_ours(reinterpret_cast<const void*>(code - 1));
+  });
+  const auto frames = static_cast<std::size_t>(all + found - from);
+  std::copy_n(from, std::min(frames, most), to);
+  return {std::min(frames, most), cut != 0 || frames > most};
+}
+
+bool forget_unloaded() {
+  std::uint64_t unloaded = 0;
+  each_loaded_object([&](const dl_phdr_info& any) {
+    unloaded = any.dlpi_subs;
+    return true;
+  });
+  return g_unloaded.exchange(unloaded) != unloaded;
 }
 
 }  // namespace tprof::native
+
+using namespace tprof;
+
+// libunwind holds the signals back around both.
+void tprof_unwind_lock() {
+  Cancellation cancellation;
+  cancellation.hold();
+  native::g_lock.lock();
+  native::g_cancellation = cancellation;
+}
+
+void tprof_unwind_unlock() {
+  const Cancellation cancellation = native::g_cancellation;
+  native::g_lock.unlock();
+  cancellation.let_go();
+}
+
+int tprof_unwind_while_loaded(int (*step)(void*), void* cursor) {
+  const HeldSignals held_signals;
+  int result = -1;
+  each_loaded_object([&](const dl_phdr_info&) {
+    result = step(cursor);
+    return true;
+  });
+  return result;
+}
+
+int tprof_unwind_objects(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data) {
+  int result = 0;
+  each_loaded_object([&](dl_phdr_info& object) {
+    result = callback(&object, sizeof object, data);
+    return result != 0;
+  });
+  return result;
+}

@@ -1,15 +1,10 @@
 // The calling thread's native frames, raw: the addresses that its calls return to.
 //
-// It works as libunwind does. The rule that a library's tables have for an address is looked up
-// once and kept, so that a walk costs a few loads a frame, 10 ns. (glibc's backtrace(), by libgcc,
-// asks the tables each time: 140 ns a frame. Before glibc 2.35, or in a libgcc built for such, it
-// also takes a lock of the loader's, which a fork would copy.) The walk depends on no library, so
-// it works with musl too. If all addresses are known it takes no lock. It allocates nothing, and
-// reads nothing outside of the thread's own stack.
-//
-// libunwind is not linked in for the frames that have no rule here: it reads wherever the registers
-// point, so a frame pointer that was overwritten ends the process, where this walk ends the stack.
-// A test holds both against each other on PyTorch's stacks, where no frame is without a rule.
+// They come from libunwind (unwind.c), which keeps, for each thread, the rule that a library's
+// tables have for an address: 256 KiB of memory, and 10 ns a frame. (glibc's backtrace(), by
+// libgcc, asks the tables each time: 140 ns a frame. Before glibc 2.35, or in a libgcc built for
+// such, it also takes a lock of the loader's, which a fork would copy.) A walk over addresses that
+// are known takes no lock. It depends on no library, so it works with musl too.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +17,14 @@ struct Stack {
   bool cut = false;  // the stack goes on, but there was no room, or no rule for the next frame
 };
 
+// False: there is no thread-local key left, so walks find nothing.
+bool begin();
+
 // Fills `to`, innermost first, and leaves out this library's own frames at the inner end.
 Stack walk(std::uintptr_t* to, std::size_t most);
+
+// Has all threads forget their rules if a library was unloaded: they may be wrong for the next one
+// at its addresses. False: nothing was unloaded since the last time.
+bool forget_unloaded();
 
 }  // namespace tprof::native

@@ -70,7 +70,7 @@ def figures(place: Place) -> Iterator[Figure]:
     launch = "cudaLaunchKernel"
     yield difference(f"{launch}, TPROF_TIMING=host", off[launch], "bare", off[f"bare {launch}"], 5)
     yield difference(f"{launch}, TPROF_TIMING=events", timed[launch], "bare", off[f"bare {launch}"], 150)
-    # A program has backtrace() at hand for this: our walk must cost far less.
+    # A program has backtrace() at hand for this: a walk by libunwind must cost far less.
     name = "ncclAllGather, 24 frames deep"
     stacks = client(place, TPROF_CALLSITE="native")
     yield difference(f"{name}, TPROF_CALLSITE=native", stacks[name], "off", off[name], 400)

@@ -11,6 +11,11 @@ import signal
 import sys
 import threading
 
+libc = ctypes.CDLL(None)
+keys = []
+key = ctypes.c_uint()
+while "keys" in sys.argv and libc.pthread_key_create(ctypes.byref(key), None) == 0:
+    keys.append(key.value)
 runtime = ctypes.CDLL("libcudart.so.13")
 device = ctypes.c_void_p()
 runtime.cudaMalloc(ctypes.byref(device), ctypes.c_size_t(4096))
@@ -79,6 +84,7 @@ for thread in threads:
 everything(100)
 stop.set()
 noise.join()
+assert not any(libc.pthread_getspecific(key) for key in keys)
 print(json.dumps(made), flush=True)
 if "fork" in sys.argv:
     child = os.fork()

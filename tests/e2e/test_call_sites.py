@@ -102,6 +102,15 @@ def test_python_alone_names_no_object(tmp_path):
     assert not not_as_the_contract_says(map(json.dumps, lines))
 
 
+def test_a_program_that_has_all_thread_local_keys_keeps_them(tmp_path):
+    done = run(tmp_path, sys.executable, "keys")
+    assert done.code == 0, done.stderr
+    assert len(done.words_of_ours()) == 1 and "no thread-local key is left" in done.words_of_ours()[0]
+    lines = done.only_rank().lines
+    check(lines, done.stdout)
+    assert all("native" not in site for site in sites_of(lines).values())
+
+
 def test_sites_outlive_a_kill(tmp_path):
     done = run(tmp_path, sys.executable, "kill")
     assert done.code == -9

@@ -1,4 +1,4 @@
-"""Holds the walker of native stacks against LLVM's libunwind, on every frame of programs' and PyTorch's stacks."""
+"""Holds libtprof.so's part of nongnu.org's libunwind against LLVM's, on every frame of PyTorch's and other stacks."""
 
 import pytest
 from lib import needs

@@ -23,9 +23,10 @@ FORBIDDEN = 77
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="knows the registers of x86-64")
-def test_a_handler_after_any_instruction_costs_the_program_no_call_and_its_own_are_said(tmp_path):
+@pytest.mark.parametrize("sites", ["off", "native"])
+def test_a_handler_after_any_instruction_costs_the_program_no_call_and_its_own_are_said(sites, tmp_path):
     traces = tmp_path / "traces"
-    env = {"LD_PRELOAD": str(LIBTPROF), "TPROF_OUTPUT_DIR": str(traces)}
+    env = {"LD_PRELOAD": str(LIBTPROF), "TPROF_OUTPUT_DIR": str(traces), "TPROF_CALLSITE": sites}
     env |= {"TPROF_RING": "64"}  # full at times
     done = subprocess.run([PROGRAM], env=env, capture_output=True, text=True, timeout=120)
     if done.returncode == FORBIDDEN:

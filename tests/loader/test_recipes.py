@@ -15,6 +15,7 @@ CONDA = PACKAGES / "conda/recipe.yaml"
 BUILD_SH = PACKAGES / "conda/build.sh"
 CMAKE = (REPO / "CMakeLists.txt").read_text()
 ANALYSIS = "".join((REPO / "analysis" / name).read_text() for name in ("CMakeLists.txt", "static.cmake"))
+INTERPOSE = (REPO / "interpose/CMakeLists.txt").read_text()
 LIST = REPO / "scripts/requirements-chartjs.txt"
 
 
@@ -54,11 +55,11 @@ def options_of_spack():
 
 @pytest.mark.parametrize("options", [options_of_conda, options_of_spack])
 def test_the_options_they_set_are_those_of_the_build(options):
-    known = re.findall(r"(?:option|find_path)\((TPROF_\w+)|set\((TPROF_\w+) [^)]* CACHE ", CMAKE + ANALYSIS)
-    assert {"TPROF_TESTS", "TPROF_LINK_IN", "TPROF_CHARTJS"} <= set(options()) <= {a or b for a, b in known}
+    known = re.findall(r"(?:option|find_path)\((TPROF_\w+)|set\((TPROF_\w+) [^)]* CACHE ", CMAKE + ANALYSIS + INTERPOSE)
+    assert {"TPROF_TESTS", "TPROF_LINK_IN", "TPROF_CHARTJS", "TPROF_LIBUNWIND_SOURCE"} <= set(options()) <= {a or b for a, b in known}
 
 
-def test_both_take_the_charts_from_where_bootstrap_puts_them():
+def test_both_take_what_bootstrap_fetches_from_where_bootstrap_puts_them():
     bootstrap = (REPO / "scripts/bootstrap").read_text()
     assert "build=${TPROF_BUILD:-build}" in bootstrap and '"$build/chartjs.new/chart.js"' in bootstrap
     assert "`scripts/bootstrap charts`" in SPACK.read_text() and "`scripts/bootstrap charts`" in CONDA.read_text()
@@ -66,13 +67,19 @@ def test_both_take_the_charts_from_where_bootstrap_puts_them():
     [source] = [source for source in conda()["source"] if "chart" in source["path"]]
     assert (CONDA.parent / source["path"]).resolve() == (REPO / "build/chartjs").resolve() / "chart.js"
     assert f'-DTPROF_CHARTJS="$PWD/{source["target_directory"]}/chart.js"' in BUILD_SH.read_text()
+    assert 'mv "$build/libunwind.new" "$build/libunwind"' in bootstrap
+    assert '"TPROF_LIBUNWIND_SOURCE", str(CHECKOUT / "build/libunwind")' in SPACK.read_text()
+    [source] = [source for source in conda()["source"] if "libunwind" in source["path"]]
+    assert (CONDA.parent / source["path"]).resolve() == (REPO / "build/libunwind").resolve()
+    assert f'-DTPROF_LIBUNWIND_SOURCE="$PWD/{source["target_directory"]}"' in BUILD_SH.read_text()
 
 
-def test_bootstrap_fetches_the_charts_alone(tmp_path):
-    """They are there already, so that nothing is fetched; and no package manager is asked."""
+def test_bootstrap_fetches_what_no_package_manager_has(tmp_path):
+    """It is there already, so that nothing is fetched; and no package manager is asked."""
     folder = tmp_path / "chartjs"
     folder.mkdir()
     (folder / "chart.js").touch()
+    (tmp_path / "libunwind").mkdir()
     wanted = subprocess.run("cksum", stdin=LIST.open(), capture_output=True, text=True, check=True).stdout
     (folder / f".installed-{LIST.name}").write_text(wanted)
     done = subprocess.run(
@@ -80,7 +87,7 @@ def test_bootstrap_fetches_the_charts_alone(tmp_path):
         env={"TPROF_BUILD": str(tmp_path), "PATH": "/usr/bin:/bin"},
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert {file.name for file in tmp_path.iterdir()} == {"chartjs"}
+    assert {file.name for file in tmp_path.iterdir()} == {"chartjs", "libunwind"}
 
 
 def test_both_ask_for_the_libraries_that_the_build_looks_for():

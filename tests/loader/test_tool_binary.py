@@ -55,7 +55,8 @@ def test_installed_both_find_each_other_and_nothing_names_the_place(tmp_path):
              "share/fish/vendor_completions.d/tprof.fish", "share/cmake/tprof/tprof-config.cmake",
              "share/cmake/tprof/tprof-config-version.cmake"}  # fmt: skip
     files = {file for file in files if not file.startswith("share/man/man1/")}  # test_manual.py
-    assert files == ours | {f"share/doc/tprof/{name}" for name in ("LICENSE", "analysis/page/picture.png", *pages())}
+    pages_and_more = ("LICENSE", "licences/libunwind", "analysis/page/picture.png", *pages())
+    assert files == ours | {f"share/doc/tprof/{name}" for name in pages_and_more}
     for name in ("bin/tprof", *beside):
         assert ".debug_info" not in readelf(moved / name, "--sections")
     run = [moved / "bin/tprof", "run", "--quiet", "--out", tmp_path / "traces", "--"]

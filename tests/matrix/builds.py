@@ -48,15 +48,8 @@ def cache_of(build: pathlib.Path) -> str:
     return (build / "CMakeCache.txt").read_text()
 
 
-def headers() -> list[str]:
-    """Returns the options for the headers of CUDA and NCCL that the build itself uses."""
-    entry = r"^(TPROF_(?:CUDA|NCCL)_INCLUDE):PATH=(.+)$"
-    found = re.findall(entry, cache_of(BUILD), re.MULTILINE)
-    return [f"-D{name}={path}" for name, path in found]
-
-
 def make(folder: pathlib.Path, options: tuple[str, ...], *targets: str) -> None:
-    do("cmake", "-S", str(venvs.REPO), "-B", str(folder), "-G", "Ninja", *options, *headers())
+    do("cmake", "-S", str(venvs.REPO), "-B", str(folder), "-G", "Ninja", *options, f"-DTPROF_DOWNLOADS={BUILD}")
     do("cmake", "--build", str(folder), "--target", *targets)
 
 

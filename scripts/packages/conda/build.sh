@@ -10,6 +10,7 @@ export LDFLAGS="${LDFLAGS//-Wl,-rpath,$PREFIX\/lib/}" # recipe.yaml says who get
 export CUDA_HOME=$PREFIX/targets/$machine NCCL_HOME=$PREFIX
 # shellcheck disable=SC2086 # a list of words
 cmake -S . -B build-conda -G Ninja ${CMAKE_ARGS:-} -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$PREFIX" \
-  -DTPROF_TESTS=OFF -DTPROF_LINK_IN=OFF -DTPROF_CHARTJS="$PWD/chartjs/chart.js"
+  -DTPROF_TESTS=OFF -DTPROF_LINK_IN=OFF -DTPROF_CHARTJS="$PWD/chartjs/chart.js" \
+  -DTPROF_LIBUNWIND_SOURCE="$PWD/libunwind"
 cmake --build build-conda -j "${CPU_COUNT:-1}"
 cmake --install build-conda --strip

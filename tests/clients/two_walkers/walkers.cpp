@@ -1,6 +1,6 @@
-// A preload that walks the stack of each call twice, with marks/walk.h and with LLVM's libunwind,
-// and writes into WALKS_TO/<pid> how many walks and frames there were, how many walks differed,
-// and how many ours cut short. The first difference goes to standard error.
+// A preload that walks the stack of each call twice, with marks/walk.h (nongnu.org's libunwind) and
+// with LLVM's, and writes into WALKS_TO/<pid> how many walks and frames there were, how many walks
+// differed, and how many ours cut short. The first difference goes to standard error.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <libunwind.h>
@@ -13,7 +13,6 @@
 #include <cstring>
 #include <mutex>
 
-#include "interpose/marks/known_rules.h"
 #include "interpose/marks/walk.h"
 #include "interpose/real/binding.h"
 
@@ -73,6 +72,8 @@ void write_down() {
 
 [[gnu::noinline]] void compare() {
   Walk ours, theirs;
+  static const bool begun = tprof::native::begin();
+  if (!begun) std::abort();
   tprof::native::forget_unloaded();
   const tprof::native::Stack stack = tprof::native::walk(ours.frame, kMost);
   ours.frames = stack.frames;

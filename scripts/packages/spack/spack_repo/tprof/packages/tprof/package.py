@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`scripts/bootstrap charts` fetches Chart.js, as Spack knows no package of it. Then, with Spack 1.0 or newer:
+"""`scripts/bootstrap charts` fetches Chart.js and libunwind's source, as Spack has no package of either. Then, with
+Spack 1.0 or newer:
 `spack repo add scripts/packages/spack/spack_repo/tprof && spack install tprof`."""
 
 import pathlib
@@ -54,6 +55,7 @@ class Tprof(CMakePackage):
             self.define("TPROF_TESTS", False),
             self.define("TPROF_LINK_IN", False),
             self.define("TPROF_CHARTJS", str(CHECKOUT / "build/chartjs/chart.js")),
+            self.define("TPROF_LIBUNWIND_SOURCE", str(CHECKOUT / "build/libunwind")),
             self.define("TPROF_CUDA_INCLUDE", self.spec["cuda"].prefix.include),
             self.define("TPROF_NCCL_INCLUDE", self.spec["nccl"].prefix.include),
         ]
