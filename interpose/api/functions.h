@@ -12,29 +12,35 @@
 #include "interpose/api/cudart.h"
 #include "interpose/api/cupti.h"
 #include "interpose/api/nccl.h"
+#include "interpose/base/hash.h"
 #include "interpose/format/ring_file.h"
 
 namespace tprof {
+
+// All tables, in this order. X(name, ...), X_TWIN(name, twin, ...)
+// clang-format off
+#define TPROF_EVERY(X, X_TWIN)                                                                   \
+  TPROF_NCCL_COLLECTIVE(X_TWIN) TPROF_NCCL_OTHER(X) TPROF_NCCL_EP(X)                             \
+  TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)                 \
+  TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)                       \
+  TPROF_NCCL_LIFE(X) TPROF_NCCL_EP_LIFE(X)                                                       \
+  TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN) TPROF_CUDART_GRAPH_ONLY(X)                   \
+  TPROF_CUDART_FOLLOW(X_TWIN) TPROF_CUDART_FOLLOW_ONLY(X) TPROF_CUDART_PROFILER(X)               \
+  TPROF_CUDART_ENTRY(X) TPROF_CUDART_ALLOCATION(X) TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN)         \
+  TPROF_CUDA_ALLOCATION(X) TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN)                                   \
+  TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)                                              \
+  TPROF_CUDA_FOLLOW(X_TWIN) TPROF_CUDA_FOLLOW_ONLY(X) TPROF_CUDA_ENTRY(X)                        \
+  TPROF_CUPTI(X) TPROF_CUDART_TOLD(X) TPROF_CUDA_TOLD(X_TWIN) TPROF_CUDA_TOLD_ONLY(X)
+// clang-format on
 
 enum class Fn : std::uint16_t {
   none,
 #define X(name, ...) name,
 #define X_TWIN(name, twin, ...) name, twin,
-  TPROF_NCCL_COLLECTIVE(X_TWIN) TPROF_NCCL_OTHER(X) TPROF_NCCL_EP(X) TPROF_CUDART_COPY(X_TWIN)
-      TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN) TPROF_CUDA_COPY(X_TWIN)
-          TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X) TPROF_NCCL_LIFE(X) TPROF_NCCL_EP_LIFE(X)
-              TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN) TPROF_CUDART_GRAPH_ONLY(X)
-                  TPROF_CUDART_FOLLOW(X_TWIN) TPROF_CUDART_FOLLOW_ONLY(X) TPROF_CUDART_PROFILER(X)
-                      TPROF_CUDART_ENTRY(X) TPROF_CUDART_ALLOCATION(X)
-                          TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN) TPROF_CUDA_ALLOCATION(X)
-                              TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN) TPROF_CUDA_GRAPH(X_TWIN)
-                                  TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_FOLLOW(X_TWIN)
-                                      TPROF_CUDA_FOLLOW_ONLY(X) TPROF_CUDA_ENTRY(X) TPROF_CUPTI(X)
-                                          TPROF_CUDART_TOLD(X) TPROF_CUDA_TOLD(X_TWIN)
-                                              TPROF_CUDA_TOLD_ONLY(X)
+  TPROF_EVERY(X, X_TWIN)
 #undef X_TWIN
 #undef X
-                                                  count_
+      count_
 };
 inline constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Fn::count_);
 static_assert(kFunctionCount <= kMaxFunctions);
@@ -62,40 +68,40 @@ struct FunctionInfo {
   bool data;  // moves data: has rows and lines
   Order order;
   Elements elements;
-  std::string_view operation;  // what it does: equal for twins; the signature's name
+  std::uint64_t operation;  // the hash of what it does: equal for twins; the signature's name
 };
 
 inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
     {},
 #define X(name, twin, since, bucket, elements, ...)                           \
-  {#name, Library::nccl, true, Order::collective, Elements::elements, #name}, \
-      {#twin, Library::nccl, true, Order::collective, Elements::elements, #name},
+  {#name, Library::nccl, true, Order::collective, Elements::elements, fnv1a(#name)}, \
+      {#twin, Library::nccl, true, Order::collective, Elements::elements, fnv1a(#name)},
     TPROF_NCCL_COLLECTIVE(X)
 #undef X
 #define X(name, since, order, bucket, elements, ...) \
-  {#name, Library::nccl, true, Order::order, Elements::elements, #name},
+  {#name, Library::nccl, true, Order::order, Elements::elements, fnv1a(#name)},
         TPROF_NCCL_OTHER(X)
 #undef X
-#define X(name, ...) {#name, Library::nccl_ep, true, Order::none, Elements::count, #name},
+#define X(name, ...) {#name, Library::nccl_ep, true, Order::none, Elements::count, fnv1a(#name)},
             TPROF_NCCL_EP(X)
 #undef X
-#define X(name, ...) {#name, Library::cudart, true, Order::none, Elements::count, #name},
+#define X(name, ...) {#name, Library::cudart, true, Order::none, Elements::count, fnv1a(#name)},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
                 TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)
 #undef X_TWIN
 #undef X
-#define X(name, ...) {#name, Library::cuda, true, Order::none, Elements::count, #name},
+#define X(name, ...) {#name, Library::cuda, true, Order::none, Elements::count, fnv1a(#name)},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
                     TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)
 #undef X_TWIN
 #undef X
-#define X(name, ...) {#name, Library::nccl, false, Order::none, Elements::count, #name},
+#define X(name, ...) {#name, Library::nccl, false, Order::none, Elements::count, fnv1a(#name)},
                         TPROF_NCCL_LIFE(X)
 #undef X
-#define X(name, ...) {#name, Library::nccl_ep, false, Order::none, Elements::count, #name},
+#define X(name, ...) {#name, Library::nccl_ep, false, Order::none, Elements::count, fnv1a(#name)},
                             TPROF_NCCL_EP_LIFE(X)
 #undef X
-#define X(name, ...) {#name, Library::cudart, false, Order::none, Elements::count, #name},
+#define X(name, ...) {#name, Library::cudart, false, Order::none, Elements::count, fnv1a(#name)},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
                                 TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(
                                     X_TWIN) TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_FOLLOW(X_TWIN)
@@ -104,7 +110,7 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
                                         TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN)
 #undef X_TWIN
 #undef X
-#define X(name, ...) {#name, Library::cuda, false, Order::none, Elements::count, #name},
+#define X(name, ...) {#name, Library::cuda, false, Order::none, Elements::count, fnv1a(#name)},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
                                             TPROF_CUDA_ALLOCATION(X) TPROF_CUDA_ALLOCATION_ASYNC(
                                                 X_TWIN) TPROF_CUDA_GRAPH(X_TWIN)
@@ -112,13 +118,13 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
                                                     TPROF_CUDA_FOLLOW_ONLY(X) TPROF_CUDA_ENTRY(X)
 #undef X_TWIN
 #undef X
-#define X(name, ...) {#name, Library::cupti, false, Order::none, Elements::count, #name},
+#define X(name, ...) {#name, Library::cupti, false, Order::none, Elements::count, fnv1a(#name)},
                                                         TPROF_CUPTI(X)
 #undef X
-#define X(name, ...) {#name, Library::cudart, false, Order::none, Elements::count, #name},
+#define X(name, ...) {#name, Library::cudart, false, Order::none, Elements::count, fnv1a(#name)},
                                                             TPROF_CUDART_TOLD(X)
 #undef X
-#define X(name, ...) {#name, Library::cuda, false, Order::none, Elements::count, #name},
+#define X(name, ...) {#name, Library::cuda, false, Order::none, Elements::count, fnv1a(#name)},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
                                                                 TPROF_CUDA_TOLD(X_TWIN)
                                                                     TPROF_CUDA_TOLD_ONLY(X)

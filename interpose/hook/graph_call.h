@@ -63,7 +63,7 @@ auto graph_call(GetThread&& thread, GetStep&& step, F&& function) {
   using Step = decltype(step());
   const auto real = [&] {
     if constexpr (std::is_same_v<Step, CaptureBegins>) {
-      graphs::g_any_capture.store(true, std::memory_order_relaxed);
+      g_extras.captures.store(true, std::memory_order_relaxed);
       const stream_gates::Closed closed(step().stream);
       // During a capture, an event in the legacy stream would be a dependency that ends the
       // capture.
