@@ -1,6 +1,7 @@
 // The wrappers of functions that change what is counted, in ways that no training framework uses:
 // they pass, and the coverage names them. Changes of graphs begin no session: a child that was
 // forked may make them as it exits.
+#include "interpose/api/results.h"
 #include "interpose/format/coverage.h"
 #include "interpose/hook/any_cuda.h"
 #include "interpose/session/coverage.h"
