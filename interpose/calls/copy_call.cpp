@@ -56,7 +56,8 @@ LedgerKey::Words copy_key(std::uint8_t function, Bucket bucket, std::uint64_t by
                    bytes_class(bytes), device, 0, host);
 }
 
-void begin_copy(Thread& t, OpenCall& call, std::uint8_t function, const CopyArgs& a) {
+[[gnu::flatten]] void begin_copy(Thread& t, OpenCall& call, std::uint8_t function,
+                                 const CopyArgs& a) {
   call.enter(t, false);
   const bool captured = call.look_at(t, a.stream);
   const auto [bucket, host] = direction_of(a, captured);

@@ -9,7 +9,7 @@
 
 namespace tprof {
 
-// Of a call that is captured the driver is not asked.
+// The driver is not asked about a captured call.
 driver::Direction direction_of(const CopyArgs& a, bool captured);
 
 bool wants_line(Bucket bucket);

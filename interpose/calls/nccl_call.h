@@ -23,7 +23,7 @@ struct NcclArgs {
   Reduce reduce = Reduce::none;
 };
 
-// What tells one function from the others.
+// One function, as far as it differs from the others.
 struct NcclFunction {
   std::uint8_t number;
   Bucket bucket;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "interpose/calls/launch_call.h"
+#include "interpose/calls/open_call.h"
 #include "interpose/real/stream_gates.h"
 #include "interpose/record/graphs.h"
 

@@ -22,7 +22,7 @@ namespace tprof::resolve {
 
 namespace {
 
-// What each thunk is bound to: those of function n are 4 n to 4 n + 3.
+// The function behind each thunk. The thunks of function n are 4 n to 4 n + 3.
 struct Binding {
   std::atomic<void*> real;
   std::atomic<bool> served;  // a call was passed on to it

@@ -17,7 +17,7 @@ namespace tprof::resolve {
 // function from the others, and the coverage says so.
 inline constexpr std::uint32_t kBindings = 4;
 
-// What the calling thread's thunk leaves, until the wrapper takes it.
+// The calling thread's thunk leaves this, until the wrapper takes it.
 struct Bound {
   const void* caller = nullptr;  // the call that it stands for returns there
   std::uint32_t thunk = 0;       // its number; 0: the wrapper was called by its name

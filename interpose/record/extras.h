@@ -1,4 +1,4 @@
-// What every call looks at besides its thread: one cache line. As a rule no extra is wanted, and
+// Every call looks at this, besides its thread: one cache line. As a rule no extra is wanted, and
 // one look tells a call so.
 #pragma once
 

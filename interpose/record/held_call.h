@@ -23,7 +23,7 @@ namespace tprof {
 struct CountedIn {
   LedgerKey::Words key;
   LedgerRow* row;
-  // Of a collective that takes part in its communicator's signature: the hash of its name, else 0.
+  // The hash of the name, if it takes part in its communicator's signature, else 0.
   std::uint64_t name;
   LedgerKey::Words signature_key;
   LedgerRow* signature_row;

@@ -57,7 +57,7 @@ struct alignas(64) Thread {
   std::uint32_t last_comm_index = 0;
   std::uint32_t last_comm_epoch = 0;
   const void* last_comm = nullptr;
-  // What the area says, too: nobody else changes it while the thread has it (but see Transaction).
+  // As in the area, which nobody else changes while the thread has it (but see Transaction).
   std::uint64_t head = 0;
   std::uint64_t committed = 0;
 
