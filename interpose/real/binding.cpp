@@ -30,7 +30,7 @@ struct Binding {
 Binding g_binding[kFunctionCount * kBindings];
 constexpr std::size_t kThunkBytes = 16;
 
-// Names by hash, open addressing.
+// Names by hash, open addressing. This is no SharedMap: the compiler makes it, and keys are texts.
 constexpr std::size_t kSlots = 1024;
 static_assert(kFunctionCount * 4 <= kSlots * 2);
 
