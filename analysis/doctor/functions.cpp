@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 
 #include "doctor/examine.h"
 #include "read/error.h"
@@ -90,21 +89,20 @@ FunctionList functions_of(const Library& library) {
   std::string_view text = library.elf.function_list;
   text = text.substr(0, text.find_last_not_of(std::string_view("\n\0", 2)) + 1);
   FunctionList list;
-  std::map<std::string, std::string, std::less<>> since;
   for (const std::string_view line : text::split(text, '\n')) {
     const std::vector<std::string_view> f = text::split(line, '\t');
-    if (f.size() >= 3 && f[0] == "wrapped") {
-      WrappedFunction w{std::string(f[1]), std::string(f[2]), {}, {}, {}, {}};
-      for (const std::string_view bucket : text::split(f.size() > 3 ? f[3] : "", ',')) {
+    if (f.size() == 6) {
+      WrappedFunction& w = list.wrapped.emplace_back();
+      w.library = f[0];
+      w.name = f[1];
+      for (const std::string_view bucket : text::split(f[2], ',')) {
         if (!bucket.empty()) w.buckets.emplace_back(bucket);
       }
-      if (f.size() > 4) w.elements = f[4];
-      if (f.size() > 5) w.needs = f[5];
-      list.wrapped.push_back(std::move(w));
-    } else if (f.size() == 3 && f[0] == "since") {
-      since.emplace(f[1], f[2]);
-    } else if (f.size() == 4 && f[0] == "not") {
-      list.left_out.push_back({std::string(f[1]), std::string(f[2]), std::string(f[3])});
+      w.elements = f[3];
+      w.needs = f[4];
+      w.since = version(w, std::string(f[5]));
+    } else if (f.size() == 3) {
+      list.left_out.push_back({std::string(f[0]), std::string(f[1]), std::string(f[2])});
     } else {
       throw read::BadInput(library.path, "expected a list of functions of this version in it");
     }
@@ -112,10 +110,6 @@ FunctionList functions_of(const Library& library) {
   if (list.wrapped.empty()) {
     throw read::BadInput(library.path,
                          "expected a libtprof.so that lists its functions: it is older");
-  }
-  for (WrappedFunction& w : list.wrapped) {
-    const auto found = since.find(w.name);
-    if (found != since.end()) w.since = version(w, found->second);
   }
   return list;
 }

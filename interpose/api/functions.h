@@ -12,29 +12,35 @@
 #include "interpose/api/cudart.h"
 #include "interpose/api/cupti.h"
 #include "interpose/api/nccl.h"
+#include "interpose/base/hash.h"
 #include "interpose/format/ring_file.h"
 
 namespace tprof {
+
+// All tables, in this order. X(name, ...), X_TWIN(name, twin, ...)
+// clang-format off
+#define TPROF_EVERY(X, X_TWIN)                                                                   \
+  TPROF_NCCL_COLLECTIVE(X_TWIN) TPROF_NCCL_OTHER(X) TPROF_NCCL_EP(X)                             \
+  TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)                 \
+  TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)                       \
+  TPROF_NCCL_LIFE(X) TPROF_NCCL_EP_LIFE(X)                                                       \
+  TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN) TPROF_CUDART_GRAPH_ONLY(X)                   \
+  TPROF_CUDART_FOLLOW(X_TWIN) TPROF_CUDART_FOLLOW_ONLY(X) TPROF_CUDART_PROFILER(X)               \
+  TPROF_CUDART_ENTRY(X) TPROF_CUDART_ALLOCATION(X) TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN)         \
+  TPROF_CUDA_ALLOCATION(X) TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN)                                   \
+  TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)                                              \
+  TPROF_CUDA_FOLLOW(X_TWIN) TPROF_CUDA_FOLLOW_ONLY(X) TPROF_CUDA_ENTRY(X)                        \
+  TPROF_CUPTI(X) TPROF_CUDART_TOLD(X) TPROF_CUDA_TOLD(X_TWIN) TPROF_CUDA_TOLD_ONLY(X)
+// clang-format on
 
 enum class Fn : std::uint16_t {
   none,
 #define X(name, ...) name,
 #define X_TWIN(name, twin, ...) name, twin,
-  TPROF_NCCL_COLLECTIVE(X_TWIN) TPROF_NCCL_OTHER(X) TPROF_NCCL_EP(X) TPROF_CUDART_COPY(X_TWIN)
-      TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN) TPROF_CUDA_COPY(X_TWIN)
-          TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X) TPROF_NCCL_LIFE(X) TPROF_NCCL_EP_LIFE(X)
-              TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN) TPROF_CUDART_GRAPH_ONLY(X)
-                  TPROF_CUDART_FOLLOW(X_TWIN) TPROF_CUDART_FOLLOW_ONLY(X) TPROF_CUDART_PROFILER(X)
-                      TPROF_CUDART_ENTRY(X) TPROF_CUDART_ALLOCATION(X)
-                          TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN) TPROF_CUDA_ALLOCATION(X)
-                              TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN) TPROF_CUDA_GRAPH(X_TWIN)
-                                  TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_FOLLOW(X_TWIN)
-                                      TPROF_CUDA_FOLLOW_ONLY(X) TPROF_CUDA_ENTRY(X) TPROF_CUPTI(X)
-                                          TPROF_CUDART_TOLD(X) TPROF_CUDA_TOLD(X_TWIN)
-                                              TPROF_CUDA_TOLD_ONLY(X)
+  TPROF_EVERY(X, X_TWIN)
 #undef X_TWIN
 #undef X
-                                                  count_
+      count_
 };
 inline constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Fn::count_);
 static_assert(kFunctionCount <= kMaxFunctions);
@@ -62,69 +68,57 @@ struct FunctionInfo {
   bool data;  // moves data: has rows and lines
   Order order;
   Elements elements;
-  std::string_view operation;  // what it does: equal for twins; the signature's name
+  std::uint64_t operation;  // the hash of what it does: equal for twins; the signature's name
 };
 
+// clang-format off
+#define ROW(name, library, data, order, elements) {#name, Library::library, data, Order::order, Elements::elements, fnv1a(#name)},
+#define COLLECTIVE(name, twin, since, bucket, elements, ...) \
+  ROW(name, nccl, true, collective, elements) \
+  {#twin, Library::nccl, true, Order::collective, Elements::elements, fnv1a(#name)},
+#define OTHER(name, since, order, bucket, elements, ...) ROW(name, nccl, true, order, elements)
+#define EP(name, ...) ROW(name, nccl_ep, true, none, count)
+#define COPY(name, ...) ROW(name, cudart, true, none, count)
+#define COPIES(name, twin, ...) COPY(name) COPY(twin)
+#define CUDA_COPY(name, ...) ROW(name, cuda, true, none, count)
+#define CUDA_COPIES(name, twin, ...) CUDA_COPY(name) CUDA_COPY(twin)
+#define NCCL(name, ...) ROW(name, nccl, false, none, count)
+#define EP_LIFE(name, ...) ROW(name, nccl_ep, false, none, count)
+#define CUDART(name, ...) ROW(name, cudart, false, none, count)
+#define CUDARTS(name, twin, ...) CUDART(name) CUDART(twin)
+#define CUDA(name, ...) ROW(name, cuda, false, none, count)
+#define CUDAS(name, twin, ...) CUDA(name) CUDA(twin)
+#define CUPTI(name, ...) ROW(name, cupti, false, none, count)
 inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
-    {},
-#define X(name, twin, since, bucket, elements, ...)                           \
-  {#name, Library::nccl, true, Order::collective, Elements::elements, #name}, \
-      {#twin, Library::nccl, true, Order::collective, Elements::elements, #name},
-    TPROF_NCCL_COLLECTIVE(X)
-#undef X
-#define X(name, since, order, bucket, elements, ...) \
-  {#name, Library::nccl, true, Order::order, Elements::elements, #name},
-        TPROF_NCCL_OTHER(X)
-#undef X
-#define X(name, ...) {#name, Library::nccl_ep, true, Order::none, Elements::count, #name},
-            TPROF_NCCL_EP(X)
-#undef X
-#define X(name, ...) {#name, Library::cudart, true, Order::none, Elements::count, #name},
-#define X_TWIN(name, twin, ...) X(name) X(twin)
-                TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)
-#undef X_TWIN
-#undef X
-#define X(name, ...) {#name, Library::cuda, true, Order::none, Elements::count, #name},
-#define X_TWIN(name, twin, ...) X(name) X(twin)
-                    TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)
-#undef X_TWIN
-#undef X
-#define X(name, ...) {#name, Library::nccl, false, Order::none, Elements::count, #name},
-                        TPROF_NCCL_LIFE(X)
-#undef X
-#define X(name, ...) {#name, Library::nccl_ep, false, Order::none, Elements::count, #name},
-                            TPROF_NCCL_EP_LIFE(X)
-#undef X
-#define X(name, ...) {#name, Library::cudart, false, Order::none, Elements::count, #name},
-#define X_TWIN(name, twin, ...) X(name) X(twin)
-                                TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(
-                                    X_TWIN) TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_FOLLOW(X_TWIN)
-                                    TPROF_CUDART_FOLLOW_ONLY(X) TPROF_CUDART_PROFILER(
-                                        X) TPROF_CUDART_ENTRY(X) TPROF_CUDART_ALLOCATION(X)
-                                        TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN)
-#undef X_TWIN
-#undef X
-#define X(name, ...) {#name, Library::cuda, false, Order::none, Elements::count, #name},
-#define X_TWIN(name, twin, ...) X(name) X(twin)
-                                            TPROF_CUDA_ALLOCATION(X) TPROF_CUDA_ALLOCATION_ASYNC(
-                                                X_TWIN) TPROF_CUDA_GRAPH(X_TWIN)
-                                                TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_FOLLOW(X_TWIN)
-                                                    TPROF_CUDA_FOLLOW_ONLY(X) TPROF_CUDA_ENTRY(X)
-#undef X_TWIN
-#undef X
-#define X(name, ...) {#name, Library::cupti, false, Order::none, Elements::count, #name},
-                                                        TPROF_CUPTI(X)
-#undef X
-#define X(name, ...) {#name, Library::cudart, false, Order::none, Elements::count, #name},
-                                                            TPROF_CUDART_TOLD(X)
-#undef X
-#define X(name, ...) {#name, Library::cuda, false, Order::none, Elements::count, #name},
-#define X_TWIN(name, twin, ...) X(name) X(twin)
-                                                                TPROF_CUDA_TOLD(X_TWIN)
-                                                                    TPROF_CUDA_TOLD_ONLY(X)
-#undef X_TWIN
-#undef X
+  {},
+  TPROF_NCCL_COLLECTIVE(COLLECTIVE) TPROF_NCCL_OTHER(OTHER) TPROF_NCCL_EP(EP)
+  TPROF_CUDART_COPY(COPIES) TPROF_CUDART_COPY_PEER(COPY) TPROF_CUDART_BATCH(COPIES)
+  TPROF_CUDA_COPY(CUDA_COPIES) TPROF_CUDA_BATCH(CUDA_COPIES) TPROF_FOUND_IN_GRAPH(CUDA_COPY)
+  TPROF_NCCL_LIFE(NCCL) TPROF_NCCL_EP_LIFE(EP_LIFE)
+  TPROF_CUDART_MEMORY(CUDART) TPROF_CUDART_GRAPH(CUDARTS) TPROF_CUDART_GRAPH_ONLY(CUDART)
+  TPROF_CUDART_FOLLOW(CUDARTS) TPROF_CUDART_FOLLOW_ONLY(CUDART) TPROF_CUDART_PROFILER(CUDART)
+  TPROF_CUDART_ENTRY(CUDART) TPROF_CUDART_ALLOCATION(CUDART) TPROF_CUDART_ALLOCATION_ASYNC(CUDARTS)
+  TPROF_CUDA_ALLOCATION(CUDA) TPROF_CUDA_ALLOCATION_ASYNC(CUDAS)
+  TPROF_CUDA_GRAPH(CUDAS) TPROF_CUDA_GRAPH_ONLY(CUDA)
+  TPROF_CUDA_FOLLOW(CUDAS) TPROF_CUDA_FOLLOW_ONLY(CUDA) TPROF_CUDA_ENTRY(CUDA)
+  TPROF_CUPTI(CUPTI) TPROF_CUDART_TOLD(CUDART) TPROF_CUDA_TOLD(CUDAS) TPROF_CUDA_TOLD_ONLY(CUDA)
 };
+#undef ROW
+#undef COLLECTIVE
+#undef OTHER
+#undef EP
+#undef COPY
+#undef COPIES
+#undef CUDA_COPY
+#undef CUDA_COPIES
+#undef NCCL
+#undef EP_LIFE
+#undef CUDART
+#undef CUDARTS
+#undef CUDA
+#undef CUDAS
+#undef CUPTI
+// clang-format on
 
 constexpr const FunctionInfo& info(Fn fn) {
   return kFunctions[static_cast<std::size_t>(fn)];

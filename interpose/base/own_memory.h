@@ -65,7 +65,7 @@ struct OwnMemory {
   bool tried = false;
   std::byte* begin = nullptr;
   Reserve rest;
-  void* given_back[48] = {};  // blocks of 2^n bytes, each with the address of the next one in it
+  void* given_back[64] = {};  // blocks of 2^n bytes, each with the address of the next one in it
 
   bool has(const void* at) const { return at >= begin && at < rest.end; }
   void reserve() {
@@ -90,7 +90,7 @@ inline void* take_memory(std::size_t bytes) {
     OwnMemory& own = g_own_memory;
     const LockGuard guard(own.lock);
     if (!own.tried) own.reserve();
-    void*& block = own.given_back[std::countr_zero(size)];
+    void*& block = own.given_back[std::countr_zero(size) % 64];
     if (void* const at = block) {
       std::memcpy(&block, at, sizeof block);
       std::memset(at, 0, sizeof block);
@@ -112,7 +112,7 @@ inline void give_back_memory(void* at, std::size_t bytes) {
   // Pages that the program has locked in memory stay.
   if (madvise(at, size, MADV_DONTNEED) != 0) std::memset(at, 0, size);
   const LockGuard guard(own.lock);
-  void*& block = own.given_back[std::countr_zero(size)];
+  void*& block = own.given_back[std::countr_zero(size) % 64];
   std::memcpy(at, &block, sizeof block);
   block = at;
 }

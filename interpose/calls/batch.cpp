@@ -82,7 +82,11 @@ void note_unknown_version(const void* real) {
   coverage::note(session::mapping().head(), Note::unknown_cudart, where.dli_fname);
 }
 
-void open_batch(Thread& t, Fn fn, const Batch& batch, bool captured, OpenBatch& open) {
+void begin_batch(Thread& t, OpenBatch& open, Fn fn, const Batch& batch) {
+  ++t.depth;
+  open.graph = graphs::captured_into(batch.stream);
+  const bool captured = open.graph != nullptr;
+  const std::uint16_t site = sites::on() ? sites::site_of(open.caller) : std::uint16_t{0};
   open.start_ns = now_ns();
   bool all_in_ring = true;
   for (std::size_t i = 0; i < batch.parts; ++i) {
@@ -91,10 +95,10 @@ void open_batch(Thread& t, Fn fn, const Batch& batch, bool captured, OpenBatch& 
     Record& r = held.call;
     r = {};
     describe_copy(r, t, part.bucket, part.bytes, batch.stream);
-    r.site = open.site;
+    r.site = site;
     set_flags(r, captured, false, false, part.host, Reduce::none);
     r.start_ns = open.start_ns;
-    held.key = copy_key(fn, part.bucket, part.bytes, r.comm, captured, part.host);
+    held.key = copy_key(number(fn), part.bucket, part.bytes, r.comm, captured, part.host);
     held.wants_line = wants_line(part.bucket);
     bool in_ring = false;
     Record& place = next_record(t, held.wants_line, in_ring);
@@ -104,19 +108,32 @@ void open_batch(Thread& t, Fn fn, const Batch& batch, bool captured, OpenBatch& 
     place = r;
     publish(t, place, number(fn), true);
   }
-  if (all_in_ring) return;
-  Transaction transaction(t);
-  for (const HeldCall& held : std::span(open.part, batch.parts)) held.hold(transaction);
+  if (!all_in_ring) {
+    Transaction transaction(t);
+    for (const HeldCall& held : std::span(open.part, batch.parts)) held.hold(transaction);
+  }
+  if (!timing::on()) return;
+  // A batch in several directions has one time, and no share per direction.
+  t.timed = {nullptr, !captured, TimingLost::mixed};
+  if (batch.parts == 1) start_timing(t, open.part[0].call, number(fn));
 }
 
-void close_batch(Thread& t, const Batch& batch, OpenBatch& open, bool ok, std::uint16_t result) {
+void finish_batch(Thread& t, OpenBatch& open, const Batch& batch, bool ok, std::uint16_t result) {
+  const HeldCall& first = open.part[0];
+  if (timing::on()) stop_timing(t, first.call, first.key, ok, batch.parts);
   const std::uint64_t duration = now_ns() - open.start_ns;
-  Transaction transaction(t);
-  for (HeldCall& held : std::span(open.part, batch.parts)) {
-    set_outcome(held.call, duration, result);
-    if (held.record != nullptr) set_outcome(*held.record, duration, result);
-    held.release(transaction, ok, 0);
+  {
+    Transaction transaction(t);
+    for (HeldCall& held : std::span(open.part, batch.parts)) {
+      set_outcome(held.call, duration, result);
+      if (held.record != nullptr) set_outcome(*held.record, duration, result);
+      held.release(transaction, ok, 0);
+    }
   }
+  for (std::size_t i = 0; open.graph != nullptr && ok && i < batch.parts; ++i) {
+    graphs::captured_call(open.graph, batch.stream, {open.part[i].key, batch.part[i].bytes});
+  }
+  --t.depth;
 }
 
 }  // namespace tprof

@@ -40,34 +40,22 @@ Batch prefetch_12(int cuda, RawArg bytes, RawArg fourth, RawArg fifth);
 
 // A batch whose call is in progress: a held call for each of its directions.
 struct OpenBatch {
-  HeldCall part[Batch::kDirections];
+  const void* caller;
+  cudaGraph_t graph;
   std::uint64_t start_ns;
-  std::uint16_t site;
+  HeldCall part[Batch::kDirections];
 };
-void open_batch(Thread& t, Fn fn, const Batch& batch, bool captured, OpenBatch& open);
-void close_batch(Thread& t, const Batch& batch, OpenBatch& open, bool ok, std::uint16_t result);
+void begin_batch(Thread& t, OpenBatch& open, Fn fn, const Batch& batch);
+void finish_batch(Thread& t, OpenBatch& open, const Batch& batch, bool ok, std::uint16_t result);
 
 template <typename F>
 [[gnu::always_inline]] inline auto batch_call(Thread& t, Fn fn, const Batch& batch, F&& real) {
   if (!batch.known || batch.parts == 0) return real();
-  const DepthGuard guard(t);
-  cudaGraph_t graph = graphs::captured_into(batch.stream);
   OpenBatch open;
-  open.site = sites::on() ? sites::site_of(__builtin_return_address(0)) : std::uint16_t{0};
-  open_batch(t, fn, batch, graph != nullptr, open);
-  const HeldCall& first = open.part[0];
-  if (timing::on()) [[unlikely]] {
-    // A batch in several directions has one time, and no share per direction.
-    t.timed = {nullptr, graph == nullptr, TimingLost::mixed};
-    if (batch.parts == 1) start_timing(t, first.call, number(fn));
-  }
+  open.caller = __builtin_return_address(0);
+  begin_batch(t, open, fn, batch);
   const auto result = real();
-  if (timing::on()) [[unlikely]]
-    stop_timing(t, first.call, first.key, accepted(result), batch.parts);
-  close_batch(t, batch, open, accepted(result), static_cast<std::uint16_t>(result));
-  for (std::size_t i = 0; graph != nullptr && accepted(result) && i < batch.parts; ++i) {
-    graphs::captured_call(graph, batch.stream, {open.part[i].key, batch.part[i].bytes});
-  }
+  finish_batch(t, open, batch, accepted(result), static_cast<std::uint16_t>(result));
   return result;
 }
 

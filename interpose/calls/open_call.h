@@ -1,51 +1,93 @@
 // The course of every recorded call: an open record before the real call, and after it one
-// transaction that counts it in the ledger and closes the record.
+// transaction that counts it in the ledger and closes the record. Both halves are there once, for
+// all functions: a wrapper is small.
 #pragma once
 
-#include <utility>
-
 #include "interpose/api/results.h"
-#include "interpose/base/clock.h"
+#include "interpose/calls/own_time.h"
 #include "interpose/device/timed.h"
 #include "interpose/marks/sites.h"
-#include "interpose/record/held_call.h"
+#include "interpose/record/graphs.h"
+#include "interpose/record/groups.h"
 #include "interpose/record/ring.h"
 
 namespace tprof {
 
-// One call, from before the real one to after it. Its maker fills all of `record` but what run()
-// and close() write.
+// One call, from before the real one to after it, on its wrapper's stack.
 struct OpenCall {
-  Thread& thread;
+  const void* caller;  // it returns there
+  Record* record;
+  CountedIn in;
+  std::atomic<std::uint64_t>* counter;  // the one that its number was taken from, or null
   bool wants_line;
-  bool in_ring = false;
-  Record& record = next_record(thread, wants_line, in_ring);
+  bool in_ring;
+  bool is_nccl;
+  bool grouped;           // it counts with its group
+  bool rare;              // it has one of these
+  std::uint64_t came_ns;  // see own_time.h
+  cudaGraph_t graph;      // it is captured into this one
 
-  // Makes the real call, between two reads of the clock. The record is visible while it runs.
-  template <typename F>
-  [[gnu::always_inline]] auto run(std::uint8_t function, F&& real) {
-    if (any_extras()) [[unlikely]] {
-      if (timing::on()) start_timing(thread, record, function);
-      // This is where the wrapper returns to: all of this is inlined into it.
-      if (sites::on()) record.site = sites::site_of(__builtin_return_address(0));
-    }
-    record.start_ns = now_ns();
-    publish(thread, record, function, in_ring);
-    const auto result = real();
-    set_outcome(record, now_ns() - record.start_ns, static_cast<std::uint16_t>(result));
-    return result;
-  }
+  explicit OpenCall(const void* from) : caller(from) {}
 
-  // Counts a call that has returned and is no part of a group, and closes its record, at once.
-  [[gnu::always_inline]] void close(LedgerKey::Words key, bool ok,
-                                    std::uint64_t signature_name = 0) {
-    if (timing::on()) [[unlikely]]
-      stop_timing(thread, record, key, ok);
-    Transaction transaction(thread);
-    count_in_ledger(transaction, key, record, ok, signature_name);
-    transaction.close(record);
-    if (wants_line && !in_ring) count_lost_line(transaction);
+  // These come before the real call. Between the last two, its maker fills all of the record but
+  // what start() and finish() write.
+  [[gnu::always_inline]] void enter(Thread& t, bool nccl) {
+    ++t.depth;
+    in.name = 0;
+    counter = nullptr;
+    is_nccl = nccl;
+    grouped = rare = false;
   }
+  // True: it is captured.
+  [[gnu::always_inline]] bool look_at(Thread& t, cudaStream_t stream) {
+    if (--t.until_own_time != 0 && is_plain()) [[likely]]
+      return false;
+    return look_closely(t, stream);
+  }
+  [[gnu::always_inline]] Record& open(Thread& t, bool line) {
+    wants_line = line;
+    record = &next_record(t, line, in_ring);
+    // Filling the record and finding its row take no time behind the clock's latency (3 ns less a
+    // call), but what they touch is then part of the call's time, some 5 ns.
+    record->start_ns = now_ns();
+    return *record;
+  }
+  [[gnu::always_inline]] void start(Thread& t, std::uint8_t function) {
+    if (any_extras()) [[unlikely]]
+      add_extras(t, function);
+    publish(t, *record, function, in_ring);
+  }
+  // After it.
+  [[gnu::noinline]] void finish(Thread& t, std::uint64_t now, std::uint16_t result);
+
+ private:
+  [[gnu::noinline]] bool look_closely(Thread& t, cudaStream_t stream);
+  [[gnu::cold, gnu::noinline]] void finish_rare(bool ok);
+  [[gnu::cold, gnu::noinline]] void add_extras(Thread& t, std::uint8_t function);
 };
+
+// Makes the real call.
+template <typename F>
+[[gnu::always_inline]] inline auto run(Thread& t, OpenCall& call, F&& real) {
+  const auto result = real();
+  call.finish(t, now_ns(), static_cast<std::uint16_t>(result));
+  return result;
+}
+
+// A graph launch: it has a line of its own, and a ledger row that multiplies what it executes.
+// Enters the call. False: the launch is captured. It becomes a child graph of another graph, and is
+// reported there (record/graph_scan.cpp).
+bool begin_launch(Thread& t, OpenCall& call, cudaGraphExec_t executable, cudaStream_t stream);
+
+template <typename F>
+[[gnu::always_inline]] inline auto launch_call(Thread& t, cudaGraphExec_t executable,
+                                               cudaStream_t stream, F&& real) {
+  OpenCall call(__builtin_return_address(0));
+  if (begin_launch(t, call, executable, stream)) [[likely]]
+    return run(t, call, real);
+  const auto result = real();
+  --t.depth;
+  return result;
+}
 
 }  // namespace tprof

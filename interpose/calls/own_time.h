@@ -9,10 +9,9 @@
 
 namespace tprof {
 
-// Returns when the call came; 0: its time is not taken.
-[[gnu::always_inline]] inline std::uint64_t take_own_time(Thread& t) {
-  if (--t.until_own_time != 0) [[likely]]
-    return 0;
+// Returns when the call came; 0: its time is not taken. The call has counted itself.
+inline std::uint64_t take_own_time(Thread& t) {
+  if (t.until_own_time != 0) return 0;
   t.until_own_time = Thread::kOwnTimeEvery;
   return now_ns();
 }

@@ -41,6 +41,7 @@ struct Stream {
   std::uint32_t waits;      // g_waits at the last launch
 };
 
+// This is no SharedMap: entries are made within launches, where nobody takes a lock or memory.
 constexpr std::uint32_t kStreams = 256;
 constinit Stream g_stream[kStreams]{};
 constinit std::atomic<std::uint64_t> g_open[kStreams / 64]{};

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "interpose/base/clock.h"
-#include "interpose/base/hash.h"
+#include "interpose/base/shared_map.h"
 #include "interpose/device/compute.h"
 #include "interpose/device/cupti_buffers.h"
 #include "interpose/device/cupti_calls.h"
@@ -32,34 +32,14 @@ bool is_nccl(const char* name) {
   return at != nullptr && std::strstr(at, "Kernel") != nullptr;
 }
 
-// Keeps, for each stream, the last call known to have begun on the device. There is room for kMost
-// streams; on any other, no call is known to be over before the end.
-class Streams {
- public:
-  void began(std::uint64_t stream, std::uint64_t number) {
-    if (Entry* e = find(stream)) e->number = std::max(e->number, number);
-  }
-  std::uint64_t newest(std::uint64_t stream) {
-    const Entry* e = find(stream);
-    return e == nullptr ? 0 : e->number;
-  }
+// The last call of each stream that is known to have begun on the device. Streams count from 0.
+constinit SharedMap<std::uint64_t> g_newest{LockOrder::handles};
+constexpr std::uint64_t kFirstKey = 2;
 
- private:
-  static constexpr std::uint32_t kMost = 1024;
-  struct Entry {
-    std::uint64_t stream;
-    std::uint64_t number;
-  };
-  Entry* find(std::uint64_t stream) {
-    for (std::uint32_t n = 0; n < kMost; ++n) {
-      Entry& e = entry_[(mix64(stream) + n) % kMost];
-      if (e.number == 0) e.stream = stream;
-      if (e.stream == stream) return &e;
-    }
-    return nullptr;
-  }
-  Entry entry_[kMost];
-};
+std::uint64_t newest(std::uint64_t stream) {
+  std::uint64_t number = 0;
+  return g_newest.find(stream + kFirstKey, number) ? number : 0;
+}
 
 class Looker {
  public:
@@ -191,7 +171,9 @@ class Looker {
   void note_begun(const cupti_calls::Call& call) {
     std::uint64_t id = 0;
     if (!is_whole(call, id) || !matches_.of(id).any) return;
-    streams_.began(call.stream_id, call.number);
+    if (call.number > newest(call.stream_id)) {
+      g_newest.insert(call.stream_id + kFirstKey, call.number);
+    }
   }
 
   // A call may have several kernels, so it is over only when a later call on its stream has begun.
@@ -200,7 +182,7 @@ class Looker {
     std::uint64_t id = 0;
     if (!is_whole(call, id)) return;
     const Found& found = matches_.of(id);
-    const bool over = streams_.newest(call.stream_id) > call.number;
+    const bool over = newest(call.stream_id) > call.number;
     const std::uint64_t told_ns = found.any ? ended(found) + kSoonNs : call.of.host_ns + kLateNs;
     if ((!over || now_ns() < told_ns) && !ending) return;
     count(call, found);
@@ -221,7 +203,7 @@ class Looker {
       return to_.lose(TimingLost::impossible, call.of);
     }
     if (!ran.any()) {
-      const bool over = streams_.newest(call.stream_id) > call.number;
+      const bool over = newest(call.stream_id) > call.number;
       const TimingLost unread = left ? TimingLost::tool : TimingLost::unread;
       return to_.lose(over ? TimingLost::no_record : unread, call.of);
     }
@@ -242,7 +224,6 @@ class Looker {
   }
 
   Matches matches_;
-  Streams streams_;
   CuptiClock clock_;
   Compute* compute_;
   Results to_;
@@ -264,6 +245,7 @@ const char* enter(const Results& to, bool window_open) {
   auto* compute = make_in_own_memory<Compute>();
   if (looker == nullptr || compute == nullptr) return "no memory";
   if (const char* why = cupti::enter()) return why;
+  g_newest.clear();
   g_looker = looker;
   g_looker->begin(compute, to);
   g_looker->look(false, window_open);

@@ -73,11 +73,12 @@ class Feed {
 
   // True if a sample should be taken behind that launch.
   bool wants_sample() {
-    if (--until_sample_ != 0) return false;
+    if (until_sample_-- != 0) return false;
+    if (random_ == 0) random_ = 2463534242;
     random_ ^= random_ << 13, random_ ^= random_ >> 17, random_ ^= random_ << 5;
     const std::uint32_t of = samples_ < kFirst ? kFirstOf : kSampleOf;
     samples_ += samples_ < kFirst ? 1 : 0;
-    until_sample_ = of / 2 + random_ % of;
+    until_sample_ = of / 2 + random_ % of - 1;
     return true;
   }
   // True if it should get a mark anyway: nobody knows when its kernel began, or the last mark is
@@ -104,13 +105,13 @@ class Feed {
   }
 
  private:
-  bool idle_since_mark_ = false;  // nothing was put into it since the last mark
-  bool slow_ = false;             // the last launch took long, though it did not wait for room
-  std::uint32_t queued_ = 0;      // launches since it was empty, or a thread waited for a device
-  std::uint32_t until_sample_ = 1;
+  bool idle_since_mark_ = false;    // nothing was put into it since the last mark
+  bool slow_ = false;               // the last launch took long, though it did not wait for room
+  std::uint32_t queued_ = 0;        // launches since it was empty, or a thread waited for a device
+  std::uint32_t until_sample_ = 0;  // all is 0: a table of these takes no room in the file
   std::uint32_t samples_ = 0;
-  std::uint32_t random_ = 2463534242;  // xorshift: Marsaglia, https://doi.org/10.18637/jss.v008.i14
-  std::uint32_t launches_ = 0;         // these six: see Mark
+  std::uint32_t random_ = 0;    // xorshift: Marsaglia, https://doi.org/10.18637/jss.v008.i14
+  std::uint32_t launches_ = 0;  // these six: see Mark
   std::uint32_t gaps_[Mark::kGapKinds] = {};
   std::uint64_t begins_ns_ = 0;
   std::uint64_t first_ns_ = 0;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "interpose/base/hash.h"
 #include "interpose/format/buckets.h"
@@ -141,19 +142,30 @@ inline LedgerValues read_row(const LedgerRow& row, const std::atomic<std::uint64
   }
 }
 
-// The slot of `row` that transaction `txn` (one above `committed`) may change.
-inline LedgerValues& open_slot(LedgerRow& row, std::uint64_t txn) {
-  LedgerSlot& a = row.slot[0];
-  LedgerSlot& b = row.slot[1];
-  if (a.txn == txn) return a.values;
-  if (b.txn == txn) return b.values;
-  LedgerSlot& newer = a.txn > b.txn ? a : b;
-  LedgerSlot& older = a.txn > b.txn ? b : a;
-  older.values = newer.values;
-  // The slot must not look newer until the copy is whole; after that, `committed` protects it.
+// Has transaction `txn` (one above `committed`) change the values of `row`: f(from, to) sets all of
+// `to`, which may be `from`. Field by field: a load of two fields that were stored one by one would
+// wait until both are in the cache.
+template <typename F>
+[[gnu::always_inline]] inline void change(LedgerRow& row, std::uint64_t txn, F&& f) {
+  LedgerSlot* newer = &row.slot[1];
+  LedgerSlot* changed = &row.slot[0];
+  if (changed->txn > newer->txn) std::swap(newer, changed);
+  if (newer->txn == txn) [[unlikely]]
+    changed = newer;
+  f(std::as_const(newer->values), changed->values);
+  // The slot must not look newer until it is whole; after that, `committed` protects it.
   std::atomic_signal_fence(std::memory_order_release);
-  std::atomic_ref<std::uint64_t>(older.txn).store(txn, std::memory_order_release);
-  return older.values;
+  std::atomic_ref<std::uint64_t>(changed->txn).store(txn, std::memory_order_release);
+}
+
+// The same, by hand: the values that `txn` may change.
+inline LedgerValues& open_slot(LedgerRow& row, std::uint64_t txn) {
+  LedgerValues* open = nullptr;
+  change(row, txn, [&](const LedgerValues& from, LedgerValues& to) {
+    to = from;
+    open = &to;
+  });
+  return *open;
 }
 
 // The signature of a communicator: the wrapping sum of mix() over its collectives, so it does not

@@ -19,7 +19,7 @@ inline Thread* recording_driver() {
 }  // namespace tprof
 
 #define TPROF_REAL_CUDA(function, type) \
-  TPROF_REAL_OF(function, any_##function, type, CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND)
+  TPROF_REAL(function, type, CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND)
 #define ANY_CUDA(function, parameters) TPROF_EXPORT_ANY(CUresult, function, parameters)
 // The body uses `real`.
 #define TPROF_CUDA_WRAPPER(function, parameters, ...) \

@@ -9,7 +9,7 @@
   namespace tprof {                                                                             \
   TPROF_EXPORT_ANY(cudaError_t, function, parameters) {                                         \
     using Type = cudaError_t(*) parameters;                                                     \
-    TPROF_REAL_OF(function, any_##function, Type, cudaErrorSharedObjectSymbolNotFound)          \
+    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound)                             \
     Thread* t = recording_thread();                                                             \
     if (t == nullptr) TPROF_PASS_ON(real arguments);                                            \
     static constinit resolve::VersionCache version{};                                           \

@@ -6,7 +6,7 @@
   {                                                                                  \
     using namespace tprof::hook;                                                     \
     using Type = cudaError_t(*) parameters;                                          \
-    TPROF_REAL_OF(function, wrapper, Type, cudaErrorSharedObjectSymbolNotFound)      \
+    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound)                  \
     return TPROF_GRAPH_CALL(tprof::recording_thread, stream_meant, arguments, step); \
   }
 #define TYPED(function, meant, parameters, arguments, step)                                \

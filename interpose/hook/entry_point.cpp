@@ -108,15 +108,15 @@ using Status = void*;
 #define NAMED (const char* name, void** entry, unsigned long long flags, Status status)
 #define VERSIONED \
   (const char* name, void** entry, unsigned version, unsigned long long flags, Status status)
-#define X(function, twin, parameters, arguments, meant)                                \
-  TPROF_EXPORT_ANY(cudaError_t, function, parameters) {                                \
-    using Type = cudaError_t(*) parameters;                                            \
-    TPROF_REAL_OF(function, any_##function, Type, cudaErrorSharedObjectSymbolNotFound) \
-    const cudaError_t result = real arguments;                                         \
-    if (result == cudaSuccess && wrapping()) {                                         \
-      wrap(entry, name, meant, own_stream(flags, twin));                               \
-    }                                                                                  \
-    return result;                                                                     \
+#define X(function, twin, parameters, arguments, meant)             \
+  TPROF_EXPORT_ANY(cudaError_t, function, parameters) {             \
+    using Type = cudaError_t(*) parameters;                         \
+    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound) \
+    const cudaError_t result = real arguments;                      \
+    if (result == cudaSuccess && wrapping()) {                      \
+      wrap(entry, name, meant, own_stream(flags, twin));            \
+    }                                                               \
+    return result;                                                  \
   }
 #define X_BOTH(function, parameters, arguments, meant) \
   X(function, false, parameters, arguments, meant)     \

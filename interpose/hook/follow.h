@@ -47,7 +47,7 @@ struct StreamWaits {
   template <typename F>
   auto around(F&& real) const {
     if (is_now(stream)) busy::waits(stream);
-    if (!graphs::g_any_capture.load(std::memory_order_relaxed)) return real();
+    if (!g_extras.captures.load(std::memory_order_relaxed)) return real();
     const stream_gates::Closed closed(stream);  // it may join a capture
     return real();
   }

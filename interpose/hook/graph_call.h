@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "interpose/calls/launch_call.h"
+#include "interpose/calls/open_call.h"
 #include "interpose/real/stream_gates.h"
 #include "interpose/record/graphs.h"
 
@@ -63,7 +63,7 @@ auto graph_call(GetThread&& thread, GetStep&& step, F&& function) {
   using Step = decltype(step());
   const auto real = [&] {
     if constexpr (std::is_same_v<Step, CaptureBegins>) {
-      graphs::g_any_capture.store(true, std::memory_order_relaxed);
+      g_extras.captures.store(true, std::memory_order_relaxed);
       const stream_gates::Closed closed(step().stream);
       // During a capture, an event in the legacy stream would be a dependency that ends the
       // capture.

@@ -40,19 +40,12 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
 
 // Defines `real`: the function behind this wrapper, typed by the vendor's own declaration, so that
 // a changed prototype is an error at compile time. Returns `missing` if the process has none.
-// `wrapper` is this one, if it is not declared under the function's name and type.
-#define TPROF_REAL(function, type, missing) TPROF_REAL_OF(function, function, type, missing)
-#define TPROF_REAL_OF(function, wrapper, type, missing)                                          \
-  using Thunks = tprof::resolve::Thunks<tprof::Fn::function, type, static_cast<type>(&wrapper)>; \
-  [[gnu::section("tprof_bindable"),                                                              \
-    gnu::used]] static constinit const tprof::resolve::Bindable bindable = {Thunks::binding,     \
-                                                                            Thunks::thunk};      \
-  static constinit tprof::resolve::First first{};                                                \
-  const auto real_address = reinterpret_cast<type>(                                              \
-      tprof::resolve::real(tprof::Fn::function, first, __builtin_return_address(0)));            \
-  if (real_address == nullptr) [[unlikely]] {                                                    \
-    return missing;                                                                              \
-  }                                                                                              \
+#define TPROF_REAL(function, type, missing)                                      \
+  const auto real_address = reinterpret_cast<type>(tprof::resolve::real(         \
+      tprof::Fn::function, __builtin_return_address(0), tprof::t_thread.bound)); \
+  if (real_address == nullptr) [[unlikely]] {                                    \
+    return missing;                                                              \
+  }                                                                              \
   const auto real = tprof::callable<tprof::Fn::function>(real_address);
 
 // Defines a wrapper of the runtime's function, whose body uses `real`. It is declared by its
@@ -71,13 +64,10 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
   TPROF_REAL(function, decltype(&::function), cudaErrorSharedObjectSymbolNotFound)
 
 // Used if a wrapper of a function that moves data does not record: `call` is the real one.
-#define TPROF_PASS_ON(call)                        \
-  do {                                             \
-    if (tprof::t_thread.at_rest()) [[likely]]      \
-      return call;                                 \
-    const auto passed_on_result = call;            \
-    tprof::passed_on(__builtin_return_address(0)); \
-    return passed_on_result;                       \
+#define TPROF_PASS_ON(call)                                                        \
+  do {                                                                             \
+    if (!tprof::t_thread.at_rest()) tprof::passed_on(__builtin_return_address(0)); \
+    return call;                                                                   \
   } while (false)
 
 #define TPROF_UNPAREN(...) __VA_ARGS__

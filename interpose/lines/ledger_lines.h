@@ -26,7 +26,7 @@ struct Sums {
   bool failed() const { return all.failed() || rows.failed() || signatures.failed(); }
 };
 
-inline void collect(const View& view, Sums& sums, bool count_open_calls) {
+[[gnu::cold]] inline void collect(const View& view, Sums& sums, bool count_open_calls) {
   collect_totals(view, sums.all);
   for (Total& t : sums.all) {
     if (!count_open_calls) t.unfinished = 0;
@@ -91,7 +91,7 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
 }
 
 // Collects what launches execute of the graphs from `from` on, in their order.
-inline void collect_graphs(const View& view, Sums& sums, std::uint32_t from) {
+[[gnu::cold]] inline void collect_graphs(const View& view, Sums& sums, std::uint32_t from) {
   sums.all.clear();
   view.each_row([&](const LedgerRow& row, const ThreadArea& thread) {
     const LedgerKey key = key_of(row);
@@ -108,8 +108,8 @@ inline void collect_graphs(const View& view, Sums& sums, std::uint32_t from) {
 
 // Writes what a launch of graph `index` executes, whose first row is `t`, which moves behind its
 // last; an executable's line names its source only.
-inline void graph_line(Text& out, const View& view, const Total*& t, const Total* end,
-                       std::uint32_t index) {
+[[gnu::cold]] inline void graph_line(Text& out, const View& view, const Total*& t, const Total* end,
+                                     std::uint32_t index) {
   const Graph* g = view.graph(index);
   if (g == nullptr) return;
   open_line(out, view, LineKind::graph, 0) << ",\"args\":{\"graph\":" << index << ",\"ts\":";
@@ -128,7 +128,8 @@ inline void graph_line(Text& out, const View& view, const Total*& t, const Total
 
 // {"comm":1,"collectives":5,"signature":"…","marks":["…",…]}: marks[k] is the signature after 2^k.
 // `t`: where the communicator's bins begin, if it has any; behind them afterwards.
-inline void comm_signature(Text& out, const Total*& t, const Total* end, std::uint32_t comm) {
+[[gnu::cold]] inline void comm_signature(Text& out, const Total*& t, const Total* end,
+                                         std::uint32_t comm) {
   std::uint64_t collectives = 0;
   std::uint64_t signature = 0;
   std::uint64_t marks[64];
@@ -148,7 +149,7 @@ inline void comm_signature(Text& out, const Total*& t, const Total* end, std::ui
 }
 
 // Writes what the program has allocated, by place; nothing if that was not asked for.
-inline void memory_array(Text& out, const Head& head) {
+[[gnu::cold]] inline void memory_array(Text& out, const Head& head) {
   if (head.memory_booked.load(std::memory_order_acquire) == 0) return;
   out << ",\"memory\":[";
   Comma comma;
@@ -167,7 +168,7 @@ inline void memory_array(Text& out, const Head& head) {
 }
 
 // Writes what the calls of communicators' lives took, if there were any.
-inline void life_array(Text& out, const View& view, const Pages<Total>& all) {
+[[gnu::cold]] inline void life_array(Text& out, const View& view, const Pages<Total>& all) {
   constexpr std::size_t kMost = 16;  // there are fewer functions
   Total of[kMost]{};
   std::size_t functions = 0;
@@ -195,8 +196,9 @@ inline void life_array(Text& out, const View& view, const Pages<Total>& all) {
 }
 
 // Writes the ledger of the whole run up to now. `epoch`: how many epochs a reset has ended before.
-inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t now_ns,
-                        std::uint32_t epoch, std::string_view reason, bool count_open_calls) {
+[[gnu::cold]] inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t now_ns,
+                                      std::uint32_t epoch, std::string_view reason,
+                                      bool count_open_calls) {
   collect(view, sums, count_open_calls);
   if (sums.failed()) out.fail();
   open_line(out, view, LineKind::ledger, 0)
@@ -265,7 +267,7 @@ enum class Complete : std::uint8_t { yes, no, partial, snapshot };
 
 // Writes the calls of NCCL that its NVTX ranges told of and that no wrapper saw. Writes nothing if
 // its ranges did not arrive: then nobody knows.
-inline void missed_array(Text& out, const View& view) {
+[[gnu::cold]] inline void missed_array(Text& out, const View& view) {
   const Head& head = view.head();
   if (head.nccl_ranges.load(std::memory_order_relaxed) == 0) return;
   out << ",\"missed\":[";
@@ -280,7 +282,7 @@ inline void missed_array(Text& out, const View& view) {
 }
 
 // Writes how long each device was busy with kernels that compute, if it had any.
-inline void compute_arrays(Text& out, const Head& head) {
+[[gnu::cold]] inline void compute_arrays(Text& out, const Head& head) {
   const std::uint64_t window_ns = head.compute_window_ns.load(std::memory_order_relaxed);
   if (window_ns == 0) return;
   out << ",\"compute\":{\"window_ns\":" << window_ns << ",\"devices\":[";
@@ -295,8 +297,8 @@ inline void compute_arrays(Text& out, const Head& head) {
 
 // Writes the last object of the file: no comma follows it. Needs `sums` as the closing ledger left
 // them.
-inline void footer_line(Text& out, const View& view, const Sums& sums, Progress p,
-                        Complete complete) {
+[[gnu::cold]] inline void footer_line(Text& out, const View& view, const Sums& sums, Progress p,
+                                      Complete complete) {
   const Head& head = view.head();
   p.dropped[static_cast<std::size_t>(Dropped::ring)] = dropped_by(sums, kMetaDropped, 0);
   std::uint64_t ranges = 0;

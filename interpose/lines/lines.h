@@ -25,7 +25,7 @@ inline Text& timestamp(Text& out, const View& view, std::uint64_t mono_ns) {
 }
 
 // {"function":"step","file":"/home/me/train.py","line":31}
-inline void site_frames(Text& out, std::string_view frames) {
+[[gnu::cold]] inline void site_frames(Text& out, std::string_view frames) {
   Comma comma;
   const auto field = [&](char end) {
     const std::size_t size = std::min(frames.find(end), frames.size());
@@ -47,7 +47,7 @@ inline void site_frames(Text& out, std::string_view frames) {
 
 // {"object":"/usr/lib/libc.so.6","build_id":"93c0…","offsets":[161930,162021]}: frames in a row
 // that are of one object.
-inline void native_frames(Text& out, const View& view, const Site& site) {
+[[gnu::cold]] inline void native_frames(Text& out, const View& view, const Site& site) {
   Comma comma;
   const std::uint32_t n = std::min<std::uint32_t>(site.frames, kMaxNativeFrames);
   for (std::uint32_t i = 0; i < n;) {
@@ -72,7 +72,7 @@ inline void native_frames(Text& out, const View& view, const Site& site) {
 }
 
 // Writes where the calls come from whose lines have this number.
-inline void site_line(Text& out, const View& view, std::uint32_t number) {
+[[gnu::cold]] inline void site_line(Text& out, const View& view, std::uint32_t number) {
   const Site* site = view.site(number);
   if (site == nullptr) return;
   open_line(out, view, LineKind::site, 0) << ",\"args\":{\"site\":" << number;
@@ -93,13 +93,13 @@ inline void site_line(Text& out, const View& view, std::uint32_t number) {
   out << "}},\n";
 }
 
-inline void thread_name_line(Text& out, const View& view, std::uint32_t tid,
-                             std::string_view name) {
+[[gnu::cold]] inline void thread_name_line(Text& out, const View& view, std::uint32_t tid,
+                                           std::string_view name) {
   open_line(out, view, LineKind::thread_name, tid) << ",\"args\":{\"name\":";
   out.string(name) << "}},\n";
 }
 
-inline void comm_line(Text& out, const View& view, std::uint32_t index) {
+[[gnu::cold]] inline void comm_line(Text& out, const View& view, std::uint32_t index) {
   const Communicator* c = view.comm(index);
   if (c == nullptr) return;
   open_line(out, view, LineKind::comm, 0) << ",\"args\":{\"comm\":" << index << ",\"id\":";
@@ -120,19 +120,20 @@ inline void comm_line(Text& out, const View& view, std::uint32_t index) {
 }
 
 // Corrects rank and world size where the launcher told neither.
-inline void identity_line(Text& out, const View& view, const Communicator& largest) {
+[[gnu::cold]] inline void identity_line(Text& out, const View& view, const Communicator& largest) {
   open_line(out, view, LineKind::identity, 0)
       << ",\"args\":{\"rank\":" << largest.rank << ",\"world_size\":" << largest.nranks << "}},\n";
 }
 
-inline void clock_line(Text& out, const View& view, const ClockAnchor& anchor) {
+[[gnu::cold]] inline void clock_line(Text& out, const View& view, const ClockAnchor& anchor) {
   open_line(out, view, LineKind::clock, 0)
       << ",\"args\":{\"clock\":[" << anchor.mono_ns - view.head().base_mono_ns << ','
       << anchor.real_ns << ',' << anchor.bracket_ns << "]}},\n";
 }
 
 // The handle behind a stream's number in the lines that follow.
-inline void stream_line(Text& out, const View& view, std::uint32_t number, std::uint64_t handle) {
+[[gnu::cold]] inline void stream_line(Text& out, const View& view, std::uint32_t number,
+                                      std::uint64_t handle) {
   open_line(out, view, LineKind::stream, 0)
       << ",\"args\":{\"stream\":" << number << ",\"handle\":\"";
   out.pointer(handle) << "\"}},\n";
@@ -216,8 +217,8 @@ inline void call_line(Text& out, const View& view, const Record& r, std::uint32_
 }
 
 // A call of a communicator's life. Its category comes first, since it is no call that moves data.
-inline void life_line(Text& out, const View& view, const Record& r, std::uint32_t tid,
-                      bool unfinished) {
+[[gnu::cold]] inline void life_line(Text& out, const View& view, const Record& r, std::uint32_t tid,
+                                    bool unfinished) {
   out << "{\"cat\":\"" << kLifeCategory << "\",\"name\":\"" << view.any_function_name(r.dtype)
       << "\",\"ph\":\"" << (unfinished ? 'B' : 'X') << "\",\"pid\":" << view.head().line_pid
       << ",\"tid\":" << tid << ",\"ts\":";

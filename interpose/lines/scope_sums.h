@@ -32,7 +32,7 @@ inline void add(ScopeSums& to, const Total& t) {
 }
 
 // Collects the rows of scopes, sorted by scope, kind and bin.
-inline void scope_rows(const Pages<Total>& all, Pages<Total>& rows) {
+[[gnu::cold]] inline void scope_rows(const Pages<Total>& all, Pages<Total>& rows) {
   for (const Total& t : all) {
     if (t.key.function == kMetaScope && t.key.comm <= kMaxScopes) rows.push_back(t);
   }
@@ -71,7 +71,7 @@ inline std::string_view scope_category(const View& view, std::uint32_t scope) {
   return {};
 }
 
-inline void scopes_array(Text& out, const View& view, const Pages<Total>& all) {
+[[gnu::cold]] inline void scopes_array(Text& out, const View& view, const Pages<Total>& all) {
   Pages<Total> rows;
   scope_rows(all, rows);
   if (rows.failed()) out.fail();

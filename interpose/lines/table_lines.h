@@ -16,8 +16,8 @@ namespace tprof {
 
 // Writes the communicators behind `done`. `world`: the size of the largest so far, whose rank is
 // the process's.
-inline void communicator_lines(Text& out, const View& view, std::uint32_t& done,
-                               std::int32_t& world) {
+[[gnu::cold]] inline void communicator_lines(Text& out, const View& view, std::uint32_t& done,
+                                             std::int32_t& world) {
   const Head& head = view.head();
   const std::uint32_t comms = View::entries(head.comms);
   while (done < comms) {
@@ -30,7 +30,8 @@ inline void communicator_lines(Text& out, const View& view, std::uint32_t& done,
 }
 
 // `last`: includes captures that nobody will end any more.
-inline void table_lines(Text& out, const View& view, Sums& sums, TableLines& t, bool last) {
+[[gnu::cold]] inline void table_lines(Text& out, const View& view, Sums& sums, TableLines& t,
+                                      bool last) {
   communicator_lines(out, view, t.comms, t.world);
   const std::uint32_t sites = View::entries(view.head().sites);
   while (t.sites < sites) site_line(out, view, ++t.sites);
@@ -69,7 +70,8 @@ inline std::uint32_t stream_number(Text& out, const View& view, Progress& p, std
 }
 
 // Writes the lines of all streams with a number, for a file that has those up to `tables.streams`.
-inline void stream_lines(Text& out, const View& view, const Progress& p, TableLines& tables) {
+[[gnu::cold]] inline void stream_lines(Text& out, const View& view, const Progress& p,
+                                       TableLines& tables) {
   const std::uint32_t known = std::min(p.tables.streams, kMaxStreams);
   for (std::uint32_t& n = tables.streams; n < known; ++n) {
     stream_line(out, view, n + 1, p.stream[n]);
@@ -77,8 +79,8 @@ inline void stream_lines(Text& out, const View& view, const Progress& p, TableLi
 }
 
 // Names the lane of a stream for viewers, by the stream's number.
-inline void name_device_lane(Text& out, const View& view, TableLines& tables,
-                             std::uint32_t stream) {
+[[gnu::cold]] inline void name_device_lane(Text& out, const View& view, TableLines& tables,
+                                           std::uint32_t stream) {
   const std::uint32_t lane = stream == kStreamUnknown ? kMaxStreams + 1 : stream;
   std::uint64_t& named = tables.device_lane[lane / 64];
   if ((named >> lane % 64 & 1) == 0) device_lane_line(out, view, lane);
@@ -86,7 +88,8 @@ inline void name_device_lane(Text& out, const View& view, TableLines& tables,
 }
 
 // Names the lane of what a device computed.
-inline void name_busy_lane(Text& out, const View& view, TableLines& tables, std::uint32_t device) {
+[[gnu::cold]] inline void name_busy_lane(Text& out, const View& view, TableLines& tables,
+                                         std::uint32_t device) {
   if (device >= 64 || (tables.busy_lane >> device & 1) != 0) return;
   busy_lane_line(out, view, device);
   tables.busy_lane |= std::uint64_t{1} << device;
@@ -94,8 +97,8 @@ inline void name_busy_lane(Text& out, const View& view, TableLines& tables, std:
 
 // Names the lane of thread `i`, or of its ranges, in a window's file that does not have it yet.
 // (The rank file gets it from the thread's own record.)
-inline void name_thread_lane(Text& out, const View& view, const Progress& p, WindowFile& file,
-                             std::uint32_t i, bool ranges) {
+[[gnu::cold]] inline void name_thread_lane(Text& out, const View& view, const Progress& p,
+                                           WindowFile& file, std::uint32_t i, bool ranges) {
   std::uint64_t& named = (ranges ? file.range_lane_named : file.thread_named)[i / 64];
   const std::uint64_t bit = std::uint64_t{1} << i % 64;
   const ThreadArea* t = view.thread(i);

@@ -28,7 +28,7 @@ inline void add(LedgerValues& to, const LedgerValues& values) {
 }
 
 // Sorts by key and adds up equal keys. Times of replays are not known to the host.
-inline void merge_totals(Pages<Total>& totals) {
+[[gnu::cold]] inline void merge_totals(Pages<Total>& totals) {
   const auto less = [](const LedgerKey& a, const LedgerKey& b) {
     return a.low() != b.low() ? a.low() < b.low() : a.high() < b.high();
   };
@@ -64,7 +64,7 @@ inline LedgerKey key_of(const View& view, const Record& r) {
 }
 
 // Adds what is in each graph as often as it was launched, itself or as an executable's content.
-inline void add_replays(const View& view, Pages<Total>& totals) {
+[[gnu::cold]] inline void add_replays(const View& view, Pages<Total>& totals) {
   const std::uint32_t graphs = View::entries(view.head().graphs) + 1;
   if (graphs == 1) return;
   Pages<std::uint64_t> launches;  // by content
@@ -102,7 +102,7 @@ inline ThreadKind kind_of_calls(const LedgerKey& key, const ThreadArea& thread) 
 
 // Collects all rows of all threads, replays included, each key once per graph. Open calls are in it
 // if they have no record; for the others see each_open_call().
-inline void collect_totals(const View& view, Pages<Total>& totals) {
+[[gnu::cold]] inline void collect_totals(const View& view, Pages<Total>& totals) {
   totals.clear();
   view.each_row([&](const LedgerRow& row, const ThreadArea& thread) {
     const LedgerValues values = read_row(row, thread.committed);

@@ -10,7 +10,8 @@ namespace tprof {
 // rank-00003.step-100.json; rank-00003.window-2.json where the program opens them. On a clash
 // (steps that are numbered anew) the name grows. While it is written it ends in .part.
 inline constexpr std::string_view kUnfinishedFile = ".part";
-inline void window_file_name(FixedText& name, const View& view, const WindowFile& file) {
+[[gnu::cold]] inline void window_file_name(FixedText& name, const View& view,
+                                           const WindowFile& file) {
   constexpr std::string_view kEnd = ".json";
   const std::string_view rank_file = bounded_text(view.head().rank_file);
   name << prefix(rank_file, rank_file.size() - std::min(rank_file.size(), kEnd.size()));
@@ -20,8 +21,8 @@ inline void window_file_name(FixedText& name, const View& view, const WindowFile
 }
 
 // Begins a window's file: with the rank file's beginning, `header`, and in it whose window this is.
-inline void window_file_header(Text& out, const View& view, std::string_view header,
-                               const WindowFile& file) {
+[[gnu::cold]] inline void window_file_header(Text& out, const View& view, std::string_view header,
+                                             const WindowFile& file) {
   constexpr std::string_view kEnd = "}},\n";
   out << prefix(header, header.size() - std::min(header.size(), kEnd.size()))
       << ",\"window\":{\"of\":";
@@ -35,8 +36,8 @@ inline const Window& window_of(const View& view, std::uint32_t number) {
 
 // `file`: the window's own, which has its lines; null: the rank file has them. `named`: with the
 // file's name, which the file itself does not need.
-inline void window_line(Text& out, const View& view, std::uint32_t number, const WindowFile* file,
-                        bool named) {
+[[gnu::cold]] inline void window_line(Text& out, const View& view, std::uint32_t number,
+                                      const WindowFile* file, bool named) {
   const Window& window = window_of(view, number);
   const std::uint64_t from_ns = window.from_ns.load(std::memory_order_acquire);
   const std::uint64_t to_ns = window.to_ns.load(std::memory_order_acquire);
@@ -59,7 +60,7 @@ inline void window_line(Text& out, const View& view, std::uint32_t number, const
 }
 
 // Ends a window's file.
-inline void window_file_end(Text& out, const View& view, const WindowFile& file) {
+[[gnu::cold]] inline void window_file_end(Text& out, const View& view, const WindowFile& file) {
   window_line(out, view, file.window, &file, false);
   out.cut(out.size() - 2);  // its comma
   out << "\n]\n";
@@ -78,7 +79,7 @@ inline WindowFile* file_of_window(Progress& p, std::uint32_t number) {
 enum class WindowLines { complete, ended, all };
 
 // Writes those behind `p.windows` to which nothing more comes.
-inline void window_lines(Text& out, const View& view, Progress& p, WindowLines far) {
+[[gnu::cold]] inline void window_lines(Text& out, const View& view, Progress& p, WindowLines far) {
   const Windows& w = view.head().windows;
   const std::uint32_t opened = w.opened.load(std::memory_order_acquire);
   if (opened - p.windows > kMaxWindows) {  // of a damaged file

@@ -16,7 +16,9 @@ std::atomic<std::uint32_t> g_used{1};  // place 0: none
 
 constexpr std::uint32_t kPlaces = 16384;
 constexpr std::uint32_t kProbe = 32;
-std::atomic<std::uint32_t> g_place[kPlaces];  // of a name in g_bytes, by its hash
+// The place of a name in g_bytes, by its hash. This is no SharedMap: ranges take no lock, and keys
+// are texts.
+std::atomic<std::uint32_t> g_place[kPlaces];
 
 std::atomic<const Name*> g_domain[kMaxRangeDomains];  // the first is the default domain: no name
 std::atomic<const Name*> g_category[kMaxRangeCategories];  // each is the bytes of a RangeCategory

@@ -27,10 +27,10 @@ void forget(RangeLevels& levels) {
 
 void publish(Thread& t, std::uint32_t records) {
   ThreadArea& area = *t.area;
-  const std::uint64_t head = area.head.load(std::memory_order_relaxed) + records;
-  area.head.store(head, std::memory_order_release);
+  t.head += records;
+  area.head.store(t.head, std::memory_order_release);
   const std::uint64_t tail = area.tail.load(std::memory_order_relaxed);
-  if (head - tail < area.capacity / 4 || tail == t.ranges.woken_at) return;
+  if (t.head - tail < area.capacity / 4 || tail == t.ranges.woken_at) return;
   t.ranges.woken_at = tail;
   session::wake_writer();
 }
@@ -54,10 +54,9 @@ Thread* present() {
 
 bool has_room(Thread& t, std::uint32_t records) {
   if (t.ring == nullptr) return false;
-  const std::uint64_t head = t.area->head.load(std::memory_order_relaxed);
-  const std::uint64_t used = head - t.area->tail.load(std::memory_order_acquire) + records;
+  const std::uint64_t used = t.head - t.area->tail.load(std::memory_order_acquire) + records;
   const auto fits = [&] { return used <= (t.mask + 1) / 2; };
-  while ((!fits() || head + records > t.mask + 1) && grow_ring(t)) {
+  while ((!fits() || t.head + records > t.mask + 1) && grow_ring(t)) {
   }
   return fits();
 }
@@ -66,7 +65,7 @@ void name_lane(Thread& t) {
   if (t.ranges.lane_named || !has_room(t, 1)) return;
   const KeepErrno keep_errno;
   after_publishing();
-  Record& r = t.ring[t.area->head.load(std::memory_order_relaxed) & t.mask];
+  Record& r = t.ring[t.head & t.mask];
   fill_thread_name(r, t.area->tid.load(std::memory_order_relaxed));
   r.function = kMetaRangeLane;
   publish(t, 1);
@@ -76,10 +75,9 @@ void name_lane(Thread& t) {
 }
 
 void write_records(Thread& t, const RangeRecord& first, const char* bytes, std::uint32_t records) {
-  const std::uint64_t head = t.area->head.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < records; ++i) {
     // This is made where it stays: a copy made of parts waits for their stores, 15 ns.
-    auto* to = new (&t.ring[(head + i) & t.mask]) RangeRecord(first);
+    auto* to = new (&t.ring[(t.head + i) & t.mask]) RangeRecord(first);
     if (i != 0) to->function = kMetaRangeMore;
     std::memcpy(to->bytes, bytes + i * RangeRecord::kBytes, RangeRecord::kBytes);
   }

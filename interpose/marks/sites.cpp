@@ -12,7 +12,6 @@
 #include "interpose/marks/objects.h"
 #include "interpose/marks/python.h"
 #include "interpose/marks/walk.h"
-#include "interpose/real/binding.h"
 #include "interpose/record/tables.h"
 
 namespace tprof::sites {
@@ -60,10 +59,8 @@ void describe_native(const Seen& seen, Site& site) {
     site.frames_cut = true;  // made while the program runs: nobody could tell what it is
     break;
   }
-  const auto* call = static_cast<const char*>(seen.caller) - 1;
-  if (resolve::is_ours(call))
-    return;  // called by a pointer from dlsym: the first frame is the caller
   site.caller = at[0];
+  const auto* call = static_cast<const char*>(seen.caller) - 1;
   Dl_info where{};
   if (dladdr(call, &where) != 0 && where.dli_sname != nullptr)
     copy_text(site.symbol, where.dli_sname);

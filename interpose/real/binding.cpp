@@ -1,28 +1,36 @@
 #include "interpose/real/binding.h"
 
 #include <array>
+#include <atomic>
 
 #include "interpose/base/hash.h"
+#include "interpose/base/mapped_symbols.h"
+#include "interpose/real/resolve.h"
 #include "interpose/session/config.h"
 
 extern "C" {
 // Where this library begins and ends (from the linker).
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
-// The wrappers' section. Weak: a program that is made of parts of us may have no wrapper.
-extern const tprof::resolve::Bindable __start_tprof_bindable[]
-    __attribute__((visibility("hidden"), weak));
-extern const tprof::resolve::Bindable __stop_tprof_bindable[]
-    __attribute__((visibility("hidden"), weak));
+// Each thunk, of kThunkBytes, and what those of a function jump to. Weak: a program that is made of
+// parts of us may have none.
+extern const char tprof_thunks[] __attribute__((visibility("hidden"), weak));
+extern std::atomic<void*> tprof_wrappers[] __attribute__((visibility("hidden"), weak));
 }
 
 namespace tprof::resolve {
 
-thread_local constinit Binding* t_binding __attribute__((tls_model("initial-exec"))) = nullptr;
-
 namespace {
 
-// Names by hash, open addressing.
+// The function behind each thunk. The thunks of function n are 4 n to 4 n + 3.
+struct Binding {
+  std::atomic<void*> real;
+  std::atomic<bool> served;  // a call was passed on to it
+};
+Binding g_binding[kFunctionCount * kBindings];
+constexpr std::size_t kThunkBytes = 16;
+
+// Names by hash, open addressing. This is no SharedMap: the compiler makes it, and keys are texts.
 constexpr std::size_t kSlots = 1024;
 static_assert(kFunctionCount * 4 <= kSlots * 2);
 
@@ -36,13 +44,6 @@ constexpr std::array<std::uint16_t, kSlots> make_table() {
   return table;
 }
 constexpr std::array<std::uint16_t, kSlots> kTable = make_table();
-
-const Bindable* bindable(Fn fn) {
-  for (const Bindable* b = __start_tprof_bindable; b != __stop_tprof_bindable; ++b) {
-    if (b->binding->fn == fn) return b;
-  }
-  return nullptr;
-}
 
 }  // namespace
 
@@ -70,14 +71,30 @@ bool wanted_of_driver(Fn fn) {
   return opt_in::driver() || (way && (opt_in::memory() || opt_in::events()));
 }
 
+void* take_bound(Fn fn, const void* caller, Bound& bound) {
+  Binding& binding = g_binding[bound.thunk];
+  if (bound.caller != caller || bound.thunk / kBindings != static_cast<std::uint32_t>(fn)) {
+    return nullptr;
+  }
+  bound.thunk = 0;
+  void* real = binding.real.load(std::memory_order_acquire);
+  if (!binding.served.load(std::memory_order_relaxed)) [[unlikely]] {
+    note_bound_library(fn, real);
+    binding.served.store(true, std::memory_order_relaxed);
+  }
+  return real;
+}
+
 void* bind(Fn fn, void* real) {
-  if (real == nullptr || is_ours(real)) return real;
-  const Bindable* function = bindable(fn);
-  if (function == nullptr) return real;
-  for (std::uint32_t i = 0; i < kBindings; ++i) {
+  if (real == nullptr || is_ours(real) || tprof_thunks == nullptr) return real;
+  const auto n = static_cast<std::size_t>(fn);
+  void* const wrapper = symbol_beside(__ehdr_start, kFunctions[n].name.data());
+  if (wrapper == nullptr) return real;
+  tprof_wrappers[n].store(wrapper, std::memory_order_relaxed);
+  for (std::size_t i = n * kBindings; i < (n + 1) * kBindings; ++i) {
     void* bound = nullptr;
-    if (function->binding[i].real.compare_exchange_strong(bound, real) || bound == real) {
-      return function->thunk[i];
+    if (g_binding[i].real.compare_exchange_strong(bound, real) || bound == real) {
+      return const_cast<char*>(tprof_thunks) + i * kThunkBytes;
     }
   }
   return real;

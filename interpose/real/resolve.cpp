@@ -188,13 +188,14 @@ void* search(Fn fn, const void* return_address) {
 }
 
 // The slow way.
-[[gnu::cold]] void* find_anew(Fn fn, First& first, const void* return_address, std::uint64_t key) {
+[[gnu::cold]] void* find_anew(Fn fn, const void* return_address, std::uint64_t key) {
   const AskingLoader asking;
   void* found = search(fn, return_address);
   if (found == nullptr) return nullptr;
   g_latest[static_cast<std::size_t>(fn)].store(found, std::memory_order_release);
   note_library_of(fn, found, true);
   g_found.insert(key, found);
+  First& first = g_first[static_cast<std::size_t>(fn)];
   void* none = nullptr;
   if (first.real.compare_exchange_strong(none, found)) {
     first.page.store(page_of(return_address), std::memory_order_release);
@@ -204,23 +205,19 @@ void* search(Fn fn, const void* return_address) {
 
 }  // namespace
 
-void* find(Fn fn, First& first, const void* return_address) {
+constinit First g_first[kFunctionCount]{};
+
+void* find(Fn fn, const void* return_address, Bound& bound) {
+  void* found = bound.thunk == 0 ? nullptr : take_bound(fn, return_address, bound);
   const std::uint64_t key = page_of(return_address) | (static_cast<std::uint64_t>(fn) + 2);
-  void* found = nullptr;
-  if (g_found.find(key, found)) return found;
-  Binding* const binding = t_binding;
-  if (binding == nullptr || binding->fn != fn || !is_ours(return_address)) {
-    return find_anew(fn, first, return_address, key);
-  }
-  t_binding = nullptr;
-  void* real = binding->real.load(std::memory_order_acquire);
-  if (!binding->served.load(std::memory_order_relaxed)) [[unlikely]] {
-    const HeldSignals held_signals;
-    const KeepErrno keep_errno;
-    note_library_of(fn, real, false);
-    binding->served.store(true, std::memory_order_relaxed);
-  }
-  return real;
+  if (found != nullptr || g_found.find(key, found)) return found;
+  return find_anew(fn, return_address, key);
+}
+
+void note_bound_library(Fn fn, void* real) {
+  const HeldSignals held_signals;
+  const KeepErrno keep_errno;
+  note_library_of(fn, real, false);
 }
 
 int find_version(const void* address, VersionCache& cache) {

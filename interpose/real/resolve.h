@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "interpose/api/functions.h"
+#include "interpose/real/binding.h"
 
 namespace tprof::resolve {
 
@@ -17,26 +18,32 @@ namespace tprof::resolve {
 // Those that come later are in one map for all wrappers: a framework's extensions are libraries of
 // their own, in any number.
 struct First {
-  std::atomic<std::uintptr_t> page{1};  // no page begins there
+  std::atomic<std::uintptr_t> page{0};  // no code is there
   std::atomic<void*> real{nullptr};
 };
+extern constinit First g_first[kFunctionCount];
 inline std::uintptr_t page_of(const void* address) {
   constexpr std::uintptr_t kPage = 4096;  // or a part of one
   static_assert(kFunctionCount + 2 < kPage);
   return reinterpret_cast<std::uintptr_t>(address) & ~(kPage - 1);
 }
 
-// Returns what was found before, or what the calling thunk is bound to (binding.h), or else finds
+// Returns what the calling thunk is bound to (binding.h), or what was found before, or else finds
 // it, in about 1 us: an interposer behind us -> caller's object -> RTLD_NEXT -> RTLD_NOLOAD by
 // soname. Null if there is no such function in this process.
-[[gnu::noinline]] void* find(Fn fn, First& first, const void* return_address);
+[[gnu::noinline]] void* find(Fn fn, const void* return_address, Bound& bound);
 
 // Budget: 1 ns.
-inline void* real(Fn fn, First& first, const void* return_address) {
-  if (first.page.load(std::memory_order_acquire) == page_of(return_address)) [[likely]]
+inline void* real(Fn fn, const void* return_address, Bound& bound) {
+  const First& first = g_first[static_cast<std::size_t>(fn)];
+  const bool known = first.page.load(std::memory_order_acquire) == page_of(return_address);
+  if (known && bound.thunk == 0) [[likely]]
     return first.real.load(std::memory_order_relaxed);
-  return find(fn, first, return_address);
+  return find(fn, return_address, bound);
 }
+
+// Notes that a library serves a function by way of a thunk, before the first such call.
+void note_bound_library(Fn fn, void* real);
 
 // True if `address` lies in a library that wrapped functions were passed on to: what that library
 // calls within a call is part of the call. Takes no lock.

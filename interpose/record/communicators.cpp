@@ -9,10 +9,9 @@
 
 namespace tprof::comms {
 
-// Zero from the start. No process touches these 2 MiB before it has communicators, and they keep
+// Zero from the start. No process touches this before it has communicators, and they keep
 // communicators that are made before this library's constructors run.
 constinit State g_state[kMax + 1]{};
-std::atomic<std::uint64_t> g_epoch{1};
 
 namespace {
 
@@ -97,18 +96,18 @@ std::uint32_t add(ncclComm_t handle, const Identity& identity) {
   std::uint32_t index = append(entry, handle, kOwnComms);
   if (index == 0) index = share(identity.nranks);
   if (index == 0 || !g_index.insert(handle, index)) return 0;
-  g_epoch.fetch_add(1, std::memory_order_release);
+  g_extras.comm_epoch.fetch_add(1, std::memory_order_release);
   return index;
 }
 
 void remove(ncclComm_t handle) {
   g_index.erase(handle);
-  g_epoch.fetch_add(1, std::memory_order_release);
+  g_extras.comm_epoch.fetch_add(1, std::memory_order_release);
 }
 
 void forget_all() {
   g_index.clear();
-  g_epoch.fetch_add(1, std::memory_order_release);
+  g_extras.comm_epoch.fetch_add(1, std::memory_order_release);
 }
 
 std::uint32_t index_of(ncclComm_t handle) {

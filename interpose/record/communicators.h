@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "interpose/api/functions.h"
+#include "interpose/record/extras.h"
 #include "interpose/record/thread.h"
 
 namespace tprof::comms {
@@ -19,15 +20,13 @@ struct alignas(64) State {
   std::int32_t nranks;
   std::int32_t rank;
   std::atomic<std::atomic<std::uint64_t>*> peers;  // 2 counters a peer: sends, receives
-  // The fields that calls change, on a cache line of their own: threads that take turns on a
-  // communicator pass one line back and forth, not two.
-  alignas(64) std::atomic<std::uint64_t> seq;  // collectives issued
-  std::atomic<std::uint32_t> children[4];      // by ChildKind: ordinal of the next
+  std::atomic<std::uint64_t> seq;                  // collectives issued
+  std::atomic<std::uint32_t> children[4];          // by ChildKind: ordinal of the next
 };
+static_assert(sizeof(State) == 64);  // threads that take turns pass one cache line back and forth
 
 inline constexpr std::uint32_t kMax = kTableChunks * kChunkEntries;
 extern State g_state[kMax + 1];
-extern std::atomic<std::uint64_t> g_epoch;  // changes whenever a handle changes its meaning
 
 inline State& state(std::uint32_t index) {
   return g_state[index];

@@ -1,22 +1,33 @@
-// Extras that may be wanted of a call besides its record. They are off as a rule, and one look
-// tells a call that none of them is wanted.
+// Every call looks at this, besides its thread: one cache line. As a rule no extra is wanted, and
+// one look tells a call so.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace tprof {
 
-struct alignas(2) Extras {
+struct alignas(64) Extras {
   std::atomic<bool> timing{false};
   std::atomic<bool> sites{false};
+  // True once a capture has begun in this process. Until then no call asks about captures.
+  std::atomic<bool> captures{false};
+  std::atomic<bool> unused{false};
+  // Changes whenever a communicator's handle changes its meaning.
+  std::atomic<std::uint32_t> comm_epoch{1};
 };
-static_assert(sizeof(Extras) == sizeof(std::uint16_t));
 
 inline constinit Extras g_extras{};
 
+// True if times or sites are wanted.
 inline bool any_extras() {
   return __atomic_load_n(reinterpret_cast<const std::uint16_t*>(&g_extras), __ATOMIC_RELAXED) != 0;
+}
+// True if nothing of the above is the case.
+inline bool is_plain() {
+  static_assert(offsetof(Extras, comm_epoch) == sizeof(std::uint32_t));
+  return __atomic_load_n(reinterpret_cast<const std::uint32_t*>(&g_extras), __ATOMIC_RELAXED) == 0;
 }
 
 }  // namespace tprof

@@ -7,7 +7,6 @@ namespace tprof::graphs {
 
 using graph_driver::NodeKind;
 
-std::atomic<bool> g_any_capture{false};
 Lock g_lock{LockOrder::graphs};
 
 namespace {

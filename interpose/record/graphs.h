@@ -8,20 +8,17 @@
 
 #include <cuda_runtime_api.h>
 
-#include <atomic>
 #include <cstdint>
 
+#include "interpose/record/extras.h"
 #include "interpose/record/thread.h"
 
 namespace tprof::graphs {
 
-// True once a capture has begun in this process. Until then no call asks about captures.
-extern std::atomic<bool> g_any_capture;
-
 // Returns the graph that a stream captures into, or null if it captures into none.
 cudaGraph_t captured_into_slow(cudaStream_t stream);
 inline cudaGraph_t captured_into(cudaStream_t stream) {
-  return g_any_capture.load(std::memory_order_relaxed) ? captured_into_slow(stream) : nullptr;
+  return g_extras.captures.load(std::memory_order_relaxed) ? captured_into_slow(stream) : nullptr;
 }
 
 // A call as a launch will execute it. `count` is the API's; for copies it is bytes.

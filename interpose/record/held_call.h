@@ -2,6 +2,7 @@
 // last has returned.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -18,25 +19,47 @@ namespace tprof {
                    static_cast<std::int8_t>(signature_bin(seq)), comm, 0);
 }
 
-// Counts one finished call in the ledger. `signature_name`: name hash of a collective that takes
-// part in its communicator's signature, else 0.
-[[gnu::always_inline]] inline void count_in_ledger(Transaction& transaction, LedgerKey::Words key,
-                                                   const Record& r, bool ok,
-                                                   std::uint64_t signature_name) {
-  std::uint64_t count = r.count;
-  LedgerValues& v = transaction.values(key, count);
-  if (!ok) {
-    ++v.failed;
-    return;
-  }
-  ++v.calls;
-  v.count += count;
-  v.host_ns += r.dur_ns;
-  if (r.dur_ns > v.host_ns_max) v.host_ns_max = r.dur_ns;
-  if (signature_name == 0) return;
-  LedgerValues& s = transaction.values(signature_row(r.comm, r.seq));
-  ++s.calls;
-  s.count += signature_mix(r.seq, signature_name, r.count, r.dtype, r.peer, r.reduce);
+// The rows that a call is counted in, and those that these will most likely be.
+struct CountedIn {
+  LedgerKey::Words key;
+  LedgerRow* row;
+  // The hash of the name, if it takes part in its communicator's signature, else 0.
+  std::uint64_t name;
+  LedgerKey::Words signature_key;
+  LedgerRow* signature_row;
+};
+
+// Counts one finished call in the ledger.
+[[gnu::always_inline]] inline void count_in_ledger(Transaction& transaction, const CountedIn& in,
+                                                   const Record& r, std::uint64_t dur_ns, bool ok) {
+  const auto add = [&](const LedgerValues& from, LedgerValues& to, std::uint64_t count) {
+    if (!ok) [[unlikely]] {
+      to = from;
+      ++to.failed;
+      return;
+    }
+    to.calls = from.calls + 1;
+    to.count = from.count + count;
+    to.host_ns = from.host_ns + dur_ns;
+    to.host_ns_max = std::max(from.host_ns_max, dur_ns);
+    to.failed = from.failed;
+  };
+  transaction.change(in.row, in.key, r.count, add);
+  if (!ok || in.name == 0) return;
+  // The other values of such a row are 0.
+  const auto sign = [&](const LedgerValues& from, LedgerValues& to, std::uint64_t) {
+    to.calls = from.calls + 1;
+    to.count = from.count + signature_mix(r.seq, in.name, r.count, r.dtype, r.peer, r.reduce);
+  };
+  transaction.change(in.signature_row, in.signature_key, 0, sign);
+}
+inline void count_in_ledger(Transaction& transaction, LedgerKey::Words key, const Record& r,
+                            bool ok, std::uint64_t name) {
+  const auto signature = signature_row(r.comm, r.seq);
+  count_in_ledger(
+      transaction,
+      {key, transaction.expected(key), name, signature, transaction.expected(signature)}, r,
+      r.dur_ns, ok);
 }
 
 // Counts a call that was to have a line, and found the ring full.

@@ -63,7 +63,7 @@ bool grow_ring(Thread& t) {
   if (capacity >= area.most) return false;
   // The records in the ring keep their places in the first round, and at the beginning of a round
   // of odd number.
-  const std::uint64_t head = area.head.load(std::memory_order_relaxed);
+  const std::uint64_t head = t.head;
   if (head > capacity && (head & (2 * capacity - 1)) != capacity) return false;
   // Makes no system call for each call that is dropped: tries again when the writer has made way.
   const std::uint64_t tail = area.tail.load(std::memory_order_relaxed);
@@ -91,7 +91,7 @@ void prepare_rings() {
 bool more_room(Thread& t) {
   if (t.ring == nullptr) return false;
   const ThreadArea& area = *t.area;
-  const std::uint64_t head = area.head.load(std::memory_order_relaxed);
+  const std::uint64_t head = t.head;
   if (head != 0 && (head & t.mask) == 0) grow_ring(t);
   const std::uint64_t capacity = t.mask + 1;
   const std::uint64_t tail = area.tail.load(std::memory_order_acquire);

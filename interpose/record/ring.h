@@ -31,14 +31,12 @@ std::uint64_t allocate_area(std::uint32_t ring_records);
 // Returns the place for the next record: in the ring, or the one outside it if the ring is full or
 // the call is to have no line. `in_ring` says which.
 [[gnu::always_inline]] inline Record& next_record(Thread& t, bool wants_line, bool& in_ring) {
-  ThreadArea& area = *t.area;
-  const std::uint64_t head = area.head.load(std::memory_order_relaxed);
-  in_ring = wants_line && (head < t.room_until || more_room(t));
+  in_ring = wants_line && (t.head < t.room_until || more_room(t));
   if (in_ring) {
     after_publishing();
-    return t.ring[head & t.mask];
+    return t.ring[t.head & t.mask];
   }
-  Record& outside = t.shared ? t.own_outside_ring : area.outside_ring;
+  Record& outside = t.shared ? t.own_outside_ring : t.area->outside_ring;
   // Hidden while it is filled: a kill in between must not leave half of one call and half of the
   // one before.
   outside.function = kMetaVoid;
@@ -50,10 +48,7 @@ std::uint64_t allocate_area(std::uint32_t ring_records);
 [[gnu::always_inline]] inline void publish(Thread& t, Record& r, std::uint8_t function,
                                            bool in_ring) {
   std::atomic_ref<std::uint8_t>(r.function).store(function, std::memory_order_release);
-  if (!in_ring) return;
-  ThreadArea& area = *t.area;
-  const std::uint64_t head = area.head.load(std::memory_order_relaxed) + 1;
-  area.head.store(head, std::memory_order_release);
+  if (in_ring) t.area->head.store(++t.head, std::memory_order_release);
 }
 
 }  // namespace tprof

@@ -152,6 +152,8 @@ void take_area(Thread& t, ThreadArea* area) {
   t.ring = area->ring == 0 ? nullptr : session::mapping().at<Record>(area->ring);
   t.mask = t.ring == nullptr ? 0 : area->capacity.load(std::memory_order_relaxed) - 1;
   t.room_until = 0;
+  t.head = area->head.load(std::memory_order_relaxed);
+  t.committed = area->committed.load(std::memory_order_relaxed);
   t.refused_at = UINT64_MAX;
   std::memset(t.row, 0, sizeof t.row);
   t.session = session::number();
@@ -170,7 +172,6 @@ bool attach(Thread& t) {
   const std::uint32_t tid = thread_id();
   const Mapping& m = session::mapping();
   t.shared = false;
-  t.late = session::closed();
   const ThreadKind kind = kind_of_this_thread();
   t.area = adopt_area(tid, kind);
   if (t.area == nullptr && m.head().threads.load(std::memory_order_relaxed) < kOwnAreas) {
@@ -185,6 +186,7 @@ bool attach(Thread& t) {
     t.shared = true;
   }
   if (t.area == nullptr) return false;
+  t.special = t.shared || session::closed();
   take_area(t, t.area);
   t.last_comm = nullptr;
   ++t.areas;

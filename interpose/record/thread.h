@@ -3,12 +3,14 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "interpose/base/clock.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/pages.h"
 #include "interpose/format/ring_file.h"
+#include "interpose/real/binding.h"
 #include "interpose/record/timed_call.h"
 #include "interpose/session/session.h"
 
@@ -41,7 +43,7 @@ struct alignas(64) Thread {
   std::uint32_t group = 0;  // its number, 0 until its first call
   std::int32_t device = 0;  // CUDA's default until cudaSetDevice
   bool shared = false;      // the area is shared with other threads: take the lock
-  bool late = false;        // the exit handlers have run: every call closes the file again
+  bool special = false;     // it is shared, or the exit handlers have run (see Transaction)
   bool booking = false;     // in a call that allocates or frees (record/allocation_calls.h)
   // No usual number of calls in a step is a multiple of it.
   static constexpr std::uint32_t kOwnTimeEvery = 61;
@@ -51,9 +53,13 @@ struct alignas(64) Thread {
   std::uint64_t mask = 0;        // of the ring as it is now
   std::uint64_t room_until = 0;  // records below this number have a place: see more_room()
 
-  std::uint64_t last_comm_epoch = 0;
-  const void* last_comm = nullptr;
+  resolve::Bound bound;
   std::uint32_t last_comm_index = 0;
+  std::uint32_t last_comm_epoch = 0;
+  const void* last_comm = nullptr;
+  // As in the area, which nobody else changes while the thread has it (but see Transaction).
+  std::uint64_t head = 0;
+  std::uint64_t committed = 0;
 
   static constexpr std::uint32_t kCachedRows = 32;
   LedgerRow* row[kCachedRows] = {};
@@ -73,6 +79,8 @@ struct alignas(64) Thread {
   bool at_rest() const { return depth == kAtRest; }
 };
 
+static_assert(offsetof(Thread, bound) == 64);  // hook/thunks.cpp
+
 extern thread_local constinit Thread t_thread __attribute__((tls_model("initial-exec")));
 
 // Gives the calling thread its area, starting the session if need be. False: tracing is off.
@@ -89,11 +97,9 @@ bool attach_own(Thread& t);
 inline Thread* recording_thread() {
   Thread& t = t_thread;
   const std::uint32_t number = session::number();
-  if (!t.at_rest() || number == session::kOff) return nullptr;
-  if (t.session != number) [[unlikely]] {
-    if (!attach(t)) return nullptr;
-  }
-  return &t;
+  if (t.session == number && t.at_rest()) [[likely]]
+    return &t;
+  return t.at_rest() && number != session::kOff && attach(t) ? &t : nullptr;
 }
 
 // The same for a call that counts nothing, and so begins no session. Otherwise the exit handlers of

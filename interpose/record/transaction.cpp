@@ -88,18 +88,19 @@ std::uint64_t count_in(const LedgerRow& row, LedgerKey::Words words, std::uint64
   return amount(view, key.function, key.bucket, key.dtype, key.comm, count).elements;
 }
 
-void Transaction::begin_special() {
-  if (!t_.shared) return;
+void Transaction::begin_special(Thread& t) {
+  if (!t.shared) return;
   // Signals need not wait: the calls of a handler that interrupts this one are not recorded.
-  t_.cancellation.hold();
+  t.cancellation.hold();
   g_shared_calls.lock();
+  t.committed = t.area->committed.load(std::memory_order_relaxed);
 }
-void Transaction::end_special() {
-  if (t_.shared) {
+void Transaction::end_special(Thread& t) {
+  if (t.shared) {
     g_shared_calls.unlock();
-    t_.cancellation.let_go();
+    t.cancellation.let_go();
   }
-  if (t_.late) session::late_call();
+  if (session::closed()) session::late_call();
 }
 
 }  // namespace tprof

@@ -18,7 +18,7 @@ LedgerRow* find_own_row(Thread& t, LedgerKey::Words key);
 [[gnu::cold, gnu::noinline]] std::uint64_t count_in(const LedgerRow& row, LedgerKey::Words key,
                                                     std::uint64_t count);
 
-inline bool is_of(const LedgerRow& row, LedgerKey::Words key) {
+inline bool is_of(const LedgerRow& row, const LedgerKey::Words& key) {
   return row.key_low.load(std::memory_order_relaxed) == key.low && row.key_high == key.high;
 }
 
@@ -26,24 +26,29 @@ inline bool is_of(const LedgerRow& row, LedgerKey::Words key) {
   return t.row[((key.low + key.high) * 0x9e3779b97f4a7c15ULL) >> 59];
 }
 
-// Asks for the lines of a row that the call will be counted in, so that they come while the real
-// call runs. Where the program's own work has emptied the caches, they are what counting waits for.
-[[gnu::always_inline]] inline void expect_row(Thread& t, LedgerKey::Words key) {
-  const LedgerRow* row = cached_row(t, key);
-  if (row == nullptr) return;
+// Asks for the lines of the row that a call will most likely be counted in, so that they come while
+// the real call runs. Where the program's own work has emptied the caches, they are what counting
+// waits for. Returns that row, or null.
+[[gnu::always_inline]] inline LedgerRow* expect_row(Thread& t, LedgerKey::Words key) {
+  LedgerRow* row = cached_row(t, key);
   __builtin_prefetch(row, 1);
   __builtin_prefetch(&row->slot[1].values, 1);
+  return row;
 }
 
-// `count`: the API's, of a call that is to be added; changed if the row is that of others.
-[[gnu::always_inline]] inline LedgerRow& row_of(Thread& t, LedgerKey::Words key,
-                                                std::uint64_t& count) {
-  LedgerRow*& cached = cached_row(t, key);
-  if (cached == nullptr || !is_of(*cached, key)) [[unlikely]] {
-    cached = &find_row(t, key);
-    count = count_in(*cached, key, count);
-  }
-  return *cached;
+// `expected`: see expect_row(). `count`: the API's, of a call that is to be added; changed if the
+// row is that of others.
+[[gnu::always_inline]] inline LedgerRow& row_of(Thread& t, LedgerRow* expected,
+                                                const LedgerKey::Words& key, std::uint64_t& count) {
+  if (expected != nullptr && is_of(*expected, key)) [[likely]]
+    return *expected;
+  LedgerRow& row = find_row(t, key);
+  cached_row(t, key) = &row;
+  count = count_in(row, key, count);
+  return row;
+}
+inline LedgerRow& row_of(Thread& t, LedgerKey::Words key, std::uint64_t& count) {
+  return row_of(t, cached_row(t, key), key, count);
 }
 static_assert(Thread::kCachedRows == 32);
 
@@ -63,15 +68,16 @@ static_assert(Thread::kCachedRows == 32);
 class [[nodiscard]] Transaction {
  public:
   explicit Transaction(Thread& t) : t_(t) {
-    if (t.shared || t.late) [[unlikely]]
-      begin_special();
-    number_ = t.area->committed.load(std::memory_order_relaxed) + 1;
+    if (t.special) [[unlikely]]
+      begin_special(t);
+    number_ = t.committed + 1;
     after_publishing();
   }
   ~Transaction() {
+    t_.committed = number_;
     t_.area->committed.store(number_, std::memory_order_release);
-    if (t_.shared || t_.late) [[unlikely]]
-      end_special();
+    if (t_.special) [[unlikely]]
+      end_special(t_);
   }
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
@@ -81,8 +87,17 @@ class [[nodiscard]] Transaction {
     std::uint64_t count = 0;
     return values(key, count);
   }
-  [[gnu::always_inline]] LedgerValues& values(LedgerKey::Words key, std::uint64_t& count) {
+  LedgerValues& values(LedgerKey::Words key, std::uint64_t& count) {
     return open_slot(row_of(t_, key, count), number_);
+  }
+  LedgerRow* expected(LedgerKey::Words key) const { return cached_row(t_, key); }
+  // f(from, to, count): see ledger.h. `count` is what the row adds for the API's.
+  template <typename F>
+  [[gnu::always_inline]] void change(LedgerRow* expected, const LedgerKey::Words& key,
+                                     std::uint64_t count, F&& f) {
+    LedgerRow& row = row_of(t_, expected, key, count);
+    tprof::change(row, number_,
+                  [&](const LedgerValues& from, LedgerValues& to) { f(from, to, count); });
   }
   LedgerValues& values(LedgerRow& row) { return open_slot(row, number_); }
   void close(Record& r) {
@@ -90,8 +105,10 @@ class [[nodiscard]] Transaction {
   }
 
  private:
-  void begin_special();
-  void end_special();
+  // Threads that share an area take turns. Behind the exit handlers, each call closes the file
+  // again.
+  [[gnu::cold]] static void begin_special(Thread& t);
+  [[gnu::cold]] static void end_special(Thread& t);
 
   Thread& t_;
   std::uint64_t number_;

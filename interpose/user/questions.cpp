@@ -48,7 +48,7 @@ struct Moment {
   Pages<ScopeSums> scopes;  // by number
 };
 
-void add_row(Moment& to, const View& view, const Total& t) {
+[[gnu::cold]] void add_row(Moment& to, const View& view, const Total& t) {
   const LedgerKey& key = t.key;
   const auto bucket = static_cast<std::size_t>(key.bucket);
   if (key.function >= kMaxDataFunctions || bucket >= kBucketCount ||
@@ -131,7 +131,7 @@ void put(Text& out, const T& sums, std::uint64_t T::*const (&members)[N],
   out << '}';
 }
 
-void put_scopes(Text& out, const ScopeSums* now, std::size_t n) {
+[[gnu::cold]] void put_scopes(Text& out, const ScopeSums* now, std::size_t n) {
   Comma comma;
   const View view = session::mapping().view();
   for (std::uint32_t i = 1; i < n; ++i) {
@@ -146,7 +146,7 @@ void put_scopes(Text& out, const ScopeSums* now, std::size_t n) {
 }
 
 // Writes the totals of now, or of the moment at which the program paused.
-void put_totals(Text& out, const Moment& now) {
+[[gnu::cold]] void put_totals(Text& out, const Moment& now) {
   if (!now.whole) return out.fail();
   const Counts* bucket = g_since.paused ? g_paused.bucket : now.bucket;
   const ScopeSums* scopes = g_since.paused ? g_paused.scope : now.scopes.data();

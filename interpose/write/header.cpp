@@ -29,7 +29,8 @@ Function mapped(Library library, const char* name) {
 }
 
 // Writes "name_version":…,"name_path":… of a library that is mapped already.
-void library(Text& out, const char* key, Library library, const char* version_function) {
+[[gnu::cold]] void library(Text& out, const char* key, Library library,
+                           const char* version_function) {
   int version = 0;
   Dl_info where{};
   const auto get_version = mapped<int (*)(int*)>(library, version_function);
@@ -42,7 +43,7 @@ void library(Text& out, const char* key, Library library, const char* version_fu
   out.string_or_null(where.dli_fname);
 }
 
-void uuid(Text& out, const unsigned char (&bytes)[16]) {
+[[gnu::cold]] void uuid(Text& out, const unsigned char (&bytes)[16]) {
   out << "\"GPU-";
   for (int i = 0; i < 16; ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) out << '-';
@@ -53,7 +54,7 @@ void uuid(Text& out, const unsigned char (&bytes)[16]) {
 
 // Writes the device of the calling thread's current context, if it has one. Asks the driver only:
 // it creates no context and leaves the runtime's last error alone.
-void devices(Text& out) {
+[[gnu::cold]] void devices(Text& out) {
   const auto get_device = mapped<int (*)(int*)>(Library::cuda, "cuCtxGetDevice");
   out << ",\"devices\":[";
   int device = 0;
@@ -74,7 +75,7 @@ void devices(Text& out) {
 }
 
 template <typename F>
-void variables(Text& out, const char* key, bool redact, F&& wanted) {
+[[gnu::cold]] void variables(Text& out, const char* key, bool redact, F&& wanted) {
   out << ",\"" << key << "\":{";
   Comma comma;
   for (char** e = environment(); e != nullptr && *e != nullptr; ++e) {
@@ -94,7 +95,7 @@ void variables(Text& out, const char* key, bool redact, F&& wanted) {
 
 }  // namespace
 
-void loaded_libraries(Text& out) {
+[[gnu::cold]] void loaded_libraries(Text& out) {
   library(out, "nccl", Library::nccl, "ncclGetVersion");
   library(out, "cudart", Library::cudart, "cudaRuntimeGetVersion");
   devices(out);

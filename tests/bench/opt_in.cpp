@@ -1,8 +1,9 @@
 // Measures the hooks that are off by default (TPROF_DRIVER, TPROF_DLSYM, NVTX), next to the floor
 // and to the same call without tprof. All calls go to null libraries.
 //
-//   bench_opt_in REPETITIONS
+//   bench_opt_in REPETITIONS [captures]
 //
+// captures: a capture begins and ends before all else.
 // Prints JSON: {variant: [CPU nanoseconds per call, one figure per repetition]}. Two rounds before
 // these warm up and are not reported.
 #include <cuda.h>
@@ -107,8 +108,17 @@ struct Measured {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc < 2) return 2;
   const std::size_t repetitions = std::strtoull(argv[1], nullptr, 10);
+  if (argc > 2) {
+    CUgraph graph = nullptr;
+    CUstream stream = nullptr;
+    if (cuStreamCreate(&stream, 0) != CUDA_SUCCESS ||
+        cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL) != CUDA_SUCCESS ||
+        cuStreamEndCapture(stream, &graph) != CUDA_SUCCESS) {
+      return 1;
+    }
+  }
   Caller caller(new_communicator());
   void* nccl = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
   void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);

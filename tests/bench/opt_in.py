@@ -13,9 +13,9 @@ REPETITIONS_WITHOUT_RECORDS = 5
 ON = {"TPROF_DRIVER": "1", "TPROF_DLSYM": "1"}
 
 
-def client(place: Place, repetitions: int = REPETITIONS, **env: str) -> dict[str, list[float]]:
+def client(place: Place, repetitions: int = REPETITIONS, *more: str, **env: str) -> dict[str, list[float]]:
     done = subprocess.run(
-        [place.build / "bench_opt_in", str(repetitions)],
+        [place.build / "bench_opt_in", str(repetitions), *more],
         env=place.environment(place.empty_folder("traces"), **env),
         stdout=subprocess.PIPE,
         text=True,
@@ -78,6 +78,9 @@ def figures(place: Place) -> Iterator[Figure]:
         f"{name}, TPROF_CALLSITE=native", "ns CPU", stacks[name], "backtrace()",
         stacks["backtrace() of 24 frames"], compare="ratio", limit=0.5,
     )  # fmt: skip
+    # The null driver answers at once: this is our own part of asking it.
+    captured = client(place, REPETITIONS, "captures")
+    yield difference(f"{name}, in a process that has captured", captured[name], "not", off[name], 20)
     name = "cudaMalloc and cudaFree"
     booked = client(place, TPROF_MEMORY="1")
     yield difference(f"{name}, TPROF_MEMORY=1", booked[name], "bare", booked[f"bare {name}"], 2000)

@@ -91,9 +91,10 @@ def test_native_names_the_instruction_that_calls_and_no_frame(tmp_path, program)
     assert len(named) > (2 if program[0] == "native_trainer" else 10)
 
 
-def test_of_pointers_taken_with_dlsym_no_object_is_known(tmp_path):
+def test_a_call_by_a_pointer_of_dlsym_comes_from_its_caller(tmp_path):
+    """The thunk that the program got is nowhere to be seen."""
     for site in sites_of(run(tmp_path, TPROF_CALLSITE="both").only_rank().lines).values():
-        assert "object" not in site and site["frames"]
+        assert pathlib.Path(site["object"]).name.startswith("libffi") and site["frames"]
 
 
 def test_python_alone_names_no_object(tmp_path):

@@ -10,6 +10,8 @@ extern "C" CUresult bare_copy(CUdeviceptr, const void*, size_t, CUstream) {
 
 #undef cuEventElapsedTime
 extern "C" CUresult cuEventElapsedTime(float*, CUevent, CUevent);
+extern "C" CUresult cuStreamGetCaptureInfo_v2(CUstream, CUstreamCaptureStatus*, cuuint64_t*,
+                                              CUgraph*, const CUgraphNode**, size_t*);
 
 extern "C" {
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void*, size_t, CUstream) {
@@ -25,6 +27,17 @@ CUresult cuPointerGetAttributes(unsigned n, CUpointer_attribute*, void** data, C
 }
 // Every event is reached as soon as it is recorded.
 CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode) {
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamEndCapture(CUstream, CUgraph*) {
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamGetCaptureInfo_v2(CUstream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph*,
+                                   const CUgraphNode**, size_t*) {
   *status = CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }

@@ -1,0 +1,73 @@
+#include "interpose/calls/copy_call.h"
+
+namespace tprof {
+namespace {
+
+// Returns the kind of memory on the host's side of a copy between host and device. Wrapped
+// allocations tell it at no cost, and copies that have to be fast come from them. They can't prove
+// that memory is pageable: CUDA runtimes that are linked in and the driver's own functions pin
+// memory past them. So the driver is asked about other addresses, with one cuPointerGetAttributes a
+// call. That creates no context, leaves the runtime's last error alone, and costs little beside the
+// copy from pageable memory that follows. It is never asked for a captured call, nor if it just
+// told the direction (cudaMemcpyDefault).
+HostMemory host_memory_of(Bucket bucket, const CopyArgs& a, bool captured) {
+  const void* host = bucket == Bucket::H2D ? a.src : bucket == Bucket::D2H ? a.dst : nullptr;
+  if (host == nullptr) return HostMemory::unknown;
+  const HostMemory kind = memory::kind_of(host);
+  if (kind != HostMemory::unknown || captured) [[likely]]
+    return kind;
+  return driver::host_memory(host);
+}
+
+}  // namespace
+
+driver::Direction direction_of(const CopyArgs& a, bool captured) {
+  if (is_named(a.kind)) [[likely]] {
+    const Bucket bucket = kDirections[a.kind];
+    return {bucket, host_memory_of(bucket, a, captured)};
+  }
+  driver::Direction asked = driver::direction(a.dst, a.src);
+  if (asked.host == HostMemory::unknown) asked.host = host_memory_of(asked.bucket, a, true);
+  return asked;
+}
+
+bool wants_line(Bucket bucket) {
+  return kBuckets[static_cast<std::size_t>(bucket)].lines ||
+         session::config().events == EventLines::all;
+}
+
+void describe_copy(Record& r, const Thread& t, Bucket bucket, std::uint64_t bytes,
+                   cudaStream_t stream) {
+  r.txn = 0;
+  set_outcome(r, 0, 0);
+  r.count = bytes;
+  r.stream = reinterpret_cast<std::uintptr_t>(stream);
+  r.seq = 0;
+  r.peer = kNoPeer;
+  r.group = 0;
+  set_comm(r, static_cast<std::uint32_t>(t.device) + 1);
+  r.bucket = bucket;
+  r.dtype = kDtypeByte;
+}
+
+LedgerKey::Words copy_key(std::uint8_t function, Bucket bucket, std::uint64_t bytes,
+                          std::uint32_t device, bool captured, HostMemory host) {
+  return key_words(function, bucket, kDtypeByte, captured ? Mode::captured : Mode::direct,
+                   bytes_class(bytes), device, 0, host);
+}
+
+[[gnu::flatten]] void begin_copy(Thread& t, OpenCall& call, std::uint8_t function,
+                                 const CopyArgs& a) {
+  call.enter(t, false);
+  const bool captured = call.look_at(t, a.stream);
+  const auto [bucket, host] = direction_of(a, captured);
+
+  Record& r = call.open(t, wants_line(bucket));
+  describe_copy(r, t, bucket, a.bytes, a.stream);
+  set_flags(r, captured, false, a.sync, host, Reduce::none);
+  call.in.key = copy_key(function, bucket, a.bytes, r.comm, captured, host);
+  call.in.row = expect_row(t, call.in.key);
+  call.start(t, function);
+}
+
+}  // namespace tprof
