@@ -266,6 +266,7 @@ class Builder {
     for (std::size_t i = 0; i < c.size(); ++i) by_end_.push_back(i);
     std::ranges::sort(by_end_, {}, [&](std::size_t i) { return c.ended_ns[i]; });
     std::size_t next = 0;  // row
+    needs_work_ = 0;
     const std::int64_t first_ns = c.size() == 0 ? INT64_MAX : c.came_ns[0];
     std::optional<Node> done;
     const auto calls_until = [&](std::int64_t ns) {
@@ -306,10 +307,11 @@ class Builder {
   void launched(std::uint32_t r, Node begin, std::optional<Node> done, std::size_t row) {
     const std::vector<Node>& host = graph_.host[r];
     const run::Calls& c = run_.ranks[r].calls;
-    while (row != c.size() && !waits_for_work(c, row)) ++row;
-    if (done && row != c.size() && c.called_ns[row] <= at(*done)) {
-      const auto here =
-          std::ranges::lower_bound(host, c.called_ns[row], {}, [&](Node n) { return at(n); });
+    needs_work_ = std::max(needs_work_, row);
+    while (needs_work_ != c.size() && !waits_for_work(c, needs_work_)) ++needs_work_;
+    if (done && needs_work_ != c.size() && c.called_ns[needs_work_] <= at(*done)) {
+      const auto here = std::ranges::lower_bound(host, c.called_ns[needs_work_], {},
+                                                 [&](Node n) { return at(n); });
       if (here != host.begin()) in_order(begin, *std::prev(here), Wait::launch);
       return;
     }
@@ -432,6 +434,7 @@ class Builder {
   std::vector<run::Row> came_;                     // of a meeting, as they came
   std::map<std::uint64_t, std::int64_t> copy_ns_;  // by bytes
   std::vector<std::int64_t> could_come_ns_;        // by row: its queues were free
+  std::size_t needs_work_ = 0;                     // row: the next that waits for work
 };
 
 }  // namespace

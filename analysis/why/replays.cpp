@@ -207,8 +207,15 @@ void Replays::find_needs() {
       }
     }
   }
-  for (const Series& its : needs_[index(Of::kernels)]) computes_ns_.push_back(mean(its));
-  usually_computes_ns_ = quantile(computes_ns_, kUsual);
+  find_computed();
+}
+
+void Replays::find_computed() {
+  computes_ns_.assign(e_.times.ranks.size(), 0);
+  for (const Computes& at : computes_) {
+    if (at.step != kNone) computes_ns_[at.rank] += static_cast<double>(lags_[at.edge]);
+  }
+  for (double& ns : computes_ns_) ns /= static_cast<double>(std::max<std::size_t>(places_.size(), 1));
 }
 
 double Replays::more_ns(const Places& ranks, Of of) const {
@@ -232,10 +239,6 @@ std::vector<double> Replays::more_in_steps(std::size_t rank, Of of) const {
   std::vector<double> more(e_.steps.size());
   for (std::size_t i = 0; i < places_.size(); ++i) more[places_[i]] = beyond_[index(of)][rank][i];
   return more;
-}
-
-double Replays::as_others(std::size_t rank) const {
-  return computes_ns_[rank] > usually_computes_ns_ ? usually_computes_ns_ / computes_ns_[rank] : 1;
 }
 
 double Replays::as_usual(const Edge& at) const {
@@ -329,14 +332,20 @@ graph::Lags Replays::changed(const SlowRanks& ranks, graph::Lags lags) const {
     }
     return lags;
   }
-  // All of a host or stage are quicker by the same, and differ as before.
   double all_ns = 0;
-  for (const std::size_t r : ranks.slow) all_ns += computes_ns_[r];
-  const double as_mean = usually_computes_ns_ * static_cast<double>(ranks.slow.size()) / all_ns;
+  std::vector<double> others;
+  for (std::size_t r = 0; r < computes_ns_.size(); ++r) {
+    const bool slow = std::ranges::binary_search(ranks.slow, r);
+    slow ? void(all_ns += computes_ns_[r]) : others.push_back(computes_ns_[r]);
+  }
+  const double usual = median(std::move(others));
+  const auto as_others = [&](double ns) { return ns > usual ? usual / ns : 1; };
+  // All of a host or stage are quicker by the same, and differ as before.
+  const double as_mean = as_others(all_ns / static_cast<double>(ranks.slow.size()));
   const bool together = ranks.named && as_mean < 1;
   for (const Computes& at : computes_) {
     if (!is_slow(at)) continue;
-    if (ranks.steps.empty()) take(at, together ? as_mean : as_others(at.rank));
+    if (ranks.steps.empty()) take(at, together ? as_mean : as_others(computes_ns_[at.rank]));
     if (is_in(at.step)) take(at, as_usual(at));
   }
   return lags;
@@ -399,6 +408,7 @@ std::vector<double> Replays::saved(std::span<const graph::Lag> lags,
 
 void Replays::mend(const SlowRanks& ranks) {
   lags_ = changed(ranks, lags_);
+  find_computed();
   steps_ns_ = model_.replayed_ns(lags_);
   find_even_work();
   if (!ranks.steps.empty()) return;

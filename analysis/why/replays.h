@@ -74,14 +74,14 @@ class Replays {
   std::uint32_t index_of(std::int64_t step) const;  // of places_
   void find_edges();
   void find_needs();
+  void find_computed();
   void find_even_work();
   void find_usual_hosts();
   graph::Position next_call(std::size_t rank, std::int64_t ns) const;
   bool is_ahead(std::size_t rank, std::int64_t from_ns, std::int64_t to_ns) const;
   std::set<std::int64_t> steps_of(const SlowRanks& ranks) const;  // empty: they are slow in all
-  // The lags of a rank's kernels are so many times as long if it is as quick as the usual rank on
-  // the average, or as it is itself in the usual step.
-  double as_others(std::size_t rank) const;
+  // The lags of a rank's kernels are so many times as long if it is as quick as it is itself in the
+  // usual step.
   double as_usual(const Edge& computes) const;
   graph::Lags changed(const SlowRanks& ranks, graph::Lags lags) const;
   std::vector<double> saved(std::span<const graph::Lag> lags, const graph::StepsNs& before) const;
@@ -95,8 +95,7 @@ class Replays {
   graph::StepsNs steps_ns_;  // as these lags make them
   std::vector<Computes> computes_{};
   std::vector<Host> hosts_{};
-  std::vector<double> computes_ns_;  // by rank, in a step
-  double usually_computes_ns_ = 0;
+  std::vector<double> computes_ns_{};  // by rank, in a step, with these lags
   // By rank: for how long it computes, or its host needs.
   std::array<std::vector<Series>, 2> needs_{};
   std::array<std::vector<Series>, 2> beyond_{};  // of that, its own usual and the others' there
