@@ -215,7 +215,8 @@ void Replays::find_computed() {
   for (const Computes& at : computes_) {
     if (at.step != kNone) computes_ns_[at.rank] += static_cast<double>(lags_[at.edge]);
   }
-  for (double& ns : computes_ns_) ns /= static_cast<double>(std::max<std::size_t>(places_.size(), 1));
+  for (double& ns : computes_ns_)
+    ns /= static_cast<double>(std::max<std::size_t>(places_.size(), 1));
 }
 
 double Replays::more_ns(const Places& ranks, Of of) const {

@@ -1,8 +1,8 @@
 // nongnu.org's libunwind, as much of it as a walk over the calling thread's frames needs, in one
 // piece, and changed in what a guest can't allow:
 //
-// - It reads the tables of loaded objects, and the stack from here to its end. As it comes, it reads
-//   wherever a register points, or asks the kernel first, through a pipe that it keeps open.
+// - It reads the tables of loaded objects, and the stack from here to its end. As it comes, it
+//   reads wherever a register points, or asks the kernel first, through a pipe that it keeps open.
 // - A walk ends at code without tables. As it comes, it guesses, looks into files, and may abort.
 // - Its lock and its way to the loader's list are ours, which no fork copies while in use.
 // - Without a thread-local key there are no frames. As it comes, it takes the program's first key.
