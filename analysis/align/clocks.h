@@ -28,7 +28,7 @@ struct Passage {
   std::int64_t left = 0;      // how many these are
 };
 
-// Adds a rank's part in a collective to its host's. They are by host.
+// Adds a rank's part in a collective to its host's. The parts are kept in the order of hosts.
 void add(std::vector<Passage>& collective, std::size_t host, bool awaited, std::int64_t start,
          bool waits, std::int64_t end);
 

@@ -87,7 +87,8 @@ BlockReader::BlockReader(const Source& source, std::size_t block_bytes)
     file_ = std::make_unique<Input>(source.file);
     std::error_code not_a_file;
     const std::uint64_t in_file = std::filesystem::file_size(source.file, not_a_file);
-    size += std::min(not_a_file ? kMaxLine : in_file, source.cut);  // else a pipe
+    // A pipe does not tell its size.
+    size += std::min(not_a_file ? kMaxLine : in_file, source.cut);
   }
   longest_line_ = longest_line(size);
   if (!file_ || !file_->packed()) {

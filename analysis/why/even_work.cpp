@@ -1,7 +1,7 @@
-// How much the ranks of a stage have computed when a step has come to each of its places: a call
-// that comes when the work is there, or with whose end it goes on, and the step's end. Batches of
-// unlike length make ranks differ there, and micro-batches one from another. Even ranks do what all
-// do on average in that step, and as much of it until each place as steps do on average.
+// Finds how much the ranks of a stage have computed when a step has come to each of its places: a
+// call that comes when the work is there, or with whose end it goes on, and the step's end. Batches
+// of unlike length make ranks differ there, and micro-batches one from another. Even ranks do what
+// all do on average in that step, and as much of it until each place as steps do on average.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -94,10 +94,10 @@ void Replays::find_even_work() {
   std::map<std::pair<std::size_t, std::size_t>, Means> shares;
   for (auto& [of, at] : means) {
     const std::size_t ranks = ranks_of_stage[of.first];
-    std::erase_if(at, [&](const auto& place) { return place.second.n != ranks; });
+    std::erase_if(at, [&](const auto& mean) { return mean.second.n != ranks; });
     if (!at.contains(kEnd) || of.second == kNone) at.clear();
-    for (const auto& [place, ns] : at) {
-      shares[{of.first, at.size()}][place].add(ns.mean() / at.at(kEnd).mean());
+    for (const auto& [call, mean] : at) {
+      shares[{of.first, at.size()}][call].add(mean.mean() / at.at(kEnd).mean());
     }
   }
   Done before;

@@ -18,10 +18,25 @@ namespace {
 // slow, which are half of them.
 constexpr double kUsual = 0.25;
 
-// By rank: the pipeline that it is of. Those that send each other messages are of one.
-std::vector<std::size_t> pipelines_of(const Evidence& e) {
+std::map<const read::Process*, std::size_t> places_of(const Evidence& e) {
   std::map<const read::Process*, std::size_t> places;
   for (const read::Process* p : e.times.ranks) places.emplace(p, places.size());
+  return places;
+}
+
+// By rank of the run: its place in the evidence; SIZE_MAX: it has none.
+std::vector<std::size_t> ranks_of(const Evidence& e) {
+  const auto places = places_of(e);
+  std::vector<std::size_t> all;
+  for (const run::Rank& rank : e.model->run().ranks) {
+    const auto place = places.find(rank.process);
+    all.push_back(place == places.end() ? SIZE_MAX : place->second);
+  }
+  return all;
+}
+
+// By rank: the pipeline that it is of. Those that send each other messages are of one.
+std::vector<std::size_t> pipelines_of(const Evidence& e, std::span<const std::size_t> rank_of) {
   std::vector<std::size_t> of(e.times.ranks.size());
   std::iota(of.begin(), of.end(), std::size_t{0});
   const auto pipeline = [&](std::size_t r) {
@@ -32,10 +47,10 @@ std::vector<std::size_t> pipelines_of(const Evidence& e) {
   for (std::size_t m = 0; m < run.meetings(); ++m) {
     const auto rows = run.meeting(m);
     if (!run.ranks[rows[0].rank].calls.messages[rows[0].row]) continue;
+    const std::size_t one = rank_of[rows[0].rank];
     for (const run::Row& row : rows) {
-      const auto a = places.find(run.ranks[rows[0].rank].process);
-      const auto b = places.find(run.ranks[row.rank].process);
-      if (a != places.end() && b != places.end()) of[pipeline(a->second)] = pipeline(b->second);
+      const std::size_t other = rank_of[row.rank];
+      if (one != SIZE_MAX && other != SIZE_MAX) of[pipeline(one)] = pipeline(other);
     }
   }
   for (std::size_t& r : of) r = pipeline(r);
@@ -44,10 +59,9 @@ std::vector<std::size_t> pipelines_of(const Evidence& e) {
 
 // The ranks of each stage of a pipeline: of a communicator of which each rank is of another
 // pipeline. (The first and the last stage may have one as well, for weights that they share.)
-std::vector<Places> stages_of(const Evidence& e) {
-  const std::vector<std::size_t> pipelines = pipelines_of(e);
-  std::map<const read::Process*, std::size_t> places;
-  for (const read::Process* p : e.times.ranks) places.emplace(p, places.size());
+std::vector<Places> stages_of(const Evidence& e, std::span<const std::size_t> rank_of) {
+  const std::vector<std::size_t> pipelines = pipelines_of(e, rank_of);
+  const auto places = places_of(e);
   std::vector<Places> all;
   for (const check::Communicator& c : check::communicators(e.job)) {
     std::set<std::size_t> stage;
@@ -97,7 +111,8 @@ std::vector<std::vector<double>> beyond(const std::vector<std::vector<double>>& 
 Replays::Replays(const Evidence& e)
     : e_(e),
       model_(*e.model),
-      stages_(stages_of(e)),
+      rank_of_(ranks_of(e)),
+      stages_(stages_of(e, rank_of_)),
       stage_of_(e.times.ranks.size(), SIZE_MAX),
       lags_(model_.graph().lag_ns),
       steps_ns_(model_.replayed_ns()) {
@@ -114,16 +129,9 @@ Replays::Replays(const Evidence& e)
 }
 
 void Replays::find_edges() {
-  std::map<const read::Process*, std::size_t> here;
-  for (std::size_t r = 0; r < e_.times.ranks.size(); ++r) here[e_.times.ranks[r]] = r;
   const graph::Graph& g = model_.graph();
-  std::vector<std::size_t> rank_of;
-  for (std::size_t m = 0; m < model_.run().ranks.size(); ++m) {
-    const auto place = here.find(model_.run().ranks[m].process);
-    rank_of.push_back(place == here.end() ? SIZE_MAX : place->second);
-  }
   for (graph::Node n = 0; n < g.size(); ++n) {
-    const std::size_t rank = rank_of[g.rank[n]];
+    const std::size_t rank = rank_of_[g.rank[n]];
     const graph::Position& at = model_.position(n);
     if (rank == SIZE_MAX || at.step == graph::Position::kNoStep) continue;
     for (std::uint32_t i = g.first[n]; i < g.first[n + 1]; ++i) {

@@ -88,7 +88,8 @@ class Replays {
 
   const Evidence& e_;
   const graph::Model& model_;
-  Places places_{};  // of Evidence::steps: the steps that are in the graph
+  Places places_{};                   // of Evidence::steps: the steps that are in the graph
+  std::vector<std::size_t> rank_of_;  // the evidence's, by rank of the run; SIZE_MAX: none
   std::vector<Places> stages_;
   std::vector<std::size_t> stage_of_;  // by rank; those whose stage is not known have one
   graph::Lags lags_;
