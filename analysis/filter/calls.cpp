@@ -66,7 +66,7 @@ Calls::Calls(const Filter& filter, const job::Job& job) : filter_(filter) {
       for (const auto& [number, comm] : p->comms) {
         const std::string& role = roles[comm.id.str()];
         fits[fit(word, comm, role)].emplace_back(p, comm.comm);
-        const std::string& called = comm.name ? *comm.name : role;
+        const std::string& called = comm.name ? comm.name->str() : role;
         there.insert(comm.id.str() + (called.empty() ? "" : " (" + called + ")"));
       }
     }

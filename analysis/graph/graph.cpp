@@ -175,7 +175,7 @@ class Builder {
   // else explains when it came.
   static bool in_turn(const run::Calls& c, std::size_t before, std::size_t after) {
     const std::int64_t apart = c.came_ns[after] - c.ended_ns[before];
-    return apart > -kGrainNs && (!c.messages[after] || apart < kGrainNs);
+    return apart > -kGrainNs && (!c.is[after].messages || apart < kGrainNs);
   }
 
   // True for streams on which no kernels run: their calls run beside work.

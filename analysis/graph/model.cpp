@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "job/hosts.h"
@@ -14,24 +15,86 @@ namespace {
 // A change has to go through all ranks before its saving shows.
 constexpr std::size_t kFewestSteps = 8;
 
-// The steps in the middle of the job that have so many calls; no time at all if these are few.
-run::Parts parts_of(const job::Job& job, const steps::Found& found, std::uint64_t most_calls) {
-  std::uint64_t calls = 0;
-  for (const read::Process* p : job.processes) {
+// How many calls have lines with a time on the device. Not all that are counted do: lines may be of
+// windows only, or end with the quota.
+struct Lined {
+  std::map<std::int64_t, std::uint64_t> in_steps{};
+  std::uint64_t all = 0;
+};
+
+// The same of one rank.
+class LinedOfRank {
+ public:
+  explicit LinedOfRank(std::span<const steps::Interval> ascending) : steps_(ascending) {}
+
+  void device_time(const read::DeviceTime& t) {
+    ++lined_.all;
+    const auto* step = steps::interval_at(steps_, t.ts_ns - t.queued_ns);
+    if (step != nullptr) ++lined_.in_steps[step->step];
+  }
+  void add_to(Lined& sum) const {
+    sum.all += lined_.all;
+    for (const auto& [step, calls] : lined_.in_steps) sum.in_steps[step] += calls;
+  }
+
+ private:
+  std::span<const steps::Interval> steps_;
+  Lined lined_;
+};
+
+std::span<const steps::Interval> steps_of(const steps::Found& found, const read::Process& rank) {
+  const auto its = found.ranks.find(&rank);
+  return its == found.ranks.end() ? std::span<const steps::Interval>() : its->second;
+}
+
+// The rank's time from the first of these steps to the last.
+run::Interval time_of(std::span<const steps::Interval> ascending, std::int64_t first,
+                      std::int64_t last) {
+  const auto from = std::ranges::lower_bound(ascending, first, {}, &steps::Interval::step);
+  const auto to = std::ranges::upper_bound(ascending, last, {}, &steps::Interval::step);
+  return from < to ? run::Interval{from->from_ns, std::prev(to)->to_ns} : run::Interval();
+}
+
+// The steps in the middle of those with lines that have so many calls.
+struct Middle {
+  run::Parts parts{};             // empty: all
+  std::uint64_t needs_calls = 0;  // there is no room for the fewest steps, which have so many
+};
+Middle middle_of(const run::Lines& lines, const steps::Found& found, std::uint64_t most_calls) {
+  std::uint64_t counted = 0;
+  for (const read::Process* p : lines.job().processes) {
     for (const read::Row& row : read::rows_of(*p)) {
-      if (row.comm) calls = read::saturated_sum(calls, row.amounts.calls);
+      const read::Amounts& a = row.amounts;
+      counted = read::saturated_sum(counted, row.comm ? a.calls : a.device_timed);
     }
   }
-  run::Parts parts;
-  if (calls <= most_calls) return parts;
-  const double share = static_cast<double>(most_calls) / static_cast<double>(calls);
-  for (const auto& [rank, steps] : found.ranks) {
-    const auto n = static_cast<std::size_t>(share * static_cast<double>(steps.size()));
-    const std::size_t from = (steps.size() - n) / 2;
-    parts[rank] = n < kFewestSteps ? run::Interval()
-                                   : run::Interval{steps[from].from_ns, steps[from + n - 1].to_ns};
+  if (counted <= most_calls) return {};
+  Lined lined;
+  lines.each([&](const read::Process& p) { return LinedOfRank(steps_of(found, p)); },
+             [&](const LinedOfRank& of) { of.add_to(lined); });
+  if (lined.all <= most_calls) return {};
+  std::vector<std::int64_t> steps;
+  std::vector<std::uint64_t> before{0};  // calls before each of them, and in all
+  for (const auto& [step, calls] : lined.in_steps) {
+    steps.push_back(step);
+    before.push_back(before.back() + calls);
   }
-  return parts;
+  const auto first_of = [&](std::size_t n) { return (steps.size() - n) / 2; };
+  const auto calls_of = [&](std::size_t n) {
+    return before[first_of(n) + n] - before[first_of(n)];
+  };
+  std::size_t n = steps.size();
+  while (calls_of(n) > most_calls) --n;
+  Middle middle;
+  const std::size_t fewest = std::min(kFewestSteps, steps.size());
+  if (steps.empty() || n < fewest)
+    middle.needs_calls = steps.empty() ? lined.all : calls_of(fewest);
+  for (const read::Process* p : lines.job().processes) {
+    run::Interval& part = middle.parts[p];
+    if (middle.needs_calls != 0) continue;
+    part = time_of(steps_of(found, *p), steps[first_of(n)], steps[first_of(n) + n - 1]);
+  }
+  return middle;
 }
 
 run::Steps steps_of(const steps::Found& found) {
@@ -53,7 +116,10 @@ double mean_of(const StepsNs& steps) {
 }
 
 run::Run run_of(const run::Lines& lines, const steps::Found& found, std::uint64_t most_calls) {
-  return run::load(lines, steps_of(found), parts_of(lines.job(), found, most_calls));
+  const Middle middle = middle_of(lines, found, most_calls);
+  run::Run run = run::load(lines, steps_of(found), middle.parts);
+  run.no_room_for = middle.needs_calls;
+  return run;
 }
 
 Model::Model(const run::Run& run, bool marked)

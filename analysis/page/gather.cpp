@@ -140,7 +140,8 @@ void gather_calls(const filter::Selection& asked, Gathered& g) {
 report::Known known_of(const Gathered& g) {
   report::Known known{.whole_steps = g.summary.found.whole_steps,
                       .timed = tables::sum(g.summary.buckets).device_timed != 0,
-                      .causes = g.why.known()};
+                      .causes = g.why.known(),
+                      .no_causes = g.why.no_causes};
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     if (is_copy(static_cast<Bucket>(b))) known.copies += g.summary.buckets[b].calls;
   }

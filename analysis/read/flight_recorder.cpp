@@ -367,7 +367,7 @@ Trace load_dump(const std::filesystem::path& file) {
 void leave_out_numbers_of_messages(std::vector<Trace>& traces) {
   const auto key = [](const Process& p, const Collectives& c) {
     const Comm& comm = p.comms.at(c.comm);
-    return comm.name ? *comm.name : comm.id.str();
+    return comm.name ? comm.name->str() : comm.id.str();
   };
   std::set<std::string> with_messages;
   const auto each = [&](const auto& see) {

@@ -91,9 +91,9 @@ struct Comm {
   static constexpr std::string_view kUnknown = "?";
   std::int64_t comm = 0;  // local to the process
   text::Kept id;          // equal on all ranks; kUnknown if it can't be matched with others'
-  std::string alias{};    // the id that some ranks know it by (ncclCommGrow); empty: none
-  std::string birth{};    // makes a child's id from its parent's; empty: not a child
-  std::optional<std::string> name;
+  text::Kept alias{};     // the id that some ranks know it by (ncclCommGrow); empty: none
+  text::Kept birth{};     // makes a child's id from its parent's; empty: not a child
+  std::optional<text::Kept> name;
   std::int64_t nranks = 0;
   std::int64_t rank = 0;  // -1: it stands for many communicators
   std::int64_t device = 0;
@@ -102,7 +102,7 @@ struct Comm {
   std::uint64_t splits = 0;
   std::uint64_t shrinks = 0;
   std::uint64_t grows = 0;
-  std::string ended{};  // the last function of those that end it that returned; empty: none
+  text::Kept ended{};  // the last function of those that end it that returned; empty: none
 
   bool known() const { return id != kUnknown; }
 };
@@ -131,7 +131,7 @@ struct MemoryUse {
 
 // Calls of one function that makes or ends communicators.
 struct LifeCalls {
-  std::string name;
+  text::Kept name;
   std::uint64_t calls = 0;
   std::uint64_t failed = 0;
   std::uint64_t unfinished = 0;

@@ -88,7 +88,7 @@ static void fill(const Fields& args, ScopesOfLedger& ledger) {
 template <typename T>
 T told_in(const Line& line, const std::filesystem::path& file) {
   try {
-    simdjson::dom::parser parser;
+    thread_local simdjson::dom::parser parser;
     return Fields(object_in(parser, line.text)).get<T>("args");
   } catch (const Malformed& e) {
     throw BadInput(file, line.offset, e.what());

@@ -24,7 +24,8 @@ struct Known {
   bool whole_steps = true;                // else it may be a micro-batch of one
   std::optional<double> exposed_share{};  // of the steps
   bool timed = false;                     // calls were timed on the device
-  bool causes = true;                     // what makes steps slow was looked for
+  bool causes = true;                     // devices were followed, so these may be known
+  std::string no_causes{};                // why they are not all the same
   std::uint64_t copies = 0;
   const check::Lateness* late = nullptr;  // null: not known
 };

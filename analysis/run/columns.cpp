@@ -186,15 +186,10 @@ void Columns::fill() {
     const read::Comm* comm = read::comm_of(*rank_.process, t.comm);
     if (t.calls == 0 || comm == nullptr || !comm->known()) of_row = {of_row.end(), of_row.end()};
     const Call first = of_row.empty() ? Call() : of_row.front();
-    c.messages.push_back(first.meets.from >= 0);
     c.bucket.push_back(first.bucket);
     c.name.push_back(first.name);
     c.count.push_back(first.count);
-    c.wide.push_back(first.wide);
     c.made.push_back(static_cast<std::uint32_t>(t.calls));
-    c.mixed.push_back(t.mixed);
-    c.launch.push_back(t.launch);
-    c.backward.push_back(autograd_.contains(t.begun.thread));
     std::uint64_t bytes = 0;
     bool waits = false;
     for (const Call& call : of_row) {
@@ -206,8 +201,14 @@ void Columns::fill() {
     }
     // Calls that were timed together are alike, and not all of them are known by their lines.
     c.bytes.push_back(of_row.empty() ? 0 : bytes / of_row.size() * t.calls);
-    const bool known = of_row.size() == t.calls || !(c.messages.back() || t.mixed);
-    c.met.push_back(waits && known);
+    const bool messages = first.meets.from >= 0;
+    const bool known = of_row.size() == t.calls || !(messages || t.mixed);
+    c.is.push_back({.messages = messages,
+                    .wide = first.wide,
+                    .backward = autograd_.contains(t.begun.thread),
+                    .mixed = t.mixed,
+                    .launch = t.launch,
+                    .met = waits && known});
   }
   c.all_came_ns = c.came_ns;
   put_copies(streams_of);

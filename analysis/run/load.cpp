@@ -52,7 +52,7 @@ align::Clocks clocks_of(const Run& run, std::size_t hosts, bool messages) {
     for (const Row& r : run.meeting(m)) {
       const Rank& rank = run.ranks[r.rank];
       const Calls& c = rank.calls;
-      if (c.messages[r.row] ? !messages : !all_wait(c.bucket[r.row])) continue;
+      if (c.is[r.row].messages ? !messages : !all_wait(c.bucket[r.row])) continue;
       align::add(passages, rank.host, true, c.came_ns[r.row], true, c.ended_ns[r.row]);
     }
     if (passages.size() > 1) fit.add(passages);
@@ -102,7 +102,8 @@ std::vector<Meeting> meetings_of(std::vector<Rank>& ranks, std::vector<Columns::
     on_comm.resize(ids.size());
     for (const std::uint32_t comm : comms) ++on_comm[comm];
   }
-  std::ranges::stable_sort(all, {}, &Meeting::first);
+  std::ranges::sort(
+      all, {}, [](const Meeting& m) { return std::tie(m.first, m.second.rank, m.second.row); });
   return all;
 }
 
@@ -116,8 +117,7 @@ class WhoMet {
     const Meets& meets = meeting.front().first;
     const bool met = meets.from < 0 ? all_came(meets, rows) : both_came(meeting);
     for (const Row& r : rows) {
-      std::vector<bool>& known = run_.ranks[r.rank].calls.met;
-      if (!met) known[r.row] = false;
+      if (!met) run_.ranks[r.rank].calls.is[r.row].met = false;
     }
   }
 
@@ -192,6 +192,7 @@ Run load(const Lines& from, const Steps& steps, const Parts& only) {
   for (const job::Host& host : hosts.all()) run.slack_ns.push_back(host.slack_ns);
   std::vector<Columns::Met> meets;
   std::map<const read::Process*, std::size_t> places;
+  run.ranks.reserve(job.processes.size());
   for (const read::Process* p : job.processes) {
     if (!p->header.rank) continue;
     places.emplace(p, run.ranks.size());

@@ -23,6 +23,16 @@
 
 namespace tprof::run {
 
+// Yes or no of a row.
+struct Is {
+  bool messages : 1 = false;  // sends and receives
+  bool wide : 1 = false;      // float32
+  bool backward : 1 = false;  // one of autograd's threads called
+  bool mixed : 1 = false;     // calls of several functions, timed as one
+  bool launch : 1 = false;    // of a graph, with the kernels that are in it
+  bool met : 1 = false;       // it is known when all whom it meets had come
+};
+
 // The rows of one rank, by when they came to the device. Times are nanoseconds on the run's clock.
 struct Calls {
   std::vector<std::int64_t> came_ns{};    // the row came to the device
@@ -31,29 +41,23 @@ struct Calls {
   std::vector<std::int64_t> waited_ns{};  // by its launches, since the row called before it
   std::vector<std::uint32_t> comm{};    // the process's number of the communicator; kNoComm: a copy
   std::vector<std::uint16_t> stream{};  // the rank's streams are numbered as they come
-  std::vector<bool> messages{};         // sends and receives
   std::vector<Bucket> bucket{};         // of the first of its calls, as for name, count and wide
   std::vector<text::Kept> name{};
   std::vector<std::uint64_t> count{};  // API argument
-  std::vector<bool> wide{};            // float32
   std::vector<std::uint32_t> made{};   // calls
   std::vector<std::uint64_t> bytes{};  // of all of these
-  std::vector<bool> backward{};        // one of autograd's threads called
-  std::vector<bool> mixed{};           // calls of several functions, timed as one
-  std::vector<bool> launch{};          // of a graph, with the kernels that are in it
-  // When all whom it meets had come, as far as that is known, and no later than it ended; `met`: it
-  // is known of all. A row that meets nobody came by itself.
+  // When all whom it meets had come, as far as that is known, and no later than it ended. A row
+  // that meets nobody came by itself.
   std::vector<std::int64_t> all_came_ns{};
-  std::vector<bool> met{};
+  std::vector<Is> is{};
   // Bytes of copies that were not timed, on its stream since the row before it there.
   std::vector<std::uint64_t> copied{};
 
   template <typename F>
   void each_column(F&& f) {
-    std::apply(
-        [&](auto&... column) { (f(column), ...); },
-        std::tie(came_ns, ended_ns, called_ns, waited_ns, comm, stream, messages, bucket, name,
-                 count, wide, made, bytes, backward, mixed, launch, all_came_ns, met, copied));
+    std::apply([&](auto&... column) { (f(column), ...); },
+               std::tie(came_ns, ended_ns, called_ns, waited_ns, comm, stream, bucket, name, count,
+                        made, bytes, is, all_came_ns, copied));
   }
   static constexpr std::uint32_t kNoComm = UINT32_MAX;
   std::size_t size() const { return came_ns.size(); }
@@ -127,6 +131,7 @@ struct Run {
   std::vector<Rank> ranks{};
   align::Clocks clocks{{}};              // of the hosts, which the times are already on
   std::vector<std::int64_t> slack_ns{};  // by host: job::Host
+  std::uint64_t no_room_for = 0;         // so many calls, as the fewest steps have: there are none
   // The rows that meet: those of meeting m are members[first[m]] to members[first[m + 1] - 1].
   std::vector<std::uint32_t> first{0};
   std::vector<Row> members{};

@@ -162,7 +162,7 @@ bool has_schedule(const Process* p) {
 
 }  // namespace
 
-const Interval* interval_at(const std::vector<Interval>& ascending, std::int64_t ts_ns) {
+const Interval* interval_at(std::span<const Interval> ascending, std::int64_t ts_ns) {
   const auto next = std::ranges::upper_bound(ascending, ts_ns, {}, &Interval::from_ns);
   if (next == ascending.begin() || ts_ns >= std::prev(next)->to_ns) return nullptr;
   return &*std::prev(next);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,7 +47,7 @@ struct Found {
 };
 
 // Returns the interval in which a moment of its rank lies; null if there is none.
-const Interval* interval_at(const std::vector<Interval>& ascending, std::int64_t ts_ns);
+const Interval* interval_at(std::span<const Interval> ascending, std::int64_t ts_ns);
 
 // Returns the step in which a rank called; null if none is known.
 const Interval* interval_of(const Found& found, const read::Process* rank, std::int64_t ts_ns);

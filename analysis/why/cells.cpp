@@ -28,14 +28,14 @@ class Filler {
     Intervals launches;
     for (std::size_t i = 0; i < c.size(); ++i) {
       const Interval span{c.came_ns[i], c.ended_ns[i]};
-      if (c.launch[i]) {
+      if (c.is[i].launch) {
         launches.push_back(span);
       } else if (c.comm[i] == run::Calls::kNoComm) {
         copies_.push_back(span);
       } else {
         communicates_.push_back(span);
-        waits_.push_back({span.from_ns, c.met[i] ? c.all_came_ns[i] : span.to_ns});
-        if (c.met[i]) known_waits_.push_back(waits_.back());
+        waits_.push_back({span.from_ns, c.is[i].met ? c.all_came_ns[i] : span.to_ns});
+        if (c.is[i].met) known_waits_.push_back(waits_.back());
       }
     }
     for (Intervals* all : {&launches, &copies_, &communicates_, &waits_, &known_waits_}) {

@@ -76,11 +76,13 @@ struct Step {
     find_behind();
     bool ahead = true;
     for (const std::size_t i : rows) {
-      if (c.backward[i]) ahead = false;
+      if (c.is[i].backward) ahead = false;
       if (behind.contains(i) || (!gathers(c, i) && !scatters(c, i))) continue;
       OfComm& comm = comms[c.comm[i]];
       if (scatters(c, i) && ahead) comm.scatters_ahead = true;
-      auto& counts = scatters(c, i) ? comm.scattered : c.backward[i] ? comm.backward : comm.forward;
+      auto& counts = scatters(c, i)     ? comm.scattered
+                     : c.is[i].backward ? comm.backward
+                                        : comm.forward;
       counts.insert(counts.end(), c.made[i], c.count[i]);  // those of a group are alike
     }
   }
@@ -88,9 +90,9 @@ struct Step {
   // The last call of a backward pass is autograd's, or a gradient that the thread which called
   // backward() reduces directly behind it. A step without a backward pass has nothing behind one.
   void find_behind() {
-    if (std::ranges::none_of(rows, [&](std::size_t i) { return c.backward[i]; })) return;
+    if (std::ranges::none_of(rows, [&](std::size_t i) { return c.is[i].backward; })) return;
     for (auto i = rows.rbegin(); i != rows.rend(); ++i) {
-      if (c.backward[*i] || scatters(c, *i)) return;
+      if (c.is[*i].backward || scatters(c, *i)) return;
       if (gathers(c, *i)) behind.insert(*i);
     }
   }
@@ -187,7 +189,7 @@ double begin_early(const Evidence& e, Changes& change) {
         if (!early.contains(i)) continue;
         ++all;
         // It need not wait for the gradients of what is computed meanwhile either.
-        const bool behind = step.c.backward[i] && scatters(step.c, calls[k - 1]);
+        const bool behind = step.c.is[i].backward && scatters(step.c, calls[k - 1]);
         if (behind) std::swap(calls[k - 1], calls[k]);
         late += change.come_early(rank, i) || behind ? 1 : 0;
       }
@@ -257,7 +259,7 @@ void gathered_again(const Evidence& e, Findings& found) {
   each_step(*e.model, [&](std::size_t rank, Rows rows) {
     const Step step(e.model->run().ranks[rank].calls, rows);
     for (const std::size_t i : rows) {
-      const bool again = gathers(step.c, i) && step.c.backward[i] && !step.behind.contains(i);
+      const bool again = gathers(step.c, i) && step.c.is[i].backward && !step.behind.contains(i);
       if (again && step.comms.at(step.c.comm[i]).gathers_again()) change.leave_out(rank, i);
     }
   });
@@ -278,8 +280,8 @@ void reduced_again(const Evidence& e, Findings& found) {
     for (const std::size_t i : rows) {
       if (c.comm[i] == run::Calls::kNoComm) continue;
       bool& now = reducing[c.comm[i]];
-      now = now && c.backward[i];
-      if (!c.backward[i] || c.bucket[i] != *by) continue;
+      now = now && c.is[i].backward;
+      if (!c.is[i].backward || c.bucket[i] != *by) continue;
       if (!std::exchange(now, true)) passes[c.comm[i]].emplace_back();
       passes[c.comm[i]].back().push_back(i);
     }
@@ -314,7 +316,7 @@ void wide_dtype(const Evidence& e, Findings& found) {
       Sent& all = sent[c.bucket[i]];
       all.calls += c.made[i];
       all.bytes += static_cast<double>(c.bytes[i]);
-      if (!c.wide[i]) continue;
+      if (!c.is[i].wide) continue;
       all.wide += static_cast<double>(c.bytes[i]);
       all.rows.emplace_back(rank, i);
     }

@@ -46,7 +46,7 @@ std::vector<std::size_t> pipelines_of(const Evidence& e, std::span<const std::si
   const run::Run& run = e.model->run();
   for (std::size_t m = 0; m < run.meetings(); ++m) {
     const auto rows = run.meeting(m);
-    if (!run.ranks[rows[0].rank].calls.messages[rows[0].row]) continue;
+    if (!run.ranks[rows[0].rank].calls.is[rows[0].row].messages) continue;
     const std::size_t one = rank_of[rows[0].rank];
     for (const run::Row& row : rows) {
       const std::size_t other = rank_of[row.rank];

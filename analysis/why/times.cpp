@@ -6,6 +6,7 @@
 
 #include "steps/pace.h"
 #include "why/cells.h"
+#include "why/why.h"
 
 namespace tprof::why {
 namespace {
@@ -135,7 +136,7 @@ Cell mean_of(const Times& times, const std::vector<std::size_t>& steps) {
 
 Times times_of(const run::Run& run, const job::Job& job, const steps::Found& found) {
   Times times;
-  times.why = why_not(job, found);
+  times.why = run.no_room_for != 0 ? needs_room(run) : why_not(job, found);
   if (found.how == steps::How::none) return times;
   for (const auto& [rank, intervals] : found.ranks) times.ranks.push_back(rank);
   std::ranges::sort(times.ranks, {}, [](const read::Process* p) { return p->header.rank; });

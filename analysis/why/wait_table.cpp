@@ -50,7 +50,7 @@ void add_calls(const run::Rank& rank, std::uint64_t stride, Kinds& rows) {
   std::map<std::tuple<std::uint32_t, Bucket, std::int64_t>, OfKind> kinds;
   const run::Calls& c = rank.calls;
   for (std::size_t i = 0; i < c.size(); ++i) {
-    if (!c.met[i] || c.mixed[i] || (c.messages[i] && c.made[i] != 1)) continue;
+    if (!c.is[i].met || c.is[i].mixed || (c.is[i].messages && c.made[i] != 1)) continue;
     if (kinds.size() >= kMostKinds) break;
     const std::int64_t wait = c.all_came_ns[i] - c.came_ns[i];
     const Spent spent{1, wait, c.ended_ns[i] - c.all_came_ns[i]};
@@ -152,8 +152,8 @@ class Meetings {
       const run::Calls& c = rank_of(r).calls;
       const bool fresh = !seen_[r.rank][r.row];
       seen_[r.rank][r.row] = true;
-      all = all && fresh && c.met[r.row] && !c.mixed[r.row] &&
-            (c.made[r.row] == 1 || !c.messages[r.row]);
+      all = all && fresh && c.is[r.row].met && !c.is[r.row].mixed &&
+            (c.made[r.row] == 1 || !c.is[r.row].messages);
     }
     return all;
   }
@@ -165,7 +165,7 @@ class Meetings {
     std::vector<align::Passage> hosts;
     for (const run::Row& r : rows) {
       const run::Calls& c = rank_of(r).calls;
-      if (c.messages[r.row] && c.name[r.row] == kReceive) return c.ended_ns[r.row];
+      if (c.is[r.row].messages && c.name[r.row] == kReceive) return c.ended_ns[r.row];
       align::add(hosts, rank_of(r).host, false, 0, true, c.ended_ns[r.row]);
     }
     return std::ranges::min(hosts, {}, &align::Passage::mean_end).mean_end;

@@ -46,12 +46,10 @@ struct Modelled {
     model = std::make_unique<const graph::Model>(run, found.how == steps::How::mark);
     const double measured = graph::mean_of(model->measured_ns());
     const double replayed = graph::mean_of(model->replayed_ns());
-    if (measured == 0) {
-      why_not =
-          calls > room.replayed
-              ? "they are looked for in eight steps or more, for which there is no room (give "
-                "more with --memory)"
-              : "they are looked for in the steps behind a first one, and no calls are of these";
+    if (run.no_room_for != 0) {
+      why_not = needs_room(run);
+    } else if (measured == 0) {
+      why_not = "they are looked for in the steps behind a first one, and no calls are of these";
     } else if (!model->graph().sound() || std::abs(replayed - measured) >= kMostApart * measured) {
       why_not = fmt::format("a replay of the calls' order takes {} for a step, and it took {}",
                             check::duration(std::llround(replayed)),
@@ -94,6 +92,11 @@ void find_causes(const run::Lines& lines, const steps::Found& found, run::Run ru
 }
 
 }  // namespace
+
+std::string needs_room(const run::Run& run) {
+  const std::uint64_t mib = (run.no_room_for * Room::kReplayed >> 20) + 1;
+  return fmt::format("the calls of a few steps need more room: --memory {}", mib);
+}
 
 run::Run run_of(const run::Lines& lines, const steps::Found& found, const Room& room) {
   return graph::run_of(lines, found, room.calls);

@@ -16,8 +16,9 @@ namespace tprof::why {
 // have room for, with what is read beside them (measured: 200 and 1,000 bytes a call). If there are
 // more, the steps in the job's middle are taken.
 struct Room {
+  static constexpr std::uint64_t kReplayed = 1000;
   explicit constexpr Room(std::uint64_t bytes = std::uint64_t{1} << 30)
-      : calls(bytes / 200), replayed(bytes / 1000) {}
+      : calls(bytes / 200), replayed(bytes / kReplayed) {}
   std::uint64_t calls;
   std::uint64_t replayed;
 };
@@ -35,6 +36,9 @@ struct Why {
   bool known() const { return times && times->known(); }
   std::string why_not() const { return times ? times->why : "the lines were not read"; }
 };
+
+// Says how much room a run needs of which nothing was loaded. A sentence without its full stop.
+std::string needs_room(const run::Run& run);
 
 // Loads a job's calls, as far as there is room.
 run::Run run_of(const run::Lines& lines, const steps::Found& found, const Room& room = Room());

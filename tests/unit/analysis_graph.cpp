@@ -21,7 +21,7 @@ std::uint32_t call(run::Rank& rank, double came_ms, double ended_ms, std::uint16
   c.waited_ns.push_back(0);
   c.comm.push_back(1);
   c.stream.push_back(stream);
-  c.messages.push_back(message);
+  c.is.push_back({.messages = message});
   c.copied.push_back(0);
   c.all_came_ns.push_back(c.came_ns.back());
   return static_cast<std::uint32_t>(c.size() - 1);

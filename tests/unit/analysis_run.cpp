@@ -59,7 +59,7 @@ TEST_CASE("the sender of a message in a group is known by the message's own comm
   REQUIRE(run.meetings() == 2);
   for (const run::Rank& rank : run.ranks) {
     REQUIRE(rank.calls.size() == 1);
-    CHECK(rank.calls.met[0]);
+    CHECK(rank.calls.is[0].met);
   }
 }
 
