@@ -297,21 +297,25 @@ enum class Complete : std::uint8_t { yes, no, partial, snapshot };
 
 // Writes the last object of the file: no comma follows it. Needs `sums` as the closing ledger left
 // them.
-[[gnu::cold]] inline void footer_line(Text& out, const View& view, const Sums& sums, Progress p,
-                                      Complete complete) {
+[[gnu::cold]] inline void footer_line(Text& out, const View& view, const Sums& sums,
+                                      const Progress& p, Complete complete) {
   const Head& head = view.head();
-  p.dropped[static_cast<std::size_t>(Dropped::ring)] = dropped_by(sums, kMetaDropped, 0);
+  std::uint64_t dropped[kDroppedCount];
+  for (std::size_t i = 0; i < kDroppedCount; ++i) dropped[i] = p.dropped[i];
+  dropped[static_cast<std::size_t>(Dropped::ring)] = dropped_by(sums, kMetaDropped, 0);
+  std::uint64_t range_dropped[kRangeDroppedCount];
   std::uint64_t ranges = 0;
   for (std::size_t i = 0; i < kRangeDroppedCount; ++i) {
-    p.range_dropped[i] += dropped_by(sums, kMetaRangeDropped, i);
-    ranges += p.range_dropped[i];
+    range_dropped[i] = p.range_dropped[i] + dropped_by(sums, kMetaRangeDropped, i);
+    ranges += range_dropped[i];
   }
   open_line(out, view, LineKind::footer, 0) << ",\"args\":{\"dropped\":";
-  drops(out, p.dropped, kDroppedNames);
-  if (ranges != 0) drops(out << ",\"ranges_dropped\":", p.range_dropped, kRangeDroppedNames);
+  drops(out, dropped, kDroppedNames);
+  if (ranges != 0) drops(out << ",\"ranges_dropped\":", range_dropped, kRangeDroppedNames);
   if (p.steps_dropped != 0) out << ",\"steps_dropped\":" << p.steps_dropped;
-  if (p.window_files != 0) {
-    out << ",\"windows\":{\"files\":" << p.window_files << ",\"lines\":" << p.window_lines << '}';
+  if (p.written.window_files != 0) {
+    out << ",\"windows\":{\"files\":" << p.written.window_files
+        << ",\"lines\":" << p.written.window_calls << '}';
   }
   std::uint64_t untimed[kTimingLostCount];
   std::uint64_t lost = 0;
@@ -349,7 +353,7 @@ enum class Complete : std::uint8_t { yes, no, partial, snapshot };
   out << ']';
   missed_array(out, view);
   out << ",\"unseen\":";
-  notes_array(out, head, false, {p.tables.streams > kMaxStreams, sums.others, sums.unknown});
+  notes_array(out, head, false, {p.streams > kMaxStreams, sums.others, sums.unknown});
   out << ",\"tools\":";
   notes_array(out, head, true);
   out << '}';

@@ -1,6 +1,5 @@
 // Finds steps while the program makes them, by their marks or by what repeats, and gives each its
-// line. It is a sink of the drain (lines/record_sink.h), run by the writer's thread; the hot path
-// knows nothing of it.
+// line. The writer's thread shows it what it drains; the hot path knows nothing of it.
 #pragma once
 
 #include <cstdint>
@@ -27,40 +26,16 @@ class Steps {
 
   bool wanted() const { return mark_.by != StepBy::off; }
 
-  // Before records are drained, looks for marks in all that can be drained by then. Only records
-  // below `limit(thread)` may be drained afterwards. So a call is drained after the mark that
-  // begins its step was seen. `last`: no marks will follow.
-  void begin(const Progress& p, bool last) {
-    began_ns_ = now_ns();
-    if (windows_.adopt() && windows_.wanted() && !seen_) finds_ = mark_.by == StepBy::automatic;
-    if (!wanted()) {
-      for (std::uint64_t& limit : limit_) limit = UINT64_MAX;
-      return;
+  // Looks for marks in all that can be drained now, and returns how far each thread's records may
+  // be. So a call is drained after the mark that begins its step was seen. `last`: no marks will
+  // follow those up to here; null: they will.
+  const std::uint64_t* begin(const Progress& p, const std::uint64_t* last) {
+    look(p, last != nullptr);
+    for (std::uint32_t i = 0; last != nullptr && i < kMaxThreads; ++i) {
+      limit_[i] = std::min(limit_[i], last[i]);
     }
-    oldest_open_ns_ = began_ns_;
-    each_open_call(view_, [&](const Record& r, const ThreadArea&) {
-      oldest_open_ns_ = std::min(oldest_open_ns_, r.start_ns);
-    });
-    view_.each_thread([&](const ThreadArea& t, std::uint32_t i) {
-      limit_[i] = t.head.load(std::memory_order_acquire);
-    });
-    const bool ranges = mark_.by == StepBy::automatic || mark_.by == StepBy::range;
-    if (ranges) {
-      // Open ranges come first: one that ends meanwhile is in its ring then.
-      steps_.forget_seen();
-      each_open_range(view_, [&](const OpenRange& r, bool) { add_range(r, StepInterval::kOpen); });
-    }
-    if (mark_.by != StepBy::period) {
-      view_.each_thread([&](const ThreadArea& t, std::uint32_t i) {
-        limit_[i] = std::min(limit_[i], scan(t, p.tail[i]));
-      });
-    }
-    if (ranges) add_marked();
-    if (finds_) find(p, last);
-    if (ranges && !by_marks_ && !finds_) steps_.drop_unseen();
-    windows_.follow(steps_.all(), mark_.by == StepBy::call || seen_ || by_marks_);
+    return limit_;
   }
-  std::uint64_t limit(std::uint32_t thread) const { return limit_[thread]; }
 
   // Takes a closed record that counts.
   void record(const Record& r, const ThreadArea& t) {
@@ -97,13 +72,44 @@ class Steps {
       step_line(out, view_, step, totals_, launches, step.from_ns <= lost_until_ns_ || !whole,
                 finds_);
       const std::uint64_t bytes = out.size() - before;
-      const bool fits = quota == 0 || p.step_bytes + bytes <= quota;
-      fits ? void(p.step_bytes += bytes) : out.cut(before);
-      ++(fits ? p.step_lines : p.steps_dropped);
+      const bool fits = quota == 0 || p.written.step_bytes + bytes <= quota;
+      fits ? void(p.written.step_bytes += bytes) : out.cut(before);
+      ++(fits ? p.written.steps : p.steps_dropped);
     }
   }
 
  private:
+  void look(const Progress& p, bool last) {
+    began_ns_ = now_ns();
+    if (windows_.adopt() && windows_.wanted() && !seen_) finds_ = mark_.by == StepBy::automatic;
+    if (!wanted()) {
+      for (std::uint64_t& limit : limit_) limit = UINT64_MAX;
+      return;
+    }
+    oldest_open_ns_ = began_ns_;
+    each_open_call(view_, [&](const Record& r, const ThreadArea&) {
+      oldest_open_ns_ = std::min(oldest_open_ns_, r.start_ns);
+    });
+    view_.each_thread([&](const ThreadArea& t, std::uint32_t i) {
+      limit_[i] = t.head.load(std::memory_order_acquire);
+    });
+    const bool ranges = mark_.by == StepBy::automatic || mark_.by == StepBy::range;
+    if (ranges) {
+      // Open ranges come first: one that ends meanwhile is in its ring then.
+      steps_.forget_seen();
+      each_open_range(view_, [&](const OpenRange& r, bool) { add_range(r, StepInterval::kOpen); });
+    }
+    if (mark_.by != StepBy::period) {
+      view_.each_thread([&](const ThreadArea& t, std::uint32_t i) {
+        limit_[i] = std::min(limit_[i], scan(t, p.tail[i]));
+      });
+    }
+    if (ranges) add_marked();
+    if (finds_) find(p, last);
+    if (ranges && !by_marks_ && !finds_) steps_.drop_unseen();
+    windows_.follow(steps_.all(), mark_.by == StepBy::call || seen_ || by_marks_);
+  }
+
   // Returns how many calls and ranges have no record because their ring was full.
   std::uint64_t records_lost() const {
     std::uint64_t lost = 0;

@@ -38,13 +38,11 @@ Seen recover(const View& live, std::string lines = "") {
   auto* base = reinterpret_cast<std::byte*>(&live.head());
   std::vector<std::byte> memory(base, base + live.head().used.load());
   const View view(memory.data(), memory.size());
-  auto progress = std::make_unique<Progress>(committed_block(view.head())->progress);
   Drain drain(view);
-  Text text;
-  std::uint64_t events = 0;
-  while (!drain.run(text, *progress, events)) {
+  drain.next = committed_block(view.head())->progress;
+  while (!drain.run()) {
   }
-  lines += text.view();
+  lines += drain.out().view();
   Seen seen;
   for (const std::string& line : split_lines(lines)) {
     const auto json = nlohmann::json::parse(line.substr(0, line.rfind(',')));
@@ -59,20 +57,19 @@ Seen recover(const View& live, std::string lines = "") {
   for (const Total& t : sums.all) {
     seen.dropped += t.key.function == kMetaRangeDropped ? t.values.calls : 0;
   }
-  for (const std::uint64_t n : progress->range_dropped) seen.dropped += n;
+  for (const std::uint64_t n : drain.next.range_dropped) seen.dropped += n;
   return seen;
 }
 
 void drain(const View& view, std::string& file) {
-  auto progress = std::make_unique<Progress>(committed_block(view.head())->progress);
-  Text text;
-  std::uint64_t events = 0;
-  while (!Drain(view).run(text, *progress, events)) {
+  Drain drain(view);
+  drain.next = committed_block(view.head())->progress;
+  while (!drain.run()) {
   }
-  file += text.view();
-  commit_progress(view.head(), *progress);
+  file += drain.out().view();
+  commit_progress(view.head(), drain.next);
   for (std::uint32_t i = 0; i < view.threads(); ++i) {
-    view.thread(i)->tail = progress->tail[i];
+    view.thread(i)->tail = drain.next.tail[i];
   }
 }
 
