@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "interpose/format/ring_file.h"
-#include "interpose/write/metric_lanes.h"
+#include "interpose/lines/metric_lanes.h"
 
 namespace tprof {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "interpose/write/metric_lanes.h"
+#include "interpose/lines/metric_lanes.h"
 #include "interpose/write/metric_sources.h"
 
 namespace tprof::metrics {

@@ -1,4 +1,4 @@
-#include "interpose/node/host.h"
+#include "node/host.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/each_entry.h"
 #include "interpose/base/text.h"
-#include "interpose/write/metric_files.h"
+#include "interpose/lines/metric_text.h"
 
 namespace tprof::node {
 namespace {

@@ -1,4 +1,4 @@
-#include "interpose/node/turn.h"
+#include "node/turn.h"
 
 #include <poll.h>
 #include <sys/socket.h>

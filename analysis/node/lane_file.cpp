@@ -1,4 +1,4 @@
-#include "interpose/node/lane_file.h"
+#include "node/lane_file.h"
 
 #include <unistd.h>
 

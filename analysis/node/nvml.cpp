@@ -1,4 +1,4 @@
-#include "interpose/node/nvml.h"
+#include "node/nvml.h"
 
 #include <dlfcn.h>
 

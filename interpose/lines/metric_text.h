@@ -1,7 +1,10 @@
-// Parses files of /proc. Numbers that are not there stay kNotRead.
+// Reads and parses files of /proc. Numbers that are not there stay kNotRead.
 #pragma once
 
+#include <unistd.h>
+
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -9,6 +12,19 @@
 #include "interpose/format/metrics.h"
 
 namespace tprof::metrics {
+
+// Returns a file's text. Empty: it can't be read, or there is more than there is room for, so that
+// no sum would be right.
+template <std::size_t N>
+std::string_view whole_text(int file, char (&room)[N]) {
+  std::size_t size = 0;
+  for (ssize_t n = 0; size < N; size += static_cast<std::size_t>(n)) {
+    n = pread(file, room + size, N - size, static_cast<off_t>(size));
+    if (n < 0) return {};
+    if (n == 0) return {room, size};
+  }
+  return {};
+}
 
 // Takes off and returns what stands before the first `end`.
 inline std::string_view take_until(std::string_view& text, char end) {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "interpose/format/metrics.h"
-#include "interpose/node/parse.h"
+#include "node/parse.h"
 
 namespace tprof::node {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "interpose/format/metrics.h"
-#include "interpose/write/metric_text.h"
+#include "interpose/lines/metric_text.h"
 
 namespace tprof::node {
 

@@ -1,4 +1,4 @@
-#include "interpose/node/gpus.h"
+#include "node/gpus.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -9,7 +9,7 @@
 #include "interpose/base/background_thread.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
-#include "interpose/node/nvml.h"
+#include "node/nvml.h"
 
 namespace tprof::node {
 namespace {
