@@ -323,7 +323,7 @@ struct Head {
   std::atomic<std::uint32_t> range_categories;  // published after the entry is whole
   RangeCategory range_category[kMaxRangeCategories];
   OpenRange started_range[kMaxStartedRanges];  // by nvtxRangeStart, on any thread
-  std::atomic<std::uint32_t> memory_booked;    // 1: the values below are valid (TPROF_MEMORY)
+  std::atomic<std::uint32_t> memory_known;     // 1: the values below are valid (TPROF_MEMORY)
   MemoryUse memory[kMemoryPlaces];
   Phase phase[kPhases];
   CommitBlock commit[2];

@@ -150,7 +150,7 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
 
 // Writes what the program has allocated, by place; nothing if that was not asked for.
 [[gnu::cold]] inline void memory_array(Text& out, const Head& head) {
-  if (head.memory_booked.load(std::memory_order_acquire) == 0) return;
+  if (head.memory_known.load(std::memory_order_acquire) == 0) return;
   out << ",\"memory\":[";
   Comma comma;
   for (std::uint8_t place = 0; place < kMemoryPlaces; ++place) {

@@ -4,8 +4,9 @@
 #include <tuple>
 
 #include "interpose/write/ended_epochs.h"
-#include "interpose/write/lanes.h"
 #include "interpose/write/ledgers.h"
+#include "interpose/write/memory_sink.h"
+#include "interpose/write/metrics_sink.h"
 #include "interpose/write/rank_file_name.h"
 #include "interpose/write/snapshot.h"
 

@@ -42,11 +42,11 @@ class Repeats {
     text_.push_back({op.hash, op.bytes, copied_, op.reduction, op.autograd});
     copied_ = 0;
     if (text_.failed()) return false;
-    if (++since_look_ >= look_at_) look();
+    if (++since_search_ >= search_at_) find_period();
     ++since_anchor_;
     const std::size_t i = text_.size() - 1;
     if (!found_ || op.hash != anchor_.hash || i < anchor_.before) {
-      if (found_ && since_anchor_ > 4 * anchor_.length + kFirstLook) found_ = false;
+      if (found_ && since_anchor_ > 4 * anchor_.length + kFirstSearch) found_ = false;
       return false;
     }
     if (gram(i, anchor_.before) != anchor_.gram) return false;
@@ -81,7 +81,7 @@ class Repeats {
   };
 
   static constexpr std::size_t kMost = 16384;
-  static constexpr std::size_t kFirstLook = 32;
+  static constexpr std::size_t kFirstSearch = 32;
   static constexpr std::size_t kBefore[] = {0, 1, 2, 4, 8, 16, 32};
   static constexpr std::size_t kFewest = 6;  // occurrences that make a period
 
@@ -110,9 +110,9 @@ class Repeats {
     text_.cut(kMost);
   }
 
-  void look() {
-    since_look_ = 0;
-    look_at_ = std::max(kFirstLook, std::min(text_.size(), kMost) / 4);
+  void find_period() {
+    since_search_ = 0;
+    search_at_ = std::max(kFirstSearch, std::min(text_.size(), kMost) / 4);
     largest_ = largest_copy_ = 0;
     for (const Symbol& s : text_) largest_ = std::max(largest_, s.reduction ? s.bytes : 0);
     if (largest_ <= kScalarBytes) return;
@@ -278,8 +278,8 @@ class Repeats {
   std::uint64_t largest_copy_ = 0;  // bytes of the largest copy since the first gradient
   std::uint64_t copied_ = 0;
   bool gathers_ = false;  // in its forward passes
-  std::size_t since_look_ = 0;
-  std::size_t look_at_ = kFirstLook;
+  std::size_t since_search_ = 0;
+  std::size_t search_at_ = kFirstSearch;
   std::size_t since_anchor_ = 0;
   Anchor anchor_{};
   bool found_ = false;

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "interpose/format/windows.h"
-#include "interpose/write/step_interval.h"
+#include "interpose/write/step_intervals.h"
 
 namespace tprof {
 

@@ -30,7 +30,7 @@ class Steps {
   // be. So a call is drained after the mark that begins its step was seen. `last`: no marks will
   // follow those up to here; null: they will.
   const std::uint64_t* begin(const Progress& p, const std::uint64_t* last) {
-    look(p, last != nullptr);
+    find_marks(p, last != nullptr);
     for (std::uint32_t i = 0; last != nullptr && i < kMaxThreads; ++i) {
       limit_[i] = std::min(limit_[i], last[i]);
     }
@@ -79,7 +79,7 @@ class Steps {
   }
 
  private:
-  void look(const Progress& p, bool last) {
+  void find_marks(const Progress& p, bool last) {
     began_ns_ = now_ns();
     if (windows_.adopt() && windows_.wanted() && !seen_) finds_ = mark_.by == StepBy::automatic;
     if (!wanted()) {

@@ -22,8 +22,8 @@ inline const void* side(CUmemorytype type, const void* host, CUdeviceptr device)
 }
 
 // If a side is unified, its pointer tells where it is.
-template <typename Box>
-cudaMemcpyKind kind_of(const Box& b) {
+template <typename Region>
+cudaMemcpyKind kind_of(const Region& b) {
   if (b.dstMemoryType == CU_MEMORYTYPE_UNIFIED || b.srcMemoryType == CU_MEMORYTYPE_UNIFIED) {
     return cudaMemcpyDefault;
   }
@@ -33,8 +33,8 @@ cudaMemcpyKind kind_of(const Box& b) {
   return is_host(b.dstMemoryType) ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
 }
 
-template <typename Box>
-CopyArgs box_copy(const Box* b, CUstream stream, bool sync) {
+template <typename Region>
+CopyArgs region_copy(const Region* b, CUstream stream, bool sync) {
   if (b == nullptr) return {nullptr, nullptr, 0, cudaMemcpyDefault, stream, sync};
   std::size_t bytes = b->WidthInBytes * b->Height;
   if constexpr (requires { b->Depth; }) bytes *= b->Depth;

@@ -1,33 +1,33 @@
-// device/feed.h: what a stream's next mark says of how the host fed it.
-#include "interpose/device/feed.h"
+// device/pace.h: what a stream's next mark says of how the host fed it.
+#include "interpose/device/pace.h"
 
 #include <numeric>
 
 #include "catch2.h"
 
-using tprof::timing::Mark;
-using tprof::timing::busy::Feed;
+using tprof::device::Mark;
+using tprof::device::streams::Pace;
 
 namespace {
 
 constexpr std::uint64_t kUs = 1'000;
 
-struct Host {
-  Feed feed{};
+struct Launcher {
+  Pace pace{};
   std::uint64_t now = 10'000'000'000;
 
-  void marked() { feed.marked(now); }
+  void marked() { pace.marked(now); }
   // A launch that returns so long behind the last one.
   void launch(std::uint64_t behind = 20 * kUs, std::uint64_t takes = 5 * kUs) {
     now += behind - takes;
-    feed.begins(now, false);
+    pace.begins(now, false);
     now += takes;
-    feed.launched(now);
+    pace.launched(now);
   }
   Mark mark() {
     Mark mark;
-    feed.put_into(mark);
-    feed.marked(now);
+    pace.put_into(mark);
+    pace.marked(now);
     return mark;
   }
 };
@@ -35,7 +35,7 @@ struct Host {
 }  // namespace
 
 TEST_CASE("a stream's work begins when the first launch behind a mark is through") {
-  Host host;
+  Launcher host;
   host.launch();
   host.marked();
   host.launch(30 * kUs);
@@ -49,7 +49,7 @@ TEST_CASE("a stream's work begins when the first launch behind a mark is through
 }
 
 TEST_CASE("launches but the first are counted by how long they came behind the one before") {
-  Host host;
+  Launcher host;
   host.marked();
   host.launch();
   for (int i = 0; i < 3; ++i) host.launch(10 * kUs);
@@ -62,12 +62,12 @@ TEST_CASE("launches but the first are counted by how long they came behind the o
 
 TEST_CASE("nobody knows when in a launch that took long its kernel began") {
   for (const bool first : {true, false}) {
-    Host host;
+    Launcher host;
     host.marked();
     if (!first) host.launch();
     const std::uint64_t before = host.now;
     host.launch(710 * kUs, 700 * kUs);
-    CHECK(host.feed.wants_mark(host.now));
+    CHECK(host.pace.wants_mark(host.now));
     const Mark mark = host.mark();
     CHECK(mark.slow_from_ns == host.now - 700 * kUs);
     CHECK(mark.begins_ns == (first ? mark.slow_from_ns : before));
@@ -77,31 +77,31 @@ TEST_CASE("nobody knows when in a launch that took long its kernel began") {
 }
 
 TEST_CASE("a stream that is launched on gets a mark in each millisecond") {
-  Host host;
+  Launcher host;
   host.launch();
   host.marked();
   host.launch(900 * kUs);
-  CHECK(!host.feed.wants_mark(host.now));
+  CHECK(!host.pace.wants_mark(host.now));
   host.launch(900 * kUs);
-  CHECK(host.feed.wants_mark(host.now));
+  CHECK(host.pace.wants_mark(host.now));
   host.marked();
   host.launch(900 * kUs);
-  CHECK(!host.feed.wants_mark(host.now));
+  CHECK(!host.pace.wants_mark(host.now));
 }
 
 TEST_CASE("one of 48 launches is a sample, at no regular distance, and one of 8 at first") {
-  Host host;
+  Launcher host;
   int launches = 0;
   for (int samples = 0; samples < 64; ++launches) {
     host.launch();
-    samples += host.feed.wants_sample() ? 1 : 0;
+    samples += host.pace.wants_sample() ? 1 : 0;
   }
   CHECK(launches > 64 * 6);
   CHECK(launches < 64 * 10);
   std::vector<int> distances;
   for (int i = 0, last = 0; i < 48'000; ++i) {
     host.launch();
-    if (!host.feed.wants_sample()) continue;
+    if (!host.pace.wants_sample()) continue;
     distances.push_back(i - last);
     last = i;
   }
@@ -113,28 +113,28 @@ TEST_CASE("one of 48 launches is a sample, at no regular distance, and one of 8 
 }
 
 TEST_CASE("a launch behind a thousand others waits for room") {
-  Host host;
+  Launcher host;
   host.marked();
   for (int i = 0; i < 1000; ++i) {
     host.launch();
-    REQUIRE(host.feed.waited_ns() == 0);
+    REQUIRE(host.pace.waited_ns() == 0);
   }
   host.launch();
-  CHECK(host.feed.waited_ns() == 5 * kUs);
-  host.feed.answered(true, host.now);
+  CHECK(host.pace.waited_ns() == 5 * kUs);
+  host.pace.answered(true, host.now);
   host.launch();
-  CHECK(host.feed.waited_ns() == 0);
+  CHECK(host.pace.waited_ns() == 0);
 }
 
 TEST_CASE("events and copies take room too, so that a long launch may wait behind fewer") {
-  Host host;
+  Launcher host;
   host.marked();
   for (int i = 0; i < 300; ++i) host.launch();
   host.launch(30'000 * kUs, 29'000 * kUs);
-  CHECK(host.feed.waited_ns() == 29'000 * kUs);
+  CHECK(host.pace.waited_ns() == 29'000 * kUs);
   host.marked();
-  CHECK(!host.feed.wants_mark(host.now));
+  CHECK(!host.pace.wants_mark(host.now));
   // It is full from here on.
   host.launch();
-  CHECK(host.feed.waited_ns() == 5 * kUs);
+  CHECK(host.pace.waited_ns() == 5 * kUs);
 }

@@ -12,11 +12,11 @@
 
 #include <cstdint>
 
-namespace tprof::timing {
+namespace tprof::device {
 struct Mark;
 }
 
-namespace tprof::timing::busy {
+namespace tprof::device::streams {
 
 // Puts a mark into a stream. captures: nothing may be recorded there. lost: there was no event for
 // it, or the driver refused.
@@ -75,4 +75,4 @@ void unseen();
 bool at_rest();
 bool no_room();  // there were more streams than can be followed
 
-}  // namespace tprof::timing::busy
+}  // namespace tprof::device::streams

@@ -10,7 +10,7 @@ namespace tprof {
 
 // Reads the parameters of cudaMemcpy3D. If a CUDA array takes part, the extent counts elements of a
 // size that is not known here: the call counts as 0 bytes, and the coverage notes it.
-inline CopyArgs box_copy(const cudaMemcpy3DParms* p, cudaStream_t stream, bool sync) {
+inline CopyArgs region_copy(const cudaMemcpy3DParms* p, cudaStream_t stream, bool sync) {
   if (p == nullptr) return {nullptr, nullptr, 0, cudaMemcpyDefault, stream, sync};
   const bool in_array = p->dstArray != nullptr || p->srcArray != nullptr;
   if (in_array) coverage::note(session::mapping().head(), Note::uncounted, "cudaArray_t");

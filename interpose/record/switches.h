@@ -8,7 +8,7 @@
 
 namespace tprof {
 
-struct alignas(64) Extras {
+struct alignas(64) Switches {
   std::atomic<bool> timing{false};
   std::atomic<bool> sites{false};
   // True once a capture has begun in this process. Until then no call asks about captures.
@@ -18,16 +18,18 @@ struct alignas(64) Extras {
   std::atomic<std::uint32_t> comm_epoch{1};
 };
 
-inline constinit Extras g_extras{};
+inline constinit Switches g_switches{};
 
 // True if times or sites are wanted.
-inline bool any_extras() {
-  return __atomic_load_n(reinterpret_cast<const std::uint16_t*>(&g_extras), __ATOMIC_RELAXED) != 0;
+inline bool wants_time_or_site() {
+  return __atomic_load_n(reinterpret_cast<const std::uint16_t*>(&g_switches), __ATOMIC_RELAXED) !=
+         0;
 }
 // True if nothing of the above is the case.
 inline bool is_plain() {
-  static_assert(offsetof(Extras, comm_epoch) == sizeof(std::uint32_t));
-  return __atomic_load_n(reinterpret_cast<const std::uint32_t*>(&g_extras), __ATOMIC_RELAXED) == 0;
+  static_assert(offsetof(Switches, comm_epoch) == sizeof(std::uint32_t));
+  return __atomic_load_n(reinterpret_cast<const std::uint32_t*>(&g_switches), __ATOMIC_RELAXED) ==
+         0;
 }
 
 }  // namespace tprof

@@ -1,6 +1,6 @@
 // Keeps what is known, from the host alone, of how one stream was fed since its last mark: when its
 // work began, how quickly launches followed each other, and where it may have run dry. A mark takes
-// it along (exposure.h says what follows from it). One thread at a time uses a Feed. Times are
+// it along (exposure.h says what follows from it). One thread at a time uses a Pace. Times are
 // now_ns().
 #pragma once
 
@@ -11,9 +11,9 @@
 
 #include "interpose/device/exposure.h"
 
-namespace tprof::timing::busy {
+namespace tprof::device::streams {
 
-class Feed {
+class Pace {
  public:
   // Before a launch that comes later than this the stream is queried, and gets a mark. Between
   // launches that come sooner samples tell for how long it was idle.
@@ -124,4 +124,4 @@ class Feed {
   std::uint64_t marked_ns_ = 0;
 };
 
-}  // namespace tprof::timing::busy
+}  // namespace tprof::device::streams

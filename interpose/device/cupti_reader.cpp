@@ -1,4 +1,4 @@
-#include "interpose/device/cupti_look.h"
+#include "interpose/device/cupti_reader.h"
 
 #include <bit>
 #include <cstring>
@@ -14,7 +14,7 @@
 #include "interpose/device/cupti_matches.h"
 #include "interpose/session/session.h"
 
-namespace tprof::timing::cupti_look {
+namespace tprof::device::cupti_reader {
 namespace {
 
 // How far off CUPTI may be when it converts a device's clock to the host's; it does not say.
@@ -41,7 +41,7 @@ std::uint64_t newest(std::uint64_t stream) {
   return g_newest.find(stream + kFirstKey, number) ? number : 0;
 }
 
-class Looker {
+class CuptiReader {
  public:
   // The object lies in zeroed memory.
   void begin(Compute* compute, const Results& to) {
@@ -49,7 +49,7 @@ class Looker {
     to_ = to;
   }
 
-  void look(bool ending, bool window_open) {
+  void read(bool ending, bool window_open) {
     open(window_open);
     if (!clock_.ask() && clock_.at_ns() == 0) return;
     cupti::flush();
@@ -170,7 +170,7 @@ class Looker {
 
   void note_begun(const cupti_calls::Call& call) {
     std::uint64_t id = 0;
-    if (!is_whole(call, id) || !matches_.of(id).any) return;
+    if (!is_whole(call, id) || !matches_.found_for(id).any) return;
     if (call.number > newest(call.stream_id)) {
       g_newest.insert(call.stream_id + kFirstKey, call.number);
     }
@@ -181,7 +181,7 @@ class Looker {
   void settle(cupti_calls::Call& call, bool ending) {
     std::uint64_t id = 0;
     if (!is_whole(call, id)) return;
-    const Found& found = matches_.of(id);
+    const Found& found = matches_.found_for(id);
     const bool over = newest(call.stream_id) > call.number;
     const std::uint64_t told_ns = found.any ? ended(found) + kSoonNs : call.of.host_ns + kLateNs;
     if ((!over || now_ns() < told_ns) && !ending) return;
@@ -214,13 +214,13 @@ class Looker {
 
   // If a NCCL call has a kernel, its copies (as when it connects the ranks) do not count.
   static Ran time_of(const LedgerKey& key, const Found& found) {
-    const auto of = [&](Work work) { return found.ran[static_cast<std::size_t>(work)]; };
+    const auto ran_of = [&](Work work) { return found.ran[static_cast<std::size_t>(work)]; };
     Ran all{};
     for (const Ran& ran : found.ran) all.add(ran);
     if (key.function == kMetaLaunch) return all;
     const Work mine = is_copy(key.bucket) ? Work::copy : Work::nccl;
-    if (of(mine).any()) return of(mine);
-    return mine == Work::nccl && of(Work::copy).any() ? of(Work::copy) : all;
+    if (ran_of(mine).any()) return ran_of(mine);
+    return mine == Work::nccl && ran_of(Work::copy).any() ? ran_of(Work::copy) : all;
   }
 
   Matches matches_;
@@ -235,33 +235,33 @@ class Looker {
   std::uint64_t tell_again_ns_;
 };
 
-Looker* g_looker = nullptr;
+CuptiReader* g_cupti_reader = nullptr;
 
 }  // namespace
 
 const char* enter(const Results& to, bool window_open) {
-  static_assert(std::is_trivial_v<Looker>);
-  auto* looker = static_cast<Looker*>(take_memory(sizeof(Looker)));
+  static_assert(std::is_trivial_v<CuptiReader>);
+  auto* reader = static_cast<CuptiReader*>(take_memory(sizeof(CuptiReader)));
   auto* compute = make_in_own_memory<Compute>();
-  if (looker == nullptr || compute == nullptr) return "no memory";
+  if (reader == nullptr || compute == nullptr) return "no memory";
   if (const char* why = cupti::enter()) return why;
   g_newest.clear();
-  g_looker = looker;
-  g_looker->begin(compute, to);
-  g_looker->look(false, window_open);
+  g_cupti_reader = reader;
+  g_cupti_reader->begin(compute, to);
+  g_cupti_reader->read(false, window_open);
   if (cupti::recording() || !window_open || cupti::state() == cupti::State::out) return nullptr;
-  g_looker = nullptr;
+  g_cupti_reader = nullptr;
   cupti::leave([] {});
   return "CUPTI refuses";
 }
 
-bool look(bool ending, bool window_open) {
-  if (g_looker != nullptr) g_looker->look(ending, window_open);
-  return g_looker != nullptr;
+bool read(bool ending, bool window_open) {
+  if (g_cupti_reader != nullptr) g_cupti_reader->read(ending, window_open);
+  return g_cupti_reader != nullptr;
 }
 
 void after_fork() {
-  g_looker = nullptr;
+  g_cupti_reader = nullptr;
 }
 
-}  // namespace tprof::timing::cupti_look
+}  // namespace tprof::device::cupti_reader

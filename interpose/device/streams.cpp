@@ -1,4 +1,4 @@
-#include "interpose/device/busy.h"
+#include "interpose/device/streams.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,14 +10,14 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/hash.h"
 #include "interpose/device/exposure.h"
-#include "interpose/device/feed.h"
+#include "interpose/device/pace.h"
 #include "interpose/device/waits.h"
 #include "interpose/real/driver_events.h"
 #include "interpose/real/stream_gates.h"
-#include "interpose/record/extras.h"
+#include "interpose/record/switches.h"
 #include "interpose/record/thread.h"
 
-namespace tprof::timing::busy {
+namespace tprof::device::streams {
 namespace {
 
 // follow() marks the end of what was launched so far, at most every kFollowNs.
@@ -35,7 +35,7 @@ struct Stream {
   bool open;         // it was given work since the last wait
   bool unseen;       // it may have got work that no mark accounts for
   ExposureLost why;  // the reason for `unseen`
-  Feed feed;
+  Pace pace;
   std::uint64_t kernel_ns;  // when the last launch of a kernel or graph began
   std::uint64_t passed_ns;  // when follow() last marked it
   std::uint32_t waits;      // g_waits at the last launch
@@ -113,7 +113,7 @@ void refresh(Stream& s, CUstream handle) {
   set_open(s, false);
   s.unseen = s.epoch != 0 || epoch > 1;
   s.why = ExposureLost::unread;
-  s.feed = {};
+  s.pace = {};
   s.epoch = epoch;
 }
 
@@ -125,7 +125,7 @@ bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty = false,
   mark.kind = kind;
   mark.unseen_before = s.missed.exchange(false, std::memory_order_relaxed) || s.unseen;
   mark.why = s.why;
-  s.feed.put_into(mark);
+  s.pace.put_into(mark);
   mark.sample = sample;
   mark.empty = empty;
   mark.enqueued_ns = now;
@@ -133,7 +133,7 @@ bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty = false,
   if (marked == Marked::captures) return false;
   s.unseen = marked == Marked::lost;
   s.why = ExposureLost::no_pair;
-  s.feed.marked(now);
+  s.pace.marked(now);
   set_open(s, kind != Mark::Kind::closes);
   return true;
 }
@@ -152,7 +152,7 @@ void mark_from_outside(Stream& s, Mark::Kind kind, std::uint64_t now) {
 // Marks the end of the work that was put into the stream so far.
 void follow(Stream& s) {
   const Taken taken(s);
-  if (!taken || !s.open || s.feed.idle_since_mark() || !is_current(s) || s.launching.load() != 0)
+  if (!taken || !s.open || s.pace.idle_since_mark() || !is_current(s) || s.launching.load() != 0)
     return;
   const std::uint64_t now = now_ns();
   if (now - s.passed_ns < kFollowNs) return;
@@ -177,7 +177,7 @@ void close_all() {
 }  // namespace
 
 bool on() {
-  return g_extras.timing.load(std::memory_order_relaxed) &&
+  return g_switches.timing.load(std::memory_order_relaxed) &&
          g_put.load(std::memory_order_relaxed) != nullptr &&
          g_window.load(std::memory_order_relaxed);
 }
@@ -204,18 +204,18 @@ void launches(cudaStream_t stream, Work work) {
   if (!taken) return;
   refresh(*s, stream);
   std::uint64_t now = now_ns();
-  const bool late = s->open && s->feed.late(now);
+  const bool late = s->open && s->pace.late(now);
   bool empty = false;
-  if (s->open && s->feed.should_ask(now)) {
+  if (s->open && s->pace.should_ask(now)) {
     empty = event_driver::is_empty(s->handle);
-    s->feed.answered(empty, now);
+    s->pace.answered(empty, now);
   }
   if (!s->open || late) {
     put_mark(*s, !s->open || empty ? Mark::Kind::opens : Mark::Kind::passes, now, empty);
     now = now_ns();  // the mark is no part of the launch
   }
   const std::uint32_t waits = g_waits.load(std::memory_order_relaxed);
-  s->feed.begins(now, std::exchange(s->waits, waits) != waits);
+  s->pace.begins(now, std::exchange(s->waits, waits) != waits);
   if (work == Work::kernel) s->kernel_ns = now;
 }
 
@@ -226,10 +226,10 @@ void launched(cudaStream_t stream) {
     const Taken taken(*s);
     const std::uint64_t now = now_ns();
     if (taken) {
-      s->feed.launched(now);
-      timing::add_wait(s->feed.waited_ns());
-      const bool sample = s->feed.wants_sample();
-      if (s->open && (sample || s->feed.wants_mark(now))) {
+      s->pace.launched(now);
+      device::add_wait(s->pace.waited_ns());
+      const bool sample = s->pace.wants_sample();
+      if (s->open && (sample || s->pace.wants_mark(now))) {
         put_mark(*s, Mark::Kind::passes, now, false, sample);
       }
     }
@@ -296,7 +296,7 @@ void begin_epoch() {
 }
 
 void unseen() {
-  if (!g_extras.timing.load(std::memory_order_relaxed) &&
+  if (!g_switches.timing.load(std::memory_order_relaxed) &&
       g_epoch.load(std::memory_order_relaxed) == 1)
     g_epoch.store(2);
 }
@@ -321,4 +321,4 @@ bool no_room() {
   return g_no_room.load(std::memory_order_relaxed);
 }
 
-}  // namespace tprof::timing::busy
+}  // namespace tprof::device::streams

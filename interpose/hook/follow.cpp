@@ -1,12 +1,13 @@
-// The steps that followed calls report to device/busy.h, as the rows of the API tables name them.
-// The runtime's functions and the driver's share them.
-#pragma once
-
+// The wrappers of launches and waits, generated from api/cudart.h and api/cuda.h: each row names a
+// step that it reports to device/. Without TPROF_TIMING=events they pass every call straight
+// through. A call of the runtime and the driver call that it causes are one.
 #include <cuda_runtime_api.h>
 
-#include "interpose/device/busy.h"
 #include "interpose/device/contexts.h"
+#include "interpose/device/streams.h"
+#include "interpose/device/timing.h"
 #include "interpose/device/waits.h"
+#include "interpose/hook/any_cuda.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/real/driver_events.h"
 #include "interpose/real/stream_gates.h"
@@ -15,11 +16,11 @@
 
 namespace tprof::hook {
 
-namespace busy = timing::busy;
+namespace streams = device::streams;
 
 // True if calls on the stream are executed now: a captured call is not.
 inline bool is_now(cudaStream_t stream) {
-  return busy::on() && graphs::captured_into(stream) == nullptr;
+  return streams::on() && graphs::captured_into(stream) == nullptr;
 }
 
 struct Launches {
@@ -27,9 +28,9 @@ struct Launches {
   template <typename F>
   auto around(F&& real) const {
     const bool now = is_now(stream);
-    if (now) busy::launches(stream);
+    if (now) streams::launches(stream);
     const auto result = real();
-    if (now) busy::launched(stream);
+    if (now) streams::launched(stream);
     return result;
   }
 };
@@ -38,7 +39,7 @@ struct Records {
   template <typename F>
   auto around(F&& real) const {
     const auto result = real();
-    if (is_now(stream)) busy::recorded(stream);
+    if (is_now(stream)) streams::recorded(stream);
     return result;
   }
 };
@@ -46,8 +47,8 @@ struct StreamWaits {
   cudaStream_t stream;
   template <typename F>
   auto around(F&& real) const {
-    if (is_now(stream)) busy::waits(stream);
-    if (!g_extras.captures.load(std::memory_order_relaxed)) return real();
+    if (is_now(stream)) streams::waits(stream);
+    if (!g_switches.captures.load(std::memory_order_relaxed)) return real();
     const stream_gates::Closed closed(stream);  // it may join a capture
     return real();
   }
@@ -55,11 +56,11 @@ struct StreamWaits {
 struct HostWaits {
   template <typename F>
   auto around(F&& real) const {
-    if (busy::on()) busy::host_waits();
+    if (streams::on()) streams::host_waits();
     const std::uint64_t from = now_ns();
     const auto result = real();
     const std::uint64_t took = now_ns() - from;
-    if (took >= timing::kShortestWaitNs) timing::add_wait(took);
+    if (took >= device::kShortestWaitNs) device::add_wait(took);
     return result;
   }
 };
@@ -67,7 +68,7 @@ struct StreamGoes {
   cudaStream_t stream;
   template <typename F>
   auto around(F&& real) const {
-    busy::destroying(stream);
+    streams::destroying(stream);
     const stream_gates::Closed closed(stream);
     return real();
   }
@@ -80,7 +81,7 @@ struct ContextGoes {
   static constexpr bool kEnds = true;
   template <typename F>
   auto around(F&& real) const {
-    timing::ContextsGo contexts(device, context, true);
+    device::ContextsGo contexts(device, context, true);
     const auto result = real();
     if (static_cast<int>(result) == 0) contexts.gone();
     return result;
@@ -92,7 +93,7 @@ struct ContextMayGo {
   static constexpr bool kEnds = true;
   template <typename F>
   auto around(F&& real) const {
-    timing::ContextsGo contexts(device, nullptr, false);
+    device::ContextsGo contexts(device, nullptr, false);
     const auto result = real();
     if (static_cast<int>(result) == 0 && !event_driver::has_primary_context(device)) {
       contexts.gone();
@@ -112,11 +113,39 @@ inline constexpr bool kEndsContexts = requires {
   {                                                                               \
     using namespace tprof::hook;                                                  \
     [[maybe_unused]] constexpr auto meant = tprof::stream_meant;                  \
-    if ((!tprof::timing::on() && !kEndsContexts<decltype(TPROF_UNPAREN step)>) || \
+    if ((!tprof::device::on() && !kEndsContexts<decltype(TPROF_UNPAREN step)>) || \
         !tprof::t_thread.at_rest()) [[likely]] {                                  \
-      if (tprof::opt_in::events()) tprof::timing::busy::unseen();                 \
+      if (tprof::opt_in::events()) tprof::device::streams::unseen();              \
       return real_address arguments;                                              \
     }                                                                             \
     const tprof::DepthGuard guard(tprof::t_thread);                               \
     return (TPROF_UNPAREN step).around([&] { return real arguments; });           \
   }
+
+#define WRAPPER(function, stream_meant, parameters, arguments, step) \
+  TPROF_CUDART_WRAPPER(function, parameters, TPROF_FOLLOWED(stream_meant, arguments, step))
+
+#define X(function, twin, since, parameters, arguments, step) \
+  WRAPPER(function, legacy, parameters, arguments, step)      \
+  WRAPPER(twin, per_thread, parameters, arguments, step)
+TPROF_CUDART_FOLLOW(X)
+#undef X
+#define X(function, since, parameters, arguments, step) \
+  WRAPPER(function, legacy, parameters, arguments, step)
+TPROF_CUDART_FOLLOW_ONLY(X)
+#undef X
+#undef WRAPPER
+
+#define WRAPPER(function, stream_meant, parameters, arguments, step) \
+  TPROF_CUDA_WRAPPER(function, parameters, TPROF_FOLLOWED(stream_meant, arguments, step))
+
+#define X(function, twin, name, since, until, parameters, arguments, step) \
+  WRAPPER(function, legacy, parameters, arguments, step)                   \
+  WRAPPER(twin, per_thread, parameters, arguments, step)
+TPROF_CUDA_FOLLOW(X)
+#undef X
+#define X(function, name, since, until, parameters, arguments, step) \
+  WRAPPER(function, legacy, parameters, arguments, step)
+TPROF_CUDA_FOLLOW_ONLY(X)
+#undef X
+#undef WRAPPER

@@ -8,7 +8,7 @@
 #include "interpose/device/intervals.h"
 #include "interpose/record/timed_call.h"
 
-namespace tprof::timing::cupti_look {
+namespace tprof::device::cupti_reader {
 
 // Receives what was read.
 struct Results {
@@ -22,7 +22,7 @@ struct Results {
 // Makes us CUPTI's client. Returns what keeps us from it, or null.
 const char* enter(const Results& to, bool window_open);
 // Reads what there is. Call it on one thread only, which flushes. False: we are no client.
-bool look(bool ending, bool window_open);
+bool read(bool ending, bool window_open);
 void after_fork();
 
-}  // namespace tprof::timing::cupti_look
+}  // namespace tprof::device::cupti_reader

@@ -1,13 +1,15 @@
-// The steps that functions of CUDA graphs report to graphs/, as the rows of the API tables name
-// them. The runtime's functions and the driver's share them, as their handles are the same.
-#pragma once
-
+// The wrappers of stream captures and CUDA graphs, generated from api/cudart.h and api/cuda.h: each
+// row names a step that it reports to record/graphs.h. The handles of the runtime and of the driver
+// are the same. The driver's calls count with TPROF_DRIVER=1 and where they come from no wrapper,
+// such as those of a runtime that is linked in.
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 #include <type_traits>
 
 #include "interpose/calls/open_call.h"
+#include "interpose/hook/any_cuda.h"
+#include "interpose/hook/wrapper.h"
 #include "interpose/real/stream_gates.h"
 #include "interpose/record/graphs.h"
 
@@ -63,7 +65,7 @@ auto graph_call(GetThread&& thread, GetStep&& step, F&& function) {
   using Step = decltype(step());
   const auto real = [&] {
     if constexpr (std::is_same_v<Step, CaptureBegins>) {
-      g_extras.captures.store(true, std::memory_order_relaxed);
+      g_switches.captures.store(true, std::memory_order_relaxed);
       const stream_gates::Closed closed(step().stream);
       // During a capture, an event in the legacy stream would be a dependency that ends the
       // capture.
@@ -106,3 +108,46 @@ auto graph_call(GetThread&& thread, GetStep&& step, F&& function) {
         return TPROF_UNPAREN step;                                   \
       },                                                             \
       [&] { return real arguments; })
+
+#define BODY(function, wrapper, stream_meant, parameters, arguments, step)           \
+  {                                                                                  \
+    using namespace tprof::hook;                                                     \
+    using Type = cudaError_t(*) parameters;                                          \
+    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound)                  \
+    return TPROF_GRAPH_CALL(tprof::recording_thread, stream_meant, arguments, step); \
+  }
+#define TYPED(function, meant, parameters, arguments, step)                                \
+  extern "C" cudaError_t function parameters;                                              \
+  TPROF_EXPORT cudaError_t function parameters BODY(function, function, meant, parameters, \
+                                                    arguments, step)
+#define ANY(function, meant, parameters, arguments, step) \
+  TPROF_EXPORT_ANY(cudaError_t, function, parameters)     \
+  BODY(function, any_##function, meant, parameters, arguments, step)
+
+#define X(function, twin, since, kind, parameters, arguments, step) \
+  kind(function, legacy, parameters, arguments, step)               \
+      kind(twin, per_thread, parameters, arguments, step)
+TPROF_CUDART_GRAPH(X)
+#undef X
+#define X(function, since, kind, parameters, arguments, step) \
+  kind(function, legacy, parameters, arguments, step)
+TPROF_CUDART_GRAPH_ONLY(X)
+#undef X
+#undef ANY
+#undef TYPED
+#undef BODY
+
+#define WRAPPER(function, stream_meant, parameters, arguments, step) \
+  TPROF_CUDA_WRAPPER(function, parameters, using namespace hook;     \
+                     return TPROF_GRAPH_CALL(recording_driver, stream_meant, arguments, step);)
+
+#define X(function, twin, name, since, until, parameters, arguments, step) \
+  WRAPPER(function, legacy, parameters, arguments, step)                   \
+  WRAPPER(twin, per_thread, parameters, arguments, step)
+TPROF_CUDA_GRAPH(X)
+#undef X
+#define X(function, name, since, until, parameters, arguments, step) \
+  WRAPPER(function, legacy, parameters, arguments, step)
+TPROF_CUDA_GRAPH_ONLY(X)
+#undef X
+#undef WRAPPER
