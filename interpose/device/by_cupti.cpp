@@ -9,7 +9,6 @@
 #include "interpose/device/cupti_reader.h"
 #include "interpose/device/mode.h"
 #include "interpose/device/own_thread.h"
-#include "interpose/device/results.h"
 
 namespace tprof::device {
 namespace by_cupti {
@@ -25,8 +24,7 @@ void at_exit() {
 }
 
 void enter() {
-  if (const char* why = cupti_reader::enter(
-          {results::add, lose, results::add_clock, results::add_busy}, window_open())) {
+  if (const char* why = cupti_reader::enter(window_open())) {
     g_on.store(false, std::memory_order_relaxed);
     complain(Trouble::timing, "TPROF_TIMING=cupti is not in force: ", why,
              ". Calls have the host's times only");

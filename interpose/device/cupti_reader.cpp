@@ -12,6 +12,8 @@
 #include "interpose/device/cupti_client.h"
 #include "interpose/device/cupti_clock.h"
 #include "interpose/device/cupti_matches.h"
+#include "interpose/device/mode.h"
+#include "interpose/device/results.h"
 #include "interpose/session/session.h"
 
 namespace tprof::device::cupti_reader {
@@ -44,10 +46,7 @@ std::uint64_t newest(std::uint64_t stream) {
 class CuptiReader {
  public:
   // The object lies in zeroed memory.
-  void begin(Compute* compute, const Results& to) {
-    compute_ = compute;
-    to_ = to;
-  }
+  void begin(Compute* compute) { compute_ = compute; }
 
   void read(bool ending, bool window_open) {
     open(window_open);
@@ -60,7 +59,7 @@ class CuptiReader {
     for (std::uint32_t i = 0; i < places; ++i) note_begun(cupti_calls::call(i));
     for (std::uint32_t i = 0; i < places; ++i) settle(cupti_calls::call(i), ending || closing);
     const std::uint64_t until_ns = now - (ending || closing ? 0 : kToldNs);
-    compute_->settle(until_ns, session::mapping().head(), to_.add_busy);
+    compute_->settle(until_ns, session::mapping().head(), results::add_busy);
     tell_known(until_ns, ending, closing);
     if (closed_ns_ == 0) count_window(until_ns);
     if (closing) close();
@@ -101,7 +100,7 @@ class CuptiReader {
   // At the end CUPTI may not have handed over the last kernels.
   void tell_known(std::uint64_t until_ns, bool ending, bool closing) {
     const std::uint64_t known_ns = closed_ns_ == 0 ? until_ns : std::min(until_ns, closed_ns_);
-    compute_->known(known_ns, ending && closed_ns_ == 0, ending || closing, to_.add_busy);
+    compute_->known(known_ns, ending && closed_ns_ == 0, ending || closing, results::add_busy);
   }
 
   // CUPTI has one clock for all devices.
@@ -110,7 +109,7 @@ class CuptiReader {
     if (devices_ == told_ && now < tell_again_ns_) return;
     for (std::uint32_t i = 0; i < kTimedDevices; ++i) {
       if ((devices_ >> i & 1) == 0) continue;
-      to_.add_clock(static_cast<int>(i), clock_.at_ns(), clock_.error_ns(), 0);
+      results::add_clock(static_cast<int>(i), clock_.at_ns(), clock_.error_ns(), 0);
     }
     told_ = devices_;
     tell_again_ns_ = now + kTellEveryNs;
@@ -200,16 +199,16 @@ class CuptiReader {
     const bool left = state == cupti::State::leaving || state == cupti::State::out;
     const Ran ran = time_of(std::bit_cast<LedgerKey>(call.of.key), found);
     if (found.impossible || (ran.any() && ran.start_ns + kSlackNs < call.of.host_ns)) {
-      return to_.lose(TimingLost::impossible, call.of);
+      return lose(TimingLost::impossible, call.of);
     }
     if (!ran.any()) {
       const bool over = newest(call.stream_id) > call.number;
       const TimingLost unread = left ? TimingLost::tool : TimingLost::unread;
-      return to_.lose(over ? TimingLost::no_record : unread, call.of);
+      return lose(over ? TimingLost::no_record : unread, call.of);
     }
     // Within the clock's error a kernel may seem to begin before its call.
     const std::uint64_t start_ns = std::max(ran.start_ns, call.of.host_ns);
-    to_.add(call.of, call.stream, start_ns, ran.end_ns - ran.start_ns);
+    results::add(call.of, call.stream, start_ns, ran.end_ns - ran.start_ns);
   }
 
   // If a NCCL call has a kernel, its copies (as when it connects the ranks) do not count.
@@ -226,7 +225,6 @@ class CuptiReader {
   Matches matches_;
   CuptiClock clock_;
   Compute* compute_;
-  Results to_;
   std::uint64_t counted_until_ns_;  // in the open window; 0: no window is open
   std::uint64_t closed_ns_;  // when the window closed, while records still come; 0: otherwise
   bool recorded_;            // records have come before
@@ -239,7 +237,7 @@ CuptiReader* g_cupti_reader = nullptr;
 
 }  // namespace
 
-const char* enter(const Results& to, bool window_open) {
+const char* enter(bool window_open) {
   static_assert(std::is_trivial_v<CuptiReader>);
   auto* reader = static_cast<CuptiReader*>(take_memory(sizeof(CuptiReader)));
   auto* compute = make_in_own_memory<Compute>();
@@ -247,7 +245,7 @@ const char* enter(const Results& to, bool window_open) {
   if (const char* why = cupti::enter()) return why;
   g_newest.clear();
   g_cupti_reader = reader;
-  g_cupti_reader->begin(compute, to);
+  g_cupti_reader->begin(compute);
   g_cupti_reader->read(false, window_open);
   if (cupti::recording() || !window_open || cupti::state() == cupti::State::out) return nullptr;
   g_cupti_reader = nullptr;
