@@ -67,15 +67,13 @@ bool overwritten(const View& view, const Progress& from) {
 // a live one this gives the file as it is now.
 class Windows {
  public:
-  Windows(const View& view, std::filesystem::path rank_file)
-      : view_(view), rank_file_(std::move(rank_file)) {}
-
-  Text* texts() { return view_.head().windows.files ? text_ : nullptr; }
+  Windows(Drain& drain, std::filesystem::path rank_file)
+      : drain_(drain), rank_file_(std::move(rank_file)) {}
 
   // A file of a dead process gets no more lines if it already has its final name, or is not here. A
   // live process may have named it after its last commit, so its files are left alone.
-  void begin(Progress& p, bool running) const {
-    for (WindowFile& file : p.window_file) {
+  void begin(bool running) {
+    for (FileLines& file : drain_.next.written.file) {
       const bool begun = file.window != 0 && file.offset != 0;
       if (!running && begun && !std::filesystem::exists(path(file, kUnfinishedFile))) {
         file.complete = 1;
@@ -84,84 +82,78 @@ class Windows {
   }
 
   void take() {
-    for (std::size_t i = 0; i < kWindowFiles; ++i) {
-      lines_[i].append(text_[i].view());
-      text_[i].clear();
+    for (std::size_t n = kRankFile + 1; n < kLineFiles; ++n) {
+      lines_[n].append(drain_.text[n].view());
+      drain_.text[n].clear();
     }
   }
 
-  void complete_oldest(Progress& p) {
-    WindowFile* oldest = nullptr;
-    for (WindowFile& file : p.window_file) {
-      const bool open = file.window != 0 && file.complete == 0;
-      if (open && (oldest == nullptr || file.window < oldest->window)) oldest = &file;
-    }
-    if (oldest != nullptr) complete(*oldest, lines_[oldest - p.window_file]);
-  }
-  void complete_all(Progress& p) {
-    for (std::uint32_t i = 0; i < kWindowFiles; ++i) complete_oldest(p);
+  // False: all are.
+  bool complete_oldest() {
+    const std::size_t n = oldest_window_file(drain_.next.written);
+    if (n < kLineFiles) complete(drain_.next.written.file[n], lines_[n]);
+    return n < kLineFiles;
   }
 
   std::map<std::string, Rest> files() && { return std::move(files_); }
 
  private:
-  std::string name_of(const WindowFile& file) const {
+  std::string name_of(const FileLines& file) const {
     char name[320];
     FixedText text(name);
-    window_file_name(text, view_, file);
+    window_file_name(text, drain_.view, file);
     return std::filesystem::path(name).filename().string();
   }
-  std::filesystem::path path(const WindowFile& file, std::string_view end) const {
+  std::filesystem::path path(const FileLines& file, std::string_view end) const {
     return rank_file_.parent_path() / (name_of(file) + std::string(end));
   }
 
-  void complete(WindowFile& file, std::string& lines) {
+  void complete(FileLines& file, std::string& lines) {
     Text text;
     if (file.offset == 0) {
       while (file.attempt < 1000 && std::filesystem::exists(path(file, ""))) ++file.attempt;
-      window_file_header(text, view_, view_.header(), file);
+      window_file_header(text, drain_.view, drain_.view.header(), file);
     }
     std::string rest(text.view());
     text.clear();
-    window_file_end(text, view_, file);
+    window_file_end(text, drain_.view, file);
     rest.append(lines).append(text.view());
     files_[name_of(file)] = {file.offset, std::move(rest)};
     lines.clear();
     file.complete = 1;
   }
 
-  View view_;
+  Drain& drain_;
   std::filesystem::path rank_file_;
-  Text text_[kWindowFiles];
-  std::string lines_[kWindowFiles];
+  std::string lines_[kLineFiles];
   std::map<std::string, Rest> files_;
 };
 
-// Appends the lines of the records that have none yet, and moves `progress` past them. False if a
-// live process has overwritten some meanwhile, having written their lines itself.
-bool drain_all(const View& view, Drain<>& drain, Progress& progress, bool running,
-               std::string& lines, Windows& windows) {
-  const auto from = std::make_unique<Progress>(progress);
-  Text text;
-  std::uint64_t events = 0;
-  windows.begin(progress, running);
-  drain.windows(text, progress, WindowLines::complete);
-  for (bool more = true; more;) {
-    more = !drain.run(text, progress, events, nullptr, windows.texts());
-    lines.append(text.view());
-    text.clear();
+// Appends the lines of the records that have none yet. False if a live process has overwritten some
+// meanwhile, having written their lines itself.
+bool drain_all(Drain& drain, bool running, std::string& lines, Windows& windows) {
+  const auto from = std::make_unique<Progress>(drain.next);
+  const auto take = [&] {
+    lines.append(drain.out().view());
+    drain.out().clear();
     windows.take();
+  };
+  windows.begin(running);
+  drain.windows(WindowLines::complete);
+  while (!drain.run()) {
+    take();
     if (!drain.file_wanted()) continue;
-    windows.complete_oldest(progress);
-    drain.windows(text, progress, WindowLines::complete);
+    windows.complete_oldest();
+    drain.windows(WindowLines::complete);
   }
-  return !running || !overwritten(view, *from);
+  take();
+  return !running || !overwritten(drain.view, *from);
 }
 
 }  // namespace
 
 std::uint64_t committed_bytes(const RingFile& ring) {
-  return committed_progress(ring)->offset;
+  return committed_progress(ring)->written.file[kRankFile].offset;
 }
 
 Replay replay(const RingFile& ring, const std::filesystem::path& rank_file, Wanted wanted) {
@@ -175,32 +167,27 @@ Replay replay(const RingFile& ring, const std::filesystem::path& rank_file, Want
   // left to its own writer; the counts are as of now all the same.
   const bool lines = wanted != Wanted::counts || !result.running;
   const int attempts = lines ? 20 : 0;
-  Drain drain(view);
-  std::unique_ptr<Progress> progress;
+  const auto drain = std::make_unique<Drain>(view);
   std::unique_ptr<Windows> windows;
   bool drained = false;
   for (int i = 0; i <= attempts && !drained; ++i) {
     result.source.rest.clear();
-    progress = committed_progress(ring);
-    result.source.cut = progress->offset;
-    windows = std::make_unique<Windows>(view, rank_file);
-    drained = i < attempts &&
-              drain_all(view, drain, *progress, result.running, result.source.rest, *windows);
+    drain->next = *committed_progress(ring);
+    for (Text& text : drain->text) text.clear();
+    result.source.cut = drain->next.written.file[kRankFile].offset;
+    windows = std::make_unique<Windows>(*drain, rank_file);
+    drained = i < attempts && drain_all(*drain, result.running, result.source.rest, *windows);
   }
-  windows->complete_all(*progress);
+  while (windows->complete_oldest()) continue;
   result.source.unfinished = std::move(*windows).files();
-  Text text;
-  Sums sums;
-  drain.open_calls(text, *progress, !result.running);
+  drain->open_calls(!result.running);
   // Who looks at the counts again and again is told when the last call was, and no more.
   auto last = std::make_unique<LastCalls>();
   last->add_threads(view, lines ? UINT64_MAX : kNewest);
-  last->lines(text, view, progress->tid);
-  ledger_line(text, view, sums, result.running ? now_ns() : last_ns(view), progress->epoch,
-              result.running ? "interval" : "close", !result.running);
-  drain.communicators(text);
-  footer_line(text, view, sums, *progress, partial ? Complete::partial : Complete::no);
-  result.source.rest.append(text.view());
+  last->lines(drain->out(), view, drain->next.tid);
+  drain->end(result.running ? now_ns() : last_ns(view), !result.running,
+             partial ? Complete::partial : Complete::no);
+  result.source.rest.append(drain->out().view());
   return result;
 }
 

@@ -66,19 +66,19 @@
     (dst, dst_context, src, src_context, count, stream), ({address(dst), address(src), count, cudaMemcpyDeviceToDevice, stream, false}))\
   X(cuMemcpy2D_v2, cuMemcpy2D_v2_ptds, cuMemcpy2D, 3020,                                                                \
     (const CUDA_MEMCPY2D* box),                                                                                         \
-    (box), (box_copy(box, nullptr, true)))                                                                              \
+    (box), (region_copy(box, nullptr, true)))                                                                              \
   X(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz, cuMemcpy2DAsync, 3020,                                                 \
     (const CUDA_MEMCPY2D* box, CUstream stream),                                                                        \
-    (box, stream), (box_copy(box, stream, false)))                                                                      \
+    (box, stream), (region_copy(box, stream, false)))                                                                      \
   X(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds, cuMemcpy2DUnaligned, 3020,                                     \
     (const CUDA_MEMCPY2D* box),                                                                                         \
-    (box), (box_copy(box, nullptr, true)))                                                                              \
+    (box), (region_copy(box, nullptr, true)))                                                                              \
   X(cuMemcpy3D_v2, cuMemcpy3D_v2_ptds, cuMemcpy3D, 3020,                                                                \
     (const CUDA_MEMCPY3D* box),                                                                                         \
-    (box), (box_copy(box, nullptr, true)))                                                                              \
+    (box), (region_copy(box, nullptr, true)))                                                                              \
   X(cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v2_ptsz, cuMemcpy3DAsync, 3020,                                                 \
     (const CUDA_MEMCPY3D* box, CUstream stream),                                                                        \
-    (box, stream), (box_copy(box, stream, false)))
+    (box, stream), (region_copy(box, stream, false)))
 
 // Calls that make many copies: X(function, twin, name, since, until, (parameters),
 // (arguments), (how they read as a Batch)). `until` is the version from which on cuGetProcAddress
@@ -171,7 +171,7 @@
 
 // The same as TPROF_CUDART_FOLLOW, with TPROF_TIMING=events only: Triton launches by these, and so
 // does every CUDA runtime that is linked in (cuBLAS's).
-// X(function, twin, name, since, until, (parameters), (arguments), (what it is, see hook/follow.h))
+// X(function, twin, name, since, until, (parameters), (arguments), (what it is, see hook/follow.cpp))
 #define TPROF_CUDA_FOLLOW(X)                                                                                            \
   X(cuLaunchKernel, cuLaunchKernel_ptsz, cuLaunchKernel, 4000, kNewestKnown,                                            \
     (CUfunction kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,  \
@@ -207,9 +207,9 @@
   X(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, 11000, kNewestKnown, (CUdevice device), (device),          \
     (ContextMayGo{device}))
 
-// As TPROF_CUDART_TOLD, with TPROF_DRIVER=1 only: X(function, twin, name, since, note). All of their
+// As TPROF_CUDART_UNCOUNTED, with TPROF_DRIVER=1 only: X(function, twin, name, since, note). All of their
 // arguments are passed on as they travel, so that no name's meaning matters.
-#define TPROF_CUDA_TOLD(X)                                                                                              \
+#define TPROF_CUDA_UNCOUNTED(X)                                                                                              \
   X(cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds, cuMemcpyDtoA, 3020, uncounted) \
   X(cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds, cuMemcpyAtoD, 3020, uncounted) \
   X(cuMemcpyHtoA_v2, cuMemcpyHtoA_v2_ptds, cuMemcpyHtoA, 3020, uncounted) \
@@ -229,7 +229,7 @@
   X(cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync_ptsz, cuMemPrefetchBatchAsync, 13000, uncounted) \
   X(cuMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync_ptsz, cuMemDiscardAndPrefetchBatchAsync, 13000, uncounted)
 // The same without a twin: X(function, since, note).
-#define TPROF_CUDA_TOLD_ONLY(X) \
+#define TPROF_CUDA_UNCOUNTED_ONLY(X) \
   X(cuGraphMemcpyNodeSetParams, 10000, graph_edited) \
   X(cuGraphNodeSetParams, 12020, graph_edited) \
   X(cuGraphDestroyNode, 10000, graph_edited) \

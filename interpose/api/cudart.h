@@ -41,12 +41,12 @@
     (void* dst, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind,         \
      cudaStream_t stream),                                                                    \
     (dst, symbol, count, offset, kind, stream), ({dst, nullptr, count, kind, stream, false})) \
-  /* A box in or of an array counts as 0 bytes (calls/box.h). */                              \
+  /* A box in or of an array counts as 0 bytes (calls/region_copy.h). */                      \
   X(cudaMemcpy3D, cudaMemcpy3D_ptds, 3020, (const cudaMemcpy3DParms* p), (p),                 \
-    ({box_copy(p, nullptr, true)}))                                                           \
+    ({region_copy(p, nullptr, true)}))                                                        \
   X(cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz, 3020,                                          \
     (const cudaMemcpy3DParms* p, cudaStream_t stream), (p, stream),                           \
-    ({box_copy(p, stream, false)}))
+    ({region_copy(p, stream, false)}))
 
 // The same without a twin: X(function, since, (parameters), (arguments), (reading)).
 #define TPROF_CUDART_COPY_PEER(X)                                                                  \
@@ -117,7 +117,7 @@
 // clang-format on
 
 // Captures, CUDA graphs and their launches:
-// X(function, twin, since, kind, (parameters), (arguments), (what it tells, see hook/graph_call.h))
+// X(function, twin, since, kind, (parameters), (arguments), (what it tells, see hook/graph.cpp))
 //   kind  TYPED: declared as the vendor's header declares it, where it does. ANY: its prototype
 //         differs between versions of CUDA, or headers that we build with lack a type of it; every
 //         argument is passed on as it travels
@@ -160,7 +160,7 @@
     (Destroys{executable}))
 
 // These calls tell what the program's streams are busy with, and when they or its threads wait:
-// X(function, twin, since, (parameters), (arguments), (what it is, see hook/follow.h)). Looked at
+// X(function, twin, since, (parameters), (arguments), (what it is, see hook/follow.cpp)). Looked at
 // with TPROF_TIMING=events only.
 #define TPROF_CUDART_FOLLOW(X)                                                                    \
   X(cudaLaunchKernel, cudaLaunchKernel_ptsz, 7000,                                                \
@@ -211,7 +211,7 @@
 // Functions that no training framework calls: they pass, and the coverage names those that were
 // called. X(function, since, note)
 // clang-format off
-#define TPROF_CUDART_TOLD(X) \
+#define TPROF_CUDART_UNCOUNTED(X) \
   X(cudaMemcpy2DToArray, 3020, uncounted) X(cudaMemcpy2DToArray_ptds, 3020, uncounted) \
   X(cudaMemcpy2DToArrayAsync, 3020, uncounted) X(cudaMemcpy2DToArrayAsync_ptsz, 3020, uncounted) \
   X(cudaMemcpy2DFromArray, 3020, uncounted) X(cudaMemcpy2DFromArray_ptds, 3020, uncounted) \

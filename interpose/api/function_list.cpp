@@ -62,7 +62,7 @@ namespace {
 #define X(name, since, ...) WRAPPED("cudart", name, "", "", "", since)
 #define X_TWIN(name, twin, since, ...) X(name, since) X(twin, since)
   TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN) TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_ENTRY(X)
-  TPROF_CUDART_TOLD(X)
+  TPROF_CUDART_UNCOUNTED(X)
 #undef X_TWIN
 #undef X
 #define X(name, since, ...) WRAPPED("cudart", name, "", "", "TPROF_TIMING=events", since)
@@ -88,7 +88,7 @@ namespace {
 #define X_TWIN(name, twin, plain, since, ...) X(name, since) X(twin, since)
 #define X_ONLY(name, plain, since, ...) X(name, since)
   TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X_ONLY) TPROF_CUDA_ENTRY(X)
-  TPROF_CUDA_TOLD(X_TWIN) TPROF_CUDA_TOLD_ONLY(X)
+  TPROF_CUDA_UNCOUNTED(X_TWIN) TPROF_CUDA_UNCOUNTED_ONLY(X)
 #undef X_ONLY
 #undef X_TWIN
 #undef X

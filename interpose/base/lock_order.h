@@ -19,7 +19,7 @@ namespace tprof {
   X(objects)      /* calls, ours, and threads that fork: over the loader's list */                 \
   X(children)     /* calls: a communicator's first use */                                          \
   X(shared_comms) /* calls: communicators beyond the table */                                      \
-  X(books)        /* calls that allocate and free, with TPROF_MEMORY */                            \
+  X(allocations)  /* calls that allocate and free, with TPROF_MEMORY */                            \
   X(graphs)       /* calls: captures and their graphs */                                           \
   X(shared_area)  /* calls: the first of a thread beyond 1,023 */                                  \
   X(shared_calls) /* calls of these threads, also those that move data: one counts at a time */    \

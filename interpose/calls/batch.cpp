@@ -112,7 +112,7 @@ void begin_batch(Thread& t, OpenBatch& open, Fn fn, const Batch& batch) {
     Transaction transaction(t);
     for (const HeldCall& held : std::span(open.part, batch.parts)) held.hold(transaction);
   }
-  if (!timing::on()) return;
+  if (!device::on()) return;
   // A batch in several directions has one time, and no share per direction.
   t.timed = {nullptr, !captured, TimingLost::mixed};
   if (batch.parts == 1) start_timing(t, open.part[0].call, number(fn));
@@ -120,7 +120,7 @@ void begin_batch(Thread& t, OpenBatch& open, Fn fn, const Batch& batch) {
 
 void finish_batch(Thread& t, OpenBatch& open, const Batch& batch, bool ok, std::uint16_t result) {
   const HeldCall& first = open.part[0];
-  if (timing::on()) stop_timing(t, first.call, first.key, ok, batch.parts);
+  if (device::on()) stop_timing(t, first.call, first.key, ok, batch.parts);
   const std::uint64_t duration = now_ns() - open.start_ns;
   {
     Transaction transaction(t);

@@ -59,7 +59,7 @@ LedgerKey::Words copy_key(std::uint8_t function, Bucket bucket, std::uint64_t by
 [[gnu::flatten]] void begin_copy(Thread& t, OpenCall& call, std::uint8_t function,
                                  const CopyArgs& a) {
   call.enter(t, false);
-  const bool captured = call.look_at(t, a.stream);
+  const bool captured = call.is_captured(t, a.stream);
   const auto [bucket, host] = direction_of(a, captured);
 
   Record& r = call.open(t, wants_line(bucket));

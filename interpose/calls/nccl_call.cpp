@@ -19,7 +19,7 @@ comms::Counter* counter_of(comms::State& state, std::uint32_t comm, Order order,
 void begin_nccl(Thread& t, OpenCall& call, NcclFunction function, const NcclArgs& a,
                 const void* real_address) {
   call.enter(t, true);
-  const bool captured = call.look_at(t, a.stream);
+  const bool captured = call.is_captured(t, a.stream);
   const std::uint32_t comm = comms::find(t, a.comm, real_address);
   comms::State& state = comms::state(comm);
   call.counter = counter_of(state, comm, function.order, a.peer);

@@ -4,15 +4,15 @@
 
 namespace tprof {
 
-bool OpenCall::look_closely(Thread& t, cudaStream_t stream) {
+bool OpenCall::is_captured_now(Thread& t, cudaStream_t stream) {
   came_ns = take_own_time(t);
   graph = graphs::captured_into(stream);
   rare = came_ns != 0 || graph != nullptr;
   return graph != nullptr;
 }
 
-void OpenCall::add_extras(Thread& t, std::uint8_t function) {
-  if (timing::on()) start_timing(t, *record, function);
+void OpenCall::add_time_and_site(Thread& t, std::uint8_t function) {
+  if (device::on()) start_timing(t, *record, function);
   if (sites::on()) record->site = sites::site_of(caller);
   record->start_ns = now_ns();
 }
@@ -28,7 +28,7 @@ void OpenCall::finish(Thread& t, std::uint64_t now, std::uint16_t result) {
     --t.depth;
     return;
   }
-  if (timing::on()) [[unlikely]]
+  if (device::on()) [[unlikely]]
     stop_timing(t, r, in.key, ok);
   {
     Transaction transaction(t);

@@ -39,10 +39,10 @@ struct OpenCall {
     grouped = rare = false;
   }
   // True: it is captured.
-  [[gnu::always_inline]] bool look_at(Thread& t, cudaStream_t stream) {
+  [[gnu::always_inline]] bool is_captured(Thread& t, cudaStream_t stream) {
     if (--t.until_own_time != 0 && is_plain()) [[likely]]
       return false;
-    return look_closely(t, stream);
+    return is_captured_now(t, stream);
   }
   [[gnu::always_inline]] Record& open(Thread& t, bool line) {
     wants_line = line;
@@ -53,17 +53,17 @@ struct OpenCall {
     return *record;
   }
   [[gnu::always_inline]] void start(Thread& t, std::uint8_t function) {
-    if (any_extras()) [[unlikely]]
-      add_extras(t, function);
+    if (wants_time_or_site()) [[unlikely]]
+      add_time_and_site(t, function);
     publish(t, *record, function, in_ring);
   }
   // After it.
   [[gnu::noinline]] void finish(Thread& t, std::uint64_t now, std::uint16_t result);
 
  private:
-  [[gnu::noinline]] bool look_closely(Thread& t, cudaStream_t stream);
+  [[gnu::noinline]] bool is_captured_now(Thread& t, cudaStream_t stream);
   [[gnu::cold, gnu::noinline]] void finish_rare(bool ok);
-  [[gnu::cold, gnu::noinline]] void add_extras(Thread& t, std::uint8_t function);
+  [[gnu::cold, gnu::noinline]] void add_time_and_site(Thread& t, std::uint8_t function);
 };
 
 // Makes the real call.

@@ -1,4 +1,4 @@
-// TPROF_TIMING=cupti: CUPTI records what each call has the device do. device/cupti_look.cpp reads
+// TPROF_TIMING=cupti: CUPTI records what each call has the device do. device/cupti_reader.cpp reads
 // it.
 #include <cstdlib>
 
@@ -6,12 +6,11 @@
 #include "interpose/base/complain.h"
 #include "interpose/device/cupti_calls.h"
 #include "interpose/device/cupti_client.h"
-#include "interpose/device/cupti_look.h"
+#include "interpose/device/cupti_reader.h"
 #include "interpose/device/mode.h"
 #include "interpose/device/own_thread.h"
-#include "interpose/device/results.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 namespace by_cupti {
 namespace {
 
@@ -20,13 +19,12 @@ std::atomic<std::uint32_t> g_tried{0};  // futex; 1: we are CUPTI's client, or n
 // Runs after the program's own handlers of exit(), and before libcupti shuts down.
 void at_exit() {
   constexpr std::uint32_t kPatienceMs = 1000;
-  own_thread::last_look(kPatienceMs);
+  own_thread::last_read(kPatienceMs);
   cupti::close();
 }
 
 void enter() {
-  if (const char* why = cupti_look::enter(
-          {results::add, lose, results::add_clock, results::add_busy}, window_open())) {
+  if (const char* why = cupti_reader::enter(window_open())) {
     g_on.store(false, std::memory_order_relaxed);
     complain(Trouble::timing, "TPROF_TIMING=cupti is not in force: ", why,
              ". Calls have the host's times only");
@@ -38,11 +36,12 @@ void enter() {
 }
 
 // The first look makes us CUPTI's client.
-std::uint32_t look(bool ending) {
+std::uint32_t read(bool ending) {
   constexpr std::uint32_t kFlushMs = 200;
   constexpr std::uint32_t kNeverMs = 1U << 30;
   if (g_tried.load(std::memory_order_relaxed) == 0) enter();
-  const bool looks = cupti_look::look(ending, window_open()) && cupti::state() == cupti::State::in;
+  const bool looks =
+      cupti_reader::read(ending, window_open()) && cupti::state() == cupti::State::in;
   return looks ? kFlushMs : kNeverMs;
 }
 
@@ -59,7 +58,7 @@ void stop(const TimedCall& timed, const Calls& of, bool in_progress) {
 void after_fork() {
   cupti::after_fork();
   g_tried.store(0, std::memory_order_relaxed);
-  cupti_look::after_fork();
+  cupti_reader::after_fork();
 }
 
 }  // namespace
@@ -67,7 +66,7 @@ void after_fork() {
 
 extern const Mode cupti_mode;
 constinit const Mode cupti_mode{
-    .look = by_cupti::look,
+    .read = by_cupti::read,
     .set_window = [](bool) { own_thread::wake(); },
     .settle_in = by_cupti::settle_in,
     .start = cupti_calls::start,
@@ -79,8 +78,8 @@ constinit const Mode cupti_mode{
 
 void make_way() {
   constexpr std::uint32_t kPatienceMs = 200;
-  if (!cupti::leave([] { own_thread::last_look(kPatienceMs); })) return;
+  if (!cupti::leave([] { own_thread::last_read(kPatienceMs); })) return;
   complain(Trouble::timing, "calls are not timed any more: the program uses CUPTI itself");
 }
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

@@ -7,18 +7,18 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/environment.h"
 #include "interpose/base/held_signals.h"
-#include "interpose/device/busy.h"
 #include "interpose/device/comm_order.h"
 #include "interpose/device/mode.h"
 #include "interpose/device/own_thread.h"
 #include "interpose/device/pairs.h"
 #include "interpose/device/reader.h"
 #include "interpose/device/scopes.h"
+#include "interpose/device/streams.h"
 #include "interpose/real/driver_events.h"
 #include "interpose/real/stream_gates.h"
 #include "interpose/record/thread.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 namespace by_events {
 namespace {
 
@@ -41,7 +41,7 @@ Free free_pair(CUstream stream, const Use& use) {
   if (pool->wants_more()) own_thread::wake();
   if (pair == nullptr) return {nullptr, TimingLost::no_pair};
   pair->stream = stream;
-  pair->stream_id = busy::id_of(stream);
+  pair->stream_id = streams::id_of(stream);
   pair->closings = use.closings();
   return {pair, {}};
 }
@@ -91,12 +91,12 @@ void end_pair(Pair& pair) {
   if (may) give_up();
 }
 
-busy::Marked put_into(CUstream stream, const Mark& mark) {
+streams::Marked put_into(CUstream stream, const Mark& mark) {
   const Use use(stream);
   const Free free = free_pair(stream, use);
   if (free.pair == nullptr) {
     const bool captures = use && free.why == TimingLost::no_context;
-    return captures ? busy::Marked::captures : busy::Marked::lost;
+    return captures ? streams::Marked::captures : streams::Marked::lost;
   }
   Pair& pair = *free.pair;
   pair.kind = Kind::mark;
@@ -104,10 +104,10 @@ busy::Marked put_into(CUstream stream, const Mark& mark) {
   pair.mark = mark;
   pair.mark.device = pair.pool;
   pair.number = next_number();
-  if (!record_or_give_back(pair, pair.begin)) return busy::Marked::lost;
+  if (!record_or_give_back(pair, pair.begin)) return streams::Marked::lost;
   pair.mark.made_ns = now_ns();
   pair.to_read.store(true, std::memory_order_release);
-  return busy::Marked::made;
+  return streams::Marked::made;
 }
 
 void drop(const TimedCall& timed) {
@@ -135,11 +135,11 @@ void pass_by(CUstream stream, const Calls& of) {
   const std::uint32_t comm = comm_of(of);
   if (comm == 0) return;
   std::uint64_t number = InOrder::kUnknown;
-  const bool wanted = comm_order::on_several_streams(comm) && busy::on();
+  const bool wanted = comm_order::on_several_streams(comm) && streams::on();
   const Use use(stream);
   const Free free = wanted ? free_pair(stream, use) : Free{};
   if (free.pair != nullptr) number = next_number();
-  const InOrder order = comm_order::enqueued(comm, busy::id_of(stream), number);
+  const InOrder order = comm_order::enqueued(comm, streams::id_of(stream), number);
   if (free.pair == nullptr) return;
   Pair& pair = *free.pair;
   pair.kind = Kind::tail;
@@ -160,7 +160,7 @@ const char* disturbs() {
 void after_fork() {
   stream_gates::after_fork();
   for (Pool& pool : g_pools) pool.forget();
-  busy::after_fork();
+  streams::after_fork();
   comm_order::after_fork();
   reader::after_fork();
 }
@@ -173,10 +173,10 @@ constinit const Mode events_mode{
     .in_streams = true,
     .switches = true,
     .disturbs = by_events::disturbs,
-    .look = reader::look,
-    .begins = [] { busy::begin(by_events::put_into); },
-    .joins = busy::begin_epoch,
-    .set_window = busy::set_window,
+    .read = reader::read,
+    .begins = [] { streams::begin(by_events::put_into); },
+    .joins = streams::begin_epoch,
+    .set_window = streams::set_window,
     .start = by_events::start,
     .stop = by_events::stop,
     .drop = by_events::drop,
@@ -207,11 +207,11 @@ bool read_scopes(std::uint32_t timeout_ms) {
   const std::uint64_t until_ns = now_ns() + std::uint64_t{timeout_ms} * 1'000'000;
   std::atomic<std::uint32_t> nobody{0};
   for (;;) {
-    own_thread::look_now(timeout_ms);
+    own_thread::read_now(timeout_ms);
     if (reader::scopes_left() == 0) return true;
     if (now_ns() >= until_ns) return false;
     futex_wait(nobody, 0, 1);
   }
 }
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-namespace tprof::timing::comm_order {
+namespace tprof::device::comm_order {
 namespace {
 
 // The last call of a communicator. Calls of one communicator are made by one thread at a time, or
@@ -40,4 +40,4 @@ void after_fork() {
   for (Last& last : g_last) last.comm.store(0, std::memory_order_relaxed);
 }
 
-}  // namespace tprof::timing::comm_order
+}  // namespace tprof::device::comm_order

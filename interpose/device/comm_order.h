@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace tprof::timing {
+namespace tprof::device {
 
 struct InOrder {
   // `after` is kNone if the previous call was on the same stream, or if there was none.
@@ -26,4 +26,4 @@ InOrder enqueued(std::uint32_t comm, std::uint64_t stream, std::uint64_t number)
 void after_fork();
 
 }  // namespace comm_order
-}  // namespace tprof::timing
+}  // namespace tprof::device

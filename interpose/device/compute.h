@@ -10,7 +10,7 @@
 #include "interpose/device/intervals.h"
 #include "interpose/format/ring_file.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 
 class Compute {
  public:
@@ -42,11 +42,11 @@ class Compute {
       if (k.end_ns <= from) continue;
       head.compute[k.device].fetch_add(k.end_ns - from, std::memory_order_relaxed);
       const std::uint64_t unsure_from = std::exchange(unsure_from_[k.device], 0);
-      const auto put_of = of(k.device, put);
+      const auto put_here = put_of(k.device, put);
       if (unsure_from != 0 && unsure_from < from) {
-        lines_[k.device].add({unsure_from, from, true}, put_of);
+        lines_[k.device].add({unsure_from, from, true}, put_here);
       }
-      lines_[k.device].add({from, k.end_ns, false}, put_of);
+      lines_[k.device].add({from, k.end_ns, false}, put_here);
       covered = k.end_ns;
     }
     kernels_.cut(kept);
@@ -59,15 +59,16 @@ class Compute {
     for (std::uint32_t i = 0; i < kTimedDevices; ++i) {
       if (covered_until_[i] == 0) continue;
       const std::uint64_t from_ns = std::max(covered_until_[i], known_until_[i]);
-      if (some_missing && from_ns < until_ns) lines_[i].add({from_ns, until_ns, true}, of(i, put));
+      if (some_missing && from_ns < until_ns)
+        lines_[i].add({from_ns, until_ns, true}, put_of(i, put));
       known_until_[i] = std::max(known_until_[i], until_ns);
-      ends ? lines_[i].end(until_ns, of(i, put)) : lines_[i].known(until_ns, of(i, put));
+      ends ? lines_[i].end(until_ns, put_of(i, put)) : lines_[i].known(until_ns, put_of(i, put));
     }
   }
 
  private:
   template <typename Put>
-  static auto of(std::uint32_t device, Put& put) {
+  static auto put_of(std::uint32_t device, Put& put) {
     return [device, &put](const Interval& i, std::uint64_t idle_from_ns) {
       return put(static_cast<int>(device), i, idle_from_ns);
     };
@@ -85,4 +86,4 @@ class Compute {
   Intervals lines_[kTimedDevices];
 };
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

@@ -5,7 +5,7 @@
 #include "interpose/device/mode.h"
 #include "interpose/device/results.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 
 // Contexts of one device are told of together.
 void Computed::tell(Exposure& exposure, const DeviceClock* clock, std::uint64_t now_ns,
@@ -55,4 +55,4 @@ void Computed::tell(Device& device, int ordinal, std::uint32_t pools, Exposure& 
   exposure.running(device.told_ns);
 }
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

@@ -9,7 +9,7 @@
 #include "interpose/device/intervals.h"
 #include "interpose/device/pairs.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 
 class Computed {
  public:
@@ -30,4 +30,4 @@ class Computed {
   Pages<Interval> found_;
 };
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

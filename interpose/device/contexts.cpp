@@ -1,14 +1,14 @@
 #include "interpose/device/contexts.h"
 
 #include "interpose/base/held_signals.h"
-#include "interpose/device/busy.h"
 #include "interpose/device/own_thread.h"
 #include "interpose/device/pairs.h"
+#include "interpose/device/streams.h"
 #include "interpose/real/driver_events.h"
 #include "interpose/real/stream_gates.h"
 #include "interpose/record/thread.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 namespace {
 
 template <typename F>
@@ -42,8 +42,8 @@ ContextsGo::ContextsGo(int device, CUcontext context, bool surely)
   if (own && !event_driver::device(device_)) device_ = t_thread.device;
   pools_ = pools_of(device_, context, true);
   if (pools_ == 0) return;
-  if (surely) own_thread::look_now(kLongestMs);
-  busy::stand_back(true);
+  if (surely) own_thread::read_now(kLongestMs);
+  streams::stand_back(true);
   stream_gates::let_all_leave();
   each_pool(pools_, [&](Pool& pool) {
     if (!pool.gate().close()) stuck_ |= 1U << number_of(pool);
@@ -53,17 +53,17 @@ ContextsGo::ContextsGo(int device, CUcontext context, bool surely)
 ContextsGo::~ContextsGo() {
   if (pools_ == 0) return;
   each_pool(pools_ & ~shut_, [](Pool& pool) { pool.gate().open(); });
-  busy::stand_back(false);
+  streams::stand_back(false);
 }
 
 void ContextsGo::gone() {
-  busy::begin_epoch();
+  streams::begin_epoch();
   const std::uint32_t went = pools_ & pools_of(device_, context_, false);
   shut_ = stuck_;
   if ((went | stuck_) == 0) return;
-  busy::all_gone();
+  streams::all_gone();
   each_pool(went & ~stuck_, [](Pool& pool) { pool.renew(); });
   each_pool(stuck_, [](Pool& pool) { pool.abandon(); });
 }
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace tprof::timing {
+namespace tprof::device {
 
 // Held around such a call. No thread of ours uses an event or a stream of these contexts meanwhile,
 // and no other thread of the program puts a mark there.
@@ -29,4 +29,4 @@ class [[nodiscard]] ContextsGo {
   std::uint32_t shut_ = 0;   // for ever
 };
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

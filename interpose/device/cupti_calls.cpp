@@ -4,11 +4,11 @@
 #include <new>
 
 #include "interpose/base/free_list.h"
-#include "interpose/device/busy.h"
 #include "interpose/device/cupti_client.h"
+#include "interpose/device/streams.h"
 #include "interpose/record/thread.h"
 
-namespace tprof::timing::cupti_calls {
+namespace tprof::device::cupti_calls {
 namespace {
 
 constinit Call g_call[kPlaces]{};  // memory that nobody has touched costs nothing
@@ -55,7 +55,7 @@ TimedCall start(CUstream stream) {
   const auto place = static_cast<std::uint64_t>(call - g_call);
   const std::uint64_t id = ++call->uses << kPlaceBits | place;
   call->stream = stream;
-  call->stream_id = busy::id_of(stream);
+  call->stream_id = streams::id_of(stream);
   call->number = g_number.fetch_add(1, std::memory_order_relaxed) + 1;
   call->id.store(id, std::memory_order_release);
   if (cupti::push(id)) return {call};
@@ -85,4 +85,4 @@ void drop(const TimedCall& timed) {
   give_back(*static_cast<Call*>(timed.held));
 }
 
-}  // namespace tprof::timing::cupti_calls
+}  // namespace tprof::device::cupti_calls

@@ -9,7 +9,7 @@
 
 #include "interpose/record/timed_call.h"
 
-namespace tprof::timing::cupti_calls {
+namespace tprof::device::cupti_calls {
 
 // An id is the place's number and, in the bits above, how often the place was used. So late records
 // of a call that was given up are not taken for the call that has the place now.
@@ -24,7 +24,7 @@ struct Call {
   std::uint64_t uses = 0;
   Calls of{};
   CUstream stream = nullptr;
-  std::uint64_t stream_id = 0;     // busy::id_of
+  std::uint64_t stream_id = 0;     // streams::id_of
   std::uint64_t number = 0;        // a later call of its stream has a larger one
   std::atomic<bool> whole{false};  // the call has returned, and the fields above are set
   std::uint32_t next = 0;          // the next free place (FreeList)
@@ -42,4 +42,4 @@ std::uint32_t made();
 Call& call(std::uint32_t place);
 void give_back(Call& call);
 
-}  // namespace tprof::timing::cupti_calls
+}  // namespace tprof::device::cupti_calls

@@ -120,7 +120,7 @@ void close() {
   g_state.compare_exchange_strong(expected, State::over);
 }
 
-bool leave(void (*last_look)()) {
+bool leave(void (*last_read)()) {
   const State now = state();
   if (now == State::entering || now == State::out || now == State::over) return false;
   const HeldSignals held_signals;
@@ -141,7 +141,7 @@ bool leave(void (*last_look)()) {
   if (before != State::in) return false;
   // This comes after the unlock: the thread that looks may be about to take the lock. From here on
   // nobody else changes the state.
-  last_look();
+  last_read();
   g_state.store(State::out, std::memory_order_release);
   g_cupti.unsubscribe(g_subscriber);
   g_left.store(1, std::memory_order_release);

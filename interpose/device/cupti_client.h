@@ -37,9 +37,9 @@ void pop();
 // Tells the time on CUPTI's clock, which its records use. False: it does not tell.
 bool time(std::uint64_t& ns);
 
-// Gives CUPTI up because the program asks for it: there are no more records, `last_look` reads what
+// Gives CUPTI up because the program asks for it: there are no more records, `last_read` reads what
 // there is, and we are out. True: we were in it.
-bool leave(void (*last_look)());
+bool leave(void (*last_read)());
 
 // Call this when the exit handlers come to libcupti's own: nothing is asked of it any more.
 void close();

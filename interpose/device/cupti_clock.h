@@ -8,7 +8,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/device/cupti_client.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 
 class CuptiClock {
  public:
@@ -40,4 +40,4 @@ class CuptiClock {
   std::uint64_t ahead_;
 };
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

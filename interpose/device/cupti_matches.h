@@ -9,7 +9,7 @@
 
 #include "interpose/device/cupti_calls.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 
 enum class Work : std::uint8_t { nccl, kernel, copy };
 inline constexpr std::size_t kWorks = 3;
@@ -57,7 +57,7 @@ class Matches {
   }
 
   // Returns the work that was found for the call so far.
-  const Found& of(std::uint64_t id) {
+  const Found& found_for(std::uint64_t id) {
     static constexpr Found kNothing{};
     const Place& p = place_[cupti_calls::place_of(id)];
     return p.id == id ? p.found : kNothing;
@@ -95,4 +95,4 @@ class Matches {
   Place place_[cupti_calls::kPlaces];
 };
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

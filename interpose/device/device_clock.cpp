@@ -3,7 +3,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/real/driver_events.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 namespace {
 
 constexpr int kLooks = 8;
@@ -12,7 +12,7 @@ constexpr std::uint64_t kAgainNs = 1'000'000'000;
 
 }  // namespace
 
-bool DeviceClock::look(Anchor& best) {
+bool DeviceClock::measure(Anchor& best) {
   best.error_ns = UINT64_MAX;
   for (int i = 0; i < kLooks; ++i) {
     int mine = 0;
@@ -50,7 +50,7 @@ bool DeviceClock::anchor() {
     if (event == nullptr && !event_driver::make(event)) return false;
   }
   Anchor best;
-  if (!look(best)) return false;
+  if (!measure(best)) return false;
   double device_ns = 0;
   if (current_.event != kNone) {
     if (!event_driver::elapsed(event_[current_.event], event_[best.event], device_ns)) return false;
@@ -70,4 +70,4 @@ bool DeviceClock::time_of(CUevent reached, std::uint64_t& ns) const {
   return true;
 }
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

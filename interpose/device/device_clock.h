@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-namespace tprof::timing {
+namespace tprof::device {
 
 class DeviceClock {
  public:
@@ -41,7 +41,7 @@ class DeviceClock {
   };
   // Takes the best of a few readings, with the host's clock read before and after each. False: the
   // device did not answer.
-  bool look(Anchor& best);
+  bool measure(Anchor& best);
   void follow_drift(double device_ns);
 
   // The drift is measured over about a minute, since two anchors may each be wrong by microseconds.
@@ -61,4 +61,4 @@ class DeviceClock {
   int device_ = 0;
 };
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace tprof::timing {
+namespace tprof::device {
 namespace {
 
 // Puts pieces in order, and joins those that overlap or touch.
@@ -33,7 +33,7 @@ std::uint64_t union_of(Pieces& pieces) {
 
 }  // namespace
 
-void Exposure::begin_look(std::uint64_t now_ns) {
+void Exposure::begin_reading(std::uint64_t now_ns) {
   looked_ns_ = std::max(looked_ns_, now_ns);
   keep_ns_ = looked_ns_;
   for (std::uint32_t i = 0; i < streams_; ++i) stream_[i].standing = false;
@@ -353,4 +353,4 @@ void Exposure::forget_before(std::uint64_t ns) {
   if (ns > keep_ns_) forgotten_ns_ = std::max(forgotten_ns_, ns);
 }
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

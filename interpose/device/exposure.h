@@ -20,7 +20,7 @@
 #include "interpose/format/ledger.h"
 #include "interpose/format/ring_file.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 
 // A place in a stream that computes, and when the device reached it. Marks of one stream arrive in
 // their order.
@@ -99,7 +99,7 @@ class Exposure {
 
   // Begins a look at how far the devices have got. Streams without work are known until `now_ns`
   // (0: until the last look), unless a mark is still to come.
-  void begin_look(std::uint64_t now_ns);
+  void begin_reading(std::uint64_t now_ns);
   // These report what has no times yet in this look: a mark that the device has not reached, and a
   // call that began on the host at `since_ns`.
   void standing(const Mark& mark);
@@ -198,4 +198,4 @@ class Exposure {
   Pages<Piece> possible_;
 };
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "interpose/api/results.h"
-#include "interpose/device/busy.h"
+#include "interpose/device/streams.h"
 
 namespace tprof {
 
@@ -19,7 +19,7 @@ GroupTimes::OnStream* GroupTimes::on_stream(const GroupedCall& call) {
 }
 
 void GroupTimes::start(const Thread& t) {
-  if (!timing::on() || t.pending == nullptr) return;
+  if (!device::on() || t.pending == nullptr) return;
   for (const GroupedCall& call : *t.pending) {
     OnStream* s = on_stream(call);
     if (s == nullptr || call.graph != nullptr || !accepted(ncclResult_t(call.call.result)))
@@ -31,16 +31,16 @@ void GroupTimes::start(const Thread& t) {
   }
   // CUPTI knows the whole group under one id, and does not know its kernels by our names of
   // streams.
-  const bool one_time = !timing::in_streams() && streams_ > 1;
+  const bool one_time = !device::in_streams() && streams_ > 1;
   for (OnStream& s : std::span(stream_, streams_)) {
     if (s.of.calls == 0) continue;  // they are captured
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
     auto* stream = reinterpret_cast<cudaStream_t>(s.stream);
-    if (timing::busy::on()) timing::busy::waits(stream);
+    if (device::streams::on()) device::streams::waits(stream);
     s.timed =
-        one_time ? TimedCall{nullptr, true, TimingLost::mixed} : timing::start(stream, s.of.seq);
+        one_time ? TimedCall{nullptr, true, TimingLost::mixed} : device::start(stream, s.of.seq);
   }
-  if (timing::busy::on()) timing::busy::turns_away();
+  if (device::streams::on()) device::streams::turns_away();
 }
 
 // A stream's time is known by the communicator of its first call. Later calls on the others come
@@ -51,7 +51,7 @@ void GroupTimes::pass_by_others(const Thread& t) const {
     for (const OnStream& s : std::span(stream_, streams_)) {
       if (s.stream != call.call.stream || s.of.key.high == call.key.high) continue;
       // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
-      timing::stop({}, reinterpret_cast<cudaStream_t>(s.stream), {call.key, 1, 0, 0, 0, 0}, false);
+      device::stop({}, reinterpret_cast<cudaStream_t>(s.stream), {call.key, 1, 0, 0, 0, 0}, false);
     }
   }
 }
@@ -61,8 +61,8 @@ void GroupTimes::stop(const Thread& t, ncclResult_t result) {
     if (s.of.calls == 0) continue;  // they are captured
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
     auto* stream = reinterpret_cast<cudaStream_t>(s.stream);
-    accepted(result) ? timing::stop(s.timed, stream, s.of, result == ncclInProgress)
-                     : timing::drop(s.timed);
+    accepted(result) ? device::stop(s.timed, stream, s.of, result == ncclInProgress)
+                     : device::drop(s.timed);
   }
   const bool mixed = std::any_of(stream_, stream_ + streams_,
                                  [](const OnStream& s) { return s.of.calls != 0 && s.of.mixed; });

@@ -21,7 +21,7 @@ class GroupTimes {
   // share it; the shares of calls of different rows are not known, but when all of them ran is.
   struct OnStream {
     std::uint64_t stream;
-    timing::Calls of;
+    device::Calls of;
     TimedCall timed;
   };
   static constexpr std::size_t kStreams = 16;  // one for each device, as a rule

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace tprof::timing {
+namespace tprof::device {
 
 // Times are on the host's clock. unsure: the device may or may not have computed.
 struct Interval {
@@ -83,4 +83,4 @@ class Intervals {
   std::uint64_t idle_from_ns_ = 0;  // where the last one that was put ends
 };
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

@@ -4,7 +4,7 @@
 
 #include "interpose/device/timing.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 
 struct Mode {
   // Times are taken between two points of a stream: a synchronous call has the host's time only, a
@@ -14,7 +14,7 @@ struct Mode {
   // Tells what it would do to the program that the user doesn't want; null: nothing.
   const char* (*disturbs)() = [] { return static_cast<const char*>(nullptr); };
   // Runs on own_thread again and again (own_thread.h).
-  std::uint32_t (*look)(bool ending) = nullptr;  // null: nothing is timed
+  std::uint32_t (*read)(bool ending) = nullptr;  // null: nothing is timed
   void (*begins)() = [] {};                      // before the first call that it times
   // Timing is switched on in a program that runs already.
   void (*joins)() = [] {};
@@ -51,4 +51,4 @@ void lose(TimingLost why, const Calls& of);  // except launches, which no row co
 // else ends.
 void give_up();
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

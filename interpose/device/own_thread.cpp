@@ -2,14 +2,14 @@
 
 #include "interpose/base/background_thread.h"
 
-namespace tprof::timing::own_thread {
+namespace tprof::device::own_thread {
 namespace {
 
 std::atomic<std::uint32_t> g_wake{0};      // futex: counts calls of wake()
 std::atomic<std::uint32_t> g_asked{0};     // how often a look was asked for
 std::atomic<std::uint32_t> g_answered{0};  // futex: how many of them were taken
 std::atomic<bool> g_ending{false};         // it is the last
-std::uint32_t (*g_look)(bool ending);
+std::uint32_t (*g_read)(bool ending);
 
 void* run(void*) {
   become_background("tprof-timing");
@@ -17,7 +17,7 @@ void* run(void*) {
     const std::uint32_t seen = g_wake.load(std::memory_order_acquire);
     const std::uint32_t asked = g_asked.load(std::memory_order_acquire);
     const bool wanted = asked != g_answered.load(std::memory_order_relaxed);
-    const std::uint32_t pause_ms = g_look(wanted && g_ending.load());
+    const std::uint32_t pause_ms = g_read(wanted && g_ending.load());
     if (wanted) {
       g_answered.store(asked, std::memory_order_release);
       futex_wake(g_answered);
@@ -28,8 +28,8 @@ void* run(void*) {
 
 }  // namespace
 
-bool begin(std::uint32_t (*look)(bool ending)) {
-  g_look = look;
+bool begin(std::uint32_t (*read)(bool ending)) {
+  g_read = read;
   return start_background_thread(run);
 }
 
@@ -38,16 +38,16 @@ void wake() {
   futex_wake(g_wake);
 }
 
-void look_now(std::uint32_t timeout_ms) {
+void read_now(std::uint32_t timeout_ms) {
   const std::uint32_t mine = g_asked.fetch_add(1, std::memory_order_release) + 1;
   wake();
   wait_until(g_answered, mine, timeout_ms);
 }
 
-void last_look(std::uint32_t timeout_ms) {
+void last_read(std::uint32_t timeout_ms) {
   g_ending.store(true);
-  look_now(timeout_ms);
+  read_now(timeout_ms);
   g_ending.store(false);
 }
 
-}  // namespace tprof::timing::own_thread
+}  // namespace tprof::device::own_thread

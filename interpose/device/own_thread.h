@@ -6,14 +6,14 @@
 
 #include <cstdint>
 
-namespace tprof::timing::own_thread {
+namespace tprof::device::own_thread {
 
-// `look` is called again and again, and returns after how many milliseconds it wants to be called
+// `read` is called again and again, and returns after how many milliseconds it wants to be called
 // again. `ending`: nothing more will come, and what is not known now is lost.
-bool begin(std::uint32_t (*look)(bool ending));
+bool begin(std::uint32_t (*read)(bool ending));
 void wake();
-// Has the thread look, for the last time with `ending`, and waits until it has.
-void look_now(std::uint32_t timeout_ms);
-void last_look(std::uint32_t timeout_ms);
+// Has the thread read, for the last time with `ending`, and waits until it has.
+void read_now(std::uint32_t timeout_ms);
+void last_read(std::uint32_t timeout_ms);
 
-}  // namespace tprof::timing::own_thread
+}  // namespace tprof::device::own_thread

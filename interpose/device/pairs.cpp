@@ -6,7 +6,7 @@
 #include "interpose/device/mode.h"
 #include "interpose/real/driver_events.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 
 constinit Pool g_pools[kPools];
 
@@ -98,4 +98,4 @@ void Pool::forget() {
   new (this) Pool;
 }
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

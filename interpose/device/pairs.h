@@ -14,7 +14,7 @@
 #include "interpose/device/exposure.h"
 #include "interpose/device/timing.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 
 // A call is a call of the program. A mark is a place in a stream that computes; it has one event,
 // `begin`. A tail is an untimed call that a timed one comes after; it has one event, `end`. A scope
@@ -29,7 +29,7 @@ struct Pair {
   Kind kind = Kind::call;
   bool computes = false;          // a graph, or a copy in a stream that computes
   std::uint64_t number = 0;       // a later call or mark of its stream has a larger one
-  std::uint64_t stream_id = 0;    // busy::id_of
+  std::uint64_t stream_id = 0;    // streams::id_of
   std::uint64_t enqueued_ns = 0;  // when the host put `begin` into the stream
   InOrder order{};                // call, tail
   Calls of{};                     // call
@@ -99,4 +99,4 @@ inline std::uint32_t number_of(const Pool& pool) {
 // Returns the pool of `context`, and claims one if it has none yet. Null: there are too many.
 Pool* pool_of(CUcontext context);
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

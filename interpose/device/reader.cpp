@@ -6,15 +6,15 @@
 
 #include "interpose/base/clock.h"
 #include "interpose/base/pages.h"
-#include "interpose/device/busy.h"
 #include "interpose/device/computed.h"
 #include "interpose/device/device_clock.h"
 #include "interpose/device/mode.h"
 #include "interpose/device/pairs.h"
 #include "interpose/device/results.h"
+#include "interpose/device/streams.h"
 #include "interpose/real/driver_events.h"
 
-namespace tprof::timing::reader {
+namespace tprof::device::reader {
 namespace {
 
 DeviceClock g_clock[kPools];  // of each pool's device
@@ -172,16 +172,16 @@ struct Reader {
 };
 
 Reader* g_reader = nullptr;
-constinit std::atomic<std::uint32_t> g_scopes_left{0};  // by the last look
+constinit std::atomic<std::uint32_t> g_scopes_left{0};  // by the last reading
 
 // A mark that is being made now is not seen yet, and may belong to a moment ago. Then streams are
 // known only as far as they were.
-void begin_look(Exposure& exposure, std::uint64_t now) {
-  if (busy::no_room()) exposure.no_room();
-  exposure.begin_look(busy::at_rest() ? now : 0);
+void begin_reading(Exposure& exposure, std::uint64_t now) {
+  if (streams::no_room()) exposure.no_room();
+  exposure.begin_reading(streams::at_rest() ? now : 0);
 }
 
-std::size_t look_at(Pool& pool, bool ending) {
+std::size_t read_pool(Pool& pool, bool ending) {
   if (std::exchange(g_reader->first, false)) event_driver::stay_out_of_captures();
   if (on() && pool.wants_more() && !pool.make_more()) give_up();
   const std::size_t left = g_reader->reading.read(pool);
@@ -191,18 +191,18 @@ std::size_t look_at(Pool& pool, bool ending) {
 
 }  // namespace
 
-std::uint32_t look(bool ending) {
+std::uint32_t read(bool ending) {
   constexpr std::uint32_t kSoonMs = 10;
   constexpr std::uint32_t kLaterMs = 200;
   if (g_reader == nullptr) g_reader = make_in_own_memory<Reader>();
   if (g_reader == nullptr) return kLaterMs;
   std::size_t left = 0;
   const std::uint64_t now = now_ns();
-  begin_look(g_reader->exposure, now);
+  begin_reading(g_reader->exposure, now);
   for (Pool& pool : g_pools) {
     if (pool.context() == nullptr || !pool.gate().enter()) continue;
     CUcontext context = pool.context();  // it may have gone since; inside the gate it stays
-    if (context != nullptr && event_driver::enter(context)) left += look_at(pool, ending);
+    if (context != nullptr && event_driver::enter(context)) left += read_pool(pool, ending);
     pool.gate().leave();
   }
   g_scopes_left.store(g_reader->reading.take_scopes_left(), std::memory_order_relaxed);
@@ -223,4 +223,4 @@ void after_fork() {
   g_reader = nullptr;
 }
 
-}  // namespace tprof::timing::reader
+}  // namespace tprof::device::reader

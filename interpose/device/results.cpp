@@ -7,7 +7,7 @@
 #include "interpose/record/ring.h"
 #include "interpose/record/transaction.h"
 
-namespace tprof::timing::results {
+namespace tprof::device::results {
 namespace {
 
 constinit Thread g_own{};  // its own part of the ledger, and its records
@@ -32,7 +32,7 @@ bool begin() {
 }
 
 void add(const Calls& of, CUstream stream, std::uint64_t start_ns, std::uint64_t ns) {
-  if (of.mixed) timing::lose(TimingLost::mixed, of);  // none of them has a time of its own
+  if (of.mixed) device::lose(TimingLost::mixed, of);  // none of them has a time of its own
   if (of.mixed && start_ns == 0) return;
   Transaction transaction(g_own);
   if (!of.mixed) {
@@ -101,4 +101,4 @@ void lose(ExposureLost why, std::uint64_t calls) {
       calls, std::memory_order_relaxed);
 }
 
-}  // namespace tprof::timing::results
+}  // namespace tprof::device::results

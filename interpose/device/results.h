@@ -8,7 +8,7 @@
 #include "interpose/device/exposure.h"
 #include "interpose/device/timing.h"
 
-namespace tprof::timing::results {
+namespace tprof::device::results {
 
 // Call this on the thread that starts timing, before own_thread, which writes the results, starts.
 bool begin();
@@ -23,4 +23,4 @@ void add_clock(int device, std::uint64_t at_ns, std::uint64_t error_ns, std::int
 // Writes when a device computed, and since when it had been idle before. False: no room for it.
 bool add_busy(int device, const Interval& interval, std::uint64_t idle_from_ns);
 
-}  // namespace tprof::timing::results
+}  // namespace tprof::device::results

@@ -8,7 +8,7 @@
 
 #include "interpose/format/ledger.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 
 struct Pair;
 
@@ -18,4 +18,4 @@ struct Pair;
 // Waits until the ledger has the times of all scopes that have ended. False: not within that time.
 bool read_scopes(std::uint32_t timeout_ms);
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

@@ -6,7 +6,7 @@
 
 namespace tprof {
 
-// Called if timing::on(), before the real call, of which `r` has all but the outcome.
+// Called if device::on(), before the real call, of which `r` has all but the outcome.
 [[gnu::cold, gnu::noinline]] void start_timing(Thread& t, const Record& r, std::uint8_t function);
 // Called after it, whether or not it is being timed. `parts`: a batch's, each a row of the ledger.
 [[gnu::cold, gnu::noinline]] void stop_timing(Thread& t, const Record& r, LedgerKey::Words key,

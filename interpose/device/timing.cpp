@@ -12,7 +12,7 @@
 #include "interpose/device/waits.h"
 #include "interpose/session/session.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 
 #define X(name, ...) extern const Mode name##_mode;
 TPROF_TIMERS(X)
@@ -47,7 +47,7 @@ void note_followed(std::uint64_t before_ns) {
 
 void start_mode(const Mode& wanted, std::uint32_t every) {
   const std::uint64_t before_ns = now_ns();
-  if (wanted.look == nullptr || !results::begin() || !own_thread::begin(wanted.look)) return;
+  if (wanted.read == nullptr || !results::begin() || !own_thread::begin(wanted.read)) return;
   wanted.begins();
   g_every.store(every, std::memory_order_relaxed);
   g_mode.store(&wanted, std::memory_order_relaxed);
@@ -167,7 +167,7 @@ void end(std::uint32_t timeout_ms) {
   const bool was_on = g_on.exchange(false);
   note_followed(before_ns);
   if (was_on || g_switched_off.load(std::memory_order_relaxed)) {
-    own_thread::last_look(timeout_ms);
+    own_thread::last_read(timeout_ms);
   }
 }
 
@@ -189,4 +189,4 @@ void after_fork() {
   for (const Mode* m : kModes) m->after_fork();
 }
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

@@ -18,12 +18,12 @@
 #include "interpose/format/control.h"
 #include "interpose/format/ledger.h"
 #include "interpose/format/settings.h"
-#include "interpose/record/extras.h"
+#include "interpose/record/switches.h"
 #include "interpose/record/timed_call.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 
-inline constinit std::atomic<bool>& g_on = g_extras.timing;
+inline constinit std::atomic<bool>& g_on = g_switches.timing;
 inline bool on() {
   return g_on.load(std::memory_order_relaxed);
 }
@@ -63,4 +63,4 @@ void end(std::uint32_t timeout_ms);
 void go_on();       // the process has not ended after all
 void after_fork();  // in the child: neither events nor thread are its own
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

@@ -8,7 +8,7 @@
 
 #include "interpose/base/clock.h"
 
-namespace tprof::timing {
+namespace tprof::device {
 
 inline constinit std::atomic<std::uint64_t> g_waited_ns{0};
 
@@ -23,4 +23,4 @@ inline std::uint64_t take_waits() {
   return g_waited_ns.exchange(0, std::memory_order_relaxed);
 }
 
-}  // namespace tprof::timing
+}  // namespace tprof::device

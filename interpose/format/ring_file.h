@@ -192,58 +192,61 @@ struct alignas(64) Phase {
   std::uint32_t tid;
 };
 
-// The entries of the tables that already have their line in a file.
-struct TableLines {
+// The files that lines go to: the rank file, and those of windows (TPROF_WINDOW_FILES) that are not
+// complete. Besides the file of the open window, the one before it may be incomplete, since calls
+// may return after their window's end. Lines that come later than that go to the rank file.
+inline constexpr std::size_t kRankFile = 0;
+inline constexpr std::size_t kLineFiles = 3;
+
+// The lines that one file has.
+struct FileLines {
+  std::uint64_t offset;       // bytes of it that are whole
+  std::uint64_t calls;        // lines of calls and launches
+  std::uint64_t event_bytes;  // of event lines, against the quota
+  std::uint64_t range_bytes;  // of ranges' lines, against their own quota
+  // The entries of tables that have their line.
   std::uint32_t comms;
   std::uint32_t graphs;
   std::uint32_t sites;
-  std::uint32_t streams;  // kMaxStreams + 1: there were more
-  std::int32_t world;     // of the largest communicator named by a tprof_identity line
-  std::uint64_t device_lane[kMaxStreams / 64 + 1];  // bits: streams whose lane has its name
-  std::uint64_t busy_lane;                          // the same of devices
-};
-
-// A window's file (TPROF_WINDOW_FILES) that is not complete. Besides the file of the open window,
-// the one before it may be incomplete, since calls may return after their window's end. Lines that
-// come later than that go to the rank file.
-inline constexpr std::uint32_t kWindowFiles = 2;
-struct WindowFile {
-  std::uint32_t window;   // from 1; 0: none is being written here
-  std::uint32_t attempt;  // in its name, if a file of that name existed
-  std::int64_t step;      // the window's first, -1: not by steps
-  std::uint64_t offset;   // bytes of it that are whole
-  std::uint64_t lines;    // of calls and launches
-  std::uint64_t lines_bytes;
-  std::uint64_t range_bytes;
+  std::uint32_t streams;
+  std::int32_t world;  // of the largest communicator named by a tprof_identity line
+  // These are of a window's file only.
+  std::uint32_t window;    // from 1; 0: none is being written here
+  std::uint32_t attempt;   // in its name, if a file of that name existed
   std::uint32_t complete;  // 1: it has its end and its name; its tprof_window line is to come
-  TableLines tables;
-  std::uint64_t thread_named[kMaxThreads / 64];
-  std::uint64_t range_lane_named[kMaxThreads / 64];
+  std::int64_t step;       // the window's first, -1: not by steps
+  // Bits: lanes that have their names.
+  std::uint64_t stream_lane[kMaxStreams / 64 + 1];
+  std::uint64_t device_lane[1];
+  std::uint64_t thread_lane[kMaxThreads / 64];
+  std::uint64_t range_lane[kMaxThreads / 64];
 };
 
-// The progress of the rank file: everything the writer knows, so that recovery goes on exactly
-// where it stopped.
+// All lines that files have. Lines that could not be written leave it as it was.
+struct WrittenLines {
+  FileLines file[kLineFiles];
+  std::uint64_t calls;         // lines of calls and launches
+  std::uint64_t ranges;        // NVTX ranges that have a line
+  std::uint64_t steps;         // steps that have a line
+  std::uint64_t step_bytes;    // of those lines, against their own quota
+  std::uint64_t metric_bytes;  // of metrics' lines, against their own quota
+  std::uint32_t windows;       // that have a line
+  std::uint32_t window_files;  // that were begun
+  std::uint64_t window_calls;  // lines of calls and launches in these
+};
+
+// Everything the writer knows, so that recovery goes on exactly where it stopped.
 struct Progress {
-  std::uint64_t offset;                  // bytes of the rank file that are whole
-  std::uint64_t lines_bytes;             // of its event lines, against the quota
-  std::uint64_t dropped[kDroppedCount];  // `ring` is in the ledger: unused here
-  std::uint64_t self_ns;                 // CPU time of the writer
-  TableLines tables;
+  WrittenLines written;
+  std::uint64_t dropped[kDroppedCount];             // `ring` is in the ledger: unused here
+  std::uint64_t range_dropped[kRangeDroppedCount];  // `ring` and `open` are in the ledger
+  std::uint64_t steps_dropped;                      // steps that ended without a line
+  std::uint64_t self_ns;                            // CPU time of the writer
   std::uint32_t closed;                             // 1: ledger and footer are written
   std::uint32_t epoch;                              // of the next ledger
-  std::uint64_t range_lines;                        // NVTX ranges that have a line
-  std::uint64_t range_bytes;                        // of those lines, against their own quota
-  std::uint64_t range_dropped[kRangeDroppedCount];  // `ring` and `open` are in the ledger
-  std::uint64_t step_lines;                         // steps that have a line
-  std::uint64_t step_bytes;                         // of those lines, against their own quota
-  std::uint64_t steps_dropped;                      // steps that ended without a line
-  std::uint64_t metric_bytes;                       // of metrics' lines, against their own quota
-  std::uint32_t windows;                            // that have a line
-  std::uint32_t window_files;                       // that were begun
-  std::uint64_t window_lines;                       // of calls and launches, in these
-  WindowFile window_file[kWindowFiles];
+  std::uint32_t streams;           // that have a number; kMaxStreams + 1: there were more
+  std::uint32_t tid[kMaxThreads];  // thread of the records at `tail`
   std::uint64_t tail[kMaxThreads];
-  std::uint32_t tid[kMaxThreads];     // thread of the records at `tail`
   std::uint64_t stream[kMaxStreams];  // handles that have a number: index + 1
 };
 
@@ -320,7 +323,7 @@ struct Head {
   std::atomic<std::uint32_t> range_categories;  // published after the entry is whole
   RangeCategory range_category[kMaxRangeCategories];
   OpenRange started_range[kMaxStartedRanges];  // by nvtxRangeStart, on any thread
-  std::atomic<std::uint32_t> memory_booked;    // 1: the values below are valid (TPROF_MEMORY)
+  std::atomic<std::uint32_t> memory_known;     // 1: the values below are valid (TPROF_MEMORY)
   MemoryUse memory[kMemoryPlaces];
   Phase phase[kPhases];
   CommitBlock commit[2];

@@ -4,13 +4,13 @@
 #include "interpose/calls/batch.h"
 #include "interpose/calls/copy_call.h"
 #include "interpose/hook/any_cuda.h"
-#include "interpose/real/box.h"
+#include "interpose/real/region_copy.h"
 
 using tprof::address;
-using tprof::box_copy;
 using tprof::CopyArgs;
 using tprof::Fn;
 using tprof::recording_driver;
+using tprof::region_copy;
 
 #define WRAPPER(meant, function, prototype, parameters, arguments, reading)                 \
   TPROF_EXPORT CUresult function parameters {                                               \

@@ -1,9 +1,9 @@
 // The wrappers of the CUDA runtime's copies, generated from api/cudart.h.
-#include "interpose/calls/box.h"
 #include "interpose/calls/copy_call.h"
+#include "interpose/calls/region_copy.h"
 #include "interpose/hook/wrapper.h"
 
-using tprof::box_copy;
+using tprof::region_copy;
 
 #define TPROF_COPY_WRAPPER(function, since, parameters, arguments, reading) \
   TPROF_COPY_WRAPPER_ON(nullptr, function, parameters, arguments, reading)

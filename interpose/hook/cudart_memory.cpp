@@ -15,11 +15,11 @@ TPROF_EXPORT cudaError_t cudaSetDevice(int device) {
   return result;
 }
 
-#define X(function, parameters, arguments, bytes, kind)                              \
-  TPROF_CUDART_WRAPPER(                                                              \
-      function, parameters,                                                          \
-      const cudaError_t result =                                                     \
-          TPROF_BOOKED(legacy, arguments, (Allocates{pointer, bytes, Where::kind})); \
+#define X(function, parameters, arguments, bytes, kind)                                  \
+  TPROF_CUDART_WRAPPER(                                                                  \
+      function, parameters,                                                              \
+      const cudaError_t result =                                                         \
+          TPROF_ALLOCATION(legacy, arguments, (Allocates{pointer, bytes, Where::kind})); \
       if (result == cudaSuccess) memory::add(*pointer, bytes, HostMemory::kind); return result;)
 X(cudaHostAlloc, (void** pointer, size_t size, unsigned int flags), (pointer, size, flags), size,
   pinned)
@@ -30,17 +30,18 @@ X(cudaMallocManaged, (void** pointer, size_t size, unsigned int flags), (pointer
 
 TPROF_EXPORT cudaError_t cudaHostRegister(void* pointer, size_t size, unsigned int flags) {
   TPROF_REAL_CUDART(cudaHostRegister)
-  const cudaError_t result = TPROF_BOOKED(legacy, (pointer, size, flags), (Pins{pointer, size}));
+  const cudaError_t result =
+      TPROF_ALLOCATION(legacy, (pointer, size, flags), (Pins{pointer, size}));
   if (result == cudaSuccess) memory::add(pointer, size, HostMemory::pinned);
   return result;
 }
 
 // Leaves the table before the address can be given to someone else.
-#define X(function)                                                   \
-  TPROF_EXPORT cudaError_t function(void* pointer) {                  \
-    TPROF_REAL_CUDART(function)                                       \
-    memory::remove(pointer);                                          \
-    return TPROF_BOOKED(legacy, (pointer), (Frees{key_of(pointer)})); \
+#define X(function)                                                       \
+  TPROF_EXPORT cudaError_t function(void* pointer) {                      \
+    TPROF_REAL_CUDART(function)                                           \
+    memory::remove(pointer);                                              \
+    return TPROF_ALLOCATION(legacy, (pointer), (Frees{key_of(pointer)})); \
   }
 X(cudaFreeHost)
 X(cudaHostUnregister)
@@ -50,8 +51,8 @@ X(cudaFree)
 // No memory that was pinned for this device stays pinned; about other devices' the driver is asked.
 TPROF_EXPORT cudaError_t cudaDeviceReset() {
   TPROF_REAL_CUDART(cudaDeviceReset)
-  tprof::timing::ContextsGo contexts(-1, nullptr, true);
-  const cudaError_t result = TPROF_BOOKED(legacy, (), (Resets{}));
+  tprof::device::ContextsGo contexts(-1, nullptr, true);
+  const cudaError_t result = TPROF_ALLOCATION(legacy, (), (Resets{}));
   if (result == cudaSuccess) {
     memory::remove_all();
     contexts.gone();

@@ -44,14 +44,14 @@ void completed(void* context, std::uint32_t stream, std::uint8_t* buffer, std::s
 
 TPROF_EXPORT cupti::Result cuptiSubscribe(void** subscriber, void* callback, void* data) {
   TPROF_REAL(cuptiSubscribe, decltype(&::cuptiSubscribe), kNotInitialized)
-  tprof::timing::make_way();
+  tprof::device::make_way();
   return real(subscriber, callback, data);
 }
 
 TPROF_EXPORT cupti::Result cuptiSubscribe_v2(void** subscriber, void* callback, void* data,
                                              void* parameters) {
   TPROF_REAL(cuptiSubscribe_v2, decltype(&::cuptiSubscribe_v2), kNotInitialized)
-  tprof::timing::make_way();
+  tprof::device::make_way();
   return real(subscriber, callback, data, parameters);
 }
 
@@ -59,7 +59,7 @@ TPROF_EXPORT cupti::Result cuptiActivityRegisterCallbacks(cupti::Requested reque
                                                           cupti::Completed theirs) {
   TPROF_REAL(cuptiActivityRegisterCallbacks, decltype(&::cuptiActivityRegisterCallbacks),
              kNotInitialized)
-  tprof::timing::make_way();
+  tprof::device::make_way();
   if (requested == nullptr || theirs == nullptr || !cupti::buffers::any_out())
     return real(requested, theirs);
   g_requested.store(requested, std::memory_order_release);

@@ -22,7 +22,7 @@ constexpr EntryPoint kEntryPoints[] = {
     {"cuGetProcAddress", 11030, 12000, Fn::cuGetProcAddress, Fn::cuGetProcAddress},
     {"cuGetProcAddress", 12000, kNewestKnown, Fn::cuGetProcAddress_v2, Fn::cuGetProcAddress_v2},
 #define X(function, twin, name, since, ...) {#name, since, kNewestKnown, Fn::function, Fn::twin},
-    TPROF_CUDA_COPY(X) TPROF_CUDA_TOLD(X)
+    TPROF_CUDA_COPY(X) TPROF_CUDA_UNCOUNTED(X)
 #undef X
 #define X(function, twin, name, since, until, ...) {#name, since, until, Fn::function, Fn::twin},
         TPROF_CUDA_BATCH(X) TPROF_CUDA_GRAPH(X) TPROF_CUDA_FOLLOW(X)
@@ -37,7 +37,7 @@ constexpr EntryPoint kEntryPoints[] = {
                     TPROF_CUDA_ALLOCATION_ASYNC(X)
 #undef X
 #define X(function, since, note) {#function, since, kNewestKnown, Fn::function, Fn::function},
-                        TPROF_CUDA_TOLD_ONLY(X)
+                        TPROF_CUDA_UNCOUNTED_ONLY(X)
 #undef X
                             {"cuGraphInstantiate", 12000, kNewestKnown,
                              Fn::cuGraphInstantiateWithFlags, Fn::cuGraphInstantiateWithFlags},

@@ -4,7 +4,7 @@
 
 #include "interpose/base/clock.h"
 #include "interpose/device/timing.h"
-#include "interpose/lines/control_lines.h"
+#include "interpose/lines/lines.h"
 #include "interpose/session/session.h"
 #include "interpose/user/user.h"
 #include "interpose/write/windows.h"
@@ -43,7 +43,7 @@ Obeyed window(std::string_view argument) {
 
 Obeyed timing(std::string_view value) {
   Timing wanted;
-  return parse_timing(value, wanted) ? timing::change(wanted) : Obeyed::unknown;
+  return parse_timing(value, wanted) ? device::change(wanted) : Obeyed::unknown;
 }
 
 Obeyed execute(Command command, std::string_view argument) {

@@ -54,8 +54,8 @@ bool write_header(Mapping& mapping, const Text& header) {
   Head& head = mapping.head();
   head.header = at;
   head.header_bytes = header.size();
-  static constinit Progress begin{};  // 14 KiB, of which a small stack has no room
-  begin.offset = header.size();
+  static constinit Progress begin{};  // 16 KiB, of which a small stack has no room
+  begin.written.file[kRankFile].offset = header.size();
   commit_progress(head, begin);
   std::atomic_signal_fence(std::memory_order_release);
   std::memcpy(head.magic, kRingMagic, sizeof head.magic);

@@ -70,20 +70,20 @@ inline constexpr Room kRooms[] = {
     {.writer_wakes = prepare_rings},
     {.writer_wakes = left_rings::look},
     {.begin_anew = graphs::forget_all},
-    {.forked = books::after_fork,
+    {.forked = allocations::after_fork,
      .begin =
          [] {
-           if (opt_in::memory()) books::publish(head());
+           if (opt_in::memory()) allocations::publish(head());
          }},
     {.forked = windows::after_fork,
      .begin = windows::begin,
      .writer_rests = windows::follow,
      .ended = windows::end},
-    {.forked = timing::after_fork,
-     .begin = [] { timing::begin(session::config().timing); },
-     .settle_in = timing::settle_in,
-     .ends = [] { timing::end(kLastLookMs); },
-     .go_on = timing::go_on},
+    {.forked = device::after_fork,
+     .begin = [] { device::begin(session::config().timing); },
+     .settle_in = device::settle_in,
+     .ends = [] { device::end(kLastLookMs); },
+     .go_on = device::go_on},
     {.forked = sites::after_fork, .begin = begin_sites},
     {.begin_anew =
          [] {
@@ -92,7 +92,7 @@ inline constexpr Room kRooms[] = {
            comms::forget_phases();
          }},
     {.forked = memory::after_fork},
-    {.forked = ranges::after_fork},
+    {.forked = marks::after_fork},
     {.forked = user::after_fork},
     {.begin = [] { missed::publish(head()); }},
     {.forked = control::after_fork, .writer_wrote = control::follow},

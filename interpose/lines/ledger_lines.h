@@ -150,7 +150,7 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
 
 // Writes what the program has allocated, by place; nothing if that was not asked for.
 [[gnu::cold]] inline void memory_array(Text& out, const Head& head) {
-  if (head.memory_booked.load(std::memory_order_acquire) == 0) return;
+  if (head.memory_known.load(std::memory_order_acquire) == 0) return;
   out << ",\"memory\":[";
   Comma comma;
   for (std::uint8_t place = 0; place < kMemoryPlaces; ++place) {
@@ -169,28 +169,20 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
 
 // Writes what the calls of communicators' lives took, if there were any.
 [[gnu::cold]] inline void life_array(Text& out, const View& view, const Pages<Total>& all) {
-  constexpr std::size_t kMost = 16;  // there are fewer functions
-  Total of[kMost]{};
-  std::size_t functions = 0;
+  Pages<Total> lives;
   for (const Total& t : all) {
-    if (t.key.function != kMetaLife) continue;
-    std::size_t i = 0;
-    while (i < functions && of[i].key.dtype != t.key.dtype) ++i;
-    if (i == kMost) continue;
-    functions = std::max(functions, i + 1);
-    of[i].key.dtype = t.key.dtype;
-    add(of[i].values, t.values);
-    of[i].unfinished += t.unfinished;
+    if (t.key.function == kMetaLife) lives.push_back(t);
   }
-  if (functions == 0) return;
+  merge_totals(lives);
+  if (lives.failed()) out.fail();
+  if (lives.size() == 0) return;
   out << ",\"life\":[";
   Comma comma;
-  for (std::size_t i = 0; i < functions; ++i) {
-    const LedgerValues& v = of[i].values;
-    out << comma.next() << "{\"name\":\"" << view.any_function_name(of[i].key.dtype)
-        << "\",\"calls\":" << v.calls << ",\"failed\":" << v.failed
-        << ",\"unfinished\":" << of[i].unfinished << ",\"host_ns\":" << v.host_ns
-        << ",\"host_ns_max\":" << v.host_ns_max << '}';
+  for (const Total& t : lives) {
+    out << comma.next() << "{\"name\":\"" << view.any_function_name(t.key.dtype)
+        << "\",\"calls\":" << t.values.calls << ",\"failed\":" << t.values.failed
+        << ",\"unfinished\":" << t.unfinished << ",\"host_ns\":" << t.values.host_ns
+        << ",\"host_ns_max\":" << t.values.host_ns_max << '}';
   }
   out << ']';
 }
@@ -239,13 +231,19 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
   out << "}},\n";
 }
 
-// {"quota":2}
-template <std::size_t N>
-void drops(Text& out, const std::uint64_t (&dropped)[N], const char* const (&reasons)[N]) {
-  out << '{';
+// "dropped":{"quota":2}: how many of each, by their reasons. Nothing where there are none, unless
+// `always`.
+template <typename Dropped, std::size_t N>
+void drops(Text& out, std::string_view key, const Dropped (&dropped)[N],
+           const char* const (&reasons)[N], bool always = false) {
+  const auto any = [](std::uint64_t n) { return n != 0; };
+  if (!always && std::none_of(dropped, dropped + N, any)) return;
+  out << key << '{';
   Comma comma;
   for (std::size_t i = 0; i < N; ++i) {
-    if (dropped[i] != 0) out << comma.next() << '"' << reasons[i] << "\":" << dropped[i];
+    if (const std::uint64_t n = dropped[i]; n != 0) {
+      out << comma.next() << '"' << reasons[i] << "\":" << n;
+    }
   }
   out << '}';
 }
@@ -297,34 +295,26 @@ enum class Complete : std::uint8_t { yes, no, partial, snapshot };
 
 // Writes the last object of the file: no comma follows it. Needs `sums` as the closing ledger left
 // them.
-[[gnu::cold]] inline void footer_line(Text& out, const View& view, const Sums& sums, Progress p,
-                                      Complete complete) {
+[[gnu::cold]] inline void footer_line(Text& out, const View& view, const Sums& sums,
+                                      const Progress& p, Complete complete) {
   const Head& head = view.head();
-  p.dropped[static_cast<std::size_t>(Dropped::ring)] = dropped_by(sums, kMetaDropped, 0);
-  std::uint64_t ranges = 0;
+  std::uint64_t dropped[kDroppedCount];
+  for (std::size_t i = 0; i < kDroppedCount; ++i) dropped[i] = p.dropped[i];
+  dropped[static_cast<std::size_t>(Dropped::ring)] = dropped_by(sums, kMetaDropped, 0);
+  std::uint64_t range_dropped[kRangeDroppedCount];
   for (std::size_t i = 0; i < kRangeDroppedCount; ++i) {
-    p.range_dropped[i] += dropped_by(sums, kMetaRangeDropped, i);
-    ranges += p.range_dropped[i];
+    range_dropped[i] = p.range_dropped[i] + dropped_by(sums, kMetaRangeDropped, i);
   }
-  open_line(out, view, LineKind::footer, 0) << ",\"args\":{\"dropped\":";
-  drops(out, p.dropped, kDroppedNames);
-  if (ranges != 0) drops(out << ",\"ranges_dropped\":", p.range_dropped, kRangeDroppedNames);
+  open_line(out, view, LineKind::footer, 0) << ",\"args\":{";
+  drops(out, "\"dropped\":", dropped, kDroppedNames, true);
+  drops(out, ",\"ranges_dropped\":", range_dropped, kRangeDroppedNames);
   if (p.steps_dropped != 0) out << ",\"steps_dropped\":" << p.steps_dropped;
-  if (p.window_files != 0) {
-    out << ",\"windows\":{\"files\":" << p.window_files << ",\"lines\":" << p.window_lines << '}';
+  if (p.written.window_files != 0) {
+    out << ",\"windows\":{\"files\":" << p.written.window_files
+        << ",\"lines\":" << p.written.window_calls << '}';
   }
-  std::uint64_t untimed[kTimingLostCount];
-  std::uint64_t lost = 0;
-  for (std::size_t i = 0; i < kTimingLostCount; ++i) {
-    lost += untimed[i] = head.timing_lost[i].load(std::memory_order_relaxed);
-  }
-  if (lost != 0) drops(out << ",\"timing_lost\":", untimed, kTimingLostNames);
-  std::uint64_t unknown[kExposureLostCount];
-  lost = 0;
-  for (std::size_t i = 0; i < kExposureLostCount; ++i) {
-    lost += unknown[i] = head.exposure_lost[i].load(std::memory_order_relaxed);
-  }
-  if (lost != 0) drops(out << ",\"exposure_lost\":", unknown, kExposureLostNames);
+  drops(out, ",\"timing_lost\":", head.timing_lost, kTimingLostNames);
+  drops(out, ",\"exposure_lost\":", head.exposure_lost, kExposureLostNames);
   compute_arrays(out, head);
   if (const std::uint64_t calls = head.own_timed_calls.load(std::memory_order_relaxed)) {
     out << ",\"self_cost_sample\":{\"calls\":" << calls
@@ -349,7 +339,7 @@ enum class Complete : std::uint8_t { yes, no, partial, snapshot };
   out << ']';
   missed_array(out, view);
   out << ",\"unseen\":";
-  notes_array(out, head, false, {p.tables.streams > kMaxStreams, sums.others, sums.unknown});
+  notes_array(out, head, false, {p.streams > kMaxStreams, sums.others, sums.unknown});
   out << ",\"tools\":";
   notes_array(out, head, true);
   out << '}';

@@ -8,6 +8,7 @@
 
 #include "interpose/base/clock.h"
 #include "interpose/base/text.h"
+#include "interpose/format/control.h"
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/view.h"
 
@@ -253,6 +254,17 @@ inline void group_line(Text& out, const View& view, const Record& r, std::uint32
   out.micros(r.dur_ns) << ",\"result\":" << std::uint64_t{r.result} << ",\"calls\":" << r.count;
   if (r.function == kMetaGroup && r.sync) out << ",\"simulated\":true";
   out << "}},\n";
+}
+
+// A command that the process obeyed (tprof_control).
+// `argument`: "" where the command has none.
+[[gnu::cold]] inline void control_line(Text& out, const View& view, std::uint64_t now_ns,
+                                       std::string_view command, std::string_view argument,
+                                       Obeyed result) {
+  open_line(out, view, LineKind::control, 0) << ",\"args\":{\"ts\":";
+  timestamp(out, view, now_ns) << ",\"ctl\":\"" << command << '"';
+  if (!argument.empty()) (out << ",\"argument\":").string(argument);
+  out << ",\"obeyed\":\"" << kObeyedNames[static_cast<std::size_t>(result)] << "\"}},\n";
 }
 
 }  // namespace tprof

@@ -11,7 +11,7 @@ namespace tprof {
 // (steps that are numbered anew) the name grows. While it is written it ends in .part.
 inline constexpr std::string_view kUnfinishedFile = ".part";
 [[gnu::cold]] inline void window_file_name(FixedText& name, const View& view,
-                                           const WindowFile& file) {
+                                           const FileLines& file) {
   constexpr std::string_view kEnd = ".json";
   const std::string_view rank_file = bounded_text(view.head().rank_file);
   name << prefix(rank_file, rank_file.size() - std::min(rank_file.size(), kEnd.size()));
@@ -22,23 +22,23 @@ inline constexpr std::string_view kUnfinishedFile = ".part";
 
 // Begins a window's file: with the rank file's beginning, `header`, and in it whose window this is.
 [[gnu::cold]] inline void window_file_header(Text& out, const View& view, std::string_view header,
-                                             const WindowFile& file) {
+                                             const FileLines& file) {
   constexpr std::string_view kEnd = "}},\n";
   out << prefix(header, header.size() - std::min(header.size(), kEnd.size()))
       << ",\"window\":{\"of\":";
   out.string(bounded_text(view.head().rank_file)) << ",\"number\":" << file.window << '}' << kEnd;
 }
 
-inline constexpr std::uint64_t kLinesUnknown = UINT64_MAX;
-inline const Window& window_of(const View& view, std::uint32_t number) {
+inline constexpr std::uint64_t kCallsUnknown = UINT64_MAX;
+inline const Window& window_numbered(const View& view, std::uint32_t number) {
   return view.head().windows.window[(number - 1) % kMaxWindows];
 }
 
 // `file`: the window's own, which has its lines; null: the rank file has them. `named`: with the
 // file's name, which the file itself does not need.
 [[gnu::cold]] inline void window_line(Text& out, const View& view, std::uint32_t number,
-                                      const WindowFile* file, bool named) {
-  const Window& window = window_of(view, number);
+                                      const FileLines* file, bool named) {
+  const Window& window = window_numbered(view, number);
   const std::uint64_t from_ns = window.from_ns.load(std::memory_order_acquire);
   const std::uint64_t to_ns = window.to_ns.load(std::memory_order_acquire);
   open_line(out, view, LineKind::window, 0) << ",\"args\":{\"ts\":";
@@ -55,22 +55,34 @@ inline const Window& window_of(const View& view, std::uint32_t number) {
     window_file_name(text, view, *file);
     (out << ",\"file\":").string(text.view());
   }
-  if (file != nullptr && file->lines != kLinesUnknown) out << ",\"lines\":" << file->lines;
+  if (file != nullptr && file->calls != kCallsUnknown) out << ",\"lines\":" << file->calls;
   out << "}},\n";
 }
 
 // Ends a window's file.
-[[gnu::cold]] inline void window_file_end(Text& out, const View& view, const WindowFile& file) {
+[[gnu::cold]] inline void window_file_end(Text& out, const View& view, const FileLines& file) {
   window_line(out, view, file.window, &file, false);
   out.cut(out.size() - 2);  // its comma
   out << "\n]\n";
 }
 
-inline WindowFile* file_of_window(Progress& p, std::uint32_t number) {
-  for (WindowFile& file : p.window_file) {
-    if (file.window == number) return &file;
+// Returns the place of a window's file. `window` 0: a place that is free. kLineFiles: there is
+// none.
+inline std::size_t file_of_window(const WrittenLines& w, std::uint32_t window) {
+  std::size_t n = kRankFile + 1;
+  while (n < kLineFiles && w.file[n].window != window) ++n;
+  return n;
+}
+
+// Returns the place of the oldest window's file that is not complete. kLineFiles: there is none.
+inline std::size_t oldest_window_file(const WrittenLines& w) {
+  std::size_t oldest = kLineFiles;
+  for (std::size_t n = kRankFile + 1; n < kLineFiles; ++n) {
+    const FileLines& file = w.file[n];
+    if (file.window == 0 || file.complete != 0) continue;
+    if (oldest == kLineFiles || file.window < w.file[oldest].window) oldest = n;
   }
-  return nullptr;
+  return oldest;
 }
 
 // The windows that can get their line. complete: those whose file is complete, up to the first
@@ -78,18 +90,21 @@ inline WindowFile* file_of_window(Progress& p, std::uint32_t number) {
 // also one that has not ended, since nobody will end it any more.
 enum class WindowLines { complete, ended, all };
 
-// Writes those behind `p.windows` to which nothing more comes.
-[[gnu::cold]] inline void window_lines(Text& out, const View& view, Progress& p, WindowLines far) {
+// Writes those behind `done.windows` to which nothing more comes.
+[[gnu::cold]] inline void window_lines(Text& out, const View& view, WrittenLines& done,
+                                       WindowLines far) {
   const Windows& w = view.head().windows;
   const std::uint32_t opened = w.opened.load(std::memory_order_acquire);
-  if (opened - p.windows > kMaxWindows) {  // of a damaged file
-    p.windows = opened - kMaxWindows;
-    std::memset(p.window_file, 0, sizeof p.window_file);
+  if (opened - done.windows > kMaxWindows) {  // of a damaged file
+    done.windows = opened - kMaxWindows;
+    for (std::size_t n = kRankFile + 1; n < kLineFiles; ++n) done.file[n] = {};
   }
-  for (; p.windows != opened; ++p.windows) {
-    const std::uint32_t number = p.windows + 1;
-    WindowFile* file = file_of_window(p, number);
-    const bool ended = window_of(view, number).to_ns.load(std::memory_order_acquire) != kNotYet;
+  for (; done.windows != opened; ++done.windows) {
+    const std::uint32_t number = done.windows + 1;
+    const std::size_t n = file_of_window(done, number);
+    FileLines* file = n < kLineFiles ? &done.file[n] : nullptr;
+    const bool ended =
+        window_numbered(view, number).to_ns.load(std::memory_order_acquire) != kNotYet;
     const bool without_file = far == WindowLines::all || (far == WindowLines::ended && ended);
     if (file != nullptr ? file->complete == 0 : !without_file) return;
     window_line(out, view, number, file, true);

@@ -2,7 +2,7 @@
 
 #include "interpose/marks/recording.h"
 
-namespace tprof::ranges {
+namespace tprof::marks {
 
 void count(const Counter& counter, std::uint64_t at_ns) {
   if (within_a_call()) return;
@@ -26,4 +26,4 @@ void count(const Counter& counter, std::uint64_t at_ns) {
                 records);
 }
 
-}  // namespace tprof::ranges
+}  // namespace tprof::marks

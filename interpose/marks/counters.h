@@ -5,9 +5,9 @@
 
 #include "interpose/format/counters.h"
 
-namespace tprof::ranges {
+namespace tprof::marks {
 
 // `at_ns` is on CLOCK_MONOTONIC. Budget: that of a range's push and pop.
 void count(const Counter& counter, std::uint64_t at_ns);
 
-}  // namespace tprof::ranges
+}  // namespace tprof::marks

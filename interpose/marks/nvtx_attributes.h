@@ -13,8 +13,8 @@ namespace tprof {
 
 // An event of an older or newer NVTX may be smaller or larger. The place of these fields has been
 // the same since the first.
-inline ranges::Attributes attributes_of(const nvtxEventAttributes_t* event) {
-  ranges::Attributes found;
+inline marks::Attributes attributes_of(const nvtxEventAttributes_t* event) {
+  marks::Attributes found;
   if (event == nullptr || event->size < offsetof(nvtxEventAttributes_t, messageType)) return found;
   if (event->category != 0) {
     found.given |= kGivenCategory;
@@ -55,7 +55,7 @@ inline ranges::Attributes attributes_of(const nvtxEventAttributes_t* event) {
 }
 // Plain text has none.
 template <typename Char>
-ranges::Attributes attributes_of(const Char*) {
+marks::Attributes attributes_of(const Char*) {
   return {};
 }
 

@@ -96,46 +96,46 @@ nvtxStringHandle_t register_string(nvtxDomainHandle_t domain, const char* text) 
 // Returns the level of the range for NCCL only. Others get the answer that they get without a tool.
 int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   if (is_nccl(domain)) return missed::range_begins(function_of(event));
-  if (g_all) ranges::push(number_of(domain), message(event), attributes_of(event));
+  if (g_all) marks::push(number_of(domain), message(event), attributes_of(event));
   return NVTX_NO_PUSH_POP_TRACKING;
 }
 int pop(nvtxDomainHandle_t domain) {
   if (is_nccl(domain)) return missed::range_ends();
-  if (g_all) ranges::pop(number_of(domain));
+  if (g_all) marks::pop(number_of(domain));
   return NVTX_NO_PUSH_POP_TRACKING;
 }
 
 nvtxRangeId_t start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   if (is_nccl(domain)) return 0;
-  return ranges::start(number_of(domain), message(event), attributes_of(event));
+  return marks::start(number_of(domain), message(event), attributes_of(event));
 }
 void end(nvtxDomainHandle_t, nvtxRangeId_t range) {
-  ranges::end(range);
+  marks::end(range);
 }
 void mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  if (!is_nccl(domain)) ranges::mark(number_of(domain), message(event), attributes_of(event));
+  if (!is_nccl(domain)) marks::mark(number_of(domain), message(event), attributes_of(event));
 }
 
 // Functions of the default domain, with which NVTX began.
 template <typename Text>
 int push_plain(Text text) {
-  ranges::push(kDefaultDomain, message(text), attributes_of(text));
+  marks::push(kDefaultDomain, message(text), attributes_of(text));
   return NVTX_NO_PUSH_POP_TRACKING;
 }
 int pop_plain() {
-  ranges::pop(kDefaultDomain);
+  marks::pop(kDefaultDomain);
   return NVTX_NO_PUSH_POP_TRACKING;
 }
 template <typename Text>
 nvtxRangeId_t start_plain(Text text) {
-  return ranges::start(kDefaultDomain, message(text), attributes_of(text));
+  return marks::start(kDefaultDomain, message(text), attributes_of(text));
 }
 void end_plain(nvtxRangeId_t range) {
-  ranges::end(range);
+  marks::end(range);
 }
 template <typename Text>
 void mark_plain(Text text) {
-  ranges::mark(kDefaultDomain, message(text), attributes_of(text));
+  marks::mark(kDefaultDomain, message(text), attributes_of(text));
 }
 
 void name_category(std::uint32_t category, const char* name) {

@@ -13,7 +13,7 @@
 #include "interpose/marks/recording.h"
 #include "interpose/marks/scope_totals.h"
 
-namespace tprof::ranges {
+namespace tprof::marks {
 namespace {
 
 void publish_domain(std::uint8_t domain) {
@@ -152,19 +152,19 @@ constexpr std::uint64_t number_of(std::uint32_t session, std::uint32_t generatio
 
 // The events around open scopes: of pushed scopes by their level on the thread, of started ones by
 // their place.
-thread_local constinit timing::Pair* t_pushed[kMaxOpenRanges]
+thread_local constinit device::Pair* t_pushed[kMaxOpenRanges]
     __attribute__((tls_model("initial-exec")));
-timing::Pair* g_started_pair[kMaxStartedRanges];
+device::Pair* g_started_pair[kMaxStartedRanges];
 
-timing::Pair* begin_on_device(const Attributes& attributes) {
-  const bool timed = attributes.on_stream && timing::on();
-  return timed ? timing::begin_scope(attributes.stream) : nullptr;
+device::Pair* begin_on_device(const Attributes& attributes) {
+  const bool timed = attributes.on_stream && device::on();
+  return timed ? device::begin_scope(attributes.stream) : nullptr;
 }
 
-void end_on_device(timing::Pair*& pair, const OpenRange& range) {
+void end_on_device(device::Pair*& pair, const OpenRange& range) {
   if (pair == nullptr) [[likely]]
     return;
-  timing::end_scope(*pair, scope_key(scope_number(range), ScopeRow::times, 0));
+  device::end_scope(*pair, scope_key(scope_number(range), ScopeRow::times, 0));
   pair = nullptr;
 }
 
@@ -280,4 +280,4 @@ void after_fork() {
   for (auto& started : g_started) started.store(0, std::memory_order_relaxed);
 }
 
-}  // namespace tprof::ranges
+}  // namespace tprof::marks

@@ -9,7 +9,7 @@
 
 #include "interpose/format/ranges.h"
 
-namespace tprof::ranges {
+namespace tprof::marks {
 
 // The attributes that the program gave besides the name. `values` and `amounts` are valid if
 // `given` says so.
@@ -49,4 +49,4 @@ void mark(std::uint8_t domain, std::string_view name, const Attributes& attribut
 
 void after_fork();  // in the child: what its parent has started is not its own
 
-}  // namespace tprof::ranges
+}  // namespace tprof::marks

@@ -5,7 +5,7 @@
 
 #include "interpose/base/held_signals.h"
 
-namespace tprof::ranges {
+namespace tprof::marks {
 namespace {
 
 // The known ranges are in an area that is no longer the thread's.
@@ -96,4 +96,4 @@ void drop(Thread& t, RangeDropped reason) {
   count_drop(transaction, reason);
 }
 
-}  // namespace tprof::ranges
+}  // namespace tprof::marks

@@ -8,7 +8,7 @@
 #include "interpose/record/ring.h"
 #include "interpose/record/thread.h"
 
-namespace tprof::ranges {
+namespace tprof::marks {
 
 // Within a wrapper or in a signal handler that interrupts one, ranges are not the program's own.
 inline bool within_a_call() {
@@ -36,4 +36,4 @@ inline std::atomic_ref<std::uint64_t> shared(std::uint64_t& field) {
   return std::atomic_ref(field);
 }
 
-}  // namespace tprof::ranges
+}  // namespace tprof::marks

@@ -9,7 +9,7 @@
 #include "interpose/format/scopes.h"
 #include "interpose/record/tables.h"
 
-namespace tprof::ranges {
+namespace tprof::marks {
 namespace {
 
 // Entries of the mapped table by the hash of name and category. Half of it stays free.
@@ -99,4 +99,4 @@ void forget_scopes() {
   for (auto& place : g_place) place.store(nullptr, std::memory_order_relaxed);
 }
 
-}  // namespace tprof::ranges
+}  // namespace tprof::marks

@@ -7,7 +7,7 @@
 #include "interpose/marks/ranges.h"
 #include "interpose/record/transaction.h"
 
-namespace tprof::ranges {
+namespace tprof::marks {
 
 // Returns the number of the scope's name and category. This comes before it is known how the scope
 // ends. kMaxScopes: there is no room for more.
@@ -18,4 +18,4 @@ void add_totals(Transaction& transaction, const OpenRange& range, std::uint32_t 
 
 void forget_scopes();  // in the child: their table is its parent's
 
-}  // namespace tprof::ranges
+}  // namespace tprof::marks

@@ -132,12 +132,12 @@ void begin(CallSite what) {
     g_python = false;
     if (text.size() != 0) say("TPROF_CALLSITE: no Python frames: they are not known ", why);
   }
-  if (g_native || g_python) g_extras.sites.store(true, std::memory_order_relaxed);
+  if (g_native || g_python) g_switches.sites.store(true, std::memory_order_relaxed);
 }
 
 // The child's table is its own, and begins empty.
 void after_fork() {
-  if (g_extras.sites.exchange(false)) g_sites.clear();
+  if (g_switches.sites.exchange(false)) g_sites.clear();
 }
 
 }  // namespace tprof::sites

@@ -12,12 +12,12 @@
 #include <cstdint>
 
 #include "interpose/format/sites.h"
-#include "interpose/record/extras.h"
+#include "interpose/record/switches.h"
 
 namespace tprof::sites {
 
 inline bool on() {
-  return g_extras.sites.load(std::memory_order_relaxed);
+  return g_switches.sites.load(std::memory_order_relaxed);
 }
 
 // Returns the site of a call that returns to `caller`, made by this thread. 0: there is none, as

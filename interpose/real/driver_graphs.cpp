@@ -3,8 +3,8 @@
 #include <iterator>
 #include <string_view>
 
-#include "interpose/real/box.h"
 #include "interpose/real/function.h"
+#include "interpose/real/region_copy.h"
 
 namespace tprof::graph_driver {
 namespace {
@@ -69,12 +69,12 @@ std::ptrdiff_t nodes_of(const void* graph, const void** nodes, std::size_t room)
 
 bool copy_in(const void* node, CopyArgs& copy) {
   auto* ask = g_copy.get();
-  CUDA_MEMCPY3D box{};
-  if (ask == nullptr || ask(node, &box) != 0) return false;
+  CUDA_MEMCPY3D region{};
+  if (ask == nullptr || ask(node, &region) != 0) return false;
   // A plain copy may leave these out.
-  if (box.Height == 0) box.Height = 1;
-  if (box.Depth == 0) box.Depth = 1;
-  copy = box_copy(&box, nullptr, false);
+  if (region.Height == 0) region.Height = 1;
+  if (region.Depth == 0) region.Depth = 1;
+  copy = region_copy(&region, nullptr, false);
   return true;
 }
 

@@ -1,4 +1,4 @@
-// The steps by which calls that allocate and free tell the books, as the rows of the API tables
+// The steps by which calls that allocate and free are counted, as the rows of the API tables
 // name them. The runtime's functions and the driver's share them.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "interpose/record/thread.h"
 #include "interpose/session/config.h"
 
-namespace tprof::books {
+namespace tprof::allocations {
 
 // The kind of memory that a call allocates.
 enum class Where : std::uint8_t { device, pinned, managed };
@@ -90,7 +90,7 @@ struct Creates {
     if (!accepted || handle == nullptr || wanted == nullptr) return;
     const bool device = wanted->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
     allocated(key_of_handle(*handle), bytes,
-              device ? place_of_device(wanted->location.id) : kPinnedMemory, -1);
+              device ? place_of_device(wanted->location.id) : kPinnedMemory, kNoOwner);
   }
 };
 struct Retains {
@@ -101,29 +101,29 @@ struct Retains {
 };
 
 // The wrapper's body. Allocations that the call makes in turn are part of it, as the runtime calls
-// the driver. Allocations within other calls are booked, such as NCCL's buffers within
+// the driver. Allocations within other calls are counted, such as NCCL's buffers within
 // ncclCommInitRank.
 template <typename GetStep, typename F>
-[[gnu::always_inline]] inline auto booked(GetStep&& step, F&& real) {
+[[gnu::always_inline]] inline auto allocation_call(GetStep&& step, F&& real) {
   Thread& t = t_thread;
-  if (!opt_in::memory() || t.booking) [[likely]]
+  if (!opt_in::memory() || t.allocating) [[likely]]
     return real();
   auto call = step();
   if constexpr (requires { call.before(); }) call.before();
-  t.booking = true;
+  t.allocating = true;
   const auto result = real();
-  t.booking = false;
+  t.allocating = false;
   call.after(static_cast<int>(result) == 0);
   return result;
 }
 
-}  // namespace tprof::books
+}  // namespace tprof::allocations
 
 // `stream_meant` is legacy or per_thread; `step` uses it as meant(stream).
-#define TPROF_BOOKED(stream_meant, arguments, step)                  \
-  tprof::books::booked(                                              \
+#define TPROF_ALLOCATION(stream_meant, arguments, step)              \
+  tprof::allocations::allocation_call(                               \
       [&] {                                                          \
-        using namespace tprof::books;                                \
+        using namespace tprof::allocations;                          \
         [[maybe_unused]] constexpr auto meant = tprof::stream_meant; \
         return TPROF_UNPAREN step;                                   \
       },                                                             \

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "interpose/base/lock.h"
-#include "interpose/base/place_map.h"
+#include "interpose/base/shared_map.h"
 #include "interpose/format/ring_file.h"
 
-namespace tprof::books {
+namespace tprof::allocations {
 namespace {
 
 // The highest bits of a key tell handles from addresses: no address has these bits.
@@ -15,15 +15,15 @@ constexpr std::uint64_t kHandle = std::uint64_t{2} << 60;
 
 constinit MemoryUse g_before_session[kMemoryPlaces] = {};
 
-constinit Lock g_lock{LockOrder::books};  // for all that follows
-constinit PlaceMap<Entry> g_entries{LockOrder::handles};
+constinit Lock g_lock{LockOrder::allocations};  // for all that follows
+constinit SharedMap<Entry> g_entries{LockOrder::handles};
 constinit MemoryUse* g_use = g_before_session;
 constinit Head* g_head = nullptr;
 constinit bool g_failed = false;  // something found no room: no number is right any more
 
 void fail() {
   g_failed = true;
-  if (g_head != nullptr) g_head->memory_booked.store(0, std::memory_order_relaxed);
+  if (g_head != nullptr) g_head->memory_known.store(0, std::memory_order_relaxed);
 }
 
 void add(std::uint8_t place, std::uint64_t bytes) {
@@ -55,29 +55,36 @@ std::uint64_t key_of_handle(std::uint64_t handle) {
 void allocated(std::uint64_t key, std::uint64_t bytes, std::uint8_t place, int owner) {
   if (key == 0) return;
   const LockGuard guard(g_lock);
-  if (const Entry* known = g_entries.find(key)) {  // it was freed where nobody saw it
-    subtract(known->place, known->bytes);
+  Entry known{};
+  if (g_entries.find(key, known)) {  // it was freed where nobody saw it
+    subtract(known.place, known.bytes);
     g_entries.erase(key);
   }
   if (g_failed) return;
-  const Entry entry{bytes, 1, static_cast<std::int16_t>(owner), place};
-  if (g_entries.insert(key, entry) == nullptr) return fail();
+  const Entry entry{bytes, 1, static_cast<std::uint64_t>(owner), place};
+  if (!g_entries.insert(key, entry)) return fail();
   add(place, bytes);
 }
 
 void retained(std::uint64_t key) {
   const LockGuard guard(g_lock);
-  if (Entry* known = g_entries.find(key)) ++known->uses;
+  Entry known{};
+  if (!g_entries.find(key, known)) return;
+  ++known.uses;
+  g_entries.insert(key, known);
 }
 
 Taken take(std::uint64_t key) {
   const LockGuard guard(g_lock);
-  Entry* known = g_entries.find(key);
-  if (known == nullptr) return {};
-  const Taken taken{key, *known};
-  if (--known->uses != 0) return taken;
-  g_entries.erase(key);
-  subtract(taken.entry.place, taken.entry.bytes);
+  Taken taken{key, {}};
+  if (!g_entries.find(key, taken.entry)) return {};
+  Entry left = taken.entry;
+  if (--left.uses != 0) {
+    g_entries.insert(key, left);
+  } else {
+    g_entries.erase(key);
+    subtract(left.place, left.bytes);
+  }
   return taken;
 }
 
@@ -89,7 +96,7 @@ void put_back(const Taken& taken) {
 void device_was_reset(int device) {
   const LockGuard guard(g_lock);
   g_entries.each([&](std::uint64_t key, const Entry& entry) {
-    if (entry.owner != device) return;
+    if (static_cast<int>(entry.owner) != device) return;
     subtract(entry.place, entry.bytes);
     g_entries.erase(key);
   });
@@ -103,7 +110,7 @@ void publish(Head& head) {
   }
   g_use = head.memory;
   g_head = &head;
-  head.memory_booked.store(g_failed ? 0 : 1, std::memory_order_release);
+  head.memory_known.store(g_failed ? 0 : 1, std::memory_order_release);
 }
 
 void after_fork() {
@@ -118,4 +125,4 @@ void after_fork() {
   g_failed = false;
 }
 
-}  // namespace tprof::books
+}  // namespace tprof::allocations

@@ -1,10 +1,10 @@
-// Keeps books of what the program has allocated (TPROF_MEMORY=1). They tell what a free frees, and
+// Keeps count of what the program has allocated (TPROF_MEMORY=1). They tell what a free frees, and
 // how much there is in each place now and was at most.
 //
 // An allocation enters when its call has returned, and leaves when the call that frees it begins:
-// what is booked was there. If calls of several threads overlap, the peak is therefore a lower
+// what is counted was there. If calls of several threads overlap, the peak is therefore a lower
 // bound; otherwise it is exact. There is one lock, held for a look into a map and never across a
-// CUDA call. A forked child takes it over (base/lock.h) and begins with empty books.
+// CUDA call. A forked child takes it over (base/lock.h) and begins with nothing.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace tprof {
 struct Head;
 }
 
-namespace tprof::books {
+namespace tprof::allocations {
 
 // An entry has the address of memory, or the handle of physical memory (cuMemCreate), for its key.
 std::uint64_t key_of(const void* at);
@@ -23,17 +23,18 @@ std::uint64_t key_of(std::uint64_t at);
 std::uint64_t key_of_handle(std::uint64_t handle);
 
 struct Entry {
-  std::uint64_t bytes;  // as asked for
-  std::uint32_t uses;   // how often a handle was given; else 1
-  std::int16_t owner;   // device that was current; resetting it frees this. -1: none does
-  std::uint8_t place;
+  std::uint64_t bytes : 44;  // as asked for
+  std::uint64_t uses : 6;    // how often a handle was given; else 1
+  std::uint64_t owner : 8;   // device that was current; resetting it frees this
+  std::uint64_t place : 6;
 };
+inline constexpr int kNoOwner = 255;
 void allocated(std::uint64_t key, std::uint64_t bytes, std::uint8_t place, int owner);
 // cuMemRetainAllocationHandle gave a handle once more.
 void retained(std::uint64_t key);
 
 // The entry that a free takes out, to be put back if the free is refused. It is nothing for what is
-// not in the books. Call take() before the real call, since the address or handle may be given to
+// not known. Call take() before the real call, since the address or handle may be given to
 // someone else after it.
 struct Taken {
   std::uint64_t key = 0;  // 0: nothing
@@ -51,4 +52,4 @@ void publish(Head& head);
 
 void after_fork();  // in the child
 
-}  // namespace tprof::books
+}  // namespace tprof::allocations

@@ -96,18 +96,18 @@ std::uint32_t add(ncclComm_t handle, const Identity& identity) {
   std::uint32_t index = append(entry, handle, kOwnComms);
   if (index == 0) index = share(identity.nranks);
   if (index == 0 || !g_index.insert(handle, index)) return 0;
-  g_extras.comm_epoch.fetch_add(1, std::memory_order_release);
+  g_switches.comm_epoch.fetch_add(1, std::memory_order_release);
   return index;
 }
 
 void remove(ncclComm_t handle) {
   g_index.erase(handle);
-  g_extras.comm_epoch.fetch_add(1, std::memory_order_release);
+  g_switches.comm_epoch.fetch_add(1, std::memory_order_release);
 }
 
 void forget_all() {
   g_index.clear();
-  g_extras.comm_epoch.fetch_add(1, std::memory_order_release);
+  g_switches.comm_epoch.fetch_add(1, std::memory_order_release);
 }
 
 std::uint32_t index_of(ncclComm_t handle) {

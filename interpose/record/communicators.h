@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "interpose/api/functions.h"
-#include "interpose/record/extras.h"
+#include "interpose/record/switches.h"
 #include "interpose/record/thread.h"
 
 namespace tprof::comms {

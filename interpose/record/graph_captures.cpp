@@ -1,6 +1,5 @@
 #include "interpose/record/graph_captures.h"
 
-#include "interpose/base/place_map.h"
 #include "interpose/real/driver_graphs.h"
 
 namespace tprof::graphs {
@@ -12,26 +11,39 @@ Lock g_lock{LockOrder::graphs};
 namespace {
 
 struct CapturedGraph {
+  cudaGraph_t handle;         // null: the place is free
   std::uint32_t first, last;  // calls, 1-based
   const void* captured_on;    // where the capture that makes this graph began, while it goes on
   bool seen_from_start;
 };
 
-constinit PlaceMap<CapturedGraph> g_graphs{LockOrder::handles};  // by cudaGraph_t
+Pages<CapturedGraph> g_graphs;
 Pages<CapturedCall> g_calls;
 std::uint32_t g_free_call = 0;  // a free list, linked by `next`
 
-std::uint64_t key_of(cudaGraph_t graph) {
-  return reinterpret_cast<std::uintptr_t>(graph);
-}
 CapturedCall& call_at(std::uint32_t place) {
   return g_calls.data()[place - 1];
 }
 
+// Null: it is not there. `handle` null: a free place. The last ones are asked for most.
+CapturedGraph* find(cudaGraph_t handle) {
+  for (std::size_t i = g_graphs.size(); i-- != 0;) {
+    if (g_graphs.data()[i].handle == handle) return &g_graphs.data()[i];
+  }
+  return nullptr;
+}
+
 // Null: no memory.
 CapturedGraph* graph_of(cudaGraph_t handle) {
-  CapturedGraph* known = g_graphs.find(key_of(handle));
-  return known != nullptr ? known : g_graphs.insert(key_of(handle), {});
+  if (CapturedGraph* known = find(handle)) return known;
+  CapturedGraph* place = find(nullptr);
+  if (place == nullptr) {
+    g_graphs.push_back({});
+    if (g_graphs.failed()) return nullptr;
+    place = g_graphs.end() - 1;
+  }
+  place->handle = handle;
+  return place;
 }
 
 void forget_calls(CapturedGraph& graph) {
@@ -103,33 +115,33 @@ void capture_ended(Thread& t, cudaStream_t stream, bool made) {
   const void* began_on = origin(t, stream);
   if (began_on == nullptr) return;  // the legacy stream can't be captured
   const LockGuard guard(g_lock);
-  g_graphs.each([&](std::uint64_t, CapturedGraph& graph) {
-    if (graph.captured_on != began_on) return;
+  for (CapturedGraph& graph : g_graphs) {
+    if (graph.captured_on != began_on) continue;
     graph.captured_on = nullptr;
-    if (made) return;
+    if (made) continue;
     forget_calls(graph);
     graph.seen_from_start = false;
-  });
+  }
 }
 
 void destroying(cudaGraph_t graph) {
   const LockGuard guard(g_lock);
-  if (CapturedGraph* known = g_graphs.find(key_of(graph))) {
-    forget_calls(*known);
-    g_graphs.erase(key_of(graph));
-  }
+  CapturedGraph* known = graph == nullptr ? nullptr : find(graph);
+  if (known == nullptr) return;
+  forget_calls(*known);
+  *known = {};
 }
 
 bool captured_calls(cudaGraph_t graph, Pages<CapturedCall>& calls) {
   const LockGuard guard(g_lock);
-  const CapturedGraph* known = g_graphs.find(key_of(graph));
-  if (known == nullptr) return false;
+  const CapturedGraph* known = find(graph);
+  if (graph == nullptr || known == nullptr) return false;
   for (std::uint32_t n = known->first; n != 0; n = call_at(n).next) calls.push_back(call_at(n));
   return known->seen_from_start && !calls.failed();
 }
 
 void forget_captures() {
-  g_graphs.clear();
+  g_graphs.release();
   g_calls.release();
   g_free_call = 0;
 }

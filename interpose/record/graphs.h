@@ -3,14 +3,14 @@
 //
 // The nodes of a graph are looked at when it is instantiated, and when an executable is updated
 // from it. Changes by hand of nodes that were captured or instantiated are not followed, but
-// reported (hook/told.cpp).
+// reported (hook/uncounted.cpp).
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 
-#include "interpose/record/extras.h"
+#include "interpose/record/switches.h"
 #include "interpose/record/thread.h"
 
 namespace tprof::graphs {
@@ -18,7 +18,7 @@ namespace tprof::graphs {
 // Returns the graph that a stream captures into, or null if it captures into none.
 cudaGraph_t captured_into_slow(cudaStream_t stream);
 inline cudaGraph_t captured_into(cudaStream_t stream) {
-  return g_extras.captures.load(std::memory_order_relaxed) ? captured_into_slow(stream) : nullptr;
+  return g_switches.captures.load(std::memory_order_relaxed) ? captured_into_slow(stream) : nullptr;
 }
 
 // A call as a launch will execute it. `count` is the API's; for copies it is bytes.

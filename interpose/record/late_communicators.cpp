@@ -114,7 +114,7 @@ bool next_of_group(std::uint32_t group, Expected& next) {
 
 std::uint32_t find_slow(Thread& t, ncclComm_t handle, const void* real) {
   if (handle == nullptr) return 0;
-  const std::uint32_t epoch = g_extras.comm_epoch.load(std::memory_order_acquire);
+  const std::uint32_t epoch = g_switches.comm_epoch.load(std::memory_order_acquire);
   std::uint32_t index = index_of(handle);
   if (index == 0) index = add_on_first_use(handle, real, true);
   if (g_going_on.load(std::memory_order_relaxed) != 0) {

@@ -10,7 +10,7 @@ namespace tprof::comms {
 // Through it we ask about a communicator that we have not seen being made, whose id stays unknown.
 std::uint32_t find_slow(Thread& t, ncclComm_t handle, const void* real);
 inline std::uint32_t find(Thread& t, ncclComm_t handle, const void* real) {
-  const std::uint32_t epoch = g_extras.comm_epoch.load(std::memory_order_acquire);
+  const std::uint32_t epoch = g_switches.comm_epoch.load(std::memory_order_acquire);
   if (t.last_comm == handle && t.last_comm_epoch == epoch) [[likely]]
     return t.last_comm_index;
   return find_slow(t, handle, real);

@@ -44,7 +44,7 @@ struct alignas(64) Thread {
   std::int32_t device = 0;  // CUDA's default until cudaSetDevice
   bool shared = false;      // the area is shared with other threads: take the lock
   bool special = false;     // it is shared, or the exit handlers have run (see Transaction)
-  bool booking = false;     // in a call that allocates or frees (record/allocation_calls.h)
+  bool allocating = false;  // in a call that allocates or frees (record/allocation_calls.h)
   // No usual number of calls in a step is a multiple of it.
   static constexpr std::uint32_t kOwnTimeEvery = 61;
   std::uint32_t until_own_time = kOwnTimeEvery;  // calls (calls/own_time.h)

@@ -7,7 +7,7 @@
 
 namespace tprof {
 
-namespace timing {
+namespace device {
 
 // Calls of one ledger row that have one time together. Most often it is one call. `mixed`: calls of
 // several rows, as a group may have; the key is that of the first, and no row gets their time.
@@ -23,7 +23,7 @@ struct Calls {
   bool mixed = false;           // a group of several kinds of calls
 };
 
-}  // namespace timing
+}  // namespace device
 
 struct TimedCall {
   void* held = nullptr;  // what the mode of timing holds for it; null: not timed

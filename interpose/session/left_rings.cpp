@@ -59,50 +59,20 @@ struct Path {
   char text[1400];
 };
 
-// The facts in a ring file's head about its process.
-struct Left {
-  char magic[8];
-  std::uint32_t layout, head_size, pid_namespace;
-  char boot_id[40];
-  std::int32_t pid;
-  std::uint64_t start_ticks;
-  char rank_file[256], directory[1024];
-  FolderId folder;
-  std::uint64_t rank_file_inode, header, header_bytes, base_mono_ns, base_real_ns, alive_ns;
-  bool window_files;
-};
-
-template <typename T>
-bool read_at(int fd, T& to, std::size_t offset) {
-  return pread(fd, &to, sizeof to, static_cast<off_t>(offset)) == sizeof to;
-}
-
-bool read_head(int fd, Left& left) {
-  const auto field = [&](auto& to, std::size_t offset) { return read_at(fd, to, offset); };
-  return field(left.magic, offsetof(Head, magic)) && field(left.layout, offsetof(Head, layout)) &&
-         field(left.head_size, offsetof(Head, head_size)) &&
+// Reads the first part of a ring file's head: the facts about its process.
+bool read_head(int fd, Head& left) {
+  constexpr std::size_t kSize = offsetof(Head, thread);
+  return pread(fd, &left, kSize, 0) == kSize &&
          std::memcmp(left.magic, kRingMagic, sizeof kRingMagic) == 0 &&
-         left.layout == kRingLayout && left.head_size == sizeof(Head) &&
-         field(left.boot_id, offsetof(Head, boot_id)) && field(left.pid, offsetof(Head, pid)) &&
-         field(left.pid_namespace, offsetof(Head, pid_namespace)) &&
-         field(left.start_ticks, offsetof(Head, start_ticks)) &&
-         field(left.rank_file, offsetof(Head, rank_file)) &&
-         field(left.directory, offsetof(Head, directory)) &&
-         field(left.rank_file_inode, offsetof(Head, rank_file_inode)) &&
-         field(left.folder, offsetof(Head, folder)) && field(left.header, offsetof(Head, header)) &&
-         field(left.header_bytes, offsetof(Head, header_bytes)) &&
-         field(left.base_mono_ns, offsetof(Head, base_mono_ns)) &&
-         field(left.base_real_ns, offsetof(Head, base_real_ns)) &&
-         field(left.alive_ns, offsetof(Head, alive_ns)) &&
-         field(left.window_files, offsetof(Head, windows) + offsetof(Windows, files));
+         left.layout == kRingLayout && left.head_size == sizeof(Head);
 }
 
-bool same_process(const Left& a, const Left& b) {
+bool same_process(const Head& a, const Head& b) {
   return bounded_text(a.boot_id) == bounded_text(b.boot_id) && a.pid == b.pid &&
          a.start_ticks == b.start_ticks && a.base_real_ns == b.base_real_ns;
 }
 
-std::uint64_t silent_ns(const Left& left) {
+std::uint64_t silent_ns(const Head& left) {
   const std::uint64_t awake =
       left.alive_ns <= left.base_mono_ns ? 0 : left.alive_ns - left.base_mono_ns;
   const std::uint64_t now = clock_ns(CLOCK_REALTIME);
@@ -116,29 +86,29 @@ bool takes_lock(int fd) {
   return fcntl(fd, F_SETLK, &whole) == 0;
 }
 
-bool is_visible(const Left& left) {
+bool is_visible(const Head& left) {
   return left.pid_namespace != 0 && left.pid_namespace == g_process.pid_namespace;
 }
 
 // Judges a process that is known not to hold the lock.
-bool is_dead(const Left& left) {
+bool is_dead(const Head& left) {
   if (!is_visible(left)) return silent_ns(left) >= kHour;
   if (left.pid == g_process.pid && left.start_ticks == g_process.start_ticks) return false;
   return silent_ns(left) >= kSettled && !process_runs(left.pid, left.start_ticks);
 }
 
-std::string_view stem_of(const Left& left) {
+std::string_view stem_of(const Head& left) {
   const std::string_view name = file_name(bounded_text(left.rank_file));
   constexpr std::string_view kEnd = ".json";
   return name.ends_with(kEnd) ? prefix(name, name.size() - kEnd.size()) : std::string_view();
 }
 
-void put_path(Path& path, const Left& left, std::string_view dot, std::string_view end) {
+void put_path(Path& path, const Head& left, std::string_view dot, std::string_view end) {
   FixedText(path.text) << bounded_text(left.directory) << "/" << dot << stem_of(left) << end;
 }
 
 // True if the rank file's header has the moment at which the ring file's process began.
-bool belongs(int rank_file, const Left& left) {
+bool belongs(int rank_file, const Head& left) {
   static char header[std::size_t{64} << 10];
   const std::size_t size = std::min<std::uint64_t>(left.header_bytes, sizeof header);
   const ssize_t n = pread(rank_file, header, size, 0);
@@ -152,7 +122,7 @@ bool belongs(int rank_file, const Left& left) {
   return behind < '0' || behind > '9';
 }
 
-bool write_header(int ring, const Left& left, int rank_file) {
+bool write_header(int ring, const Head& left, int rank_file) {
   static char header[std::size_t{64} << 10];
   const std::size_t size = left.header_bytes;
   return size <= sizeof header &&
@@ -162,7 +132,7 @@ bool write_header(int ring, const Left& left, int rank_file) {
 
 // Makes the rank file if its process could not make it, or not write its first lines. In another
 // container, another folder may have the name.
-void make_rank_file(int ring, Left& left) {
+void make_rank_file(int ring, Head& left) {
   NamedFile file{};
   if (left.rank_file_inode != 0) {
     Path path;
@@ -186,7 +156,8 @@ void make_rank_file(int ring, Left& left) {
 bool is_whole(int rank_file) {
   char end[3];
   const FileFacts facts = facts_of(rank_file);
-  return facts.size >= sizeof end && read_at(rank_file, end, facts.size - sizeof end) &&
+  const auto at = static_cast<off_t>(facts.size - sizeof end);
+  return facts.size >= sizeof end && pread(rank_file, end, sizeof end, at) == sizeof end &&
          std::memcmp(end, "\n]\n", sizeof end) == 0;
 }
 
@@ -217,15 +188,15 @@ bool copy_all(int from, int to, std::uint64_t size) {
 
 // True if a copy of it is at `path`: the process that made the copy died before it removed the
 // original.
-bool is_copied(const char* path, const Left& left, std::uint64_t size) {
+bool is_copied(const char* path, const Head& left, std::uint64_t size) {
   const Opened copy(open_to_read(path));
-  Left of_copy{};
+  static Head of_copy;  // the thread's stack may be small
   return copy.fd() >= 0 && facts_of(copy.fd()).size == size && read_head(copy.fd(), of_copy) &&
          same_process(left, of_copy);
 }
 
 // True: it is beside its rank file, whole and on the disk.
-bool copy_beside(int ring, const Left& left, std::uint64_t size) {
+bool copy_beside(int ring, const Head& left, std::uint64_t size) {
   Path beside;
   Path part;
   put_path(beside, left, ".", ".ring");
@@ -244,7 +215,7 @@ bool copy_beside(int ring, const Left& left, std::uint64_t size) {
 }
 
 // True if nobody here needs it any more.
-bool is_done_with(int ring, Left& left, std::uint64_t size) {
+bool is_done_with(int ring, Head& left, std::uint64_t size) {
   const bool forgotten = silent_ns(left) >= kForgotten;
   Path path;
   make_rank_file(ring, left);
@@ -255,7 +226,7 @@ bool is_done_with(int ring, Left& left, std::uint64_t size) {
     return forgotten || was_removed(bounded_text(left.directory), left.folder);
   if (!belongs(rank_file.fd(), left)) return forgotten;
   if (!is_whole(rank_file.fd())) return copy_beside(ring, left, size);
-  if (left.window_files && !forgotten) return false;  // window files may still need their names
+  if (left.windows.files && !forgotten) return false;  // window files may still need their names
   put_path(path, left, ".", ".snapshot");
   unlink(path.text);
   return true;
@@ -290,7 +261,7 @@ void look_at(const char* path) {
   if (file_at(path) == g_mine) return;
   const Opened ring(open_to_take(path));
   const FileFacts facts = facts_of(ring.fd());
-  Left left{};
+  static Head left;
   if (ring.fd() < 0 || !facts.regular || facts.owner != geteuid() || !read_head(ring.fd(), left) ||
       bounded_text(left.boot_id) != g_process.boot_id || left.directory[0] != '/' ||
       stem_of(left).empty() || !takes_lock(ring.fd()) || !is_dead(left)) {

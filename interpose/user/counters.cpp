@@ -38,7 +38,7 @@ int counter(const char* name, const char* const* keys, const double* values, std
   }
   if (recording_thread() == nullptr) return TPROF_OK;
   const std::uint64_t at_ns = monotonic(time_ns);
-  ranges::count(c, at_ns != 0 ? at_ns : now_ns());
+  marks::count(c, at_ns != 0 ? at_ns : now_ns());
   return TPROF_OK;
 }
 

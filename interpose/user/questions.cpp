@@ -281,7 +281,7 @@ int flush(std::uint32_t timeout_ms) {
 int flush_device(std::uint32_t timeout_ms) {
   if (!session::started() || session::closed()) return TPROF_OK;
   const KeepErrno keep_errno;
-  return timing::read_scopes(timeout_ms) ? TPROF_OK : TPROF_TIMED_OUT;
+  return device::read_scopes(timeout_ms) ? TPROF_OK : TPROF_TIMED_OUT;
 }
 
 void forget_counts() {

@@ -32,7 +32,7 @@ RangeAmounts amounts_of(const tprof_with* with) {
   return with == nullptr ? RangeAmounts{} : RangeAmounts{with->elements, with->bytes};
 }
 
-void add_category(ranges::Attributes& to, const char* categories) {
+void add_category(marks::Attributes& to, const char* categories) {
   if (categories == nullptr || *categories == '\0') return;
   const std::uint32_t number = range_names::category_number(domain(), categories);
   if (number == 0) return;
@@ -40,8 +40,8 @@ void add_category(ranges::Attributes& to, const char* categories) {
   to.values.category = number;
 }
 
-ranges::Attributes attributes_of(const tprof_with* with) {
-  ranges::Attributes a;
+marks::Attributes attributes_of(const tprof_with* with) {
+  marks::Attributes a;
   a.counts = true;
   if (with == nullptr) return a;
   add_category(a, with->categories);
@@ -51,8 +51,8 @@ ranges::Attributes attributes_of(const tprof_with* with) {
   return a;
 }
 
-ranges::End end_of(const char* name, const tprof_with* with) {
-  ranges::End e;
+marks::End end_of(const char* name, const tprof_with* with) {
+  marks::End e;
   if (name != nullptr) e.name = range_names::cut(name);
   if (with == nullptr) return e;
   e.amounts = amounts_of(with);
@@ -72,26 +72,26 @@ thread_local constinit std::string_view t_phase __attribute__((tls_model("initia
 
 int push(const char* name, const tprof_with* with) {
   if (name == nullptr || *name == '\0') return TPROF_BAD_ARGUMENT;
-  if (recording()) ranges::push(domain(), range_names::cut(name), attributes_of(with));
+  if (recording()) marks::push(domain(), range_names::cut(name), attributes_of(with));
   return TPROF_OK;
 }
 
 int push_on(const char* name, const tprof_with* with, void* stream) {
   if (name == nullptr || *name == '\0') return TPROF_BAD_ARGUMENT;
   if (!recording()) return TPROF_OK;
-  ranges::Attributes a = attributes_of(with);
+  marks::Attributes a = attributes_of(with);
   a.on_stream = true;
   a.stream = static_cast<CUstream>(stream);
-  ranges::push(domain(), range_names::cut(name), a);
+  marks::push(domain(), range_names::cut(name), a);
   return TPROF_OK;
 }
 
 std::int64_t pop_timed(const char* name, const tprof_with* with) {
   if (!recording()) return 0;
   std::uint64_t took_ns = 0;
-  ranges::End end = end_of(name, with);
+  marks::End end = end_of(name, with);
   end.took_ns = &took_ns;
-  if (!ranges::pop(domain(), end)) return TPROF_NOT_OPEN;
+  if (!marks::pop(domain(), end)) return TPROF_NOT_OPEN;
   return static_cast<std::int64_t>(took_ns);
 }
 
@@ -101,27 +101,27 @@ int pop(const char* name, const tprof_with* with) {
 
 std::uint64_t start(const char* name, const tprof_with* with) {
   if (name == nullptr || *name == '\0' || !recording()) return 0;
-  return ranges::start(domain(), range_names::cut(name), attributes_of(with));
+  return marks::start(domain(), range_names::cut(name), attributes_of(with));
 }
 
 std::uint64_t start_on(const char* name, const tprof_with* with, void* stream) {
   if (name == nullptr || *name == '\0' || !recording()) return 0;
-  ranges::Attributes a = attributes_of(with);
+  marks::Attributes a = attributes_of(with);
   a.on_stream = true;
   a.stream = static_cast<CUstream>(stream);
-  return ranges::start(domain(), range_names::cut(name), a);
+  return marks::start(domain(), range_names::cut(name), a);
 }
 
 int times_on_device() {
-  return timing::on() && timing::in_streams();
+  return device::on() && device::in_streams();
 }
 
 std::int64_t end_timed(std::uint64_t id, const tprof_with* with) {
   if (!recording()) return 0;
   std::uint64_t took_ns = 0;
-  ranges::End end = end_of(nullptr, with);
+  marks::End end = end_of(nullptr, with);
   end.took_ns = &took_ns;
-  if (!ranges::end(id, end)) return TPROF_NOT_OPEN;
+  if (!marks::end(id, end)) return TPROF_NOT_OPEN;
   return static_cast<std::int64_t>(took_ns);
 }
 
@@ -132,9 +132,9 @@ int end(std::uint64_t id, const tprof_with* with) {
 int instant(const char* name, const tprof_with* with) {
   if (name == nullptr || *name == '\0') return TPROF_BAD_ARGUMENT;
   if (!recording()) return TPROF_OK;
-  ranges::Attributes a = attributes_of(with);
+  marks::Attributes a = attributes_of(with);
   a.counts = false;  // it takes no time
-  ranges::mark(domain(), range_names::cut(name), a);
+  marks::mark(domain(), range_names::cut(name), a);
   return TPROF_OK;
 }
 
@@ -143,12 +143,12 @@ int instant(const char* name, const tprof_with* with) {
 int step(std::int64_t number) {
   if (number < TPROF_NO_STEP) return TPROF_BAD_ARGUMENT;
   if (!recording()) return TPROF_OK;
-  ranges::Attributes at;
+  marks::Attributes at;
   at.at_ns = now_ns();
   const bool ends = number == TPROF_NO_STEP;
   const std::int64_t next =
       number == TPROF_NEXT_STEP ? g_step_number.load(std::memory_order_relaxed) + 1 : number;
-  ranges::end(g_step.exchange(0, std::memory_order_acq_rel), {.at_ns = at.at_ns});
+  marks::end(g_step.exchange(0, std::memory_order_acq_rel), {.at_ns = at.at_ns});
   if (ends) return TPROF_OK;
   g_step_number.store(next, std::memory_order_relaxed);
   char name[32];
@@ -156,8 +156,8 @@ int step(std::int64_t number) {
   text << kScopeStep << " ";
   text.number(next);
   const std::uint64_t before =
-      g_step.exchange(ranges::start(domain(), text.view(), at), std::memory_order_acq_rel);
-  ranges::end(before, {.at_ns = at.at_ns});  // another thread began a step meanwhile
+      g_step.exchange(marks::start(domain(), text.view(), at), std::memory_order_acq_rel);
+  marks::end(before, {.at_ns = at.at_ns});  // another thread began a step meanwhile
   return TPROF_OK;
 }
 
@@ -168,13 +168,13 @@ int phase(const char* name) {
   }
   if (name != nullptr && next.empty()) return TPROF_BAD_ARGUMENT;
   if (!recording()) return TPROF_OK;
-  if (!t_phase.empty()) ranges::pop(domain(), {.name = t_phase});
+  if (!t_phase.empty()) marks::pop(domain(), {.name = t_phase});
   t_phase = next;
   if (next.empty()) return TPROF_OK;
-  ranges::Attributes a;
+  marks::Attributes a;
   a.counts = true;
   add_category(a, kScopePhase.data());
-  ranges::push(domain(), next, a);
+  marks::push(domain(), next, a);
   return TPROF_OK;
 }
 

@@ -33,7 +33,7 @@ class EndedEpochs : public Sink {
       fills_ ^= 1;
     }
     lines.begin();
-    lines.text << ended->view();
+    lines.out() << ended->view();
     lines.next.epoch += epochs;
     lines.flush();
     ended->clear();

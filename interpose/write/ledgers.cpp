@@ -37,7 +37,7 @@ void Ledgers::tick(LineBatch& lines, const ClockAnchor& now) {
     write(lines, now, "interval");
   } else if (stepped(last_clock_, now)) {
     lines.begin();
-    clock_line(lines.text, lines.view, now);
+    clock_line(lines.out(), lines.view, now);
     lines.flush();
     last_clock_ = now;
   }
@@ -47,9 +47,9 @@ void Ledgers::write(LineBatch& lines, const ClockAnchor& clock, std::string_view
   last_ns_ = clock.mono_ns;
   last_clock_ = clock;
   lines.begin();
-  clock_line(lines.text, lines.view, clock);
-  ledger_line(lines.text, lines.view, lines.sums, clock.mono_ns, lines.next.epoch, reason, false);
-  lines.needs_to_close(lines.text.size());
+  clock_line(lines.out(), lines.view, clock);
+  lines.ledger(clock.mono_ns, reason, false);
+  lines.needs_to_close(lines.out().size());
   lines.flush();
 }
 

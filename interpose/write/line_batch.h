@@ -5,10 +5,8 @@
 #include <cstdint>
 
 #include "interpose/base/text.h"
-#include "interpose/format/ring_file.h"
 #include "interpose/lines/drain.h"
 #include "interpose/write/line_file.h"
-#include "interpose/write/steps.h"
 #include "interpose/write/window_files.h"
 
 namespace tprof {
@@ -18,7 +16,7 @@ namespace tprof {
 inline constexpr std::uint64_t kClosingBytes = 64 << 10;
 inline constexpr std::uint64_t kClosingBytesOfComm = 512;  // its line and its part of the ledger
 
-class LineBatch {
+class LineBatch : public Drain {
  public:
   explicit LineBatch(const View& of);
   // `fd`: the rank file, which has its first lines.
@@ -26,11 +24,18 @@ class LineBatch {
 
   // Starts lines that are to follow what is committed.
   void begin();
-  // Writes the lines and commits what `next` says of them. Lines that do not fit are left out, and
-  // their `events` are counted as lost.
-  void flush(std::uint64_t events = 0);
+  // Writes the lines and commits what `next` says of them. Lines that do not fit count as lost.
+  void flush();
   // Counts the batch as lost: it gets no lines.
-  void lose(std::uint64_t events);
+  void lose();
+
+  // Which windows' files are given their end. oldest: that one, because the next one needs its
+  // place. late: those of windows that have ended a second ago. all: because nothing more comes to
+  // any of them.
+  enum class Which { oldest, late, all };
+  // Completes them in commits of their own, so that a kill leaves a file as it was or complete with
+  // the same lines, and gives windows their lines.
+  void complete_windows(Which which);
 
   // Writes the lines as the end of the file, beyond what is committed: lines that come later are
   // written over them. False: they did not fit, and what was there stays.
@@ -38,28 +43,20 @@ class LineBatch {
   // Takes that end back.
   void reopen();
 
-  void commit(const Progress& progress);
   const Progress& committed() const { return committed_; }
-
-  // Adds a metric to the batch, in the file of its window if that has one.
-  void metric(const Counter& counter, std::uint64_t at_ns) {
-    drain.metric(text, next, counter, at_ns, windows.texts());
-  }
+  std::uint64_t offset() const { return committed_.written.file[kRankFile].offset; }
   void cost(std::uint64_t cpu_ns) { committed_.self_ns = cpu_ns; }  // so far
   // Notes how long the lines are that a file would need now to be closed.
   void needs_to_close(std::uint64_t bytes);
 
-  View view;
   LineFile file;
-  Drain<Steps> drain;
-  WindowFiles windows;
-  Sums sums;
-  Text text;        // of the rank file
-  Progress next{};  // when the batch is written
 
  private:
+  bool write();
+  void commit(const Progress& progress);
   std::uint64_t closing_bytes() const;
 
+  WindowFiles window_files_;
   Progress committed_{};
   std::uint64_t closing_bytes_ = kClosingBytes;
 };

@@ -30,23 +30,24 @@ void Output::drain_rest(std::uint64_t until_ns) {
   while (more) more = drain(last_, false);
   const std::uint64_t now = now_ns();
   each_sink([&](auto& sink) { sink.at_end(lines_, now); });
-  WholeWindows::complete(lines_, WholeWindows::Which::all);
+  lines_.complete_windows(LineBatch::Which::all);
 }
 
 // Writes a batch; with `written` false it counts as lost.
 bool Output::drain(const std::uint64_t* last, bool written) {
   lines_.begin();
-  std::uint64_t events = 0;
-  const bool more =
-      !lines_.drain.run(lines_.text, lines_.next, events, last, lines_.windows.texts());
-  written ? lines_.flush(events) : lines_.lose(events);
-  if (lines_.drain.file_wanted()) WholeWindows::complete(lines_, WholeWindows::Which::oldest);
-  return more;
+  const bool done = lines_.run(steps_.begin(lines_.next, last),
+                               [&](const Record& r, const ThreadArea& t) { steps_.record(r, t); });
+  if (done) steps_.end(lines_.out(), lines_.next);
+  written ? lines_.flush() : lines_.lose();
+  if (lines_.file_wanted()) lines_.complete_windows(LineBatch::Which::oldest);
+  return !done;
 }
 
 void Output::tick() {
   const ClockAnchor now = clock_anchor();
   lines_.view.head().alive_ns.store(now.mono_ns, std::memory_order_relaxed);
+  lines_.complete_windows(LineBatch::Which::late);  // lanes may need a file's place
   each_sink([&](auto& sink) { sink.tick(lines_, now); });
 }
 
@@ -65,14 +66,10 @@ void Output::dump() {
 bool Output::end() {
   std::get<EndedEpochs>(sinks_).write(lines_);
   lines_.begin();
-  Text& text = lines_.text;
-  Progress& end = lines_.next;
-  lines_.drain.open_calls(text, end, true);
-  clock_line(text, lines_.view, clock_anchor());
-  ledger_line(text, lines_.view, lines_.sums, now_ns(), end.epoch, "close", true);
-  lines_.drain.communicators(text);
-  footer_line(text, lines_.view, lines_.sums, end, Complete::yes);
-  text << "]\n";
+  lines_.open_calls(true);
+  clock_line(lines_.out(), lines_.view, clock_anchor());
+  lines_.end(now_ns(), true, Complete::yes);
+  lines_.out() << "]\n";
   if (!lines_.close()) return false;
   each_sink([](auto& sink) { sink.closed(); });
   return true;

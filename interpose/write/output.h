@@ -8,13 +8,14 @@
 
 #include "interpose/write/line_batch.h"
 #include "interpose/write/sinks.h"
+#include "interpose/write/steps.h"
 
 namespace tprof {
 
 class Output {
  public:
   // `view` must outlive the object.
-  explicit Output(const View& view) : lines_(view) {}
+  explicit Output(const View& view) : lines_(view), steps_(view) {}
   // `fd`: the rank file, which has its first lines; `snapshot`: the file beside it, or -1.
   void begin(int fd, int snapshot = -1, const MetricsWanted& wanted = {});
 
@@ -37,7 +38,7 @@ class Output {
   template <typename Put>
   void put(Put&& put) {
     lines_.begin();
-    put(lines_.text, lines_.view);
+    put(lines_.out(), lines_.view);
     lines_.flush();
   }
   // Writes the ledger, communicators, footer and the end of the array, beyond the committed offset.
@@ -63,6 +64,7 @@ class Output {
   }
 
   LineBatch lines_;
+  Steps steps_;
   Sinks sinks_;
   std::uint64_t last_[kMaxThreads] = {};  // each thread's records up to here are drained at the end
 };

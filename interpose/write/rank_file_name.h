@@ -19,7 +19,7 @@ class RankFileName : public Sink {
     if (now.mono_ns < next_ns_) return;
     next_ns_ = now.mono_ns + kEveryNs;
     const bool was_nameless = std::exchange(nameless_, lines.file.nameless());
-    if (!nameless_ || !was_nameless || lines.file.bring_back(lines.committed().offset)) return;
+    if (!nameless_ || !was_nameless || lines.file.bring_back(lines.offset())) return;
     complain(Trouble::removed, "the trace is lost, unless its folder is made again while we run: ",
              bounded_text(lines.view.head().directory));
   }

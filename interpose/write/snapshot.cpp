@@ -50,20 +50,16 @@ void Snapshot::tick(LineBatch& lines, const ClockAnchor& now) {
   }
   if (!due(lines.view, now.mono_ns)) return;
   lines.begin();
-  Text& text = lines.text;
-  Progress& next = lines.next;
-  for (WindowFile& file : next.window_file) {
-    file.complete = file.window;  // no more lines about it
-    file.lines = kLinesUnknown;   // there may be more by the time that this is read
+  for (FileLines& of_window : lines.next.written.file) {
+    of_window.complete = of_window.window;  // no more lines about it
+    of_window.calls = kCallsUnknown;        // there may be more by the time that this is read
   }
-  lines.drain.open_calls(text, next, false);
+  lines.open_calls(false);
   LastCalls last;
   last.add_threads(lines.view);
-  last.lines(text, lines.view, next.tid);
-  ledger_line(text, lines.view, lines.sums, now.mono_ns, next.epoch, "interval", false);
-  lines.drain.communicators(text);
-  footer_line(text, lines.view, lines.sums, next, Complete::snapshot);
-  if (!text.failed()) write(text.view(), lines.committed().offset, lines.view.head());
+  last.lines(lines.out(), lines.view, lines.next.tid);
+  lines.end(now.mono_ns, false, Complete::snapshot);
+  if (!lines.out().failed()) write(lines.out().view(), lines.offset(), lines.view.head());
 }
 
 bool Snapshot::due(const View& view, std::uint64_t now_ns) {

@@ -7,9 +7,19 @@
 #include <span>
 
 #include "interpose/base/pages.h"
-#include "interpose/write/step_interval.h"
 
 namespace tprof {
+
+// A step of the program, from one moment to another.
+struct StepInterval {
+  static constexpr std::uint64_t kOpen = UINT64_MAX;
+
+  std::int64_t step = 0;
+  std::uint64_t ordinal = 0;  // 0 for the first that was seen; by the numbers, where there are any
+  std::uint64_t from_ns = 0;  // CLOCK_MONOTONIC
+  std::uint64_t to_ns = kOpen;
+  std::uint32_t unseen = 0;  // for an open range: how many of the last looks did not find it
+};
 
 // Steps in the order of time, without overlap. Their number is so bounded that looking through them
 // costs nothing.

@@ -57,7 +57,7 @@ void set_open(bool on) {
   Window* last = last_window(table());
   if (on && !is_open(last)) open_window(table(), now_ns(), -1);
   if (!on && is_open(last)) last->to_ns.store(now_ns(), std::memory_order_release);
-  timing::set_window(on);
+  device::set_window(on);
 }
 
 // From here on lines and times depend on windows that `schedule` opens.
@@ -80,7 +80,7 @@ bool is_ours() {
 void begin() {
   g_by.store(session::config().schedule.by, std::memory_order_relaxed);
   if (by() == WindowsBy::off) return;
-  timing::set_window(false);
+  device::set_window(false);
   if (by() == WindowsBy::profiler) return set_open(g_switched_on.load(std::memory_order_acquire));
   if (by() == WindowsBy::control) return;
   if (session::config().cuda_profiler) {
@@ -91,7 +91,7 @@ void begin() {
 void follow() {
   if (by() != WindowsBy::steps) return;
   const std::uint32_t state = table().state.load(std::memory_order_relaxed);
-  timing::set_window((state & kWindowTimed) != 0);
+  device::set_window((state & kWindowTimed) != 0);
   switch_profilers_to((state & kWindowOpen) != 0);
 }
 

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,17 +27,14 @@ std::vector<char> read(const char* path) {
 }
 
 // Writes the lines since the last commit.
-void replay(const View& view, Progress& progress, std::ofstream& out) {
-  Drain drain(view);
-  Text text;
-  std::uint64_t events = 0;
+void replay(Drain& drain, std::ofstream& out) {
   for (bool more = true; more;) {
-    more = !drain.run(text, progress, events);
-    out << text.view();
-    text.clear();
+    more = !drain.run();
+    out << drain.out().view();
+    drain.out().clear();
   }
-  drain.open_calls(text, progress, true);
-  out << text.view();
+  drain.open_calls(true);
+  out << drain.out().view();
 }
 
 void print_rows(const View& view, const ThreadArea& area) {
@@ -100,9 +96,11 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "ring_dump: %s: no whole commit block\n", argv[1]);
     return 2;
   }
-  const auto progress = std::make_unique<Progress>(block->progress);
+  Drain drain(view);
+  drain.next = block->progress;
+  const std::uint64_t offset = drain.next.written.file[kRankFile].offset;
   const std::vector<char> file = read(argv[2]);
-  if (file.size() < progress->offset) {
+  if (file.size() < offset) {
     std::fprintf(stderr, "ring_dump: %s is shorter than was committed\n", argv[2]);
     return 2;
   }
@@ -119,7 +117,7 @@ int main(int argc, char** argv) {
   std::printf("]}\n");
 
   std::ofstream out(argv[3], std::ios::binary);
-  out.write(file.data(), static_cast<std::streamsize>(progress->offset));
-  replay(view, *progress, out);
+  out.write(file.data(), static_cast<std::streamsize>(offset));
+  replay(drain, out);
   return out.flush() ? 0 : 2;
 }

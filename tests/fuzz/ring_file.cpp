@@ -64,17 +64,17 @@ std::vector<std::byte> ring_of_a_killed_process() {
   {
     const test::AsThread thread(first);
     const std::uint8_t domain = range_names::domain("domain");
-    ranges::push(0, "step");
+    marks::push(0, "step");
     range_names::name_category(domain, 7, "category");
     const std::uint8_t all = kGivenCategory | kGivenColor | given_payload(RangePayload::real);
-    const ranges::Attributes attributes{all, {.payload = 1, .category = 7, .color = 0xff102030}};
-    ranges::push(domain, "a name that takes more than one of the ring's records", attributes);
-    ranges::pop(domain);
-    ranges::mark(0, "mark", attributes);
-    ranges::start(domain, "started");
-    ranges::push(domain, "scope", {.given = kGivenAmounts, .amounts = {5, 20}});
-    ranges::pop(domain, {.amounts = {1, 1}, .error = "std::runtime_error"});
-    ranges::count({{0, 0, 0, 0, 0, 0, 1, 2}, "queue\0full\0empty", {}, 2, 17}, 1);
+    const marks::Attributes attributes{all, {.payload = 1, .category = 7, .color = 0xff102030}};
+    marks::push(domain, "a name that takes more than one of the ring's records", attributes);
+    marks::pop(domain);
+    marks::mark(0, "mark", attributes);
+    marks::start(domain, "started");
+    marks::push(domain, "scope", {.given = kGivenAmounts, .amounts = {5, 20}});
+    marks::pop(domain, {.amounts = {1, 1}, .error = "std::runtime_error"});
+    marks::count({{0, 0, 0, 0, 0, 0, 1, 2}, "queue\0full\0empty", {}, 2, 17}, 1);
   }
   auto progress = std::make_unique<Progress>();
   progress->offset = std::strlen(kRankFile);

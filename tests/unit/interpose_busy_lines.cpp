@@ -100,7 +100,7 @@ TEST_CASE("behind the quota no line says that a device computed, however short i
   CHECK(words.starts_with("0+999999 1000000+999999 "));
   CHECK(words.find("+1 ") == std::string::npos);
   CHECK(!words.ends_with("+1"));
-  CHECK(writer.progress().lines_bytes <= 1000);
+  CHECK(writer.progress().written.file[kRankFile].event_bytes <= 1000);
 
   World without;
   Thread& other = without.thread(1, 128);

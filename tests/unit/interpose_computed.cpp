@@ -59,7 +59,7 @@ TEST_CASE("what is not known of a stream is unsure, and never idle") {
   CHECK(computed(job, 0, 50) == "0-5 5-50?");  // and what follows the last mark
   job.mark(kCompute, Mark::Kind::closes, 50);
   CHECK(computed(job, 0, 60) == "0-5 5-35? 35-50");
-  job.exposure().begin_look(100 * kMs);
+  job.exposure().begin_reading(100 * kMs);
   CHECK(job.exposure().known_until(1) == 100 * kMs);
   job.exposure().standing({.stream = kCompute, .enqueued_ns = 70 * kMs});
   CHECK(job.exposure().known_until(1) == 70 * kMs);

@@ -171,15 +171,15 @@ TEST_CASE("of two commit blocks the last whole one holds, and a half one never")
   Head& head = world.mapping().head();
   auto progress = std::make_unique<Progress>();
   for (std::uint64_t n = 1; n <= 6; ++n) {
-    progress->offset = n;
+    progress->written.calls = n;
     commit_progress(head, *progress);
     CommitBlock* now = committed_block(head);
-    REQUIRE(now->progress.offset == n);
+    REQUIRE(now->progress.written.calls == n);
     // This is a kill while the other block is being written.
     CommitBlock& other = now == &head.commit[0] ? head.commit[1] : head.commit[0];
     const std::uint64_t before = other.generation;
     other.generation = now->generation + 1;
-    other.progress.offset = 999;
+    other.progress.written.calls = 999;
     CHECK(committed_block(head) == now);
     other.generation = before;
   }
@@ -203,7 +203,7 @@ TEST_CASE("lines end with the quota, and what has none is counted") {
         writer.progress().dropped[static_cast<std::size_t>(Dropped::quota)];
     CHECK(lines + dropped == 50);
     CHECK((quota == 0) == (dropped == 0));
-    CHECK((quota == 0 || writer.progress().lines_bytes <= quota));
+    CHECK((quota == 0 || writer.progress().written.file[kRankFile].event_bytes <= quota));
     CHECK((lines > 0) == (quota != 1));
   }
 }
@@ -231,10 +231,10 @@ TEST_CASE("a call that has not returned is an open line, once, and no X") {
   std::string open_lines;
   all_reduce(t, comm, 6, ncclFloat16, ncclMax, [&] {
     within = recovered(world.view(), "");
-    Text text;
-    auto progress = std::make_unique<Progress>(writer.progress());
-    Drain(world.view()).open_calls(text, *progress, true);
-    open_lines = text.view();
+    Drain drain(world.view());
+    drain.next = writer.progress();
+    drain.open_calls(true);
+    open_lines = drain.out().view();
     return ncclSuccess;
   });
   CHECK(count_lines(within, "X") == 1);
@@ -267,17 +267,13 @@ TEST_CASE("a damaged ring file makes no reader crash or go on for ever") {
     // More entries in the tables than there can be would only make it slow.
     view.head().comms.count = view.head().comms.count % 100000;
     view.head().graphs.count = view.head().graphs.count % 1000;
-    auto progress = std::make_unique<Progress>();
-    Text text;
-    std::uint64_t events = 0;
-    for (int rounds = 0; rounds < 10 && !Drain(view).run(text, *progress, events); ++rounds) {
-      text.clear();
+    Drain drain(view);
+    for (int rounds = 0; rounds < 10 && !drain.run(); ++rounds) {
+      for (Text& text : drain.text) text.clear();
     }
-    Drain(view).open_calls(text, *progress, true);
-    Sums sums;
-    ledger_line(text, view, sums, 0, 0, "close", true);
-    footer_line(text, view, sums, *progress, Complete::no);
-    REQUIRE_FALSE(text.failed());
+    drain.open_calls(true);
+    drain.end(0, true, Complete::no);
+    REQUIRE_FALSE(drain.out().failed());
   }
 }
 

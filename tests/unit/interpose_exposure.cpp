@@ -77,7 +77,7 @@ TEST_CASE("where no kernel was launched on the device nothing is known") {
 
 TEST_CASE("a call waits until its streams are known, and no longer") {
   Job job;
-  job.exposure().begin_look(100 * kMs);
+  job.exposure().begin_reading(100 * kMs);
   job.mark(kCompute, Mark::Kind::opens, 5);
   job.call(10, 30);
   CHECK(job.settle(false).known == 0);
@@ -93,10 +93,10 @@ TEST_CASE("a mark that is still to come holds back what began after it was put t
   Job job;
   job.computes(kCompute, 0, 5);
   job.call(10, 30);
-  job.exposure().begin_look(100 * kMs);
+  job.exposure().begin_reading(100 * kMs);
   job.exposure().standing({.stream = kCompute, .enqueued_ns = 20 * kMs});
   CHECK(job.settle(false).known == 0);
-  job.exposure().begin_look(100 * kMs);
+  job.exposure().begin_reading(100 * kMs);
   CHECK(job.settle(false).known == 1);
 }
 
@@ -325,7 +325,7 @@ TEST_CASE("hours of computation take no more room than what calls still need") {
     job.computes(kCompute, ms, ms + 1);
     if (ms % 1000 != 0) continue;
     job.call(ms, ms + 2);
-    job.exposure().begin_look((ms + 2) * kMs);
+    job.exposure().begin_reading((ms + 2) * kMs);
     const auto found = job.settle(false);
     CHECK(found.known == 1);
     CHECK(found.exposed_ns == kMs);

@@ -8,7 +8,7 @@
 
 namespace tprof::test {
 
-using namespace tprof::timing;
+using namespace tprof::device;
 
 inline constexpr std::uint64_t kMs = 1'000'000;
 inline constexpr std::uint64_t kGather = 0x1000;

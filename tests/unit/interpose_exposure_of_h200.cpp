@@ -16,10 +16,10 @@
 
 #include "catch2.h"
 #include "interpose/device/exposure.h"
-#include "interpose/device/feed.h"
+#include "interpose/device/pace.h"
 
 using namespace tprof;
-using namespace tprof::timing;
+using namespace tprof::device;
 
 namespace {
 
@@ -87,16 +87,16 @@ class Device {
  private:
   struct Stream {
     std::uint64_t id = 0;
-    busy::Feed feed;
+    streams::Pace pace;
     bool open = false;
     Ns done = 0;  // when the device is through with all that is in it
   };
 
   void launch(const Call& c, Stream& s) {
     const Ns now = c.host.from;
-    const bool late = s.open && s.feed.late(now);
+    const bool late = s.open && s.pace.late(now);
     const bool empty = s.done <= now;
-    if (s.open && s.feed.should_ask(now)) s.feed.answered(empty, now);
+    if (s.open && s.pace.should_ask(now)) s.pace.answered(empty, now);
     const bool waited = c.kernel.from > c.host.to + kWaitedNs;
     const Ns ready = s.open || !waited ? s.done : c.kernel.from - kLatencyNs;
     const Ns begins = std::max(c.host.to + kLatencyNs, ready);
@@ -105,18 +105,18 @@ class Device {
       const auto kind = !s.open || empty ? Mark::Kind::opens : Mark::Kind::passes;
       mark(s, kind, now, ready, late && empty);
     }
-    s.feed.begins(now, false);
+    s.pace.begins(now, false);
     s.done = std::max(s.done, c.kernel.to);
-    s.feed.launched(c.host.to);
-    const bool sample = s.feed.wants_sample();
-    if (sample || s.feed.wants_mark(c.host.to)) {
+    s.pace.launched(c.host.to);
+    const bool sample = s.pace.wants_sample();
+    if (sample || s.pace.wants_mark(c.host.to)) {
       mark(s, Mark::Kind::passes, c.host.to, s.done, false, sample);
     }
   }
 
   // The host turns away from the stream that it launched on last.
   void follow(Ns now) {
-    if (last_ == nullptr || !last_->open || last_->feed.idle_since_mark()) return;
+    if (last_ == nullptr || !last_->open || last_->pace.idle_since_mark()) return;
     mark(*last_, Mark::Kind::passes, now, last_->done);
   }
 
@@ -124,12 +124,12 @@ class Device {
     Mark mark;
     mark.stream = s.id;
     mark.kind = kind;
-    s.feed.put_into(mark);
+    s.pace.put_into(mark);
     mark.empty = empty;
     mark.sample = sample;
     mark.enqueued_ns = mark.made_ns = now;
     mark.at_ns = std::max(mark.made_ns + kLatencyNs, ready);
-    s.feed.marked(now);
+    s.pace.marked(now);
     s.open = kind != Mark::Kind::closes;
     exposure.mark(mark);
   }

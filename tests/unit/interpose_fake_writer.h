@@ -12,32 +12,30 @@ namespace tprof::test {
 
 class FakeWriter {
  public:
-  explicit FakeWriter(const View& view)
-      : view_(view),
-        progress_(std::make_unique<Progress>(committed_block(view.head())->progress)) {}
+  explicit FakeWriter(const View& view) : drain_(std::make_unique<Drain>(view)) {
+    drain_->next = committed_block(view.head())->progress;
+  }
 
   // Lines go to the file first, and are true once committed.
   void drain(std::string& file) {
-    Drain drain(view_);
+    std::uint64_t& offset = drain_->next.written.file[kRankFile].offset;
     bool more = true;
     while (more) {
-      Text text;
-      std::uint64_t events = 0;
-      more = !drain.run(text, *progress_, events);
-      file.resize(progress_->offset);
-      file += text.view();
-      progress_->offset = file.size();
-      commit_progress(view_.head(), *progress_);
-      for (std::uint32_t i = 0; i < view_.threads(); ++i) {
-        view_.thread(i)->tail = progress_->tail[i];
+      more = !drain_->run();
+      file.resize(offset);
+      file += drain_->out().view();
+      drain_->out().clear();
+      offset = file.size();
+      commit_progress(drain_->view.head(), progress());
+      for (std::uint32_t i = 0; i < drain_->view.threads(); ++i) {
+        drain_->view.thread(i)->tail = progress().tail[i];
       }
     }
   }
-  const Progress& progress() const { return *progress_; }
+  const Progress& progress() const { return drain_->next; }
 
  private:
-  View view_;
-  std::unique_ptr<Progress> progress_;
+  std::unique_ptr<Drain> drain_;
 };
 
 // Recovers as a reader does after a kill: cuts the file at the commit block and replays the ring.
@@ -45,7 +43,8 @@ inline std::string recovered(const View& live, const std::string& file) {
   auto* base = reinterpret_cast<std::byte*>(&live.head());
   std::vector<std::byte> memory(base, base + live.head().used.load());
   const View view(memory.data(), memory.size());
-  std::string whole = file.substr(0, committed_block(view.head())->progress.offset);
+  std::string whole =
+      file.substr(0, committed_block(view.head())->progress.written.file[kRankFile].offset);
   FakeWriter(view).drain(whole);
   return whole;
 }

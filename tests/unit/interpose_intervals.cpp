@@ -6,7 +6,7 @@
 #include "catch2.h"
 
 using namespace tprof;
-using namespace tprof::timing;
+using namespace tprof::device;
 
 namespace {
 

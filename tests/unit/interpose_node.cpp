@@ -4,7 +4,7 @@
 #include <string>
 
 #include "catch2.h"
-#include "interpose/node/host.h"
+#include "node/host.h"
 #include "planted_root.h"
 
 using namespace tprof;

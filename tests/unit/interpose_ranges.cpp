@@ -38,13 +38,11 @@ Seen recover(const View& live, std::string lines = "") {
   auto* base = reinterpret_cast<std::byte*>(&live.head());
   std::vector<std::byte> memory(base, base + live.head().used.load());
   const View view(memory.data(), memory.size());
-  auto progress = std::make_unique<Progress>(committed_block(view.head())->progress);
   Drain drain(view);
-  Text text;
-  std::uint64_t events = 0;
-  while (!drain.run(text, *progress, events)) {
+  drain.next = committed_block(view.head())->progress;
+  while (!drain.run()) {
   }
-  lines += text.view();
+  lines += drain.out().view();
   Seen seen;
   for (const std::string& line : split_lines(lines)) {
     const auto json = nlohmann::json::parse(line.substr(0, line.rfind(',')));
@@ -59,26 +57,25 @@ Seen recover(const View& live, std::string lines = "") {
   for (const Total& t : sums.all) {
     seen.dropped += t.key.function == kMetaRangeDropped ? t.values.calls : 0;
   }
-  for (const std::uint64_t n : progress->range_dropped) seen.dropped += n;
+  for (const std::uint64_t n : drain.next.range_dropped) seen.dropped += n;
   return seen;
 }
 
 void drain(const View& view, std::string& file) {
-  auto progress = std::make_unique<Progress>(committed_block(view.head())->progress);
-  Text text;
-  std::uint64_t events = 0;
-  while (!Drain(view).run(text, *progress, events)) {
+  Drain drain(view);
+  drain.next = committed_block(view.head())->progress;
+  while (!drain.run()) {
   }
-  file += text.view();
-  commit_progress(view.head(), *progress);
+  file += drain.out().view();
+  commit_progress(view.head(), drain.next);
   for (std::uint32_t i = 0; i < view.threads(); ++i) {
-    view.thread(i)->tail = progress->tail[i];
+    view.thread(i)->tail = drain.next.tail[i];
   }
 }
 
 // Derives attributes of every kind, or none, from a number, so that each name has its own.
-ranges::Attributes attributes_of(std::uint64_t n) {
-  ranges::Attributes a;
+marks::Attributes attributes_of(std::uint64_t n) {
+  marks::Attributes a;
   a.given = static_cast<std::uint8_t>(n % 32);
   a.amounts = {n, n + 1};
   a.values = {n, static_cast<std::uint32_t>(n) + 1, static_cast<std::uint32_t>(n)};
@@ -120,17 +117,17 @@ void push_and_pop(Counts& counts) {
   for (std::uint64_t n = 0; n < 5; ++n) {
     const std::string outer = name_of(2 * n, 8);
     const std::string inner = name_of(2 * n + 1, 20 + 24 * n);
-    begin([&] { ranges::push(0, outer); });
-    begin([&] { ranges::push(1, inner, attributes_of(15)); });
-    ranges::pop(n % 2 == 0 ? 1 : 0);  // or crosswise
-    ranges::pop(n % 2 == 0 ? 0 : 1);
+    begin([&] { marks::push(0, outer); });
+    begin([&] { marks::push(1, inner, attributes_of(15)); });
+    marks::pop(n % 2 == 0 ? 1 : 0);  // or crosswise
+    marks::pop(n % 2 == 0 ? 0 : 1);
   }
   std::uint64_t started = 0;
-  begin([&] { started = ranges::start(0, "started"); });
-  ranges::end(started);
-  begin([&] { ranges::mark(0, "mark"); });
-  for (int i = 0; i < 33; ++i) begin([&] { ranges::push(0, "deep"); });
-  for (int i = 0; i < 33; ++i) ranges::pop(0);
+  begin([&] { started = marks::start(0, "started"); });
+  marks::end(started);
+  begin([&] { marks::mark(0, "mark"); });
+  for (int i = 0; i < 33; ++i) begin([&] { marks::push(0, "deep"); });
+  for (int i = 0; i < 33; ++i) marks::pop(0);
 }
 
 }  // namespace
@@ -148,11 +145,11 @@ TEST_CASE("killed anywhere between drains, every range that ended has exactly on
     const AsThread as(*threads[who]);
     if (random() % 2 == 0 && open[who].size() < 20) {
       open[who].push_back(name_of(made_names, random() % (kMaxRangeName + 1)));
-      ranges::push(0, open[who].back(), attributes_of(made_names++));
+      marks::push(0, open[who].back(), attributes_of(made_names++));
     } else if (!open[who].empty()) {
       ++made[open[who].back()];
       open[who].pop_back();
-      ranges::pop(0);
+      marks::pop(0);
     }
     if (step % 5 == 0) drain(world.view(), file);
     if (step % 7 != 0) continue;
@@ -175,8 +172,8 @@ TEST_CASE("a call's line is never lost to ranges, which leave half of the ring")
   ncclComm_t comm = world.communicator(1);
   for (int i = 0; i < 100; ++i) {
     const AsThread as(t);
-    ranges::push(0, "range");
-    ranges::pop(0);
+    marks::push(0, "range");
+    marks::pop(0);
   }
   for (int i = 0; i < 32; ++i) all_reduce(t, comm, 1);
   CHECK(drops(world.view()) == 0);

@@ -1,0 +1,127 @@
+// Keeps what is known, from the host alone, of how one stream was fed since its last mark: when its
+// work began, how quickly launches followed each other, and where it may have run dry. A mark takes
+// it along (exposure.h says what follows from it). One thread at a time uses a Pace. Times are
+// now_ns().
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <utility>
+
+#include "interpose/device/exposure.h"
+
+namespace tprof::device::streams {
+
+class Pace {
+ public:
+  // Before a launch that comes later than this the stream is queried, and gets a mark. Between
+  // launches that come sooner samples tell for how long it was idle.
+  static constexpr std::uint64_t kLateNs = 500'000;
+  // It is queried this often anyway, to know whether launches can be waiting for room.
+  static constexpr std::uint64_t kAskNs = 1'000'000;
+  // Calls can be judged only up to the latest mark, so there is one this often: 2 us for the event.
+  static constexpr std::uint64_t kPassNs = 1'000'000;
+  // A launch takes less if its host has a core and waits for nothing. Under a profiler on an H200
+  // it took up to 40 us.
+  static constexpr std::uint64_t kSlowNs = 50'000;
+  // CUDA has room for 1,021 launches, copies and events in a stream (measured on an H200), and a
+  // launch that finds none waits. Behind fewer launches than kNoQueue it does not.
+  static constexpr std::uint32_t kNoQueue = 256;
+  static constexpr std::uint32_t kFullQueue = 1000;
+  // One launch of so many, drawn at random, is a sample: 2 us for the event, 40 ns a launch. The
+  // first ones come more often, until something is known.
+  static constexpr std::uint32_t kSampleOf = 48;
+  static constexpr std::uint32_t kFirstOf = 8;
+  static constexpr std::uint32_t kFirst = 64;
+
+  bool late(std::uint64_t now) const { return now - launched_ns_ >= kLateNs; }
+  bool should_ask(std::uint64_t now) const { return late(now) || now - asked_ns_ >= kAskNs; }
+  void answered(bool empty, std::uint64_t now) {
+    if (empty) queued_ = 0;
+    asked_ns_ = now;
+  }
+
+  // A launch begins. `waited`: a thread has waited for a device since the last one.
+  void begins(std::uint64_t now, bool waited) {
+    begun_ns_ = now;
+    queued_ = waited ? 1 : queued_ + 1;
+  }
+
+  void launched(std::uint64_t now) {
+    const std::uint64_t took = now - begun_ns_;
+    waited_ns_ = for_room(took);
+    slow_ = waited_ns_ == 0 && took >= kSlowNs;
+    if (idle_since_mark_) {
+      begins_ns_ = slow_ ? begun_ns_ : now;
+      first_ns_ = now - launched_ns_;
+    } else if (!slow_) {
+      ++gaps_[Mark::gap_kind(now - launched_ns_)];
+    }
+    slow_ ? slow_from_ns_ = begun_ns_ : last_ns_ = now;
+    launched_ns_ = now;
+    idle_since_mark_ = false;
+    ++launches_;
+  }
+
+  // How long a call that puts something into the stream waited for room in it, of what it took.
+  std::uint64_t for_room(std::uint64_t took) {
+    if (queued_ > kNoQueue && took >= kSlowNs) queued_ = std::max(queued_, kFullQueue + 1);
+    return queued_ > kFullQueue ? took : 0;
+  }
+  std::uint64_t waited_ns() const { return waited_ns_; }  // of the last launch
+
+  // True if a sample should be taken behind that launch.
+  bool wants_sample() {
+    if (until_sample_-- != 0) return false;
+    if (random_ == 0) random_ = 2463534242;
+    random_ ^= random_ << 13, random_ ^= random_ >> 17, random_ ^= random_ << 5;
+    const std::uint32_t of = samples_ < kFirst ? kFirstOf : kSampleOf;
+    samples_ += samples_ < kFirst ? 1 : 0;
+    until_sample_ = of / 2 + random_ % of - 1;
+    return true;
+  }
+  // True if it should get a mark anyway: nobody knows when its kernel began, or the last mark is
+  // old.
+  bool wants_mark(std::uint64_t now) const { return slow_ || now - marked_ns_ >= kPassNs; }
+
+  bool idle_since_mark() const { return idle_since_mark_; }
+
+  void put_into(Mark& mark) const {
+    mark.begins_ns = idle_since_mark_ ? UINT64_MAX : begins_ns_;
+    mark.first_ns = first_ns_;
+    mark.last_ns = last_ns_;
+    mark.slow_from_ns = slow_from_ns_;
+    mark.launches = launches_;
+    std::copy(std::begin(gaps_), std::end(gaps_), mark.gaps);
+  }
+
+  void marked(std::uint64_t now) {
+    std::fill(std::begin(gaps_), std::end(gaps_), 0);
+    launches_ = 0;
+    last_ns_ = slow_from_ns_ = 0;
+    idle_since_mark_ = true;
+    marked_ns_ = now;
+  }
+
+ private:
+  bool idle_since_mark_ = false;    // nothing was put into it since the last mark
+  bool slow_ = false;               // the last launch took long, though it did not wait for room
+  std::uint32_t queued_ = 0;        // launches since it was empty, or a thread waited for a device
+  std::uint32_t until_sample_ = 0;  // all is 0: a table of these takes no room in the file
+  std::uint32_t samples_ = 0;
+  std::uint32_t random_ = 0;    // xorshift: Marsaglia, https://doi.org/10.18637/jss.v008.i14
+  std::uint32_t launches_ = 0;  // these six: see Mark
+  std::uint32_t gaps_[Mark::kGapKinds] = {};
+  std::uint64_t begins_ns_ = 0;
+  std::uint64_t first_ns_ = 0;
+  std::uint64_t last_ns_ = 0;
+  std::uint64_t slow_from_ns_ = 0;
+  std::uint64_t begun_ns_ = 0;     // when the last launch began
+  std::uint64_t launched_ns_ = 0;  // and when it returned
+  std::uint64_t waited_ns_ = 0;
+  std::uint64_t asked_ns_ = 0;
+  std::uint64_t marked_ns_ = 0;
+};
+
+}  // namespace tprof::device::streams

@@ -1,0 +1,153 @@
+// The wrappers of stream captures and CUDA graphs, generated from api/cudart.h and api/cuda.h: each
+// row names a step that it reports to record/graphs.h. The handles of the runtime and of the driver
+// are the same. The driver's calls count with TPROF_DRIVER=1 and where they come from no wrapper,
+// such as those of a runtime that is linked in.
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "interpose/calls/open_call.h"
+#include "interpose/hook/any_cuda.h"
+#include "interpose/hook/wrapper.h"
+#include "interpose/real/stream_gates.h"
+#include "interpose/record/graphs.h"
+
+namespace tprof::hook {
+
+// A step reports before the real call, and after one that has worked or was refused.
+struct CaptureBegins {
+  cudaStream_t stream;
+  bool into_existing_graph;
+  void after(Thread& t) const { graphs::capture_began(t, stream, into_existing_graph); }
+};
+struct CaptureEnds {
+  cudaStream_t stream;
+  void after(Thread& t) const { graphs::capture_ended(t, stream, true); }
+  void refused(Thread& t) const { graphs::capture_ended(t, stream, false); }
+};
+struct Instantiates {
+  const cudaGraphExec_t* executable;
+  cudaGraph_t graph;
+  unsigned long long flags;
+  void after(Thread& t) const {
+    graphs::instantiated(t, *executable, graph,
+                         (flags & cudaGraphInstantiateFlagDeviceLaunch) != 0);
+  }
+};
+// Returns the flags. In CUDA 11 the argument is an address or null: no address is as small as a
+// flag.
+inline unsigned long long flags_in(const void* argument) {
+  constexpr std::uintptr_t kFlags = 0xfff;
+  const auto flags = reinterpret_cast<std::uintptr_t>(argument);
+  return flags <= kFlags ? flags : 0;
+}
+struct Updates {
+  cudaGraphExec_t executable;
+  cudaGraph_t graph;
+  void after(Thread& t) const { graphs::updated(t, executable, graph); }
+};
+// Reported before the real call, since after it the handle can be another's. Begins no session.
+template <typename Handle>
+struct Destroys {
+  Handle handle;
+};
+template <typename Handle>
+Destroys(Handle) -> Destroys<Handle>;  // clang deduces it of an aggregate from version 17 on
+struct LaunchesGraph {
+  cudaGraphExec_t executable;
+  cudaStream_t stream;
+};
+
+// The wrapper's body. `thread` returns the thread if such calls count, else null.
+template <typename GetThread, typename GetStep, typename F>
+auto graph_call(GetThread&& thread, GetStep&& step, F&& function) {
+  using Step = decltype(step());
+  const auto real = [&] {
+    if constexpr (std::is_same_v<Step, CaptureBegins>) {
+      g_switches.captures.store(true, std::memory_order_relaxed);
+      const stream_gates::Closed closed(step().stream);
+      // During a capture, an event in the legacy stream would be a dependency that ends the
+      // capture.
+      const stream_gates::Closed legacy_closed(nullptr);
+      return function();
+    } else {
+      return function();
+    }
+  };
+  if constexpr (requires { Step::handle; }) {
+    if (session::started() && thread() != nullptr) graphs::destroying(step().handle);
+    return real();
+  } else {
+    Thread* t = thread();
+    if (t == nullptr) return real();
+    const Step call = step();
+    if constexpr (requires { call.after(*t); }) {
+      const auto result = real();
+      if (accepted(result)) {
+        call.after(*t);
+      } else if constexpr (requires { call.refused(*t); }) {
+        call.refused(*t);
+      }
+      return result;
+    } else {
+      return launch_call(*t, call.executable, call.stream, real);
+    }
+  }
+}
+
+}  // namespace tprof::hook
+
+// The body of a wrapper, behind TPROF_REAL. `thread`: as above. `stream_meant`: legacy, per_thread.
+// `step` may use meant(stream).
+#define TPROF_GRAPH_CALL(thread, stream_meant, arguments, step)      \
+  tprof::hook::graph_call(                                           \
+      thread,                                                        \
+      [&] {                                                          \
+        [[maybe_unused]] constexpr auto meant = tprof::stream_meant; \
+        return TPROF_UNPAREN step;                                   \
+      },                                                             \
+      [&] { return real arguments; })
+
+#define BODY(function, wrapper, stream_meant, parameters, arguments, step)           \
+  {                                                                                  \
+    using namespace tprof::hook;                                                     \
+    using Type = cudaError_t(*) parameters;                                          \
+    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound)                  \
+    return TPROF_GRAPH_CALL(tprof::recording_thread, stream_meant, arguments, step); \
+  }
+#define TYPED(function, meant, parameters, arguments, step)                                \
+  extern "C" cudaError_t function parameters;                                              \
+  TPROF_EXPORT cudaError_t function parameters BODY(function, function, meant, parameters, \
+                                                    arguments, step)
+#define ANY(function, meant, parameters, arguments, step) \
+  TPROF_EXPORT_ANY(cudaError_t, function, parameters)     \
+  BODY(function, any_##function, meant, parameters, arguments, step)
+
+#define X(function, twin, since, kind, parameters, arguments, step) \
+  kind(function, legacy, parameters, arguments, step)               \
+      kind(twin, per_thread, parameters, arguments, step)
+TPROF_CUDART_GRAPH(X)
+#undef X
+#define X(function, since, kind, parameters, arguments, step) \
+  kind(function, legacy, parameters, arguments, step)
+TPROF_CUDART_GRAPH_ONLY(X)
+#undef X
+#undef ANY
+#undef TYPED
+#undef BODY
+
+#define WRAPPER(function, stream_meant, parameters, arguments, step) \
+  TPROF_CUDA_WRAPPER(function, parameters, using namespace hook;     \
+                     return TPROF_GRAPH_CALL(recording_driver, stream_meant, arguments, step);)
+
+#define X(function, twin, name, since, until, parameters, arguments, step) \
+  WRAPPER(function, legacy, parameters, arguments, step)                   \
+  WRAPPER(twin, per_thread, parameters, arguments, step)
+TPROF_CUDA_GRAPH(X)
+#undef X
+#define X(function, name, since, until, parameters, arguments, step) \
+  WRAPPER(function, legacy, parameters, arguments, step)
+TPROF_CUDA_GRAPH_ONLY(X)
+#undef X
+#undef WRAPPER

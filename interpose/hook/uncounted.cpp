@@ -1,0 +1,51 @@
+// The wrappers of functions that change what is counted, in ways that no training framework uses:
+// they pass, and the coverage names them. Changes of graphs begin no session: a child that was
+// forked may make them as it exits.
+#include "interpose/api/results.h"
+#include "interpose/format/coverage.h"
+#include "interpose/hook/any_cuda.h"
+#include "interpose/session/coverage.h"
+
+namespace tprof::uncounted {
+namespace {
+
+[[gnu::noinline]] bool counts(Note what, Thread* (*thread)()) {
+  return (what == Note::uncounted || session::started()) && thread() != nullptr;
+}
+[[gnu::noinline]] void note(Note what, Fn fn) {
+  coverage::note(session::mapping().head(), what, info(fn).name.data());
+}
+
+}  // namespace
+}  // namespace tprof::uncounted
+
+// All arguments travel as integers do, nine at most. Those that the function lacks it never looks
+// at.
+#define NINE (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i)
+#define UNCOUNTED(result, missing, thread, function, what)                   \
+  namespace tprof {                                                          \
+  TPROF_EXPORT_ANY(result, function, NINE) {                                 \
+    using Type = result(*) NINE;                                             \
+    TPROF_REAL(function, Type, missing)                                      \
+    const bool counts = uncounted::counts(Note::what, thread);               \
+    const result done = real(a, b, c, d, e, f, g, h, i);                     \
+    if (counts && accepted(done)) uncounted::note(Note::what, Fn::function); \
+    return done;                                                             \
+  }                                                                          \
+  }
+
+#define X(function, since, what) \
+  UNCOUNTED(cudaError_t, cudaErrorSharedObjectSymbolNotFound, recording_thread, function, what)
+TPROF_CUDART_UNCOUNTED(X)
+#undef X
+#define X(function, since, what) \
+  UNCOUNTED(CUresult, CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND, recording_driver, function, what)
+#define X_TWIN(function, twin, name, since, what) \
+  X(function, since, what)                        \
+  X(twin, since, what)
+TPROF_CUDA_UNCOUNTED(X_TWIN)
+TPROF_CUDA_UNCOUNTED_ONLY(X)
+#undef X_TWIN
+#undef X
+#undef UNCOUNTED
+#undef NINE
