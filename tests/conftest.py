@@ -13,13 +13,21 @@ from lib.build import LIBTPROF, STANDIN, TPROF
 from lib.cases import CASES, COMPARED, Pair, make_pair
 from lib.once import once
 from lib.real_loops import LOOPS, loop
+from lib.thorough import ALL
 
 os.environ.pop("COLUMNS", None)  # xdist's: tables are as wide as a user's
+
+
+def left_out(item) -> bool:
+    """Tells whether only `make test-all` runs this combination of parameters (see pytest.ini)."""
+    mark = item.get_closest_marker("one_of")
+    return bool(mark) and not ALL and sum(item.callspec.indices.values()) % mark.args[0] != 0
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
     """Tests that share a fixture of their module, or a training run, share a worker."""
+    items[:] = [item for item in items if not left_out(item)]
     for item in items:
         indices = item.callspec.indices if hasattr(item, "callspec") else {}
         shared = []

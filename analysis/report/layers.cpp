@@ -35,8 +35,10 @@ std::string heading(const LayerGroup& group) {
   std::string what;
   if (units != 0) what = check::counted(units, "unit");
   if (buckets != 0) what += (units == 0 ? "" : " and ") + check::counted(buckets, "bucket");
-  return fmt::format("{} {}, on {} of {} ranks: {}", group.ranks.size() == 1 ? "rank" : "ranks",
-                     text::ranges(group.ranks),
+  std::string who = text::names_of(text::Ranks(group.ranks));
+  if (group.no_ranks)
+    who += fmt::format("{}processes that are no ranks", who.empty() ? "" : " and ");
+  return fmt::format("{}, on {} of {} ranks: {}", who,
                      static_cast<std::int64_t>(group.ranks.size()) == group.nranks
                          ? "a communicator"
                          : "communicators",

@@ -372,7 +372,9 @@ class Mapper {
     const auto steps = static_cast<std::uint64_t>(std::ranges::count_if(
         passes_.all, [&](const Pass& p) { return p.last && rank_.asked.holds(p.step); }));
     for (auto& [id, group] : handed_.comms) {
-      group.ranks = {rank_.rank->header.rank.value_or(-1)};
+      const std::optional<std::int64_t> rank = rank_.rank->header.rank;
+      if (rank) group.ranks = {*rank};
+      group.no_ranks = !rank;
       group.nranks = id.second;
       group.rank_steps = steps;
     }
@@ -411,6 +413,7 @@ void merge(LayerGroup& to, const LayerGroup& more) {
     return;
   }
   to.ranks.insert(to.ranks.end(), more.ranks.begin(), more.ranks.end());
+  to.no_ranks = to.no_ranks || more.no_ranks;
   to.rank_steps += more.rank_steps;
   for (std::size_t i = 0; i < to.rows.size(); ++i) {
     to.rows[i].gathers += more.rows[i].gathers;

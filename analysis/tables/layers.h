@@ -60,6 +60,7 @@ struct LayerRow : LayerKey {
 // Ranks whose communicators have the same units and buckets.
 struct LayerGroup {
   std::vector<std::int64_t> ranks{};
+  bool no_ranks = false;         // processes that are no ranks have them, too
   std::int64_t nranks = 0;       // of each communicator
   std::uint64_t rank_steps = 0;  // steps with a backward pass, summed over ranks
   std::vector<LayerRow> rows{};

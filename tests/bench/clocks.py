@@ -1,41 +1,18 @@
 """Measures the clock error of a merged trace.
 
 Host clocks drift and are off by up to 0.8 ms, and ranks leave collectives with 5 us of jitter. The
-simulation knows the truth (tests/golden/clock_jobs.cpp).
+simulation knows the truth (tests/lib/clocks.py).
 """
 
-import json
 import shutil
 import statistics
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 from figures import Figure
+from lib.clocks import clock_job, errors
 from place import Place
 
 HOSTS, RANKS_PER_HOST = 8, 2
-
-
-def nanoseconds(micros: str) -> int:
-    whole, rest = micros.split(".")
-    return int(whole) * 1000 + int(rest)
-
-
-def microseconds_off(merged: Path, left: list[list[int]]) -> list[float]:
-    """Returns the error of each rank on another host against rank 0, at each collective."""
-    seen = [{} for _ in left]
-    for line in merged.read_text().split("\n"):
-        if '"cat":"DEVICE"' in line:
-            event = json.loads(line.rstrip(","), parse_float=str)
-            args = event["args"]
-            end = nanoseconds(event["ts"]) + nanoseconds(event["dur"])
-            seen[args["seq"]][event["pid"]] = end
-    off = []
-    for found, true in zip(seen, left, strict=True):
-        distance = [found[rank] - true[rank] for rank in sorted(found)]
-        off += [abs(d - distance[0]) / 1000 for d in distance[RANKS_PER_HOST:]]
-    return off
 
 
 def figures(place: Place) -> Iterator[Figure]:
@@ -46,12 +23,10 @@ def figures(place: Place) -> Iterator[Figure]:
         for seed in range(1, 6):
             shutil.rmtree(folder)
             folder.mkdir()
-            job = [HOSTS, RANKS_PER_HOST, collectives, seed, "device"]
-            command = [place.build / "clock_jobs", folder, *job]
-            truth = json.loads(subprocess.check_output(list(map(str, command))))
+            truth = clock_job(folder, HOSTS, RANKS_PER_HOST, collectives, seed=seed)
             for clock, medians in (("collective", aligned), ("realtime", by_wall_clock)):
                 place.finish([place.tprof, "merge", folder, "-o", merged, "--clock", clock])
-                medians.append(statistics.median(microseconds_off(merged, truth["left"])))
+                medians.append(statistics.median(errors(merged, truth, RANKS_PER_HOST)) / 1000)
                 merged.unlink()
         shutil.rmtree(folder)
         yield Figure(

@@ -130,9 +130,6 @@ def test_a_rank_that_calls_on_two_communicators_in_the_other_order(pair_of, tmp_
     assert while_it_runs["evidence"][-1].endswith(" s") and after["evidence"][-1].endswith(" before their traces end")
     for finding in (while_it_runs, after):
         assert finding["severity"] == "error"
-        assert finding["text"].startswith("rank 0 called collective 19 of communicator ")
-        assert " before collective 9 of communicator " in finding["text"]
-        assert ", rank 1 the other way round" in finding["text"]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from lib.build import BUILD, LIBTPROF, STANDIN
 CALLS = runs.client("calls", 400, 2)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("by", ["a library", "GLIBC_TUNABLES"])
 @pytest.mark.parametrize("kib", [0, 200, 208, 216, 232, 300, 1024])
 def test_our_threads_have_the_same_room_whatever_thread_local_memory_the_process_has(kib, by, tmp_path):
@@ -26,6 +27,7 @@ def test_our_threads_have_the_same_room_whatever_thread_local_memory_the_process
     assert runs.ledger(traced.only_rank_file()) == runs.expected_ledger(counts)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("sites", ["off", "native", "python", "both"])
 @pytest.mark.parametrize("timing", ["host", "events"])
 def test_a_thread_of_the_smallest_stack_calls_as_others_do(timing, sites, tmp_path):

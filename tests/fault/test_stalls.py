@@ -66,6 +66,7 @@ def test_calls_go_on_and_a_signal_ends_the_program(what, at_first, ring, end, tm
     check(tmp_path, unfinished=True)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("how", ENDS)
 @pytest.mark.parametrize(("what", "at_first"), [("mkdir", True), ("pwrite", True), ("open", True), ("unlink", False),
                                                 ("pwrite", False)])

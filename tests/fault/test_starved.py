@@ -9,6 +9,7 @@ WHENS = ("before", "after", "second", "end")  # of the first call; before the se
 NOT_TRACED = {("maps", "before"), ("space", "before"), ("data", "before"), ("files", "before"), ("threads", "before")}
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("how", ["return", "_exit", "kill"])
 @pytest.mark.parametrize("when", WHENS)
 @pytest.mark.parametrize("what", ["space", "data", "maps", "files", "threads"])

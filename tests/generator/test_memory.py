@@ -14,9 +14,9 @@ def cost_of(report: dict) -> dict:
 
 @pytest.mark.parametrize("cause", ["slow_gpu", "slow_loader"])
 def test_the_steps_that_there_is_room_for_name_the_same_cause(tmp_path, cause):
-    made = causes.case("fsdp_tp", 16, cause, 3, steps=40)
+    made = causes.case("fsdp_tp", 8, cause, 3, steps=40)
     rank_files.write(made, tmp_path / "job", 3)
-    whole, part = (told("report", tmp_path / "job", "--memory", mib)[1] for mib in ("1024", "12"))
+    whole, part = (told("report", tmp_path / "job", "--memory", mib)[1] for mib in ("1024", "6"))
     assert part["buckets"] == whole["buckets"]  # counts are the whole job's
     of_whole, of_part = cost_of(whole), cost_of(part)
     assert of_part["kind"] == of_whole["kind"]

@@ -64,6 +64,8 @@ def test_calls_that_are_left_out_hold_up_nothing(tmp_path, layout, cause):
     """Neither the calls behind them in their queues wait for them, nor the end of the step."""
     seen = 0
     for seed in (2, 3):
+        if seen and not ALL:
+            break
         [judged] = score.score(TPROF, tmp_path, [(layout, cause, seed, 16, 6)])
         if judged.counts:
             assert judged.found and judged.claimed_ns == pytest.approx(judged.true_ns, rel=0.05)

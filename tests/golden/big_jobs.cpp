@@ -9,6 +9,7 @@
 // long file. All communicators are listed again after the ledger that ends a file. KIND:
 //
 //   closed       all ranks did the same and closed
+//   plain        the same, on one communicator
 //   killed       killed together at a time limit, a few calls apart, recovered from their rings
 //   lost         the same, but the hosts died with the rings: the last interval's ledger remains
 //   hung         one rank (RANKS / 3) does not come to a collective of the world; the others wait
@@ -49,9 +50,9 @@ constexpr std::uint64_t kCallEveryNs = 20'000;
 constexpr std::uint64_t kHungNs = 60'000'000'000;
 constexpr int kLedgers = 3;  // interval ledgers, evenly over the lines
 
-enum class Kind { closed, killed, lost, hung, sizes, group_sizes, fsdp, fsdp_slow };
-constexpr std::string_view kKinds[] = {"closed", "killed",      "lost", "hung",
-                                       "sizes",  "group_sizes", "fsdp", "fsdp_slow"};
+enum class Kind { closed, plain, killed, lost, hung, sizes, group_sizes, fsdp, fsdp_slow };
+constexpr std::string_view kKinds[] = {"closed", "plain",       "killed", "lost",     "hung",
+                                       "sizes",  "group_sizes", "fsdp",   "fsdp_slow"};
 
 enum Group { kCopy, kWorld, kNode, kPlace, kGroups };  // a communicator's number is its group's
 
@@ -122,7 +123,7 @@ class RankFile {
     text_.bytes.reserve(static_cast<std::size_t>(job_.lines) * 256 + 65536);
     head();
     const int calls = lines_of_this_rank();
-    const int every = job_.lines / (kLedgers + 1) + 1;
+    const int every = plain() ? 10'000 : job_.lines / (kLedgers + 1) + 1;
     for (int line = 0; line < calls; ++line) {
       if (line == job_.groups_at) groups();
       event(line, false);
@@ -134,9 +135,10 @@ class RankFile {
   }
 
  private:
+  bool plain() const { return job_.kind == Kind::plain; }
   int place() const { return rank_ % kRanksPerNode; }
   int tid() const { return 4720 + rank_; }
-  std::int64_t base_ns() const { return kBase + rank_ * 1000; }
+  std::int64_t base_ns() const { return kBase + rank_ * (plain() ? 1'234'567 : 1000); }
 
   int lines_of_this_rank() const {
     if (job_.kind == Kind::hung) return job_.missed_line();
@@ -162,11 +164,12 @@ class RankFile {
     text_ << "[\n";
     line_of("process_name") << R"("name":"rank )" << rank_ << "\"}},\n";
     line_of("tprof_header")
-        << R"("schema":"tprof/1","tprof_version":"0.1.0","run_id":"big","rank":)" << rank_
-        << R"(,"world_size":)" << job_.ranks << R"(,"local_rank":)" << place()
-        << R"(,"restart":0,"host":"node)" << node_ << R"(","boot_id":"boot-)" << node_
-        << R"(","pid":)" << tid() << R"(,"start_ns":)" << base - 1000000000
-        << R"(,"command":"python train.py","base_time_ns":)" << base << R"(,"clock":[[0,)" << base
+        << R"("schema":"tprof/1","tprof_version":"0.1.0","run_id":")"
+        << (plain() ? "generated" : "big") << R"(","rank":)" << rank_ << R"(,"world_size":)"
+        << job_.ranks << R"(,"local_rank":)" << place() << R"(,"restart":0,"host":"node)" << node_
+        << R"(","boot_id":"boot-)" << node_ << R"(","pid":)" << tid() << R"(,"start_ns":)"
+        << base - 1000000000 << R"(,"command":"python train.py","base_time_ns":)" << base
+        << R"(,"clock":[[0,)" << base
         << R"(,48]],"nccl_version":22809,"nccl_path":"/usr/lib/libnccl.so.2","cudart_version":13000)"
         << R"(,"cudart_path":"/usr/lib/libcudart.so.13","devices":[{"device":)" << place()
         << R"(,"uuid":"GPU-)" << rank_ << R"(","pci":"0000:3)" << place()
@@ -176,7 +179,7 @@ class RankFile {
     world();
   }
 
-  void world() { comm(kWorld, mix64(1), rank_); }
+  void world() { comm(kWorld, plain() ? 0x5be1'a0c7'd2e3'f405 : mix64(1), rank_); }
 
   void comm(Group g, std::uint64_t id, int rank) {
     line_of("tprof_comm") << R"("comm":)" << static_cast<int>(g) << R"(,"id":")";
@@ -185,6 +188,7 @@ class RankFile {
   }
 
   void groups() {
+    if (plain()) return;
     comm(kNode, mix64(1000 + static_cast<std::uint64_t>(node_)), place());
     comm(kPlace, mix64(100 + static_cast<std::uint64_t>(place())), node_);
     born_ = true;
@@ -261,7 +265,7 @@ class RankFile {
         << R"("dropped":{},"self_cost_ns":1234,"base_time_ns":)" << base_ns()
         << R"(,"coverage":{"functions":[{"name":"ncclAllGather","library":"/usr/lib/libnccl.so.2",)"
         << R"("calls":)" << seq_[kWorld] << '}';
-    for (const auto word : std::views::split(kOtherFunctions, ' ')) {
+    for (const auto word : std::views::split(plain() ? "" : kOtherFunctions, ' ')) {
       const std::string_view name(word.begin(), word.end());
       text_ << R"(,{"name":")" << name << R"(","library":"/usr/lib/)"
             << (name.starts_with("nccl") ? "libnccl.so.2" : "libcudart.so.13") << R"(","calls":0})";
@@ -362,7 +366,7 @@ int main(int argc, char** argv) {
   if (kind == std::end(kKinds)) {
     std::fprintf(stderr,
                  "usage: big_jobs DIR RANKS LINES "
-                 "closed|killed|lost|hung|sizes|group_sizes|fsdp|fsdp_slow [GROUPS_AT]\n");
+                 "closed|plain|killed|lost|hung|sizes|group_sizes|fsdp|fsdp_slow [GROUPS_AT]\n");
     return 2;
   }
   const int ranks = std::atoi(argv[2]), lines = std::atoi(argv[3]);

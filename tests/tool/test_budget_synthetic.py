@@ -26,6 +26,7 @@ def options_of(model, kind, params=None):
             model.micro_batches, "--accumulate", accumulate, *more]  # fmt: skip
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("layout", "kind"), [("fsdp", "fsdp"), ("hsdp", "hsdp"), ("zero3_offload", "zero3")])
 def test_a_healthy_job_is_within(layout, kind, seed, tmp_path):

@@ -24,6 +24,7 @@ def called_ns(job, rank, seq):
     return jobs.BASE_NS + rank + op.at * jobs.STEP_NS + rank % 7
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
 @pytest.mark.parametrize("kind", faults.DIFFERENT)
 @pytest.mark.parametrize("size", SIZES)
@@ -41,6 +42,7 @@ def test_ledgers_alone_name_rank_communicator_and_interval(
     assert high <= max(2 * low, 1) or high == low + 1
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
 @pytest.mark.parametrize("kind", faults.DIFFERENT)
 @pytest.mark.parametrize("size", SIZES)
@@ -133,6 +135,7 @@ def test_summary_says_so_too(healthy_job, tmp_path):
     assert found["complete"] is True
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
 @pytest.mark.parametrize("others_inside", [True, False])
 @pytest.mark.parametrize("how", ["count", "function"])

@@ -57,6 +57,7 @@ def test_a_rank_killed_inside_a_call_did_not_hang_however_long_the_others_live(
     assert "5.00 us before the end of its trace, and did not return (killed or crashed there)" in finding["text"]
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("ahead_s", [-3600, -2, 2, 3600])
 @pytest.mark.parametrize("plant", ["killed_inside", "hung", "killed", "elsewhere"])
 def test_clocks_of_hosts_that_differ_change_no_verdict(healthy_job, tmp_path, plant, ahead_s):
@@ -76,6 +77,7 @@ def test_clocks_of_hosts_that_differ_change_no_verdict(healthy_job, tmp_path, pl
     assert apart[0] == same[0] or (plant, apart[0]) == ("elsewhere", "stopped")
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("late", [500, 9_900, 18_000, 60_000])
 @pytest.mark.parametrize("end", ["closed", "recovered"])
 def test_how_long_others_lived_on_changes_no_verdict(tmp_path, end, late):

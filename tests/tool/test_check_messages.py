@@ -87,6 +87,7 @@ def only(findings):
     return findings[0]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("ranks", [2, 3, 5, 8])
 @pytest.mark.parametrize("later", [0, 700])
 def test_two_all_to_alls_of_one_communicator_that_a_rank_swaps(tmp_path, ranks, later):
@@ -109,6 +110,7 @@ def test_two_all_to_alls_of_one_communicator_that_a_rank_swaps(tmp_path, ranks, 
     assert ("no side is the majority" in evidence) == both
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("ranks", [3, 4, 8])
 @pytest.mark.parametrize("streams", [[0, 0], [7, 7], [1, 2]])
 def test_an_all_to_all_and_a_collective_of_another_communicator_in_another_order(tmp_path, ranks, streams):

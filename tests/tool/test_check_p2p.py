@@ -141,7 +141,6 @@ def test_two_ranks_that_send_to_each_other(healthy, place, tmp_path):
     (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert (finding["kind"], finding["ranks"]) == ("hang", sorted([0, rank]))
     assert (finding["communicator"], finding["function"]) == (job.id(0), "ncclSend")
-    assert "wait for each other" in finding["text"]
 
 
 def test_a_send_whose_receive_never_came(healthy, place, tmp_path):
@@ -154,7 +153,6 @@ def test_a_send_whose_receive_never_came(healthy, place, tmp_path):
         plan.end, plan.until = "recovered", 5000 + 60_000
     (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert_names(finding, job, "hang", [0], done + n, "ncclRecv")
-    assert "never called the ncclRecv" in finding["text"]
 
 
 @pytest.mark.parametrize("dropped", [{"ring": 1}, {"quota": 9}])

@@ -162,6 +162,7 @@ def test_reset_begins_the_programs_totals_anew(tmp_path):
     for wrong in (["--epoch", 3], ["--epoch", 1, "--by", "step"], ["--epoch", "-1"]):
         done = tprof("summary", job.traces, *wrong)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert "--by" not in wrong or "--epoch works with --by size, comm or dtype, not step" in done.stderr
 
 
 def test_an_epoch_that_a_killed_process_ended_is_known(tmp_path):

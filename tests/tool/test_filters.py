@@ -86,6 +86,7 @@ def test_summary_says_its_filters_in_its_first_lines(case):
     assert all(f"{name} {value}" in head[1] for name, value in words(options).items())
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("by", ["op", "comm", "dtype", "step", "phase", "site", "size"])
 def test_no_table_of_summary_has_more(case, by):
     folder, options, left = case
@@ -270,6 +271,7 @@ def test_a_step_leaves_out_calls_without_a_line_and_says_so(tmp_path):
     ]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", ["steps", "open steps", "a list of steps"])
 @pytest.mark.parametrize("more", [(), ("--ops", "ncclAllReduce,H2D"), ("--sizes", "512K-"), ("--ranks", "1-2")])
 def test_steps_that_the_writers_counted_need_no_line(tmp_path, name, more):

@@ -174,6 +174,7 @@ def run(job):
     return job
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("only_active", [False, True])
 @pytest.mark.parametrize("rank", range(4))
 def test_a_host_that_stopped(rank, only_active, tmp_path):
@@ -183,6 +184,7 @@ def test_a_host_that_stopped(rank, only_active, tmp_path):
     assert errors(job.write(tmp_path / "d", only_active=only_active)) == [("hang", rank)]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("only_active", [False, True])
 @pytest.mark.parametrize("further", [1, 4])
 def test_a_device_that_is_lost_whatever_its_host_called(further, only_active, tmp_path):

@@ -5,9 +5,10 @@ To accept a change: look at the new output, then write it over the file in tests
 
 import gzip
 import json
+import subprocess
 
 import pytest
-from lib.build import GOLDEN
+from lib.build import BUILD, GOLDEN
 from lib.tool import tprof
 
 TRACES = GOLDEN / "two_ranks"
@@ -53,3 +54,9 @@ def test_event_lines_add_up_to_the_golden_summary():
         assert (golden[bucket]["calls"], golden[bucket]["bytes"]) == (calls, size)
     # There are three launches of a graph with one all-reduce of 1024 bytes, on two ranks.
     assert (golden["ALLREDUCE"]["calls"], golden["ALLREDUCE"]["bytes"]) == (6, 6144)
+
+
+def test_sentences_of_findings_are_the_golden_ones():
+    """Each stands here once, so that other tests need only say which one comes, and with which values."""
+    words = subprocess.check_output([BUILD / "unit_analysis", "[.print]", "-o", "/dev/null"], text=True)
+    assert words == (GOLDEN / "sentences.txt").read_text()

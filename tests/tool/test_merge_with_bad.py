@@ -45,6 +45,7 @@ def assert_left_out(traces, bad, *why):
     (traces.parent / "out.json").unlink()
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("away", [-40 * 365 * 24 * HOUR, -HOUR, HOUR, 3 * 365 * 24 * HOUR])
 @pytest.mark.parametrize("ranges", [False, True])
 def test_a_recording_of_another_time_is_left_out(traces, away, ranges):
@@ -73,6 +74,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("how", BROKEN)
 @pytest.mark.parametrize("packed", [False, True])
 def test_what_is_no_json_is_told_by_line_and_byte(traces, how, packed):
@@ -129,9 +131,9 @@ def test_a_long_recording_takes_little_memory(traces):
             to.write(event.replace("1.5", str(n + 0.5)) + ",\n")
         to.write(event + '], "baseTimeNanoseconds": %d}' % begin_ns(traces, 0))
     bounded = functools.partial(resource.setrlimit, resource.RLIMIT_DATA, (150 << 20, 150 << 20))
-    done, lines = merge(traces, f"0={file}", preexec_fn=bounded)
+    done = tprof("merge", traces, "-o", traces.parent / "merged.json", "--with", f"0={file}", preexec_fn=bounded)
     assert done.returncode == 0, done.stderr
-    assert len(others(lines)) >= 500_001
+    assert (traces.parent / "merged.json").read_text().count('"aten::add"') >= 500_001
 
 
 def test_slices_without_a_time_are_left_out_and_counted(traces):
@@ -147,7 +149,7 @@ def test_it_says_how_many_of_our_collectives_pytorch_has(traces):
         (traces.parent / f"k{rank}.json").write_text(recorded(traces, rank, 0, some))
     done, _ = merge(traces, traces.parent / "k?.json")
     calls = sum(line["name"].startswith("nccl") for file in traces.iterdir() for line in parsed(file))
-    assert f"PyTorch's traces have 16 of our {calls} collectives" in done.stderr, done.stderr
+    assert f"PyTorch's traces have {4 + calls // 2} of our {calls} collectives" in done.stderr, done.stderr
     done, _ = merge(traces, traces.parent / "k0.json")
     assert f"PyTorch's trace has 4 of our {calls // 2} collectives" in done.stderr, done.stderr
 

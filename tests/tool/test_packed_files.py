@@ -82,6 +82,7 @@ def assert_reads_the_same(job):
     assert slices[0] == slices[1] and len({line["pid"] for line in slices[0]}) == 3
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("ending", [".gz", *UNPACKERS])
 @pytest.mark.parametrize("named", ["as it is", "as if plain", "members"])
 def test_what_was_compressed_is_read(job, ending, named):
@@ -99,6 +100,7 @@ def test_what_was_compressed_is_read(job, ending, named):
 HOW = ["a value a line", "one line", "sorted keys", "an event a line", "events", "mark", "mark and a value a line"]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_what_was_printed_anew_is_read(job, how, ending):
@@ -154,6 +156,7 @@ def test_an_archive_is_told_to_be_one(job, begin, what):
     assert f"{file}: a {what}" in done.stdout + done.stderr
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("ending", [".gz", ".zst", ".xz"])
 @pytest.mark.parametrize("begin, more", [(b"[\n", b"\0"), (b'[ {"name":"tprof_header","args":', b"["), (b'[ "tprof_', b"x")])
 def test_a_file_that_becomes_large_takes_bounded_memory(job, ending, begin, more):

@@ -64,6 +64,7 @@ def run_with(way, fd, words, folder):
         return run(words, folder, **{("", "stdout", "stderr")[fd]: file}, **options)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("words", (*ON_TRACES, *OF_THE_TOOL, *WRONG, *RUNS))
 def test_nobody_reads(tmp_path, folder, words, way):

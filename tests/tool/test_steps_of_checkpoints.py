@@ -67,6 +67,7 @@ def run(micro_batches=2, batch=2048, evaluate=(20,), of=1, save=(25,), by=(0,), 
     return loop
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("micro_batches", [1, 2, 4])
 @pytest.mark.parametrize("by", [(0,), (0, 1), ()])
 @pytest.mark.parametrize("batch", [256, 2048, 1 << 16])
@@ -75,12 +76,14 @@ def test_an_evaluation_belongs_to_the_step_before(tmp_path, evaluate, batch, by,
     has_its_steps(run(micro_batches, batch, evaluate, by=by), tmp_path / "job")
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("padding", [0, 4, 60])
 @pytest.mark.parametrize("every", [3, 5, 10])
 def test_saved_again_and_again(tmp_path, every, padding):
     has_its_steps(run(save=range(every, 30, every), padding=padding), tmp_path / "job")
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("of", [1, 4, 16, 64])
 @pytest.mark.parametrize("evaluate", [(20,), (10, 20), (7, 14, 21, 28)])
 @pytest.mark.parametrize("micro_batches", [1, 2, 4])

@@ -76,6 +76,7 @@ class Job(Loop):
         self.reduce(2)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("evaluate", [0, 10])
 @pytest.mark.parametrize("sharded", [False, True])
 @pytest.mark.parametrize("micro_batches", [1, 3])
@@ -92,6 +93,7 @@ class LayerByLayer(Job):
             self.reduce(128)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("layers", [2, 3, 4, 6])
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_layers_are_no_steps_where_no_batch_comes_in(tmp_path, ranks, layers):

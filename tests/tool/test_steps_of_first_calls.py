@@ -47,6 +47,7 @@ class Job(Loop):
         self.reduce(1)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("extra", ["forward", "between", "backward"])
 @pytest.mark.parametrize("every", [1000, 10, 5, 3])
 @pytest.mark.parametrize("setup", [0, 4096, 3528])

@@ -36,6 +36,7 @@ class Job(Loop):
             self.gather(self.batch // 4)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("evaluate", [0, 10])
 @pytest.mark.parametrize(
     "micro_batches, every", [(1, 0), (1, 2), (1, 4), (1, 5), (2, 0), (2, 2), (2, 4), (2, 5), (4, 0), (4, 2), (4, 4)]

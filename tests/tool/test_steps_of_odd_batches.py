@@ -48,6 +48,7 @@ def check(loop, folder):
     return report
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("buckets", [(4160, 4160), (9000, 4160), (9000,)])
 def test_ddp(tmp_path, monkeypatch, buckets, sizes):
@@ -55,6 +56,7 @@ def test_ddp(tmp_path, monkeypatch, buckets, sizes):
     check(loops.ddp(Shape(steps=40), buckets=buckets), tmp_path / "job")
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("clip", [False, True])
 def test_fsdp(tmp_path, monkeypatch, clip, sizes):
@@ -114,6 +116,7 @@ def test_copies_that_go_with_collectives_are_no_batches(tmp_path):
     assert {step["buckets"]["ALLGATHER"]["calls"] for step in report["steps"]} == {16}
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("log", [0, 5])
 @pytest.mark.parametrize("clip", [False, True])
 @pytest.mark.parametrize("copies", [1, 2])

@@ -44,6 +44,7 @@ def right(shape, tmp_path):
     return report
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("loss", [0, 1, 5])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_each_call_is_in_its_step(tmp_path, schedule, loss):
@@ -56,6 +57,7 @@ def test_without_copies_and_with_a_communicator_for_each_pair(tmp_path, schedule
     right(dataclasses.replace(SCHEDULES[schedule], copies=False, pairs=True), tmp_path)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("batches", [4, 8, 12])
 @pytest.mark.parametrize("stages", [2, 3, 4])
 @pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
@@ -78,6 +80,7 @@ def test_neighbours_that_said_hello(tmp_path, schedule):
     right(dataclasses.replace(SCHEDULES[schedule], handshake=True, loss=0), tmp_path)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("loss", [0, 1])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_with_data_parallel_groups(tmp_path, schedule, loss):
@@ -101,6 +104,7 @@ def test_steps_of_more_and_more_micro_batches(tmp_path):
     right(Shape(turns=(4,) * 3 + (8,) * 17, loss=0), tmp_path)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("tensors", [2, 3])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_several_tensors_for_each_micro_batch(tmp_path, schedule, tensors):
@@ -118,6 +122,7 @@ def test_one_micro_batch_may_be_one_of_several(tmp_path, tensors):
         assert report["steps_found"] is None or not report["steps_whole"]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("steps", range(1, 6))
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_fewer_than_six_are_not_told(tmp_path, schedule, steps):
@@ -177,6 +182,7 @@ def test_calls_in_no_order_have_no_steps(tmp_path):
     assert (report["steps_found"], report["steps"]) == (None, None)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("replicas", [1, 2])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_with_tensor_parallel_layers(tmp_path, schedule, replicas):

@@ -4,6 +4,7 @@ import collections
 import itertools
 import json
 import random
+import re
 
 import pytest
 from lib import jobs, loops
@@ -362,6 +363,16 @@ def three_units(folder):
     for _ in range(7):
         trained.step(again=())
     return trained.loop.job.write(folder)
+
+
+def test_processes_of_which_nobody_knows_the_rank_are_said_to_be_none(tmp_path):
+    folder = three_units(tmp_path / "job")
+    for file in folder.iterdir():
+        file.write_text(re.sub(r'"rank":\d+,"world_size"', '"rank":null,"world_size"', file.read_text()))
+    (group,) = layers_of(folder)["groups"]
+    assert (group["ranks"], len(group["rows"])) == ([], 3)
+    text = tprof("summary", folder, "--by", "layer").stdout
+    assert "processes that are no ranks, on communicators of 2 ranks: 3 units" in text and "rank -1" not in text
 
 
 def test_units_have_the_names_of_ranges_around_their_gathers(tmp_path):

@@ -5,6 +5,7 @@ import random
 import pytest
 from lib import jobs, loops
 from lib.loops import Shape
+from lib.thorough import some
 from lib.tool import told, tprof
 
 
@@ -33,10 +34,11 @@ def check(loop, folder, allow_unknown=False):
     return "steps" if begun == loop.steps else "micro-batches"
 
 
-SEEDS = range(12)
+SEEDS = some(range(12), 3)
 TURNS = [(1, 2), (1, 2, 3), (1, 2, 3, 4), (3, 3, 3, 2), (3, 3, 1), (4, 4, 4, 4, 1), (2, 1, 1, 1, 1, 1)]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("no_sync", [False, True])
 @pytest.mark.parametrize("turns", TURNS)
 @pytest.mark.parametrize("kind", ["fsdp", "ddp", "tensor_parallel"])
@@ -52,6 +54,7 @@ def test_steps_of_different_numbers_of_micro_batches(tmp_path, kind, turns, no_s
     assert said == ("steps" if no_sync or kind == "tensor_parallel" else "micro-batches")
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("steps", range(1, 6))
 @pytest.mark.parametrize("kind", ["fsdp", "ddp", "tensor_parallel", "pipeline"])
 def test_fewer_than_six_repeats_are_not_told_from_layers_or_micro_batches(tmp_path, kind, steps):

@@ -6,8 +6,8 @@
 
 #include "align/clocks.h"
 #include "align/enclosed.h"
+#include "analysis_simulated_job.h"
 #include "catch2.h"
-#include "tests/golden/simulated_job.h"
 
 using namespace tprof::align;
 using tprof::Bucket;
@@ -337,4 +337,16 @@ TEST_CASE("where calls are missing a shift holds only far below those that the m
   CHECK_FALSE(enclosing_shift({part(0, 20), part(40, 60)}, around(all, 5, 15, -2'500'000), false));
   CHECK_FALSE(enclosing_shift({part(20, 40)}, around(all, 40, 60, 250'000), false));
   CHECK(enclosing_shift({part(0, 60)}, around(all, 5, 15, -2'500'000), true));
+}
+
+TEST_CASE("the ranks of a host need not stand beside each other") {
+  std::vector<Passage> hosts;
+  for (const std::int64_t n : {1, 2, 3, 4, 5}) {
+    add(hosts, n % 2 == 0 ? 1 : 0, true, 10 * n, true, 100 * n);
+  }
+  REQUIRE(hosts.size() == 2);
+  CHECK(hosts[0].mean_end == 300);  // of 100, 300 and 500
+  CHECK(hosts[1].mean_end == 300);  // of 200 and 400
+  CHECK(hosts[0].last_start == 50);
+  CHECK(hosts[1].first_end == 200);
 }

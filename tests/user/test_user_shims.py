@@ -253,6 +253,23 @@ assert train(6) == 6
     assert "expected the words of a schedule, got activ" in speaks(tmp_path / "refused", START + refused)
 
 
+def test_a_schedule_that_comes_behind_a_scope_changes_nothing(tmp_path):
+    speaks(tmp_path, START + """
+with scope("work"):
+    pass
+@profiler(active=1, wait=1, repeat=1)
+def train(steps):
+    for _ in range(steps):
+        with scope("work"):
+            pass
+        step_profiler()
+    return steps
+assert train(4) == 4
+""")
+    (work,) = [r for r in summary_of(tmp_path / "traces", "--by", "range")["ranges"] if r["name"] == "work"]
+    assert (work["count"], work["without_line"]) == (5, 0)
+
+
 def test_the_decorator_with_its_step_function(tmp_path):
     speaks(tmp_path, START + """
 @profiler
