@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <queue>
+#include <span>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 namespace tprof::align {
+
 namespace {
 
 Point point_of(const Passage& a, const Passage& b) {
@@ -180,6 +185,251 @@ std::int64_t Clocks::violation(std::span<const Passage> collective) const {
     worst = std::max(worst, other.at - aligned(p.host, p.first_end));
   }
   return worst;
+}
+
+namespace {
+
+// For a normal distribution: the standard deviation over the median distance from the middle.
+constexpr double kNormal = 1.4826;
+
+// Reduces the points to a few groups, and each group to its medians.
+std::vector<Sample> medians(std::span<const Sample> points) {
+  constexpr std::size_t kGroups = 32;
+  const std::size_t groups = std::min(kGroups, points.size());
+  std::vector<Sample> found;
+  std::vector<double> t;
+  std::vector<double> y;
+  for (std::size_t g = 0; g < groups; ++g) {
+    t.clear();
+    y.clear();
+    const std::size_t end = points.size() * (g + 1) / groups;
+    for (std::size_t i = points.size() * g / groups; i < end; ++i) {
+      t.push_back(points[i].t);
+      y.push_back(points[i].y);
+    }
+    found.push_back({median(t), median(y)});
+  }
+  return found;
+}
+
+// Theil and Sen: takes the median of the slopes between any two points.
+Line rough_line(std::span<const Sample> points) {
+  const std::vector<Sample> few = medians(points);
+  std::vector<double> values;
+  for (std::size_t i = 0; i < few.size(); ++i) {
+    for (std::size_t j = i + 1; j < few.size(); ++j) {
+      const double apart = few[j].t - few[i].t;
+      if (apart > 0) values.push_back((few[j].y - few[i].y) / apart);
+    }
+  }
+  Line line;
+  line.slope = values.empty() ? 0 : median(values);
+  line.t0 = few[few.size() / 2].t;
+  values.clear();
+  for (const Sample& p : few) values.push_back(p.y - line.slope * (p.t - line.t0));
+  line.y0 = median(values);
+  return line;
+}
+
+// Fits least squares over the points that are no further from `rough` than this.
+Line least_squares(std::span<const Sample> points, const Line& rough, double furthest) {
+  Line line;
+  double t_sum = 0;
+  double r_sum = 0;
+  const auto near = [&](const Sample& p) { return std::abs(p.y - rough.at(p.t)) <= furthest; };
+  for (const Sample& p : points) {
+    if (!near(p)) continue;
+    ++line.n;
+    t_sum += p.t - rough.t0;
+    r_sum += p.y - rough.at(p.t);
+  }
+  if (line.n == 0) return rough;
+  line.t0 = rough.t0 + t_sum / line.n;
+  const double r_mean = r_sum / line.n;
+  double product = 0;
+  for (const Sample& p : points) {
+    if (!near(p)) continue;
+    const double dt = p.t - line.t0;
+    line.spread += dt * dt;
+    product += dt * (p.y - rough.at(p.t) - r_mean);
+  }
+  line.slope = rough.slope + (line.spread > 0 ? product / line.spread : 0);
+  line.y0 = rough.at(line.t0) + r_mean;
+  double squares = 0;
+  for (const Sample& p : points) {
+    if (near(p)) squares += (p.y - line.at(p.t)) * (p.y - line.at(p.t));
+  }
+  line.noise = line.n > 2 ? std::sqrt(squares / (line.n - 2)) : 0;
+  return line;
+}
+
+}  // namespace
+
+double Line::deviation(double t) const {
+  if (n < 3) return 0;  // too few to tell
+  const double far = t - t0;
+  return noise * std::sqrt(1 / n + (spread > 0 ? far * far / spread : 0));
+}
+
+double median(std::span<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*std::max_element(values.begin(), middle) + *middle) / 2;
+}
+
+double noise_of(std::span<const Sample> points) {
+  if (points.size() < 3) return 0;
+  // Takes how far each point is from the line between its neighbours.
+  std::vector<double> off;
+  for (std::size_t i = 1; i + 1 < points.size(); ++i) {
+    const auto& [before, p, after] = std::tie(points[i - 1], points[i], points[i + 1]);
+    const double apart = after.t - before.t;
+    const double w = apart > 0 ? (p.t - before.t) / apart : 0.5;
+    const double between = before.y + w * (after.y - before.y);
+    off.push_back(std::abs(p.y - between) / std::sqrt(1 + w * w + (1 - w) * (1 - w)));
+  }
+  return kNormal * median(off);
+}
+
+Line fitted_line(std::span<const Sample> points) {
+  Line line = rough_line(points);
+  std::vector<double> off;
+  for (int round = 0; round < 2; ++round) {
+    off.clear();
+    for (const Sample& p : points) off.push_back(std::abs(p.y - line.at(p.t)));
+    // Few points are all kept: one that is far off may be right.
+    const double furthest = points.size() < 8 ? kNormal * 1e18 : 4 * kNormal * median(off) + 1;
+    line = least_squares(points, line, furthest);
+  }
+  return line;
+}
+
+namespace {
+
+using Samples = std::span<const Sample>;
+
+constexpr std::size_t kFewest = 24;  // samples of a piece: fewer would be fitted to their noise
+constexpr int kDeepest = 12;         // nested splits
+
+// True if the points differ from the line by noise only: no stretch of them lies on one side.
+bool fits(Samples samples, const Line& line, double noise) {
+  const std::size_t stretches = std::min<std::size_t>(16, samples.size() / 8);
+  std::vector<double> off;
+  for (std::size_t s = 0; s < stretches; ++s) {
+    const std::size_t begin = samples.size() * s / stretches;
+    const std::size_t end = samples.size() * (s + 1) / stretches;
+    off.clear();
+    for (const Sample& p : samples.subspan(begin, end - begin)) off.push_back(p.y - line.at(p.t));
+    // The deviation of a median, with room for a distribution that is not normal. 20 ns more allow
+    // for the clock's own grain.
+    const double deviation = 1.25 * noise / std::sqrt(static_cast<double>(end - begin));
+    if (std::abs(median(off)) > 6 * deviation + 20) return false;
+  }
+  return true;
+}
+
+double misfit(Samples samples, const Line& line) {
+  double sum = 0;
+  for (const Sample& p : samples) sum += std::abs(p.y - line.at(p.t));
+  return sum;
+}
+
+// Returns where two lines, one on either side, fit best.
+std::size_t best_split(Samples samples) {
+  std::size_t begin = kFewest;
+  std::size_t end = samples.size() - kFewest;
+  std::size_t best = samples.size() / 2;
+  while (end - begin > 4) {
+    constexpr std::size_t kTried = 8;
+    double least = kUnbounded;
+    for (std::size_t i = 0; i <= kTried; ++i) {
+      const std::size_t at = begin + (end - begin) * i / kTried;
+      const Samples left = samples.first(at);
+      const Samples right = samples.subspan(at);
+      const double sum = misfit(left, fitted_line(left)) + misfit(right, fitted_line(right));
+      if (sum < least) {
+        least = sum;
+        best = at;
+      }
+    }
+    const std::size_t reach = std::max<std::size_t>((end - begin) / kTried, 1);
+    begin = std::max(begin, best - std::min(best, reach));
+    end = std::min(end, best + reach);
+  }
+  return best;
+}
+
+// Finds where each piece of the samples begins, and its line.
+void split(Samples all, std::size_t begin, std::size_t end, double noise, int depth,
+           std::vector<std::pair<std::size_t, Line>>& found) {
+  const Samples samples = all.subspan(begin, end - begin);
+  const Line line = fitted_line(samples);
+  if (samples.size() < 2 * kFewest || depth == kDeepest || fits(samples, line, noise)) {
+    found.emplace_back(begin, line);
+    return;
+  }
+  const std::size_t at = begin + best_split(samples);
+  split(all, begin, at, noise, depth + 1, found);
+  split(all, at, end, noise, depth + 1, found);
+}
+
+}  // namespace
+
+const Piece& Course::piece_at(double t) const {
+  if (pieces.size() == 1) return pieces.front();  // as nearly always
+  const auto next = std::ranges::upper_bound(pieces, t, {}, &Piece::begin);
+  return next == pieces.begin() ? pieces.front() : *std::prev(next);
+}
+
+std::vector<Sample> samples_of(const std::vector<Point>& points) {
+  std::vector<Sample> samples;
+  for (const Point& p : points) {
+    if (p.ends) samples.push_back({p.t, p.ahead});
+  }
+  std::ranges::sort(samples, {}, &Sample::t);
+  return samples;
+}
+
+Course course_of(std::vector<Point> points) {
+  std::ranges::sort(points, {}, &Point::t);
+  const std::vector<Sample> samples = samples_of(points);
+  std::vector<std::pair<std::size_t, Line>> lines;
+  split(samples, 0, samples.size(), noise_of(samples), 0, lines);
+
+  Course course;
+  course.points = points.size();
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto& [first, line] = lines[i];
+    // The change came at some time between two collectives.
+    const double begin = i == 0 ? -kUnbounded : (samples[first - 1].t + samples[first].t) / 2;
+    course.pieces.push_back({begin, line, 0, kUnbounded});
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    Piece& piece = course.pieces[i];
+    const bool last = i + 1 == lines.size();
+    const double until = last ? kUnbounded : course.pieces[i + 1].begin;
+    const double first_t = samples[lines[i].first].t;
+    const double last_t = samples[last ? samples.size() - 1 : lines[i + 1].first - 1].t;
+    const auto within = [&](double t) { return t >= piece.begin && t < until; };
+    // By how much the line may be moved up and down. A bound applies to the piece that it lies in;
+    // one that contradicts those before it is left aside.
+    double least = -kUnbounded;
+    double most = kUnbounded;
+    for (const Point& p : points) {
+      const double from = within(p.t_least) ? p.least - piece.line.at(p.t_least) : -kUnbounded;
+      const double to = within(p.t_most) ? p.most - piece.line.at(p.t_most) : kUnbounded;
+      if (from <= most) least = std::max(least, from);
+      if (to >= least) most = std::min(most, to);
+    }
+    const double moved = std::clamp(0.0, least, most);
+    piece.line.y0 += moved;
+    for (const double t : {first_t, last_t}) {
+      piece.likely = std::max(piece.likely, 3 * piece.line.deviation(t));
+    }
+    piece.at_most = std::max(most - moved, moved - least) + piece.likely;
+  }
+  return course;
 }
 
 }  // namespace tprof::align

@@ -13,7 +13,7 @@
 
 #include "interpose/format/ledger.h"
 #include "read/error.h"
-#include "report/json.h"
+#include "report/table.h"
 
 namespace tprof::budget {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "read/error.h"
-#include "tables/op_kind.h"
+#include "tables/steps.h"
 #include "text/text.h"
 
 namespace tprof::budget {

@@ -13,7 +13,7 @@
 #include "check/arrivals.h"
 #include "check/channels.h"
 #include "check/finding.h"
-#include "filter/calls.h"
+#include "filter/filter.h"
 #include "job/jobs.h"
 #include "read/folder.h"
 

@@ -75,31 +75,7 @@ Waits waits_of(const Case& c);
 // True for a running process that made a call lately, or whose last call is not known.
 bool on_its_way(const read::Process& process, const Case& c);
 
-// Adds who waits in calls of communicators' lives, and for whom.
-void add_life_waits(const Case& c, Waits& waits);
 // The id of the communicator that such a call makes or ends, or that a child comes from.
 std::string communicator_of(const read::Process& process, const read::LifeCall& call);
-
-// These describe where each process is at the end of a job.
-
-// "ncclAllReduce, collective 13 of communicator a3df…"
-Fact fact_of(const OpenCall& call);
-
-// "rank 3 was inside ncclAllReduce, … since …"
-Fact inside(const OpenCall& call);
-
-// Sets since when the call was open, and how long before the end of the trace that is, if it is
-// known.
-void set_since(Fact& fact, const OpenCall& call);
-
-// Says who made the call that somebody missed.
-Fact callers(const Missed& missed);
-
-// Says that these have not come to what others wait in, or were refused there, and what they did.
-Fact not_come(const Missed& missed, const Processes& who, const Fact& then);
-
-// Adds evidence of where in the program these are and what the first of them did last, and says
-// since when they stand there and what to do next.
-void add_standing(const Case& c, const Waits& waits, const Processes& who, Finding& f);
 
 }  // namespace tprof::check

@@ -16,6 +16,7 @@
 
 #include "cli/build.h"
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "cli/option_table.h"
 #include "cli/screen.h"
 #include "interpose/format/misspelt.h"
@@ -23,7 +24,7 @@
 #include "launch/command.h"
 #include "read/error.h"
 #include "run/lines.h"
-#include "team/mpi.h"
+#include "team/team.h"
 #include "text/print.h"
 #include "text/text.h"
 

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "check/diagnose.h"
-#include "cli/progress.h"
+#include "cli/screen.h"
 #include "read/error.h"
 #include "report/findings.h"
 #include "text/print.h"

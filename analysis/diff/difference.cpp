@@ -5,7 +5,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "align/line.h"
+#include "align/clocks.h"
 
 namespace tprof::diff {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "export/event_fields.h"
+#include "export/pen.h"
 
 namespace tprof::trace_export {
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "export/formats.h"
-#include "export/nesting.h"
 #include "export/pen.h"
+#include "export/viewers.h"
 #include "interpose/format/record.h"
 #include "interpose/format/schema.h"
 

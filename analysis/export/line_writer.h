@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "export/call_names.h"
-#include "export/event_fields.h"
+#include "export/pen.h"
 #include "export/timeline.h"
+#include "export/viewers.h"
 #include "read/own_lines.h"
 
 namespace tprof::trace_export {

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "align/enclosed.h"
-#include "export/event_fields.h"
-#include "export/nesting.h"
+#include "export/pen.h"
 #include "export/placement.h"
+#include "export/viewers.h"
 #include "run/lines.h"
 
 namespace tprof::trace_export {

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "export/call_names.h"
+#include "export/viewers.h"
 #include "interpose/format/ranges.h"
 #include "interpose/format/record.h"
 #include "read/parallel.h"

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "export/nesting.h"
 #include "export/pen.h"
 #include "export/placement.h"
+#include "export/viewers.h"
 #include "run/intervals.h"
 #include "run/lines.h"
 

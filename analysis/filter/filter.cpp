@@ -2,14 +2,15 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
 #include <algorithm>
 
 #include "interpose/format/settings.h"
 #include "read/error.h"
+#include "tables/comms.h"
 #include "text/text.h"
 
 namespace tprof::filter {
+
 namespace {
 
 std::vector<std::string> split(const char* option, std::string_view list) {
@@ -95,6 +96,143 @@ Filter parsed(const Words& words) {
     for (const std::string& name : split("--phase", words.phases)) f.phases.insert(phase_of(name));
   }
   return f;
+}
+
+namespace {
+
+using read::Process;
+
+constexpr std::size_t kMostNamed = 40;  // in an error
+
+std::string listed(const std::set<std::string>& names) {
+  if (names.size() <= kMostNamed) return fmt::format("{}", fmt::join(names, ", "));
+  const std::vector<std::string> first(names.begin(), std::next(names.begin(), kMostNamed));
+  return fmt::format("{} and {} more", fmt::join(first, ", "), names.size() - kMostNamed);
+}
+
+void require_ops(const std::vector<std::string>& ops, const job::Job& job) {
+  std::set<std::string> buckets;
+  std::set<std::string> functions;
+  for (const Process* p : job.processes) {
+    for (const read::Row& row : read::rows_of(*p)) {
+      buckets.emplace(bucket_name(row.bucket));
+      functions.insert(row.name);
+    }
+  }
+  for (const std::string& op : ops) {
+    const auto same = [&](const std::string& name) { return matches(op, name); };
+    if (std::ranges::any_of(buckets, same) || std::ranges::any_of(functions, same)) continue;
+    buckets.merge(functions);
+    throw read::BadInput(
+        fmt::format("--ops: no call is named '{}'; the job has {}", op,
+                    buckets.empty() ? "no ledger that names any" : listed(buckets)));
+  }
+}
+
+// A name or a whole id comes before the number that the tables of `tprof export` and the lines have
+// for a communicator, that before its role, and that before the beginning of an id.
+enum class Fit { no, begins, role, number, same };
+
+Fit fit(const std::string& word, const read::Comm& comm, const std::string& role) {
+  if ((comm.name && matches(word, *comm.name)) || (comm.known() && matches(word, comm.id.str()))) {
+    return Fit::same;
+  }
+  if (word == std::to_string(comm.comm)) return Fit::number;
+  if (tables::asks_for(word, role)) return Fit::role;
+  return comm.known() && comm.id.str().starts_with(word) ? Fit::begins : Fit::no;
+}
+
+}  // namespace
+
+Calls::Calls(const Filter& filter, const job::Job& job) : filter_(filter) {
+  require_ops(filter.ops, job);
+  std::map<std::string, std::string> roles;
+  if (!filter.comms.empty()) roles = tables::role_texts(tables::communicators(job, {}));
+  for (const std::string& word : filter.comms) {
+    std::map<Fit, std::vector<std::pair<const Process*, std::int64_t>>> fits;
+    std::set<std::string> there;
+    for (const Process* p : job.processes) {
+      for (const auto& [number, comm] : p->comms) {
+        const std::string& role = roles[comm.id.str()];
+        fits[fit(word, comm, role)].emplace_back(p, comm.comm);
+        const std::string& called = comm.name ? comm.name->str() : role;
+        there.insert(comm.id.str() + (called.empty() ? "" : " (" + called + ")"));
+      }
+    }
+    if (fits.empty() || fits.rbegin()->first == Fit::no) {
+      throw read::BadInput(fmt::format(
+          "--comm: no communicator has the name, the id, the number or the role '{}'; the job has "
+          "{}",
+          word, there.empty() ? "none" : listed(there)));
+    }
+    for (const auto& [p, number] : fits.rbegin()->second) comms_[p].insert(number);
+  }
+}
+
+bool Calls::named(const Process& rank, Bucket bucket, std::string_view name,
+                  const std::optional<std::int64_t>& comm) const {
+  const auto same = [&](const std::string& op) {
+    return matches(op, name) || matches(op, bucket_name(bucket));
+  };
+  if (!filter_.ops.empty() && std::ranges::none_of(filter_.ops, same)) return false;
+  return filter_.comms.empty() || (comm && on(rank, *comm));
+}
+
+bool Calls::on(const Process& rank, std::int64_t comm) const {
+  if (filter_.comms.empty()) return true;
+  const auto of_rank = comms_.find(&rank);
+  return of_rank != comms_.end() && of_rank->second.contains(comm);
+}
+
+Holds Calls::row(const Process& rank, const read::Row& row) const {
+  if (!named(rank, row.bucket, row.name, row.comm)) return Holds::no;
+  if (filter_.sizes.empty()) return Holds::yes;
+  // A call of the row is at least as large as its class says, and less than twice that. They are
+  // all of the least size if their sum is, and the size of one call is its sum.
+  std::uint64_t least = 0;
+  std::uint64_t most = 0;
+  if (row.bytes_class >= 0) {
+    least = std::uint64_t{1} << static_cast<unsigned>(std::min<std::int64_t>(row.bytes_class, 63));
+    most = least - 1 + least;
+  }
+  const read::Amounts& a = row.amounts;
+  if (!a.saturated() && a.calls == 1) least = most = a.bytes;
+  if (!a.saturated() && a.calls != 0 && a.bytes / a.calls == least && a.bytes % a.calls == 0) {
+    most = least;
+  }
+  Holds holds = Holds::no;
+  for (const Sizes& s : filter_.sizes) {
+    if (s.least <= least && most <= s.most) return Holds::yes;
+    if (s.least <= most && least <= s.most) holds = Holds::some;
+  }
+  return holds;
+}
+
+bool Calls::moment(const Process& rank, std::int64_t thread, std::int64_t ts_ns) const {
+  if (found != nullptr && !tables::in_steps(filter_.steps, *found, rank, ts_ns)) return false;
+  if (phases == nullptr) return true;
+  const tables::RankPhases* of_rank = phases->of(&rank);
+  return filter_.phases.contains(of_rank == nullptr ? tables::StepPhase::other
+                                                    : of_rank->at(thread, ts_ns));
+}
+
+bool Calls::launch(const Process& rank, const read::Event& e) const {
+  return filter_.ops.empty() && filter_.sizes.empty() && filter_.comms.empty() &&
+         moment(rank, e.thread, e.ts_ns);
+}
+
+bool Calls::call(const Process& rank, const read::Event& e) const {
+  const auto holds = [&](const Sizes& s) { return s.holds(e.bytes); };
+  return named(rank, e.bucket, e.name, e.comm) && moment(rank, e.thread, e.ts_ns) &&
+         (filter_.sizes.empty() || std::ranges::any_of(filter_.sizes, holds));
+}
+
+bool Calls::time(const Process& rank, const read::DeviceTime& t) const {
+  const std::int64_t begun_ns = t.ts_ns - t.queued_ns;
+  if (!moment(rank, t.thread, begun_ns)) return false;
+  if (!needs_begun()) return filter_.comms.empty() || (t.comm && on(rank, *t.comm));
+  const auto of_rank = begun.find(&rank);
+  return !t.launch && of_rank != begun.end() && of_rank->second.contains({begun_ns, t.thread});
 }
 
 }  // namespace tprof::filter

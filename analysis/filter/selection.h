@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "filter/calls.h"
+#include "filter/filter.h"
 #include "job/jobs.h"
 #include "run/lines.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "live/rank.h"
+#include "live/look.h"
 #include "read/process.h"
 
 namespace tprof::live {

@@ -1,12 +1,18 @@
 // Takes one look at a job that may still run, in a folder that may still be empty.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "job/choice.h"
+#include "read/folder.h"
 #include "read/load.h"
+#include "tables/totals.h"
 
 namespace tprof::live {
 
@@ -20,5 +26,57 @@ struct Look {
 
 // Throws BadInput if that is no folder.
 Look look_at(const std::filesystem::path& folder, const job::Choice& choice, read::Wanted wanted);
+
+// A rank as of one look at a job, and what it did since another.
+
+// A call that has not returned.
+struct OpenCall {
+  std::string function;
+  std::optional<Bucket> bucket;      // nullopt: it makes or ends a communicator
+  std::string communicator;          // id; empty: a copy
+  std::optional<std::uint64_t> seq;  // only for collectives
+  std::int64_t age_ns = 0;           // as of the look
+};
+
+// The last step that has ended, by the lines of the rank's own writer.
+struct Step {
+  std::int64_t number = 0;
+  std::int64_t dur_ns = 0;
+};
+
+// The state of a process, as far as it is known. snapshot: its ring file is not in sight, so the
+// counts are as of its snapshot. lost: it did not close, and left neither.
+inline constexpr std::string_view kStates[] = {"running", "snapshot", "closed", "killed", "lost"};
+
+struct Rank {
+  const read::Process* process = nullptr;
+  tables::Buckets buckets{};
+  read::Amounts all{};
+  std::int64_t as_of_ns = 0;  // on the process's own axis
+  // When its last call ended, or an open one began, on CLOCK_REALTIME; nullopt if that is not
+  // known.
+  std::optional<std::int64_t> last_call_ns{};
+  std::vector<OpenCall> open{};  // the oldest first; only of a running process in sight
+  std::optional<Step> step{};
+
+  bool runs() const { return process->end == read::End::running && !process->snapshot; }
+  std::string name() const;        // "3", or "node7-4711" if it has no rank
+  std::string_view state() const;  // one of kStates
+  // Returns why calls have no event line, or null if that is not known. If a process holds several
+  // ranks, the first has the numbers of all.
+  const std::map<std::string, std::uint64_t>* why_dropped() const;
+  std::optional<std::uint64_t> dropped() const;
+};
+
+// Returns all of them, in the order of `processes`. Whoever follows the files sets the steps.
+std::vector<Rank> ranks_of(const read::Traces& traces,
+                           const std::vector<const read::Process*>& processes);
+
+// For how long none of those that run has made a call; nullopt: not known, or not for long.
+std::optional<std::int64_t> quiet_ns(const std::vector<Rank>& ranks);
+
+// True if nothing more is to come of these. Every process has closed, was followed by another one
+// of its rank, or is gone together with the process that could start it again.
+bool over(const read::Traces& traces, const std::vector<const read::Process*>& processes);
 
 }  // namespace tprof::live

@@ -1,11 +1,11 @@
 #include "live/table.h"
 
 #include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
@@ -13,6 +13,7 @@
 #include "text/text.h"
 
 namespace tprof::live {
+
 namespace {
 
 using text::Table;
@@ -229,6 +230,96 @@ std::string to_text(const Shown& v, std::size_t most) {
     for (const std::string& line : *part) out += line + '\n';
   }
   return out;
+}
+
+namespace {
+
+read::Amounts operator-(read::Amounts now, const read::Amounts& before) {
+  for (const read::Figure& figure : read::kFigures) now.*figure.of -= before.*figure.of;
+  return now;
+}
+
+}  // namespace
+
+std::string_view name_of_bucket(std::size_t bucket) {
+  return bucket == kAllBuckets ? "ALL" : kBuckets[bucket].name;
+}
+
+void History::look(const std::vector<Rank>& ranks) {
+  before_ = std::move(now_);
+  now_.clear();
+  for (const Rank& rank : ranks) {
+    Seen& seen = now_[key_of(rank)];
+    seen.as_of_ns = rank.as_of_ns;
+    std::ranges::copy(rank.buckets, seen.figures.begin());
+    seen.figures[kAllBuckets] = rank.all;
+  }
+}
+
+read::Amounts History::total(const Rank& rank, std::size_t bucket) const {
+  const read::Amounts& now = now_.at(key_of(rank)).figures[bucket];
+  const auto base = base_.find(key_of(rank));
+  return base == base_.end() ? now : now - base->second.figures[bucket];
+}
+
+std::optional<Rate> History::rate(const Rank& rank, std::size_t bucket) const {
+  const Seen& now = now_.at(key_of(rank));
+  const auto before = before_.find(key_of(rank));
+  if (!rank.runs() || before == before_.end()) return std::nullopt;
+  const std::int64_t ns = now.as_of_ns - before->second.as_of_ns;
+  if (ns <= 0) return std::nullopt;
+  const read::Amounts more = now.figures[bucket] - before->second.figures[bucket];
+  const double seconds = static_cast<double>(ns) / 1e9;
+  return Rate{static_cast<double>(more.calls) / seconds, static_cast<double>(more.bytes) / seconds};
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json bucket(const Shown& v, const Rank& rank, std::size_t b) {
+  const read::Amounts& a = b == kAllBuckets ? rank.all : rank.buckets[b];
+  const std::optional<Rate> rate = v.history->rate(rank, b);
+  Json j = report::figures(a);
+  j["calls_per_s"] = rate ? Json(rate->calls) : Json();
+  j["bytes_per_s"] = rate ? Json(rate->bytes) : Json();
+  return j;
+}
+
+Json open_call(const OpenCall& call) {
+  return {{"function", call.function},
+          {"bucket", call.bucket ? Json(bucket_name(*call.bucket)) : Json()},
+          {"communicator", call.communicator.empty() ? Json() : Json(call.communicator)},
+          {"seq", call.seq ? Json(*call.seq) : Json()},
+          {"age_ns", call.age_ns}};
+}
+
+Json rank_of(const Shown& v, const Rank& rank) {
+  const read::Header& h = rank.process->header;
+  Json j = {{"rank", h.rank ? Json(*h.rank) : Json()},
+            {"host", h.host},
+            {"pid", h.pid},
+            {"state", rank.state()},
+            {"realtime_ns", h.base_time_ns + rank.as_of_ns},
+            {"step", rank.step ? Json(rank.step->number) : Json()},
+            {"step_ns", rank.step ? Json(rank.step->dur_ns) : Json()}};
+  const auto* dropped = rank.why_dropped();
+  j["dropped"] = dropped != nullptr ? Json(*dropped) : Json();
+  Json& buckets = j["buckets"] = Json::object();
+  for (std::size_t b = 0; b <= kAllBuckets; ++b) {
+    buckets[std::string(name_of_bucket(b))] = bucket(v, rank, b);
+  }
+  Json& open = j["open"] = Json::array();
+  for (const OpenCall& call : rank.open) open.push_back(open_call(call));
+  return j;
+}
+
+}  // namespace
+
+std::string to_json(const Shown& v) {
+  Json j = {{"schema", "tprof-top/1"}, {"ranks", Json::array()}};
+  for (const Rank& rank : v.ranks) j["ranks"].push_back(rank_of(v, rank));
+  return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace tprof::live

@@ -12,7 +12,6 @@
 #include "check/diagnose.h"
 #include "live/look.h"
 #include "live/on_finding.h"
-#include "live/rank.h"
 #include "live/signals.h"
 
 namespace tprof::live {

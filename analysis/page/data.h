@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "page/page.h"
-#include "report/json.h"
 #include "report/table.h"
 
 namespace tprof::page {

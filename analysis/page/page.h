@@ -11,7 +11,7 @@
 #include "check/diagnose.h"
 #include "report/verdict.h"
 #include "summary/summary.h"
-#include "tables/op_times.h"
+#include "tables/durations.h"
 #include "tables/timeline.h"
 #include "why/why.h"
 

@@ -8,7 +8,6 @@
 #include "interpose/format/record.h"
 #include "read/error.h"
 #include "read/json.h"
-#include "read/line_fields.h"
 #include "read/metadata.h"
 #include "read/own_lines.h"
 #include "read/process.h"

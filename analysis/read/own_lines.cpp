@@ -9,7 +9,6 @@
 
 #include "interpose/format/buckets.h"
 #include "interpose/format/host_memory.h"
-#include "read/line_fields.h"
 #include "read/metadata.h"
 
 namespace tprof::read {

@@ -7,7 +7,7 @@
 
 #include "check/finding.h"
 #include "filter/filter.h"
-#include "report/json.h"
+#include "report/table.h"
 
 namespace tprof::report {
 

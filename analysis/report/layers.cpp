@@ -6,6 +6,7 @@
 #include <set>
 
 #include "check/names.h"
+#include "tables/layers.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -160,7 +161,10 @@ std::string why_none(const Layers& layers, const steps::Found& found) {
 
 }  // namespace
 
-std::vector<Section> sections_of(const Layers& layers, const steps::Found& found, For who) {
+std::vector<Section> layer_sections(const tables::Summary& s, For who) {
+  const steps::Found& found = s.found;
+  const Layers layers = tables::layers_of(
+      *s.lines, found, s.only_steps.value_or(tables::StepList{}), s.buckets, s.comms);
   const bool people = who == For::people;
   const std::size_t n = layers.groups.size();
   std::vector<Section> all = {{.title = "Layers"}};

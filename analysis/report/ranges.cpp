@@ -7,6 +7,7 @@
 
 #include "check/names.h"
 #include "report/views.h"
+#include "tables/ranges.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -160,7 +161,8 @@ Notes notes(const tables::RangeTotals& totals) {
 
 }  // namespace
 
-Section section_of(const tables::RangeTotals& totals, For who) {
+std::vector<Section> range_sections(const tables::Summary& of, For who) {
+  const tables::RangeTotals totals = tables::range_totals(*of.lines);
   Section s = {.title = "NVTX ranges", .at = "", .room = {.rows = kRangesShown, .names = " names"}};
   if (totals.ranges.empty()) {
     s.lead = {
@@ -170,7 +172,7 @@ Section section_of(const tables::RangeTotals& totals, For who) {
     s.table = sheet(range_columns(totals.all_lines), by_time(totals), who);
   }
   s.notes = notes(totals);
-  return s;
+  return {std::move(s)};
 }
 
 }  // namespace tprof::report

@@ -7,6 +7,7 @@
 #include "report/findings.h"
 #include "report/views.h"
 #include "symbols/frames.h"
+#include "tables/sites.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -169,7 +170,8 @@ std::vector<Column<Row>> whole_columns(const symbols::Names& names) {
 
 }  // namespace
 
-Section section_of(const tables::SiteTotals& totals, For who) {
+std::vector<Section> site_sections(const tables::Summary& of, For who) {
+  const tables::SiteTotals totals = tables::site_totals(*of.lines);
   Section s = {.title = "Call sites", .at = "", .room = {.rows = kSitesShown}};
   if (who == For::programs) {
     std::vector<Row> rows;
@@ -178,11 +180,11 @@ Section section_of(const tables::SiteTotals& totals, For who) {
       rows.push_back({"", "", op.first, op.second, a, &site});
     }
     s.table = sheet(whole_columns(totals.names), rows, who);
-    return s;
+    return {std::move(s)};
   }
   if (std::ranges::none_of(totals.calls, [](const auto& c) { return c.first.first.known(); })) {
     s.lead = {"none. They are recorded with TPROF_CALLSITE=native, python or both."};
-    return s;
+    return {std::move(s)};
   }
   s.table = sheet(site_columns(), rows_of(totals), who);
   s.notes = {
@@ -190,7 +192,7 @@ Section section_of(const tables::SiteTotals& totals, For who) {
       "outermost that is known; - if Python was not running."};
   append(s.notes, stack_lists(totals));
   if (!totals.all_lines) s.notes.emplace_back("Not every call has a line: these are lower bounds.");
-  return s;
+  return {std::move(s)};
 }
 
 }  // namespace tprof::report

@@ -178,7 +178,10 @@ Notes how_found(const steps::Found& found) {
   return out;
 }
 
-std::vector<Section> sections_of(const StepTotals& totals, const steps::Found& found, For who) {
+std::vector<Section> step_sections(const tables::Summary& s, For who) {
+  const steps::Found& found = s.found;
+  const StepTotals totals =
+      tables::step_totals(*s.lines, found, s.only_steps.value_or(tables::StepList{}));
   if (who == For::programs) return {every_step(totals, found)};
   Section of = {.title = "Steps", .lead = how_found(found)};
   if (found.how != steps::How::none && totals.size() != found.steps.size()) {

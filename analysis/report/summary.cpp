@@ -1,18 +1,19 @@
-#include "report/report.h"
-
 #include <fmt/format.h>
-
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "check/ends.h"
 #include "report/findings.h"
-#include "report/json.h"
+#include "report/report.h"
+#include "report/table.h"
 #include "report/views.h"
 #include "text/text.h"
+#include "why/why.h"
 
 namespace tprof::report {
+
 namespace {
 
 constexpr std::size_t kMostBrief = 3;  // rows of a table
@@ -136,6 +137,60 @@ std::string to_json(const tables::Summary& s, By by, bool lines) {
   }
   j["findings"] = to_json(s.findings, Detail::brief);
   return printed(j);
+}
+
+namespace {
+
+using tables::Summary;
+using Sections = std::vector<Section>;
+
+Sections operations(const Summary& s, const char* title, Apart apart) {
+  if (tables::sum(s.buckets).calls == 0) return {};
+  return {operation_section(s, title, apart, For::people)};
+}
+
+Sections by_operation(const Summary& s, For) {
+  Sections all = operations(s, "Operations", {});
+  if (!all.empty()) all.push_back(section_of(*s.op_times, tables::sum(s.buckets).calls));
+  return all;
+}
+
+Sections who_came_last(const Summary& s, For who) {
+  return sections_of(check::lateness_of(check::arrivals_of(*s.lines), s.found), s.found, who);
+}
+
+Sections waits_of(const Summary& s, For who) {
+  const run::Run run = why::run_of(*s.lines, s.found);
+  return {section_of(why::wait_table_of(run, *s.job, s.found, s.peak), s.comms, who)};
+}
+
+// clang-format off
+constexpr ByRow kRows[] = {
+    {By::size, "size", "", nullptr, Takes::ledgers, Follows::calls,
+     [](const Summary& s, For) { return operations(s, "Operations by size", {.size = true}); }},
+    {By::op, "op", "", nullptr, Takes::lines, Follows::calls, by_operation},
+    {By::comm, "comm", "", nullptr, Takes::ledgers, Follows::calls,
+     [](const Summary& s, For) { return operations(s, "Operations by communicator", {.communicator = true}); }},
+    {By::dtype, "dtype", "", nullptr, Takes::ledgers, Follows::calls,
+     [](const Summary& s, For) { return operations(s, "Operations by dtype", {.dtype = true}); }},
+    {By::range, "range", "NVTX", "ranges", Takes::lines, Follows::ranks, range_sections},
+    {By::phase, "phase", "forward, backward", "rest", Takes::steps, Follows::calls, phase_sections},
+    {By::step, "step", "", "steps", Takes::steps, Follows::calls, step_sections},
+    {By::layer, "layer", "", "layers", Takes::steps, Follows::steps, layer_sections},
+    {By::site, "site", "where in the program", "sites", Takes::lines, Follows::calls, site_sections},
+    {By::rank, "rank", "who came last", "lateness", Takes::steps, Follows::nothing, who_came_last},
+    {By::wait, "wait", "waiting, and transfer", "waits", Takes::steps, Follows::nothing, waits_of},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const ByRow> by_rows() {
+  return kRows;
+}
+
+const ByRow& row_of(By by) {
+  return *std::ranges::find(kRows, by == By::none ? By::size : by, &ByRow::by);
 }
 
 }  // namespace tprof::report

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,10 +17,27 @@
 #include <vector>
 
 #include "check/names.h"
-#include "report/json.h"
 #include "text/ranks.h"
 
 namespace tprof::report {
+
+// JSON whose keys stay in the order in which they were put.
+
+using Json = nlohmann::ordered_json;
+
+// Null for what is absent: empty text is a field that is not known.
+inline Json or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+// As it is printed. `indent` -1: in one line.
+inline std::string printed(const Json& json, int indent = 1) {
+  return json.dump(indent, ' ', true, Json::error_handler_t::replace) + "\n";
+}
 
 // The unit says how people see a cell. Programs get the plain number, in base units. `_not_0` shows
 // "-" for 0.

@@ -88,7 +88,7 @@ double stood_share(const check::Diagnosed& said) {
 
 // The rank that was waited for far longer than the others; null: none was. `own`: what a host may
 // have waited for its device, behind values that it reads, does not count. Short runs have no
-// finding of it (check/late.cpp), and a share of the time is as true of them.
+// finding of it (check/lateness.cpp), and a share of the time is as true of them.
 const LateRank* waited_for(const Known& known, bool own) {
   if (known.late == nullptr || known.late->ranks.size() < 2) return nullptr;
   const auto sum = [&](const LateRank* r) { return own ? r->own_ns() : r->sum_ns; };

@@ -13,9 +13,6 @@
 #include "read/process.h"
 #include "report/table.h"
 #include "summary/summary.h"
-#include "tables/layers.h"
-#include "tables/ranges.h"
-#include "tables/sites.h"
 
 namespace tprof::report {
 
@@ -74,8 +71,6 @@ std::vector<std::pair<const char*, Section>> split_buckets(const tables::Summary
 // The times of operations, whatever their sizes, types and communicators. `all` is the number of
 // executed calls.
 Section section_of(const tables::OpTimes& times, std::uint64_t all);
-Section section_of(const tables::RangeTotals& totals, For who);
-Section section_of(const tables::SiteTotals& totals, For who);
 Section section_of(const tables::Memory& memory, For who);
 Section section_of(const std::vector<tables::CommSummary>& comms, For who);
 Section section_of(const why::WaitTable& waits, const std::vector<tables::CommSummary>& comms,
@@ -84,10 +79,12 @@ Section section_of(const why::WaitTable& waits, const std::vector<tables::CommSu
 Section section_of(const tables::Slowest& slowest, const steps::Found& found, std::uint64_t all,
                    For who);
 std::vector<Section> sections_of(const tables::Histogram& histogram, bool per_rank, For who);
-std::vector<Section> sections_of(const tables::StepTotals& totals, const steps::Found& found,
-                                 For who);
+// These are tables of their own.
+std::vector<Section> range_sections(const tables::Summary& summary, For who);
+std::vector<Section> site_sections(const tables::Summary& summary, For who);
 std::vector<Section> phase_sections(const tables::Summary& summary, For who);
-std::vector<Section> sections_of(const tables::Layers& layers, const steps::Found& found, For who);
+std::vector<Section> step_sections(const tables::Summary& summary, For who);
+std::vector<Section> layer_sections(const tables::Summary& summary, For who);
 std::vector<Section> sections_of(const check::Lateness& lateness, const steps::Found& found,
                                  For who);
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "check/ends.h"
-#include "tables/spread.h"
+#include "tables/durations.h"
 
 namespace tprof::tables {
 namespace {

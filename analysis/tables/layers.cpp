@@ -7,9 +7,9 @@
 
 #include "interpose/format/step_mark.h"
 #include "tables/comms.h"
+#include "tables/durations.h"
 #include "tables/rank_calls.h"
 #include "tables/sites.h"
-#include "tables/spread.h"
 
 namespace tprof::tables {
 namespace {
@@ -26,18 +26,22 @@ bool moves_layers(Bucket bucket) {
   return std::ranges::find(kLayerBuckets, bucket) != std::end(kLayerBuckets);
 }
 
+std::map<std::uint64_t, Places> by_size(const Sizes& calls) {
+  std::map<std::uint64_t, Places> places;
+  for (std::uint32_t i = 0; i < calls.size(); ++i) places[calls[i]].push_back(i);
+  return places;
+}
+
 // Returns the place of each call of a pass in the template, of which it may be the reverse. The
 // calls of a size have one if there are as many as in the template. Where that has several of a
 // size, they must come in its order too.
 std::vector<std::optional<std::size_t>> places_in(const Sizes& usual, const Sizes& calls,
                                                   bool reversed) {
-  std::map<std::uint64_t, std::pair<Places, Places>> by_size;  // in the template, and of the calls
-  for (std::uint32_t i = 0; i < usual.size(); ++i) by_size[usual[i]].first.push_back(i);
-  for (std::uint32_t i = 0; i < calls.size(); ++i) by_size[calls[i]].second.push_back(i);
   std::vector<std::optional<std::size_t>> told(calls.size());
+  auto in_template = by_size(usual);
   Places several;
-  for (auto& [size, of] : by_size) {
-    auto& [places, mine] = of;
+  for (const auto& [size, mine] : by_size(calls)) {
+    Places& places = in_template[size];
     if (places.size() != mine.size()) continue;
     if (reversed) std::ranges::reverse(places);
     for (std::size_t i = 0; i < mine.size(); ++i) told[mine[i]] = places[i];
@@ -54,24 +58,17 @@ std::vector<std::optional<std::size_t>> places_in(const Sizes& usual, const Size
 // Returns the template: of the calls of the sizes that are as many as in most passes, those of the
 // pass that has the most. `all` are the calls of all passes.
 Sizes template_of(const std::vector<Sizes>& all) {
-  const auto calls_of = [](const Sizes& of) {
-    std::map<std::uint64_t, std::size_t> calls;
-    for (const std::uint64_t size : of) ++calls[size];
-    return calls;
-  };
   std::map<std::uint64_t, std::map<std::size_t, std::size_t>> times;  // by size and its calls
   for (const Sizes& of : all) {
-    for (const auto& [size, calls] : calls_of(of)) ++times[size][calls];
+    for (const auto& [size, calls] : by_size(of)) ++times[size][calls.size()];
   }
   Sizes best;
   for (Sizes of : all) {
-    auto calls = calls_of(of);
-    std::erase_if(calls, [&](const auto& of_size) {
+    const auto calls = by_size(of);
+    std::erase_if(of, [&](std::uint64_t size) {
       const auto passes = [](const auto& entry) { return entry.second; };
-      const auto most = std::ranges::max_element(times[of_size.first], {}, passes);
-      return of_size.second != most->first;
+      return calls.at(size).size() != std::ranges::max_element(times[size], {}, passes)->first;
     });
-    std::erase_if(of, [&](std::uint64_t size) { return !calls.contains(size); });
     if (of.size() > best.size()) best = std::move(of);
   }
   return best;
@@ -91,13 +88,6 @@ std::string_view module_of(std::string_view range) {
 std::string_view without_numbers(std::string_view name) {
   return name.substr(0, std::min(name.find(", seq = "), name.find(", op_id = ")));
 }
-
-// The layers of a rank, and the calls that are in none.
-struct Handed {
-  std::map<CommId, LayerGroup> comms{};
-  std::map<NoLayer, Buckets> left{};
-  bool autograd = false;
-};
 
 // Finds the layers of a rank once its last line was read, and lets its calls go.
 struct LayersOfRank : RankCalls {
@@ -162,13 +152,16 @@ struct LayersOfRank : RankCalls {
   std::map<std::uint32_t, std::vector<const std::string*>> around{};
   std::map<std::pair<std::int64_t, std::uint64_t>, std::uint64_t> device_ns{};  // by comm and seq
   SiteLines sites{};
-  Handed handed{};
+  // From end() on: its layers, and the calls that are in none.
+  std::map<CommId, LayerGroup> comms{};
+  std::map<NoLayer, Buckets> left{};
+  bool autograd = false;
 };
 
 // Finds the layers of a rank.
 class Mapper {
  public:
-  explicit Mapper(const LayersOfRank& rank)
+  explicit Mapper(LayersOfRank& rank)
       : rank_(rank), passes_(passes_of(rank, rank.steps)), told_(rank.calls.size()) {
     for (const auto& [number, comm] : rank.rank->comms) {
       const bool several = comm.known() && comm.nranks > 1;
@@ -176,7 +169,7 @@ class Mapper {
     }
   }
 
-  Handed map() && {
+  void map() {
     for (std::size_t n = 0; n < passes_.all.size(); ++n) {
       visit(n, passes_.all[n].ahead, true);
       visit(n, passes_.all[n].backward, false);
@@ -192,7 +185,6 @@ class Mapper {
     }
     for (const auto& [family, lists] : families) place(family, lists);
     add_up();
-    return std::move(handed_);
   }
 
  private:
@@ -346,7 +338,7 @@ class Mapper {
         for (const std::uint32_t call : at.calls) told_[call].none = NoLayer::data;
       }
       if (!proved || at.steps.size() < kFewestSteps || contradicted.contains(usual[i])) continue;
-      LayerGroup& group = handed_.comms[{comm.id, comm.nranks}];
+      LayerGroup& group = rank_.comms[{comm.id, comm.nranks}];
       for (const std::uint32_t call : at.calls) {
         told_[call].group = &group;
         told_[call].row = group.rows.size();
@@ -365,13 +357,13 @@ class Mapper {
       if (!moves_layers(bucket) || step == nullptr || !rank_.asked.holds(step->step)) continue;
       const Told& told = told_[i];
       Amounts& to = told.group == nullptr
-                        ? handed_.left[told.none][static_cast<std::size_t>(bucket)]
+                        ? rank_.left[told.none][static_cast<std::size_t>(bucket)]
                         : told.group->rows[told.row].ops[static_cast<std::size_t>(told.op)];
       to += rank_.timed(i);
     }
     const auto steps = static_cast<std::uint64_t>(std::ranges::count_if(
         passes_.all, [&](const Pass& p) { return p.last && rank_.asked.holds(p.step); }));
-    for (auto& [id, group] : handed_.comms) {
+    for (auto& [id, group] : rank_.comms) {
       const std::optional<std::int64_t> rank = rank_.rank->header.rank;
       if (rank) group.ranks = {*rank};
       group.no_ranks = !rank;
@@ -380,7 +372,7 @@ class Mapper {
     }
   }
 
-  const LayersOfRank& rank_;
+  LayersOfRank& rank_;
   Passes passes_;
   std::set<std::int64_t> carriers_{};  // communicators that may carry parameters
   std::vector<Made> made_{};
@@ -388,12 +380,11 @@ class Mapper {
   std::map<std::int64_t, double> sharded_bytes_{};    // less those of all-reduced gradients
   std::map<std::int64_t, std::int64_t> shards_of_{};  // of communicators of replicas
   std::vector<Told> told_;                            // of each call
-  Handed handed_{};
 };
 
 void LayersOfRank::end() {
-  handed = Mapper(*this).map();
-  handed.autograd = std::ranges::any_of(threads, [](const auto& t) { return t.second.autograd; });
+  Mapper(*this).map();
+  autograd = std::ranges::any_of(threads, [](const auto& t) { return t.second.autograd; });
   let_go();
   around.clear();
   names.clear();
@@ -521,9 +512,9 @@ Layers layers_of(const run::Lines& lines, const steps::Found& found, const StepL
                                                  activations);
       },
       [&](const LayersOfRank& rank) {
-        for (const auto& [id, group] : rank.handed.comms) merge(all[id][shape_of(group)], group);
-        for (const auto& [why, buckets] : rank.handed.left) tables::add(layers.left[why], buckets);
-        if (!rank.handed.autograd) layers.unnamed.push_back(rank.rank);
+        for (const auto& [id, group] : rank.comms) merge(all[id][shape_of(group)], group);
+        for (const auto& [why, buckets] : rank.left) tables::add(layers.left[why], buckets);
+        if (!rank.autograd) layers.unnamed.push_back(rank.rank);
       });
   agree(all, layers);
   add_outside(layers, totals);

@@ -14,7 +14,7 @@
 #include "interpose/format/buckets.h"
 #include "read/told_lines.h"
 #include "run/lines.h"
-#include "tables/spread.h"
+#include "tables/durations.h"
 
 namespace tprof::tables {
 

@@ -35,4 +35,18 @@ std::string answer(Team& team, std::size_t of);
 // Tells all others that the work is done, and with which exit code. One that is gone is no error.
 void end(Team& team, int code);
 
+// The processes that mpirun or srun started together.
+
+// Returns the team that MPI made this process one of; null: it is alone. Throws std::runtime_error
+// that says what to do where MPI has started several and they can't reach each other.
+Shared of_mpi();
+
+// True if the environment says so, as launchers make it for each process of a step that they start
+// themselves. Variables of a batch script, which runs once for many tasks, do not count, nor those
+// that a process of the step hands on, unless TPROF_MPI asks for it.
+bool told_to_be_of_several();
+
+// Returns the rank that the launcher tells; 0 if none. For where MPI can't be asked.
+long told_rank();
+
 }  // namespace tprof::team

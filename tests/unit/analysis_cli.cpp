@@ -5,7 +5,7 @@
 #include "analysis_traces.h"
 #include "catch2.h"
 #include "cli/input.h"
-#include "cli/progress.h"
+#include "cli/screen.h"
 #include "filter/filter.h"
 #include "launch/environment.h"
 #include "read/error.h"

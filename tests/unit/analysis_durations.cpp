@@ -3,7 +3,7 @@
 
 #include "catch2.h"
 #include "run/timed_calls.h"
-#include "tables/histogram.h"
+#include "tables/durations.h"
 
 using namespace tprof;
 using namespace tprof::tables;

@@ -3,7 +3,7 @@
 
 #include "analysis_traces.h"
 #include "catch2.h"
-#include "filter/calls.h"
+#include "filter/filter.h"
 #include "read/error.h"
 
 using namespace tprof;

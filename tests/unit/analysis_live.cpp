@@ -4,7 +4,7 @@
 #include "analysis_traces.h"
 #include "catch2.h"
 #include "live/follow.h"
-#include "live/history.h"
+#include "live/table.h"
 
 using namespace tprof;
 using namespace tprof::test;

@@ -1,6 +1,6 @@
 // tables/: what the names of NVTX ranges say of a phase.
 #include "catch2.h"
-#include "tables/phase_names.h"
+#include "tables/rank_calls.h"
 
 using namespace tprof;
 using tables::phase_of_name;

@@ -1,7 +1,7 @@
 // export/: names of calls, and how calls are found again.
 #include "catch2.h"
-#include "export/call_names.h"
 #include "export/timeline.h"
+#include "export/viewers.h"
 
 using namespace tprof;
 using namespace tprof::trace_export;

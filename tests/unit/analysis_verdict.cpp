@@ -1,7 +1,7 @@
 // The sentence that the report leads with, and the bins of its histograms.
 #include "catch2.h"
 #include "report/verdict.h"
-#include "tables/op_times.h"
+#include "tables/durations.h"
 
 using namespace tprof;
 using check::Kind;

@@ -1,0 +1,365 @@
+#include "control/control.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "interpose/format/ring_file.h"
+#include "interpose/format/settings.h"
+#include "live/look.h"
+#include "read/error.h"
+#include "read/ring_file.h"
+#include "text/text.h"
+
+namespace tprof::control {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The head of a running process's ring file.
+class Mapped {
+ public:
+  // Throws BadInput if the file is not this user's to open so, of another version of tprof, or of a
+  // process that is gone.
+  Mapped(const fs::path& ring, int access) {
+    const auto file = read::RingFile::open(ring);
+    if (!file) throw read::BadInput(ring, "there is no such file: the process has ended");
+    if (!file->running()) {
+      throw read::BadInput(ring, "the process is gone: tprof recover closes it");
+    }
+    fd_ = open(ring.c_str(), access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd_ < 0) throw read::BadInput(ring, std::strerror(errno));
+    struct stat now {};
+    const bool whole = fstat(fd_, &now) == 0 && now.st_size >= static_cast<off_t>(sizeof(Head));
+    const int rights = access == O_RDWR ? PROT_READ | PROT_WRITE : PROT_READ;
+    void* base = whole ? mmap(nullptr, sizeof(Head), rights, MAP_SHARED, fd_, 0) : MAP_FAILED;
+    if (base == MAP_FAILED) {
+      close(fd_);
+      throw read::BadInput(ring, "expected a ring file");
+    }
+    head_ = static_cast<Head*>(base);
+  }
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+  ~Mapped() {
+    munmap(head_, sizeof(Head));
+    close(fd_);  // this releases a lock
+  }
+
+  int fd() const { return fd_; }
+  Head* operator->() const { return head_; }
+
+ private:
+  int fd_ = -1;
+  Head* head_ = nullptr;  // only its `control` is written
+};
+
+// A command that was put into a ring file.
+class Asked {
+ public:
+  // Throws BadInput as Mapped does, and if another command waits for its answer.
+  Asked(const fs::path& ring, const Request& request) : head_(ring, O_RDWR) {
+    Control& control = head_->control;
+    const std::uint32_t last = control.asked.load(std::memory_order_acquire);
+    if (flock(head_.fd(), LOCK_EX | LOCK_NB) != 0 ||
+        last != control.answered.load(std::memory_order_acquire)) {
+      throw read::BadInput(ring, "another tprof ctl waits for the process's answer");
+    }
+    control.command = request.command;
+    std::memset(control.argument, 0, sizeof control.argument);
+    request.argument.copy(control.argument, sizeof control.argument - 1);
+    number_ = last + 1;
+    control.asked.store(number_, std::memory_order_release);
+  }
+
+  bool answered() const {
+    return head_->control.answered.load(std::memory_order_acquire) == number_;
+  }
+  Obeyed answer() const { return head_->control.result; }  // only valid once it is there
+
+ private:
+  Mapped head_;
+  std::uint32_t number_ = 0;
+};
+
+constexpr std::chrono::seconds kPatience{2};  // ten times what a running process takes
+constexpr std::chrono::milliseconds kPause{5};
+constexpr std::uint64_t kMost = 1'000'000;  // steps ahead
+
+std::uint64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// Returns a step, counted from 1, that no rank reaches within `lead_ns` from now. Returns 0 if a
+// rank has no steps that the program marks.
+std::uint64_t step_ahead(const std::vector<Target>& targets, std::uint64_t lead_ns) {
+  constexpr std::uint64_t kLongUntold = 500'000'000;
+  std::uint64_t last = 0;
+  for (const Target& t : targets) {
+    const Mapped head(t.ring, O_RDONLY);
+    const StepsBegun& begun = head->windows.begun;  // as it last said (interpose/format/windows.h)
+    const std::uint64_t count = begun.count.load(std::memory_order_acquire);
+    if (count == 0 || begun.marked.load(std::memory_order_relaxed) == 0) return 0;
+    const std::uint64_t now = monotonic_ns();
+    const std::uint64_t last_ns = begun.last_ns.load(std::memory_order_relaxed);
+    const std::uint64_t untold = std::min(now - std::min(now, last_ns), kLongUntold);
+    const std::uint64_t took =
+        std::max<std::uint64_t>(begun.took_ns.load(std::memory_order_relaxed), 1);
+    const std::uint64_t until = count + std::min((untold + lead_ns) / took + 1, kMost);
+    last = std::max(last, until);
+  }
+  return last + 1;
+}
+
+void ask_all(std::vector<Target>& targets, const Request& request) {
+  std::map<Target*, Asked> all;
+  for (Target& t : targets) {
+    t.answer.reset();
+    t.trouble.clear();
+    if (t.ring.empty()) {
+      t.trouble =
+          fmt::format("its ring file is not in sight: it runs on {}, or could make none", t.host);
+      continue;
+    }
+    try {
+      all.try_emplace(&t, t.ring, request);
+    } catch (const read::BadInput& e) {
+      t.trouble = e.what();
+    }
+  }
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto waits = [](const auto& asked) { return !asked.second.answered(); };
+  while (std::ranges::any_of(all, waits) && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(kPause);
+  }
+  for (const auto& [target, asked] : all) {
+    if (asked.answered()) target->answer = asked.answer();
+  }
+}
+
+bool any_late(const std::vector<Target>& targets) {
+  return std::ranges::count(targets, Obeyed::late, &Target::answer) != 0;
+}
+
+bool all_in_sight(const std::vector<Target>& targets) {
+  return std::ranges::none_of(targets, [](const Target& t) { return t.ring.empty(); });
+}
+
+// A window of several ranks that is not to begin with a certain step.
+bool may_differ(const Request& request, const std::vector<Target>& targets) {
+  return request.command == Command::window && !request.same_step && targets.size() > 1;
+}
+
+using Json = nlohmann::ordered_json;
+
+std::string done(const Request& request) {
+  switch (request.command) {
+    case Command::start:
+      return "has event lines from now on";
+    case Command::stop:
+      return "has no event lines from now on; it counts on";
+    case Command::window: {
+      const std::size_t at = request.argument.find('@');
+      if (!request.same_step) {
+        return fmt::format("has event lines in its next {} whole steps, and none after them",
+                           request.argument);
+      }
+      return fmt::format(
+          "has event lines in {} steps from its step number {} on, and none after them",
+          request.argument.substr(0, at), request.argument.substr(at + 1));
+    }
+    case Command::dump:
+      return "all that it did is in its rank file";
+    case Command::reset:
+      return "counts its totals from here; the trace counts the whole run";
+    case Command::timing:
+      return request.argument == "host" ? "times no calls on the device from now on"
+                                        : "times calls on the device by " + request.argument;
+  }
+  return "";
+}
+
+std::string said(const Request& request, Obeyed result) {
+  switch (result) {
+    case Obeyed::done:
+      return done(request);
+    case Obeyed::already:
+      return "did so already";
+    case Obeyed::schedule:
+      return "goes by its TPROF_SCHEDULE";
+    case Obeyed::no_lines:
+      return "writes no event lines: TPROF_EVENTS=off, or TPROF_RANKS leaves it out";
+    case Obeyed::no_steps:
+      return "knows no steps: TPROF_STEP=off";
+    case Obeyed::no_timer:
+      return "can change between host and events only, once it runs";
+    case Obeyed::ordered:
+      return "has CUDA_DEVICE_MAX_CONNECTIONS=1, where timing events would keep communication "
+             "from overlapping";
+    case Obeyed::failed:
+      return "could not start the thread that times";
+    case Obeyed::late:
+      return "had begun the step that its window was to begin with, and has none";
+    case Obeyed::unknown:
+      break;
+  }
+  return "knows no such command";
+}
+
+std::string_view result_of(const Target& t) {
+  if (!t.trouble.empty()) return "not_asked";
+  if (!t.answer) return "silent";
+  return kObeyedNames[std::min(static_cast<std::size_t>(*t.answer), kObeyedCount - 1)];
+}
+
+std::vector<Target> of_folder(const fs::path& folder, const job::Choice& choice) {
+  const live::Look look = live::look_at(folder, choice, read::Wanted::counts);
+  if (!look.job) throw read::BadInput(look.why);
+  const std::set<const read::Process*> ours(look.job->processes.begin(), look.job->processes.end());
+  std::vector<Target> targets;
+  for (const read::Trace& trace : look.traces.traces) {
+    const read::Process& p = trace.processes.front();
+    if (!ours.contains(&p) || p.end != read::End::running || p.forced) continue;
+    const read::Header& h = p.header;
+    const bool in_sight = h.boot_id == read::boot_id() && !h.ring.empty();
+    targets.push_back({h.rank ? fmt::format("rank {}", *h.rank) : fmt::format("process {}", h.pid),
+                       h.rank, h.host, h.pid,
+                       in_sight ? read::ring_path(trace.source.file, h) : fs::path()});
+  }
+  if (targets.empty()) throw read::BadInput(folder, "no process of the job runs any more");
+  return targets;
+}
+
+// Finds the ring file that the process has mapped, by the process's own view of the file system.
+Target of_pid(std::int64_t pid) {
+  const std::string process = fmt::format("/proc/{}", pid);
+  std::ifstream maps(process + "/maps");
+  if (!maps) {
+    throw read::BadInput(process, fmt::format("{}: expected a process that this user may look at",
+                                              std::strerror(errno)));
+  }
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t path = line.find('/');
+    if (path == std::string::npos || !line.ends_with(".ring")) continue;
+    const std::string ring = line.substr(path);
+    if (!fs::path(ring).filename().string().starts_with('.')) continue;
+    return {fmt::format("process {}", pid), std::nullopt, "", pid, process + "/root" + ring};
+  }
+  throw read::BadInput(process, "has no ring file mapped: it is not traced, or has ended tracing");
+}
+
+}  // namespace
+
+Request request_of(const std::string& word, const std::string& argument) {
+  const auto name = std::ranges::find(kCommandNames, word);
+  if (name == std::end(kCommandNames)) {
+    throw read::BadInput(
+        fmt::format("expected start, stop, window N, dump, reset or timing MODE, found {}", word));
+  }
+  const auto command = static_cast<Command>(name - std::begin(kCommandNames));
+  const bool wants_one = command == Command::window || command == Command::timing;
+  if (argument.empty() == wants_one) {
+    throw read::BadInput(
+        fmt::format("{} takes {}", word, wants_one ? "one argument" : "no argument"));
+  }
+  std::uint32_t steps = 0;
+  std::uint64_t from = 0;
+  if (command == Command::window && !parse_window(argument, steps, from)) {
+    throw read::BadInput(
+        "window takes a number of steps from 1, or N@STEP with the step it begins with, found " +
+        argument);
+  }
+  if (command == Command::timing && !info(Setting::timing).accepts(argument)) {
+    throw read::BadInput("timing takes host, events or events:N, found " + argument);
+  }
+  return {command, argument, from != 0};
+}
+
+std::vector<Target> targets_of(const fs::path& where, const job::Choice& choice) {
+  const std::string name = where.string();
+  std::int64_t pid = 0;
+  const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+  const bool number = error == std::errc() && rest == name.data() + name.size() && pid > 0;
+  std::vector<Target> targets;
+  if (!number || fs::is_directory(where)) return of_folder(where, choice);
+  targets.push_back(of_pid(pid));
+  return targets;
+}
+
+Request ask(std::vector<Target>& targets, const Request& request) {
+  constexpr std::uint64_t kLeads[] = {1'000'000'000, 3'000'000'000, 10'000'000'000};
+  Request same = request;
+  same.same_step = true;
+  if (may_differ(request, targets) && all_in_sight(targets)) {
+    for (const std::uint64_t lead_ns : kLeads) {
+      const std::uint64_t first = step_ahead(targets, lead_ns);
+      if (first == 0) break;
+      same.argument = fmt::format("{}@{}", request.argument, first);
+      ask_all(targets, same);
+      if (!any_late(targets)) return same;
+    }
+    if (any_late(targets)) return same;
+  }
+  ask_all(targets, request);
+  return request;
+}
+
+bool is_well(const Target& t) {
+  return t.answer && *t.answer <= Obeyed::already;
+}
+
+std::string to_text(const Request& request, const std::vector<Target>& targets) {
+  std::string all;
+  for (const Target& t : targets) {
+    const std::string what = !t.trouble.empty() ? t.trouble
+                             : t.answer
+                                 ? said(request, *t.answer)
+                                 : fmt::format(
+                                       "gave no answer in {} s: it is stopped, or its machine "
+                                       "is busy; it obeys when it goes on",
+                                       kPatience.count());
+    all += fmt::format("{}{}: {}\n", t.name, t.rank ? fmt::format(", pid {}", t.pid) : "",
+                       text::printable(what));
+  }
+  if (!may_differ(request, targets)) return all;
+  return all + (all_in_sight(targets)
+                    ? "Which steps these are may differ between ranks: the program marks none\n"
+                    : "Which steps these are may differ between ranks, as not all are in sight: "
+                      "say which one to begin with on each machine, as in window 3@120\n");
+}
+
+std::string to_json(const Request& request, const std::vector<Target>& targets) {
+  Json processes = Json::array();
+  for (const Target& t : targets) {
+    processes.push_back({{"rank", t.rank ? Json(*t.rank) : Json()},
+                         {"pid", t.pid},
+                         {"result", result_of(t)},
+                         {"trouble", t.trouble.empty() ? Json() : Json(t.trouble)}});
+  }
+  const Json j = {{"schema", "tprof-ctl/1"},
+                  {"command", kCommandNames[static_cast<std::size_t>(request.command)]},
+                  {"argument", request.argument.empty() ? Json() : Json(request.argument)},
+                  {"processes", std::move(processes)}};
+  return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tprof::control
