@@ -9,7 +9,7 @@ import threading
 from lib import launch, rankfile, tally
 from lib.build import BUILD
 from lib.rankfile import named
-from lib.runs import rank_file
+from lib.runs import rank_file, until
 from lib.tool import tprof
 
 
@@ -67,6 +67,8 @@ def commanded(folder, **settings):
         try:
             job = Job(folder, process)
             job.does("gather", 0)
+            traces = pathlib.Path(settings.get("TPROF_OUTPUT_DIR", job.traces))
+            until(lambda: any(f'"pid":{process.pid},' in file.read_text() for file in traces.glob("*.json")))
             yield job
         finally:
             hangs.cancel()

@@ -13,6 +13,7 @@ from lib.contract import not_as_the_contract_says
 from lib.launch import environment, start
 from lib.pythons import interpreters
 from lib.rankfile import lines_of
+from lib.runs import header_of
 from lib.tool import merged, summary_of, tprof
 
 PYTHONS = {version: python for version, python in interpreters().items() if int(version.split(".")[1]) >= 8}
@@ -320,6 +321,7 @@ print(json.dumps(tprof.totals()["scopes"]["work"]), flush=True)
     command = [sys.executable, tmp_path / "program.py"]
     with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as job:
         assert job.stdout.readline() == "ready\n"
+        header_of(tmp_path / "traces")  # is written by another thread
         assert tprof("ctl", tmp_path / "traces", "reset").returncode == 0
         said, _ = job.communicate("go on\n")
     assert json.loads(said)["count"] == 2
