@@ -100,8 +100,10 @@ Middle middle_of(const run::Lines& lines, const steps::Found& found, std::uint64
 run::Steps steps_of(const steps::Found& found) {
   run::Steps all;
   for (const auto& [rank, steps] : found.ranks) {
+    std::vector<run::Step>& its = all[rank];
+    its.reserve(steps.size());
     for (const steps::Interval& in : steps) {
-      all[rank].push_back({.number = in.step, .from_ns = in.from_ns, .to_ns = in.to_ns});
+      its.push_back({.number = in.step, .from_ns = in.from_ns, .to_ns = in.to_ns});
     }
   }
   return all;

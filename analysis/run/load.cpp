@@ -91,6 +91,9 @@ std::vector<Meeting> meetings_of(std::vector<Rank>& ranks, std::vector<Columns::
                                  std::vector<std::size_t>& on_comm) {
   std::map<std::string, std::uint32_t, std::less<>> ids;
   std::vector<Meeting> all;
+  std::size_t rows = 0;
+  for (const Columns::Met& met : each) rows += met.size();
+  all.reserve(rows);
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
     std::set<std::uint32_t> comms;
     for (auto [meets, row] : std::exchange(each[r], {})) {
@@ -185,7 +188,7 @@ bool Run::timed() const {
   return std::ranges::count_if(ranks, calls) >= 2;
 }
 
-Run load(const Lines& from, const Steps& steps, const Parts& only) {
+Run load(const Lines& from, Steps steps, const Parts& only) {
   const job::Job& job = from.job();
   const job::Hosts hosts(job);
   Run run;
@@ -197,7 +200,7 @@ Run load(const Lines& from, const Steps& steps, const Parts& only) {
     if (!p->header.rank) continue;
     places.emplace(p, run.ranks.size());
     run.ranks.push_back({.process = p, .host = hosts.of(*p)});
-    if (const auto its = steps.find(p); its != steps.end()) run.ranks.back().steps = its->second;
+    if (auto its = steps.extract(p)) run.ranks.back().steps = std::move(its.mapped());
   }
   meets.resize(run.ranks.size());
   from.each(

@@ -168,6 +168,6 @@ void each_of_meeting(const Run& run, std::span<const Row> rows, std::vector<Row>
 // of hosts that nothing connects stay as the hosts had them.
 using Parts = std::map<const read::Process*, Interval>;
 using Steps = std::map<const read::Process*, std::vector<Step>>;
-Run load(const Lines& lines, const Steps& steps, const Parts& only = {});
+Run load(const Lines& lines, Steps steps, const Parts& only = {});
 
 }  // namespace tprof::run
