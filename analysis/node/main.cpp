@@ -17,11 +17,11 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/format/metrics.h"
+#include "interpose/lines/metric_lanes.h"
 #include "node/gpus.h"
 #include "node/host.h"
 #include "node/lane_file.h"
 #include "node/turn.h"
-#include "interpose/lines/metric_lanes.h"
 
 namespace tprof::node {
 namespace {
