@@ -342,7 +342,7 @@ Report report_of_traces(const job::Job& job, const read::Traces& traces) {
   fact_of_each(r, job, "cross-check", [](const Process& p) -> std::string {
     if (!p.footer || !p.footer->missed) return "";
     return p.footer->missed->empty() ? "every call that NCCL told of (NVTX) passed libtprof.so"
-                                     : "NCCL told of calls (NVTX) that passed libtprof.so by";
+                                     : "NCCL's NVTX ranges show calls that went past libtprof.so";
   });
   const auto unknown =
       std::ranges::count_if(job.processes, [](const Process* p) { return !p->footer; });

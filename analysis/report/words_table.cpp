@@ -153,12 +153,12 @@ constexpr Words kWords[] = {
     {Say::window_alone, "{who}: the file of a window alone: the counts are those of its lines",
      "the rank file has those of the whole run: {rank_file}"},
     {Say::missing_windows,
-     "{who}: {missing:,} of {all:,} files of windows {missing?is|are} not here: "
-     "{missing?its|their} lines are in nothing that is made of lines; the counts are those of the "
-     "whole run"},
+     "{who}: {missing:,} of {all:,} window files {missing?is|are} missing, so {missing?its|their} "
+     "calls are in no timeline; the counts are those of the whole run"},
     {Say::seq_gap,
-     "{who}: communicator {communicator}: of its collectives, although no line was dropped, "
-     "{collectives:,} {collectives?has|have} {gap?no line|two lines}[, the first of them {first}]",
+     "{who}: {collectives:,} {collectives?collective|collectives} of communicator {communicator} "
+     "{collectives?has|have} {gap?no line|two lines}, although no line was dropped[; the first is "
+     "{first}]",
      "was the file edited or cut together? The counts come from the ledger and stand"},
     {Say::ledger_decreased, "{who}: a later ledger says less than an earlier one, in {file}",
      "was the file edited or cut together? Its totals are not to be trusted"},
@@ -240,8 +240,8 @@ constexpr Words kWords[] = {
     {Say::got_back,
      "{who} came to {call} and got {error} back, and {came} {came:is} inside it[ since {since}]"},
     {Say::not_all_came,
-     "{missing:,} of its {ranks:,} ranks {missing?has|have} not come to it: who that is, the "
-     "traces do not tell"},
+     "{missing:,} of its {ranks:,} ranks {missing?has|have} not come to it, and the traces do not "
+     "tell which"},
     {Say::only_such_call,
      "no rank has called another {function} of {size} there: it may be a call too many of {who}"},
     {Say::runs_unknown, "whether it runs is not known"},
@@ -267,7 +267,7 @@ constexpr Words kWords[] = {
     {Say::last_call,
      "the last call of {who} that returned: {call}; {lives?it made none for|its trace ends} "
      "{none_for}{lives?| later}"},
-    {Say::last_call_unknown, "which call of {who} was the last to return, its lines do not tell"},
+    {Say::last_call_unknown, "the lines of {who} do not tell which of its calls returned last"},
     {Say::within_ranges,
      "{who} {who:is} within NVTX range{ranges?|s} {path:/}{ranges?| (innermost "
      "last)}{other_thread? on another thread|}[ ({thread})]" SINCE},
@@ -276,7 +276,7 @@ constexpr Words kWords[] = {
     {Say::returned_to, "{who} called it too, and it returned"},
     {Say::nobody_missing,
      "every rank came: nobody is missing{hang?, so the devices or the network hold it up|}"},
-    {Say::lines_tell_how_long, "how long it stood there, lines tell"},
+    {Say::lines_tell_how_long, "event lines would tell how long it stood there"},
     {Say::in_no_call,
      "{who} was in no call that tprof records: look at its own code (an exception, data loading) "
      "and at waits for the device (cudaStreamSynchronize is not recorded)"},
@@ -315,7 +315,7 @@ constexpr Words kWords[] = {
      "look at {who}: the end of its output, its stack if it still runs (py-spy dump --native), its "
      "GPU (nvidia-smi, Xid errors in dmesg)"},
     {Say::dumps_tell,
-     "of {who} dumps of PyTorch's Flight Recorder tell, which it writes when a call times out: "
+     "{who} {who:is} known from dumps of PyTorch's Flight Recorder, written when a call timed out: "
      "what came later is not known, and messages are counted from the first that has not ended"},
     {Say::look_at_network, "look at the network and at NCCL's own log (NCCL_DEBUG=INFO)"},
     {Say::same_order,
@@ -352,7 +352,7 @@ constexpr Words kWords[] = {
      "{who} was last heard of at {at}, the others for {longer} more (at every call, and at least "
      "five times a second)"},
     // Words for what could not be seen.
-    {Say::missed, "NCCL's NVTX ranges tell of calls that passed libtprof.so by[ ({some})]: {calls}",
+    {Say::missed, "NCCL's NVTX ranges show calls that went past libtprof.so[ ({some})]: {calls}",
      "{dlsym?|set TPROF_DLSYM=1 for functions taken with dlsym (ctypes, cffi); }calls through "
      "RTLD_DEEPBIND, or of an NCCL that is linked in, are not counted"},
     {Say::missed_of, "{missed} of {name} (counted: {counted})"},

@@ -163,7 +163,7 @@ def test_the_last_line_is_not_taken_for_the_last_call(healthy_job, tmp_path, pla
     assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [5], 9)
     told = " ".join(finding["evidence"])
     assert "that returned" not in told
-    assert "which call of rank 5 was the last to return, its lines do not tell" in told
+    assert "the lines of rank 5 do not tell which of its calls returned last" in told
 
 
 def test_a_rank_in_its_own_code_while_the_others_wait(healthy, place, tmp_path):
@@ -183,7 +183,7 @@ def test_places_are_named_from_ledgers_alone(healthy, place, tmp_path):
     job, folder, rank, at, op = planted(healthy, place, faults.plant_hung, tmp_path)
     (finding,) = worse_than_notes(folder, "--no-lines")
     assert_names(finding, job, "stopped", [rank], at, op.function)
-    assert "how long it stood there, lines tell" in finding["evidence"]
+    assert "event lines would tell how long it stood there" in finding["evidence"]
     job, op = faults.plant_killed(healthy[0].job, rank, 0, at, inside=True)
     (finding,) = worse_than_notes(job.write(tmp_path / "killed"), "--no-lines")
     assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [rank], at)
