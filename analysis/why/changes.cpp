@@ -178,7 +178,7 @@ void each_step(const graph::Model& model, const std::function<void(std::size_t, 
     for (std::size_t from = 0; from < rows.size();) {
       std::size_t to = from + 1;
       while (to < rows.size() && step(rows[to]) == step(rows[from])) ++to;
-      if (model.measured_ns().contains(step(rows[from]))) f(r, rows.subspan(from, to - from));
+      if (step(rows[from]) != graph::Position::kNoStep) f(r, rows.subspan(from, to - from));
       from = to;
     }
   }

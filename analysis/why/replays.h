@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "why/changes.h"
 #include "why/slow_ranks.h"
 
 namespace tprof::why {

@@ -145,7 +145,7 @@ def test_the_user_deletes_some_and_keeps_others_without_their_rank_file(tmp_path
     assert report["dropped"] == whole["dropped"] + RANKS * 2 * STEP.total()
     report_of_rest = report
     (missing,) = [p for p in report["findings"] if p["kind"] == "missing_windows"]
-    assert f"{RANKS} of {RANKS * 3} files of windows are not here" in missing["text"]
+    assert f"{RANKS} of {RANKS * 3} window files are missing" in missing["text"]
     assert worse_than_notes(traces) == []
     # The files that were kept are a trace of their own lines.
     code, report = told("summary", alone)

@@ -78,7 +78,7 @@ def test_windows_that_were_deleted_are_no_loss(tmp_path):
     code, report = told("summary", traces)
     (missing,) = [problem for problem in report["findings"] if problem["kind"] == "missing_windows"]
     assert code == 0 and (missing["severity"], missing["ranks"]) == ("note", [0, 1])
-    assert "4 of 6 files of windows are not here" in missing["text"]
+    assert "4 of 6 window files are missing" in missing["text"]
     calls = sum(returned(tally)["ncclAllGather"] for tally in by_pid(tmp_path / "tally").values())
     assert report["buckets"]["ALLGATHER"]["calls"] == calls == RANKS * STEPS * (1 + 2 * BLOCKS)
 
