@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <optional>
+#include <span>
 #include <utility>
 
 #include "job/hosts.h"
@@ -15,7 +15,7 @@ namespace {
 // A change has to go through all ranks before its saving shows.
 constexpr std::size_t kFewestSteps = 8;
 
-// How many calls have lines with a time on the device. Not all that are counted do: lines may be of
+// The calls that have lines with a time on the device. Not all that are counted do: lines may be of
 // windows only, or end with the quota.
 struct Lined {
   std::map<std::int64_t, std::uint64_t> in_steps{};
@@ -87,8 +87,8 @@ Middle middle_of(const run::Lines& lines, const steps::Found& found, std::uint64
   while (calls_of(n) > most_calls) --n;
   Middle middle;
   const std::size_t fewest = std::min(kFewestSteps, steps.size());
-  if (steps.empty() || n < fewest)
-    middle.needs_calls = steps.empty() ? lined.all : calls_of(fewest);
+  if (steps.empty()) middle.needs_calls = lined.all;
+  if (n < fewest) middle.needs_calls = calls_of(fewest);
   for (const read::Process* p : lines.job().processes) {
     run::Interval& part = middle.parts[p];
     if (middle.needs_calls != 0) continue;

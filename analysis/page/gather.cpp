@@ -141,7 +141,7 @@ report::Known known_of(const Gathered& g) {
   report::Known known{.whole_steps = g.summary.found.whole_steps,
                       .timed = tables::sum(g.summary.buckets).device_timed != 0,
                       .causes = g.why.known(),
-                      .no_causes = g.why.no_causes};
+                      .looked_for = g.why.no_causes.empty()};
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     if (is_copy(static_cast<Bucket>(b))) known.copies += g.summary.buckets[b].calls;
   }

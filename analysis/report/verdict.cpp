@@ -190,7 +190,7 @@ JobVerdict all_well(const check::Diagnosed& said, const Known& known) {
                      "|Nothing is wrong with what the ranks did}: {made}{speed?|; no steps are "
                      "known, so nothing is known of their speed (TPROF_STEP=call:FUNCTION marks "
                      "them: the call that ends each)}",
-                 {{"well", known.causes && known.no_causes.empty() &&
+                 {{"well", known.causes && known.looked_for &&
                                !(steps && known.exposed_share > kMuchExposed)},
                   {"made", made(said, everybody(said))},
                   {"speed", known.causes || steps}});

@@ -25,7 +25,7 @@ struct Known {
   std::optional<double> exposed_share{};  // of the steps
   bool timed = false;                     // calls were timed on the device
   bool causes = true;                     // devices were followed, so these may be known
-  std::string no_causes{};                // why they are not all the same
+  bool looked_for = true;                 // there was a replay to look for them in
   std::uint64_t copies = 0;
   const check::Lateness* late = nullptr;  // null: not known
 };

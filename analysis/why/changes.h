@@ -70,7 +70,8 @@ class Changes {
   std::vector<Out> out_{};  // edges by the node that they leave; empty: nobody has asked for them
 };
 
-// Calls f(rank, its rows of a step by when they were called) for all ranks, and steps that count.
+// Calls f(rank, its rows of a step by when they were called) for all ranks and steps. The first one
+// does not count, but where it ends is where the next begins.
 void each_step(const graph::Model& model, const std::function<void(std::size_t, Rows)>& f);
 
 }  // namespace tprof::why
