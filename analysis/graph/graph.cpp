@@ -113,7 +113,6 @@ class Builder {
 
   Graph build() {
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) add_calls(r);
-    find_copy_times();
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) {
       add_queues(r);
       add_host_order(r);
@@ -178,42 +177,6 @@ class Builder {
     return apart > -kGrainNs && (!c.is[after].messages || apart < kGrainNs);
   }
 
-  // True for streams on which no kernels run: their calls run beside work.
-  static std::set<std::uint16_t> beside_work(const run::Rank& rank) {
-    const run::Calls& c = rank.calls;
-    std::set<std::uint16_t> streams;
-    for (std::size_t i = 0; i < c.size(); ++i) {
-      const auto work = run::first_behind(rank.work, c.came_ns[i] + kGrainNs);
-      if (work != rank.work.end() && work->from_ns < c.ended_ns[i] - kGrainNs) {
-        streams.insert(c.stream[i]);
-      }
-    }
-    return streams;
-  }
-
-  // True if copies that were not timed may be why it came no earlier.
-  static bool copies_before(const run::Calls& c, std::size_t i) {
-    return c.copied[i] != 0 && c.came_ns[i] - c.called_ns[i] > kGrainNs;
-  }
-
-  // Copies that were not timed take no longer than the shortest time in which a row came behind
-  // another one and copies of so many bytes.
-  void find_copy_times() {
-    for (const run::Rank& rank : run_.ranks) {
-      const run::Calls& c = rank.calls;
-      std::map<std::uint16_t, std::size_t> last;
-      const std::set<std::uint16_t> beside = beside_work(rank);
-      for (std::size_t i = 0; i < c.size(); ++i) {
-        const auto [place, fresh] = last.try_emplace(c.stream[i], i);
-        const std::size_t before = std::exchange(place->second, i);
-        if (fresh || !copies_before(c, i) || !beside.contains(c.stream[i])) continue;
-        const std::int64_t apart = std::max<std::int64_t>(0, c.came_ns[i] - c.ended_ns[before]);
-        const auto [ns, first] = copy_ns_.try_emplace(c.copied[i], apart);
-        ns->second = std::min(ns->second, apart);
-      }
-    }
-  }
-
   // The calls of a stream, and of a communicator, run one after the other.
   void add_queues(std::uint32_t r) {
     const run::Calls& c = run_.ranks[r].calls;
@@ -227,11 +190,8 @@ class Builder {
         const std::size_t before = std::exchange(place->second, i);
         if (!fresh && (key.first ? in_turn(c, before, i) : !overlap(c, before, i))) {
           in_order(graph_.came(r, i), graph_.ended(r, before), Wait::turn);
-          // Where it came within two such times, the copies explain it.
-          const std::int64_t copies =
-              !key.first && copies_before(c, i) ? 2 * copy_ns_[c.copied[i]] : 0;
           could_come_ns_[i] =
-              std::max(could_come_ns_[i], std::min(c.came_ns[i], c.ended_ns[before] + copies));
+              std::max(could_come_ns_[i], std::min(c.came_ns[i], c.ended_ns[before]));
         }
       }
     }
@@ -432,7 +392,6 @@ class Builder {
   std::deque<Edge> edges_;  // many: a vector would have room for twice as many at times
   std::vector<std::size_t> by_end_;
   std::vector<run::Row> came_;                     // of a meeting, as they came
-  std::map<std::uint64_t, std::int64_t> copy_ns_;  // by bytes
   std::vector<std::int64_t> could_come_ns_;        // by row: its queues were free
   std::size_t needs_work_ = 0;                     // row: the next that waits for work
 };

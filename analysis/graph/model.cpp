@@ -172,7 +172,10 @@ void Model::find_positions(std::size_t rank) {
     }
     const std::size_t i = *call++;
     const std::int64_t step = step_at(rank, c.called_ns[i]);
-    calls_at[i] = at = {step, step == at.step ? at.call + 1 : 0};
+    const Position here{step, step == at.step ? at.call + 1 : 0};
+    calls_at[i] = here;
+    // Ranks that do the same may copy different things: a copy is on the way to the next call.
+    if (!c.copies(i)) at = here;
   }
 }
 

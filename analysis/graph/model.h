@@ -22,7 +22,7 @@ double mean_of(const StepsNs& steps);
 struct Position {
   static constexpr std::int64_t kNoStep = INT64_MIN;
   std::int64_t step = kNoStep;
-  std::uint32_t call = 0;  // how many the host had made in the step before it
+  std::uint32_t call = 0;  // how many, but copies, the host had made in the step before it
 };
 
 // Loads a job with its steps. If it has more calls than `most_calls`, only the steps in its middle

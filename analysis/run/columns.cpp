@@ -14,9 +14,7 @@ namespace tprof::run {
 namespace {
 
 bool blocks(const read::Event& e) {
-  const bool between = e.bucket == Bucket::H2D || e.bucket == Bucket::D2H;
-  return between &&
-         (e.host_memory == HostMemory::pageable || e.name.str().find("Async") == std::string::npos);
+  return e.host_memory == HostMemory::pageable || e.name.str().find("Async") == std::string::npos;
 }
 
 // True for a call that has something to do on the device.
@@ -29,12 +27,19 @@ bool takes_time(const read::Event& e, const read::Comm* comm) {
 void Columns::call(const read::Event& e) {
   if (!wanted(e.ts_ns) || !e.executed()) return;
   const bool loads = e.bucket == Bucket::H2D;
+  const bool reads = e.bucket == Bucket::D2H;
   const read::Comm* comm = read::comm_of(*rank_.process, e.comm);
   count(e, comm);
-  if (blocks(e)) rank_.blocked.push_back({{e.ts_ns, e.ts_ns + e.dur_ns}, loads, e.bytes});
+  if (loads || reads) {
+    const Blocked copy{{e.ts_ns, e.ts_ns + e.dur_ns}, loads, e.bytes};
+    if (blocks(e)) {
+      rank_.blocked.push_back(copy);
+    } else if (reads) {
+      values_.push_back(copy);
+    }
+  }
   if (loads) loads_.push_back({{e.ts_ns, e.bytes}, e.thread});
-  if (e.bucket == Bucket::D2H) rank_.reads.push_back({e.ts_ns, e.bytes});
-  if (!e.comm && e.stream) copies_.push_back({{e.ts_ns, e.thread}, *e.stream, e.bytes});
+  if (reads) rank_.reads.push_back({e.ts_ns, e.bytes});
   if (!e.comm || !e.numbered) return;
   std::int64_t called = e.ts_ns;
   if (e.group != 0) {
@@ -118,6 +123,7 @@ void Columns::end() {
   stage_messages_.end();
   rank_.stage_messages = stage_messages_.of_stages();
   rank_.exchanged = stage_messages_.exchanged();
+  find_waits_for_values();
   fill();
   std::ranges::sort(rank_.blocked, {}, [](const Blocked& b) { return b.host.to_ns; });
   for (const auto& [load, thread] : loads_) {
@@ -130,7 +136,7 @@ void Columns::end() {
   follow_in_windows();
   // {} would keep their room, of all ranks.
   calls_ = decltype(calls_)();
-  copies_ = decltype(copies_)();
+  values_ = decltype(values_)();
   timed_ = decltype(timed_)();
   loads_ = decltype(loads_)();
 }
@@ -147,20 +153,22 @@ void Columns::follow_in_windows() {
   rank_.followed = common(rank_.followed, joined(std::move(windows_)));
 }
 
-// The copies that were not timed are behind a row on their stream, and ahead of the next.
-void Columns::put_copies(const std::map<std::int64_t, std::uint16_t>& streams) {
-  Calls& c = rank_.calls;
-  std::set<Begun> known;
-  for (const Timed& t : timed_) known.insert(t.begun);
-  std::map<std::uint16_t, std::map<std::int64_t, std::size_t>> rows;  // by stream and call
-  for (std::size_t i = 0; i < c.size(); ++i) rows[c.stream[i]].emplace(c.called_ns[i], i);
-  c.copied.resize(c.size());
-  for (const OfStream& copy : copies_) {
-    const auto stream = streams.find(copy.stream);
-    if (known.contains(copy.begun) || stream == streams.end()) continue;
-    const auto& on_stream = rows[stream->second];
-    const auto next = on_stream.upper_bound(copy.begun.called_ns);
-    if (next != on_stream.end() && next != on_stream.begin()) c.copied[next->second] += copy.bytes;
+// A program reads a value into pinned memory and waits until it is there (PyTorch's .item() since
+// 2.8). For how long is told with the next call that was timed, and belongs to the last value.
+void Columns::find_waits_for_values() {
+  std::ranges::sort(timed_, {}, [](const Timed& t) { return t.begun.called_ns; });
+  std::ranges::sort(values_, {}, [](const Blocked& b) { return b.host.to_ns; });
+  const auto end_ns = [](const Blocked& value) { return value.host.to_ns; };
+  std::int64_t before_ns = std::numeric_limits<std::int64_t>::min();  // the call before was made
+  for (Timed& t : timed_) {
+    const auto next = std::ranges::upper_bound(values_, t.begun.called_ns, {}, end_ns);
+    if (t.waited_ns > 0 && next != values_.begin() && std::prev(next)->host.from_ns >= before_ns) {
+      Blocked value = *std::prev(next);
+      value.host.from_ns = value.host.to_ns;
+      value.host.to_ns += std::exchange(t.waited_ns, 0);
+      rank_.blocked.push_back(value);
+    }
+    before_ns = t.begun.called_ns;
   }
 }
 
@@ -168,8 +176,7 @@ void Columns::put_copies(const std::map<std::int64_t, std::uint16_t>& streams) {
 void Columns::fill() {
   std::ranges::sort(timed_, {}, [](const Timed& t) { return std::tie(t.came_ns, t.ended_ns); });
   std::ranges::sort(calls_);
-  std::map<std::int64_t, std::uint16_t> streams;     // by lane
-  std::map<std::int64_t, std::uint16_t> streams_of;  // by the calls' number
+  std::map<std::int64_t, std::uint16_t> streams;  // by lane
   Calls& c = rank_.calls;
   c.each_column([&](auto& column) { column.reserve(timed_.size()); });
   for (const Timed& t : timed_) {
@@ -194,7 +201,6 @@ void Columns::fill() {
     bool waits = false;
     for (const Call& call : of_row) {
       bytes += call.bytes;
-      streams_of.try_emplace(call.stream, c.stream.back());
       if (call.alone) continue;
       meets_.emplace_back(call.meets, row);
       waits = call.bytes != 0 && (call.meets.from >= 0 || all_wait(call.bucket));
@@ -211,7 +217,6 @@ void Columns::fill() {
                     .met = waits && known});
   }
   c.all_came_ns = c.came_ns;
-  put_copies(streams_of);
 }
 
 }  // namespace tprof::run

@@ -83,25 +83,19 @@ class Columns {
     std::uint64_t bytes = 0;
     auto operator<=>(const Call&) const = default;
   };
-  struct OfStream {
-    Begun begun{};
-    std::int64_t stream = -1;
-    std::uint64_t bytes = 0;
-  };
-
   bool wanted(std::int64_t ns) const {
     return !within_ || (within_->from_ns <= ns && ns < within_->to_ns);
   }
   void count(const read::Event& e, const read::Comm* comm);
   void follow_in_windows();
   void fill();
-  void put_copies(const std::map<std::int64_t, std::uint16_t>& streams);
+  void find_waits_for_values();
 
   Rank rank_;
   std::optional<Interval> within_;
   Met meets_;
   std::vector<Call> calls_;
-  std::vector<OfStream> copies_;
+  std::vector<run::Blocked> values_;  // copies from the device, behind which the host may wait
   std::vector<Timed> timed_;
   std::vector<std::pair<Copy, std::int64_t>> loads_;  // and their threads
   std::set<std::int64_t> autograd_;                   // threads

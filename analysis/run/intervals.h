@@ -71,4 +71,17 @@ inline Intervals common(const Intervals& a, const Intervals& b) {
   return both;
 }
 
+// Returns what is in `a` and not in `b`.
+inline Intervals without(const Intervals& a, const Intervals& b) {
+  Intervals rest;
+  for (Interval i : a) {
+    for (auto at = first_behind(b, i.from_ns); at != b.end() && at->from_ns < i.to_ns; ++at) {
+      if (i.from_ns < at->from_ns) rest.push_back({i.from_ns, at->from_ns});
+      i.from_ns = at->to_ns;
+    }
+    if (i.from_ns < i.to_ns) rest.push_back(i);
+  }
+  return rest;
+}
+
 }  // namespace tprof::run

@@ -20,11 +20,23 @@ double sum_ns(const Intervals& all) {
   return ns;
 }
 
+// When it copied, as far as that was timed.
+Intervals copies_of(const Rank& rank) {
+  Intervals copies;
+  for (std::size_t i = 0; i < rank.calls.size(); ++i) {
+    if (rank.calls.copies(i)) copies.push_back({rank.calls.came_ns[i], rank.calls.ended_ns[i]});
+  }
+  return joined(std::move(copies));
+}
+
 // A device that may have computed did so for as long as others did: three quarters of the ranks
 // keep within that. The rest of such a time was its host's.
 void find_work(std::vector<Rank>& ranks) {
   std::vector<double> sure;
-  for (const Rank& rank : ranks) sure.push_back(sum_ns(rank.sure));
+  for (Rank& rank : ranks) {
+    sure.push_back(sum_ns(rank.sure));
+    if (!rank.unsure.empty()) rank.unsure = without(rank.unsure, copies_of(rank));
+  }
   std::ranges::sort(sure);
   const double usual = sure.empty() ? 0 : sure[sure.size() - 1 - sure.size() / 4];
   for (Rank& rank : ranks) {

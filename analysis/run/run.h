@@ -50,17 +50,16 @@ struct Calls {
   // that meets nobody came by itself.
   std::vector<std::int64_t> all_came_ns{};
   std::vector<Is> is{};
-  // Bytes of copies that were not timed, on its stream since the row before it there.
-  std::vector<std::uint64_t> copied{};
 
   template <typename F>
   void each_column(F&& f) {
     std::apply([&](auto&... column) { (f(column), ...); },
                std::tie(came_ns, ended_ns, called_ns, waited_ns, comm, stream, bucket, name, count,
-                        made, bytes, is, all_came_ns, copied));
+                        made, bytes, is, all_came_ns));
   }
   static constexpr std::uint32_t kNoComm = UINT32_MAX;
   std::size_t size() const { return came_ns.size(); }
+  bool copies(std::size_t row) const { return comm[row] == kNoComm && !is[row].launch; }
 };
 
 // A copy between host and device.
@@ -69,7 +68,8 @@ struct Copy {
   std::uint64_t bytes = 0;
 };
 
-// A copy for which the host waited, and when.
+// A copy for which the host waited, and when. It does so within a call that copies from or to
+// pageable memory, and behind one that reads a value into pinned memory.
 struct Blocked {
   static constexpr std::int64_t kRoundedNs = 100;  // which times in lines may be by
 

@@ -146,6 +146,17 @@ void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
   const auto begin =
       std::ranges::lower_bound(work, copy.goes_on_ns(), {}, [&](Node n) { return g_.at_ns[n]; });
   if (begin != work.end()) goes_on(*begin);
+  // Nor does the device, if the copy was timed there: it runs beside the work.
+  const run::Calls& c = model_.run().ranks[rank].calls;
+  for (const std::size_t row :
+       std::ranges::equal_range(model_.by_call(rank), copy.host.from_ns, {},
+                                [&](std::size_t i) { return c.called_ns[i]; })) {
+    if (!c.copies(row)) continue;
+    leave_out(rank, row);
+    if (begin == work.end()) continue;
+    const auto launch = static_cast<Lag>(g_.at_ns[*begin] - copy.host.to_ns);
+    more_.push_back({g_.called(rank, row), *begin, std::max(launch, Lag{0}), Wait::launch});
+  }
 }
 
 void Changes::reorder(std::size_t rank, Rows rows) {

@@ -271,6 +271,16 @@ void Replays::find_usual_hosts() {
     needs.push_back({at.rank, at.call, at.call_step, static_cast<double>(lags_[at.edge])});
   }
   std::ranges::stable_sort(needs, {}, &Need::place);
+  // Copies are on its way from one call to the next.
+  std::size_t kept = 0;
+  for (const Need& need : needs) {
+    if (kept != 0 && needs[kept - 1].place() == need.place()) {
+      needs[kept - 1].ns += need.ns;
+    } else {
+      needs[kept++] = need;
+    }
+  }
+  needs.resize(kept);
   struct Usual {
     double mean = 0;
     double median = 0;

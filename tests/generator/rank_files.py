@@ -131,11 +131,7 @@ class _File:
         return op.function, BUCKETS[op.function], args
 
     def timed(self, call: Call) -> bool:
-        return (
-            self.settings.timing
-            and isinstance(call.op, Collective)
-            and call.device_end is not None
-        )
+        return self.settings.timing and call.device_end is not None
 
     def event(self, call: Call) -> str:
         name, bucket, args = self.facts(call)
@@ -149,11 +145,12 @@ class _File:
     def device_line(self, call: Call, waited: int) -> str:
         name, _, args = self.facts(call)
         begin = self.ts(call.device_begin)
+        what = ("device",) if isinstance(call.op, Copy) else ("comm", "seq", "stream")
         more = {
-            "comm": args["comm"], "seq": args["seq"], "stream": args["stream"],
+            **{key: args[key] for key in what},
             "call_tid": AUTOGRAD if call.op.backward else MAIN,
             "queued": (begin - self.ts(call.host_begin)) / 1000,
-        }  # fmt: skip
+        }
         if waited != 0:
             more["waited"] = waited / 1000
         return (
@@ -164,8 +161,11 @@ class _File:
 
     def computing(self) -> list[tuple[int, int, bool]]:
         """Returns intervals, and whether the device may have stood idle in them."""
-        busy = union(self.trace.busy)
+        copied = self.trace.copied
+        busy = union(self.trace.busy + [(begin, end) for begin, end, memory in copied if memory == "pinned"])
         found = [(begin, end, False) for begin, end in busy]
+        # A pageable copy returns when the stream is empty, so nobody knows when it began.
+        found += [(begin, end, True) for begin, end, memory in copied if memory == "pageable"]
         if self.settings.unsure:
             dry = [(b, e) for b, e in self.trace.dry if e - b >= FILLED_NS and not covered(b, e, busy)]
             found += [(b, e, True) for b, e in dry]
@@ -238,13 +238,14 @@ class _File:
             row["host_ns_max"] = max(row["host_ns_max"], host_ns)
             if self.timed(call):
                 ns = call.device_end - call.device_begin
-                for field, value in (("device_ns", ns), ("device_timed", 1), ("device_bytes", size),
-                                     ("exposure_known", 1), ("exposure_known_ns", ns),
-                                     ("exposed_ns", call.exposed_ns),
-                                     ("late", int(call.exposed_ns > 10_000))):  # fmt: skip
+                values = {"device_ns": ns, "device_timed": 1, "device_bytes": size}
+                if isinstance(call.op, Collective):
+                    values |= {"exposure_known": 1, "exposure_known_ns": ns, "exposed_ns": call.exposed_ns,
+                               "late": int(call.exposed_ns > 10_000)}  # fmt: skip
+                    row["exposed_ns_max"] = max(row.get("exposed_ns_max", 0), call.exposed_ns)
+                for field, value in values.items():
                     row[field] = row.get(field, 0) + value
                 row["device_ns_max"] = max(row.get("device_ns_max", 0), ns)
-                row["exposed_ns_max"] = max(row.get("exposed_ns_max", 0), call.exposed_ns)
             op = call.op
             if isinstance(op, Collective) and op.function not in ("ncclSend", "ncclRecv"):
                 sequences[op.comm].append((op.function, op.count, op.dtype, op.peer, op.reduce))

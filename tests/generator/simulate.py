@@ -95,6 +95,7 @@ class RankTrace:
     steps: list[Step] = dataclasses.field(default_factory=list)
     busy: list[tuple[int, int]] = dataclasses.field(default_factory=list)  # kernels, in order
     dry: list[tuple[int, int]] = dataclasses.field(default_factory=list)  # between kernels: the host was late
+    copied: list[tuple[int, int, str]] = dataclasses.field(default_factory=list)  # in streams that compute; memory
     waits: list[tuple[int, int]] = dataclasses.field(default_factory=list)  # of the host, for the device
     end: int = 0  # when the host was through, or stuck
     finished: bool = False
@@ -124,6 +125,7 @@ class _Stream:
     # Operation, when it was issued, how long it takes (kernels and copies), and its call or event.
     queue: collections.deque = dataclasses.field(default_factory=collections.deque)
     computed: bool = False  # what it ran last was a kernel
+    computes: bool = False  # it has run one
     begun: list[int] = dataclasses.field(default_factory=list)  # when each that it has run began
 
 
@@ -174,6 +176,8 @@ class _Rank:
             begin = max(self.now + m.launch_ns, stream.free)
             end = begin + m.launch_ns + self.jittered(op, op.bytes / m.pageable)
             self.trace.calls.append(Call(op, self.now, end, 0, begin, end))
+            if stream.computes:
+                self.trace.copied.append((begin, end, op.memory))
             stream.free = self.now = end
             return True
         wakes = m.wake_ns and isinstance(op, Kernel)
@@ -215,6 +219,7 @@ class _Rank:
             begin = max(stream.free, issued)
             if isinstance(op, Kernel):
                 end = begin + takes
+                stream.computes = True
                 self.trace.busy.append((begin, end))
                 if stream.computed and issued > stream.free:
                     self.trace.dry.append((stream.free, issued))
@@ -228,6 +233,8 @@ class _Rank:
             elif isinstance(op, Copy):
                 end = begin + takes
                 what.device_begin, what.device_end = begin, end
+                if stream.computes:
+                    self.trace.copied.append((begin, end, op.memory))
             else:
                 channel = self.job.channel(op, self.rank)
                 if what.seq > self.ended[channel]:
@@ -357,7 +364,7 @@ def simulate(
     for rank in ranks:
         trace = rank.trace
         trace.end = rank.now
-        busy = union(trace.busy)
+        busy = union(trace.busy + [(begin, end) for begin, end, memory in trace.copied if memory == "pinned"])
         for call in trace.calls:
             if call.device_end is not None and isinstance(call.op, Collective):
                 length = call.device_end - call.device_begin
