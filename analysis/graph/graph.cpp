@@ -113,8 +113,9 @@ class Builder {
 
   Graph build() {
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) add_calls(r);
+    for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) add_queues(r);
+    needs_ns_ = needs_of(run_, std::exchange(could_come_ns_, {}));
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) {
-      add_queues(r);
       add_host_order(r);
       const auto work = static_cast<Node>(graph_.size());
       add_work(r);
@@ -180,7 +181,7 @@ class Builder {
   // The calls of a stream, and of a communicator, run one after the other.
   void add_queues(std::uint32_t r) {
     const run::Calls& c = run_.ranks[r].calls;
-    could_come_ns_.assign(c.size(), INT64_MIN / 2);
+    std::vector<std::int64_t>& could_come = could_come_ns_.emplace_back(c.size(), INT64_MIN / 2);
     std::map<std::pair<bool, std::uint32_t>, std::size_t> last;
     for (std::size_t i = 0; i < c.size(); ++i) {
       for (const auto& key :
@@ -190,8 +191,7 @@ class Builder {
         const std::size_t before = std::exchange(place->second, i);
         if (!fresh && (key.first ? in_turn(c, before, i) : !overlap(c, before, i))) {
           in_order(graph_.came(r, i), graph_.ended(r, before), Wait::turn);
-          could_come_ns_[i] =
-              std::max(could_come_ns_[i], std::min(c.came_ns[i], c.ended_ns[before]));
+          could_come[i] = std::max(could_come[i], std::min(c.came_ns[i], c.ended_ns[before]));
         }
       }
     }
@@ -212,30 +212,28 @@ class Builder {
     return best;
   }
 
-  // True if the calls before it do not explain when it came. Also one that came when its host
-  // called it may need what was computed by then: a host that waited for its device called no
-  // earlier.
-  bool waits_for_work(const run::Calls& c, std::size_t i) const {
-    return c.came_ns[i] - could_come_ns_[i] > kGrainNs;
-  }
-
   void add_work(std::uint32_t r) {
     const run::Rank& rank = run_.ranks[r];
     const run::Calls& c = rank.calls;
     by_end_.clear();
     for (std::size_t i = 0; i < c.size(); ++i) by_end_.push_back(i);
     std::ranges::sort(by_end_, {}, [&](std::size_t i) { return c.ended_ns[i]; });
-    std::size_t next = 0;  // row
-    needs_work_ = 0;
+    const std::vector<std::int64_t>& needs = needs_ns_[r];
+    by_need_.clear();
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      if (needs[i] != kNoWork) by_need_.push_back(i);
+    }
+    std::ranges::stable_sort(by_need_, {}, [&](std::size_t i) { return needs[i]; });
+    auto next = by_need_.cbegin();
     const std::int64_t first_ns = c.size() == 0 ? INT64_MAX : c.came_ns[0];
     std::optional<Node> done;
     const auto calls_until = [&](std::int64_t ns) {
-      for (; next < c.size() && c.came_ns[next] < ns; ++next) {
-        if (!done || !waits_for_work(c, next)) continue;
+      for (; next != by_need_.end() && needs[*next] < ns; ++next) {
+        if (!done) continue;
         // Work that stands still may wait for a call itself, and what comes next for its end.
-        const auto until = barrier(r, at(*done), c.came_ns[next]);
-        const bool behind_call = until && c.ended_ns[*until] < c.came_ns[next] + kGrainNs;
-        in_order(graph_.came(r, next), behind_call ? graph_.ended(r, *until) : *done, Wait::place);
+        const auto until = barrier(r, at(*done), needs[*next]);
+        const bool behind_call = until && c.ended_ns[*until] < needs[*next] + kGrainNs;
+        in_order(graph_.came(r, *next), behind_call ? graph_.ended(r, *until) : *done, Wait::place);
       }
     };
     for (const run::Interval& w : rank.work) {
@@ -244,13 +242,13 @@ class Builder {
       const auto until = barrier(r, done ? at(*done) : first_ns, w.from_ns);
       if (until) behind(begin, graph_.ended(r, *until), Wait::barrier);
       if (done) in_order(begin, *done, Wait::turn);
-      if (!until) launched(r, begin, done, next);
+      if (!until) launched(r, begin, done, next == by_need_.end() ? nullptr : &*next);
       done = begin;
-      for (; next < c.size() && c.came_ns[next] < w.to_ns; ++next) {
-        const Node here = node(c.came_ns[next], r, Kind::work);
+      for (; next != by_need_.end() && needs[*next] < w.to_ns; ++next) {
+        const Node here = node(needs[*next], r, Kind::work);
         behind(here, *done, Wait::computes);
         done = here;
-        if (waits_for_work(c, next)) in_order(graph_.came(r, next), here, Wait::place);
+        in_order(graph_.came(r, *next), here, Wait::place);
       }
       const Node end = node(w.to_ns, r, Kind::work);
       behind(end, *done, Wait::computes);
@@ -262,16 +260,14 @@ class Builder {
   // The host launched what began here. It either went on by itself since what it did last, or had
   // waited until the device had nothing to do.
   //
-  // `row`: comes to the device next. If the host had called by then what needs this work, it had
-  // launched that before, and behind its call before that one.
-  void launched(std::uint32_t r, Node begin, std::optional<Node> done, std::size_t row) {
+  // `row`: it is the first that needs this work. If the host had called it by then, it had launched
+  // the work before, and behind its call before that one.
+  void launched(std::uint32_t r, Node begin, std::optional<Node> done, const std::size_t* row) {
     const std::vector<Node>& host = graph_.host[r];
     const run::Calls& c = run_.ranks[r].calls;
-    needs_work_ = std::max(needs_work_, row);
-    while (needs_work_ != c.size() && !waits_for_work(c, needs_work_)) ++needs_work_;
-    if (done && needs_work_ != c.size() && c.called_ns[needs_work_] <= at(*done)) {
-      const auto here = std::ranges::lower_bound(host, c.called_ns[needs_work_], {},
-                                                 [&](Node n) { return at(n); });
+    if (done && row != nullptr && c.called_ns[*row] <= at(*done)) {
+      const auto here =
+          std::ranges::lower_bound(host, c.called_ns[*row], {}, [&](Node n) { return at(n); });
       if (here != host.begin()) in_order(begin, *std::prev(here), Wait::launch);
       return;
     }
@@ -392,8 +388,9 @@ class Builder {
   std::deque<Edge> edges_;  // many: a vector would have room for twice as many at times
   std::vector<std::size_t> by_end_;
   std::vector<run::Row> came_;                     // of a meeting, as they came
-  std::vector<std::int64_t> could_come_ns_;        // by row: its queues were free
-  std::size_t needs_work_ = 0;                     // row: the next that waits for work
+  std::vector<std::vector<std::int64_t>> could_come_ns_;  // by rank and row: its queues were free
+  std::vector<std::vector<std::int64_t>> needs_ns_;       // by rank and row, as of needs_of()
+  std::vector<std::size_t> by_need_;                      // the rows that need work
 };
 
 }  // namespace

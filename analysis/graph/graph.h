@@ -16,13 +16,12 @@
 #include <utility>
 #include <vector>
 
+#include "graph/places.h"
 #include "run/run.h"
 
 namespace tprof::graph {
 
 using Node = std::uint32_t;
-
-inline constexpr std::int64_t kGrainNs = 10'000;  // the ends of work are known so well
 
 // In ns. A graph of millions of edges is what takes most room, and 24 bits are known of a lag.
 using Lag = float;

@@ -1,0 +1,146 @@
+#include "graph/places.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "text/kept.h"
+
+namespace tprof::graph {
+namespace {
+
+using Rows = std::vector<std::size_t>;
+
+// How much a device had computed at a moment, and the other way round.
+class Work {
+ public:
+  explicit Work(const run::Intervals& all) : all_(all) {
+    for (const run::Interval& w : all) done_ns_.push_back(done_ns_.back() + w.ns());
+  }
+  std::int64_t until(std::int64_t at_ns) const {
+    const auto w = std::ranges::upper_bound(all_, at_ns, {}, &run::Interval::from_ns);
+    if (w == all_.begin()) return 0;
+    const auto k = static_cast<std::size_t>(w - all_.begin());
+    return done_ns_[k] - std::max<std::int64_t>(0, std::prev(w)->to_ns - at_ns);
+  }
+  // The first moment at which so much was done.
+  std::int64_t when(std::int64_t done_ns) const {
+    const auto k = std::ranges::lower_bound(done_ns_, done_ns) - done_ns_.begin();
+    if (k == 0 || k > std::ssize(all_)) return kNoWork;
+    return all_[static_cast<std::size_t>(k - 1)].to_ns - (done_ns_[static_cast<std::size_t>(k)] - done_ns);
+  }
+
+ private:
+  const run::Intervals& all_;
+  std::vector<std::int64_t> done_ns_{0};  // before each interval, and in all
+};
+
+// The calls that a rank made in a step, and what its device did for them: from where the last call
+// of the step before had come, to where the last one of this step came.
+struct OfStep {
+  std::uint32_t rank = 0;
+  std::vector<text::Kept> names{};  // of the calls
+  Rows rows{};              // by when they were called
+  std::int64_t from_ns = 0;
+  std::int64_t ns = 0;
+};
+
+std::vector<OfStep> steps_of(const run::Run& run, std::uint32_t r, const Work& work) {
+  const run::Rank& rank = run.ranks[r];
+  const run::Calls& c = rank.calls;
+  std::map<const run::Step*, Rows> by_step;
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    const run::Step* step = c.copies(i) ? nullptr : run::step_at(rank.steps, c.called_ns[i]);
+    if (step != nullptr) by_step[step].push_back(i);
+  }
+  std::vector<OfStep> all;
+  std::optional<std::int64_t> from_ns;
+  for (auto& [step, rows] : by_step) {
+    std::ranges::stable_sort(rows, {}, [&](std::size_t i) { return c.called_ns[i]; });
+    OfStep of{.rank = r};
+    std::int64_t last_ns = 0;
+    for (const std::size_t i : rows) {
+      of.names.push_back(c.name[i]);
+      last_ns = std::max(last_ns, c.came_ns[i]);
+    }
+    const std::int64_t to_ns = work.until(last_ns);
+    of.rows = std::move(rows);
+    of.from_ns = from_ns.value_or(to_ns);
+    of.ns = to_ns - of.from_ns;
+    from_ns = to_ns;
+    if (of.ns > 0) all.push_back(std::move(of));
+  }
+  return all;
+}
+
+// A call needs this share of its step's work, by all that make the same calls in a step.
+struct Share {
+  std::vector<double> seen{};   // it waited for nothing else
+  std::vector<double> bound{};  // it needs no more
+};
+
+double quantile(std::vector<double>& values, double share) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size()));
+  std::ranges::nth_element(values, at);
+  return *at;
+}
+
+}  // namespace
+
+std::vector<std::vector<std::int64_t>> needs_of(
+    const run::Run& run, const std::vector<std::vector<std::int64_t>>& could_come_ns) {
+  constexpr double kUsual = 0.25;  // three quarters had done more
+  std::vector<Work> works;
+  std::vector<OfStep> steps;
+  for (std::uint32_t r = 0; r < run.ranks.size(); ++r) {
+    works.emplace_back(run.ranks[r].work);
+    std::ranges::move(steps_of(run, r, works[r]), std::back_inserter(steps));
+  }
+  const auto called_early = [&](std::uint32_t r, std::size_t i) {
+    const run::Calls& c = run.ranks[r].calls;
+    return c.came_ns[i] - c.called_ns[i] > kGrainNs;
+  };
+  const auto queues_free = [&](std::uint32_t r, std::size_t i) {
+    return run.ranks[r].calls.came_ns[i] - could_come_ns[r][i] > kGrainNs;
+  };
+  const auto done_ns = [&](const OfStep& step, std::size_t i) {
+    return works[step.rank].until(run.ranks[step.rank].calls.came_ns[i]);
+  };
+  std::map<std::vector<text::Kept>, std::vector<Share>> shares;
+  for (const OfStep& step : steps) {
+    std::vector<Share>& all = shares[step.names];
+    all.resize(step.rows.size());
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      const std::size_t i = step.rows[n];
+      const bool seen = called_early(step.rank, i) && queues_free(step.rank, i);
+      (seen ? all[n].seen : all[n].bound)
+          .push_back(static_cast<double>(done_ns(step, i) - step.from_ns) / static_cast<double>(step.ns));
+    }
+  }
+  std::vector<std::vector<std::int64_t>> needs;
+  for (std::uint32_t r = 0; r < run.ranks.size(); ++r) {
+    const run::Calls& c = run.ranks[r].calls;
+    needs.emplace_back(c.size(), kNoWork);
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      if (queues_free(r, i)) needs[r][i] = c.came_ns[i];
+    }
+  }
+  for (const OfStep& step : steps) {
+    std::vector<Share>& all = shares.at(step.names);
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      const std::size_t i = step.rows[n];
+      const bool free = queues_free(step.rank, i);
+      if ((free && called_early(step.rank, i)) || (!free && all[n].seen.empty())) continue;
+      const double share = all[n].seen.empty() ? quantile(all[n].bound, kUsual) : quantile(all[n].seen, 0.5);
+      const std::int64_t own = done_ns(step, i);
+      const auto need = step.from_ns + static_cast<std::int64_t>(share * static_cast<double>(step.ns));
+      // What came at once may also need the end of a call for which the work stood still.
+      if (free && need > own - kGrainNs) continue;
+      needs[step.rank][i] = works[step.rank].when(std::min(need, own));
+    }
+  }
+  return needs;
+}
+
+}  // namespace tprof::graph

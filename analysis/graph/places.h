@@ -1,0 +1,24 @@
+// How much of a step's work a call needs.
+//
+// A call comes to a device no earlier than the work is done that it needs, so what a rank had done
+// then is a bound. It is no more than that where the call waited for something else: for its host,
+// or for another call on its stream. All ranks and steps that make the same calls need the same
+// share of their work. So where one is seen to wait for its work, the others need as much.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "run/run.h"
+
+namespace tprof::graph {
+
+inline constexpr std::int64_t kGrainNs = 10'000;  // the ends of work are known so well
+inline constexpr std::int64_t kNoWork = INT64_MIN;
+
+// `could_come_ns`: by rank and row, when its queues were free. Returns by rank and row when the
+// rank had done what the call needs, no later than it came; kNoWork: it is not seen to need any.
+std::vector<std::vector<std::int64_t>> needs_of(
+    const run::Run& run, const std::vector<std::vector<std::int64_t>>& could_come_ns);
+
+}  // namespace tprof::graph
