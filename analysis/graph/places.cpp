@@ -98,8 +98,7 @@ std::vector<std::vector<std::int64_t>> needs_of(
     std::ranges::move(steps_of(run, r, works[r]), std::back_inserter(steps));
   }
   const auto called_early = [&](std::uint32_t r, std::size_t i) {
-    const run::Calls& c = run.ranks[r].calls;
-    return c.came_ns[i] - c.called_ns[i] > kGrainNs;
+    return !run.ranks[r].calls.is[i].at_once;
   };
   const auto queues_free = [&](std::uint32_t r, std::size_t i) {
     return run.ranks[r].calls.came_ns[i] - could_come_ns[r][i] > kGrainNs;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <tuple>
 
@@ -217,6 +218,13 @@ void Columns::fill() {
                     .met = waits && known});
   }
   c.all_came_ns = c.came_ns;
+  std::vector<std::size_t> by_call(c.size());
+  std::iota(by_call.begin(), by_call.end(), std::size_t{0});
+  std::ranges::stable_sort(by_call, {}, [&](std::size_t i) { return c.called_ns[i]; });
+  for (std::size_t k = 0; k < by_call.size(); ++k) {
+    const bool last = k + 1 == by_call.size();
+    c.is[by_call[k]].at_once = last || c.came_ns[by_call[k]] <= c.called_ns[by_call[k + 1]];
+  }
 }
 
 }  // namespace tprof::run

@@ -31,6 +31,7 @@ struct Is {
   bool mixed : 1 = false;     // calls of several functions, timed as one
   bool launch : 1 = false;    // of a graph, with the kernels that are in it
   bool met : 1 = false;       // it is known when all whom it meets had come
+  bool at_once : 1 = false;   // it came to the device before the host made its next call
 };
 
 // The rows of one rank, by when they came to the device. Times are nanoseconds on the run's clock.

@@ -113,7 +113,7 @@ bool Changes::come_early(std::size_t rank, std::size_t row) {
     lag = kNever;
     waits = true;
   });
-  return waits && g_.at_ns[came] - g_.at_ns[g_.called(rank, row)] > graph::kGrainNs;
+  return waits && !model_.run().ranks[rank].calls.is[row].at_once;
 }
 
 void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
