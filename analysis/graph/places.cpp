@@ -28,7 +28,8 @@ class Work {
   std::int64_t when(std::int64_t done_ns) const {
     const auto k = std::ranges::lower_bound(done_ns_, done_ns) - done_ns_.begin();
     if (k == 0 || k > std::ssize(all_)) return kNoWork;
-    return all_[static_cast<std::size_t>(k - 1)].to_ns - (done_ns_[static_cast<std::size_t>(k)] - done_ns);
+    return all_[static_cast<std::size_t>(k - 1)].to_ns -
+           (done_ns_[static_cast<std::size_t>(k)] - done_ns);
   }
 
  private:
@@ -41,7 +42,7 @@ class Work {
 struct OfStep {
   std::uint32_t rank = 0;
   std::vector<text::Kept> names{};  // of the calls
-  Rows rows{};              // by when they were called
+  Rows rows{};                      // by when they were called
   std::int64_t from_ns = 0;
   std::int64_t ns = 0;
 };
@@ -81,7 +82,8 @@ struct Share {
 };
 
 double quantile(std::vector<double>& values, double share) {
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size()));
+  const auto at =
+      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size()));
   std::ranges::nth_element(values, at);
   return *at;
 }
@@ -114,7 +116,8 @@ std::vector<std::vector<std::int64_t>> needs_of(
       const std::size_t i = step.rows[n];
       const bool seen = called_early(step.rank, i) && queues_free(step.rank, i);
       (seen ? all[n].seen : all[n].bound)
-          .push_back(static_cast<double>(done_ns(step, i) - step.from_ns) / static_cast<double>(step.ns));
+          .push_back(static_cast<double>(done_ns(step, i) - step.from_ns) /
+                     static_cast<double>(step.ns));
     }
   }
   std::vector<std::vector<std::int64_t>> needs;
@@ -131,9 +134,11 @@ std::vector<std::vector<std::int64_t>> needs_of(
       const std::size_t i = step.rows[n];
       const bool free = queues_free(step.rank, i);
       if ((free && called_early(step.rank, i)) || (!free && all[n].seen.empty())) continue;
-      const double share = all[n].seen.empty() ? quantile(all[n].bound, kUsual) : quantile(all[n].seen, 0.5);
+      const double share =
+          all[n].seen.empty() ? quantile(all[n].bound, kUsual) : quantile(all[n].seen, 0.5);
       const std::int64_t own = done_ns(step, i);
-      const auto need = step.from_ns + static_cast<std::int64_t>(share * static_cast<double>(step.ns));
+      const auto need =
+          step.from_ns + static_cast<std::int64_t>(share * static_cast<double>(step.ns));
       // What came at once may also need the end of a call for which the work stood still.
       if (free && need > own - kGrainNs) continue;
       needs[step.rank][i] = works[step.rank].when(std::min(need, own));

@@ -12,6 +12,7 @@
 #include "read/error.h"
 #include "steps/marks.h"
 #include "steps/rank_steps.h"
+#include "steps/shared.h"
 #include "text/text.h"
 
 namespace tprof::steps {
@@ -155,6 +156,13 @@ bool disagree(const Found& found, const Found& exact) {
   return false;
 }
 
+void tell_none(const None& none, Found& found) {
+  for (const auto& [why, which] : none) {
+    found.unknown.push_back(names(which) + ": no steps were found: " + why);
+    found.without += (found.without.empty() ? "" : "; ") + found.unknown.back();
+  }
+}
+
 bool has_schedule(const Process* p) {
   const auto schedule = p->header.config->find("TPROF_SCHEDULE");
   return schedule != p->header.config->end() && schedule->second != "off";
@@ -213,7 +221,9 @@ Found find(const run::Lines& all) {
   if (!found) {
     std::vector<RankSteps> ranks;
     for (const auto& [rank, calls] : calling) ranks.push_back(calls->steps);
-    found = one_answer(std::move(ranks));
+    None none;
+    found = one_answer(std::move(ranks), none);
+    if (found->how == How::period) tell_none(share_steps(all, none, *found), *found);
   }
   if (exact && disagree(*found, *exact)) return std::move(*exact);
   if (!cut.empty()) {

@@ -94,10 +94,9 @@ std::string names(const std::vector<const Process*>& ranks) {
   return text::names_of(text::Ranks(std::move(numbers)), no_ranks);
 }
 
-Found one_answer(std::vector<RankSteps> ranks) {
+Found one_answer(std::vector<RankSteps> ranks, None& none) {
   find_in_pipelines(ranks);
   Found found;
-  std::map<std::string, std::vector<const Process*>> none;  // by why
   const RankSteps* most = nullptr;
   for (const RankSteps& r : ranks) {
     if (r.intervals.empty()) {
@@ -147,10 +146,6 @@ Found one_answer(std::vector<RankSteps> ranks) {
   }
   found.how = How::period;
   found.why.clear();
-  for (const auto& [why, which] : none) {
-    found.unknown.push_back(names(which) + ": no steps were found: " + why);
-    found.without += (found.without.empty() ? "" : "; ") + found.unknown.back();
-  }
   if (!uneven.empty()) {
     found.unknown.push_back(names(uneven) +
                             ": more batches come in for some steps than for others, and nothing "

@@ -1,6 +1,7 @@
 // Finds the steps of one rank by its calls.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -34,7 +35,8 @@ bool lines_are_whole(const read::Process& p);
 // "rank 3", "ranks 0-2".
 std::string names(const std::vector<const read::Process*>& ranks);
 
-// Gives all ranks one answer.
-Found one_answer(std::vector<RankSteps> ranks);
+// Gives all ranks one answer. `none`: the ranks that have no steps, by why.
+using None = std::map<std::string, std::vector<const read::Process*>>;
+Found one_answer(std::vector<RankSteps> ranks, None& none);
 
 }  // namespace tprof::steps
