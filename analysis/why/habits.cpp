@@ -106,7 +106,8 @@ std::set<std::size_t> of_weights(const Step& step) {
   std::set<std::size_t> all;
   for (const std::size_t i : step.rows) {
     if (!gathers(step.c, i) || step.behind.contains(i)) continue;
-    if (step.comms.at(step.c.comm[i]).scattered.empty()) continue;
+    const OfComm& comm = step.comms.at(step.c.comm[i]);
+    if (comm.scattered.empty() || comm.scatters_ahead) continue;
     if (!begun.insert(step.c.comm[i]).second) all.insert(i);
   }
   return all;
@@ -139,21 +140,21 @@ Places not_needed(Step& step, const run::Rank& rank) {
   return 2 * run::covered(rank.work, {from, to}) > to - from ? Places() : all;
 }
 
-// The operation with which gradients are reduced: all-reduce where nothing is reduce-scattered, and
-// where hardly anything is all-reduced outside of the backward pass, as tensor parallelism does.
-std::optional<Bucket> reduces_by(const read::Process& rank) {
-  std::uint64_t scattered = 0;
-  std::uint64_t reduced = 0;
-  std::uint64_t backward = 0;
-  for (const read::Row& row : read::rows_of(rank)) {
-    if (row.bucket == Bucket::RESHARDING) scattered += row.amounts.bytes;
-    if (row.bucket != Bucket::ALLREDUCE) continue;
-    reduced += row.amounts.bytes;
-    if (row.thread == ThreadKind::autograd) backward += row.amounts.bytes;
+// The communicators of a step on which gradients are reduced: hardly anything is outside of the
+// backward pass, as tensor parallelism does.
+std::set<std::uint32_t> of_gradients(const Step& step, Bucket by) {
+  std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> bytes;  // in the pass, and all
+  for (const std::size_t i : step.rows) {
+    if (step.c.copies(i) || step.c.bucket[i] != by) continue;
+    auto& [backward, all] = bytes[step.c.comm[i]];
+    all += step.c.bytes[i];
+    if (step.c.is[i].backward) backward += step.c.bytes[i];
   }
-  if (scattered != 0) return Bucket::RESHARDING;
-  return backward != 0 && backward >= reduced / 20 * 19 ? std::optional(Bucket::ALLREDUCE)
-                                                        : std::nullopt;
+  std::set<std::uint32_t> comms;
+  for (const auto& [comm, sent] : bytes) {
+    if (sent.first >= sent.second / 20 * 19) comms.insert(comm);
+  }
+  return comms;
 }
 
 // Returns those of a rank's steps that have some of a thing as most do: an evaluation or a
@@ -268,21 +269,22 @@ void gathered_again(const Evidence& e, Findings& found) {
 
 // Gradients that are reduced in each micro-batch.
 void reduced_again(const Evidence& e, Findings& found) {
-  const std::optional<Bucket> by = reduces_by(*e.times.ranks.front());
-  if (!by) return;
+  const bool shards = moved(*e.times.ranks.front(), Bucket::RESHARDING).bytes != 0;
+  const Bucket by = shards ? Bucket::RESHARDING : Bucket::ALLREDUCE;
   Changes change(*e.model);
   std::uint64_t most = 0;
   each_step(*e.model, [&](std::size_t rank, Rows rows) {
     const run::Calls& c = e.model->run().ranks[rank].calls;
-    for (const std::size_t i : of_weights(Step(c, rows))) change.needs_nothing(rank, i);
+    const Step step(c, rows);
+    for (const std::size_t i : of_weights(step)) change.needs_nothing(rank, i);
+    const std::set<std::uint32_t> comms = of_gradients(step, by);
     std::map<std::uint32_t, std::vector<Places>> passes;  // by communicator
-    std::map<std::uint32_t, bool> reducing;
+    std::set<std::uint32_t> reducing;  // these communicators, in this pass
     for (const std::size_t i : rows) {
-      if (c.comm[i] == run::Calls::kNoComm) continue;
-      bool& now = reducing[c.comm[i]];
-      now = now && c.is[i].backward;
-      if (!c.is[i].backward || c.bucket[i] != *by) continue;
-      if (!std::exchange(now, true)) passes[c.comm[i]].emplace_back();
+      // The thread that calls backward() copies a batch and gathers weights ahead of each pass.
+      if (!c.is[i].backward) reducing.clear();
+      if (!c.is[i].backward || c.bucket[i] != by || !comms.contains(c.comm[i])) continue;
+      if (reducing.insert(c.comm[i]).second) passes[c.comm[i]].emplace_back();
       passes[c.comm[i]].back().push_back(i);
     }
     for (auto& [comm, all] : passes) {

@@ -1,6 +1,7 @@
 #include "why/lengths.h"
 
 #include "why/numbers.h"
+#include "why/replays.h"
 
 namespace tprof::why {
 namespace {
@@ -27,10 +28,14 @@ std::size_t Lengths::warming_up() const {
   return n > kMostWarmingUp ? 0 : n;
 }
 
-Lengths lengths_of(const Evidence& e) {
+Lengths lengths_of(const Evidence& e, bool mended) {
   Lengths all;
   for (const std::size_t s : e.steps) {
     all.ns.push_back(e.times.known() ? e.times.length(s) : by_hosts(e.times, s));
+  }
+  if (mended && e.replays != nullptr) {
+    const std::vector<double> saved = e.replays->saved_by_mending();
+    for (std::size_t i = 0; i < saved.size(); ++i) all.ns[i] -= saved[i];
   }
   all.usual = median(all.ns);
   all.width = width(all.ns);

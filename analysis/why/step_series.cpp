@@ -46,13 +46,6 @@ Drift drift_of(const std::vector<double>& series) {
   return {median(std::move(slopes)), in_order / std::sqrt(n * (n - 1) * (2 * n + 5) / 18)};
 }
 
-// A rank that was slow in these steps is told already.
-bool explained(const Findings& found, double ns) {
-  return std::ranges::any_of(found, [&](const Finding& f) {
-    return is_slow_rank(f.kind) && f.steps && static_cast<double>(*f.cost->ns_per_step) > 0.7 * ns;
-  });
-}
-
 // How likely a series without a change has steps in front of a place that differ from those behind
 // it by so much in rank (Pettitt 1979).
 double chance_of_jump(const std::vector<double>& series, std::size_t at) {
@@ -109,7 +102,6 @@ void tell_jump(const Evidence& e, const Lengths& all, std::size_t at, Findings& 
   if (after - before < 0.05 * before) return;
   const double part = static_cast<double>(all.ns.size() - at) / static_cast<double>(all.ns.size());
   const double ns = (after - before) * part;
-  if (explained(found, ns)) return;
   Finding& f = add(found, Kind::jumping_steps, {},
                    {{"step", e.times.steps[e.steps[at]]},
                     {"after", Ns{std::llround(after)}},
@@ -151,7 +143,7 @@ void long_steps(const Evidence& e, const Lengths& all, Findings& found) {
   }
   if (steps.empty() || steps.size() * 2 > all.ns.size()) return;
   ns /= static_cast<double>(all.ns.size());
-  if (ns < kLeastShare * e.step_ns || explained(found, ns)) return;
+  if (ns < kLeastShare * e.step_ns) return;
   const bool host = e.times.hosts_may_run_ahead;
   // Warming up takes the first steps of any job. It matters where it is most of the job's time.
   const bool warms_up = all.warming_up() == steps.size() && ns < kMostOfTime * e.step_ns;
@@ -194,7 +186,7 @@ void long_steps(const Evidence& e, const Lengths& all, Findings& found) {
 
 void step_series(const Evidence& e, Findings& found) {
   if (e.steps.size() < kFewest) return;
-  const Lengths all = lengths_of(e);
+  const Lengths all = lengths_of(e, true);
   long_steps(e, all, found);
   if (all.ns.size() < kFewestForDrift) return;
   const Drift drift = drift_of(all.ns);
