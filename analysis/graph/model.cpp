@@ -177,6 +177,17 @@ void Model::find_positions(std::size_t rank) {
     // Ranks that do the same may copy different things: a copy is on the way to the next call.
     if (!c.copies(i)) at = here;
   }
+  // Work is of the first step of which calls are still to come: some of the next may have come
+  // already, as weights are gathered ahead.
+  std::vector<std::size_t>& next = next_call_.emplace_back(c.size());
+  std::size_t first = c.size();
+  for (std::size_t i = c.size(); i-- > 0;) {
+    const bool known = first != c.size() && calls_at[first].step != Position::kNoStep;
+    if (!known ||
+        (calls_at[i].step != Position::kNoStep && calls_at[i].step <= calls_at[first].step))
+      first = i;
+    next[i] = first;
+  }
 }
 
 Position Model::position(Node n) const {
@@ -191,7 +202,7 @@ Position Model::position(Node n) const {
       if (calls.empty()) return {};
       const std::vector<std::int64_t>& came = run_.ranks[rank].calls.came_ns;
       const auto next = std::ranges::lower_bound(came, graph_.at_ns[n]) - came.begin();
-      return calls[std::min(static_cast<std::size_t>(next), calls.size() - 1)];
+      return calls[next_call_[rank][std::min(static_cast<std::size_t>(next), calls.size() - 1)]];
     }
     default: {
       const auto mark = marks_at_.find(n);

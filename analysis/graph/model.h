@@ -17,8 +17,8 @@ namespace tprof::graph {
 using StepsNs = std::map<std::int64_t, double>;
 double mean_of(const StepsNs& steps);
 
-// The place of a node in a step: that of its own call, or of the next call that comes to the
-// device.
+// The place of a node in a step: that of its own call, or of the next call of its step that comes
+// to the device.
 struct Position {
   static constexpr std::int64_t kNoStep = INT64_MIN;
   std::int64_t step = kNoStep;
@@ -71,6 +71,8 @@ class Model {
   Graph graph_;
   std::vector<std::vector<std::size_t>> by_call_{};
   std::vector<std::vector<Position>> calls_at_{};  // by rank and row
+  // By rank and row: of those that come with it or later, the first of the first step.
+  std::vector<std::vector<std::size_t>> next_call_{};
   std::map<Node, Position> marks_at_{};
   std::vector<std::vector<End>> ends_;  // by rank, ascending
   StepsNs measured_ns_;
