@@ -279,7 +279,7 @@ void reduced_again(const Evidence& e, Findings& found) {
     for (const std::size_t i : of_weights(step)) change.needs_nothing(rank, i);
     const std::set<std::uint32_t> comms = of_gradients(step, by);
     std::map<std::uint32_t, std::vector<Places>> passes;  // by communicator
-    std::set<std::uint32_t> reducing;  // these communicators, in this pass
+    std::set<std::uint32_t> reducing;                     // these communicators, in this pass
     for (const std::size_t i : rows) {
       // The thread that calls backward() copies a batch and gathers weights ahead of each pass.
       if (!c.is[i].backward) reducing.clear();

@@ -34,8 +34,7 @@ Lengths lengths_of(const Evidence& e, bool mended) {
     all.ns.push_back(e.times.known() ? e.times.length(s) : by_hosts(e.times, s));
   }
   if (mended && e.replays != nullptr) {
-    const std::vector<double> saved = e.replays->saved_by_mending();
-    for (std::size_t i = 0; i < saved.size(); ++i) all.ns[i] -= saved[i];
+    for (const auto& [place, ns] : e.replays->mended_ns()) all.ns[place] = ns;
   }
   all.usual = median(all.ns);
   all.width = width(all.ns);

@@ -145,6 +145,7 @@ void Replays::find_edges() {
           break;
         case graph::Wait::host:
         case graph::Wait::launch:
+        case graph::Wait::copies:
         case graph::Wait::waited:  // from then on it is the host's
           break;
         default:
@@ -152,7 +153,8 @@ void Replays::find_edges() {
       }
       const graph::Position next = next_call(g.rank[n], g.at_ns[g.from[i]]);
       hosts_.push_back({edge, index_of(model_.step_at(g.rank[n], g.at_ns[g.from[i]])), next.call,
-                        index_of(next.step), g.wait[i] == graph::Wait::host});
+                        index_of(next.step), g.wait[i] == graph::Wait::host,
+                        g.wait[i] == graph::Wait::copies});
     }
   }
 }
@@ -345,7 +347,7 @@ graph::Lags Replays::changed(const SlowRanks& ranks, graph::Lags lags) const {
   if (ranks.of == Of::host) {
     for (const Host& at : hosts_) {
       if (!is_slow(at)) continue;
-      if (ranks.steps.empty()) take(at, at.as_others);
+      if (ranks.steps.empty() && !at.copies) take(at, at.as_others);
       // A lag between two steps may be of either.
       if (is_in(at.from_step) || is_in(at.step)) take(at, at.as_usual);
     }
@@ -410,7 +412,9 @@ std::vector<double> Replays::without_hosts() const {
   graph::Lags lags = lags_;
   for (const Computes& at : computes_) lags[at.edge] = model_.graph().lag_ns[at.edge];
   const graph::StepsNs before = model_.replayed_ns(lags);
-  for (const Host& at : hosts_) lags[at.edge] = std::min(graph::Lag{0}, lags[at.edge]);
+  for (const Host& at : hosts_) {
+    if (!at.copies) lags[at.edge] = std::min(graph::Lag{0}, lags[at.edge]);
+  }
   return saved(lags, before);
 }
 
@@ -423,6 +427,13 @@ std::vector<double> Replays::saved(std::span<const graph::Lag> lags,
     saved[i] = before.at(step) - behind.at(step);
   }
   return saved;
+}
+
+std::map<std::size_t, double> Replays::mended_ns() const {
+  std::map<std::size_t, double> all;
+  if (lags_ == model_.graph().lag_ns) return all;
+  for (const std::size_t i : places_) all[i] = steps_ns_.at(e_.times.steps[e_.steps[i]]);
+  return all;
 }
 
 void Replays::mend(const SlowRanks& ranks) {

@@ -39,8 +39,9 @@ class Replays {
   std::vector<double> without_hosts() const;
   // They are as quick as others from here on.
   void mend(const SlowRanks& ranks);
-  // By how much each step is shorter with all who were mended, by place in Evidence::steps.
-  std::vector<double> saved_by_mending() const { return saved(lags_, model_.replayed_ns()); }
+  // How long the steps of the graph are with all who were mended, by place in Evidence::steps;
+  // empty: nobody was.
+  std::map<std::size_t, double> mended_ns() const;
 
   // For how long the middle one of these ranks computes in a step, or its host needs, beyond the
   // usual rank: the mean of the steps. No change of it can save more. 0 where chance may make it.
@@ -65,7 +66,8 @@ class Replays {
     std::uint32_t from_step = kNone;
     std::uint32_t call = 0;  // the next one that it makes, as graph::Position has it
     std::uint32_t call_step = kNone;
-    bool calls = false;  // it goes on to that from its last call
+    bool calls = false;   // it goes on to that from its last call
+    bool copies = false;  // its device copies, as it has called for
     // Times of its lag that it had if it were as quick as the usual rank on the average, or as it
     // is itself in the usual step.
     float as_others = 1;
