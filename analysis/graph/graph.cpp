@@ -207,6 +207,7 @@ class Builder {
     auto i = std::ranges::lower_bound(by_end_, from_ns + 1, {},
                                       [&](std::size_t n) { return c.ended_ns[n]; });
     for (; i != by_end_.end() && (!best || c.ended_ns[*i] - to_ns < apart(*best)); ++i) {
+      if (c.ended_ns[*i] > to_ns + kGrainNs && c.made[*i] < 2) continue;
       if (c.all_came_ns[*i] < to_ns && (!best || apart(*i) < apart(*best))) best = *i;
     }
     return best;
