@@ -5,7 +5,7 @@
 #include "interpose/hook/wrapper.h"
 
 // Defined as functions of other names, since no one header has all of their prototypes.
-#define WRAPPER(meant, function, parameters, arguments, reading)                                \
+#define WRAPPER(meant, function, buckets, parameters, arguments, reading)                       \
   namespace tprof {                                                                             \
   TPROF_EXPORT_ANY(cudaError_t, function, parameters) {                                         \
     using Type = cudaError_t(*) parameters;                                                     \
@@ -22,11 +22,7 @@
   }                                                                                             \
   }
 
-#define X(function, twin, since, buckets, parameters, arguments, reading) \
-  WRAPPER(legacy, function, parameters, arguments, reading)               \
-  WRAPPER(per_thread, twin, parameters, arguments, reading)
-TPROF_CUDART_BATCH(X)
-#undef X
+TPROF_CUDART_BATCH(TPROF_BOTH)
 
 // The prototypes that the readings assume for CUDA 13: a header that declares others fails here.
 // NOLINTBEGIN(readability-redundant-declaration): that is what the declarations are for
