@@ -62,20 +62,17 @@
     (dst, dstDevice, src, srcDevice, count, stream),                                               \
     ({dst, src, count, cudaMemcpyDeviceToDevice, stream, false}))
 
-// Calls that make many copies, and functions whose prototypes differ between versions of CUDA:
-// X_TWIN(..., buckets, (parameters), (arguments), (how they read as a Batch)). Every
-// argument is passed on as a RawArg, even one that only some versions have: the caller's stack
-// holds something there, which a library that does not know the argument never looks at. The
-// meaning of the arguments follows from `cuda`, the version of the library that serves the call.
+// Calls that make many copies: X_TWIN(..., (parameters), (arguments), (how they read as a Batch)).
+// Their prototypes differ between versions of CUDA. Every argument is passed on as a RawArg, even
+// one that only some versions have: the caller's stack holds something there, which a library that
+// does not know the argument never looks at. The meaning of the arguments follows from `cuda`, the
+// version of the library that serves the call.
 #define TPROF_CUDART_BATCH(X_TWIN)                                                                 \
-  X_TWIN(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz, 12080, BY_DIRECTION,                     \
+  X_TWIN(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz, 12080,                                   \
          (RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg attributes, RawArg indices, \
           RawArg attributes_count, RawArg eighth, RawArg ninth),                                   \
          (dsts, srcs, sizes, count, attributes, indices, attributes_count, eighth, ninth),         \
-         (copies_12(cuda, dsts, srcs, sizes, count, eighth, ninth)))                               \
-  X_TWIN(cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz, 8000, MANAGED_ONLY,                      \
-         (RawArg address, RawArg bytes, RawArg third, RawArg fourth, RawArg fifth),                \
-         (address, bytes, third, fourth, fifth), (prefetch_12(cuda, bytes, fourth, fifth)))
+         (copies_12(cuda, dsts, srcs, sizes, count, eighth, ninth)))
 
 // Functions that copies depend on: X(function, since); bodies in hook/cudart_memory.cpp.
 // clang-format off
@@ -225,6 +222,7 @@
   X_TWIN(cudaMemcpy3DBatchAsync, cudaMemcpy3DBatchAsync_ptsz, 12080, uncounted) \
   X_TWIN(cudaMemcpyWithAttributesAsync, cudaMemcpyWithAttributesAsync_ptsz, 13020, uncounted) \
   X_TWIN(cudaMemcpy3DWithAttributesAsync, cudaMemcpy3DWithAttributesAsync_ptsz, 13020, uncounted) \
+  X_TWIN(cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz, 8000, uncounted) \
   X_TWIN(cudaMemPrefetchAsync_v2, cudaMemPrefetchAsync_v2_ptsz, 12020, uncounted) \
   X_TWIN(cudaMemPrefetchBatchAsync, cudaMemPrefetchBatchAsync_ptsz, 13000, uncounted) \
   X_TWIN(cudaMemDiscardAndPrefetchBatchAsync, cudaMemDiscardAndPrefetchBatchAsync_ptsz, 13000, uncounted) \

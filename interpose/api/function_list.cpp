@@ -7,7 +7,6 @@
 #include "interpose/api/uncovered.h"
 
 #define BY_DIRECTION "H2D,D2H,D2D,H2H,MANAGED"
-#define MANAGED_ONLY "MANAGED"
 #define LISTED(library, function, buckets, elements, needs, since) \
   library "\t" #function "\t" buckets "\t" elements "\t" needs "\t" #since "\n"
 #define LEFT_OUT(library, function, reason) #library "\t" #function "\t" reason "\n"
@@ -21,9 +20,6 @@
   LISTED("cudart", name, BY_DIRECTION, "bytes", "", since) \
   LISTED("cudart", twin, BY_DIRECTION, "bytes", "", since)
 #define PEER(name, since, ...) LISTED("cudart", name, "D2D", "bytes", "", since)
-#define BATCH(name, twin, since, buckets, ...)        \
-  LISTED("cudart", name, buckets, "bytes", "", since) \
-  LISTED("cudart", twin, buckets, "bytes", "", since)
 #define CUDA_COPY(name, twin, since, ...)                              \
   LISTED("cuda", name, BY_DIRECTION, "bytes", "TPROF_DRIVER=1", since) \
   LISTED("cuda", twin, BY_DIRECTION, "bytes", "TPROF_DRIVER=1", since)
@@ -51,7 +47,7 @@ namespace {
 [[gnu::section("tprof_functions"), gnu::used]] constexpr char kList[] =
   TPROF_NCCL_COLLECTIVE(COLLECTIVE) TPROF_NCCL_OTHER(OTHER) TPROF_NCCL_EP(EP)
   TPROF_NCCL_EP_LIFE(NCCL_EP) TPROF_CUDART_COPY(COPY) TPROF_CUDART_COPY_PEER(PEER)
-  TPROF_CUDART_BATCH(BATCH) TPROF_CUDA_COPY(CUDA_COPY) TPROF_CUDA_BATCH(CUDA_COPY)
+  TPROF_CUDART_BATCH(COPY) TPROF_CUDA_COPY(CUDA_COPY) TPROF_CUDA_BATCH(CUDA_COPY)
   TPROF_NCCL_LIFE(NCCL) TPROF_CUDART_MEMORY(CUDART) TPROF_CUDART_GRAPH(CUDART, CUDARTS)
   TPROF_CUDART_ENTRY(CUDART) TPROF_CUDART_UNCOUNTED(CUDART, CUDARTS)
   TPROF_CUDART_FOLLOW(CUDART_TIMED, CUDARTS_TIMED) TPROF_CUDART_PROFILER(CUDART_SWITCH)
