@@ -40,7 +40,6 @@ class Reading {
     std::sort(waiting_.begin(), waiting_.end(),
               [](const Pair* a, const Pair* b) { return a->number < b->number; });
     clock_ = &g_clock[number_of(pool)];
-    if (std::exchange(renewals_[number_of(pool)], pool.renewals()) != pool.renewals()) *clock_ = {};
     if (clock_->due(now_ns()) && clock_->anchor()) {
       const DeviceClock& c = *clock_;
       results::add_clock(c.device(), c.anchored_ns(), c.error_ns(), c.drift_ppb());
@@ -156,7 +155,6 @@ class Reading {
   Exposure& exposure_;
   DeviceClock* clock_ = nullptr;
   std::uint32_t scopes_left_ = 0;
-  std::uint32_t renewals_[kPools] = {};
   Pages<Pair*> waiting_;
   Pages<CUstream> standing_;
   Pages<std::uint32_t> standing_comms_;
