@@ -434,8 +434,8 @@ constexpr Words kWords[] = {
               "them are counted, but not compared with other ranks'",
      "[set {set}, or ]make them with wrapped functions: tprof coverage lists these"},
     {Say::comm_shared, IN_PATHS
-     "more communicators were made than there is room for (65,216 in the life of a process): calls "
-     "on the others are counted by the communicator's size, and not compared"},
+     "more communicators were made than there is room for (65,280 in the life of a process): calls "
+     "on the others are counted without a communicator, as of one rank, and not compared"},
     {Say::streams,
      IN_PATHS "more than 128 streams were used: lines of calls on the others name no stream"},
     {Say::ledger_full,
