@@ -90,9 +90,9 @@ class Reading {
       return false;
     }
     std::uint64_t at_ns = 0;
-    const bool told = reached == event_driver::Reached::yes && clock_->time_of(last, at_ns);
+    const bool known = reached == event_driver::Reached::yes && clock_->time_of(last, at_ns);
     if (pair.kind == Kind::mark) {
-      take_mark(pair.mark, told ? at_ns : 0);
+      take_mark(pair.mark, known ? at_ns : 0);
     } else if (pair.kind != Kind::tail) {
       take_call(pair, reached);
     }
@@ -108,12 +108,12 @@ class Reading {
 
   void take_call(const Pair& pair, event_driver::Reached reached) {
     double elapsed = -1;
-    const bool told = reached == event_driver::Reached::yes &&
-                      event_driver::elapsed(pair.begin, pair.end, elapsed);
+    const bool known = reached == event_driver::Reached::yes &&
+                       event_driver::elapsed(pair.begin, pair.end, elapsed);
     if (elapsed < 0) {
       const bool never = reached == event_driver::Reached::never;
       if (pair.kind == Kind::call) lose(never ? TimingLost::unread : TimingLost::device, pair.of);
-      if (!told) give_up();
+      if (!known) give_up();
       return;
     }
     auto ns = static_cast<std::uint64_t>(elapsed);
