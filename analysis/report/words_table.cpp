@@ -434,8 +434,8 @@ constexpr Words kWords[] = {
               "them are counted, but not compared with other ranks'",
      "[set {set}, or ]make them with wrapped functions: tprof coverage lists these"},
     {Say::comm_shared, IN_PATHS
-     "more communicators were made than there is room for (65,216 in the life of a process): calls "
-     "on the others are counted by the communicator's size, and not compared"},
+     "more communicators were made than there is room for (65,280 in the life of a process): calls "
+     "on the others are counted without a communicator, as of one rank, and not compared"},
     {Say::streams,
      IN_PATHS "more than 128 streams were used: lines of calls on the others name no stream"},
     {Say::ledger_full,
@@ -444,12 +444,11 @@ constexpr Words kWords[] = {
               "communicator; the sums of buckets are exact"},
     {Say::uncounted,
      IN_PATHS "calls of this were made, and the bytes that they move are not counted (CUDA arrays, "
-              "batches of boxes or of prefetches, copies with attributes, peers or fabric, NCCL EP "
+              "batches of boxes, prefetches, copies with attributes, peers or fabric, NCCL EP "
               "before 0.1)"},
     {Say::unknown_cudart,
-     IN_PATHS
-     "its batches of copies and prefetches are not counted: which CUDA version it is, is unknown",
-     "use NVIDIA's libcudart.so.11.0, .12 or .13"},
+     IN_PATHS "its batches of copies are not counted: which CUDA version it is, is unknown",
+     "use NVIDIA's libcudart.so.12 or .13"},
     {Say::graph_unknown,
      IN_PATHS "CUDA graphs were launched that hold child graphs or nodes of unknown kinds, or may "
               "hold kernels of NCCL whose capture was not seen (clones), or too many different "

@@ -17,20 +17,22 @@
 
 namespace tprof {
 
-// All tables, in this order. X(name, ...), X_TWIN(name, twin, ...)
+// All tables, in this order: those of functions that move data, then the others. Rows are
+// X(name, since, ...), or X_TWIN(name, twin, since, ...)
 // clang-format off
+#define TPROF_COPIES(X, X_TWIN)                                                                  \
+  TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)                 \
+  TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)
+#define TPROF_HELPERS(X, X_TWIN)                                                                 \
+  TPROF_NCCL_LIFE(X) TPROF_NCCL_EP_LIFE(X)                                                       \
+  TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X, X_TWIN) TPROF_CUDART_FOLLOW(X, X_TWIN)            \
+  TPROF_CUDART_PROFILER(X) TPROF_CUDART_ENTRY(X) TPROF_CUDART_ALLOCATION(X, X_TWIN)              \
+  TPROF_CUDA_ALLOCATION(X, X_TWIN) TPROF_CUDA_GRAPH(X, X_TWIN) TPROF_CUDA_FOLLOW(X, X_TWIN)      \
+  TPROF_CUDA_ENTRY(X) TPROF_CUPTI(X)                                                             \
+  TPROF_CUDART_UNCOUNTED(X, X_TWIN) TPROF_CUDA_UNCOUNTED(X, X_TWIN)
 #define TPROF_EVERY(X, X_TWIN)                                                                   \
   TPROF_NCCL_COLLECTIVE(X_TWIN) TPROF_NCCL_OTHER(X) TPROF_NCCL_EP(X)                             \
-  TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)                 \
-  TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)                       \
-  TPROF_NCCL_LIFE(X) TPROF_NCCL_EP_LIFE(X)                                                       \
-  TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN) TPROF_CUDART_GRAPH_ONLY(X)                   \
-  TPROF_CUDART_FOLLOW(X_TWIN) TPROF_CUDART_FOLLOW_ONLY(X) TPROF_CUDART_PROFILER(X)               \
-  TPROF_CUDART_ENTRY(X) TPROF_CUDART_ALLOCATION(X) TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN)         \
-  TPROF_CUDA_ALLOCATION(X) TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN)                                   \
-  TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)                                              \
-  TPROF_CUDA_FOLLOW(X_TWIN) TPROF_CUDA_FOLLOW_ONLY(X) TPROF_CUDA_ENTRY(X)                        \
-  TPROF_CUPTI(X) TPROF_CUDART_UNCOUNTED(X) TPROF_CUDA_UNCOUNTED(X_TWIN) TPROF_CUDA_UNCOUNTED_ONLY(X)
+  TPROF_COPIES(X, X_TWIN) TPROF_HELPERS(X, X_TWIN)
 // clang-format on
 
 enum class Fn : std::uint16_t {
@@ -62,63 +64,37 @@ constexpr const LibraryNames& names(Library library) {
   return kLibraries[static_cast<std::size_t>(library)];
 }
 
+constexpr Library library_of(std::string_view function) {
+  if (function.starts_with("ncclEp")) return Library::nccl_ep;
+  if (function.starts_with("nccl")) return Library::nccl;
+  if (function.starts_with("cupti")) return Library::cupti;
+  return function.find("cuda") == std::string_view::npos ? Library::cuda : Library::cudart;
+}
+
 struct FunctionInfo {
   std::string_view name;
-  Library library;
-  bool data;  // moves data: has rows and lines
-  Order order;
-  Elements elements;
-  std::uint64_t operation;  // the hash of what it does: equal for twins; the signature's name
+  Order order = Order::none;
+  Elements elements = Elements::count;
+  std::string_view plain = name;  // of a twin: the other's name
+  Library library = library_of(name);
+  std::uint64_t operation = fnv1a(plain);  // what it does: the signature's name
 };
 
-// clang-format off
-#define ROW(name, library, data, order, elements) {#name, Library::library, data, Order::order, Elements::elements, fnv1a(#name)},
-#define COLLECTIVE(name, twin, since, bucket, elements, ...) \
-  ROW(name, nccl, true, collective, elements) \
-  {#twin, Library::nccl, true, Order::collective, Elements::elements, fnv1a(#name)},
-#define OTHER(name, since, order, bucket, elements, ...) ROW(name, nccl, true, order, elements)
-#define EP(name, ...) ROW(name, nccl_ep, true, none, count)
-#define COPY(name, ...) ROW(name, cudart, true, none, count)
-#define COPIES(name, twin, ...) COPY(name) COPY(twin)
-#define CUDA_COPY(name, ...) ROW(name, cuda, true, none, count)
-#define CUDA_COPIES(name, twin, ...) CUDA_COPY(name) CUDA_COPY(twin)
-#define NCCL(name, ...) ROW(name, nccl, false, none, count)
-#define EP_LIFE(name, ...) ROW(name, nccl_ep, false, none, count)
-#define CUDART(name, ...) ROW(name, cudart, false, none, count)
-#define CUDARTS(name, twin, ...) CUDART(name) CUDART(twin)
-#define CUDA(name, ...) ROW(name, cuda, false, none, count)
-#define CUDAS(name, twin, ...) CUDA(name) CUDA(twin)
-#define CUPTI(name, ...) ROW(name, cupti, false, none, count)
 inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
-  {},
-  TPROF_NCCL_COLLECTIVE(COLLECTIVE) TPROF_NCCL_OTHER(OTHER) TPROF_NCCL_EP(EP)
-  TPROF_CUDART_COPY(COPIES) TPROF_CUDART_COPY_PEER(COPY) TPROF_CUDART_BATCH(COPIES)
-  TPROF_CUDA_COPY(CUDA_COPIES) TPROF_CUDA_BATCH(CUDA_COPIES) TPROF_FOUND_IN_GRAPH(CUDA_COPY)
-  TPROF_NCCL_LIFE(NCCL) TPROF_NCCL_EP_LIFE(EP_LIFE)
-  TPROF_CUDART_MEMORY(CUDART) TPROF_CUDART_GRAPH(CUDARTS) TPROF_CUDART_GRAPH_ONLY(CUDART)
-  TPROF_CUDART_FOLLOW(CUDARTS) TPROF_CUDART_FOLLOW_ONLY(CUDART) TPROF_CUDART_PROFILER(CUDART)
-  TPROF_CUDART_ENTRY(CUDART) TPROF_CUDART_ALLOCATION(CUDART) TPROF_CUDART_ALLOCATION_ASYNC(CUDARTS)
-  TPROF_CUDA_ALLOCATION(CUDA) TPROF_CUDA_ALLOCATION_ASYNC(CUDAS)
-  TPROF_CUDA_GRAPH(CUDAS) TPROF_CUDA_GRAPH_ONLY(CUDA)
-  TPROF_CUDA_FOLLOW(CUDAS) TPROF_CUDA_FOLLOW_ONLY(CUDA) TPROF_CUDA_ENTRY(CUDA)
-  TPROF_CUPTI(CUPTI) TPROF_CUDART_UNCOUNTED(CUDART) TPROF_CUDA_UNCOUNTED(CUDAS) TPROF_CUDA_UNCOUNTED_ONLY(CUDA)
-};
-#undef ROW
+    {},
+#define COLLECTIVE(name, twin, since, bucket, elements, ...) \
+  {#name, Order::collective, Elements::elements},            \
+      {#twin, Order::collective, Elements::elements, #name},
+#define OTHER(name, since, order, bucket, elements, ...) {#name, Order::order, Elements::elements},
+#define X(name, ...) {#name},
+#define X_TWIN(name, twin, ...) {#name}, {#twin},
+    TPROF_NCCL_COLLECTIVE(COLLECTIVE) TPROF_NCCL_OTHER(OTHER) TPROF_NCCL_EP(X)
+        TPROF_COPIES(X, X_TWIN) TPROF_HELPERS(X, X_TWIN)
 #undef COLLECTIVE
 #undef OTHER
-#undef EP
-#undef COPY
-#undef COPIES
-#undef CUDA_COPY
-#undef CUDA_COPIES
-#undef NCCL
-#undef EP_LIFE
-#undef CUDART
-#undef CUDARTS
-#undef CUDA
-#undef CUDAS
-#undef CUPTI
-// clang-format on
+#undef X
+#undef X_TWIN
+};
 
 constexpr const FunctionInfo& info(Fn fn) {
   return kFunctions[static_cast<std::size_t>(fn)];
@@ -128,8 +104,8 @@ constexpr const FunctionInfo& info(Fn fn) {
 constexpr bool is_allocation(Fn fn) {
 #define X(name, ...) fn == Fn::name ||
 #define X_TWIN(name, twin, ...) X(name) X(twin)
-  return TPROF_CUDART_ALLOCATION(X) TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN) TPROF_CUDA_ALLOCATION(X)
-      TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN) X(cudaDeviceReset) false;
+  return TPROF_CUDART_ALLOCATION(X, X_TWIN) TPROF_CUDA_ALLOCATION(X, X_TWIN)
+      X(cudaDeviceReset) false;
 #undef X_TWIN
 #undef X
 }
@@ -138,7 +114,7 @@ constexpr bool is_allocation(Fn fn) {
 constexpr bool is_followed(Fn fn) {
 #define X(name, ...) fn == Fn::name ||
 #define X_TWIN(name, twin, ...) X(name) X(twin)
-  return TPROF_CUDA_FOLLOW(X_TWIN) TPROF_CUDA_FOLLOW_ONLY(X) false;
+  return TPROF_CUDA_FOLLOW(X, X_TWIN) false;
 #undef X_TWIN
 #undef X
 }
@@ -151,18 +127,11 @@ constexpr bool begins_capture(Fn fn) {
 #undef X
 }
 
-constexpr std::size_t data_functions() {
-  std::size_t n = 1;
-  while (n < kFunctionCount && kFunctions[n].data) ++n;
-  return n;
+// True if it moves data: then it has rows and lines.
+constexpr bool moves_data(Fn fn) {
+  return fn != Fn::none && fn < Fn::ncclGroupStart;
 }
-constexpr bool data_functions_come_first() {
-  for (std::size_t n = data_functions(); n < kFunctionCount; ++n) {
-    if (kFunctions[n].data) return false;
-  }
-  return true;
-}
-static_assert(data_functions() <= kMaxDataFunctions && data_functions_come_first());
+static_assert(static_cast<std::size_t>(Fn::ncclGroupStart) <= kMaxDataFunctions);
 
 static_assert(static_cast<std::size_t>(Fn::ncclCommGetAsyncError) < 256);
 

@@ -42,7 +42,7 @@ constexpr const FileSystem& file_system(unsigned long type) {
 // Others count on shared memory: PyTorch's data loaders pass their batches through /dev/shm and die
 // when it is full, and Docker gives it 64 MiB. A ring goes there, and grows there, only while this
 // much stays free: all rings of a node take a tenth of it.
-inline constexpr std::uint64_t kSpareRoom = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kStaysFree = std::uint64_t{1} << 30;
 
 // Elsewhere it leaves room for the lines that close the rank file.
 inline constexpr std::uint64_t kRoomToClose = std::uint64_t{128} << 10;
@@ -55,7 +55,7 @@ inline bool has_room(const struct statfs& fs, std::uint64_t bytes) {
 struct RingFolder {
   const char* path;
   bool in_memory;
-  std::uint64_t spare;  // bytes that are to stay free
+  std::uint64_t stays_free;  // bytes
 };
 struct RingPlace {
   const char* path;
@@ -87,12 +87,12 @@ bool take_ring_folder(const RingPlace& place, std::uint64_t bytes, F&& take) {
   if (place.path == nullptr || place.path[0] != '/' || statfs(place.path, &fs) != 0) return false;
   const auto type = static_cast<unsigned long>(fs.f_type);
   const bool memory = type == kTmpfs;
-  const std::uint64_t spare = memory && place.others_count_on_it ? kSpareRoom : kRoomToClose;
+  const std::uint64_t stays_free = memory && place.others_count_on_it ? kStaysFree : kRoomToClose;
   if (!file_system(type).maps_safely || (place.memory_only && !memory) ||
-      !has_room(fs, bytes + spare)) {
+      !has_room(fs, bytes + stays_free)) {
     return false;
   }
-  return take(RingFolder{place.path, memory, spare});
+  return take(RingFolder{place.path, memory, stays_free});
 }
 
 }  // namespace tprof

@@ -18,7 +18,6 @@ namespace tprof {
   X(windows)      /* cudaProfilerStart and Stop; ours, for `tprof ctl`: a few stores */            \
   X(objects)      /* calls, ours, and threads that fork: over the loader's list */                 \
   X(children)     /* calls: a communicator's first use */                                          \
-  X(shared_comms) /* calls: communicators beyond the table */                                      \
   X(allocations)  /* calls that allocate and free, with TPROF_MEMORY */                            \
   X(graphs)       /* calls: captures and their graphs */                                           \
   X(shared_area)  /* calls: the first of a thread beyond 1,023 */                                  \

@@ -13,42 +13,22 @@ namespace {
 std::size_t as_size(RawArg w) {
   return reinterpret_cast<std::size_t>(w);
 }
-Batch on(RawArg stream) {
-  Batch batch;
-  batch.stream = static_cast<cudaStream_t>(stream);
-  return batch;
-}
-Batch unknown() {
-  Batch batch;
-  batch.known = false;
-  return batch;
-}
-
-constexpr int kOldest = 11;
-constexpr int kNewest = 13;  // whose prototypes are known
-constexpr bool is_old(int cuda) {
-  return cuda >= kOldest && cuda < kNewest;
-}
-
 }  // namespace
-
-void Batch::add(Bucket bucket, HostMemory host, std::uint64_t bytes) {
-  for (Part& p : std::span(part, parts)) {
-    if (p.bucket != bucket) continue;
-    p.bytes += bytes;
-    if (p.host != host) p.host = HostMemory::unknown;
-    return;
-  }
-  part[parts++] = {bucket, host, bytes};
-}
 
 void Batch::add(const CopyArgs& copy) {
   const auto [bucket, host] = direction_of(copy, true);
-  add(bucket, host, copy.bytes);
+  for (Part& p : std::span(part, parts)) {
+    if (p.bucket != bucket) continue;
+    p.bytes += copy.bytes;
+    if (p.host != host) p.host = HostMemory::unknown;
+    return;
+  }
+  part[parts++] = {bucket, host, copy.bytes};
 }
 
 Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream) {
-  Batch batch = on(stream);
+  Batch batch;
+  batch.stream = static_cast<cudaStream_t>(stream);
   if (dsts == nullptr || srcs == nullptr || sizes == nullptr) return batch;
   for (std::size_t i = 0; i < as_size(count); ++i) {
     batch.add({.dst = static_cast<const void* const*>(dsts)[i],
@@ -64,16 +44,11 @@ Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream
 // CUDA 12 has one more argument, failIdx, before the stream.
 Batch copies_12(int cuda, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg eighth,
                 RawArg ninth) {
-  if (is_old(cuda)) return copies(dsts, srcs, sizes, count, ninth);
-  return cuda == kNewest ? copies(dsts, srcs, sizes, count, eighth) : unknown();
-}
-
-// CUDA 11 and 12: (address, bytes, device, stream); 13: (address, bytes, location, flags, stream).
-Batch prefetch_12(int cuda, RawArg bytes, RawArg fourth, RawArg fifth) {
-  if (!is_old(cuda) && cuda != kNewest) return unknown();
-  Batch batch = on(is_old(cuda) ? fourth : fifth);
-  batch.add(Bucket::MANAGED, HostMemory::unknown, as_size(bytes));
-  return batch;
+  if (cuda == 12) return copies(dsts, srcs, sizes, count, ninth);
+  if (cuda == 13) return copies(dsts, srcs, sizes, count, eighth);
+  Batch unknown;
+  unknown.known = false;
+  return unknown;
 }
 
 void note_unknown_version(const void* real) {

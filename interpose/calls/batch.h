@@ -24,7 +24,6 @@ struct Batch {
   cudaStream_t stream = nullptr;
   bool known = true;  // false: what the arguments mean is not known, and nothing is counted
 
-  void add(Bucket bucket, HostMemory host, std::uint64_t bytes);
   void add(const CopyArgs& copy);
 };
 
@@ -33,7 +32,6 @@ struct Batch {
 Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream);
 Batch copies_12(int cuda, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg eighth,
                 RawArg ninth);
-Batch prefetch_12(int cuda, RawArg bytes, RawArg fourth, RawArg fifth);
 
 // Notes in the coverage that a call to a library of unknown version was not read.
 [[gnu::cold]] void note_unknown_version(const void* real);

@@ -33,26 +33,26 @@ void Computed::tell(Device& device, int ordinal, std::uint32_t pools, Exposure& 
     return results::add_busy(ordinal, i, idle_from_ns);
   };
   const Followed followed = when_followed();
-  if (device.told_ns < followed.since_ns) {
-    if (device.told_ns != 0) device.lines.add({device.told_ns, followed.since_ns, true}, put);
-    device.told_ns = followed.since_ns;
+  if (device.written_ns < followed.since_ns) {
+    if (device.written_ns != 0) device.lines.add({device.written_ns, followed.since_ns, true}, put);
+    device.written_ns = followed.since_ns;
   }
   const bool off = followed.until_ns <= now_ns;
   const bool late = ending || (off && now_ns - followed.until_ns >= kPatienceNs);
   const std::uint64_t until_ns =
       std::min(late ? now_ns : exposure.known_until(pools), followed.until_ns);
-  if (until_ns > device.told_ns) {
-    exposure.computed(pools, device.told_ns, until_ns, found_);
+  if (until_ns > device.written_ns) {
+    exposure.computed(pools, device.written_ns, until_ns, found_);
     for (const Interval& i : found_) device.lines.add(i, put);
-    device.told_ns = until_ns;
+    device.written_ns = until_ns;
     device.ended = false;
   }
-  device.lines.known(device.told_ns, put);
-  if (!device.ended && (ending || (off && device.told_ns >= followed.until_ns))) {
-    device.lines.end(device.told_ns, put);
+  device.lines.known(device.written_ns, put);
+  if (!device.ended && (ending || (off && device.written_ns >= followed.until_ns))) {
+    device.lines.end(device.written_ns, put);
     device.ended = true;
   }
-  exposure.running(device.told_ns);
+  exposure.running(device.written_ns);
 }
 
 }  // namespace tprof::device

@@ -20,7 +20,7 @@ class Computed {
  private:
   struct Device {
     Intervals lines;
-    std::uint64_t told_ns = 0;
+    std::uint64_t written_ns = 0;
     bool ended = false;
   };
   void tell(Device& device, int ordinal, std::uint32_t pools, Exposure& exposure,

@@ -58,12 +58,10 @@ ContextsGo::~ContextsGo() {
 
 void ContextsGo::gone() {
   streams::begin_epoch();
-  const std::uint32_t went = pools_ & pools_of(device_, context_, false);
-  shut_ = stuck_;
-  if ((went | stuck_) == 0) return;
+  shut_ = (pools_ & pools_of(device_, context_, false)) | stuck_;
+  if (shut_ == 0) return;
   streams::all_gone();
-  each_pool(went & ~stuck_, [](Pool& pool) { pool.renew(); });
-  each_pool(stuck_, [](Pool& pool) { pool.abandon(); });
+  each_pool(shut_, [](Pool& pool) { pool.abandon(); });
 }
 
 }  // namespace tprof::device

@@ -18,7 +18,8 @@ class [[nodiscard]] ContextsGo {
   ContextsGo(const ContextsGo&) = delete;
   ContextsGo& operator=(const ContextsGo&) = delete;
 
-  // They are gone. Calls of which the times were not read are lost; later ones get new events.
+  // They are gone. Calls of which the times were not read are lost. Later ones get new events, in
+  // as many contexts as there are pools (pairs.h).
   void gone();
 
  private:

@@ -21,7 +21,7 @@ namespace {
 
 // How far off CUPTI may be when it converts a device's clock to the host's; it does not say.
 constexpr std::uint64_t kSlackNs = 100'000;
-constexpr std::uint64_t kToldNs = 1'000'000'000;  // by then CUPTI has reported what began
+constexpr std::uint64_t kReportedNs = 1'000'000'000;  // by then CUPTI has reported what began
 constexpr std::uint64_t kSoonNs = 400'000'000;    // wait for the rest of a call that it reported
 constexpr std::uint64_t kLateNs = 5'000'000'000;  // wait for a call that it did not report at all
 constexpr std::uint64_t kLingerNs = 1'000'000'000;
@@ -58,7 +58,7 @@ class CuptiReader {
     const std::uint32_t places = cupti_calls::made();
     for (std::uint32_t i = 0; i < places; ++i) note_begun(cupti_calls::call(i));
     for (std::uint32_t i = 0; i < places; ++i) settle(cupti_calls::call(i), ending || closing);
-    const std::uint64_t until_ns = now - (ending || closing ? 0 : kToldNs);
+    const std::uint64_t until_ns = now - (ending || closing ? 0 : kReportedNs);
     compute_->settle(until_ns, session::mapping().head(), results::add_busy);
     tell_known(until_ns, ending, closing);
     if (closed_ns_ == 0) count_window(until_ns);
@@ -106,12 +106,12 @@ class CuptiReader {
   // CUPTI has one clock for all devices.
   void tell_clock() {
     const std::uint64_t now = now_ns();
-    if (devices_ == told_ && now < tell_again_ns_) return;
+    if (devices_ == clocks_written_ && now < tell_again_ns_) return;
     for (std::uint32_t i = 0; i < kTimedDevices; ++i) {
       if ((devices_ >> i & 1) == 0) continue;
       results::add_clock(static_cast<int>(i), clock_.at_ns(), clock_.error_ns(), 0);
     }
-    told_ = devices_;
+    clocks_written_ = devices_;
     tell_again_ns_ = now + kTellEveryNs;
   }
 
@@ -182,8 +182,8 @@ class CuptiReader {
     if (!is_whole(call, id)) return;
     const Found& found = matches_.found_for(id);
     const bool over = newest(call.stream_id) > call.number;
-    const std::uint64_t told_ns = found.any ? ended(found) + kSoonNs : call.of.host_ns + kLateNs;
-    if ((!over || now_ns() < told_ns) && !ending) return;
+    const std::uint64_t known_ns = found.any ? ended(found) + kSoonNs : call.of.host_ns + kLateNs;
+    if ((!over || now_ns() < known_ns) && !ending) return;
     count(call, found);
     cupti_calls::give_back(call);
   }
@@ -226,10 +226,10 @@ class CuptiReader {
   CuptiClock clock_;
   Compute* compute_;
   std::uint64_t counted_until_ns_;  // in the open window; 0: no window is open
-  std::uint64_t closed_ns_;  // when the window closed, while records still come; 0: otherwise
-  bool recorded_;            // records have come before
-  std::uint32_t devices_;    // devices that had records, a bit each
-  std::uint32_t told_;       // devices whose clock was written
+  std::uint64_t closed_ns_;       // when the window closed, while records still come; 0: otherwise
+  bool recorded_;                 // records have come before
+  std::uint32_t devices_;         // devices that had records, a bit each
+  std::uint32_t clocks_written_;  // for these devices
   std::uint64_t tell_again_ns_;
 };
 

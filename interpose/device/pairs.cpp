@@ -32,28 +32,19 @@ bool Pool::has_pairs() {
   return true;
 }
 
-Pair* Pool::without_events() {
-  if (!has_pairs()) return nullptr;
-  if (Pair* pair = without_events_.take(pair_)) return pair;
-  std::uint32_t i = made();
-  do {
-    if (i == kMost) return nullptr;
-  } while (!made_.compare_exchange_weak(i, i + 1));
-  pair(i).pool = number_of(*this);
-  return &pair(i);
-}
-
 bool Pool::make_more() {
   int device = 0;
   if (!event_driver::device(device)) return false;
   device_ = device;
-  for (std::uint32_t i = 0; i < kStep; ++i) {
-    Pair* pair = without_events();
-    if (pair == nullptr) break;
-    const bool well = event_driver::make(pair->begin) && event_driver::make(pair->end);
-    if (!well) pair->begin = pair->end = nullptr;
-    give_back(*pair);
-    if (!well) return false;
+  for (std::uint32_t n = 0; n < kStep && has_pairs(); ++n) {
+    std::uint32_t i = made();
+    do {
+      if (i == kMost) return true;
+    } while (!made_.compare_exchange_weak(i, i + 1));
+    Pair& made = pair(i);
+    made.pool = number_of(*this);
+    if (!event_driver::make(made.begin) || !event_driver::make(made.end)) return false;
+    give_back(made);
     events_.fetch_add(1, std::memory_order_release);
   }
   return true;
@@ -67,30 +58,22 @@ Pair* Pool::take() {
 
 void Pool::give_back(Pair& pair) {
   pair.since_ns.store(0, std::memory_order_relaxed);
-  if (pair.end == nullptr) return without_events_.give_back(pair_, pair);
+  if (pair.end == nullptr) return;  // it went with its context
   free_.fetch_add(1, std::memory_order_relaxed);
   free_pairs_.give_back(pair_, pair);
 }
 
-void Pool::renew() {
-  for (std::uint32_t i = 0; i < made(); ++i) pair(i).begin = pair(i).end = nullptr;
-  for (std::uint32_t i = 0; i < made(); ++i) {
-    Pair& p = pair(i);
-    if (!p.to_read.exchange(false)) continue;
-    if (p.kind == Kind::call) lose(TimingLost::unread, p.of);
-    give_back(p);
-  }
-  while (Pair* p = take()) give_back(*p);
-  ++renewals_;
-  events_.store(0, std::memory_order_release);
-  device_.store(kNotKnown, std::memory_order_release);
-  context_.store(nullptr, std::memory_order_release);
-}
-
 void Pool::abandon() {
-  events_.store(0, std::memory_order_release);
   // NOLINTNEXTLINE(performance-no-int-to-ptr): nobody's
   context_.store(reinterpret_cast<CUcontext>(UINTPTR_MAX), std::memory_order_release);
+  device_.store(kNotKnown, std::memory_order_release);
+  while (take() != nullptr) {
+  }
+  for (std::uint32_t i = 0; i < made(); ++i) {
+    Pair& p = pair(i);
+    p.begin = p.end = nullptr;
+    if (p.to_read.exchange(false) && p.kind == Kind::call) lose(TimingLost::unread, p.of);
+  }
 }
 
 void Pool::forget() {

@@ -54,7 +54,6 @@ class Pool {
   // Known before the first event is made.
   int device() const { return device_; }
   Gate& gate() { return gate_; }  // of whoever reads pairs; closed while the context may go
-  std::uint32_t renewals() const { return renewals_; }
   std::uint32_t made() const { return made_.load(std::memory_order_acquire); }
   // How many pairs have events.
   std::uint32_t events() const { return events_.load(std::memory_order_acquire); }
@@ -67,25 +66,20 @@ class Pool {
   bool make_more();
   Pair* take();
   void give_back(Pair& pair);
-  // Its context is gone, and its gate is closed: forgets all events.
-  void renew();
-  // The same where the reader is stuck in it: it stays closed.
+  // Its context is gone, and its gate stays closed: a new one takes its place.
   void abandon();
   void forget();
 
  private:
   bool has_pairs();
-  Pair* without_events();
 
   std::atomic<CUcontext> context_{nullptr};
   std::atomic<int> device_{kNotKnown};
   Gate gate_;
-  std::uint32_t renewals_ = 0;
   std::atomic<std::uint32_t> made_{0};
   std::atomic<std::uint32_t> events_{0};
   std::atomic<std::uint32_t> free_{0};
   FreeList<Pair> free_pairs_;
-  FreeList<Pair> without_events_;  // made, and free too
   // kMost of them, all zeros at first: memory that nobody has touched costs nothing.
   std::atomic<Pair*> pair_{nullptr};
 };

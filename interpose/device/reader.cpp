@@ -40,7 +40,6 @@ class Reading {
     std::sort(waiting_.begin(), waiting_.end(),
               [](const Pair* a, const Pair* b) { return a->number < b->number; });
     clock_ = &g_clock[number_of(pool)];
-    if (std::exchange(renewals_[number_of(pool)], pool.renewals()) != pool.renewals()) *clock_ = {};
     if (clock_->due(now_ns()) && clock_->anchor()) {
       const DeviceClock& c = *clock_;
       results::add_clock(c.device(), c.anchored_ns(), c.error_ns(), c.drift_ppb());
@@ -91,9 +90,9 @@ class Reading {
       return false;
     }
     std::uint64_t at_ns = 0;
-    const bool told = reached == event_driver::Reached::yes && clock_->time_of(last, at_ns);
+    const bool known = reached == event_driver::Reached::yes && clock_->time_of(last, at_ns);
     if (pair.kind == Kind::mark) {
-      take_mark(pair.mark, told ? at_ns : 0);
+      take_mark(pair.mark, known ? at_ns : 0);
     } else if (pair.kind != Kind::tail) {
       take_call(pair, reached);
     }
@@ -109,12 +108,12 @@ class Reading {
 
   void take_call(const Pair& pair, event_driver::Reached reached) {
     double elapsed = -1;
-    const bool told = reached == event_driver::Reached::yes &&
-                      event_driver::elapsed(pair.begin, pair.end, elapsed);
+    const bool known = reached == event_driver::Reached::yes &&
+                       event_driver::elapsed(pair.begin, pair.end, elapsed);
     if (elapsed < 0) {
       const bool never = reached == event_driver::Reached::never;
       if (pair.kind == Kind::call) lose(never ? TimingLost::unread : TimingLost::device, pair.of);
-      if (!told) give_up();
+      if (!known) give_up();
       return;
     }
     auto ns = static_cast<std::uint64_t>(elapsed);
@@ -156,7 +155,6 @@ class Reading {
   Exposure& exposure_;
   DeviceClock* clock_ = nullptr;
   std::uint32_t scopes_left_ = 0;
-  std::uint32_t renewals_[kPools] = {};
   Pages<Pair*> waiting_;
   Pages<CUstream> standing_;
   Pages<std::uint32_t> standing_comms_;

@@ -38,14 +38,6 @@ inline constexpr std::uint32_t kMaxStreams = 128;
 inline constexpr std::uint32_t kMaxNotes = 48;
 inline constexpr std::uint32_t kTimedDevices = 16;  // that have figures of their own
 
-// The last entries of the communicator table each stand for many: for all communicators of one size
-// that found the rest of the table full. Only their size is known, and calls on them have no
-// sequence number.
-inline constexpr std::uint32_t kOwnComms = kTableChunks * kChunkEntries - 64;
-constexpr bool is_own_comm(std::uint32_t comm) {
-  return comm - 1 < kOwnComms;
-}
-
 // Rows in level n of a thread's ledger: 128, 512, 2048, ... Levels are hash tables that never move
 // or grow; a key that finds no place within kLedgerProbe rows goes to the next level.
 constexpr std::uint32_t ledger_level_rows(std::uint32_t level) {

@@ -138,12 +138,11 @@ inline Amount amount(const View& view, std::uint8_t function, Bucket bucket, std
   return {elements, elements * dtype_size(dtype)};
 }
 
-// Returns communicator `number` if it is one alone and has more ranks than `world`, else null. If
-// no launcher told the process its rank and world size, it takes those in its largest communicator.
-inline const Communicator* larger_own_comm(const View& view, std::uint32_t number,
-                                           std::int32_t world) {
+// Returns communicator `number` if it has more ranks than `world`, else null. If no launcher told
+// the process its rank and world size, it takes those in its largest communicator.
+inline const Communicator* larger_comm(const View& view, std::uint32_t number, std::int32_t world) {
   const Communicator* c = view.comm(number);
-  return c != nullptr && is_own_comm(number) && c->nranks > world ? c : nullptr;
+  return c != nullptr && c->nranks > world ? c : nullptr;
 }
 
 }  // namespace tprof

@@ -8,28 +8,10 @@
 #define WRAPPER(stream_meant, function, parameters, arguments, step) \
   TPROF_CUDART_WRAPPER(function, parameters,                         \
                        return TPROF_ALLOCATION(stream_meant, arguments, step);)
-
-#define X(function, since, parameters, arguments, step) \
-  WRAPPER(legacy, function, parameters, arguments, step)
-TPROF_CUDART_ALLOCATION(X)
-#undef X
-#define X(function, twin, since, parameters, arguments, step) \
-  WRAPPER(legacy, function, parameters, arguments, step)      \
-  WRAPPER(per_thread, twin, parameters, arguments, step)
-TPROF_CUDART_ALLOCATION_ASYNC(X)
-#undef X
+TPROF_CUDART_ALLOCATION(TPROF_ONE, TPROF_BOTH)
 #undef WRAPPER
 
-#define WRAPPER(stream_meant, function, parameters, arguments, step) \
+#define WRAPPER(stream_meant, function, name, parameters, arguments, step) \
   TPROF_CUDA_WRAPPER(function, parameters, return TPROF_ALLOCATION(stream_meant, arguments, step);)
-
-#define X(function, name, since, parameters, arguments, step) \
-  WRAPPER(legacy, function, parameters, arguments, step)
-TPROF_CUDA_ALLOCATION(X)
-#undef X
-#define X(function, twin, name, since, parameters, arguments, step) \
-  WRAPPER(legacy, function, parameters, arguments, step)            \
-  WRAPPER(per_thread, twin, parameters, arguments, step)
-TPROF_CUDA_ALLOCATION_ASYNC(X)
-#undef X
+TPROF_CUDA_ALLOCATION(TPROF_ONE, TPROF_BOTH)
 #undef WRAPPER

@@ -23,21 +23,18 @@ using tprof::region_copy;
   }
 
 // cuda.h names the twins only by a macro: they are declared with the plain functions' types.
-#define X(function, twin, name, since, parameters, arguments, reading)       \
+#define X(function, twin, since, name, parameters, arguments, reading)       \
   extern "C" decltype(::function) twin;                                      \
   WRAPPER(tprof::legacy, function, function, parameters, arguments, reading) \
   WRAPPER(tprof::per_thread, twin, function, parameters, arguments, reading)
 TPROF_CUDA_COPY(X)
 #undef X
+#undef WRAPPER
 
-#define BATCH(meant, function, parameters, arguments, reading)                                     \
+#define WRAPPER(meant, function, name, until, parameters, arguments, reading)                      \
   TPROF_CUDA_WRAPPER(function, parameters, Thread* t = recording_driver();                         \
                      if (t == nullptr) return real arguments; Batch batch = TPROF_UNPAREN reading; \
                      batch.stream = meant(batch.stream);                                           \
                      return batch_call(*t, Fn::function, batch, [&] { return real arguments; });)
-#define X(function, twin, name, since, until, parameters, arguments, reading) \
-  BATCH(legacy, function, parameters, arguments, reading)                     \
-  BATCH(per_thread, twin, parameters, arguments, reading)
-TPROF_CUDA_BATCH(X)
-#undef X
+TPROF_CUDA_BATCH(TPROF_BOTH)
 #undef WRAPPER

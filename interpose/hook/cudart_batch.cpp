@@ -1,5 +1,4 @@
-// The wrappers of the CUDA runtime's batches of copies, and of those of its copies whose arguments
-// differ between versions of CUDA, generated from api/cudart.h.
+// The wrappers of the CUDA runtime's batches of copies, generated from api/cudart.h.
 #include "interpose/calls/batch.h"
 
 #include "interpose/hook/wrapper.h"
@@ -22,23 +21,16 @@
   }                                                                                             \
   }
 
-#define X(function, twin, since, buckets, parameters, arguments, reading) \
-  WRAPPER(legacy, function, parameters, arguments, reading)               \
-  WRAPPER(per_thread, twin, parameters, arguments, reading)
-TPROF_CUDART_BATCH(X)
-#undef X
+TPROF_CUDART_BATCH(TPROF_BOTH)
 
-// The prototypes that the readings assume for CUDA 13: a header that declares others fails here.
-// NOLINTBEGIN(readability-redundant-declaration): that is what the declarations are for
+// The prototype that the reading assumes for CUDA 13: a header that declares another fails here.
+// NOLINTBEGIN(readability-redundant-declaration): that is what the declaration is for
 #if CUDART_VERSION >= 13000
 extern "C" {
 cudaError_t cudaMemcpyBatchAsync(void* const* dsts, const void* const* srcs, const size_t* sizes,
                                  size_t count, cudaMemcpyAttributes* attributes, size_t* indices,
                                  size_t attributes_count, cudaStream_t stream);
-cudaError_t cudaMemPrefetchAsync(const void* address, size_t bytes, cudaMemLocation location,
-                                 unsigned int flags, cudaStream_t stream);
 }
-static_assert(sizeof(cudaMemLocation) == sizeof(tprof::RawArg), "travels in one register");
 #endif
 // NOLINTEND(readability-redundant-declaration)
 #undef WRAPPER

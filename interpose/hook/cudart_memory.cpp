@@ -1,5 +1,5 @@
 // The wrappers that tell us which device a thread uses and what kind of memory an address is.
-// They count nothing and start nothing; with TPROF_MEMORY=1 the memory is booked.
+// They count no copies and start nothing; with TPROF_MEMORY=1 the memory is counted.
 #include "interpose/calls/memory.h"
 #include "interpose/device/contexts.h"
 #include "interpose/hook/wrapper.h"

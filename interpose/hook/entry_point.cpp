@@ -21,26 +21,20 @@ struct EntryPoint {
 constexpr EntryPoint kEntryPoints[] = {
     {"cuGetProcAddress", 11030, 12000, Fn::cuGetProcAddress, Fn::cuGetProcAddress},
     {"cuGetProcAddress", 12000, kNewestKnown, Fn::cuGetProcAddress_v2, Fn::cuGetProcAddress_v2},
-#define X(function, twin, name, since, ...) {#name, since, kNewestKnown, Fn::function, Fn::twin},
-    TPROF_CUDA_COPY(X) TPROF_CUDA_UNCOUNTED(X)
+#define X(function, since, name, ...) {#name, since, kNewestKnown, Fn::function, Fn::function},
+#define X_TWIN(function, twin, since, name, ...) \
+  {#name, since, kNewestKnown, Fn::function, Fn::twin},
+    TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_ALLOCATION(X, X_TWIN) TPROF_CUDA_UNCOUNTED(X, X_TWIN)
+#undef X_TWIN
 #undef X
-#define X(function, twin, name, since, until, ...) {#name, since, until, Fn::function, Fn::twin},
-        TPROF_CUDA_BATCH(X) TPROF_CUDA_GRAPH(X) TPROF_CUDA_FOLLOW(X)
+#define X(function, since, name, until, ...) {#name, since, until, Fn::function, Fn::function},
+#define X_TWIN(function, twin, since, name, until, ...) \
+  {#name, since, until, Fn::function, Fn::twin},
+        TPROF_CUDA_BATCH(X_TWIN) TPROF_CUDA_GRAPH(X, X_TWIN) TPROF_CUDA_FOLLOW(X, X_TWIN)
+#undef X_TWIN
 #undef X
-#define X(function, name, since, until, ...) {#name, since, until, Fn::function, Fn::function},
-            TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_FOLLOW_ONLY(X)
-#undef X
-#define X(function, name, since, ...) {#name, since, kNewestKnown, Fn::function, Fn::function},
-                TPROF_CUDA_ALLOCATION(X)
-#undef X
-#define X(function, twin, name, since, ...) {#name, since, kNewestKnown, Fn::function, Fn::twin},
-                    TPROF_CUDA_ALLOCATION_ASYNC(X)
-#undef X
-#define X(function, since, note) {#function, since, kNewestKnown, Fn::function, Fn::function},
-                        TPROF_CUDA_UNCOUNTED_ONLY(X)
-#undef X
-                            {"cuGraphInstantiate", 12000, kNewestKnown,
-                             Fn::cuGraphInstantiateWithFlags, Fn::cuGraphInstantiateWithFlags},
+            {"cuGraphInstantiate", 12000, kNewestKnown, Fn::cuGraphInstantiateWithFlags,
+             Fn::cuGraphInstantiateWithFlags},
 };
 constexpr int kTwinsSince = 7000;
 

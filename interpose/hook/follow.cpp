@@ -122,30 +122,12 @@ inline constexpr bool kEndsContexts = requires {
     return (TPROF_UNPAREN step).around([&] { return real arguments; });           \
   }
 
-#define WRAPPER(function, stream_meant, parameters, arguments, step) \
+#define WRAPPER(stream_meant, function, parameters, arguments, step) \
   TPROF_CUDART_WRAPPER(function, parameters, TPROF_FOLLOWED(stream_meant, arguments, step))
-
-#define X(function, twin, since, parameters, arguments, step) \
-  WRAPPER(function, legacy, parameters, arguments, step)      \
-  WRAPPER(twin, per_thread, parameters, arguments, step)
-TPROF_CUDART_FOLLOW(X)
-#undef X
-#define X(function, since, parameters, arguments, step) \
-  WRAPPER(function, legacy, parameters, arguments, step)
-TPROF_CUDART_FOLLOW_ONLY(X)
-#undef X
+TPROF_CUDART_FOLLOW(TPROF_ONE, TPROF_BOTH)
 #undef WRAPPER
 
-#define WRAPPER(function, stream_meant, parameters, arguments, step) \
+#define WRAPPER(stream_meant, function, name, until, parameters, arguments, step) \
   TPROF_CUDA_WRAPPER(function, parameters, TPROF_FOLLOWED(stream_meant, arguments, step))
-
-#define X(function, twin, name, since, until, parameters, arguments, step) \
-  WRAPPER(function, legacy, parameters, arguments, step)                   \
-  WRAPPER(twin, per_thread, parameters, arguments, step)
-TPROF_CUDA_FOLLOW(X)
-#undef X
-#define X(function, name, since, until, parameters, arguments, step) \
-  WRAPPER(function, legacy, parameters, arguments, step)
-TPROF_CUDA_FOLLOW_ONLY(X)
-#undef X
+TPROF_CUDA_FOLLOW(TPROF_ONE, TPROF_BOTH)
 #undef WRAPPER

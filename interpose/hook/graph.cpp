@@ -109,45 +109,27 @@ auto graph_call(GetThread&& thread, GetStep&& step, F&& function) {
       },                                                             \
       [&] { return real arguments; })
 
-#define BODY(function, wrapper, stream_meant, parameters, arguments, step)           \
+#define BODY(function, stream_meant, parameters, arguments, step)                    \
   {                                                                                  \
     using namespace tprof::hook;                                                     \
     using Type = cudaError_t(*) parameters;                                          \
     TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound)                  \
     return TPROF_GRAPH_CALL(tprof::recording_thread, stream_meant, arguments, step); \
   }
-#define TYPED(function, meant, parameters, arguments, step)                                \
-  extern "C" cudaError_t function parameters;                                              \
-  TPROF_EXPORT cudaError_t function parameters BODY(function, function, meant, parameters, \
-                                                    arguments, step)
-#define ANY(function, meant, parameters, arguments, step) \
-  TPROF_EXPORT_ANY(cudaError_t, function, parameters)     \
-  BODY(function, any_##function, meant, parameters, arguments, step)
-
-#define X(function, twin, since, kind, parameters, arguments, step) \
-  kind(function, legacy, parameters, arguments, step)               \
-      kind(twin, per_thread, parameters, arguments, step)
-TPROF_CUDART_GRAPH(X)
-#undef X
-#define X(function, since, kind, parameters, arguments, step) \
-  kind(function, legacy, parameters, arguments, step)
-TPROF_CUDART_GRAPH_ONLY(X)
-#undef X
+#define TYPED(function, parameters)           \
+  extern "C" cudaError_t function parameters; \
+  TPROF_EXPORT cudaError_t function parameters
+#define ANY(function, parameters) TPROF_EXPORT_ANY(cudaError_t, function, parameters)
+#define WRAPPER(meant, function, kind, parameters, arguments, step) \
+  kind(function, parameters) BODY(function, meant, parameters, arguments, step)
+TPROF_CUDART_GRAPH(TPROF_ONE, TPROF_BOTH)
+#undef WRAPPER
 #undef ANY
 #undef TYPED
 #undef BODY
 
-#define WRAPPER(function, stream_meant, parameters, arguments, step) \
-  TPROF_CUDA_WRAPPER(function, parameters, using namespace hook;     \
+#define WRAPPER(stream_meant, function, name, until, parameters, arguments, step) \
+  TPROF_CUDA_WRAPPER(function, parameters, using namespace hook;                  \
                      return TPROF_GRAPH_CALL(recording_driver, stream_meant, arguments, step);)
-
-#define X(function, twin, name, since, until, parameters, arguments, step) \
-  WRAPPER(function, legacy, parameters, arguments, step)                   \
-  WRAPPER(twin, per_thread, parameters, arguments, step)
-TPROF_CUDA_GRAPH(X)
-#undef X
-#define X(function, name, since, until, parameters, arguments, step) \
-  WRAPPER(function, legacy, parameters, arguments, step)
-TPROF_CUDA_GRAPH_ONLY(X)
-#undef X
+TPROF_CUDA_GRAPH(TPROF_ONE, TPROF_BOTH)
 #undef WRAPPER

@@ -112,13 +112,11 @@ ncclResult_t end_group(Thread& t, const void* real_address, bool simulated, F&& 
 }
 
 template <typename F>
-ncclResult_t end_of_life(Fn fn, ncclComm_t comm, const void* real_address, F&& real) {
-  Thread* t = comm == nullptr ? nullptr : tprof::thread_in_session();
-  if (t == nullptr) return real();
-  const DepthGuard guard(*t);
-  comms::settle(*t, comm, ncclInProgress);  // nobody will ask for its state any more
+ncclResult_t end_of_life(Thread& t, Fn fn, ncclComm_t comm, const void* real_address, F&& real) {
+  const DepthGuard guard(t);
+  comms::settle(t, comm, ncclInProgress);  // nobody will ask for its state any more
   const std::uint32_t index = comms::index_of(comm);
-  comms::OpenPhase phase(*t, {.fn = fn, .comm = index});
+  comms::OpenPhase phase(t, {.fn = fn, .comm = index});
   const bool goes = fn == Fn::ncclCommDestroy || fn == Fn::ncclCommAbort;
   // Leaves the table before the library can hand out the same address again.
   if (goes) comms::end(comm, real_address);
@@ -130,158 +128,125 @@ ncclResult_t end_of_life(Fn fn, ncclComm_t comm, const void* real_address, F&& r
 
 }  // namespace
 
-TPROF_EXPORT ncclResult_t ncclGroupStart() {
-  TPROF_REAL_NCCL(ncclGroupStart)
-  Thread* t = tprof::grouping_thread();
-  if (t == nullptr) return real();
+// Defines a wrapper whose body uses `t` and `call`, the real one. Where `thread` returns null it
+// only passes on.
+#define WRAPPER(function, parameters, arguments, thread, ...)                   \
+  TPROF_EXPORT ncclResult_t function parameters {                               \
+    TPROF_REAL_NCCL(function)                                                   \
+    const auto call = [&] { return real arguments; };                           \
+    [[maybe_unused]] constexpr Fn fn = Fn::function;                            \
+    [[maybe_unused]] const auto* address = reinterpret_cast<const void*>(real); \
+    Thread* const t = thread;                                                   \
+    if (t == nullptr) return call();                                            \
+    __VA_ARGS__                                                                 \
+  }
+
+WRAPPER(ncclGroupStart, (), (), tprof::grouping_thread(), {
   const DepthGuard guard(*t);
-  const ncclResult_t result = real();
+  const ncclResult_t result = call();
   if (accepted(result)) tprof::group_started(*t);
   return result;
-}
+})
 
-TPROF_EXPORT ncclResult_t ncclGroupEnd() {
-  TPROF_REAL_NCCL(ncclGroupEnd)
-  Thread* t = tprof::grouping_thread();
-  if (t == nullptr) return real();
-  return end_group(*t, reinterpret_cast<const void*>(real), false, [&] { return real(); });
-}
+WRAPPER(ncclGroupEnd, (), (), tprof::grouping_thread(),
+        { return end_group(*t, address, false, call); })
 
-TPROF_EXPORT ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* info) {
-  TPROF_REAL_NCCL(ncclGroupSimulateEnd)
-  Thread* t = tprof::grouping_thread();
-  if (t == nullptr) return real(info);
-  return end_group(*t, reinterpret_cast<const void*>(real), true, [&] { return real(info); });
-}
+WRAPPER(ncclGroupSimulateEnd, (ncclSimInfo_t * info), (info), tprof::grouping_thread(),
+        { return end_group(*t, address, true, call); })
 
-TPROF_EXPORT ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId id,
-                                           int rank) {
-  TPROF_REAL_NCCL(ncclCommInitRank)
-  Thread* t = tprof::recording_thread();
-  if (t == nullptr) return real(comm, nranks, id, rank);
-  return init_rank(*t, Fn::ncclCommInitRank, comm, nranks, rank, id, nullptr,
-                   [&] { return real(comm, nranks, id, rank); });
-}
+WRAPPER(ncclCommInitRank, (ncclComm_t * comm, int nranks, ncclUniqueId id, int rank),
+        (comm, nranks, id, rank), tprof::recording_thread(),
+        { return init_rank(*t, fn, comm, nranks, rank, id, nullptr, call); })
 
-TPROF_EXPORT ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId id,
-                                                 int rank, ncclConfig_t* config) {
-  TPROF_REAL_NCCL(ncclCommInitRankConfig)
-  Thread* t = tprof::recording_thread();
-  if (t == nullptr) return real(comm, nranks, id, rank, config);
-  return init_rank(*t, Fn::ncclCommInitRankConfig, comm, nranks, rank, id, config_name(config),
-                   [&] { return real(comm, nranks, id, rank, config); });
-}
+WRAPPER(ncclCommInitRankConfig,
+        (ncclComm_t * comm, int nranks, ncclUniqueId id, int rank, ncclConfig_t* config),
+        (comm, nranks, id, rank, config), tprof::recording_thread(),
+        { return init_rank(*t, fn, comm, nranks, rank, id, config_name(config), call); })
 
-TPROF_EXPORT ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int nranks, int rank, int nids,
-                                                   ncclUniqueId* ids, ncclConfig_t* config) {
-  TPROF_REAL_NCCL(ncclCommInitRankScalable)
-  Thread* t = tprof::recording_thread();
-  if (t == nullptr || nids < 1 || ids == nullptr) {
-    return real(comm, nranks, rank, nids, ids, config);
-  }
-  return init_rank(*t, Fn::ncclCommInitRankScalable, comm, nranks, rank, ids[0],
-                   config_name(config),
-                   [&] { return real(comm, nranks, rank, nids, ids, config); });
-}
+WRAPPER(ncclCommInitRankScalable,
+        (ncclComm_t * comm, int nranks, int rank, int nids, ncclUniqueId* ids,
+         ncclConfig_t* config),
+        (comm, nranks, rank, nids, ids, config), tprof::recording_thread(), {
+          if (nids < 1 || ids == nullptr) return call();
+          return init_rank(*t, fn, comm, nranks, rank, ids[0], config_name(config), call);
+        })
 
-TPROF_EXPORT ncclResult_t ncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist) {
-  TPROF_REAL_NCCL(ncclCommInitAll)
-  Thread* t = tprof::recording_thread();
-  if (t == nullptr) return real(comm, ndev, devlist);
-  const DepthGuard guard(*t);
-  // The unique id stays inside NCCL. All ranks are here, so any id of our own will do that no
-  // other process can have.
-  ncclUniqueId own{};
-  static std::atomic<std::uint64_t> ordinal{0};
-  const std::uint64_t words[] = {tprof::session::mapping().head().base_real_ns,
-                                 static_cast<std::uint64_t>(tprof::session::mapping().head().pid),
-                                 ordinal.fetch_add(1)};
-  std::memcpy(own.internal, words, sizeof words);
-  const std::uint64_t id = comms::id_of(own);
-  comms::OpenPhase phase(*t, {.fn = Fn::ncclCommInitAll, .id = id, .nranks = ndev});
-  const ncclResult_t result = real(comm, ndev, devlist);
-  for (int i = 0; accepted(result) && comm != nullptr && i < ndev; ++i) {
-    const int device = devlist == nullptr ? i : devlist[i];
-    comms::add(comm[i], {{id}, ndev, i, device, nullptr});
-  }
-  phase.returned(result);
-  return result;
-}
+WRAPPER(ncclCommInitAll, (ncclComm_t * comm, int ndev, const int* devlist), (comm, ndev, devlist),
+        tprof::recording_thread(), {
+          const DepthGuard guard(*t);
+          // The unique id stays inside NCCL. All ranks are here, so any id of our own will do that
+          // no other process can have.
+          ncclUniqueId own{};
+          static std::atomic<std::uint64_t> ordinal{0};
+          const tprof::Head& head = tprof::session::mapping().head();
+          const std::uint64_t words[] = {head.base_real_ns, static_cast<std::uint64_t>(head.pid),
+                                         ordinal.fetch_add(1)};
+          std::memcpy(own.internal, words, sizeof words);
+          const std::uint64_t id = comms::id_of(own);
+          comms::OpenPhase phase(*t, {.fn = fn, .id = id, .nranks = ndev});
+          const ncclResult_t result = call();
+          for (int i = 0; accepted(result) && comm != nullptr && i < ndev; ++i) {
+            const int device = devlist == nullptr ? i : devlist[i];
+            comms::add(comm[i], {{id}, ndev, i, device, nullptr});
+          }
+          phase.returned(result);
+          return result;
+        })
 
-TPROF_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm,
-                                        ncclConfig_t* config) {
-  TPROF_REAL_NCCL(ncclCommSplit)
-  Thread* t = tprof::recording_thread();
-  if (t == nullptr) return real(comm, color, key, newcomm, config);
-  const Birth birth{Fn::ncclCommSplit,
-                    comms::ChildKind::split,
-                    color,
-                    0,
-                    color == NCCL_SPLIT_NOCOLOR ? nullptr : newcomm,
-                    config};
-  return make_child(*t, comm, birth, reinterpret_cast<const void*>(real),
-                    [&] { return real(comm, color, key, newcomm, config); });
-}
+WRAPPER(ncclCommSplit,
+        (ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config),
+        (comm, color, key, newcomm, config), tprof::recording_thread(), {
+          ncclComm_t* place = color == NCCL_SPLIT_NOCOLOR ? nullptr : newcomm;
+          const Birth birth{fn, comms::ChildKind::split, color, 0, place, config};
+          return make_child(*t, comm, birth, address, call);
+        })
 
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 27, 0)
 extern "C" ncclResult_t ncclCommShrink(ncclComm_t, int*, int, ncclComm_t*, ncclConfig_t*, int);
 #endif
 // Called by the ranks that stay, with the same list.
-TPROF_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int n, ncclComm_t* newcomm,
-                                         ncclConfig_t* config, int flags) {
-  TPROF_REAL_NCCL(ncclCommShrink)
-  Thread* t = tprof::recording_thread();
-  if (t == nullptr) return real(comm, excluded, n, newcomm, config, flags);
-  std::uint64_t without = 0;  // whatever the order of the list
-  for (int i = 0; excluded != nullptr && i < n; ++i) {
-    without += tprof::mix64(static_cast<std::uint64_t>(excluded[i]));
-  }
-  const Birth birth{Fn::ncclCommShrink,
-                    comms::ChildKind::shrink,
-                    static_cast<std::int64_t>(without),
-                    -n,
-                    newcomm,
-                    config};
-  return make_child(*t, comm, birth, reinterpret_cast<const void*>(real),
-                    [&] { return real(comm, excluded, n, newcomm, config, flags); });
-}
+WRAPPER(ncclCommShrink,
+        (ncclComm_t comm, int* excluded, int n, ncclComm_t* newcomm, ncclConfig_t* config,
+         int flags),
+        (comm, excluded, n, newcomm, config, flags), tprof::recording_thread(), {
+          std::uint64_t without = 0;  // whatever the order of the list
+          for (int i = 0; excluded != nullptr && i < n; ++i) {
+            without += tprof::mix64(static_cast<std::uint64_t>(excluded[i]));
+          }
+          const auto colour = static_cast<std::int64_t>(without);
+          const Birth birth{fn, comms::ChildKind::shrink, colour, -n, newcomm, config};
+          return make_child(*t, comm, birth, address, call);
+        })
 
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 0)
 extern "C" ncclResult_t ncclCommGrow(ncclComm_t, int, const ncclUniqueId*, int, ncclComm_t*,
                                      ncclConfig_t*);
 #endif
 // Ranks of the parent pass no id but for the root, which passes both; new ranks have no parent.
-TPROF_EXPORT ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId* id,
-                                       int rank, ncclComm_t* newcomm, ncclConfig_t* config) {
-  TPROF_REAL_NCCL(ncclCommGrow)
-  Thread* t = tprof::recording_thread();
-  if (t == nullptr) return real(comm, nranks, id, rank, newcomm, config);
-  const auto grow = [&] { return real(comm, nranks, id, rank, newcomm, config); };
-  const auto* address = reinterpret_cast<const void*>(real);
-  if (comm != nullptr) {
-    return make_child(*t, comm,
-                      {Fn::ncclCommGrow, comms::ChildKind::grow, 0, nranks, newcomm, config, id},
-                      address, grow);
-  }
-  const DepthGuard guard(*t);
-  const std::uint64_t alias = id == nullptr ? 0 : comms::id_of(*id);
-  comms::OpenPhase phase(*t, {.fn = Fn::ncclCommGrow, .id = alias, .nranks = nranks, .rank = rank});
-  const ncclResult_t result = grow();
-  if (accepted(result) && newcomm != nullptr && id != nullptr) {
-    comms::add_child({newcomm, {alias}, t->group, config_name(config)}, result == ncclSuccess,
-                     address);
-    tprof::session::note_loaded_objects();
-  }
-  phase.returned(result, 0, nullptr, newcomm);
-  return result;
-}
+WRAPPER(ncclCommGrow,
+        (ncclComm_t comm, int nranks, const ncclUniqueId* id, int rank, ncclComm_t* newcomm,
+         ncclConfig_t* config),
+        (comm, nranks, id, rank, newcomm, config), tprof::recording_thread(), {
+          if (comm != nullptr) {
+            const Birth birth{fn, comms::ChildKind::grow, 0, nranks, newcomm, config, id};
+            return make_child(*t, comm, birth, address, call);
+          }
+          const DepthGuard guard(*t);
+          const std::uint64_t alias = id == nullptr ? 0 : comms::id_of(*id);
+          comms::OpenPhase phase(*t, {.fn = fn, .id = alias, .nranks = nranks, .rank = rank});
+          const ncclResult_t result = call();
+          if (accepted(result) && newcomm != nullptr && id != nullptr) {
+            comms::add_child({newcomm, {alias}, t->group, config_name(config)},
+                             result == ncclSuccess, address);
+            tprof::session::note_loaded_objects();
+          }
+          phase.returned(result, 0, nullptr, newcomm);
+          return result;
+        })
 
-#define END_OF_LIFE(function, parameters, arguments)                            \
-  TPROF_EXPORT ncclResult_t function parameters {                               \
-    TPROF_REAL_NCCL(function)                                                   \
-    return end_of_life(Fn::function, comm, reinterpret_cast<const void*>(real), \
-                       [&] { return real arguments; });                         \
-  }
+#define END_OF_LIFE(function, parameters, arguments)                                               \
+  WRAPPER(function, parameters, arguments, comm == nullptr ? nullptr : tprof::thread_in_session(), \
+          { return end_of_life(*t, fn, comm, address, call); })
 END_OF_LIFE(ncclCommFinalize, (ncclComm_t comm), (comm))
 END_OF_LIFE(ncclCommDestroy, (ncclComm_t comm), (comm))
 END_OF_LIFE(ncclCommAbort, (ncclComm_t comm), (comm))
@@ -290,6 +255,7 @@ extern "C" ncclResult_t ncclCommRevoke(ncclComm_t, int);
 #endif
 END_OF_LIFE(ncclCommRevoke, (ncclComm_t comm, int flags), (comm, flags))
 #undef END_OF_LIFE
+#undef WRAPPER
 
 // Tells when a non-blocking communicator is ready.
 TPROF_EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {

@@ -34,18 +34,13 @@ namespace {
   }                                                                          \
   }
 
-#define X(function, since, what) \
+#define WRAPPER(meant, function, what) \
   UNCOUNTED(cudaError_t, cudaErrorSharedObjectSymbolNotFound, recording_thread, function, what)
-TPROF_CUDART_UNCOUNTED(X)
-#undef X
-#define X(function, since, what) \
+TPROF_CUDART_UNCOUNTED(TPROF_ONE, TPROF_BOTH)
+#undef WRAPPER
+#define WRAPPER(meant, function, name, what) \
   UNCOUNTED(CUresult, CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND, recording_driver, function, what)
-#define X_TWIN(function, twin, name, since, what) \
-  X(function, since, what)                        \
-  X(twin, since, what)
-TPROF_CUDA_UNCOUNTED(X_TWIN)
-TPROF_CUDA_UNCOUNTED_ONLY(X)
-#undef X_TWIN
-#undef X
+TPROF_CUDA_UNCOUNTED(TPROF_ONE, TPROF_BOTH)
+#undef WRAPPER
 #undef UNCOUNTED
 #undef NINE

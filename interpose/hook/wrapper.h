@@ -16,7 +16,7 @@ namespace tprof {
 // the driver calls that the function makes are part of the call.
 template <Fn kFn, typename R, typename... A>
 auto callable(R (*function)(A...)) {
-  if constexpr (info(kFn).library == Library::cudart && !info(kFn).data) {
+  if constexpr (info(kFn).library == Library::cudart && !moves_data(kFn)) {
     return [function](A... arguments) {
       const DepthGuard guard(t_thread);
       return function(arguments...);
@@ -71,6 +71,13 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
   } while (false)
 
 #define TPROF_UNPAREN(...) __VA_ARGS__
+
+// Makes wrappers of the rows of a table, by WRAPPER(meant, function, ...) with the columns behind
+// `since`.
+#define TPROF_ONE(function, since, ...) WRAPPER(legacy, function, __VA_ARGS__)
+#define TPROF_BOTH(function, twin, since, ...) \
+  WRAPPER(legacy, function, __VA_ARGS__)       \
+  WRAPPER(per_thread, twin, __VA_ARGS__)
 
 // Defines a wrapper as a function of another name, any_<function>: for prototypes that no one
 // header has, and for names to which cuda.h gives a newer meaning by a macro.

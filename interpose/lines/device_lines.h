@@ -34,8 +34,7 @@ inline void device_line(Text& out, const View& view, const Record& r, std::uint3
   } else if (is_copy(r.bucket)) {
     (out << "\"device\":").number_or_null(r.comm != 0, r.comm - 1);
   } else {
-    (out << "\"comm\":").number_or_null(r.comm != 0, r.comm) << ",\"seq\":";
-    out.number_or_null(r.comm == 0 || is_own_comm(r.comm), r.seq);
+    (out << "\"comm\":").number_or_null(r.comm != 0, r.comm) << ",\"seq\":" << r.seq;
   }
   stream_arg(out, stream);
   out << ",\"call_tid\":" << static_cast<std::uint32_t>(r.peer) << ",\"queued\":";

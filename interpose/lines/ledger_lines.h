@@ -221,7 +221,7 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
   const std::uint32_t comms = sums.by_comm ? View::entries(view.head().comms) : 0;
   const Total* bin = sums.signatures.begin();
   Comma comm;
-  for (std::uint32_t i = 1; i <= comms && is_own_comm(i); ++i) {
+  for (std::uint32_t i = 1; i <= comms; ++i) {
     comm_signature(out << comm.next(), bin, sums.signatures.end(), i);
   }
   out << ']';

@@ -106,9 +106,8 @@ inline Text& timestamp(Text& out, const View& view, std::uint64_t mono_ns) {
   open_line(out, view, LineKind::comm, 0) << ",\"args\":{\"comm\":" << index << ",\"id\":";
   out.hex16_or_null(c->id) << ",\"name\":";
   c->has_name ? out.string(bounded_text(c->name)) : out << "null";
-  out << ",\"nranks\":" << c->nranks << ",\"rank\":";
-  out.number_or_null(is_own_comm(index), c->rank) << ",\"device\":";
-  out.number_or_null(is_own_comm(index), c->device) << ",\"parent\":";
+  out << ",\"nranks\":" << c->nranks << ",\"rank\":" << c->rank << ",\"device\":" << c->device
+      << ",\"parent\":";
   out.number_or_null(c->parent != 0, c->parent);
   if (c->birth != 0) (out << ",\"birth\":").hex16(c->birth);
   if (c->alias != 0) (out << ",\"alias\":").hex16(c->alias);
@@ -181,10 +180,9 @@ inline void call_args(Text& out, const View& view, const Record& r, std::uint32_
     return;
   }
   out << "\"comm\":";
-  out.number_or_null(r.comm != 0, r.comm) << ",\"seq\":";
-  out.number_or_null(r.comm == 0 || is_own_comm(r.comm), r.seq)
-      << ",\"count\":" << r.count << ",\"dtype\":\"" << dtype_name(r.dtype, 1)
-      << "\",\"bytes\":" << a.bytes;
+  out.number_or_null(r.comm != 0, r.comm)
+      << ",\"seq\":" << r.seq << ",\"count\":" << r.count << ",\"dtype\":\""
+      << dtype_name(r.dtype, 1) << "\",\"bytes\":" << a.bytes;
   if (r.peer != kNoPeer) out << ",\"peer\":" << r.peer;
   if (r.reduce != 0 && r.reduce < sizeof kReduceNames / sizeof *kReduceNames) {
     out << ",\"reduce\":\"" << kReduceNames[r.reduce] << '"';

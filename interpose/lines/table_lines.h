@@ -21,7 +21,7 @@ namespace tprof {
   const std::uint32_t comms = View::entries(head.comms);
   while (done < comms) {
     comm_line(out, view, ++done);
-    const Communicator* larger = head.rank_known ? nullptr : larger_own_comm(view, done, world);
+    const Communicator* larger = head.rank_known ? nullptr : larger_comm(view, done, world);
     if (larger == nullptr) continue;
     world = larger->nranks;
     identity_line(out, view, *larger);

@@ -30,7 +30,7 @@ void watch() {
 
 int range_begins(Fn fn) {
   const int level = t_level++;
-  if (level == 0 && t_thread.at_rest() && info(fn).data && session::number() != session::kOff)
+  if (level == 0 && t_thread.at_rest() && moves_data(fn) && session::number() != session::kOff)
       [[unlikely]] {
     count(fn);
   }

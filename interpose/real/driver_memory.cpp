@@ -89,8 +89,8 @@ int device_of(const void* address, int otherwise) {
   unsigned type = 0;
   int device = otherwise;
   void* answers[] = {&type, &device};
-  const bool told = ask(2, kAttributes, answers, reinterpret_cast<std::uintptr_t>(address)) == 0;
-  return told && type != 0 ? device : otherwise;
+  const bool known = ask(2, kAttributes, answers, reinterpret_cast<std::uintptr_t>(address)) == 0;
+  return known && type != 0 ? device : otherwise;
 }
 
 }  // namespace tprof::driver

@@ -16,43 +16,20 @@ constinit State g_state[kMax + 1]{};
 namespace {
 
 constinit SharedMap<std::uint32_t> g_index{LockOrder::handles};
-Lock g_shared_lock{LockOrder::shared_comms};  // for the entries that stand for many
 
-std::uint32_t append(const Communicator& entry, ncclComm_t handle, std::uint32_t limit) {
-  return tables::append(
-      session::mapping().head().comms, entry,
-      [&](std::uint32_t i) {
-        State& s = g_state[i];
-        s.handle = handle;
-        s.nranks = entry.nranks;
-        s.rank = entry.rank;
-        s.seq.store(0, std::memory_order_relaxed);
-        for (auto& ordinal : s.children) ordinal.store(0, std::memory_order_relaxed);
-        s.peers.store(nullptr, std::memory_order_relaxed);
-      },
-      limit);
+std::uint32_t append(const Communicator& entry, ncclComm_t handle) {
+  return tables::append(session::mapping().head().comms, entry, [&](std::uint32_t i) {
+    State& s = g_state[i];
+    s.handle = handle;
+    s.nranks = entry.nranks;
+    s.rank = entry.rank;
+    s.seq.store(0, std::memory_order_relaxed);
+    for (auto& ordinal : s.children) ordinal.store(0, std::memory_order_relaxed);
+    s.peers.store(nullptr, std::memory_order_relaxed);
+  });
 }
 
-// Returns the entry that all communicators of this size share if they found the table full.
-std::uint32_t share(std::int32_t nranks) {
-  const View view = session::mapping().view();
-  const std::uint32_t at_first = View::entries(view.head().comms);
-  if (at_first < kOwnComms) return 0;  // not full: there was no memory
-  coverage::note(view.head(), Note::comm_shared, "ncclComm_t");
-  const LockGuard guard(g_shared_lock);
-  const std::uint32_t entries = View::entries(view.head().comms);
-  for (std::uint32_t i = kOwnComms + 1; i <= entries; ++i) {
-    if (view.comm(i)->nranks == nranks) return i;
-  }
-  Communicator entry{};
-  entry.nranks = nranks;
-  entry.rank = entry.device = -1;
-  return append(entry, nullptr, kMax);
-}
-
-// Returns the entry of a communicator that is one alone, else null.
-Communicator* own_entry(std::uint32_t index) {
-  if (!is_own_comm(index)) return nullptr;
+Communicator* entry_of(std::uint32_t index) {
   return const_cast<Communicator*>(session::mapping().view().comm(index));
 }
 
@@ -60,13 +37,13 @@ Communicator* own_entry(std::uint32_t index) {
 
 void take_ordinal(std::uint32_t parent, ChildKind kind) {
   state(parent).children[static_cast<std::size_t>(kind)].fetch_add(1);
-  if (Communicator* c = own_entry(parent)) {
+  if (Communicator* c = entry_of(parent)) {
     std::atomic_ref(c->children[static_cast<std::size_t>(kind) - 1]).fetch_add(1);
   }
 }
 
 void note_end(std::uint32_t index, Fn fn) {
-  if (Communicator* c = own_entry(index)) {
+  if (Communicator* c = entry_of(index)) {
     std::atomic_ref(c->ended).store(static_cast<std::uint32_t>(fn), std::memory_order_relaxed);
   }
 }
@@ -93,8 +70,8 @@ std::uint32_t add(ncclComm_t handle, const Identity& identity) {
     entry.has_name = true;
     std::strncpy(entry.name, identity.name, sizeof entry.name - 1);
   }
-  std::uint32_t index = append(entry, handle, kOwnComms);
-  if (index == 0) index = share(identity.nranks);
+  const std::uint32_t index = append(entry, handle);
+  if (index == 0) coverage::note(session::mapping().head(), Note::comm_shared, "ncclComm_t");
   if (index == 0 || !g_index.insert(handle, index)) return 0;
   g_switches.comm_epoch.fetch_add(1, std::memory_order_release);
   return index;

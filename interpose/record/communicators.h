@@ -65,8 +65,8 @@ struct Identity {
   std::int32_t device;
   const char* name;  // commName, or null
 };
-// A handle begins a new life. Returns its index, which it shares with others of its size if the
-// table is full (kOwnComms); 0 if there is no memory.
+// A handle begins a new life. Returns its index; 0 if the table is full or there is no memory,
+// which the coverage then says.
 std::uint32_t add(ncclComm_t handle, const Identity& identity);
 // Its life ends.
 void remove(ncclComm_t handle);

@@ -85,8 +85,9 @@ std::uint32_t add_on_first_use(ncclComm_t handle, const void* real, bool or_unkn
     return index;
   }
   if (!or_unknown) return 0;
-  coverage::note(session::mapping().head(), Note::comm_unknown, "ncclComm_t");
-  return add(handle, identity);
+  const std::uint32_t index = add(handle, identity);
+  if (index != 0) coverage::note(session::mapping().head(), Note::comm_unknown, "ncclComm_t");
+  return index;
 }
 
 // Forgets a child that ends before it could be asked.

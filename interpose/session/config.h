@@ -58,7 +58,7 @@ inline bool dlsym() {
   return on(Setting::dlsym);
 }
 
-// TPROF_MEMORY: the program's allocations are booked, those by the driver's functions too.
+// TPROF_MEMORY: the program's allocations are counted, those by the driver's functions too.
 inline bool memory() {
   return on(Setting::memory);
 }

@@ -122,7 +122,7 @@ void note_environment(Head& head) {
 }
 
 void taken_by_address(Fn fn, const void* address) {
-  if (!info(fn).data) return;
+  if (!moves_data(fn)) return;
   g_taken[static_cast<std::size_t>(fn)].store(address, std::memory_order_relaxed);
 }
 

@@ -25,12 +25,12 @@ constexpr std::uint64_t round_up(std::uint64_t n) {
 struct Room {
   OwnFile file;
   const char* path;
-  std::uint64_t spare, offset, bytes, size;
+  std::uint64_t stays_free, offset, bytes, size;
 
   bool run() {
     struct statfs fs;
     if (!file.still_ours() && !file.open_again(path)) return false;
-    if (fstatfs(file.fd, &fs) != 0 || !has_room(fs, bytes + spare)) return false;
+    if (fstatfs(file.fd, &fs) != 0 || !has_room(fs, bytes + stays_free)) return false;
     if (size == 0) return fill_hole(file.fd, offset, bytes);
     return size_allowed(size) && grow_file(file.fd, offset, bytes) &&
            (size == offset + bytes || ftruncate(file.fd, static_cast<off_t>(size)) == 0);
@@ -68,7 +68,7 @@ bool Mapping::open(int fd, const char* path, const RingFolder& in) {
 }
 
 bool Mapping::give_room(std::uint64_t offset, std::uint64_t bytes, std::uint64_t size) {
-  Room room{file_, path_, in_.spare, offset, bytes, size};
+  Room room{file_, path_, in_.stays_free, offset, bytes, size};
   if (file_.fd < 0 || !(in_.in_memory ? room.run() : done_in_time(room))) return false;
   if (room.file.fd != file_.fd) file_ = room.file;
   return true;

@@ -176,7 +176,7 @@ int rank_by_communicators(const View& view) {
   std::int32_t rank = -1;
   const std::uint32_t comms = View::entries(view.head().comms);
   for (std::uint32_t i = 1; i <= comms; ++i) {
-    const Communicator* larger = larger_own_comm(view, i, world);
+    const Communicator* larger = larger_comm(view, i, world);
     if (larger == nullptr) continue;
     world = larger->nranks;
     rank = larger->rank;

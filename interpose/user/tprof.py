@@ -121,12 +121,6 @@ def _checked(result, what):
         raise TprofError(f"{what}: see tprof.h for what it takes")
 
 
-def _label(value, what):
-    if not isinstance(value, str) or "\0" in value:
-        raise BadArgument(f"expected a text for {what}, got {value!r}")
-    return value.encode(errors="replace")
-
-
 @functools.lru_cache(maxsize=4096)
 def _encoded(name):
     return isinstance(name, str) and "\0" not in name and name.encode(errors="replace")
@@ -444,7 +438,7 @@ def _totals(ask):
 
 
 def totals():
-    """Returns this process's exact counts since reset(), from the library's own books and clock. They are by
+    """Returns this process's exact counts since reset(), from the library's own counts and clock. They are by
     bucket (calls, count, elements, bytes, host_ns, device_ns, device_timed, failed; "ALL" is all of them).
     In "scopes" they are by the name of each scope (count, total_ns, elements, bytes, errors, device_timed:
     how many were timed on the device, and device_ns of those). Names stay with a count of 0 after a reset().

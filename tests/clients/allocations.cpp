@@ -191,7 +191,7 @@ void all() {
   OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   of_the_runtime();
   void* large = allocate(1 << 20);  // the largest allocation on device 0
-  // Allocations made before the first counted call are booked too.
+  // Allocations made before the first recorded call count too.
   char byte = 0;
   OK(cudaMemcpy(large, &byte, 1, cudaMemcpyHostToDevice));
   on_streams();

@@ -1,6 +1,6 @@
-// Makes every kind of copy of the CUDA runtime: boxes, batches and prefetches. Each function is
-// also called by its per-thread twin, refused, and captured where that can be. Where data did not
-// arrive, it prints the failed check and ends.
+// Makes every kind of copy of the CUDA runtime: boxes and batches. Each function is also called by
+// its per-thread twin, refused, and captured where that can be. Where data did not arrive, it
+// prints the failed check and ends.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
@@ -120,11 +120,6 @@ void batches() {
   Bytes arrived(100);
   OK(cudaMemcpy(arrived.data(), there, 100, cudaMemcpyDeviceToHost));
   SAME(arrived, Bytes(sent.begin(), sent.begin() + 100));
-
-  cudaMemLocation host = {cudaMemLocationTypeHost, 0};
-  OK(cudaMemPrefetchAsync(managed, 1000, host, 0, stream));
-  OK(cudaMemPrefetchAsync_ptsz(managed, 500, host, 0, stream));
-  REFUSED(cudaMemPrefetchAsync(sent.data(), 1000, host, 0, stream));
   // An empty batch has no first copy to take a direction from.
   REFUSED(cudaMemcpyBatchAsync(to, from, sizes, 0, &attributes, &first, 1, stream));
 }

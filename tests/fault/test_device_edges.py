@@ -47,6 +47,6 @@ def test_calls_are_timed_also_where_contexts_go_and_no_event_is_used_that_went(h
     rows = [row for row in runs.named(lines, "tprof_ledger")[-1]["rows"] if row["name"] == "cudaMemcpyAsync"]
     calls, timed = (sum(row.get(key, 0) for row in rows) for key in ("calls", "device_timed"))
     lost = runs.footer(lines).get("timing_lost", {})
-    # Times that were not read when a context went by its last release are lost.
-    assert calls > 40 * 15 and timed == calls - lost.get("unread", 0)
-    assert lost == {} or how == "cuDevicePrimaryCtxRelease"
+    # Times that were not read when a context went by its last release are lost, and there are events in 16 contexts.
+    assert calls > 40 * 15 and timed == calls - sum(lost.values()) >= 15 * 15 * (how != "cuDevicePrimaryCtxRelease")
+    assert lost.keys() <= ({"unread", "no_context"} if how == "cuDevicePrimaryCtxRelease" else {"no_context"})

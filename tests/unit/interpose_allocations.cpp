@@ -104,7 +104,7 @@ TEST_CASE("allocations and frees add up, refused frees and lost ones too") {
   CHECK(b.head->memory_known == 1);
 }
 
-TEST_CASE("what was booked before the session is in it, and a reset frees a device's") {
+TEST_CASE("what was counted before the session is in it, and a reset frees a device's") {
   const Counted b;
   allocations::allocated(at(1), 100, 0, 0);
   allocations::allocated(at(2), 200, 1, 1);

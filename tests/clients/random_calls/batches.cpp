@@ -1,4 +1,4 @@
-// Several copies in one call, prefetches, and the copies of the driver.
+// Several copies in one call, and the copies of the driver.
 #include <cuda.h>
 #include <dlfcn.h>
 
@@ -29,13 +29,6 @@ void lines(Dice& d, const Rank& r, std::size_t count, cudaStream_t stream, bool 
   if (!must_work) MUST(cudaGetLastError() == result);
 }
 
-void prefetch(Dice& d, const Rank& r, cudaStream_t stream) {
-  const cudaMemLocation host = {cudaMemLocationTypeHost, 0};
-  char* part = r.managed + d.below(kRegion);
-  EITHER_LINKED(d, cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz, part, d.size(kRegion), host, 0,
-                stream);
-}
-
 template <class F>
 F* driver(const char* name) {
   static void* const library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -51,12 +44,7 @@ F* driver(const char* name) {
 void batch_copy(Dice& d, const Rank& r) {
   const std::size_t count = 1 + d.below(kMost);
   cudaStream_t stream = r.streams[d.below(3)];
-  switch (d.below(4)) {
-    case 0:
-      return prefetch(d, r, stream);
-    default:
-      return lines(d, r, count, stream, true);
-  }
+  lines(d, r, count, stream, true);
 }
 
 void driver_copy(Dice& d, const Rank& r) {

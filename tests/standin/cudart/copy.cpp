@@ -114,10 +114,6 @@ cudaError_t cudaMemcpyBatchAsync(void* const* dsts, const void* const* srcs, con
   }
   return done(copy_batch("cudaMemcpyBatchAsync", regions, stream));
 }
-cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t count, cudaMemLocation, unsigned,
-                                 cudaStream_t stream) {
-  return done(prefetch("cudaMemPrefetchAsync", pointer, count, stream));
-}
 
 cudaError_t cudaMemset(void* dst, int value, size_t count) {
   return done(fill({dst, nullptr, count}, byte(value), 1, nullptr, Wait::kYes));

@@ -13,7 +13,6 @@ extern "C" {
 NOW(cudaGetDeviceProperties);
 NOW(cudaGraphAddDependencies);
 NOW(cudaGraphNodeGetDependencies);
-NOW(cudaMemPrefetchAsync);
 NOW(cudaPointerGetAttributes);
 NOW(cudaStreamGetCaptureInfo);
 NOW(cudaStreamUpdateCaptureDependencies);
@@ -85,18 +84,6 @@ cudaError_t old_update(cudaStream_t stream, cudaGraphNode_t* nodes, size_t count
     OLD(cudaStreamUpdateCaptureDependencies);
 cudaError_t old_update(cudaStream_t stream, cudaGraphNode_t* nodes, size_t count, unsigned flags) {
   return now_cudaStreamUpdateCaptureDependencies(stream, nodes, nullptr, count, flags);
-}
-
-// The old prefetch takes a device instead of a location, and no flags.
-cudaError_t old_prefetch(const void* address, size_t size, int device, cudaStream_t stream)
-    OLD(cudaMemPrefetchAsync);
-cudaError_t old_prefetch(const void* address, size_t size, int device, cudaStream_t stream) {
-  return now_cudaMemPrefetchAsync(address, size, {cudaMemLocationTypeDevice, device}, 0, stream);
-}
-cudaError_t old_prefetch_ptsz(const void* address, size_t size, int device, cudaStream_t stream)
-    OLD(cudaMemPrefetchAsync_ptsz);
-cudaError_t old_prefetch_ptsz(const void* address, size_t size, int device, cudaStream_t stream) {
-  return old_prefetch(address, size, device, per_thread(stream));
 }
 
 }  // extern "C"

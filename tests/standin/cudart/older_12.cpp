@@ -23,7 +23,6 @@ NOW(cudaGraphAddDependencies);
 NOW(cudaGraphExecUpdate);
 NOW(cudaGraphInstantiate);
 NOW(cudaGraphNodeGetDependencies);
-NOW(cudaMemPrefetchAsync);
 cudaError_t now_copies(void* const*, const void* const*, const size_t*, size_t,
                        cudaMemcpyAttributes*, size_t*, size_t,
                        cudaStream_t) __asm__("standin_cudaMemcpyBatchAsync");
@@ -62,12 +61,6 @@ SAME(cudaGraphInstantiate, cudaError_t, (cudaGraphExec_t * e, cudaGraph_t g, uns
 SAME(cudaGraphExecUpdate, cudaError_t,
      (cudaGraphExec_t e, cudaGraph_t g, cudaGraphExecUpdateResultInfo* r),
      now_cudaGraphExecUpdate(e, g, r))
-SAME(cudaMemPrefetchAsync_v2, cudaError_t,
-     (const void* p, size_t n, cudaMemLocation l, unsigned f, cudaStream_t stream),
-     now_cudaMemPrefetchAsync(p, n, l, f, stream))
-SAME(cudaMemPrefetchAsync_v2_ptsz, cudaError_t,
-     (const void* p, size_t n, cudaMemLocation l, unsigned f, cudaStream_t stream),
-     now_cudaMemPrefetchAsync(p, n, l, f, per_thread(stream)))
 SAME(cudaEventElapsedTime_v2, cudaError_t, (float* ms, cudaEvent_t start, cudaEvent_t end),
      cudaEventElapsedTime(ms, start, end))
 SAME(cudaGraphAddDependencies_v2, cudaError_t,

@@ -56,9 +56,6 @@ TWIN(cudaMemcpyBatchAsync_ptsz,
      (void* const* d, const void* const* s, const size_t* n, size_t count, cudaMemcpyAttributes* a,
       size_t* i, size_t na, cudaStream_t stream),
      cudaMemcpyBatchAsync(d, s, n, count, a, i, na, per_thread(stream)))
-TWIN(cudaMemPrefetchAsync_ptsz,
-     (const void* p, size_t n, cudaMemLocation l, unsigned f, cudaStream_t stream),
-     cudaMemPrefetchAsync(p, n, l, f, per_thread(stream)))
 TWIN(cudaMemsetAsync_ptsz, (void* d, int v, size_t n, cudaStream_t stream),
      cudaMemsetAsync(d, v, n, per_thread(stream)))
 TWIN(cudaMemset2DAsync_ptsz, (void* d, size_t p, int v, size_t w, size_t h, cudaStream_t stream),

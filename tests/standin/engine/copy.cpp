@@ -208,18 +208,6 @@ cudaError_t copy_batch(const char* function, const std::vector<Region>& regions,
   return device_error();
 }
 
-cudaError_t prefetch(const char* function, const void* pointer, size_t bytes, cudaStream_t handle) {
-  const StreamRef stream = find_stream(handle);
-  tally::Row* row = tally::enter(
-      key_of(function, tally::Kind::kManaged, tally::Mode::kDirect, tally::Memory::kNone));
-  if (!stream || memory_type(pointer) != cudaMemoryTypeManaged) {
-    tally::failed(row);
-    return stream ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle;
-  }
-  tally::returned(row, bytes, bytes);
-  return cudaSuccess;
-}
-
 cudaError_t fill(const Region& r, unsigned value, size_t value_size, cudaStream_t handle,
                  Wait wait) {
   const StreamRef stream = find_stream(handle);

@@ -22,7 +22,6 @@ cudaError_t place_copy(const char* function, const Region& region, cudaMemcpyKin
 cudaError_t copy_batch(const char* function, const std::vector<Region>& regions,
                        cudaStream_t stream);
 // Prefetches of managed memory have nothing to do here, but they count.
-cudaError_t prefetch(const char* function, const void* pointer, size_t bytes, cudaStream_t stream);
 
 cudaError_t fill(const Region& region, unsigned value, size_t value_size, cudaStream_t stream,
                  Wait wait);
