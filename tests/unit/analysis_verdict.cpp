@@ -154,3 +154,26 @@ TEST_CASE("a path at the beginning of the verdict keeps its letters") {
   damaged.text = {check::Say::unreadable, {{"reason", "s/corr/rank-00001.json: byte 3: not JSON"}}};
   CHECK(ranks.verdict({damaged}).text == "s/corr/rank-00001.json: byte 3: not JSON.");
 }
+
+TEST_CASE("steps that are mostly exposed communication are not called well") {
+  LateRanks ranks({0, 0});
+  ranks.said.communicators.emplace_back().collectives = 1234;
+  CHECK(ranks.verdict({}, {.exposed_share = 0.75}).text ==
+        "Nothing is wrong: 2 ranks did the same 1,234 collectives.");
+  CHECK(has(ranks.verdict({}, {.step_ns = 5'000'000, .exposed_share = 0.75}).text,
+            "Nothing is wrong with what the ranks did: "));
+}
+
+TEST_CASE("a job known to stand is named before what slows it") {
+  LateRanks ranks({0, 0, 0});
+  auto stands = finding(Kind::running, Severity::note);
+  stands.text.values = {{"quiet", check::Ns{1}}};
+  const auto costly = finding(Kind::late, Severity::note, 0.2);
+  CHECK(ranks.verdict({stands}).finding == 0U);
+  CHECK(ranks.verdict({stands, costly}).finding == 1U);
+  auto all_came = stands;
+  set(all_came.text, {"last", std::string("ncclAllReduce")});
+  CHECK(ranks.verdict({costly, all_came}).finding == 1U);
+  set(stands.text, {"behind", std::string("rank 1")});
+  CHECK(ranks.verdict({costly, stands}).finding == 1U);
+}
