@@ -5,7 +5,6 @@ import os
 import random
 
 import pytest
-from lib.build import GOLDEN
 from lib.tool import generate, tprof
 
 
@@ -143,33 +142,6 @@ def test_two_ranks_of_a_communicator_with_one_number_are_not_said_to_claim_it(tm
     assert "2 groups of processes with ranks of their own" in " ".join(result.stdout.split())
 
 
-def test_a_cut_file_is_summarised_or_refused_by_name(tmp_path):
-    """Totals are those of the last whole ledger line, as read here. (A unit test cuts at every byte.)"""
-    generate(tmp_path / "run", 1, 6)
-    whole = (tmp_path / "run/rank-00000.json").read_bytes()
-    ledgers = []  # (first byte at which it counts, its calls)
-    offset = 0
-    for line in whole.splitlines(keepends=True):
-        offset += len(line)
-        if line.startswith(b'{"name":"tprof_ledger"'):
-            rows = json.loads(line.rstrip(b",\n"))["args"]["rows"]
-            ledgers.append((offset, sum(row["calls"] for row in rows)))
-    assert ledgers
-    cut = tmp_path / "rank.json"
-    header_end = whole.index(b"\n", whole.index(b"tprof_header")) + 1
-    closed = whole.rindex(b"}}\n") + 3
-    for size in range(0, len(whole), 41):
-        cut.write_bytes(whole[:size])
-        result = tprof("summary", cut, "--json")
-        if size < header_end:
-            assert result.returncode == 2, size
-            assert result.stderr.startswith(f"tprof: {cut}: ")
-            continue
-        assert result.returncode == (0 if size >= closed else 1), (size, result.stderr)
-        expected = max((calls for end, calls in ledgers if end <= size), default=0)
-        assert json.loads(result.stdout)["buckets"]["ALL"]["calls"] == expected, size
-
-
 def test_a_merge_of_cut_files_is_a_whole_array(tmp_path):
     generate(tmp_path / "run", 2, 6)
     file = tmp_path / "run/rank-00001.json"
@@ -182,19 +154,6 @@ def test_a_merge_of_cut_files_is_a_whole_array(tmp_path):
         merged = json.loads((tmp_path / "m.json").read_text())
         events = sum(1 for line in merged if line["ph"] == "X")
         assert events == 6 + whole[:size].count(b'"ph":"X"', 0, whole.rfind(b"\n", 0, size))
-
-
-def test_control_characters_of_a_trace_never_reach_the_terminal():
-    result = tprof("summary", GOLDEN / "two_ranks", "--json")
-    assert "\x1b" not in result.stdout
-    result = tprof("summary", GOLDEN / "two_ranks", "--verbose")
-    assert "\\x1b[31mred" in result.stdout
-    assert not [c for c in result.stdout if ord(c) < 32 and c != "\n"]
-
-
-def test_control_characters_of_a_file_name_never_reach_the_terminal(complaint, tmp_path):
-    (tmp_path / "a\x1b[31m.json").touch()
-    assert "\x1b" not in complaint("summary", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -223,28 +182,3 @@ def test_output_that_can_not_be_written(complaint, tmp_path):
         assert "m.json: can't be written: No space left on device" in complaint(
             "merge", tmp_path / "run", "-o", tmp_path / "m.json"
         )
-
-
-@pytest.mark.parametrize("bad", ["", "not json\n", "[\n", '[\n{"name":"tprof_header","args":{}}\n]\n'])
-def test_one_bad_file_among_many_is_a_finding_and_the_others_are_read(
-    tmp_path, bad
-):
-    generate(tmp_path / "run", 8, 20)
-    (tmp_path / "run/rank-00003.json").write_text(bad)
-    kind = "skipped" if bad == "not json\n" else "unreadable"
-    for paths in ([tmp_path / "run"], sorted((tmp_path / "run").iterdir())):
-        if kind == "skipped" and len(paths) > 1:
-            continue  # named by hand it is a mistake
-        found = tprof("summary", *paths, "--json")
-        assert (found.returncode, found.stderr) == (1, "")
-        found = json.loads(found.stdout)
-        assert (found["ranks"], found["missing_ranks"]) == ([0, 1, 2, 4, 5, 6, 7], [3])
-        (problem,) = [p for p in found["findings"] if p["kind"] == kind]
-        assert "rank-00003.json" in problem["text"]
-        for command in ("check", "doctor"):
-            result = tprof(command, *paths)
-            assert result.returncode == (0 if command == "doctor" and kind == "skipped" else 1)
-            assert "rank-00003.json" in result.stdout
-        merged = tprof("merge", *paths, "-o", tmp_path / "m.json")
-        assert merged.returncode == (0 if kind == "skipped" else 1)
-        assert "rank-00003.json" in merged.stderr and "7 processes" in merged.stderr

@@ -17,44 +17,39 @@ def planted(healthy, place, plant, tmp_path, **options):
     return job, job.write(tmp_path / "job", written), rank, at, op
 
 
-@pytest.mark.parametrize("inside", [False, True])
-def test_a_killed_rank_that_the_others_wait_for(healthy, place, tmp_path, inside):
-    """It never came; the others stand in the call, or after it."""
-    job, folder, rank, at, op = planted(
-        healthy, place, faults.plant_killed, tmp_path, inside=inside
-    )
+# How a rank is held up, the kind, and what is said of it or of all ranks.
+HELD_UP = {
+    "it never came, the others stand behind it": (faults.plant_killed, {}, "stopped",
+                                                  "never came to collective {at} ({op})"),
+    "it never came, the others are inside": (faults.plant_killed, {"inside": True}, "stopped",
+                                             "never came to collective {at} ({op})"),
+    "the others ran to their end": (faults.plant_killed, {"others_go_on": True}, "stopped",
+                                    "the calls end there, which alone proves no divergence"),
+    # How long it stood there is told by its own clock and its own end, however long the others live.
+    "it was killed inside": (faults.plant_killed_inside, {}, "stopped",
+                             "5.00 us before the end of its trace, and did not return (killed or crashed there)"),
+    "it hangs inside": (faults.plant_hung, {}, "hang", "6.000 s before the end of its trace"),
+    "all are inside": (faults.plant_hung, {"others_inside": True}, "hang", "nobody is missing"),
+    "it left in order": (faults.plant_left, {}, "stopped", "closed in order before it"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", HELD_UP)
+def test_who_held_the_others_up_and_where(healthy, place, tmp_path, how):
+    plant, options, kind, said = HELD_UP[how]
+    job, folder, rank, at, op = planted(healthy, place, plant, tmp_path, **options)
     (finding,) = worse_than_notes(folder)
-    assert_names(finding, job, "stopped", [rank], at, op.function)
-    assert f"never came to collective {at} ({op.function})" in finding["text"]
+    assert_names(finding, job, kind, list(range(job.size)) if how == "all are inside" else [rank], at, op.function)
+    assert said.format(at=at, op=op.function) in finding["text"] + "\n" + "\n".join(finding["evidence"])
 
 
-def test_a_killed_rank_while_the_others_ran_to_their_end(healthy, place, tmp_path):
-    job, folder, rank, at, op = planted(
-        healthy, place, faults.plant_killed, tmp_path, others_go_on=True
-    )
-    (finding,) = worse_than_notes(folder)
-    assert_names(finding, job, "stopped", [rank], at, op.function)
-    assert "the calls end there, which alone proves no divergence" in finding["text"]
-
-
-def test_a_rank_that_hangs_inside_a_call(healthy, place, tmp_path):
+def test_a_rank_that_hangs_has_its_time(healthy, place, tmp_path):
     job, folder, rank, at, op = planted(healthy, place, faults.plant_hung, tmp_path)
     (finding,) = worse_than_notes(folder)
     assert_names(finding, job, "hang", [rank], at, op.function)
-    assert "6.000 s before the end of its trace" in finding["text"]
     base = jobs.BASE_NS + rank + op.at * jobs.STEP_NS
     assert finding["time"] == [base + rank % 7, base + 6_000_000_000]
     assert finding["steps"] is None
-
-
-def test_a_rank_killed_inside_a_call_did_not_hang_however_long_the_others_live(
-    healthy, place, tmp_path
-):
-    """How long it stood there is told by its own clock and its own end."""
-    job, folder, rank, at, op = planted(healthy, place, faults.plant_killed_inside, tmp_path)
-    (finding,) = worse_than_notes(folder)
-    assert_names(finding, job, "stopped", [rank], at, op.function)
-    assert "5.00 us before the end of its trace, and did not return (killed or crashed there)" in finding["text"]
 
 
 @pytest.mark.one_of(4)
@@ -133,22 +128,6 @@ def test_ranks_that_stand_at_the_same_place_are_one_line(healthy, tmp_path):
     everybody = f"ranks 0-{job.size - 1}" if job.size > 2 else "ranks 0,1"
     lines = [line for line in finding["evidence"] if "NVTX" in line]
     assert lines == [f'{everybody} were within NVTX range "step 12"']
-
-
-def test_all_ranks_inside_one_call_point_at_the_devices(healthy, place, tmp_path):
-    job, folder, rank, at, op = planted(
-        healthy, place, faults.plant_hung, tmp_path, others_inside=True
-    )
-    (finding,) = worse_than_notes(folder)
-    assert_names(finding, job, "hang", list(range(job.size)), at, op.function)
-    assert "nobody is missing" in " ".join(finding["evidence"])
-
-
-def test_a_rank_that_left_in_order(healthy, place, tmp_path):
-    job, folder, rank, at, op = planted(healthy, place, faults.plant_left, tmp_path)
-    (finding,) = worse_than_notes(folder)
-    assert_names(finding, job, "stopped", [rank], at, op.function)
-    assert "closed in order before it" in finding["text"]
 
 
 @pytest.mark.parametrize("plant", ["left", "killed"])

@@ -19,26 +19,69 @@ def crashed(ends, hosts=None, clocks_s=None):
     return job
 
 
-FAILED = [("closed", 5000), ("closed", 5100)]
-TERMINATED = [("recovered", 9000), ("recovered", 9010)]
+def one_more(at, ranks, job):
+    """These ranks make a call more."""
+    for rank in ranks:
+        job.ranks[rank].ops.append(jobs.Op("ncclAllReduce", at, 5, 0, "float32", "sum"))
+    return job
 
 
-def test_who_failed_is_named_and_not_whom_the_launcher_then_ended(tmp_path):
-    """Two ranks closed with an exception; the others were terminated 0.4 s later."""
-    job = crashed(FAILED + TERMINATED)
+def one_fewer(rank, job):
+    del job.ranks[rank].ops[-1]
+    return job
+
+
+def closed(until):
+    return ("closed", until)
+
+
+def killed(until):
+    return ("recovered", until)
+
+
+APART = [closed(5000), killed(95_000), closed(90_000), killed(99_000)], [0, 0, 1, 1]  # on two hosts
+# The job; who ended first; the collective; and what the finding or its evidence says.
+FIRST = {
+    "two with an exception, before the launcher ended the others":
+        (crashed([closed(5000), closed(5100), killed(9000), killed(9010)]), [0, 1], None,
+         "ranks 0,1 ended first: closed in order at 2025-11-21 00:00:00.5", "; the others lived for 400.00 ms more"),
+    # The last sign of life of a killed rank is up to half a second older than its end.
+    "nothing tells":
+        (crashed([closed(5000)] * 2 + [killed(4000)] * 2), [0, 1, 2, 3], None,
+         "ranks 0,1 closed in order at 2025-11-21 00:00:00.500 UTC",
+         "about when ranks 2,3 were killed or crashed: who was first"),
+    # The others are quiet behind its end, as they wait for it until the launcher ends them.
+    "one at work": (crashed([killed(100)] + [killed(60_000)] * 3), [0], None),
+    # No call was open, and all did as much; but nobody ends one rank of a job seconds before the others.
+    "one between two calls":
+        (crashed([killed(50_000)] * 3 + [killed(5000)]), [3], None, "the others lived for 4.500 s more"),
+    "one killed, another closed later":
+        (crashed([killed(50_000), closed(60_000), killed(90_000), killed(90_000)]), [0], None),
+    "one within a call, to which another had not come":
+        (one_more(3999, (0, 1, 3), crashed([killed(5000)] * 3 + [killed(4000)])), [0, 1, 2, 3], 12,
+         "\nrank 2 never came to collective 12"),
+    # Counts tell apart who left before a collective, and who left with that collective's error.
+    "one a moment before another":
+        (one_fewer(1, crashed([closed(5000), closed(100), killed(5500), killed(5500)])), [1], 11, "\nranks 0,1 "),
+    "one a call behind which the others were ended":
+        (one_more(4999, (0,), crashed([closed(5000)] + [killed(9000)] * 3)), [0], 12,
+         "\nranks 1-3 never came to collective 12"),
+    "on two hosts with one clock": (crashed(*APART), [0], None),
+    # With clocks an hour apart, each of the two hosts has its own rank that ended first.
+    "on two hosts, one an hour behind": (crashed(*APART, [0, 0, -3600, -3600]), [0, 2], None),
+    "on two hosts, one an hour ahead": (crashed(*APART, [0, 0, 3600, 3600]), [0, 2], None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("who", FIRST)
+def test_who_ended_first_is_named(who, tmp_path):
+    job, ranks, seq, *said = FIRST[who]
     (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert (finding["kind"], finding["severity"], finding["ranks"]) == ("stopped", "warning", [0, 1])
-    assert finding["text"].startswith("ranks 0,1 ended first: closed in order at 2025-11-21 00:00:00.5")
-    assert finding["text"].endswith("the others lived for 400.00 ms more")
-
-
-def test_ends_that_nothing_tells_apart_are_said_to_be(tmp_path):
-    """The last sign of life of a killed rank is up to half a second older than its end."""
-    job = crashed([("closed", 5000)] * 2 + [("recovered", 4000)] * 2)
-    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert (finding["kind"], finding["ranks"]) == ("stopped", [0, 1, 2, 3])
-    assert finding["text"].startswith("ranks 0,1 closed in order at 2025-11-21 00:00:00.500 UTC")
-    assert "about when ranks 2,3 were killed or crashed: who was first" in finding["text"]
+    assert (finding["kind"], finding["severity"], finding["ranks"]) == ("stopped", "warning", ranks)
+    assert seq is None or finding["seq"] == seq
+    told = "\n".join([finding["text"], *finding["evidence"]])
+    assert [words for words in said if words not in told] == []
+    assert "nobody had made a call" not in told
 
 
 @pytest.mark.parametrize("before, said", [(1000, True), (100, False)])
@@ -70,22 +113,6 @@ def test_for_how_long_a_job_had_stood_still_is_told_after_it_was_killed(tmp_path
     assert "the launcher's output tells how each rank ended" in finding["next"]
     text = verdict_of(tmp_path / "job")["text"]
     assert text.endswith(f"; until then they did the same 12 collectives, and made no call in the last {quiet}.")
-
-
-def test_a_rank_that_died_at_work_leaves_no_long_silence(tmp_path):
-    """The others are quiet behind its end, as they wait for it until the launcher ends them."""
-    job = crashed([("recovered", 100)] + [("recovered", 60_000)] * 3)
-    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert (finding["kind"], finding["ranks"]) == ("stopped", [0])
-    assert "nobody had made a call" not in json.dumps(finding)
-
-
-def test_a_rank_that_was_killed_while_the_others_lived_on_is_a_warning(tmp_path):
-    """No call was open, and all did as much; but nobody ends one rank of a job seconds before the others."""
-    job = crashed([("recovered", 50_000)] * 3 + [("recovered", 5000)])
-    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert (finding["kind"], finding["severity"], finding["ranks"]) == ("stopped", "warning", [3])
-    assert finding["text"].endswith("the others lived for 4.500 s more")
 
 
 def test_a_job_that_stood_before_its_first_rank_ended_is_said_to(tmp_path):
@@ -181,57 +208,3 @@ def test_who_was_killed_in_a_copy_is_not_blamed_for_what_ended_all(tmp_path, bef
     assert "killed or crashed there" not in json.dumps(finding)
     assert ("look at the output of rank 1" if silent else "the launcher's output") in finding["next"]
     assert verdict_of(folder)["text"].startswith("Ranks 0-2 were killed or crashed")
-
-
-def test_who_was_killed_in_a_copy_alone_is_named(tmp_path):
-    """It ended seconds before the others, or had no others."""
-    job = in_a_copy(4995, ("recovered", 90_000), ahead=0, last=90_000)
-    job.ranks[0].until = 5000
-    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert (finding["kind"], finding["ranks"]) == ("stopped", [0])
-    assert "inside cudaMemcpyAsync" in finding["text"] and "(killed or crashed there)" in finding["text"]
-
-
-def test_who_fell_silent_is_named_before_who_did_not_come_to_a_call(tmp_path):
-    """Rank 3 died within its call, and rank 2 had not come to it when the launcher ended all."""
-    job = crashed([("recovered", 5000)] * 3 + [("recovered", 4000)])
-    for rank in job.ranks[:2] + job.ranks[3:]:
-        rank.ops.append(jobs.Op("ncclAllReduce", 3999, 5, 0, "float32", "sum"))
-    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [0, 1, 2, 3], 12)
-    assert finding["evidence"][0].startswith("rank 2 never came to collective 12")
-
-
-def test_who_left_is_named_where_others_left_a_moment_later(tmp_path):
-    """Rank 1 left before a collective, and rank 0 with that collective's error: counts tell them apart."""
-    job = crashed([("closed", 5000), ("closed", 100), ("recovered", 5500), ("recovered", 5500)])
-    del job.ranks[1].ops[-1]
-    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [1], 11)
-    assert finding["evidence"][0].startswith("ranks 0,1 ")
-
-
-def test_a_rank_that_was_killed_first(tmp_path):
-    job = crashed([("recovered", 50_000), ("closed", 60_000), ("recovered", 90_000), ("recovered", 90_000)])
-    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert (finding["kind"], finding["ranks"]) == ("stopped", [0])
-
-
-@pytest.mark.parametrize("clock_s, first", [(0, [0]), (-3600, [0, 2]), (3600, [0, 2])])
-def test_ends_on_other_hosts_are_compared_only_beyond_the_doubt_of_their_clocks(
-    tmp_path, clock_s, first
-):
-    """With clocks an hour apart, each of the two hosts has its own rank that ended first."""
-    ends = [("closed", 5000), ("recovered", 95_000), ("closed", 90_000), ("recovered", 99_000)]
-    job = crashed(ends, [0, 0, 1, 1], [0, 0, clock_s, clock_s])
-    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert (finding["kind"], finding["ranks"]) == ("stopped", first)
-
-
-def test_who_left_the_others_in_a_call_is_named_before_who_did_not_come_to_it(tmp_path):
-    """Rank 0 went one call further and failed; the launcher then ended the others."""
-    job = crashed([("closed", 5000)] + [("recovered", 9000)] * 3)
-    job.ranks[0].ops.append(jobs.Op("ncclAllReduce", 4999, 5, 0, "float32", "sum"))
-    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [0], 12)
-    assert finding["evidence"][0].startswith("ranks 1-3 never came to collective 12")

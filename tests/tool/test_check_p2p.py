@@ -39,14 +39,6 @@ def test_a_send_without_a_receive(healthy, place, tmp_path):
     assert (finding["kind"], finding["communicator"]) == ("unmatched_p2p", job.id(0))
 
 
-def test_a_receive_of_another_size(healthy, place, tmp_path):
-    job, rank, _, n = with_talk(healthy, place)
-    i = len(job.ranks[0].ops) - 5 + n
-    job.ranks[0].ops[i] = dataclasses.replace(job.ranks[0].ops[i], count=7)
-    (finding,) = worse_than_notes(job.write(tmp_path / "job", healthy[0]))
-    assert (finding["kind"], finding["ranks"]) == ("p2p_sizes", sorted([0, rank]))
-
-
 def killed(job, at=5000 + 60_000):
     for plan in job.ranks:
         plan.end, plan.until = "recovered", at
@@ -75,16 +67,6 @@ def test_a_send_and_a_receive_of_different_sizes_in_a_job_that_hung(healthy, pla
 
 def kib(size):
     return f"{size / 1024:.2f} KiB"
-
-
-def test_a_sender_may_be_ahead_of_its_receiver_in_a_job_that_was_killed(healthy, place, tmp_path):
-    job, rank, done, n = with_talk(healthy, place)
-    del job.ranks[0].ops[len(job.ranks[0].ops) - 5 + n :]
-    for folder, end in (("killed", "recovered"), ("mixed", "closed")):
-        killed(job)
-        job.ranks[rank].end = end
-        found = worse_than_notes(job.write(tmp_path / folder))
-        assert [f for f in found if "p2p" in f["kind"]] == []
 
 
 def test_a_sender_that_is_far_ahead_of_a_message_that_does_not_fit(tmp_path):
@@ -143,18 +125,6 @@ def test_two_ranks_that_send_to_each_other(healthy, place, tmp_path):
     assert (finding["communicator"], finding["function"]) == (job.id(0), "ncclSend")
 
 
-def test_a_send_whose_receive_never_came(healthy, place, tmp_path):
-    job, rank, done, n = with_talk(healthy, place)
-    sends = job.ranks[rank].ops
-    job.ranks[rank].inside = [sends[len(sends) - 5 + n]]
-    job.ranks[rank].ops = sends[: len(sends) - 5 + n]
-    job.ranks[0].ops = job.ranks[0].ops[: len(job.ranks[0].ops) - 5 + n]
-    for plan in job.ranks:
-        plan.end, plan.until = "recovered", 5000 + 60_000
-    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert_names(finding, job, "hang", [0], done + n, "ncclRecv")
-
-
 @pytest.mark.parametrize("dropped", [{"ring": 1}, {"quota": 9}])
 def test_a_receive_is_not_missed_where_lines_are(tmp_path, dropped):
     """Rank 0 called it, or not: its lines do not tell."""
@@ -166,15 +136,3 @@ def test_a_receive_is_not_missed_where_lines_are(tmp_path, dropped):
     (finding,) = (f for f in worse_than_notes(job.write(tmp_path / "job")) if f["kind"] != "dropped")
     assert (finding["kind"], finding["ranks"]) == ("hang", [1])
     assert "never called" not in finding["text"]
-
-
-def test_collectives_in_another_order_on_two_communicators_wait_for_each_other(tmp_path):
-    """Rank 0 is in A and waits for rank 1, which is in B and waits for rank 0."""
-    both = [[0, 1], [0, 1]]
-    job = jobs.healthy(2, 20, 4, both, point_to_point=False)
-    for me, comm in ((0, 0), (1, 1)):
-        job.ranks[me].inside = [jobs.Op("ncclAllReduce", 900, 5, comm, "float32", "sum")]
-        job.ranks[me].end, job.ranks[me].until = "recovered", 70_000
-    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert (finding["kind"], finding["ranks"]) == ("hang", [0, 1])
-    assert job.id(0) in finding["text"] and job.id(1) in finding["text"]

@@ -195,21 +195,6 @@ def test_diff_sees_a_change_in_what_is_left_and_no_other(case, tmp_path):
     assert [(name, calls) for name, _, calls in lost] == [("ncclAllGather", 1)] * touched, lost
 
 
-def test_disjoint_parts_add_up_to_the_whole(made):
-    _, calls, folder = made
-    whole = buckets_of(summary_of(folder))
-    assert whole == sums(calls)
-    parts = collections.Counter()
-    for ops in ("ALLGATHER", "RESHARDING,H2D", "ALLREDUCE"):
-        for bucket, (n, size) in buckets_of(summary_of(folder, "--ops", ops)).items():
-            parts[bucket, "calls"] += n
-            parts[bucket, "bytes"] += size
-    assert parts == {(b, k): v for b, (n, size) in whole.items() for k, v in (("calls", n), ("bytes", size))}
-    names = ("load", "forward", "backward", "optimizer", "other")
-    phases = [buckets_of(summary_of(folder, "--phase", name)) for name in names]
-    assert sum(n for p in phases for n, _ in p.values()) == len(calls)
-
-
 def test_communicators_by_id_its_beginning_and_number(made):
     loop, calls, folder = made
     job = loop.job

@@ -1,7 +1,6 @@
 """Bad values of --ranks, --steps, --ops, --sizes, --comm and --phase are refused in one line, and so are commands
 that can not honour them."""
 
-import csv
 import re
 
 import pytest
@@ -28,6 +27,7 @@ BAD = [
     (("--ranks", "x"), "--ranks: expected ranks such as 0-3,7, found 'x'"),
     (("--ranks", "90-95"), "--ranks: none of the ranks 90-95 is here; there are ranks 0-3"),
     (("--steps", "7-3"), "--steps: expected 10-, 3-7, 5 or 3,5-7, found '7-3'"),
+    (("--steps", "-3"), "--steps: expected 10-, 3-7, 5 or 3,5-7, found '-3'"),
     (("--steps", "3,"), "--steps: expected names with a comma between each two, found '3,'"),
     (("--steps", "100-"), "--steps: there are no such steps as 100-; there are 1-8"),
     (("--ops", "ncclAllGahter"),

@@ -8,7 +8,7 @@ import dataclasses
 import pytest
 from generator import causes, rank_files
 from lib.rankfile import parsed
-from lib.tool import summary_of, told, tprof
+from lib.tool import summary_of, tprof
 
 STEPS = 5
 
@@ -79,18 +79,6 @@ def test_device_times_are_of_the_chosen_calls(made):
             assert (report[bucket]["device_ns"] or 0) == sum(timed), (options, bucket)
 
 
-def test_the_slowest_are_chosen_calls(made):
-    folder, calls = made
-    for options, passes in filters(calls):
-        timed = [c for c in calls if passes(c) and c.device_ns is not None]
-        report = told("summary", folder, *options, "--top", 1000)[1]["slowest"]
-        if not timed:
-            assert report["looked"] == sum(map(passes, calls))
-            continue
-        assert report["looked"] == len(timed)
-        assert max(c["ns"] for c in report["calls"]) == max(c.device_ns for c in timed)
-
-
 def test_merge_has_the_device_times_of_its_calls(made, tmp_path):
     folder, calls = made
     for n, (options, passes) in enumerate(filters(calls)):
@@ -129,11 +117,3 @@ def test_kineto_traces_have_the_chosen_calls(made, tmp_path):
     done = tprof("export", folder, "--kineto", "-o", tmp_path / "k", *options)
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "k").iterdir())) == len(timed)
-
-
-def test_ranks_alone_are_a_job_of_these(made):
-    folder, calls = made
-    report = summary_of(folder, "--ranks", "2-3", "--by", "step")
-    assert (report["ranks"], report["missing_ranks"], report["complete"]) == ([2, 3], [], True)
-    assert [step["step"] for step in report["steps"]] == list(range(STEPS))
-    assert report["buckets"]["ALL"]["calls"] == sum(c.rank in (2, 3) for c in calls)

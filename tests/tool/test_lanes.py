@@ -48,21 +48,6 @@ def test_summary_is_that_of_the_same_ranks_in_processes_of_their_own(tmp_path, j
         assert [p["kind"] for p in found["findings"]] == [p["kind"] for p in expected["findings"]]
 
 
-def test_the_text_says_ranks_and_processes(tmp_path, job):
-    folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]])
-    text = tprof("summary", folder, "--per-rank", "--verbose").stdout
-    assert "Totals over 4 ranks in 2 processes" in text
-    assert "node0  ranks 0-3  GPUs 0-3" in text
-    assert [line.split()[0] for line in text.split("Per rank")[1].split("\n\n")[0].splitlines() if line[2:3].isdigit()] == list("0123")
-
-
-@pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
-def test_a_healthy_job_is_healthy(tmp_path, job, groups):
-    for launcher in with_launcher(groups):
-        folder = processes.write(job, tmp_path / f"job{launcher}", groups, launcher)
-        assert worse_than_notes(folder) == []
-
-
 @pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
 @pytest.mark.parametrize("plant", [faults.plant_count, faults.plant_skipped, faults.plant_order])
 def test_a_fault_on_one_lane_is_that_ranks(tmp_path, job, groups, plant):
@@ -77,24 +62,11 @@ def test_a_fault_on_one_lane_is_that_ranks(tmp_path, job, groups, plant):
     assert finding["text"].replace("" if one else f" {who}", "") == same["text"]
 
 
-def test_a_lane_is_named_with_its_device_and_process(tmp_path, job):
-    folder = processes.write(faults.plant_count(job, 2, 0, 9), tmp_path / "job", [[0, 1, 2, 3]])
-    assert ": rank 2 (device 2 of pid 4000) issued" in tprof("check", folder).stdout
-
-
 def test_a_lane_that_hangs_is_told_from_those_that_wait_in_the_same_process(tmp_path, job):
     hung, _ = faults.plant_hung(job, 2, 0, 9)
     folder = processes.write(hung, tmp_path / "job", [[0, 1], [2, 3]])
     (finding,) = [f for f in worse_than_notes(folder) if f["kind"] in ("hang", "stopped")]
     assert (finding["ranks"], finding["seq"]) == ([2], 9)
-
-
-def test_ranks_that_no_process_holds_are_missing(tmp_path, job):
-    folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]])
-    (folder / "node0-4001.json").unlink()
-    result = tprof("summary", folder, "--json")
-    assert result.returncode == 1
-    assert json.loads(result.stdout)["missing_ranks"] == [2, 3]
 
 
 @pytest.mark.parametrize("fault", [None, faults.plant_count], ids=["healthy", "mismatch"])

@@ -209,11 +209,6 @@ def test_a_rank_without_lines_is_not_taken_for_one_that_came_early(tmp_path):
     assert 1 not in [rank["rank"] for rank in found["ranks"]]
 
 
-def test_without_the_option_no_line_is_read(tmp_path):
-    clock_job(tmp_path / "run", 1, 2, 20)
-    assert "lateness" not in told("summary", tmp_path / "run")[1]
-
-
 def test_sums_of_device_time_alone_do_not_say_who_came_when(tmp_path):
     """Ledgers count device time, but lines have none: the hosts' calls tell."""
     clock_job(tmp_path / "run", 1, 3, 50)

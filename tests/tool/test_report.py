@@ -54,12 +54,6 @@ def page_of(folder, to):
     return to.read_text()
 
 
-def test_how_steps_were_found_is_a_sentence_in_json(slow):
-    folder, made = slow
-    found = told("report", folder)[1]["step"]["found"]
-    assert found == f"{made.traces[0].steps and len(made.traces[0].steps)} steps, marked by the program."
-
-
 @pytest.mark.parametrize(
     ("slow", "named"), [((3, 7, 8, 9, 13), "3,7-9,13"), ((3, 5, 8, 10, 13, 16, 19, 21, 23), "3,5,8,10,13,16,19,21,…")]
 )
@@ -125,12 +119,6 @@ def test_sentences_are_whole_and_one_without_an_end_says_where_the_rest_is(tmp_p
     shown = tprof("report", tmp_path).stdout
     assert " ".join(shown.split()).count("… (tprof report --json has the rest)") == 1
     assert max(map(len, shown.splitlines()[:-1])) <= 80
-
-
-def test_the_slow_rank_is_named_first(slow):
-    folder, made = slow
-    first = tprof("report", folder).stdout.splitlines()[0]
-    assert re.search(rf"\b[Rr]ank {made.truth.ranks[0]}\b", first), first
 
 
 def test_an_error_comes_before_all_else_and_is_the_exit_code(tmp_path):
@@ -230,16 +218,6 @@ def test_the_timeline_has_the_calls_of_the_step(slow):
         bars = [b for r in slowest["ranks"] for b in r["bars"] if names[b[0]]["bucket"] == bucket]
         assert len(bars) == step["buckets"][bucket]["calls"]
         assert sum(b[3] for b in bars) == step["buckets"][bucket]["bytes"]
-
-
-def test_what_files_lack_is_told(tmp_path):
-    made = causes.case("hsdp", 16, "missing", 3)
-    rank_files.write(made, tmp_path / "job", 3)
-    done, data = told("report", tmp_path / "job")
-    assert done == 1
-    (unseen,) = (u for u in data["unseen"] if "no trace" in u["what"])
-    assert unseen["n"] == len(made.truth.ranks)
-    assert unseen["ranks"] == ",".join(map(str, made.truth.ranks))
 
 
 # ---- The page

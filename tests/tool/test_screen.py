@@ -217,13 +217,6 @@ def test_replay_on_a_terminal_is_the_same_script(job):
     assert [c for c in narrow if c] == [c for c in commands(tprof("replay", job, "--mpi").stdout) if c] != []
 
 
-def test_verbose_names_the_columns_for_which_there_is_no_room(job):
-    narrow = COLOURS.sub("", on_terminal("summary", job, "--verbose", columns=80))
-    wide = COLOURS.sub("", on_terminal("summary", job, "--verbose", columns=240))
-    assert re.search(r"no room for [^:]*mean host", " ".join(narrow.split())) and "no room for" not in wide
-    assert re.search(r"^ .* mean host", wide, re.M)
-
-
 def test_a_table_that_was_asked_for_names_what_has_no_room_in_a_pipe_and_columns_gives_it(job):
     def piped(**env):
         return tprof("summary", job, "--by", "op", env=os.environ | env).stdout
@@ -288,11 +281,6 @@ def test_a_share_of_exposed_time_that_says_nothing_of_most_calls_is_not_shown(kn
     live = [line.split() for line in tprof("top", tmp_path / "job", "--once").stdout.splitlines()]
     assert [line[-1] for line in live if line[:1] == ["ALLREDUCE"]] == ["50.0%" if share else "-"]
     assert ["exposed:", "known", "of", str(known), "of", "9", "timed", "calls"] in live
-
-
-def test_a_wider_terminal_shows_more_columns(job):
-    assert "algbw" not in on_terminal("summary", job, columns=80)
-    assert "algbw" in on_terminal("summary", job, columns=200)
 
 
 def test_a_trace_without_calls_says_so_and_where_to_go_on(tmp_path):

@@ -33,16 +33,6 @@ def test_on_the_device_they_are_the_collectives_that_took_a_rank_longest(tmp_pat
         assert call["busbw_GBps"] == pytest.approx(4096 / call["ns"] * 2 * 3 / 4)
 
 
-def test_a_merged_trace_has_the_same_ones(tmp_path):
-    clock_job(tmp_path / "run", 2, 2, 100)
-    assert tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json").returncode == 0
-    apart, merged = slowest(tmp_path / "run", 10), slowest(tmp_path / "m.json", 10)
-    # A host's clock is corrected where they are merged.
-    for one, other in zip(apart["calls"], merged["calls"], strict=True):
-        assert (one["rank"], one["seq"], one["bytes"]) == (other["rank"], other["seq"], other["bytes"])
-        assert one["ns"] == pytest.approx(other["ns"], rel=1e-4, abs=3)
-
-
 def test_without_device_times_they_are_the_hosts_and_that_is_said(tmp_path):
     folder = jobs.healthy(3, 40, 5).write(tmp_path / "job")
     file = folder / "rank-00001.json"
@@ -96,16 +86,3 @@ def test_each_is_said_to_be_in_its_step(tmp_path):
         # Calls before the first step are in none; an evaluation ends the last step before it.
         expected = bisect.bisect(loop.steps, at)
         assert call["step"] == (expected or None), call
-
-
-def test_of_the_steps_that_were_asked_for(tmp_path):
-    folder = loops.fsdp(loops.Shape(steps=9)).job.write(tmp_path / "job")
-    found = slowest(folder, 1000, "--steps", "3-4")
-    assert {call["step"] for call in found["calls"]} == {3, 4}
-    whole = told("summary", folder, "--steps", "3-4")[1]["buckets"]["ALL"]["calls"]
-    assert found["looked"] == whole
-
-
-@pytest.mark.parametrize("number", ["0", "-1", "1001", "many"])
-def test_a_number_that_is_none_is_refused(tmp_path, number):
-    assert tprof("summary", tmp_path, f"--top={number}").returncode == 2

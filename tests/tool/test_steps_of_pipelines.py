@@ -44,53 +44,39 @@ def right(shape, tmp_path):
     return report
 
 
-@pytest.mark.one_of(3)
-@pytest.mark.parametrize("loss", [0, 1, 5])
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_each_call_is_in_its_step(tmp_path, schedule, loss):
-    report = right(dataclasses.replace(SCHEDULES[schedule], loss=loss), tmp_path)
-    assert report["steps_whole"] and report["steps_unknown"] == []
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_without_copies_and_with_a_communicator_for_each_pair(tmp_path, schedule):
-    right(dataclasses.replace(SCHEDULES[schedule], copies=False, pairs=True), tmp_path)
-
-
-@pytest.mark.one_of(3)
-@pytest.mark.parametrize("batches", [4, 8, 12])
-@pytest.mark.parametrize("stages", [2, 3, 4])
-@pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
-def test_any_number_of_stages_and_micro_batches(tmp_path, schedule, stages, batches):
-    right(dataclasses.replace(SCHEDULES[schedule], stages=stages, batches=batches, loss=0), tmp_path)
-
-
-@pytest.mark.parametrize("stages", [2, 3])
-def test_interleaved_on_few_stages(tmp_path, stages):
-    right(dataclasses.replace(SCHEDULES["interleaved"], stages=stages, batches=6 * stages, loss=0), tmp_path)
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_messages_of_any_size(tmp_path, schedule):
-    right(dataclasses.replace(SCHEDULES[schedule], lengths=True, loss=0), tmp_path)
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_neighbours_that_said_hello(tmp_path, schedule):
-    right(dataclasses.replace(SCHEDULES[schedule], handshake=True, loss=0), tmp_path)
+VARIANTS = {
+    "a loss": {"loss": 1},
+    "a loss now and then": {"loss": 5},
+    "no loss": {"loss": 0},
+    "a communicator for each pair, no copies": {"copies": False, "pairs": True},
+    "messages of any size": {"lengths": True, "loss": 0},
+    "neighbours that said hello": {"handshake": True, "loss": 0},
+    "data parallel groups": {"replicas": 2, "loss": 1},
+    "data parallel groups, no loss": {"replicas": 2, "loss": 0},
+    # At the last stage each micro-batch looks as a step of several would.
+    "two tensors for each micro-batch": {"tensors": 2, "loss": 0},
+    "three tensors for each micro-batch": {"tensors": 3, "loss": 0},
+    "tensor parallel layers": {"tensor_parallel": 2},
+    "tensor and data parallel groups": {"tensor_parallel": 2, "replicas": 2},
+    "evaluations": {"evaluate": 3, "loss": 1},
+    "evaluations, no loss": {"evaluate": 3, "loss": 0},
+    **{f"{stages} stages, {batches} micro-batches": {"stages": stages, "batches": batches, "loss": 0}
+       for stages in (2, 3, 4) for batches in (4, 8, 12)},
+}  # fmt: skip
+# In an interleaved schedule a group of micro-batches is as large as there are stages, and nothing evaluates.
+MADE = [
+    (schedule, name)
+    for schedule in SCHEDULES
+    for name, more in VARIANTS.items()
+    if schedule != "interleaved" or ("evaluate" not in more and more.get("batches", 0) % more.get("stages", 4) == 0)
+]
 
 
 @pytest.mark.one_of(2)
-@pytest.mark.parametrize("loss", [0, 1])
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_with_data_parallel_groups(tmp_path, schedule, loss):
-    right(dataclasses.replace(SCHEDULES[schedule], replicas=2, loss=loss), tmp_path)
-
-
-@pytest.mark.parametrize("loss", [0, 1])
-@pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
-def test_forward_passes_alone_are_no_steps(tmp_path, schedule, loss):
-    right(dataclasses.replace(SCHEDULES[schedule], evaluate=3, loss=loss), tmp_path)
+@pytest.mark.parametrize(("schedule", "variant"), MADE)
+def test_each_call_is_in_its_step(tmp_path, schedule, variant):
+    report = right(dataclasses.replace(SCHEDULES[schedule], **VARIANTS[variant]), tmp_path)
+    assert not variant.endswith("loss") or (report["steps_whole"] and report["steps_unknown"] == [])
 
 
 def test_evaluation_alone_has_no_steps(tmp_path):
@@ -102,14 +88,6 @@ def test_evaluation_alone_has_no_steps(tmp_path):
 
 def test_steps_of_more_and_more_micro_batches(tmp_path):
     right(Shape(turns=(4,) * 3 + (8,) * 17, loss=0), tmp_path)
-
-
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("tensors", [2, 3])
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_several_tensors_for_each_micro_batch(tmp_path, schedule, tensors):
-    """At the last stage each micro-batch looks as a step of several would."""
-    right(dataclasses.replace(SCHEDULES[schedule], tensors=tensors, loss=0), tmp_path)
 
 
 @pytest.mark.parametrize("tensors", [1, 3])
@@ -180,10 +158,3 @@ def test_calls_in_no_order_have_no_steps(tmp_path):
     job = jobs.Job([[0, 1]], [jobs.Rank(ops, [0]) for ops in (mine, theirs)])
     report = found(job.write(tmp_path / "job"))
     assert (report["steps_found"], report["steps"]) == (None, None)
-
-
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("replicas", [1, 2])
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_with_tensor_parallel_layers(tmp_path, schedule, replicas):
-    right(dataclasses.replace(SCHEDULES[schedule], tensor_parallel=2, replicas=replicas), tmp_path)

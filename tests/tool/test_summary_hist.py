@@ -125,13 +125,6 @@ def test_of_the_ranges_of_a_name(tmp_path):
     assert "Durations of the NVTX ranges a\n" in tprof("summary", tmp_path, "--hist", "a").stdout
 
 
-def test_of_the_steps_that_were_asked_for(tmp_path):
-    folder = loops.fsdp(loops.Shape(steps=9)).job.write(tmp_path / "job")
-    some = summary_of(folder, "--steps", "3-4", "--hist", "ncclAllGather")
-    assert some["hist"]["count"] == some["buckets"]["ALLGATHER"]["calls"]
-    assert some["hist"]["count"] < summary_of(folder, "--hist", "ncclAllGather")["hist"]["count"]
-
-
 @pytest.mark.parametrize("name, said", [("ncclAlGather", "did you mean ncclAllGather?"), ("xyzzy", ""), ("DH2", "; ")])
 def test_a_name_that_nothing_has_is_one_line(job, name, said):
     done = tprof("summary", job[0], "--hist", name)
@@ -155,11 +148,6 @@ def test_calls_that_have_no_line_are_said(tmp_path):
 def test_a_histogram_takes_no_other_tables_place(job, by, title):
     text = tprof("summary", job[0], "--hist", "ncclAllReduce", "--by", by).stdout
     assert "\nDurations of ncclAllReduce" in text and f"\n{title}\n" in text
-
-
-def test_bins_are_of_a_histogram(job):
-    done = tprof("summary", job[0], "--bins", "5")
-    assert done.returncode == 2 and "--hist" in done.stderr
 
 
 def test_operations_have_their_spread_where_lines_are_read(job):

@@ -70,45 +70,14 @@ def test_layers_of_a_few_steps_are_no_steps(tmp_path, steps, accumulate):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_fsdp(tmp_path, seed):
+@pytest.mark.parametrize("kind", ["fsdp", "ddp", "zero3", "tensor_parallel", "pipeline"])
+def test_steps_of_any_shape(tmp_path, kind, seed):
+    """Neither layers that reduce activations nor the stages of a pipeline are taken for steps, and ZeRO-3 gathers
+    parameters before a step ends."""
     shape = loops.draw(random.Random(seed))
-    said = check(loops.fsdp(shape), tmp_path / "job")
-    quiet = shape.accumulate == 1 or shape.no_sync
-    assert said == ("steps" if quiet else "micro-batches")
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_ddp(tmp_path, seed):
-    shape = loops.draw(random.Random(seed))
-    said = check(loops.ddp(shape), tmp_path / "job")
-    assert said == ("steps" if shape.accumulate == 1 or shape.no_sync else "micro-batches")
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_zero3_gathers_parameters_before_a_step_ends(tmp_path, seed):
-    shape = loops.draw(random.Random(seed))
-    said = check(loops.zero3(shape), tmp_path / "job")
-    assert said == ("steps" if shape.accumulate == 1 else "micro-batches")
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_layers_that_reduce_activations_are_no_steps(tmp_path, seed):
-    assert check(loops.tensor_parallel(loops.draw(random.Random(seed))), tmp_path / "job") == "steps"
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_stages_of_a_pipeline_have_one_answer(tmp_path, seed):
-    assert check(loops.pipeline(loops.draw(random.Random(seed))), tmp_path / "job") == "steps"
-
-
-@pytest.mark.parametrize("buckets", [(4160,), (4160, 4160, 4160), (9000, 4160, 4160, 9000)])
-def test_buckets_of_one_size(tmp_path, buckets):
-    assert check(loops.ddp(Shape(), buckets=buckets), tmp_path / "job") == "steps"
-
-
-@pytest.mark.parametrize("copies", [0, 1, 3])
-def test_batches_of_any_number_of_copies(tmp_path, copies):
-    assert check(loops.fsdp(Shape(copies=copies)), tmp_path / "job") == "steps"
+    quiet = shape.no_sync and kind != "zero3"
+    whole = shape.accumulate == 1 or quiet or kind in ("tensor_parallel", "pipeline")
+    assert check(getattr(loops, kind)(shape), tmp_path / "job") == ("steps" if whole else "micro-batches")
 
 
 @pytest.mark.parametrize("evaluate", [0, 3])
@@ -166,14 +135,6 @@ def test_the_last_step_has_all_that_is_due_behind_it(tmp_path, steps, evaluate, 
     last = found(tmp_path / "job")["steps"][-1]
     assert last["step"] == steps
     assert sum(d["more_calls"] for d in last["differs"] if d["bucket"] == "ALLGATHER") == 2 * gathers
-
-
-def test_a_first_step_that_prepares_belongs_to_itself(tmp_path):
-    def head(loop):
-        for n in range(7):
-            loop.gather(100 + n)
-
-    assert check(loops.fsdp(Shape(), head=head), tmp_path / "job") == "steps"
 
 
 def test_a_tail_of_fewer_micro_batches_is_a_step(tmp_path):
@@ -243,15 +204,6 @@ def test_one_operation_alone_has_no_steps(tmp_path, function):
     assert found(loop.job.write(tmp_path / "job"))["steps_found"] is None
 
 
-def test_forward_passes_alone_are_no_steps(tmp_path):
-    loop = loops.Loop([[0, 1]])
-    for _ in range(20):
-        loop.micro_batch()
-        for n in range(4):
-            loop.gather(1000 * n)
-    assert found(loop.job.write(tmp_path / "job"))["steps_found"] is None
-
-
 def test_no_lines_no_steps(tmp_path):
     loop = loops.fsdp(Shape())
     for rank in loop.job.ranks:
@@ -275,16 +227,6 @@ def test_a_schedule_without_steps_opens_no_window(tmp_path):
     assert "Not known: no window of TPROF_SCHEDULE opened" in tprof("summary", folder, "--by", "step").stdout
 
 
-def test_counts_of_steps_are_those_that_the_loop_made(tmp_path):
-    shape = Shape(steps=7, layers=5)
-    report = found(loops.fsdp(shape).job.write(tmp_path / "job"))
-    for step in report["steps"]:
-        buckets = {name: bucket["calls"] for name, bucket in step["buckets"].items()}
-        assert buckets == {"ALLGATHER": 2 * 11, "RESHARDING": 2 * 6, "H2D": 2}
-        assert step["buckets"]["RESHARDING"]["bytes"] == 2 * 2 * 4 * (5 * 16544 + 4160)
-        assert step["differs"] == []
-
-
 @pytest.mark.parametrize("steps", [20, 21])
 @pytest.mark.parametrize("kind", ["fsdp", "ddp"])
 def test_what_follows_some_steps_follows_the_last_one_too(kind, steps, tmp_path):
@@ -293,27 +235,6 @@ def test_what_follows_some_steps_follows_the_last_one_too(kind, steps, tmp_path)
     usual = 0 if kind == "fsdp" else 2 * 4
     reductions = [(step["buckets"].get("ALLREDUCE") or {"calls": 0})["calls"] for step in report["steps"]]
     assert [n - usual for n in reductions[1:]] == [2 * (k % 5 == 0) for k in range(2, steps + 1)]
-
-
-@pytest.mark.parametrize(("asked", "steps"), [("3-", 6), ("3-5", 3), ("4", 1), ("1-100", 8)])
-def test_only_the_steps_that_are_asked_for_are_in_every_table(tmp_path, asked, steps):
-    loop = loops.fsdp(Shape(steps=8, layers=5))
-    report = found(loop.job.write(tmp_path / "job"), "--steps", asked)
-    assert len(report["steps"]) == steps
-    buckets = report["buckets"]
-    assert buckets["ALLGATHER"]["calls"] == 2 * 11 * steps
-    assert buckets["ALLGATHER"]["per_rank"]["calls"] == [11 * steps] * 2
-    assert buckets["ALL"]["calls"] == 2 * (11 + 6 + 1) * steps
-    assert sum(op["calls"] for op in report["ops"]) == buckets["ALL"]["calls"]
-    assert [comm["calls"] for comm in report["comms"]] == [2 * 17 * steps]
-
-
-@pytest.mark.parametrize("asked", ["", "x", "-3", "5-3", "3-x", "3,", "3;5"])
-def test_steps_that_are_none_are_refused(tmp_path, asked):
-    folder = loops.fsdp(Shape()).job.write(tmp_path / "job")
-    result = tprof("summary", folder, f"--steps={asked}")
-    if asked:
-        assert (result.returncode, result.stdout) == (2, "")
 
 
 def test_a_rank_whose_lines_were_dropped_is_named(tmp_path):

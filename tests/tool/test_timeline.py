@@ -184,19 +184,6 @@ def test_the_lane_of_exposed_time_is_communication_without_computation(job):
         assert exposed > 0
 
 
-def test_exposed_time_is_that_of_the_summary(fsdp):
-    """The summary adds up calls, of which two may run at a time; of this job few do."""
-    for rank, slices in fsdp.trace.lane("exposed communication").items():
-        told = tool.summary_of(fsdp.folder, "--ranks", str(rank))["buckets"]["ALL"]["exposed_ns"]
-        assert sum(ns(line["dur"]) for line in slices) == pytest.approx(told, rel=0.05)
-
-
-def test_without_computation_on_record_nothing_is_exposed(tmp_path):
-    tool.generate(tmp_path / "run", 2, 100)
-    trace = merge(tmp_path / "run", tmp_path / "m.json")
-    assert trace.lane("exposed communication") == {}
-
-
 def test_rates_add_up_to_the_bytes_of_the_calls(job):
     bytes_of = collections.Counter()
     for call in job.trace.calls():

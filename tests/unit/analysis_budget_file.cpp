@@ -67,34 +67,3 @@ TEST_CASE("a budget by hand may have few limits, and no misspelt ones", "[budget
     CHECK_THROWS_AS(read(text), read::BadInput);
   }
 }
-
-TEST_CASE("small calls and usual copies of a run are in its budget", "[budget]") {
-  const test::Folder folder;
-  Figures figures = fsdp_figures();
-  figures[key(Bucket::ALLREDUCE, "float32", true)] = {2, 8, 2};
-  figures[key(Bucket::H2D, "byte")] = {4, 4096, 4096};
-  Figures often;  // a third of the steps has more
-  often[key(Bucket::ALLREDUCE, "float32", true)] = {3, 12, 3};
-  often[key(Bucket::H2D, "byte")] = {5, 5000, 5000};
-  const Measured good{
-      .from = Measured::From::lines, .steps = 4, .groups = {{{0, 1}, figures, often}}};
-  write_file(of_run(good, 0), folder.path() / "b.json");
-  const Budget budget = read_file(folder.path() / "b.json");
-  REQUIRE(budget.small);
-  CHECK(*budget.small == std::map<Bucket, SmallLimit>{{Bucket::ALLREDUCE, {3, 12}}});
-  for (const Limit& limit : budget.limits) {
-    CHECK(limit.usual == (limit.bucket == Bucket::H2D ? 4 : 0));
-    if (limit.bucket == Bucket::H2D) CHECK(limit.bytes.most == 5000);
-  }
-  CHECK(compare(good, budget).within);
-
-  Measured more = good;
-  more.groups[0].figures[key(Bucket::ALLREDUCE, "float32", true)] = {4, 16, 4};
-  CHECK_FALSE(compare(more, budget).within);
-  more.from = Measured::From::ledger;  // setup may have made them
-  CHECK(compare(more, budget).within);
-  Budget none = budget;
-  none.small.reset();
-  more.from = Measured::From::lines;
-  CHECK(compare(more, none).within);
-}

@@ -1,17 +1,13 @@
-// cli/: what the commands take from their arguments and environment.
+// cli/: what is taken from the arguments and the environment of a launch, and what a screen shows
+// meanwhile.
 #include <map>
-#include <set>
 
 #include "analysis_traces.h"
 #include "catch2.h"
-#include "cli/input.h"
 #include "cli/screen.h"
-#include "filter/filter.h"
 #include "launch/environment.h"
-#include "read/error.h"
 
 using namespace tprof;
-using namespace tprof::test;
 
 namespace {
 
@@ -23,17 +19,6 @@ launch::Launch launched_by(const std::map<std::string, std::string>& variables) 
 }
 
 }  // namespace
-
-TEST_CASE("a list of ranks") {
-  std::set<std::int64_t> in;
-  for (std::int64_t rank = -1; rank < 10; ++rank) {
-    if (filter::is_listed("0-3,7", rank)) in.insert(rank);
-  }
-  CHECK(in == std::set<std::int64_t>{0, 1, 2, 3, 7});
-  for (const char* bad : {"", "a", "1-", "-1", "3-1", "1,", "1,,2", "1 2", "1;2"}) {
-    CHECK_THROWS_AS(filter::is_listed(bad, 1), read::BadInput);
-  }
-}
 
 TEST_CASE("the run id is the user's, else the launcher's") {
   CHECK(launched_by({}).run_id.empty());
@@ -57,7 +42,7 @@ TEST_CASE("a Slurm batch script and the shell of salloc are no parallel tasks, a
 }
 
 TEST_CASE("runs never share a folder, tasks of one launch do") {
-  const Folder folder;
+  const test::Folder folder;
   const auto a = launch::make_run_folder(folder.path(), {"/usr/bin/python3"}, {});
   const auto b = launch::make_run_folder(folder.path(), {"/usr/bin/python3"}, {});
   CHECK(a != b);
@@ -81,10 +66,6 @@ TEST_CASE("a run has the name of the script that Python or a launcher runs") {
   // There no word is known to be a script that runs.
   CHECK(name_of_run({"python3", "-m", "trainer"}) == "python3");
   CHECK(name_of_run({"bin/trainer", "--config", "small.py"}) == "trainer");
-}
-
-TEST_CASE("paths are shown as they can be typed") {
-  CHECK(cli::typed({"a/b.json", "c d", "it's"}) == "a/b.json 'c d' 'it'\\''s'");
 }
 
 TEST_CASE("Progress says how much of what, and how long it still takes") {

@@ -1,5 +1,4 @@
 // stats/: how durations are spread out, and which device time is which call's.
-#include <cmath>
 
 #include "catch2.h"
 #include "run/timed_calls.h"
@@ -66,16 +65,4 @@ TEST_CASE("calls whose time does not come are let go, the oldest first") {
   CHECK(without == 10);
   calls.finish();
   CHECK(without == run::TimedCalls::kMostWaiting + 10);
-}
-
-TEST_CASE("the spread of shares is that of as many equal durations") {
-  Spread shares;
-  shares.add_shares(300, 3);
-  shares.add(50);
-  Spread single;
-  for (const std::uint64_t ns : {100, 100, 100, 50}) single.add(ns);
-  CHECK(shares.count == 4);
-  CHECK(shares.min_ns == 50);
-  CHECK(std::llround(shares.std_ns() * 1000) == std::llround(single.std_ns() * 1000));
-  CHECK(shares.mean_ns == single.mean_ns);
 }

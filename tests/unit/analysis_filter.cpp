@@ -4,7 +4,6 @@
 #include "analysis_traces.h"
 #include "catch2.h"
 #include "filter/filter.h"
-#include "read/error.h"
 
 using namespace tprof;
 using namespace tprof::test;
@@ -28,39 +27,6 @@ filter::Holds holds(const std::string& sizes, const read::Row& row) {
 }
 
 }  // namespace
-
-TEST_CASE("names match whatever their case, and a star is any text") {
-  CHECK(matches("ncclallgather", "ncclAllGather"));
-  CHECK(matches("nccl*Reduce*", "ncclReduceScatter"));
-  CHECK(matches("*", ""));
-  CHECK(matches("**a*b", "xaabb"));
-  CHECK_FALSE(matches("ncclAll", "ncclAllGather"));
-  CHECK_FALSE(matches("*Reduce", "ncclReduceScatter"));
-  CHECK_FALSE(matches("", "x"));
-}
-
-TEST_CASE("steps are ranges, open or not, and lists of these") {
-  const auto in = [](const char* words, std::int64_t step) {
-    return filter::parsed({.steps = words}).steps->holds(step);
-  };
-  CHECK(in("3,5-7,20-", 3));
-  CHECK(in("3,5-7,20-", 7));
-  CHECK(in("3,5-7,20-", 1'000'000));
-  for (const std::int64_t out : {0, 2, 4, 8, 19}) CHECK_FALSE(in("3,5-7,20-", out));
-  for (const char* bad : {"x", "-3", "5-3", "3-x", "3,", ",3", "3;5", "3 "}) {
-    CHECK_THROWS_AS(filter::parsed({.steps = bad}), read::BadInput);
-  }
-}
-
-TEST_CASE("sizes have binary units, and both borders are in them") {
-  const Sizes s = filter::parsed({.sizes = "64KiB-1M"}).sizes.at(0);
-  CHECK((s.holds(64 << 10) && s.holds(1 << 20)));
-  CHECK_FALSE((s.holds((64 << 10) - 1) || s.holds((1 << 20) + 1)));
-  CHECK(filter::parsed({.sizes = "32768"}).sizes.at(0).most == 32768);
-  for (const char* bad : {"x", "-", "2M-1M", "1M-2M-3M", "1Q", "1M,"}) {
-    CHECK_THROWS_AS(filter::parsed({.sizes = bad}), read::BadInput);
-  }
-}
 
 TEST_CASE("a row tells by itself where all of its calls are on one side of a border") {
   using filter::Holds;

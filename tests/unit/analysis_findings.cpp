@@ -90,15 +90,6 @@ TEST_CASE("sets of ranks are what sets of numbers are") {
   }
 }
 
-TEST_CASE("ranks are written as people write them") {
-  CHECK(text::Ranks().str().empty());
-  CHECK(text::Ranks({3}).str() == "3");
-  CHECK(text::Ranks({7, 3, 2, 1, 0, 3}).str() == "0-3,7");
-  CHECK(text::Ranks({0, 1, 3, 4, 5}).str() == "0,1,3-5");
-  CHECK(text::Ranks({INT64_MAX, INT64_MIN, INT64_MAX - 1}).str() ==
-        "-9223372036854775808,9223372036854775806,9223372036854775807");
-}
-
 TEST_CASE("who a finding is about does not grow with the number of processes") {
   std::vector<read::Process> processes(100'000);
   check::Processes all;
@@ -114,4 +105,17 @@ TEST_CASE("who a finding is about does not grow with the number of processes") {
   const check::Who ranks = check::Who(all);
   CHECK(ranks.some.empty());
   CHECK(check::names_of(ranks) == "ranks 0-99999");
+}
+
+TEST_CASE("many ranks are counted, not listed") {
+  std::vector<read::Process> processes(1000);
+  std::vector<const read::Process*> odd;
+  for (std::size_t i = 1; i < processes.size(); i += 2) {
+    processes[i].header.rank = static_cast<std::int64_t>(i);
+    odd.push_back(&processes[i]);
+  }
+  const std::string names = check::names_of(odd);
+  CHECK(names.starts_with("ranks 1,3,5,"));
+  CHECK(names.ends_with(",... (500 ranks)"));
+  CHECK(names.size() < 130);
 }

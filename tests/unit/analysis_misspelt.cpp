@@ -37,3 +37,8 @@ TEST_CASE("the edit distance is that of optimal string alignment") {
   CHECK(edit_distance("ca", "abc") == 3);
   CHECK(edit_distance(std::string(100, 'a'), std::string(200, 'a')) == 0);
 }
+
+TEST_CASE("the library takes the variable of the tool for no misspelt one of its own") {
+  CHECK(!is_unknown_setting("TPROF_MPI"));
+  CHECK(is_unknown_setting("TPROF_MPI_"));
+}

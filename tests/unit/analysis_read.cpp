@@ -5,31 +5,11 @@
 #include "analysis_traces.h"
 #include "catch2.h"
 #include "read/error.h"
-#include "read/events.h"
-#include "read/folder.h"
 #include "read/json.h"
 #include "read/load.h"
-#include "tables/totals.h"
 
 using namespace tprof;
 using namespace tprof::test;
-
-namespace {
-
-std::string complaint_of(const std::filesystem::path& file) {
-  try {
-    read::load(file);
-  } catch (const read::BadInput& e) {
-    return e.what();
-  }
-  return "";
-}
-
-std::string closed_file(std::string_view body = "") {
-  return "[\n" + header() + std::string(body) + ledger("") + footer();
-}
-
-}  // namespace
 
 TEST_CASE("times in microseconds become integer nanoseconds without a double between") {
   CHECK(read::micros_to_ns("1042.117") == 1042117);
@@ -81,30 +61,6 @@ TEST_CASE("lines behind the cut of a file come from the rest") {
   CHECK(seen == kept + event(2));
 }
 
-TEST_CASE("the totals of a file are those of its last ledger, an epoch's what it added") {
-  const Folder folder;
-  const auto file = folder.write(
-      "rank.json", "[\n" + header() + comm(1, "aa") +
-                       ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 5), 0) +
-                       ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 9), 0, "", "reset") +
-                       ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 9), 1, "", "reset") +
-                       ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 11), 2) + footer());
-  const read::Trace trace = read::load(file);
-  REQUIRE(trace.processes.size() == 1);
-  const read::Process& p = trace.processes[0];
-  CHECK(p.ledger.value().rows.begin()->amounts.calls == 11);
-  CHECK(p.end == read::End::closed);
-  const auto calls_of_epoch = [&](std::int64_t epoch) {
-    read::Process copy = p;
-    tables::keep_epoch(copy, epoch);
-    return copy.ledger->rows.empty() ? 0 : copy.ledger->rows.begin()->amounts.calls;
-  };
-  CHECK(calls_of_epoch(0) == 9);
-  CHECK(calls_of_epoch(1) == 0);
-  CHECK(calls_of_epoch(2) == 2);
-  CHECK_THROWS_AS(calls_of_epoch(3), read::BadInput);
-}
-
 TEST_CASE("a big closed file is read from its two ends, and gives what reading all of it gives") {
   const Folder folder;
   std::string events;
@@ -152,52 +108,6 @@ TEST_CASE("a big closed file is read from its two ends, and gives what reading a
     const read::Rows& read_back = trace.processes.at(0).ledger.value().rows;
     CHECK(std::ranges::distance(read_back.begin(), read_back.end()) == 2000);
   }
-}
-
-TEST_CASE("what can't be read is named with file, place and what was expected") {
-  const Folder folder;
-  const auto complaint = [&](std::string_view text) {
-    return complaint_of(folder.write("x.json", text));
-  };
-  CHECK_THAT(complaint(""), has_text("x.json: empty file"));
-  CHECK_THAT(complaint("{\"traceEvents\":[]}"), has_text("a trace of another tool"));
-  CHECK_THAT(complaint("{\"a\":1}\n"), has_text("expected '[' as the first line"));
-  CHECK_THAT(complaint("[\n{\"name\":\"x\"},\n]"), has_text("expected a tprof_header line"));
-  CHECK_THAT(complaint("[\n{\"name\":\"tprof_hea"), has_text("cut before its tprof_header line"));
-  CHECK_THAT(complaint("[\n" + header({.schema = "tprof/2"})),
-             has_text("schema tprof/2; this tprof reads tprof/1"));
-  CHECK_THAT(complaint("[\n" + header({.rank = "\"three\""})),
-             has_text("byte 2: expected an integer in \"rank\""));
-  CHECK_THAT(complaint("[\n" + header() + "{\"name\":\"tprof_comm\",broken},\n"),
-             has_text("expected one JSON object on this line"));
-  CHECK_THAT(complaint("[\n" + header() + ledger(row("NEWBUCKET", "f", "null", "direct", 1))),
-             has_text("unknown bucket 'NEWBUCKET'"));
-  CHECK_THAT(complaint("[\n" + comm(1, "aa")), has_text("expected tprof_header before tprof_comm"));
-}
-
-TEST_CASE("a file without a footer says how it ends") {
-  const Folder folder;
-  const std::string open = "[\n" + header() + ledger("");
-  CHECK(read::load(folder.write("a.json", open)).processes[0].end == read::End::lost);
-  CHECK_FALSE(read::load(folder.write("a.json", open)).processes[0].cut);
-  CHECK(read::load(folder.write("b.json", open + "{\"name\":\"nccl")).processes[0].cut);
-  CHECK(read::load(folder.write("c.json", closed_file())).processes[0].end == read::End::closed);
-}
-
-TEST_CASE("a folder gives its rank files; what is not one is left out and named") {
-  const Folder folder;
-  folder.write("rank-00000.json", closed_file());
-  folder.write("config.json", "{\"a\":1}\n");
-  folder.write("rank-00001.json", "[\n");
-  folder.write("notes.txt", "not json");
-  const auto ignore = [](std::size_t) {};
-  const read::Traces traces = read::load_all(read::trace_files({folder.path()}), ignore);
-  CHECK(traces.traces.size() == 1);
-  REQUIRE(traces.skipped.size() == 2);
-  CHECK_FALSE(traces.skipped[0].unreadable);  // config.json: something else
-  CHECK(traces.skipped[1].unreadable);        // rank-00001.json: may have been a rank file
-  CHECK_THROWS_AS(read::load_all(read::trace_files({folder.path() / "config.json"}), ignore),
-                  read::BadInput);
 }
 
 TEST_CASE("a file cut at any byte is read up to its last whole line, or refused") {
@@ -257,32 +167,4 @@ TEST_CASE("rows come back as they went in, whatever their figures are") {
   CHECK(n == given.size());
   rows.clear();
   CHECK(rows.empty());
-}
-
-TEST_CASE("what a device computed is read beside its calls, and belongs to no call") {
-  const Folder folder;
-  const auto file = folder.write(
-      "rank.json",
-      closed_file(
-          R"({"cat":"BUSY","name":"compute","ph":"X","pid":0,"tid":12582915,"ts":1.5,"dur":2.25,"args":{"device":3}},)"
-          "\n"
-          R"({"cat":"BUSY","name":"compute","ph":"X","pid":0,"tid":12582915,"ts":4,"dur":0,"args":{"device":3,"unsure":true}},)"
-          "\n"));
-  const read::Trace trace = read::load(file);
-  std::vector<read::Busy> found;
-  int others = 0;
-  read::LineReader reader;
-  reader.busy = [&](const read::Process&, const read::Busy& b) { found.push_back(b); };
-  reader.event = [&](const read::Process&, const read::Event&) { ++others; };
-  reader.device_time = [&](const read::Process&, const read::DeviceTime&) { ++others; };
-  read::read_lines(trace, reader);
-  CHECK(others == 0);
-  REQUIRE(found.size() == 2);
-  CHECK(found[0].device == 3);
-  CHECK(found[0].ts_ns == 1500);
-  CHECK(found[0].dur_ns == 2250);
-  CHECK(!found[0].unsure);
-  CHECK(found[1].ts_ns == 4000);
-  CHECK(found[1].dur_ns == 0);
-  CHECK(found[1].unsure);
 }

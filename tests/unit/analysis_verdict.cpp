@@ -114,82 +114,6 @@ TEST_CASE("a rank whose host may only have waited for its device is not to blame
   CHECK(late.verdict({}).text.starts_with("Rank 1 came last to"));
 }
 
-TEST_CASE("a healthy job's verdict says what is known, and no more") {
-  LateRanks ranks({0, 0});
-  CHECK(ranks.verdict({}).text == "2 ranks, no collectives, 0 copies; no steps found.");
-  CHECK(ranks.verdict({}, {.step_ns = 5'000'000, .copies = 1}).text ==
-        "2 ranks, no collectives, 1 copy; a step takes 5.00 ms on average.");
-  ranks.said.communicators.emplace_back().collectives = 1234;
-  CHECK(ranks.verdict({}).text == "Nothing is wrong: 2 ranks did the same 1,234 collectives.");
-  CHECK(ranks.verdict({}, {.exposed_share = 0.5}).text ==
-        "Nothing is wrong: 2 ranks did the same 1,234 collectives.");
-  CHECK(ranks.verdict({}, {.step_ns = 5'000'000, .exposed_share = 0.125}).text ==
-        "Nothing is wrong: 2 ranks did the same 1,234 collectives; a step takes 5.00 ms on "
-        "average, of which "
-        "12.5% is exposed communication.");
-  CHECK(ranks.verdict({}, {.step_ns = 5'000'000, .exposed_share = 0.75}).text ==
-        "Nothing is wrong with what the ranks did: 2 ranks did the same 1,234 collectives; a step "
-        "takes 5.00 ms on average, of which 75.0% is exposed communication.");
-  CHECK(has(ranks.verdict({}, {.step_ns = 5'000'000, .whole_steps = false}).text,
-            "a step, or a micro-batch of one, takes 5.00 ms on average."));
-  // Nothing is said of speed where nobody could look.
-  CHECK(
-      ranks.verdict({}, {.causes = false}).text ==
-      "Nothing is wrong with what the ranks did: 2 ranks did the same 1,234 collectives; no steps "
-      "are known, so nothing is known of their speed (TPROF_STEP=call:FUNCTION marks them: the "
-      "call "
-      "that ends each).");
-  CHECK(ranks.verdict({}, {.step_ns = 5'000'000, .causes = false}).text ==
-        "Nothing is wrong with what the ranks did: 2 ranks did the same 1,234 collectives; a step "
-        "takes 5.00 ms on average. The causes of slow steps are known where devices are followed "
-        "(TPROF_TIMING=events).");
-  ranks.said.communicators[0].verdict = check::Verdict::same_of_those_seen;
-  CHECK(has(ranks.verdict({}).text, "as far as they were seen"));
-  // Not every rank is in each communicator.
-  ranks.said.communicators.emplace_back().collectives = 6;
-  ranks.said.communicators.emplace_back();
-  CHECK(has(ranks.verdict({}).text, "2 ranks agreed on 1,240 collectives of 2 communicators, as"));
-}
-
-TEST_CASE("a path at the beginning of the verdict keeps its letters") {
-  LateRanks ranks({0, 0});
-  auto damaged = finding(Kind::unreadable, Severity::error);
-  damaged.text = {check::Say::unreadable, {{"reason", "s/corr/rank-00001.json: byte 3: not JSON"}}};
-  CHECK(ranks.verdict({damaged}).text == "s/corr/rank-00001.json: byte 3: not JSON.");
-}
-
-TEST_CASE("of a job that runs it is said how far its ranks are") {
-  LateRanks ranks({0, 0, 0});
-  std::vector<read::Collectives> done(3);
-  done[0].count = done[2].count = 153;
-  done[1].count = 92;
-  auto& comm = ranks.said.communicators.emplace_back();
-  comm.collectives = comm.most = 153;
-  comm.fewest = 92;
-  comm.verdict = check::Verdict::not_as_far;
-  for (std::size_t i = 0; i < done.size(); ++i) {
-    comm.members.push_back({.process = &ranks.processes[i], .done = &done[i]});
-  }
-  const auto running = finding(Kind::running, Severity::note);
-  CHECK(ranks.verdict({running}).text ==
-        "Nothing is wrong so far: the ranks still run and are not equally far, rank 1 made 92 "
-        "collectives of 153.");
-  auto stands = running;
-  stands.text.values = {{"quiet", check::Ns{1}}};
-  const auto costly = finding(Kind::late, Severity::note, 0.2);
-  CHECK(ranks.verdict({stands}).finding == 0U);
-  CHECK(ranks.verdict({stands, costly}).finding == 1U);
-  auto all_came = stands;
-  set(all_came.text, {"last", std::string("ncclAllReduce")});
-  CHECK(ranks.verdict({costly, all_came}).finding == 1U);
-  set(stands.text, {"behind", std::string("rank 1")});
-  CHECK(ranks.verdict({costly, stands}).finding == 1U);
-  comm.members[1].done = &done[0];
-  comm.fewest = 153;
-  CHECK(ranks.verdict({running}).text ==
-        "Nothing is wrong: 3 ranks did the same 153 collectives, as far as they were seen.");
-}
-
 TEST_CASE("a job that stood still until it was killed was not slow, where that took longer") {
   LateRanks ranks({0, 0, 0});
   for (read::Process& p : ranks.processes) {
@@ -222,4 +146,34 @@ TEST_CASE("bins of durations hold what is between their edges") {
     CHECK(Spectrum::bin_of(Spectrum::edge_ns(bin)) == bin);
     CHECK(Spectrum::bin_of(Spectrum::edge_ns(bin + 1) - 1) == bin);
   }
+}
+
+TEST_CASE("a path at the beginning of the verdict keeps its letters") {
+  LateRanks ranks({0, 0});
+  auto damaged = finding(Kind::unreadable, Severity::error);
+  damaged.text = {check::Say::unreadable, {{"reason", "s/corr/rank-00001.json: byte 3: not JSON"}}};
+  CHECK(ranks.verdict({damaged}).text == "s/corr/rank-00001.json: byte 3: not JSON.");
+}
+
+TEST_CASE("steps that are mostly exposed communication are not called well") {
+  LateRanks ranks({0, 0});
+  ranks.said.communicators.emplace_back().collectives = 1234;
+  CHECK(ranks.verdict({}, {.exposed_share = 0.75}).text ==
+        "Nothing is wrong: 2 ranks did the same 1,234 collectives.");
+  CHECK(has(ranks.verdict({}, {.step_ns = 5'000'000, .exposed_share = 0.75}).text,
+            "Nothing is wrong with what the ranks did: "));
+}
+
+TEST_CASE("a job known to stand is named before what slows it") {
+  LateRanks ranks({0, 0, 0});
+  auto stands = finding(Kind::running, Severity::note);
+  stands.text.values = {{"quiet", check::Ns{1}}};
+  const auto costly = finding(Kind::late, Severity::note, 0.2);
+  CHECK(ranks.verdict({stands}).finding == 0U);
+  CHECK(ranks.verdict({stands, costly}).finding == 1U);
+  auto all_came = stands;
+  set(all_came.text, {"last", std::string("ncclAllReduce")});
+  CHECK(ranks.verdict({costly, all_came}).finding == 1U);
+  set(stands.text, {"behind", std::string("rank 1")});
+  CHECK(ranks.verdict({costly, stands}).finding == 1U);
 }

@@ -66,34 +66,6 @@ TEST_CASE("a plain value that a finding does not have shows by its name") {
   CHECK(report::sentence(Fact{Say::range_named, {{"name", "step"}}}) == "\"step\"");
 }
 
-TEST_CASE("one of a kind is said as one") {
-  using check::Say;
-  const auto said = [](Say say, const char* what, std::uint64_t n) {
-    return report::sentence(
-        {say, {{what, n}, {"who", "rank 0"}, {"why", "sync"}, {"reason", std::nullopt}}});
-  };
-  CHECK(said(Say::untimed, "calls", 1) == "1 call of rank 0 has no device time (sync)");
-  CHECK(said(Say::untimed, "calls", 1000) == "1,000 calls of rank 0 have no device time (sync)");
-  CHECK(said(Say::long_steps, "steps", 1)
-            .starts_with("step {which} takes far longer than the other"));
-  CHECK(said(Say::long_steps, "steps", 2).starts_with("2 of {of_steps:,} steps take far"));
-  CHECK(said(Say::blocking_h2d, "calls", 1).starts_with("1 copy to the device of {bytes} on"));
-  CHECK(said(Say::sums, "calls", 1).starts_with("1 call, "));
-  const auto copied = [](bool bytes) {
-    return report::sentence({Say::call,
-                             {{"function", "cudaMemcpy"},
-                              {"count", std::uint64_t{bytes ? 1424U : 1U}},
-                              {"dtype", "byte"},
-                              {"bytes", bytes},
-                              {"reduce", std::nullopt},
-                              {"peer", std::nullopt},
-                              {"captured", false},
-                              {"at", std::nullopt}}});
-  };
-  CHECK(copied(true) == "cudaMemcpy of 1,424 bytes");
-  CHECK(copied(false) == "cudaMemcpy of 1 byte");
-}
-
 TEST_CASE("all words of findings", "[.print]") {
   for (const report::Words& w : all_words()) {
     std::printf("%.*s\n", static_cast<int>(w.text.size()), w.text.data());

@@ -270,18 +270,6 @@ assert train(4) == 4
     assert (work["count"], work["without_line"]) == (5, 0)
 
 
-def test_the_decorator_with_its_step_function(tmp_path):
-    speaks(tmp_path, START + """
-@profiler
-def train(steps):
-    for _ in range(steps):
-        step_profiler()
-    return steps
-assert train(4) == 4
-""")
-    assert [s["step"] for s in steps(tmp_path)] == [1, 2, 3, 4, 5]
-
-
 def steps(folder):
     (file,) = (folder / "traces").glob("*.json")
     lines = [json.loads(line.rstrip(",")) for line in file.read_text().splitlines() if '"tprof_step"' in line]
