@@ -114,7 +114,9 @@ class Builder {
   Graph build() {
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) add_calls(r);
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) add_queues(r);
-    needs_ns_ = needs_of(run_, std::exchange(could_come_ns_, {}));
+    Needs needs = needs_of(run_, std::exchange(could_come_ns_, {}));
+    needs_ns_ = std::move(needs.done_ns);
+    graph_.assumed = std::move(needs.assumed);
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) {
       add_host_order(r);
       const auto work = static_cast<Node>(graph_.size());
@@ -233,7 +235,8 @@ class Builder {
         if (!done) continue;
         // Work that stands still may wait for a call itself, and what comes next for its end.
         const auto until = barrier(r, at(*done), needs[*next]);
-        const bool behind_call = until && c.ended_ns[*until] < needs[*next] + kGrainNs;
+        const bool behind_call =
+            until && !c.copies(*until) && c.ended_ns[*until] < needs[*next] + kGrainNs;
         in_order(graph_.came(r, *next), behind_call ? graph_.ended(r, *until) : *done, Wait::place);
       }
     };
@@ -388,9 +391,9 @@ class Builder {
   Graph graph_;
   std::deque<Edge> edges_;  // many: a vector would have room for twice as many at times
   std::vector<std::size_t> by_end_;
-  std::vector<run::Row> came_;                     // of a meeting, as they came
+  std::vector<run::Row> came_;                            // of a meeting, as they came
   std::vector<std::vector<std::int64_t>> could_come_ns_;  // by rank and row: its queues were free
-  std::vector<std::vector<std::int64_t>> needs_ns_;       // by rank and row, as of needs_of()
+  std::vector<std::vector<std::int64_t>> needs_ns_;       // by rank and row, as of Needs::done_ns
   std::vector<std::size_t> by_need_;                      // the rows that need work
 };
 

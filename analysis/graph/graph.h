@@ -62,7 +62,8 @@ struct Graph {
   std::vector<Node> from{};
   Lags lag_ns{};
   std::vector<Wait> wait{};
-  std::vector<Node> order{};  // each behind those that it waits for
+  std::vector<Node> order{};                 // each behind those that it waits for
+  std::vector<std::vector<bool>> assumed{};  // as of Needs::assumed
   // By rank: its first row's first node, and its first node of work and the one behind its last.
   std::vector<Node> rows{};
   std::vector<std::pair<Node, Node>> works{};

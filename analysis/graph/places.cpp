@@ -90,8 +90,7 @@ double quantile(std::vector<double>& values, double share) {
 
 }  // namespace
 
-std::vector<std::vector<std::int64_t>> needs_of(
-    const run::Run& run, const std::vector<std::vector<std::int64_t>>& could_come_ns) {
+Needs needs_of(const run::Run& run, const std::vector<std::vector<std::int64_t>>& could_come_ns) {
   constexpr double kUsual = 0.25;  // three quarters had done more
   std::vector<Work> works;
   std::vector<OfStep> steps;
@@ -120,12 +119,15 @@ std::vector<std::vector<std::int64_t>> needs_of(
                      static_cast<double>(step.ns));
     }
   }
-  std::vector<std::vector<std::int64_t>> needs;
+  Needs needs;
   for (std::uint32_t r = 0; r < run.ranks.size(); ++r) {
     const run::Calls& c = run.ranks[r].calls;
-    needs.emplace_back(c.size(), kNoWork);
+    needs.done_ns.emplace_back(c.size(), kNoWork);
+    needs.assumed.emplace_back(c.size());
     for (std::size_t i = 0; i < c.size(); ++i) {
-      if (queues_free(r, i)) needs[r][i] = c.came_ns[i];
+      if (!queues_free(r, i)) continue;
+      needs.done_ns[r][i] = c.came_ns[i];
+      needs.assumed[r][i] = !called_early(r, i);
     }
   }
   for (const OfStep& step : steps) {
@@ -134,14 +136,15 @@ std::vector<std::vector<std::int64_t>> needs_of(
       const std::size_t i = step.rows[n];
       const bool free = queues_free(step.rank, i);
       if ((free && called_early(step.rank, i)) || (!free && all[n].seen.empty())) continue;
+      if (!all[n].seen.empty()) needs.assumed[step.rank][i] = false;
       const double share =
           all[n].seen.empty() ? quantile(all[n].bound, kUsual) : quantile(all[n].seen, 0.5);
       const std::int64_t own = done_ns(step, i);
       const auto need =
           step.from_ns + static_cast<std::int64_t>(share * static_cast<double>(step.ns));
-      // What came at once may also need the end of a call for which the work stood still.
+      // If it came at once, it may also need the end of a call for which the work stood still.
       if (free && need > own - kGrainNs) continue;
-      needs[step.rank][i] = works[step.rank].when(std::min(need, own));
+      needs.done_ns[step.rank][i] = works[step.rank].when(std::min(need, own));
     }
   }
   return needs;

@@ -16,9 +16,17 @@ namespace tprof::graph {
 inline constexpr std::int64_t kGrainNs = 10'000;  // the ends of work are known so well
 inline constexpr std::int64_t kNoWork = INT64_MIN;
 
-// `could_come_ns`: by rank and row, when its queues were free. Returns by rank and row when the
-// rank had done what the call needs, no later than it came; kNoWork: it is not seen to need any.
-std::vector<std::vector<std::int64_t>> needs_of(
-    const run::Run& run, const std::vector<std::vector<std::int64_t>>& could_come_ns);
+// By rank and row.
+struct Needs {
+  // The rank had done what the call needs, no later than it came; kNoWork: it is not seen to need
+  // any.
+  std::vector<std::vector<std::int64_t>> done_ns{};
+  // Nobody is seen to wait for its work there: hosts called late. All that was done by then is
+  // taken to be needed, since a host that waited for its device called no earlier.
+  std::vector<std::vector<bool>> assumed{};
+};
+
+// `could_come_ns`: by rank and row, when its queues were free.
+Needs needs_of(const run::Run& run, const std::vector<std::vector<std::int64_t>>& could_come_ns);
 
 }  // namespace tprof::graph

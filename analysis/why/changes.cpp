@@ -146,14 +146,17 @@ void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
   const auto begin =
       std::ranges::lower_bound(work, copy.goes_on_ns(), {}, [&](Node n) { return g_.at_ns[n]; });
   if (begin != work.end()) goes_on(*begin);
-  // Nor does the device, if the copy was timed there: it runs beside the work.
+  // Nor does the device, if the copy was timed there: it takes no time, in its turn.
   const run::Calls& c = model_.run().ranks[rank].calls;
   for (const std::size_t row :
        std::ranges::equal_range(model_.by_call(rank), copy.host.from_ns, {},
                                 [&](std::size_t i) { return c.called_ns[i]; })) {
     if (!c.copies(row)) continue;
-    leave_out(rank, row);
+    each_edge(g_.ended(rank, row), [](Wait, Lag& lag) { lag = std::min(lag, Lag{0}); });
     if (begin == work.end()) continue;
+    for (std::uint32_t i = g_.first[*begin]; i < g_.first[*begin + 1]; ++i) {
+      if (g_.from[i] == g_.ended(rank, row)) lags_[i] = std::min(lags_[i], Lag{0});
+    }
     const auto launch = static_cast<Lag>(g_.at_ns[*begin] - copy.host.to_ns);
     more_.push_back({g_.called(rank, row), *begin, std::max(launch, Lag{0}), Wait::launch});
   }

@@ -242,7 +242,7 @@ void blocking_copies(const Evidence& e, Findings& found) {
     each_step(*e.model, [&](std::size_t rank, Rows rows) {
       const Step step(e.model->run().ranks[rank].calls, rows);
       for (const std::size_t i : of_weights(step)) {
-        if (step.c.is[i].at_once) change.come_early(rank, i);
+        if (e.model->graph().assumed[rank][i]) change.come_early(rank, i);
       }
     });
     tell(e, kind, change.saving(),

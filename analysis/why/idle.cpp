@@ -35,8 +35,9 @@ struct OfHost {
   OfHost(const run::Rank& rank, const run::Step& in, std::span<const std::size_t> by_call)
       : from_ns(in.from_ns), to_ns(in.to_ns) {
     const auto called = [&](std::size_t i) { return rank.calls.called_ns[i]; };
-    calls.assign(std::ranges::lower_bound(by_call, from_ns, {}, called),
-                 std::ranges::lower_bound(by_call, to_ns, {}, called));
+    const auto first = std::ranges::lower_bound(by_call, from_ns, {}, called);
+    std::copy_if(first, std::ranges::lower_bound(by_call, to_ns, {}, called),
+                 std::back_inserter(calls), [&](std::size_t i) { return !rank.calls.copies(i); });
     // FSDP copies a few sizes behind each all-gather: a copy that is far smaller is of no batch.
     std::uint64_t most = 0;
     auto load = std::ranges::lower_bound(rank.loads, from_ns, {}, &run::Copy::called_ns);
@@ -84,13 +85,16 @@ std::map<std::int64_t, Idle> idle_of(const graph::Model& model, std::size_t r) {
   for (const run::Step& in : rank.steps) {
     const OfHost step(rank, in, model.by_call(r));
     Idle& idle = all[in.number];
-    auto next = std::ranges::upper_bound(busy, step.from_ns, {}, &Interval::to_ns);
+    // A host that read a value begins the next step when that has come.
+    const std::int64_t begun_ns = step.from_ns + graph::kGrainNs;
+    auto next = std::ranges::upper_bound(busy, begun_ns, {}, &Interval::to_ns);
     if (next == busy.end() || next == busy.begin()) continue;
     // Up to a mark, its idle time is of the step before.
     if (next->from_ns > step.from_ns) {
       const std::int64_t done = std::prev(next)->to_ns;
       Idle& of = model.marked() ? all[in.number - 1] : idle;
-      of[{.at = Place::At::end}] += static_cast<double>(step.from_ns - done);
+      of[{.at = Place::At::end}] +=
+          static_cast<double>(std::max(step.from_ns - done, std::int64_t{0}));
       add(rank, step, {step.from_ns, std::min(next->from_ns, step.to_ns)}, true, idle);
     }
     for (auto before = next++; next != busy.end() && next->from_ns < step.to_ns; before = next++) {
