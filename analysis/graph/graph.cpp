@@ -201,7 +201,8 @@ class Builder {
 
   // The call for whose end the work stood still that goes on at `to_ns`, after it had stopped at
   // `from_ns`: the one that ended nearest to that. A group ends with the last of its calls, so work
-  // may have waited for another one of them, but not before all had come.
+  // may have waited for another one of them, but not before all had come. For a copy it is the host
+  // that waits.
   std::optional<std::size_t> barrier(std::uint32_t r, std::int64_t from_ns, std::int64_t to_ns) {
     const run::Calls& c = run_.ranks[r].calls;
     std::optional<std::size_t> best;
@@ -209,7 +210,7 @@ class Builder {
     auto i = std::ranges::lower_bound(by_end_, from_ns + 1, {},
                                       [&](std::size_t n) { return c.ended_ns[n]; });
     for (; i != by_end_.end() && (!best || c.ended_ns[*i] - to_ns < apart(*best)); ++i) {
-      if (c.ended_ns[*i] > to_ns + kGrainNs && c.made[*i] < 2) continue;
+      if (c.copies(*i) || (c.ended_ns[*i] > to_ns + kGrainNs && c.made[*i] < 2)) continue;
       if (c.all_came_ns[*i] < to_ns && (!best || apart(*i) < apart(*best))) best = *i;
     }
     return best;
@@ -235,8 +236,7 @@ class Builder {
         if (!done) continue;
         // Work that stands still may wait for a call itself, and what comes next for its end.
         const auto until = barrier(r, at(*done), needs[*next]);
-        const bool behind_call =
-            until && !c.copies(*until) && c.ended_ns[*until] < needs[*next] + kGrainNs;
+        const bool behind_call = until && c.ended_ns[*until] < needs[*next] + kGrainNs;
         in_order(graph_.came(r, *next), behind_call ? graph_.ended(r, *until) : *done, Wait::place);
       }
     };

@@ -154,9 +154,6 @@ void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
     if (!c.copies(row)) continue;
     each_edge(g_.ended(rank, row), [](Wait, Lag& lag) { lag = std::min(lag, Lag{0}); });
     if (begin == work.end()) continue;
-    for (std::uint32_t i = g_.first[*begin]; i < g_.first[*begin + 1]; ++i) {
-      if (g_.from[i] == g_.ended(rank, row)) lags_[i] = std::min(lags_[i], Lag{0});
-    }
     const auto launch = static_cast<Lag>(g_.at_ns[*begin] - copy.host.to_ns);
     more_.push_back({g_.called(rank, row), *begin, std::max(launch, Lag{0}), Wait::launch});
   }

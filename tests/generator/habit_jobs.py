@@ -170,6 +170,13 @@ JOBS = {
     "host-bound, cpus of a host": job_of(
         HOST_BOUND.but(ranks=16, cpu=dict.fromkeys(range(8, 16), 2)), "slow_cpu", range(8, 16), cpu={}
     ),
+    "gpu x1.3 of a rank that loads no batch, no marks": job_of(
+        TENSOR.but(sequence=True, loads_each=4, steps=12, gpu={5: 1.3}), "slow_gpu", [5], settings=NO_MARKS, gpu={}
+    ),
+    "ddp, reduced each time, exposed": job_of(
+        Loop(ranks=16, **B, micro_batches=4, reduce_each=True, params=150_000_000, steps=6),
+        "reduced_again", reduce_each=False,
+    ),
     "host-bound, gpu x3": job_of(
         HOST_BOUND.but(shape="ddp", gpu={3: 3}), "slow_gpu", [3], gpu={}
     ),

@@ -116,7 +116,8 @@ class _Program:
         loop = self.loop
         slow = loop.loader.get(self.rank, 0) if self.step % loop.loader_every == loop.loader_every - 1 else 0
         yield Host(loop.load_ns + slow + loop.leak_ns * self.step)
-        yield Copy("H2D", round(loop.batch_bytes * loop.batch.get(self.rank, 1.0)), "compute")
+        if self.rank % loop.loads_each == 0:
+            yield Copy("H2D", round(loop.batch_bytes * loop.batch.get(self.rank, 1.0)), "compute")
 
     def maybe_stall(self, at_update: bool) -> Iterator[Operation]:
         loop = self.loop

@@ -80,7 +80,8 @@ def _mistakes(model: Model, backward: bool = False) -> Iterator[Operation]:
     if model.pageable_each_layer:
         yield Copy("H2D", 1_000_000, "compute", "pageable", backward)
     if model.item_each_layer:
-        yield Copy("D2H", 4, "compute", "pageable", backward)
+        yield Copy("D2H", 4, "compute", "pinned", backward)
+        yield Synchronize()
 
 
 def _fsdp_step(model: Model, shard: str, n: int, replicas: str | None) -> Iterator[Operation]:

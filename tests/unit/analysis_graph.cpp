@@ -152,6 +152,16 @@ TEST_CASE("what a call needs is known from a rank that is seen to wait for its w
   CHECK(end_ms(graph::graph_of(run), 1, 0.2) == Approx(4 + 5 + 5));
 }
 
+TEST_CASE("work does not wait for a call that ends long behind it", "[graph]") {
+  run::Run run;
+  run.ranks.resize(1);
+  work(run.ranks[0], 0, 4);
+  call(run.ranks[0], 3, 9, 1);
+  work(run.ranks[0], 5, 8);
+  const Graph g = graph::graph_of(run);
+  CHECK(std::ranges::count(g.wait, Wait::barrier) == 0);
+}
+
 TEST_CASE("other edges make other times, and no circle", "[graph]") {
   run::Run run;
   run.ranks.resize(1);
