@@ -244,9 +244,14 @@ class Builder {
       calls_until(w.from_ns + 1);
       const Node begin = node(w.from_ns, r, Kind::work);
       const auto until = barrier(r, done ? at(*done) : first_ns, w.from_ns);
-      if (until) behind(begin, graph_.ended(r, *until), Wait::barrier);
+      // If the host did something since, it launched what begins here, and had not before.
+      const bool by_host = !until || last_of_host_ns(r, w.from_ns) > c.ended_ns[*until] + kGrainNs;
+      if (until) {
+        const Node ended = graph_.ended(r, *until);
+        by_host ? in_order(begin, ended, Wait::barrier) : behind(begin, ended, Wait::barrier);
+      }
       if (done) in_order(begin, *done, Wait::turn);
-      if (!until) launched(r, begin, done, next == by_need_.end() ? nullptr : &*next);
+      if (by_host) launched(r, begin, done, next == by_need_.end() ? nullptr : &*next);
       done = begin;
       for (; next != by_need_.end() && needs[*next] < w.to_ns; ++next) {
         const Node here = node(needs[*next], r, Kind::work);
@@ -259,6 +264,12 @@ class Builder {
       done = end;
     }
     calls_until(INT64_MAX);
+  }
+
+  std::int64_t last_of_host_ns(std::uint32_t r, std::int64_t until_ns) const {
+    const auto next =
+        std::ranges::upper_bound(graph_.host[r], until_ns, {}, [&](Node n) { return at(n); });
+    return next == graph_.host[r].begin() ? INT64_MIN : at(*std::prev(next));
   }
 
   // The host launched what began here. It either went on by itself since what it did last, or had

@@ -14,6 +14,8 @@
 namespace tprof::run {
 namespace {
 
+constexpr std::uint64_t kMostOfValue = 16;  // bytes of one element: a complex number of doubles
+
 bool blocks(const read::Event& e) {
   return e.host_memory == HostMemory::pageable || e.name.str().find("Async") == std::string::npos;
 }
@@ -35,7 +37,7 @@ void Columns::call(const read::Event& e) {
     const Blocked copy{{e.ts_ns, e.ts_ns + e.dur_ns}, loads, e.bytes};
     if (blocks(e)) {
       rank_.blocked.push_back(copy);
-    } else if (reads) {
+    } else if (reads && e.bytes <= kMostOfValue) {
       values_.push_back(copy);
     }
   }
@@ -154,8 +156,9 @@ void Columns::follow_in_windows() {
   rank_.followed = common(rank_.followed, joined(std::move(windows_)));
 }
 
-// A program reads a value into pinned memory and waits until it is there (PyTorch's .item() since
-// 2.8). For how long is told with the next call that was timed, and belongs to the last value.
+// PyTorch's .item() copies one element into pinned memory and waits until it is there. For how long
+// is told with the next call that was timed, and belongs to the last value. A program that waits for
+// more in pinned memory has offloaded it, and needs it.
 void Columns::find_waits_for_values() {
   std::ranges::sort(timed_, {}, [](const Timed& t) { return t.begun.called_ns; });
   std::ranges::sort(values_, {}, [](const Blocked& b) { return b.host.to_ns; });
