@@ -174,7 +174,7 @@ JOBS = {
         TENSOR.but(sequence=True, loads_each=4, steps=12, gpu={5: 1.3}), "slow_gpu", [5], settings=NO_MARKS, gpu={}
     ),
     "ddp, reduced each time, exposed": job_of(
-        Loop(ranks=16, **B, micro_batches=4, reduce_each=True, params=150_000_000, steps=6),
+        Loop(ranks=16, **B, micro_batches=4, load_each=True, reduce_each=True, params=150_000_000, steps=6),
         "reduced_again", reduce_each=False,
     ),
     "host-bound, gpu x3": job_of(
