@@ -157,8 +157,8 @@ void Columns::follow_in_windows() {
 }
 
 // PyTorch's .item() copies one element into pinned memory and waits until it is there. For how long
-// is told with the next call that was timed, and belongs to the last value. A program that waits for
-// more in pinned memory has offloaded it, and needs it.
+// is told with the next call that was timed, and belongs to the last value. A program that waits
+// for more in pinned memory has offloaded it, and needs it.
 void Columns::find_waits_for_values() {
   std::ranges::sort(timed_, {}, [](const Timed& t) { return t.begun.called_ns; });
   std::ranges::sort(values_, {}, [](const Blocked& b) { return b.host.to_ns; });
