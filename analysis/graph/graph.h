@@ -2,12 +2,11 @@
 // something were otherwise.
 //
 // The rules are CUDA's and NCCL's, those of tests/generator/simulate.py:
-// - A call comes to the device when the device's work has come to where it was when the call came,
-//   the call before it on its stream and on its communicator has ended, and the host has called it.
+// - A call comes to the device when the work is done that it needs (places.h), the call before it
+//   on its stream and on its communicator has ended, and the host has called it.
 // - A meeting ends on each of its ranks a transfer after the last of them came.
-// - Where work stood still until a call had ended, it waits for that call: a barrier. Idle time
-// that
-//   no call explains is the host's, and stays as long as it was.
+// - Where work stood still until a call had ended, it waits for that call: a barrier. Idle time is
+//   the host's where no call explains it, and stays as long as it was.
 #pragma once
 
 #include <cstdint>
