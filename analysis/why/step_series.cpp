@@ -131,14 +131,15 @@ Longest longest_at(const Evidence& e, const Lengths& all, std::size_t place) {
   return longest;
 }
 
-void long_steps(const Evidence& e, const Lengths& all, Findings& found) {
+// `left`: what is left of them once those ranks are mended that were told.
+void long_steps(const Evidence& e, const Lengths& all, const Lengths& left, Findings& found) {
   std::vector<std::size_t> steps;
   double ns = 0;
   std::size_t at = 0;  // the longest
   for (std::size_t i = 0; i < all.ns.size(); ++i) {
-    if (!all.far_longer(i)) continue;
+    if (!all.far_longer(i) || !left.far_longer(i)) continue;
     steps.push_back(i);
-    ns += all.ns[i] - all.usual;
+    ns += left.ns[i] - left.usual;
     if (all.ns[i] > all.ns[at]) at = i;
   }
   if (steps.empty() || steps.size() * 2 > all.ns.size()) return;
@@ -187,7 +188,7 @@ void long_steps(const Evidence& e, const Lengths& all, Findings& found) {
 void step_series(const Evidence& e, Findings& found) {
   if (e.steps.size() < kFewest) return;
   const Lengths all = lengths_of(e, true);
-  long_steps(e, all, found);
+  long_steps(e, lengths_of(e), all, found);
   if (all.ns.size() < kFewestForDrift) return;
   const Drift drift = drift_of(all.ns);
   if (const std::size_t at = jump_of(all, drift.slope);
