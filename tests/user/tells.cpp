@@ -6,6 +6,8 @@
 //   user_tells deep N      N scopes in one another, all ended
 //   user_tells kill N      N scopes, flushed; one open; then SIGKILL
 //   user_tells many N      N scopes of durations by a formula, and what tprof_totals has of them
+//   user_tells alike       52 scopes of names that differ in their last letter, with and without a
+//                          category
 //   user_tells fork        a child ends its parent's scopes, and has one of its own
 #include <sys/wait.h>
 #include <unistd.h>
@@ -239,6 +241,18 @@ void many(std::uint64_t n) {
   std::printf("%s\n", json.data());
 }
 
+void alike() {
+  tprof_with in_category = {};
+  in_category.categories = "one";
+  for (char last = 'a'; last <= 'z'; ++last) {
+    const std::string name = std::string("name") + last;
+    tprof_push(name.c_str());
+    tprof_pop(nullptr);
+    tprof_push_with(name.c_str(), &in_category);
+    tprof_pop(nullptr);
+  }
+}
+
 void forked() {
   tprof_push("parent's");
   const std::uint64_t id = tprof_start("parent's own");
@@ -263,6 +277,7 @@ int main(int argc, char** argv) {
   if (what == "wrong") wrong();
   if (what == "fork") forked();
   if (what == "many") many(number(2));
+  if (what == "alike") alike();
   if (what == "deep") {
     for (std::uint64_t i = 0; i < number(2); ++i) expect(tprof_push("deep") == TPROF_OK);
     for (std::uint64_t i = 0; i < number(2); ++i) expect(tprof_pop("deep") == TPROF_OK);

@@ -100,6 +100,15 @@ def test_random_scopes_of_many_threads_are_all_there(program, seed, tmp_path):
     }
 
 
+def test_scopes_are_told_apart_by_the_whole_name_and_the_category(tmp_path):
+    tells(tmp_path, "alike")
+    told = summary_of(tmp_path / "traces", "--by", "range")["ranges"]
+    names = [f"name{chr(letter)}" for letter in range(ord("a"), ord("z") + 1)]
+    assert sorted((r["name"], r["category"] or "", r["count"]) for r in told) == [
+        (name, category, 1) for name in names for category in ("", "one")
+    ]
+
+
 def test_scopes_deeper_than_there_is_room_for_are_counted_as_dropped(tmp_path):
     tells(tmp_path, "deep", 40)
     found = lines(tmp_path)
