@@ -16,7 +16,7 @@ import random
 
 from generator.causes import Case
 from generator.operations import Collective, Copy
-from generator.simulate import Call, covered, union
+from generator.simulate import Call, covered
 from lib.jobs import BASE_NS, BUCKETS, SIZES, bytes_of, json_of, micros, signature
 from lib.signatures import fnv1a, mix64
 
@@ -161,11 +161,9 @@ class _File:
 
     def computing(self) -> list[tuple[int, int, bool]]:
         """Returns intervals, and whether the device may have stood idle in them."""
-        copied = self.trace.copied
-        busy = union(self.trace.busy + [(begin, end) for begin, end, memory in copied if memory == "pinned"])
+        busy = self.trace.computing()
         found = [(begin, end, False) for begin, end in busy]
-        # A pageable copy returns when the stream is empty, so nobody knows when it began.
-        found += [(begin, end, True) for begin, end, memory in copied if memory == "pageable"]
+        found += [(begin, end, True) for begin, end, memory in self.trace.copied if memory == "pageable"]
         if self.settings.unsure:
             dry = [(b, e) for b, e in self.trace.dry if e - b >= FILLED_NS and not covered(b, e, busy)]
             found += [(b, e, True) for b, e in dry]

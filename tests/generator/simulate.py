@@ -100,6 +100,11 @@ class RankTrace:
     end: int = 0  # when the host was through, or stuck
     finished: bool = False
 
+    def computing(self) -> list[tuple[int, int]]:
+        """Returns when its streams computed, as the library has it: a copy in such a stream is work of it. A
+        pageable copy returns when the stream is empty, so nobody knows when it began."""
+        return union(self.busy + [(begin, end) for begin, end, memory in self.copied if memory == "pinned"])
+
 
 @dataclasses.dataclass
 class _Meeting:
@@ -364,7 +369,7 @@ def simulate(
     for rank in ranks:
         trace = rank.trace
         trace.end = rank.now
-        busy = union(trace.busy + [(begin, end) for begin, end, memory in trace.copied if memory == "pinned"])
+        busy = trace.computing()
         for call in trace.calls:
             if call.device_end is not None and isinstance(call.op, Collective):
                 length = call.device_end - call.device_begin

@@ -169,7 +169,7 @@ def test_the_lane_of_steps_has_those_of_the_job(job):
 def test_the_lane_of_exposed_time_is_communication_without_computation(job):
     lanes = job.trace.lane("exposed communication")
     for rank, trace in job.case.traces.items():
-        busy = union(trace.busy + [(begin, end) for begin, end, memory in trace.copied if memory == "pinned"])
+        busy = trace.computing()
         ran = union([
             (call.device_begin, call.device_end)
             for call in trace.calls
