@@ -245,13 +245,15 @@ class Builder {
       const Node begin = node(w.from_ns, r, Kind::work);
       const auto until = barrier(r, done ? at(*done) : first_ns, w.from_ns);
       // If the host did something since, it launched what begins here, and had not before.
-      const bool by_host = !until || last_of_host_ns(r, w.from_ns) > c.ended_ns[*until] + kGrainNs;
+      const std::size_t k = host_until(r, w.from_ns);
+      const bool by_host =
+          !until || (k != 0 && at(graph_.host[r][k - 1]) > c.ended_ns[*until] + kGrainNs);
       if (until) {
         const Node ended = graph_.ended(r, *until);
         by_host ? in_order(begin, ended, Wait::barrier) : behind(begin, ended, Wait::barrier);
       }
       if (done) in_order(begin, *done, Wait::turn);
-      if (by_host) launched(r, begin, done, next == by_need_.end() ? nullptr : &*next);
+      if (by_host) launched(r, begin, done, next == by_need_.end() ? nullptr : &*next, k);
       done = begin;
       for (; next != by_need_.end() && needs[*next] < w.to_ns; ++next) {
         const Node here = node(needs[*next], r, Kind::work);
@@ -266,18 +268,20 @@ class Builder {
     calls_until(INT64_MAX);
   }
 
-  std::int64_t last_of_host_ns(std::uint32_t r, std::int64_t until_ns) const {
-    const auto next =
-        std::ranges::upper_bound(graph_.host[r], until_ns, {}, [&](Node n) { return at(n); });
-    return next == graph_.host[r].begin() ? INT64_MIN : at(*std::prev(next));
+  // So many things its host had done by then.
+  std::size_t host_until(std::uint32_t r, std::int64_t ns) const {
+    const std::vector<Node>& host = graph_.host[r];
+    const auto next = std::ranges::upper_bound(host, ns, {}, [&](Node n) { return at(n); });
+    return static_cast<std::size_t>(next - host.begin());
   }
 
   // The host launched what began here. It either went on by itself since what it did last, or had
   // waited until the device had nothing to do.
   //
   // `row`: it is the first that needs this work. If the host had called it by then, it had launched
-  // the work before, and behind its call before that one.
-  void launched(std::uint32_t r, Node begin, std::optional<Node> done, const std::size_t* row) {
+  // the work before, and behind its call before that one. `k`: its host had done so many things.
+  void launched(std::uint32_t r, Node begin, std::optional<Node> done, const std::size_t* row,
+                std::size_t k) {
     const std::vector<Node>& host = graph_.host[r];
     const run::Calls& c = run_.ranks[r].calls;
     if (done && row != nullptr && c.called_ns[*row] <= at(*done)) {
@@ -286,9 +290,6 @@ class Builder {
       if (here != host.begin()) in_order(begin, *std::prev(here), Wait::launch);
       return;
     }
-    const auto next_of_host =
-        std::ranges::upper_bound(host, at(begin), {}, [&](Node n) { return at(n); });
-    const auto k = static_cast<std::size_t>(next_of_host - host.begin());
     const bool went_on = done && k != 0 && at(host[k - 1]) > at(*done);
     const bool waited = !went_on && k != host.size() && graph_.waited_ns[r][k] > 0;
     if (done && (waited || k == 0)) return behind(begin, *done, Wait::waited);

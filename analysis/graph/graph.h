@@ -76,6 +76,8 @@ struct Graph {
   }
   Node came(std::size_t of_rank, std::size_t row) const { return called(of_rank, row) + 1; }
   Node ended(std::size_t of_rank, std::size_t row) const { return called(of_rank, row) + 2; }
+  // The row of a node that is one of these.
+  std::size_t row(Node n) const { return (n - rows[rank[n]]) / 3; }
   // The work of a rank, ascending.
   auto work(std::size_t of_rank) const {
     return std::views::iota(works[of_rank].first, works[of_rank].second);

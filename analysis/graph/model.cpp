@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -158,12 +157,10 @@ std::int64_t Model::step_at(std::size_t rank, std::int64_t ns) const {
 
 void Model::find_positions(std::size_t rank) {
   const run::Calls& c = run_.ranks[rank].calls;
-  std::vector<std::size_t>& by_call = by_call_.emplace_back(c.size());
-  std::iota(by_call.begin(), by_call.end(), std::size_t{0});
-  std::ranges::stable_sort(by_call, {}, [&](std::size_t i) { return c.called_ns[i]; });
+  by_call_.push_back(run::by_call(c));
   std::vector<Position>& calls_at = calls_at_.emplace_back(c.size());
   Position at;
-  auto call = by_call.begin();
+  auto call = by_call_.back().begin();
   for (const Node n : graph_.host[rank]) {
     // A mark ends the step before it.
     if (graph_.kind[n] == Kind::mark) {
@@ -180,13 +177,12 @@ void Model::find_positions(std::size_t rank) {
   // Work is of the first step of which calls are still to come: some of the next may have come
   // already, as weights are gathered ahead.
   std::vector<std::size_t>& next = next_call_.emplace_back(c.size());
-  std::size_t first = c.size();
+  const auto step_of = [&](std::size_t i) {
+    return calls_at[i].step == Position::kNoStep ? INT64_MAX : calls_at[i].step;
+  };
   for (std::size_t i = c.size(); i-- > 0;) {
-    const bool known = first != c.size() && calls_at[first].step != Position::kNoStep;
-    if (!known ||
-        (calls_at[i].step != Position::kNoStep && calls_at[i].step <= calls_at[first].step))
-      first = i;
-    next[i] = first;
+    const bool first = i + 1 == c.size() || step_of(i) <= step_of(next[i + 1]);
+    next[i] = first ? i : next[i + 1];
   }
 }
 
@@ -197,7 +193,7 @@ Position Model::position(Node n) const {
     case Kind::called:
     case Kind::came:
     case Kind::ended:
-      return calls[(n - graph_.rows[rank]) / 3];
+      return calls[graph_.row(n)];
     case Kind::work: {
       if (calls.empty()) return {};
       const std::vector<std::int64_t>& came = run_.ranks[rank].calls.came_ns;

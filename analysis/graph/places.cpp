@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "run/quantile.h"
 #include "text/kept.h"
 
 namespace tprof::graph {
@@ -12,7 +13,7 @@ namespace {
 
 using Rows = std::vector<std::size_t>;
 
-// How much a device had computed at a moment, and the other way round.
+// Tells how much a device had computed at a moment, and the other way round.
 class Work {
  public:
   explicit Work(const run::Intervals& all) : all_(all) {
@@ -75,79 +76,96 @@ std::vector<OfStep> steps_of(const run::Run& run, std::uint32_t r, const Work& w
   return all;
 }
 
-// A call needs this share of its step's work, by all that make the same calls in a step.
-struct Share {
+// The shares of a step's work that had been done when a call came, of all ranks and steps.
+struct Shares {
   std::vector<double> seen{};   // it waited for nothing else
   std::vector<double> bound{};  // it needs no more
+  double needs = 0;             // from these
+
+  void end() {
+    needs = seen.empty() ? run::quantile(std::move(bound), run::kUsual) : run::median(seen);
+  }
 };
 
-double quantile(std::vector<double>& values, double share) {
-  const auto at =
-      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size()));
-  std::ranges::nth_element(values, at);
-  return *at;
-}
-
-}  // namespace
-
-Needs needs_of(const run::Run& run, const std::vector<std::vector<std::int64_t>>& could_come_ns) {
-  constexpr double kUsual = 0.25;  // three quarters had done more
-  std::vector<Work> works;
-  std::vector<OfStep> steps;
-  for (std::uint32_t r = 0; r < run.ranks.size(); ++r) {
-    works.emplace_back(run.ranks[r].work);
-    std::ranges::move(steps_of(run, r, works[r]), std::back_inserter(steps));
+class Places {
+ public:
+  Places(const run::Run& run, const std::vector<std::vector<std::int64_t>>& could_come_ns)
+      : run_(run), could_come_ns_(could_come_ns) {
+    for (std::uint32_t r = 0; r < run.ranks.size(); ++r) {
+      works_.emplace_back(run.ranks[r].work);
+      std::ranges::move(steps_of(run, r, works_[r]), std::back_inserter(steps_));
+    }
+    for (const OfStep& step : steps_) look_at(step);
+    for (auto& [names, all] : shares_) std::ranges::for_each(all, &Shares::end);
   }
-  const auto called_early = [&](std::uint32_t r, std::size_t i) {
-    return !run.ranks[r].calls.is[i].at_once;
-  };
-  const auto queues_free = [&](std::uint32_t r, std::size_t i) {
-    return run.ranks[r].calls.came_ns[i] - could_come_ns[r][i] > kGrainNs;
-  };
-  const auto done_ns = [&](const OfStep& step, std::size_t i) {
-    return works[step.rank].until(run.ranks[step.rank].calls.came_ns[i]);
-  };
-  std::map<std::vector<text::Kept>, std::vector<Share>> shares;
-  for (const OfStep& step : steps) {
-    std::vector<Share>& all = shares[step.names];
+
+  Needs needs() const {
+    Needs needs;
+    for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) {
+      const run::Calls& c = run_.ranks[r].calls;
+      needs.done_ns.emplace_back(c.size(), kNoWork);
+      needs.assumed.emplace_back(c.size());
+      for (std::size_t i = 0; i < c.size(); ++i) {
+        if (!queues_free(r, i)) continue;
+        needs.done_ns[r][i] = c.came_ns[i];
+        needs.assumed[r][i] = c.is[i].at_once;
+      }
+    }
+    for (const OfStep& step : steps_) put(step, needs);
+    return needs;
+  }
+
+ private:
+  bool queues_free(std::uint32_t r, std::size_t i) const {
+    return run_.ranks[r].calls.came_ns[i] - could_come_ns_[r][i] > kGrainNs;
+  }
+  bool waits_for_work(const OfStep& step, std::size_t i) const {
+    return queues_free(step.rank, i) && !run_.ranks[step.rank].calls.is[i].at_once;
+  }
+  std::int64_t done_ns(const OfStep& step, std::size_t i) const {
+    return works_[step.rank].until(run_.ranks[step.rank].calls.came_ns[i]);
+  }
+
+  void look_at(const OfStep& step) {
+    std::vector<Shares>& all = shares_[step.names];
     all.resize(step.rows.size());
     for (std::size_t n = 0; n < all.size(); ++n) {
       const std::size_t i = step.rows[n];
-      const bool seen = called_early(step.rank, i) && queues_free(step.rank, i);
-      (seen ? all[n].seen : all[n].bound)
+      (waits_for_work(step, i) ? all[n].seen : all[n].bound)
           .push_back(static_cast<double>(done_ns(step, i) - step.from_ns) /
                      static_cast<double>(step.ns));
     }
   }
-  Needs needs;
-  for (std::uint32_t r = 0; r < run.ranks.size(); ++r) {
-    const run::Calls& c = run.ranks[r].calls;
-    needs.done_ns.emplace_back(c.size(), kNoWork);
-    needs.assumed.emplace_back(c.size());
-    for (std::size_t i = 0; i < c.size(); ++i) {
-      if (!queues_free(r, i)) continue;
-      needs.done_ns[r][i] = c.came_ns[i];
-      needs.assumed[r][i] = !called_early(r, i);
-    }
-  }
-  for (const OfStep& step : steps) {
-    std::vector<Share>& all = shares.at(step.names);
+
+  // Gives the calls that are not seen to wait for their work what others tell of them.
+  void put(const OfStep& step, Needs& needs) const {
+    const std::vector<Shares>& all = shares_.at(step.names);
     for (std::size_t n = 0; n < all.size(); ++n) {
       const std::size_t i = step.rows[n];
       const bool free = queues_free(step.rank, i);
-      if ((free && called_early(step.rank, i)) || (!free && all[n].seen.empty())) continue;
-      if (!all[n].seen.empty()) needs.assumed[step.rank][i] = false;
-      const double share =
-          all[n].seen.empty() ? quantile(all[n].bound, kUsual) : quantile(all[n].seen, 0.5);
+      const bool seen = !all[n].seen.empty();
+      if (waits_for_work(step, i) || (!free && !seen)) continue;
+      if (seen) needs.assumed[step.rank][i] = false;
       const std::int64_t own = done_ns(step, i);
       const auto need =
-          step.from_ns + static_cast<std::int64_t>(share * static_cast<double>(step.ns));
+          step.from_ns + static_cast<std::int64_t>(all[n].needs * static_cast<double>(step.ns));
       // If it came at once, it may also need the end of a call for which the work stood still.
       if (free && need > own - kGrainNs) continue;
-      needs.done_ns[step.rank][i] = works[step.rank].when(std::min(need, own));
+      needs.done_ns[step.rank][i] = works_[step.rank].when(std::min(need, own));
     }
   }
-  return needs;
+
+  const run::Run& run_;
+  const std::vector<std::vector<std::int64_t>>& could_come_ns_;  // by rank and row
+  std::vector<Work> works_{};                                    // by rank
+  std::vector<OfStep> steps_{};
+  std::map<std::vector<text::Kept>, std::vector<Shares>> shares_{};  // by the calls of a step
+};
+
+}  // namespace
+
+Needs needs_of(const run::Run& run, const std::vector<std::vector<std::int64_t>>& could_come_ns) {
+  return Places(run, could_come_ns).needs();
 }
 
 }  // namespace tprof::graph

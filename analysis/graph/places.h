@@ -1,4 +1,4 @@
-// How much of a step's work a call needs.
+// Finds out how much of a step's work each call needs.
 //
 // A call comes to a device no earlier than the work is done that it needs, so what a rank had done
 // then is a bound. It is no more than that where the call waited for something else: for its host,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <tuple>
 
@@ -160,6 +159,7 @@ void Columns::follow_in_windows() {
 // is told with the next call that was timed, and belongs to the last value. A program that waits
 // for more in pinned memory has offloaded it, and needs it.
 void Columns::find_waits_for_values() {
+  if (values_.empty()) return;
   std::ranges::sort(timed_, {}, [](const Timed& t) { return t.begun.called_ns; });
   std::ranges::sort(values_, {}, [](const Blocked& b) { return b.host.to_ns; });
   const auto end_ns = [](const Blocked& value) { return value.host.to_ns; };
@@ -221,12 +221,10 @@ void Columns::fill() {
                     .met = waits && known});
   }
   c.all_came_ns = c.came_ns;
-  std::vector<std::size_t> by_call(c.size());
-  std::iota(by_call.begin(), by_call.end(), std::size_t{0});
-  std::ranges::stable_sort(by_call, {}, [&](std::size_t i) { return c.called_ns[i]; });
-  for (std::size_t k = 0; k < by_call.size(); ++k) {
-    const bool last = k + 1 == by_call.size();
-    c.is[by_call[k]].at_once = last || c.came_ns[by_call[k]] <= c.called_ns[by_call[k + 1]];
+  const std::vector<std::size_t> called = by_call(c);
+  for (std::size_t k = 0; k < called.size(); ++k) {
+    const bool last = k + 1 == called.size();
+    c.is[called[k]].at_once = last || c.came_ns[called[k]] <= c.called_ns[called[k + 1]];
   }
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,13 +21,13 @@ double sum_ns(const Intervals& all) {
   return ns;
 }
 
-// When it copied, as far as that was timed.
-Intervals copies_of(const Rank& rank) {
-  Intervals copies;
-  for (std::size_t i = 0; i < rank.calls.size(); ++i) {
-    if (rank.calls.copies(i)) copies.push_back({rank.calls.came_ns[i], rank.calls.ended_ns[i]});
+// Returns these times and those of the rows that count.
+template <typename Counts>
+Intervals with_rows(Intervals times, const Calls& c, const Counts& counts) {
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    if (counts(i)) times.push_back({c.came_ns[i], c.ended_ns[i]});
   }
-  return joined(std::move(copies));
+  return joined(std::move(times));
 }
 
 // A device that may have computed did so for as long as others did: three quarters of the ranks
@@ -35,7 +36,9 @@ void find_work(std::vector<Rank>& ranks) {
   std::vector<double> sure;
   for (Rank& rank : ranks) {
     sure.push_back(sum_ns(rank.sure));
-    if (!rank.unsure.empty()) rank.unsure = without(rank.unsure, copies_of(rank));
+    if (rank.unsure.empty()) continue;
+    const Calls& c = rank.calls;
+    rank.unsure = without(rank.unsure, with_rows({}, c, [&](auto i) { return c.copies(i); }));
   }
   std::ranges::sort(sure);
   const double usual = sure.empty() ? 0 : sure[sure.size() - 1 - sure.size() / 4];
@@ -185,12 +188,16 @@ void find_last_to_come(Run& run) {
 }  // namespace
 
 Intervals busy_of(const Rank& rank, bool copies) {
-  Intervals busy = rank.work;
-  for (std::size_t i = 0; i < rank.calls.size(); ++i) {
-    if (!copies && rank.calls.comm[i] == Calls::kNoComm) continue;
-    busy.push_back({rank.calls.came_ns[i], rank.calls.ended_ns[i]});
-  }
-  return joined(std::move(busy));
+  const Calls& c = rank.calls;
+  return with_rows(rank.work, c,
+                   [&](std::size_t i) { return copies || c.comm[i] != Calls::kNoComm; });
+}
+
+std::vector<std::size_t> by_call(const Calls& calls) {
+  std::vector<std::size_t> rows(calls.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  std::ranges::stable_sort(rows, {}, [&](std::size_t i) { return calls.called_ns[i]; });
+  return rows;
 }
 
 bool Run::timed() const {

@@ -63,6 +63,9 @@ struct Calls {
   bool copies(std::size_t row) const { return comm[row] == kNoComm && !is[row].launch; }
 };
 
+// Its rows by when they were called.
+std::vector<std::size_t> by_call(const Calls& calls);
+
 // A copy between host and device.
 struct Copy {
   std::int64_t called_ns = 0;

@@ -156,7 +156,7 @@ bool disagree(const Found& found, const Found& exact) {
   return false;
 }
 
-void tell_none(const None& none, Found& found) {
+void tell_none(const RanksByWhy& none, Found& found) {
   for (const auto& [why, which] : none) {
     found.unknown.push_back(names(which) + ": no steps were found: " + why);
     found.without += (found.without.empty() ? "" : "; ") + found.unknown.back();
@@ -221,7 +221,7 @@ Found find(const run::Lines& all) {
   if (!found) {
     std::vector<RankSteps> ranks;
     for (const auto& [rank, calls] : calling) ranks.push_back(calls->steps);
-    None none;
+    RanksByWhy none;
     found = one_answer(std::move(ranks), none);
     if (found->how == How::period) tell_none(share_steps(all, none, *found), *found);
   }

@@ -94,7 +94,7 @@ std::string names(const std::vector<const Process*>& ranks) {
   return text::names_of(text::Ranks(std::move(numbers)), no_ranks);
 }
 
-Found one_answer(std::vector<RankSteps> ranks, None& none) {
+Found one_answer(std::vector<RankSteps> ranks, RanksByWhy& none) {
   find_in_pipelines(ranks);
   Found found;
   const RankSteps* most = nullptr;

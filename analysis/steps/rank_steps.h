@@ -36,7 +36,7 @@ bool lines_are_whole(const read::Process& p);
 std::string names(const std::vector<const read::Process*>& ranks);
 
 // Gives all ranks one answer. `none`: the ranks that have no steps, by why.
-using None = std::map<std::string, std::vector<const read::Process*>>;
-Found one_answer(std::vector<RankSteps> ranks, None& none);
+using RanksByWhy = std::map<std::string, std::vector<const read::Process*>>;
+Found one_answer(std::vector<RankSteps> ranks, RanksByWhy& none);
 
 }  // namespace tprof::steps

@@ -80,7 +80,7 @@ struct Begun {
 
 }  // namespace
 
-None share_steps(const run::Lines& lines, const None& none, Found& found) {
+RanksByWhy share_steps(const run::Lines& lines, const RanksByWhy& none, Found& found) {
   std::map<std::string, const Process*> known;  // by communicator: a rank with steps
   for (const auto& [rank, steps] : found.ranks) {
     for (const auto& [number, comm] : rank->comms) {
@@ -113,7 +113,7 @@ None share_steps(const run::Lines& lines, const None& none, Found& found) {
                ? std::nullopt
                : std::optional<Begun>(std::in_place, p, from->second.comm, first->numbers);
   });
-  None rest;
+  RanksByWhy rest;
   for (const auto& [why, ranks] : none) {
     for (const Process* p : ranks) {
       const auto* its = begun.of<Begun>(p);

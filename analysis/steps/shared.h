@@ -10,6 +10,6 @@
 namespace tprof::steps {
 
 // Returns those of the ranks without steps to which no other could give any.
-None share_steps(const run::Lines& lines, const None& none, Found& found);
+RanksByWhy share_steps(const run::Lines& lines, const RanksByWhy& none, Found& found);
 
 }  // namespace tprof::steps

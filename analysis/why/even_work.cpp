@@ -28,8 +28,7 @@ std::vector<std::pair<Node, CallOf>> calls_at_work(const graph::Model& model) {
       const bool comes = g.wait[i] == Wait::place;
       if (!comes && g.wait[i] != Wait::barrier) continue;
       const auto [work, call] = comes ? std::pair(g.from[i], n) : std::pair(n, g.from[i]);
-      const std::uint32_t rank = g.rank[call];
-      if (model.run().ranks[rank].calls.copies((call - g.rows[rank]) / 3)) continue;
+      if (model.run().ranks[g.rank[call]].calls.copies(g.row(call))) continue;
       if (model.position(work).step == model.position(call).step) {
         places.push_back({work, {model.position(call).call, !comes}});
       }

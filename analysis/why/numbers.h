@@ -1,25 +1,18 @@
-// Figures of a few numbers that one outlier does not change.
+// Figures of a few numbers: their mean, how sure it is, and how wide they lie.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "run/quantile.h"
+
 namespace tprof::why {
 
-// The number that `share` of them are below; of none, 0.
-inline double quantile(std::vector<double> of, double share) {
-  if (of.empty()) return 0;
-  const auto n = static_cast<std::size_t>(share * static_cast<double>(of.size() - 1));
-  std::ranges::nth_element(of, of.begin() + static_cast<std::ptrdiff_t>(n));
-  return of[n];
-}
-inline double median(std::vector<double> of) {
-  return quantile(std::move(of), 0.5);
-}
+using run::median;
+using run::quantile;
 
 inline double mean(std::span<const double> of) {
   double sum = 0;

@@ -14,10 +14,6 @@
 namespace tprof::why {
 namespace {
 
-// The usual is what three quarters of the ranks take at least: those of one host of two may be
-// slow, which are half of them.
-constexpr double kUsual = 0.25;
-
 std::map<const read::Process*, std::size_t> places_of(const Evidence& e) {
   std::map<const read::Process*, std::size_t> places;
   for (const read::Process* p : e.times.ranks) places.emplace(p, places.size());
@@ -153,8 +149,7 @@ void Replays::find_edges() {
       }
       const graph::Position next = next_call(g.rank[n], g.at_ns[g.from[i]]);
       hosts_.push_back({edge, index_of(model_.step_at(g.rank[n], g.at_ns[g.from[i]])), next.call,
-                        index_of(next.step), g.wait[i] == graph::Wait::host,
-                        g.wait[i] == graph::Wait::copies});
+                        index_of(next.step), g.wait[i] == graph::Wait::host});
     }
   }
 }
@@ -202,12 +197,11 @@ void Replays::find_needs() {
       const double usual = median(its);
       for (double& ns : its) ns -= usual;
     }
-    // The usual is what three quarters of the ranks need at least: those of one host of two may be
-    // slow, which are half of them. Hosts of a stage are compared with each other.
+    // Hosts of a stage are compared with each other.
     std::map<std::size_t, std::vector<std::size_t>> alike;
     for (const std::size_t r : all) alike[of == Of::host ? stage_of_[r] : 0].push_back(r);
     for (auto* all_of : {&more_, &more_than_middle_}) {
-      const double share = all_of == &more_ ? kUsual : 0.5;
+      const double share = all_of == &more_ ? run::kUsual : 0.5;
       (*all_of)[index(of)].resize(needs.size());
       for (const auto& [stage, ranks] : alike) {
         std::vector<Series> more = beyond(needs, ranks, share);
@@ -347,7 +341,7 @@ graph::Lags Replays::changed(const SlowRanks& ranks, graph::Lags lags) const {
   if (ranks.of == Of::host) {
     for (const Host& at : hosts_) {
       if (!is_slow(at)) continue;
-      if (ranks.steps.empty() && !at.copies) take(at, at.as_others);
+      if (ranks.steps.empty() && !copies(at)) take(at, at.as_others);
       // A lag between two steps may be of either.
       if (is_in(at.from_step) || is_in(at.step)) take(at, at.as_usual);
     }
@@ -413,7 +407,7 @@ std::vector<double> Replays::without_hosts() const {
   for (const Computes& at : computes_) lags[at.edge] = model_.graph().lag_ns[at.edge];
   const graph::StepsNs before = model_.replayed_ns(lags);
   for (const Host& at : hosts_) {
-    if (!at.copies) lags[at.edge] = std::min(graph::Lag{0}, lags[at.edge]);
+    if (!copies(at)) lags[at.edge] = std::min(graph::Lag{0}, lags[at.edge]);
   }
   return saved(lags, before);
 }

@@ -39,7 +39,7 @@ class Replays {
   std::vector<double> without_hosts() const;
   // They are as quick as others from here on.
   void mend(const SlowRanks& ranks);
-  // How long the steps of the graph are with all who were mended, by place in Evidence::steps;
+  // The steps of the graph take so long with all who were mended, by place in Evidence::steps;
   // empty: nobody was.
   std::map<std::size_t, double> mended_ns() const;
 
@@ -66,8 +66,7 @@ class Replays {
     std::uint32_t from_step = kNone;
     std::uint32_t call = 0;  // the next one that it makes, as graph::Position has it
     std::uint32_t call_step = kNone;
-    bool calls = false;   // it goes on to that from its last call
-    bool copies = false;  // its device copies, as it has called for
+    bool calls = false;  // it goes on to that from its last call
     // Times of its lag that it had if it were as quick as the usual rank on the average, or as it
     // is itself in the usual step.
     float as_others = 1;
@@ -76,6 +75,8 @@ class Replays {
   using Series = std::vector<double>;  // by step of `places_`
 
   static std::size_t index(Of of) { return static_cast<std::size_t>(of); }
+  // Its device copies, as it has called for.
+  bool copies(const Host& at) const { return model_.graph().wait[at.edge] == graph::Wait::copies; }
   std::uint32_t index_of(std::int64_t step) const;  // of places_
   void find_edges();
   void find_needs();

@@ -187,20 +187,20 @@ void long_steps(const Evidence& e, const Lengths& all, const Lengths& left, Find
 
 void step_series(const Evidence& e, Findings& found) {
   if (e.steps.size() < kFewest) return;
-  const Lengths all = lengths_of(e, true);
-  long_steps(e, lengths_of(e), all, found);
-  if (all.ns.size() < kFewestForDrift) return;
-  const Drift drift = drift_of(all.ns);
-  if (const std::size_t at = jump_of(all, drift.slope);
-      at != 0 && chance_of_jump(all.ns, at) < kLikelyChance) {
-    return tell_jump(e, all, at, found);
+  const Lengths left = lengths_of(e, true);
+  long_steps(e, lengths_of(e), left, found);
+  if (left.ns.size() < kFewestForDrift) return;
+  const Drift drift = drift_of(left.ns);
+  if (const std::size_t at = jump_of(left, drift.slope);
+      at != 0 && chance_of_jump(left.ns, at) < kLikelyChance) {
+    return tell_jump(e, left, at, found);
   }
-  const double grown = drift.slope * static_cast<double>(all.ns.size() - 1);
-  if (drift.certainty < 5 || grown < 0.05 * all.usual) return;
+  const double grown = drift.slope * static_cast<double>(left.ns.size() - 1);
+  if (drift.certainty < 5 || grown < 0.05 * left.usual) return;
   Finding& f = add(found, Kind::drifting_steps, {},
                    {{"grown", Ns{std::llround(grown)}},
-                    {"share", Percent{100 * grown / all.usual}},
-                    {"of_steps", all.ns.size()}});
+                    {"share", Percent{100 * grown / left.usual}},
+                    {"of_steps", left.ns.size()}});
   f.cost = cost_of(e, grown / 2, grown / 4);
 }
 
