@@ -7,16 +7,24 @@
 namespace tprof::why {
 namespace {
 
+Places first_places(std::size_t n) {
+  Places all(n);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
 std::int64_t number_of(const Evidence& e, std::size_t place) {
   return e.times.steps[e.steps[place]];
 }
 
 }  // namespace
 
-std::vector<std::size_t> every_step(const Evidence& e) {
-  std::vector<std::size_t> all(e.steps.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return all;
+Places every_step(const Evidence& e) {
+  return first_places(e.steps.size());
+}
+
+Places every_rank(const Evidence& e) {
+  return first_places(e.times.ranks.size());
 }
 
 text::Ranks steps_of(const Evidence& e, const std::vector<std::size_t>& places) {

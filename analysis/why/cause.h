@@ -52,8 +52,9 @@ std::optional<std::string> numbers_if_few(const Evidence& e,
 std::size_t period_of(const Evidence& e, const std::vector<std::size_t>& places);
 inline constexpr std::size_t kFewestOfPeriod = 4;  // three may be as far apart by chance
 
-// The places of all steps in `Evidence::steps`.
-std::vector<std::size_t> every_step(const Evidence& e);
+// The places of all steps in `Evidence::steps`, and of all ranks in `Times::ranks`.
+Places every_step(const Evidence& e);
+Places every_rank(const Evidence& e);
 
 // True for what slow_ranks.cpp tells.
 constexpr bool is_slow_rank(check::Kind kind) {

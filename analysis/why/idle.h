@@ -11,6 +11,9 @@
 
 namespace tprof::why {
 
+// Of a step: launches have gaps in healthy jobs, too.
+inline constexpr double kLeastIdle = 0.05;
+
 struct Place {
   // end: the device had done all of a step, and the next one had not begun. lead: that had begun,
   // and the device had done nothing for it. inside: what is left.

@@ -1,6 +1,5 @@
 // Devices of all ranks that stand idle in every step: their hosts don't bring them work in time.
 #include <algorithm>
-#include <limits>
 
 #include "why/causes.h"
 #include "why/idle.h"
@@ -13,22 +12,6 @@ namespace {
 using check::Kind;
 using check::Ns;
 using check::Percent;
-
-constexpr double kLeastIdle = 0.05;  // of a step: launches have gaps in healthy jobs, too
-
-// In the usual step: of the rank that has least of it. More is a rank's own, and the stages of a
-// pipeline have nothing to do at different times.
-double least_idle(const Evidence& e) {
-  std::vector<double> each;
-  for (const std::size_t step : e.steps) {
-    double least = std::numeric_limits<double>::max();
-    for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-      least = std::min<double>(least, e.times.of(r)[step].idle());
-    }
-    each.push_back(least);
-  }
-  return median(std::move(each));
-}
 
 // Returns what other findings have of hosts that come late, in ns.
 double told(const check::Findings& found) {
@@ -54,8 +37,10 @@ bool reads(const Evidence& e) {
 
 void idle_devices(const Evidence& e, check::Findings& found) {
   if (e.replays == nullptr || e.steps.size() < 4) return;
-  const std::vector<double> saved = e.replays->without_hosts();
-  const double ns = std::min(median(saved), least_idle(e)) - told(found);
+  // Beside slow ranks devices may stand idle for less.
+  const SlowRanks hosts{.slow = every_rank(e), .of = Of::host, .alone = true};
+  const std::vector<double> saved = e.replays->saves_in_steps(hosts);
+  const double ns = std::min(median(saved), median(e.replays->saves_alone(hosts))) - told(found);
   if (ns < kLeastIdle * e.step_ns) return;
   Idle idle;
   for (std::size_t r = 0; r < e.model->run().ranks.size(); ++r) {

@@ -190,8 +190,7 @@ void Replays::find_needs() {
     } else {
       std::ranges::for_each(hosts_ | std::views::filter(&Host::calls), add);
     }
-    std::vector<std::size_t> all(needs.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
+    const Places all = every_rank(e_);
     beyond_[index(of)] = beyond(needs, all, 0.5);
     for (Series& its : beyond_[index(of)]) {
       const double usual = median(its);
@@ -341,7 +340,7 @@ graph::Lags Replays::changed(const SlowRanks& ranks, graph::Lags lags) const {
   if (ranks.of == Of::host) {
     for (const Host& at : hosts_) {
       if (!is_slow(at)) continue;
-      if (ranks.steps.empty() && !copies(at)) take(at, at.as_others);
+      if (ranks.steps.empty() && !copies(at)) take(at, ranks.alone ? 0 : at.as_others);
       // A lag between two steps may be of either.
       if (is_in(at.from_step) || is_in(at.step)) take(at, at.as_usual);
     }
@@ -400,16 +399,6 @@ std::size_t Replays::take_turns() const {
     ranks.insert(most);
   }
   return ranks.size();
-}
-
-std::vector<double> Replays::without_hosts() const {
-  graph::Lags lags = lags_;
-  for (const Computes& at : computes_) lags[at.edge] = model_.graph().lag_ns[at.edge];
-  const graph::StepsNs before = model_.replayed_ns(lags);
-  for (const Host& at : hosts_) {
-    if (!copies(at)) lags[at.edge] = std::min(graph::Lag{0}, lags[at.edge]);
-  }
-  return saved(lags, before);
 }
 
 std::vector<double> Replays::saved(std::span<const graph::Lag> lags,

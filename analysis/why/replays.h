@@ -35,8 +35,6 @@ class Replays {
   std::vector<double> evened_out(bool mended) const;
   // How many ranks need most beyond their usual step, beyond what others do there, in some step.
   std::size_t take_turns() const;
-  // By how much it is if no host needed any time.
-  std::vector<double> without_hosts() const;
   // They are as quick as others from here on.
   void mend(const SlowRanks& ranks);
   // The steps of the graph take so long with all who were mended, by place in Evidence::steps;

@@ -40,12 +40,6 @@ constexpr std::size_t kMostRanks = 16;  // are tried by themselves: those that t
 
 constexpr double kSomeStepsShare = 0.03;  // of a step, where it is only some steps
 
-Places every_rank(const Evidence& e) {
-  Places all(e.times.ranks.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return all;
-}
-
 // The host whose ranks these are, all of them and nobody else; empty if there is none, or but one.
 std::string host_of(const Evidence& e, const SlowRanks& ranks) {
   const auto name = [&](std::size_t r) { return std::string(e.times.ranks[r]->header.host); };
@@ -150,6 +144,22 @@ std::vector<SlowRanks> sets_of(const Evidence& e) {
   return sets;
 }
 
+// What these ranks save is told from here on.
+double least_ns(const Evidence& e, const SlowRanks& ranks) {
+  return (ranks.alone ? kLeastIdle : kUsualShare) * e.step_ns;
+}
+
+// No rank of them idles longer in a step.
+double idle_ns(const Evidence& e, const Places& ranks) {
+  double most = 0;
+  for (const std::size_t r : ranks) {
+    double sum = 0;
+    for (const std::size_t s : e.steps) sum += e.times.of(r)[s].idle();
+    most = std::max(most, sum / static_cast<double>(e.steps.size()));
+  }
+  return most;
+}
+
 // Who may be slow: no rank saves more than it needs beyond the usual one.
 std::vector<SlowRanks> candidates(const Evidence& e, const Replays& replays,
                                   const std::vector<SlowRanks>& sets) {
@@ -161,9 +171,11 @@ std::vector<SlowRanks> candidates(const Evidence& e, const Replays& replays,
     // Most ranks can't be slower than the rest: then these have less to do.
     if (slow.size() * 4 > e.times.ranks.size() * 3) continue;
     for (const SlowRanks& set : sets) {
-      if (replays.more_ns(set.slow, of) < kUsualShare * e.step_ns) continue;
-      all.push_back(set);
-      all.back().of = of;
+      SlowRanks ranks = set;
+      ranks.of = of;
+      ranks.alone = set.stage && of == Of::host;  // hosts are compared within their stage
+      const double most = ranks.alone ? idle_ns(e, set.slow) : replays.more_ns(set.slow, of);
+      if (most >= least_ns(e, ranks)) all.push_back(std::move(ranks));
     }
     std::ranges::stable_sort(slow, std::ranges::greater(), more);
     Places first;  // those that take longest may all have to be mended before anything is saved
@@ -181,18 +193,18 @@ std::vector<SlowRanks> candidates(const Evidence& e, const Replays& replays,
 // ranks that save nearly as much are to blame: the others are only beside them.
 Places tell_always_slow(const Evidence& e, const std::vector<SlowRanks>& sets, Replays& replays,
                         Findings& found) {
-  const double least_ns = kUsualShare * e.step_ns;
   Places told;
   while (true) {
     std::vector<std::pair<SlowRanks, Saving>> tried;
     for (SlowRanks& ranks : candidates(e, replays, sets)) {
       const Saving saving = replays.saves(ranks);
+      if (ranks.alone && median(replays.saves_in_steps(ranks)) < least_ns(e, ranks)) continue;
       tried.emplace_back(std::move(ranks), saving);
     }
     const auto saved = [](const auto& t) { return t.second.ns; };
     const auto most = std::ranges::max_element(tried, {}, saved);
     if (most == tried.end() || most->second.ns < kLeastShare * e.step_ns) return told;
-    const double enough = most->second.ns - least_ns;
+    const double enough = most->second.ns - kUsualShare * e.step_ns;
     std::erase_if(tried, [&](const auto& t) { return t.second.ns < enough; });
     auto& [ranks, saving] = *std::ranges::min_element(tried, {}, [](const auto& t) {
       // A host or stage is named by two words, and other ranks one by one.

@@ -18,6 +18,7 @@ struct SlowRanks {
   Places mended{};     // ranks that are slower, and told already
   bool named = false;  // they are all of a host, or a stage
   bool stage = false;  // they are one stage of a pipeline
+  bool alone = false;  // nothing tells what their hosts need: they are taken to need no time
 };
 
 // A rank for which the others wait in some long steps, in each for half of the time by which that

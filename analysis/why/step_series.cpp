@@ -1,7 +1,6 @@
 // Steps that take longer than the others: a few, every n-th one, or more and more.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "why/causes.h"
 #include "why/lengths.h"
@@ -173,13 +172,11 @@ void long_steps(const Evidence& e, const Lengths& all, const Lengths& left, Find
   f.in_steps = steps_of(e, steps);
   if (costs) f.cost = cost_of(e, ns, all.width);
   if (!e.times.known()) return;
-  std::vector<std::size_t> ranks(e.times.ranks.size());
-  std::iota(ranks.begin(), ranks.end(), std::size_t{0});
   if (!held_up_by.empty()) {
     const bool longest = held_up_by.size() == 1 && held_up_by.front().longest == at;
     tell_where_it_holds_up(e, held_up_by.front(), longest, f);
   }
-  tell_copies_of_steps(e, ranks, steps, f);
+  tell_copies_of_steps(e, every_rank(e), steps, f);
   tell_calls_of_steps(e, steps, f);
 }
 

@@ -30,8 +30,9 @@ def test_the_report_says_what_is_so(name, tmp_path):
 def test_who_wakes_its_device_is_found_and_costs_no_more_than_a_third_too_much(name, tmp_path):
     job = JOBS[name]
     write(run(job.loop), tmp_path / "job", job.loop.seed, job.settings)
-    [found] = [f for f in told("report", tmp_path / "job")[1]["findings"] if "cost" in f]
-    assert found["kind"] in job.expected and found["ranks"] == "1"
+    # All hosts launch too slowly for these kernels, without that one, too.
+    [found, hosts] = [f for f in told("report", tmp_path / "job")[1]["findings"] if "cost" in f]
+    assert found["kind"] in job.expected and found["ranks"] == "1" and hosts["kind"] == "idle_devices"
     true = gain(job.loop, **job.planted)
     assert true < found["cost"]["ns_per_step"] < 4 / 3 * true
 
