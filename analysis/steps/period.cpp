@@ -379,6 +379,7 @@ Period place(const Operations& operations, const Rhythm& by, const std::vector<R
                           operations.symbol(text.operations[i]).bytes > kScalarBytes);
   }
   p.uneven = cuts.uneven;
+  p.batch_bytes = by.batch_bytes;
   p.unclear_beginning = by.unclear_beginning;
   p.unclear_end = closed && by.unclear_end;
   return p;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct Period {
   // True if each is proved to be a whole step, and not one micro-batch of several.
   bool whole_steps = false;
   bool uneven = false;  // see Cuts
+  std::uint64_t batch_bytes = 0;  // that come in for a step at least; 0: batches told nothing
   bool few = false;     // no steps are given, since too few are alike
   // Gradients were reduced before the first step, or after the last, in no order that was found
   // again. There may be steps there that are not counted.

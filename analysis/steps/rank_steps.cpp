@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "interpose/format/step_mark.h"
 #include "steps/pipelines.h"
 #include "text/ranks.h"
 #include "text/text.h"
@@ -13,6 +14,8 @@ namespace tprof::steps {
 namespace {
 
 using read::Process;
+
+constexpr const char* kOthersLoad = "others of its communicators load the batches";
 
 // By the id of a communicator and the number of an operation there: the step that it ends.
 using Numbers = std::map<std::string, std::map<std::uint64_t, std::int64_t>>;
@@ -97,12 +100,19 @@ std::string names(const std::vector<const Process*>& ranks) {
 Found one_answer(std::vector<RankSteps> ranks, RanksByWhy& none) {
   find_in_pipelines(ranks);
   Found found;
+  std::uint64_t batch_bytes = 0;
+  for (const RankSteps& r : ranks) batch_bytes = std::max(batch_bytes, r.period.batch_bytes);
+  // Far less comes in than for others: what looks like batches may be something of each layer.
+  const auto doubtful = [&](const RankSteps& r) {
+    return r.period.batch_bytes < batch_bytes / kSmallCopy;
+  };
   const RankSteps* most = nullptr;
   for (const RankSteps& r : ranks) {
     if (r.intervals.empty()) {
       none[r.period.why].push_back(r.rank);
       if (found.why.empty()) found.why = names({r.rank}) + ": " + r.period.why;
-    } else if (most == nullptr || r.intervals.size() > most->intervals.size()) {
+    } else if (most == nullptr || std::pair(!doubtful(r), r.intervals.size()) >
+                                      std::pair(!doubtful(*most), most->intervals.size())) {
       most = &r;
     }
   }
@@ -123,6 +133,13 @@ Found one_answer(std::vector<RankSteps> ranks, RanksByWhy& none) {
       return true;
     });
     if (left.size() != before) continue;
+    const auto contradicts = [&](RankSteps* r) {
+      if (!doubtful(*r) || !known(*r, numbers)) return false;
+      none[kOthersLoad].push_back(r->rank);
+      r->intervals.clear();
+      return true;
+    };
+    if (std::erase_if(left, contradicts) != 0) continue;
     RankSteps& apart = *left.front();  // shares no communicator with the others
     if (known(apart, numbers) || apart.intervals.size() != first.intervals.size()) {
       return {.why = fmt::format("{} made {} and {} {}, and their collectives differ, so nothing "

@@ -53,25 +53,39 @@ std::vector<std::size_t> pipelines_of(const Evidence& e, std::span<const std::si
   return of;
 }
 
-// The ranks of each stage of a pipeline: of a communicator of which each rank is of another
-// pipeline. (The first and the last stage may have one as well, for weights that they share.)
+// The ranks of each stage of a pipeline: those of communicators of which each rank is of another
+// pipeline, with all that have ranks in common. (The first and the last stage may have one as well,
+// for weights that they share.)
 std::vector<Places> stages_of(const Evidence& e, std::span<const std::size_t> rank_of) {
   const std::vector<std::size_t> pipelines = pipelines_of(e, rank_of);
   const auto places = places_of(e);
-  std::vector<Places> all;
+  std::vector<std::set<std::size_t>> all;
+  const auto apart = [&](const std::set<std::size_t>& ranks) {
+    std::set<std::size_t> of;
+    for (const std::size_t r : ranks) of.insert(pipelines[r]);
+    return ranks.size() > 1 && of.size() == ranks.size();
+  };
   for (const check::Communicator& c : check::communicators(e.job)) {
     std::set<std::size_t> stage;
-    std::set<std::size_t> of;
     for (const check::Member& m : c.members) {
       const auto place = places.find(m.process);
-      if (place == places.end()) continue;
-      stage.insert(place->second);
-      of.insert(pipelines[place->second]);
+      if (place != places.end()) stage.insert(place->second);
     }
-    const bool apart = stage.size() > 1 && of.size() == stage.size();
-    if (apart && sends(e, *stage.begin())) all.emplace_back(stage.begin(), stage.end());
+    if (!apart(stage) || !sends(e, *stage.begin())) continue;
+    std::erase_if(all, [&](const std::set<std::size_t>& other) {
+      if (std::ranges::none_of(other, [&](std::size_t r) { return stage.contains(r); }))
+        return false;
+      std::set<std::size_t> both = stage;
+      both.insert(other.begin(), other.end());
+      const bool one = apart(both);
+      if (one) stage = std::move(both);
+      return one;
+    });
+    all.push_back(std::move(stage));
   }
-  return all;
+  std::vector<Places> stages;
+  for (const auto& stage : all) stages.emplace_back(stage.begin(), stage.end());
+  return stages;
 }
 
 // True if a rank that is like the others may be beyond the middle one by so much: its steps are far
