@@ -25,6 +25,10 @@ class Work {
     const auto k = static_cast<std::size_t>(w - all_.begin());
     return done_ns_[k] - std::max<std::int64_t>(0, std::prev(w)->to_ns - at_ns);
   }
+  bool computes(std::int64_t at_ns) const {
+    const auto w = std::ranges::upper_bound(all_, at_ns, {}, &run::Interval::from_ns);
+    return w != all_.begin() && std::prev(w)->to_ns > at_ns;
+  }
   // The first moment at which so much was done.
   std::int64_t when(std::int64_t done_ns) const {
     const auto k = std::ranges::lower_bound(done_ns_, done_ns) - done_ns_.begin();
@@ -81,8 +85,13 @@ struct Shares {
   std::vector<double> seen{};   // it waited for nothing else
   std::vector<double> bound{};  // it needs no more
   double needs = 0;             // from these
+  std::vector<double> ends{};   // when it ended; kStood: the device stood still
+  double free = 0;              // of half of these
+
+  static constexpr double kStood = -1;
 
   void end() {
+    free = run::median(ends);
     needs = seen.empty() ? run::quantile(std::move(bound), run::kUsual) : run::median(seen);
   }
 };
@@ -105,6 +114,7 @@ class Places {
       const run::Calls& c = run_.ranks[r].calls;
       needs.done_ns.emplace_back(c.size(), kNoWork);
       needs.assumed.emplace_back(c.size());
+      needs.free_ns.emplace_back(c.size(), kNoWork);
       for (std::size_t i = 0; i < c.size(); ++i) {
         if (!queues_free(r, i)) continue;
         needs.done_ns[r][i] = c.came_ns[i];
@@ -132,9 +142,20 @@ class Places {
     for (std::size_t n = 0; n < all.size(); ++n) {
       const std::size_t i = step.rows[n];
       (waits_for_work(step, i) ? all[n].seen : all[n].bound)
-          .push_back(static_cast<double>(done_ns(step, i) - step.from_ns) /
-                     static_cast<double>(step.ns));
+          .push_back(share(step, run_.ranks[step.rank].calls.came_ns[i]));
+      const std::int64_t ended_ns = run_.ranks[step.rank].calls.ended_ns[i] - kGrainNs;
+      const bool computes = works_[step.rank].computes(ended_ns);
+      all[n].ends.push_back(computes ? share(step, ended_ns) : Shares::kStood);
     }
+  }
+  double share(const OfStep& step, std::int64_t at_ns) const {
+    return static_cast<double>(works_[step.rank].until(at_ns) - step.from_ns) /
+           static_cast<double>(step.ns);
+  }
+  // When a rank had done such a share of a step's work.
+  std::int64_t when(const OfStep& step, double share) const {
+    const auto ns = static_cast<std::int64_t>(share * static_cast<double>(step.ns));
+    return works_[step.rank].when(step.from_ns + ns);
   }
 
   // Gives the calls that are not seen to wait for their work what others tell of them.
@@ -142,6 +163,7 @@ class Places {
     const std::vector<Shares>& all = shares_.at(step.names);
     for (std::size_t n = 0; n < all.size(); ++n) {
       const std::size_t i = step.rows[n];
+      if (all[n].free > 0) needs.free_ns[step.rank][i] = when(step, all[n].free);
       const bool free = queues_free(step.rank, i);
       const bool seen = !all[n].seen.empty();
       if (waits_for_work(step, i) || (!free && !seen)) continue;

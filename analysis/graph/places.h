@@ -1,9 +1,12 @@
-// Finds out how much of a step's work each call needs.
+// Finds out how much of a step's work each call needs, and how much does not wait for its end.
 //
 // A call comes to a device no earlier than the work is done that it needs, so what a rank had done
 // then is a bound. It is no more than that where the call waited for something else: for its host,
 // or for another call on its stream. All ranks and steps that make the same calls need the same
 // share of their work. So where one is seen to wait for its work, the others need as much.
+//
+// Likewise, work does not wait for the end of a call if half of them were computing what is behind
+// it by then.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +27,8 @@ struct Needs {
   // Nobody is seen to wait for its work there: hosts called late. All that was done by then is
   // taken to be needed, since a host that waited for its device called no earlier.
   std::vector<std::vector<bool>> assumed{};
+  // Until then the rank did nothing for which the call has to have ended; kNoWork: nobody knows.
+  std::vector<std::vector<std::int64_t>> free_ns{};
 };
 
 // `could_come_ns`: by rank and row, when its queues were free.
