@@ -253,9 +253,11 @@ double Replays::more_ns(const Places& ranks, Of of) const {
   return steady && !chance ? std::max(0.0, ns) : 0;
 }
 
-std::vector<double> Replays::more_in_steps(std::size_t rank, Of of) const {
+std::vector<double> Replays::more_in_steps(std::size_t rank, Of of, bool beyond_others) const {
+  const Series& its = (beyond_others ? beyond_ : needs_)[index(of)][rank];
+  const double usual = beyond_others ? 0 : median(its);
   std::vector<double> more(e_.steps.size());
-  for (std::size_t i = 0; i < places_.size(); ++i) more[places_[i]] = beyond_[index(of)][rank][i];
+  for (std::size_t i = 0; i < places_.size(); ++i) more[places_[i]] = its[i] - usual;
   return more;
 }
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -140,6 +140,7 @@ std::vector<SlowRanks> sets_of(const Evidence& e) {
   for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
     hosts[e.times.ranks[r]->header.host].push_back(r);
   }
+  if (hosts.size() == 1) return sets;
   for (auto& [name, ranks] : hosts) sets.push_back({.slow = std::move(ranks), .named = true});
   return sets;
 }
@@ -189,71 +190,132 @@ std::vector<SlowRanks> candidates(const Evidence& e, const Replays& replays,
   return all;
 }
 
-// Who saves most first; the others are worth what they save once these are mended. The fewest
-// ranks that save nearly as much are to blame: the others are only beside them.
+struct Tried {
+  SlowRanks ranks;
+  Saving saving;
+};
+
+// The fewest ranks that save nearly as much as those that save most: the others are only beside
+// them. Null: none is worth it.
+Tried* to_blame(const Evidence& e, std::vector<Tried>& tried) {
+  const auto saved = [](const Tried& t) { return t.saving.ns; };
+  const auto most = std::ranges::max_element(tried, {}, saved);
+  if (most == tried.end() || most->saving.ns < kLeastShare * e.step_ns) return nullptr;
+  const double enough = most->saving.ns - kUsualShare * e.step_ns;
+  std::erase_if(tried, [&](const Tried& t) { return t.saving.ns < enough; });
+  return &*std::ranges::min_element(tried, {}, [](const Tried& t) {
+    // A host or stage is named by two words, and other ranks one by one.
+    const std::size_t n = t.ranks.slow.size();
+    return std::tuple(t.ranks.named ? std::min<std::size_t>(n, 2) : n, n, -t.saving.ns);
+  });
+}
+
+// Who saves most first; the others are worth what they save once these are mended.
 Places tell_always_slow(const Evidence& e, const std::vector<SlowRanks>& sets, Replays& replays,
                         Findings& found) {
   Places told;
   while (true) {
-    std::vector<std::pair<SlowRanks, Saving>> tried;
+    std::vector<Tried> tried;
     for (SlowRanks& ranks : candidates(e, replays, sets)) {
       const Saving saving = replays.saves(ranks);
       if (ranks.alone && median(replays.saves_in_steps(ranks)) < least_ns(e, ranks)) continue;
-      tried.emplace_back(std::move(ranks), saving);
+      tried.push_back({std::move(ranks), saving});
     }
-    const auto saved = [](const auto& t) { return t.second.ns; };
-    const auto most = std::ranges::max_element(tried, {}, saved);
-    if (most == tried.end() || most->second.ns < kLeastShare * e.step_ns) return told;
-    const double enough = most->second.ns - kUsualShare * e.step_ns;
-    std::erase_if(tried, [&](const auto& t) { return t.second.ns < enough; });
-    auto& [ranks, saving] = *std::ranges::min_element(tried, {}, [](const auto& t) {
-      // A host or stage is named by two words, and other ranks one by one.
-      const std::size_t n = t.first.slow.size();
-      return std::tuple(t.first.named ? std::min<std::size_t>(n, 2) : n, n, -t.second.ns);
-    });
-    ranks.mended = told;
-    tell(e, ranks, saving, found);
-    add_to(told, ranks.slow);
-    replays.mend(ranks);
+    Tried* most = to_blame(e, tried);
+    if (most == nullptr) return told;
+    most->ranks.mended = told;
+    tell(e, most->ranks, most->saving, found);
+    add_to(told, most->ranks.slow);
+    replays.mend(most->ranks);
   }
 }
 
-// The steps in which a rank holds the others up, where these are not nearly all, and by how much.
-std::pair<SlowRanks, double> slow_at_times(const Evidence& e, std::size_t r,
-                                           std::size_t warming_up) {
-  std::pair<SlowRanks, double> most;
-  for (const Of of : {Of::kernels, Of::host}) {
-    const std::vector<double> more = e.replays->more_in_steps(r, of);
-    if (*std::ranges::max_element(more) < kSomeStepsShare * e.step_ns) continue;
-    SlowRanks ranks{.slow = {r}, .of = of, .steps = every_step(e)};
-    std::erase_if(ranks.steps, [&](std::size_t i) { return more[i] <= 0 || i < warming_up; });
-    const std::vector<double> saved = e.replays->saves_in_steps(ranks);
-    std::erase_if(ranks.steps, [&](std::size_t i) { return saved[i] <= 0; });
-    leave_out_lesser(e, saved, ranks.steps);
-    double ns = 0;
-    for (const std::size_t i : ranks.steps) ns += saved[i] / static_cast<double>(e.steps.size());
-    // Once is chance; long_steps tells it.
-    if (ranks.steps.size() > 1 && ns > most.second) most = {std::move(ranks), ns};
+// By rank: what it needs more than usually, by place in Evidence::steps.
+using MoreOfRanks = std::vector<std::vector<double>>;
+
+// A rank with those that need half as much more, or more, in the steps in which it needs most.
+Places beside(const Evidence& e, const MoreOfRanks& more, std::size_t rank) {
+  Places steps = every_step(e);
+  std::erase_if(steps, [&](std::size_t i) { return more[rank][i] <= 0; });
+  leave_out_lesser(e, more[rank], steps);
+  const auto in_steps = [&](std::size_t r) {
+    double sum = 0;
+    for (const std::size_t i : steps) sum += more[r][i];
+    return sum;
+  };
+  const double least = in_steps(rank) / 2;
+  Places all;
+  for (std::size_t r = 0; r < more.size(); ++r) {
+    if (in_steps(r) >= least) all.push_back(r);
   }
-  return most;
+  return all;
 }
 
-// A rank is to blame if it makes up half of what even ranks would save: where ranks take turns,
+// The steps in which these ranks hold the others up, where these are not nearly all; none: once is
+// chance, and long_steps tells it.
+std::optional<Tried> slow_at_times(const Evidence& e, const MoreOfRanks& more, SlowRanks ranks,
+                                   std::size_t warming_up) {
+  ranks.steps = every_step(e);
+  std::erase_if(ranks.steps, [&](std::size_t i) {
+    std::vector<double> here;
+    for (const std::size_t r : ranks.slow) here.push_back(more[r][i]);
+    return i < warming_up || median(std::move(here)) <= 0;
+  });
+  const std::vector<double> saved = e.replays->saves_in_steps(ranks);
+  std::erase_if(ranks.steps, [&](std::size_t i) { return saved[i] <= 0; });
+  leave_out_lesser(e, saved, ranks.steps);
+  if (ranks.steps.size() < 2) return std::nullopt;
+  const auto ns = [&](const std::vector<double>& saves) {
+    double sum = 0;
+    for (const std::size_t i : ranks.steps) sum += saves[i] / static_cast<double>(e.steps.size());
+    return sum;
+  };
+  if (ranks.slow.size() > 1) {
+    SlowRanks all = ranks;
+    all.slow = every_rank(e);
+    const double more_ns = ns(e.replays->saves_in_steps(all)) - ns(saved);
+    if (more_ns > kUsualShare * e.step_ns) return std::nullopt;  // the others are slow there, too
+  }
+  return Tried{ranks, {.ns = ns(saved)}};
+}
+
+// Ranks are to blame if they make up half of what even ranks would save: where ranks take turns,
 // none of them is (uneven.cpp).
-void tell_slow_at_times(const Evidence& e, Places told, Findings& found) {
+void tell_slow_at_times(const Evidence& e, const std::vector<SlowRanks>& sets, Places told,
+                        Findings& found) {
   const std::size_t warming_up = lengths_of(e).warming_up();
+  const auto is_told = [&](std::size_t r) { return std::ranges::binary_search(told, r); };
   while (true) {
-    std::pair<SlowRanks, double> most;
-    for (const std::size_t r : every_rank(e)) {
-      if (std::ranges::binary_search(told, r)) continue;
-      auto its = slow_at_times(e, r, warming_up);
-      if (its.second > most.second) most = std::move(its);
+    std::vector<Tried> tried;
+    for (const Of of : {Of::kernels, Of::host}) {
+      MoreOfRanks more;
+      MoreOfRanks own;  // whatever the others do
+      for (const std::size_t r : every_rank(e)) {
+        more.push_back(e.replays->more_in_steps(r, of));
+        own.push_back(e.replays->more_in_steps(r, of, false));
+      }
+      std::set<Places> who;
+      for (const std::size_t r : every_rank(e)) {
+        if (std::ranges::max(more[r]) < kSomeStepsShare * e.step_ns) continue;
+        who.insert({r});
+        who.insert(beside(e, own, r));
+      }
+      for (const Places& ranks : who) {
+        const auto set = std::ranges::find(sets, ranks, &SlowRanks::slow);
+        // If most are, it is the program.
+        const bool most = set == sets.end() && 2 * ranks.size() >= more.size() && ranks.size() > 1;
+        if (most || std::ranges::any_of(ranks, is_told)) continue;
+        SlowRanks slow = set == sets.end() ? SlowRanks{.slow = ranks} : *set;
+        slow.of = of;
+        auto its = slow_at_times(e, more, std::move(slow), warming_up);
+        if (its) tried.push_back(std::move(*its));
+      }
     }
-    const auto& [ranks, ns] = most;
-    if (ns < kLeastShare * e.step_ns || 2 * ns < mean(e.replays->evened_out(true))) return;
-    tell(e, ranks, e.replays->saves(ranks), found);
-    e.replays->mend(ranks);
-    add_to(told, ranks.slow);
+    const Tried* most = to_blame(e, tried);
+    if (most == nullptr || 2 * most->saving.ns < mean(e.replays->evened_out(true))) return;
+    tell(e, most->ranks, e.replays->saves(most->ranks), found);
+    e.replays->mend(most->ranks);
+    add_to(told, most->ranks.slow);
   }
 }
 
@@ -261,8 +323,8 @@ void tell_slow_at_times(const Evidence& e, Places told, Findings& found) {
 
 void slow_ranks(const Evidence& e, Findings& found) {
   if (e.replays == nullptr) return;
-  const Places told = tell_always_slow(e, sets_of(e), *e.replays, found);
-  tell_slow_at_times(e, told, found);
+  const std::vector<SlowRanks> sets = sets_of(e);
+  tell_slow_at_times(e, sets, tell_always_slow(e, sets, *e.replays, found), found);
 }
 
 }  // namespace tprof::why
