@@ -24,7 +24,6 @@ import opt_in
 import paced
 import pytorch
 import scale
-import size
 import tool
 from busy import QUIET, Used
 from figures import NotMeasured, table
@@ -42,7 +41,6 @@ PARTS = {
     "tool": tool,
     "clocks": clocks,
     "causes": causes,
-    "size": size,
     "scale": scale,
     "pytorch": pytorch,
 }

@@ -7,7 +7,7 @@ import statistics
 
 import pytest
 from generator import causes, habits, rank_files
-from lib import evil, tool
+from lib import evil, faults, jobs
 from lib.tool import summary_of, told, tprof
 
 RANKS = 8
@@ -26,8 +26,7 @@ def slow(tmp_path_factory):
 def many(tmp_path_factory):
     """More ranks than a page has places beside each other."""
     folder = tmp_path_factory.mktemp("many") / "job"
-    tool.big_job(folder, 300, 60, "closed")
-    return folder
+    return jobs.healthy(300, 40, 1).write(folder)
 
 
 class Page(html.parser.HTMLParser):
@@ -122,10 +121,10 @@ def test_sentences_are_whole_and_one_without_an_end_says_where_the_rest_is(tmp_p
 
 
 def test_an_error_comes_before_all_else_and_is_the_exit_code(tmp_path):
-    truth = tool.big_job(tmp_path / "job", 24, 200, "hung")
+    faults.plant_elsewhere(jobs.healthy(24, 200, 1), 8, 0, 20)[0].write(tmp_path / "job")
     done = tprof("report", tmp_path / "job")
     assert done.returncode == 1
-    assert done.stdout.startswith(f"Rank {truth['missing_rank']} never came to collective"), done.stdout
+    assert done.stdout.startswith("Rank 8 never came to collective"), done.stdout
 
 
 def test_a_healthy_job_is_said_to_be_one(many):

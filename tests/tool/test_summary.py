@@ -41,9 +41,9 @@ def test_totals_equal_what_the_generator_wrote(tmp_path):
 def test_an_unclosed_rank_counts_until_its_last_ledger_and_says_when_that_was(
     tmp_path
 ):
-    generate(tmp_path, 2, 25000, unclosed=1)
+    generate(tmp_path, 2, 1000, unclosed=1)
     found = summary(tmp_path)
-    assert found["buckets"]["ALL"]["per_rank"]["calls"] == [25000, 20000]
+    assert found["buckets"]["ALL"]["per_rank"]["calls"] == [1000, 501]
     assert list(found["known_until"]) == ["1"]
     assert 0 < found["known_until"]["1"] - 1763683200000000000 < 1_000_000_000
     assert [problem["kind"] for problem in found["findings"]] == ["lost"]
@@ -102,12 +102,12 @@ def test_phases_are_explained_as_they_are_shown(tmp_path):
 
 def test_what_our_own_threads_took_is_a_share_of_the_run(tmp_path):
     """Footers tell what was spent, and ledgers how long processes ran; those that did not close don't tell."""
-    generate(tmp_path / "job", 3, 20_000, unclosed=2)
+    generate(tmp_path / "job", 3, 2000, unclosed=2)
     spent = ran = 0
     for rank in (0, 1):
         file = tmp_path / f"job/rank-{rank:05}.json"
         cost = 1_000_000 + rank
-        file.write_text(file.read_text().replace('"self_cost_ns":1234', f'"self_cost_ns":{cost}'))
+        file.write_text(file.read_text().replace('"self_cost_ns":0', f'"self_cost_ns":{cost}'))
         lines = parsed(file)
         (footer,) = named(lines, "tprof_footer")
         assert footer["self_cost_ns"] == cost

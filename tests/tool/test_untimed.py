@@ -94,7 +94,7 @@ def test_the_report_has_the_reason_in_words_of_one_call_and_of_more(what, reason
 def test_of_less_than_a_hundredth_of_the_calls_nothing_is_said(unknown, told, lost):
     folder = lost({1: {"host_late": unknown}}, "exposure_lost")
     for file in folder.glob("rank-*.json"):
-        known = '"device_timed":0,"exposure_known":10,"exposure_known_ns":0,"exposed_ns":0'
+        known = '"device_timed":0,"exposure_known":20,"exposure_known_ns":0,"exposed_ns":0'
         file.write_text(file.read_text().replace('"device_timed":0', known))
     text = tprof("check", folder).stdout
     assert ("exposed time unknown for 3 of " in text, "exposed time unknown" in text) == (told, told)
