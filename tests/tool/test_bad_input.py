@@ -156,25 +156,6 @@ def test_a_merge_of_cut_files_is_a_whole_array(tmp_path):
         assert events == 6 + whole[:size].count(b'"ph":"X"', 0, whole.rfind(b"\n", 0, size))
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [(), ("bogus",), ("summary",), ("merge", "x"), ("run",), ("summary", "x", "--by", "moon")],
-)
-def test_wrong_usage_is_exit_code_2(arguments):
-    result = tprof(*arguments)
-    assert result.returncode == 2
-    assert result.stdout == ""
-    assert result.stderr.startswith("tprof: ") and result.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize("arguments", [(), ("run",), ("merge",), ("summary",)])
-def test_help_shows_options_and_examples(arguments):
-    result = tprof(*arguments, "--help")
-    assert result.returncode == 0
-    assert "Usage:" in result.stdout
-    assert not arguments or "Examples:" in result.stdout
-
-
 def test_output_that_can_not_be_written(complaint, tmp_path):
     generate(tmp_path / "run", 1, 5)
     if os.path.exists("/dev/full"):
