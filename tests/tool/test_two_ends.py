@@ -5,7 +5,7 @@ import dataclasses
 import json
 
 import pytest
-from lib import jobs
+from lib import handmade, jobs
 from lib.tool import tprof
 
 EDGE = 1 << 16  # bytes that are read at each end
@@ -63,3 +63,22 @@ def test_of_a_file_with_a_snapshot_the_beginning_is_read(job, command):
     for file in job.glob("*.json"):
         wipe(file, EDGE, file.stat().st_size - EDGE)
     assert tprof(*command, job, "--json").stdout == whole.stdout
+
+
+def test_a_rank_that_was_told_in_the_middle_is_known(job):
+    file = job / "rank-00000.json"
+    lines = file.read_text().replace('"rank":0,"world_size":9', '"rank":null,"world_size":null').split("\n")
+    told = handmade.as_text(handmade.metadata("tprof_identity", rank=0, world_size=RANKS))
+    lines.insert(len(lines) // 2, told + ",")
+    file.write_text("\n".join(lines))
+    assert said(job, ["summary"])["ranks"] == list(range(RANKS))
+
+
+def test_a_ledger_longer_than_what_is_read_at_the_end_is_read_whole(job):
+    before = said(job, ["summary"])["buckets"]["H2D"]["calls"]
+    file = job / "rank-00000.json"
+    text = file.read_text()
+    at = text.rindex('"rows":[') + len('"rows":[')
+    copies = handmade.row(bucket="H2D", name="cudaMemcpyAsync", dtype="byte", comm=None, device=0)
+    file.write_text(text[:at] + 2000 * (handmade.as_text(copies) + ",") + text[at:])
+    assert said(job, ["summary"])["buckets"]["H2D"]["calls"] == before + 2000

@@ -2,7 +2,7 @@
 #include "budget/budget.h"
 
 #include "analysis_budget_toy.h"
-#include "analysis_traces.h"
+#include "analysis_folder.h"
 #include "catch2.h"
 #include "read/error.h"
 
