@@ -13,10 +13,8 @@ import pathlib
 import sys
 
 import causes
-import clocks
 import ctl
 import hot_path
-import instructions
 import line_sizes
 import lttng
 import metrics
@@ -24,7 +22,6 @@ import opt_in
 import paced
 import pytorch
 import scale
-import size
 import tool
 from busy import QUIET, Used
 from figures import NotMeasured, table
@@ -37,12 +34,9 @@ PARTS = {
     "opt_in": opt_in,
     "metrics": metrics,
     "ctl": ctl,
-    "instructions": instructions,
     "line_sizes": line_sizes,
     "tool": tool,
-    "clocks": clocks,
     "causes": causes,
-    "size": size,
     "scale": scale,
     "pytorch": pytorch,
 }
@@ -52,20 +46,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--skip", action="append", default=[], choices=PARTS)
-    parser.add_argument(
-        "--keep-instructions",
-        action="store_true",
-        help="count instructions and keep them in instructions.json as what is expected",
-    )
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     args = parser.parse_args()
     unknown = set(args.parts) - set(PARTS)
     if unknown:
         parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
     place = Place(args.build.resolve())
-    if args.keep_instructions:
-        instructions.keep(place)
-        return 0
 
     load = os.getloadavg()[0]
     print(f"bench: {os.cpu_count()} processors, load average {load:.1f} at the start", flush=True)
@@ -91,8 +77,6 @@ def main() -> int:
         for figure in figures:
             if figure.ok(busy) is False:
                 failed = True
-                if figure.hint:
-                    print(f"{figure.name}: where this is meant to be so: {figure.hint}")
         everything += [{"part": name} | figure.as_json(busy) for figure in figures]
 
     report = {"processors": os.cpu_count(), "load": load, "figures": everything}

@@ -34,7 +34,6 @@ class Figure:
     compare: str = ""  # "ratio", "difference"
     limit: float | None = None
     aim: float | None = None
-    hint: str = ""  # what to do if the limit is exceeded
 
     def judged(self) -> list[float]:
         if self.compare == "ratio":

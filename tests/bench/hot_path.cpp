@@ -1,14 +1,11 @@
 // Measures what a call costs its thread, next to the floor and to the same call without tprof. All
 // calls go to null libraries.
 //
-//   bench_hot_path cost THREADS REPETITIONS [flat]
+//   bench_hot_path cost THREADS REPETITIONS
 //       CPU nanoseconds per call, in batches of half a ring, each after the writer has emptied the
-//       rings; flat: without waiting, so that most calls find the ring full
-//   bench_hot_path tail paced|burst|flat REPETITIONS
-//       nanoseconds of single calls; paced: 100,000 per second; burst: back to back while the ring
-//       has room; flat: back to back, so that most calls find the ring full
-//   bench_hot_path make FUNCTION CALLS
-//       only makes the calls
+//       rings
+//   bench_hot_path tail REPETITIONS
+//       nanoseconds of single calls, 100,000 per second
 //
 // cost prints JSON: {variant: [one figure per repetition]}. tail prints
 // {variant: [[p50, p99, p99.9], ...]} and the number of samples that were left out.
@@ -40,10 +37,9 @@ void print_name(Variant variant) {
 
 class Cost {
  public:
-  Cost(std::size_t threads, std::size_t repetitions, bool flat)
+  Cost(std::size_t threads, std::size_t repetitions)
       : threads_(threads),
         repetitions_(repetitions),
-        flat_(flat),
         barrier_(static_cast<std::ptrdiff_t>(threads)),
         cpu_ns_(threads * repetitions * kVariantCount) {}
 
@@ -71,7 +67,7 @@ class Cost {
   // All threads do the same at the same time.
   void meet(std::size_t thread) {
     barrier_.arrive_and_wait();
-    if (thread == 0 && !flat_) watch_.wait_until_drained();
+    if (thread == 0) watch_.wait_until_drained();
     barrier_.arrive_and_wait();
   }
 
@@ -101,13 +97,10 @@ class Cost {
 
   std::size_t threads_;
   std::size_t repetitions_;
-  bool flat_;
   std::barrier<> barrier_;
   std::vector<double> cpu_ns_;
   RingWatch watch_;
 };
-
-enum class Rate { paced, burst, flat };
 
 std::int64_t context_switches() {
   rusage usage{};
@@ -117,7 +110,7 @@ std::int64_t context_switches() {
 
 class Tail {
  public:
-  explicit Tail(Rate rate) : rate_(rate) {
+  Tail() {
     caller_.calls(Variant::all_gather, 1);
     watch_.open();
     for (int i = 0; i < 2; ++i) {
@@ -152,13 +145,9 @@ class Tail {
   static constexpr int kBatches = 2;
   static constexpr std::uint64_t kPaceNs = 10'000;
 
-  // Half a ring wakes the writer. At the paced rate it then works while calls are made.
+  // Half a ring wakes the writer: it works while calls are made.
   void batch(Variant variant) {
-    if (rate_ != Rate::flat) watch_.wait_until_drained();
-    if (rate_ != Rate::paced) {
-      for (std::uint64_t i = 0; i < kBatch; ++i) ns_.push_back(timed_call(variant));
-      return;
-    }
+    watch_.wait_until_drained();
     std::uint64_t next = clock_ns(CLOCK_MONOTONIC);
     std::int64_t switches = context_switches();
     for (std::uint64_t i = 0; i < kBatch + kBatch / 2; ++i) {
@@ -185,40 +174,25 @@ class Tail {
     return clock_ns(CLOCK_MONOTONIC) - start;
   }
 
-  Rate rate_;
   Caller caller_{new_communicator()};
   RingWatch watch_;
   std::vector<std::uint64_t> ns_;
   std::uint64_t left_out_ = 0;
 };
 
-int make(std::string_view function, std::uint64_t n) {
-  for (const Variant v : kVariants) {
-    if (function != kVariantNames[static_cast<std::size_t>(v)]) continue;
-    Caller caller(new_communicator());
-    caller.calls(v, n);
-    return 0;
-  }
-  return 2;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string_view> args(argv + 1, argv + argc);
   const auto number = [&](std::size_t i) { return std::strtoull(argv[i + 1], nullptr, 10); };
-  if (args.size() >= 3 && args[0] == "cost") {
-    Cost(number(1), number(2), args.size() > 3).run();
+  if (args.size() == 3 && args[0] == "cost") {
+    Cost(number(1), number(2)).run();
     return 0;
   }
-  if (args.size() == 3 && args[0] == "tail") {
-    Tail(args[1] == "paced"   ? Rate::paced
-         : args[1] == "burst" ? Rate::burst
-                              : Rate::flat)
-        .run(number(2));
+  if (args.size() == 2 && args[0] == "tail") {
+    Tail().run(number(1));
     return 0;
   }
-  if (args.size() == 3 && args[0] == "make") return make(args[1], number(2));
   std::fprintf(stderr, "usage: see the head of %s\n", __FILE__);
   return 2;
 }

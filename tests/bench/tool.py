@@ -15,7 +15,7 @@ MIB = 1 << 20
 def rank_files(place: Place, name: str, ranks: int, lines: int) -> Path:
     folder = place.empty_folder(name)
     subprocess.run(
-        [place.build / "big_jobs", folder, str(ranks), str(lines), "plain"],
+        [place.build / "big_jobs", folder, str(ranks), str(lines), "fsdp"],
         stdout=subprocess.DEVNULL,
         check=True,
     )

@@ -71,8 +71,7 @@ class Caller {
     pinned_ = static_cast<char*>(memory);
   }
 
-  // Not inlined: callgrind counts what happens in here (instructions.py).
-  [[gnu::noinline]] void calls(Variant variant, std::uint64_t n) {
+  void calls(Variant variant, std::uint64_t n) {
     switch (variant) {
       case Variant::floor:
         for (std::uint64_t i = 0; i < n; ++i) floor();

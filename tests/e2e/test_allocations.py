@@ -69,14 +69,6 @@ def test_summary_says_it_of_each_process_and_in_short(whole):
     assert [row[:2] for row in rows] == [["device", "4"], ["pinned", "1"], ["managed", "1"]]
 
 
-def test_anonymised_trace_keeps_it(whole, tmp_path):
-    done, books = whole
-    assert tprof("anonymize", done.traces, "-o", tmp_path / "public").returncode == 0
-    assert told(summary_of(tmp_path / "public")["memory"]) == next(iter(books.values()))
-    text = next((tmp_path / "public").iterdir()).read_text()
-    assert '"name":"allocated memory, bytes"' in text and '"device 0":' in text
-
-
 def test_a_kill_loses_nothing_of_it(tmp_path):
     done, books = run(tmp_path, CLIENT, "killed")
     assert done.code == -signal.SIGKILL

@@ -146,20 +146,6 @@ def test_summary_by_site_has_every_call_once(tmp_path):
     assert f"call_sites.py:{line} copy" in text.split("Call sites")[1]
 
 
-def test_anonymized_sites_keep_lines_and_lose_names(tmp_path):
-    done = run(tmp_path)
-    assert tprof("anonymize", done.traces, "-o", tmp_path / "public").returncode == 0
-    (file,) = (tmp_path / "public").glob("*.json")
-    text = file.read_text()
-    assert "call_sites" not in text and "recursive" not in text and str(CLIENTS) not in text
-    before, after = sites_of(done.only_rank().lines), sites_of(rankfile.parsed(file))
-    assert before.keys() == after.keys()
-    for number, site in before.items():
-        lines = [f["line"] for f in site["frames"]]
-        assert [f["line"] for f in after[number]["frames"]] == lines
-    assert not not_as_the_contract_says(rankfile.lines_of(file))
-
-
 def test_fsdp_calls_come_from_fsdp_and_from_the_line_that_trains(tmp_path):
     needs.package("torch")
     done = start(without_agent("fsdp2.py", 2), tmp_path, TPROF_CALLSITE="both")

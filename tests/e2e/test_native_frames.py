@@ -136,19 +136,6 @@ def test_summary_text_lists_the_stack(ran):
         assert re.search(rf"stacks stacks\.cpp:{line} .*{function}$", text, re.MULTILINE)
 
 
-def test_anonymized_frames_keep_offsets_and_lose_names(ran, tmp_path):
-    assert tprof("anonymize", ran[0].traces, "-o", tmp_path).returncode == 0
-    (file,) = tmp_path.glob("*.json")
-    text = file.read_text()
-    assert "stacks" not in text.replace(ran[2].name, "") and build_id_of(ran[1]) not in text
-    before = rankfile.named(ran[0].only_rank().lines, "tprof_site")
-    after = rankfile.named(rankfile.parsed(file), "tprof_site")
-    assert [[r["offsets"] for r in site.get("native", [])] for site in before] == [
-        [r["offsets"] for r in site.get("native", [])] for site in after
-    ]
-    assert not not_as_the_contract_says(rankfile.lines_of(file))
-
-
 def test_other_objects_at_the_path_give_no_names(tmp_path):
     done, program, plugin = run(tmp_path)
     before = sites(done)

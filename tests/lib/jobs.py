@@ -5,6 +5,7 @@ Signatures are computed by the formula of the page (signatures.py). No code is s
 or the library, so that the files test them independently.
 """
 
+import collections
 import copy
 import dataclasses
 import functools
@@ -65,6 +66,7 @@ class Op:
     autograd: bool = False  # called by PyTorch's thread for the backward pass
     stream: int = 0  # the default stream
     group: int | None = None
+    ns: int = 5000  # on the host
 
     @property
     def collective(self):
@@ -97,6 +99,7 @@ class Rank:
     clock_ns: int = 0  # how far its host's wall clock is ahead
     host: int | None = None  # None: one host for every eight ranks
     exit_status: int | None = None  # what the file says of it
+    split_at: int | None = None  # the op before which its communicators but the first are made
     shuffle: random.Random | None = None  # several threads: lines are not in the order of issue
 
 
@@ -126,7 +129,7 @@ class Job:
     def write(self, folder, base=None):
         """Writes the files of all ranks. Files that are the same in `base`, a Written, are linked."""
         folder = pathlib.Path(folder)
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         for rank in range(self.size):
             self._write_rank(folder, rank, base)
         return folder
@@ -182,7 +185,8 @@ def event_args(op, place, size, unfinished):
 
 
 @functools.cache
-def ledger_row(function, dtype, place, bytes_class, mode, calls, count, size, unfinished, too_many, autograd):
+def ledger_row(function, dtype, place, bytes_class, mode, calls, count, size, host_ns, host_ns_max, unfinished, too_many,
+               autograd):  # fmt: skip
     """Returns JSON. `place`: the communicator's number, or a copy's device."""
     element = SIZES.get(dtype, 1)
     copies = BUCKETS[function] in ("H2D", "D2H")
@@ -190,8 +194,8 @@ def ledger_row(function, dtype, place, bytes_class, mode, calls, count, size, un
         "bucket": BUCKETS[function], "name": function, "dtype": dtype,
         **({"comm": None, "device": place} if copies else {"comm": place}),
         "bytes_class": bytes_class, "mode": mode, "calls": calls + too_many, "count": count,
-        "elements": size // element, "bytes": size, "host_ns": 5000 * calls,
-        "host_ns_max": 5000, "device_ns": 0, "device_timed": 0, "failed": 0,
+        "elements": size // element, "bytes": size, "host_ns": host_ns,
+        "host_ns_max": host_ns_max, "device_ns": 0, "device_timed": 0, "failed": 0,
         "unfinished": unfinished, **({"thread": "autograd"} if autograd else {}),
     })  # fmt: skip
 
@@ -214,6 +218,8 @@ class _RankFile:
         dropped = dict(plan.dropped)
         for place, op in enumerate(plan.ops):
             line = self._event(op)
+            if place == plan.split_at:
+                events += self._comms(plan.order[1:])
             if not plan.lines:
                 dropped["window"] = dropped.get("window", 0) + 1
             elif plan.quota is not None and written >= plan.quota:
@@ -237,7 +243,7 @@ class _RankFile:
             return written
         end = [self._event(op, unfinished=True) for op in plan.inside]
         end += [self._clock(plan.clock_step_ns)] if plan.end == "closed" else []
-        end += [self._ledger("close", plan.ledger_error), self._footer(dropped)]
+        end += [self._ledger("close", plan.ledger_error), *self._comms(plan.order), self._footer(dropped)]
         if plan.end != "snapshot":
             return written + ",\n".join(end) + "\n]\n"
         self.snapshot = snapshot(self.base, len(written), (",\n".join(end) + ",\n").encode())
@@ -258,20 +264,23 @@ class _RankFile:
             "base_time_ns": base, "clock": [[0, base, 48]], "nccl_version": 22809,
             "nccl_path": "/usr/lib/libnccl.so.2", "cudart_version": 13000,
             "cudart_path": "/usr/lib/libcudart.so.13", "devices": [],
-            "config": {}, "env": {}, "ring": None,
+            "config": {"TPROF_EVENTS": "on"}, "env": {}, "ring": None,
         }  # fmt: skip
         yield self._line("tprof_header", header)
-        for comm in self.plan.order:
+        yield from self._comms(self.plan.order if self.plan.split_at is None else self.plan.order[:1])
+        if any(op.autograd for op in self.plan.ops):
+            for tid, name in THREADS.items():
+                args = json_of({"name": name})
+                yield f'{{"name":"thread_name","ph":"M","pid":{self.rank},"tid":{tid},"args":{args}}}'
+
+    def _comms(self, order):
+        for comm in order:
             members = self.job.comms[comm]
             yield self._line("tprof_comm", {
                 "comm": self.number[comm], "id": self.job.id(comm), "name": None,
                 "nranks": len(members), "rank": members.index(self.rank), "device": self.rank % 8,
                 "parent": None,
             })  # fmt: skip
-        if any(op.autograd for op in self.plan.ops):
-            for tid, name in THREADS.items():
-                args = json_of({"name": name})
-                yield f'{{"name":"thread_name","ph":"M","pid":{self.rank},"tid":{tid},"args":{args}}}'
 
     def _event(self, op, unfinished=False):
         start = op.at * STEP_NS + self.rank % 7
@@ -285,16 +294,18 @@ class _RankFile:
         modes = ["captured", "replayed"] if op.captured else ["direct"]
         for mode in modes:
             key = (op.function, op.dtype, op.comm, size.bit_length() - 1, mode, op.autograd)
-            row = self.rows.setdefault(key, [0, 0, 0, 0])
+            row = self.rows.setdefault(key, [0, 0, 0, 0, 0, 0])  # the longest, and five sums
             times = self.plan.launches if mode == "replayed" else 1
             ended = self.plan.end != "snapshot"  # a rank that still runs is inside a call only for now
-            for i, value in enumerate([0, 0, 0, ended] if unfinished else [1, op.count, size, 0]):
+            row[0] = max(row[0], 0 if unfinished else op.ns)
+            sums = [0, 0, 0, 0, ended] if unfinished else [1, op.count, size, op.ns, 0]
+            for i, value in enumerate(sums, start=1):
                 row[i] += value * times
         if op.collective and not unfinished:
             self.calls[op.comm].append(op.call)
-        self.now = max(self.now, start + 5000)
+        self.now = max(self.now, start + op.ns)
         phase = '"B"' if unfinished else '"X"'
-        duration = "" if unfinished else ',"dur":5.000'
+        duration = "" if unfinished else f',"dur":{micros(op.ns)}'
         args = event_args(op, place, size, unfinished)
         return (
             f'{{"name":"{op.function}","cat":"{BUCKETS[op.function]}","ph":{phase},'
@@ -313,7 +324,10 @@ class _RankFile:
                 continue
             place = self.rank % 8 if comm is None else self.number[comm]
             too_many = error.get(function, 0)
-            rows.append(ledger_row(function, dtype, place, bytes_class, mode, *row, too_many, autograd))
+            longest, *sums, unfinished = row
+            rows.append(
+                ledger_row(function, dtype, place, bytes_class, mode, *sums, longest, unfinished, too_many, autograd)
+            )
         for comm in self.plan.order:
             sum_, marks = signature(tuple(self.calls[comm]))
             comms.append({
@@ -324,9 +338,16 @@ class _RankFile:
         return self._line("tprof_ledger", f'{ledger},"comms":{json_of(comms)}}}')
 
     def _footer(self, dropped):
+        made = collections.Counter()
+        for (function, *_, mode, _), (_, calls, *_) in self.rows.items():
+            made[function] += calls if mode == "direct" else 0
+        functions = [
+            {"name": name, "library": "/usr/lib/libnccl.so.2" if name[0] == "n" else "/usr/lib/libcudart.so.13", "calls": n}
+            for name, n in made.items()
+        ]
         return self._line("tprof_footer", {
             "dropped": dropped, "self_cost_ns": 0, "base_time_ns": self.base,
-            "coverage": {"functions": [], "unseen": [], "tools": []},
+            "coverage": {"functions": functions, "unseen": [], "tools": []},
             **({} if self.plan.exit_status is None else {"exit_status": self.plan.exit_status}),
             "complete": self.plan.end == "closed",
         })  # fmt: skip
@@ -380,4 +401,27 @@ def healthy(ranks, operations, seed, comms=None, point_to_point=True, copies=Tru
             for rank in job.ranks:
                 rank.ops.append(Op(function, at, count=rng.choice([4, 408, 65536])))
             at += 1
+    return job
+
+
+# Two gathers, a reduction of each kind and copies both ways.
+STEP = [
+    Op("cudaMemcpyAsync", 0, 2048),
+    Op("ncclAllGather", 0, 4160, 0, "float32"),
+    Op("cudaMemcpyAsync", 0, 408),
+    Op("ncclAllGather", 0, 16544, 0, "bfloat16"),
+    Op("ncclAllReduce", 0, 4096, 0, "bfloat16", "sum"),
+    Op("ncclReduceScatter", 0, 16544, 0, "float32", "avg"),
+    Op("ncclAllReduce", 0, 1, 0, "float64", "max"),
+    Op("cudaMemcpy", 0, 4),
+]
+
+
+def plain(ranks, calls):
+    """Makes a job whose ranks make the same steps on the world. A call takes 2 to 18 us."""
+    job = Job([list(range(ranks))], [])
+    for rank in range(ranks):
+        took = [2000 + (mix64(rank * 7919 + n) >> 50) for n in range(calls)]
+        ops = [dataclasses.replace(STEP[n % len(STEP)], at=n + 1, ns=ns) for n, ns in enumerate(took)]
+        job.ranks.append(Rank(ops, [0]))
     return job

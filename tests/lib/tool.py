@@ -7,6 +7,7 @@ import re
 import subprocess
 
 import jsonschema_rs
+from lib import jobs
 from lib.build import BUILD, GOLDEN, TPROF
 from lib.rankfile import parsed
 
@@ -61,21 +62,21 @@ def merged(traces: pathlib.Path, to: pathlib.Path, *options: str) -> list[dict]:
 def generate(folder: pathlib.Path, ranks: int, lines: int, unclosed: int = -1) -> dict:
     """Makes the files of a plain job, and returns by bucket what its calls amount to. The file of the unclosed rank
     ends with its last call, as after a lost host."""
-    big_job(folder, ranks, lines, "plain")
+    job = jobs.plain(ranks, lines)
+    if unclosed >= 0:
+        job.ranks[unclosed].end = "lost"
+    job.write(folder)
     totals = collections.defaultdict(collections.Counter)
-    for rank in range(ranks):
-        file = folder / f"rank-{rank:05}.json"
-        text = file.read_text()
-        end = text.index('{"name":"tprof_ledger","ph":"M","pid":%d,"tid":0,"args":{"epoch":0,"reason":"close"' % rank)
-        for row in json.loads(text[end:].split("\n")[0].rstrip(","))["args"]["rows"]:
-            totals[row["bucket"]].update({key: row[key] for key in ("calls", "count", "elements", "bytes", "host_ns")})
-        if rank == unclosed:
-            file.write_text(text[:end])
+    for op in (op for rank in job.ranks for op in rank.ops):
+        size = jobs.bytes_of(op, ranks)
+        elements = size // jobs.SIZES.get(op.dtype, 1)
+        amounts = {"calls": 1, "count": op.count, "elements": elements, "bytes": size, "host_ns": op.ns}
+        totals[jobs.BUCKETS[op.function]].update(amounts)
     return totals
 
 
-def big_job(folder: pathlib.Path, ranks: int, lines: int, kind: str, *more: object) -> dict:
-    """Makes the files of a job with groups (tests/golden/big_jobs.cpp), and returns what is in them."""
+def big_job(folder: pathlib.Path, ranks: int, lines: int, kind: str) -> dict:
+    """Makes the files of a job of FSDP2 (tests/golden/big_jobs.cpp), and returns what is in them."""
     folder.mkdir(parents=True, exist_ok=True)
-    command = [BUILD / "big_jobs", folder, ranks, lines, kind, *more]
+    command = [BUILD / "big_jobs", folder, ranks, lines, kind]
     return json.loads(subprocess.check_output(list(map(str, command)), timeout=60))

@@ -3,14 +3,12 @@
 import collections
 import ctypes
 import itertools
-import json
 import math
 import signal
-from fractions import Fraction
 
 import pytest
 from lib.build import BUILD, LIBTPROF
-from lib.contract import SCHEMA, not_as_the_contract_says
+from lib.contract import not_as_the_contract_says
 from lib.launch import start
 from lib.rankfile import lines_of
 from lib.tool import SUMMARY_SCHEMA, merged, told, tprof
@@ -124,52 +122,6 @@ def test_every_range_has_what_its_event_said_to_the_last_bit(folder):
             assert same(attributes(line), expected(domain, *rest)), (line, rest)
 
 
-# Even numbers always have the same color or none, odd ones do not.
-COLORS_OF_TWO = ["ff000000", "ff112233", "ff000000", "", "", "ff445566", "ff000000", ""]
-
-
-def test_the_table_has_them_by_name_and_category(tmp_path):
-    """Names and categories come often, and sums are checked with fractions."""
-    script, counts, payloads, colors = [], collections.Counter(), {}, collections.defaultdict(set)
-    for n, (kind, value) in enumerate(VALUES * 4):
-        name, category, color = f"layer {n % 2}", n % 3, COLORS_OF_TWO[n % 8]
-        if kind in (UINT64, INT64):
-            value = str(int(value) // 2**8)  # so that the sums are exact
-        script += [event("push", name, "", category, color, (kind, value)), "pop\t"]
-        key = name, [None, "weights", 2][category]
-        counts[key] += 1
-        number = as_the_program_has_it(kind, value)
-        if number is not None and number == number and abs(number) < 1e200:
-            payloads.setdefault(key, []).append(Fraction(number))
-        elif number is not None and number == number:
-            script[-2] = event("push", name, "", category, color)
-        if color:
-            colors[key].add("#" + color[2:])
-    run(tmp_path, ["category\t\t1\tweights", *script])
-    found = {(row["name"], row["category"]): row for row in by_range(tmp_path)}
-    assert {key: row["count"] for key, row in found.items()} == counts
-    assert len(found) == 6 and {len(values) for values in colors.values()} == {1, 2}
-    for key, row in found.items():
-        values = payloads[key]
-        figures = {"sum": sum(values), "mean": sum(values) / len(values), "min": min(values), "max": max(values)}
-        assert row["payload"].pop("count") == len(values)
-        assert row["payload"] == pytest.approx({name: float(value) for name, value in figures.items()}, rel=1e-15)
-        assert row["color"] == (colors[key].pop() if len(colors[key]) == 1 else None)
-    header, *rows = (
-        line for line in tprof("summary", tmp_path / "traces", "--by", "range").stdout.splitlines()
-        if line.lstrip().startswith(("range ", "layer "))
-    )  # fmt: skip
-    assert "category" in header and "payload mean" in header and sum("weights" in row for row in rows) == 2
-
-
-def test_a_table_of_ranges_without_attributes_has_no_columns_for_them(tmp_path):
-    run(tmp_path, [event("push", "plain"), "pop\t"])
-    (row,) = by_range(tmp_path)
-    assert (row["category"], row["color"], row["payload"]) == (None, None, None)
-    text = tprof("summary", tmp_path / "traces", "--by", "range").stdout
-    assert "category" not in text and "payload" not in text
-
-
 def test_a_killed_process_keeps_what_its_open_ranges_had(tmp_path):
     """This holds also where the file was closed by `tprof recover`."""
     first = {"category": 1, "color": "ff102030", "payload": (INT64, "-7")}
@@ -236,24 +188,3 @@ def test_names_of_categories_are_bounded_and_the_first_one_stays(tmp_path):
     run(tmp_path, script)
     names = [attributes(line)["category"] for line in ranges(tmp_path)]
     assert names == [f"name {n} {'long' * 30}"[:58] for n in (3, 256)] + [257, 3]
-
-
-def test_a_category_that_is_named_after_its_first_range_has_a_number_before(tmp_path):
-    named = [event("mark", "m", category=9), "category\t\t8\tnamed", event("mark", "n", category=8)]
-    run(tmp_path, [*named])
-    assert [attributes(line)["category"] for line in ranges(tmp_path)] == [9, "named"]
-    assert {row["name"]: row["category"] for row in by_range(tmp_path)} == {"m": 9, "n": "named"}
-
-
-def test_anonymised_ranges_keep_numbers_and_colours_and_no_name(tmp_path):
-    run(tmp_path, [
-        "category\t\t1\tsecret", event("mark", "x", "", 1, "ff112233", (DOUBLE, "1.5")),
-        event("mark", "y", "", 7),
-    ])  # fmt: skip
-    assert tprof("anonymize", tmp_path / "traces", "-o", tmp_path / "public").returncode == 0
-    (file,) = (tmp_path / "public").glob("*.json")
-    found = [json.loads(line) for line in lines_of(file) if '"cat":"NVTX"' in line]
-    assert all(SCHEMA.is_valid(line) for line in found) and "secret" not in file.read_text()
-    assert [line["args"] for line in found] == [
-        {"category": "category-1", "color": "#112233", "payload": 1.5}, {"category": 7},
-    ]  # fmt: skip

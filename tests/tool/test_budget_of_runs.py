@@ -9,7 +9,6 @@ import pytest
 from lib import loops
 from lib.loops import BATCH, Loop, Shape
 from lib.tool import told, tprof
-from test_screen import on_terminal
 
 ACCUMULATING = Shape(steps=20, accumulate=4, no_sync=True)
 BUCKETS = (37248, 33088, 33088, 4160)
@@ -243,42 +242,3 @@ def test_more_small_copies_than_in_the_budget_are_told_and_within(tmp_path):
     code, report = told("budget", items, "--budget", file)
     assert (code, report["explained_by"]) == (0, [])
     assert "D2H: 4 small calls a step (each of less than 64 B), where the budget has none" in report["notes"]
-
-
-# How it is told.
-
-
-def test_a_type_that_nobody_asked_for_is_told_as_the_default(tmp_path):
-    folder = write(accumulated(20), tmp_path / "job")
-    by_default = "ALLREDUCE moves float32 where bfloat16 was expected: 2 times the bytes"
-    (said,) = told("budget", folder, *DDP[:4])[1]["explained_by"]
-    assert said == f"{by_default} (bfloat16 is the default: --dtype float32 says otherwise)"
-    assert told("budget", folder, *DDP[:4], "--dtype", "bf16")[1]["explained_by"] == [by_default]
-    assert told("budget", folder, *DDP[:4], "--reduce-dtype", "bf16")[1]["explained_by"] == [by_default]
-    # An option that is said to help does so.
-    assert tprof("budget", folder, *DDP[:4], "--dtype", "float32").returncode == 0
-
-
-def test_one_rank_is_not_told_as_several(tmp_path):
-    folder = write(accumulated(20), tmp_path / "job")
-    text = tprof("budget", folder, *DDP, "--ranks", 0).stdout
-    assert text.splitlines()[1].startswith("Rank 0 in a step, ")
-
-
-def test_the_newest_run_is_taken_without_a_path(tmp_path):
-    folder = write(accumulated(20), tmp_path / "tprof-traces" / "only")
-    done = tprof("budget", *DDP, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "tprof: tprof-traces/only, the newest run here\n")
-    assert done.stdout == tprof("budget", folder, *DDP).stdout
-
-
-def test_a_table_with_all_its_columns_is_no_wider_than_the_screen(tmp_path):
-    file = budget_of(write(accumulated(20), tmp_path / "good"))
-    loop = accumulated(20, lambda loop: loop.copy("cudaMemcpyAsync", 1 << 20, [0]), lambda loop, step: loop.gather(640))
-    bad = write(loop, tmp_path / "bad")
-    wide = tprof("budget", bad, "--budget", file).stdout
-    assert max(map(len, wide.splitlines())) > 80 and "function" in wide  # there is something to leave out
-    shown = on_terminal("budget", bad, "--budget", file, NO_COLOR="1")
-    assert max(map(len, shown.splitlines())) <= 80, shown
-    over = [line for line in shown.splitlines() if line.endswith("over")]
-    assert ["H2D" in line for line in over] == [True, False, False]

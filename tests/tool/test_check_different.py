@@ -106,22 +106,6 @@ def test_two_ranks_that_part_in_different_places_are_two_findings(healthy_job, t
     assert sorted((f["ranks"], f["seq"]) for f in findings) == [([2], 9), ([5], 3)]
 
 
-def test_where_ranks_made_more_than_others_both_numbers_are_told(healthy_job, tmp_path):
-    """By check and summary alike, whoever is the majority."""
-    written = healthy_job(2)
-    bad = faults.plant_skipped(written.job, 1, 0, 3)
-    fewer, more = (len(bad.collectives(rank, 0)) for rank in (1, 0))
-    assert fewer + 1 == more
-    folder = bad.write(tmp_path / "job", written)
-    (first,) = [line for line in tprof("check", folder).stdout.splitlines() if line.startswith(f"communicator {bad.id(0)}")]
-    assert f": {fewer} to {more} collectives, " in first
-    table = tprof("summary", folder, "--by", "comm").stdout.split("\nCommunicators\n")[1]
-    (row,) = [line for line in table.splitlines() if line.startswith(f"  {bad.id(0)}")]
-    assert f"  {fewer} to {more}  " in row
-    healthy = tprof("summary", written.folder, "--by", "comm").stdout.split("\nCommunicators\n")[1]
-    assert " to " not in healthy.split("\n\n")[0]
-
-
 @pytest.mark.one_of(3)
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
 @pytest.mark.parametrize("others_inside", [True, False])

@@ -118,18 +118,6 @@ def test_where_in_the_program_a_rank_stands(healthy, tmp_path, plant):
     assert "\x1b" not in text and f"rank {rank} was within NVTX ranges" in text
 
 
-def test_ranks_that_stand_at_the_same_place_are_one_line(healthy, tmp_path):
-    job, folder, *_ = planted(
-        healthy, "middle", faults.plant_hung, tmp_path, others_inside=True
-    )  # fmt: skip
-    for rank in range(job.size):
-        within(folder / f"rank-{rank:05}.json", "step 12")
-    (finding,) = worse_than_notes(folder)
-    everybody = f"ranks 0-{job.size - 1}" if job.size > 2 else "ranks 0,1"
-    lines = [line for line in finding["evidence"] if "NVTX" in line]
-    assert lines == [f'{everybody} were within NVTX range "step 12"']
-
-
 @pytest.mark.parametrize("plant", ["left", "killed"])
 @pytest.mark.parametrize("how", [{"lines": False}, {"quota": 4}])
 def test_the_last_line_is_not_taken_for_the_last_call(healthy_job, tmp_path, plant, how):

@@ -53,24 +53,6 @@ def test_no_finding_in_200_healthy_jobs(tmp_path, tenth):
         assert {f["kind"] for f in found["findings"]} <= {"dropped", *worse}
 
 
-def test_a_healthy_job_prints_one_line(tmp_path):
-    job = jobs.healthy(4, 150, 1, [[0, 1, 2, 3]])
-    result = tprof("check", job.write(tmp_path / "job"))
-    assert (result.returncode, result.stdout) == (
-        0, f"communicator {job.id(0)} (4 ranks): 150 collectives, all ranks did the same\n"
-    )  # fmt: skip
-
-
-def test_copies_alone_are_said_to_be_alone(tmp_path):
-    job = jobs.healthy(2, 0, 3)
-    for rank in job.ranks:
-        rank.order = []
-        rank.ops = [jobs.Op("cudaMemcpy", 1, 8)]
-    result = tprof("check", job.write(tmp_path / "job"))
-    assert result.returncode == 0
-    assert result.stdout == "no communicator: 2 processes made copies only\n"
-
-
 def test_a_job_that_called_nothing_made_no_copies(tmp_path):
     job = jobs.Job([], [jobs.Rank([], []), jobs.Rank([], [])])
     result = tprof("check", job.write(tmp_path / "job"))

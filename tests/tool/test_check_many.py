@@ -40,24 +40,6 @@ def test_the_order_of_the_files_changes_no_byte(tmp_path, form):
     assert len(printed) == 1
 
 
-def test_communicators_whose_ranks_did_the_same_are_one_line(tmp_path):
-    job = pairs(400)
-    result = tprof("check", job.write(tmp_path / "job"))
-    assert (result.returncode, result.stdout) == (
-        0,
-        f"201 communicators (2 to 400 ranks; the largest is {job.id(0)}): 12 collectives, on each "
-        "all of its ranks did the same\n",
-    )
-
-
-def test_a_communicator_whose_ranks_did_not_has_a_line_of_its_own(tmp_path):
-    job = faults.plant_skipped(pairs(40), 6, 0, 1)
-    lines = tprof("check", job.write(tmp_path / "job")).stdout.splitlines()
-    n = len(job.collectives(0, 0))
-    assert lines[0] == f"communicator {job.id(0)} (40 ranks): {n - 1} to {n} collectives, the ranks did NOT do the same"  # fmt: skip
-    assert lines[1].startswith("20 communicators (2 ranks; the largest is ")
-
-
 def rank_dependent_sizes(ranks, like=1):
     """Makes a job whose third collective on the world has another size for every `like` ranks."""
     job = jobs.healthy(ranks, 9, 2, [list(range(ranks))], point_to_point=False)

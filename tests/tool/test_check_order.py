@@ -58,7 +58,7 @@ def time_on_the_device(folder, through):
     for file in folder.glob("rank-*.json"):
         lines = []
         for text in file.read_text().split("\n"):
-            lines.append(text.replace('"config":{}', '"config":{"TPROF_TIMING":"events"}'))
+            lines.append(text.replace('"config":{"TPROF_EVENTS":"on"}', '"config":{"TPROF_TIMING":"events"}'))
             if not text.startswith('{"name":"nccl'):
                 continue
             line = json.loads(text.rstrip(","))

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from lib import jobs
 from lib.faults import assert_names
-from lib.tool import told, tprof, worse_than_notes
+from lib.tool import worse_than_notes
 
 
 def with_talk(healthy, place, count=5):
@@ -86,27 +86,6 @@ def pairs(calls, counts):
             for n in range(calls)
         ]
     return job
-
-
-def test_where_there_are_only_sends_and_receives_it_is_these_that_are_said_to_be_compared(tmp_path):
-    head = f"communicator {pairs(1, [1]).id(0)} (2 ranks): no collectives, "
-    folder = pairs(20, [8]).write(tmp_path / "well")
-    assert tprof("check", folder).stdout == head + "20 sends and 20 receives, as many as each other\n"
-    text = told("report", folder)[1]["verdict"]["text"]
-    assert text == (
-        "Nothing is wrong with what the ranks did: 2 ranks made 20 sends and 20 receives, and no collectives; "
-        "no steps are known, so nothing is known of their speed (TPROF_STEP=call:FUNCTION marks them: the call that ends each)."
-    )
-    job = pairs(20, [8])
-    job.ranks[1].ops[-1] = dataclasses.replace(job.ranks[1].ops[-1], count=16)
-    done = tprof("check", killed(job).write(tmp_path / "sizes"))
-    assert done.stdout.startswith(head + "20 sends and 20 receives, which do NOT fit each other\n")
-    assert "message 19 from rank 0 to rank 1 does not fit: 32 B sent, 64 B to be received" in done.stdout and done.returncode == 1
-    job = killed(pairs(20, [8]), at=40)
-    del job.ranks[1].ops[-1]
-    done = tprof("check", job.write(tmp_path / "ahead"))
-    assert done.stdout.startswith(head + "20 sends and 19 receives, not all of which have an other end\n")
-    assert done.returncode == 0
 
 
 def test_two_ranks_that_send_to_each_other(healthy, place, tmp_path):

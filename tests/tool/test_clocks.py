@@ -81,12 +81,3 @@ def test_two_hosts_are_aligned_by_the_one_rank_that_is_left_of_each(tmp_path):
     trace, said = merged(tmp_path)
     assert "2 hosts are aligned by 100 collectives" in said
     assert len(clocks_of(trace)) == 2
-
-
-def test_anonymised_traces_are_aligned_alike(tmp_path):
-    truth = clock_job(tmp_path / "run", HOSTS, RANKS, 300)
-    assert tprof("anonymize", tmp_path / "run", "-o", tmp_path / "public").returncode == 0
-    to = tmp_path / "public.json"
-    assert tprof("merge", tmp_path / "public", "-o", to).returncode == 0
-    off = sorted(errors(to, truth, RANKS))
-    assert off[len(off) // 2] < 1000

@@ -115,7 +115,7 @@ def test_ranks_that_differ_are_told_apart(doctor, tmp_path):
             ("/usr/lib/libnccl.so.2", "/opt/libnccl.so.2"))  # fmt: skip
     report = doctor(tmp_path / "job")
     assert "22703 on rank 2" in only(report, "versions_differ", "warning")["text"]
-    ranks = {f["library"]: f["ranks"] for f in report["functions"]}
+    ranks = {f["library"]: f["ranks"] for f in report["functions"] if "nccl" in f["library"]}
     assert ranks == {"/usr/lib/libnccl.so.2": [0, 1, 3], "/opt/libnccl.so.2": [2]}
 
 

@@ -7,10 +7,9 @@ import re
 import statistics
 
 import pytest
-from lib import jobs, loops, needs
+from lib import jobs, loops
 from lib.clocks import nanoseconds
 from lib.rankfile import lines_of, parsed
-from lib.tool import generate
 from test_export import PAGE, call_of, events_of, export
 from test_summary_ranges import pushed
 
@@ -49,7 +48,7 @@ def loop(tmp_path_factory):
 
 
 def test_queries_of_the_page_run(loop):
-    """Each query gives what the same sums over the lines give; the second has a test of its own."""
+    """Each query gives what the same sums over the lines give."""
     folder, db, steps = loop
     calls, groups, times = [], collections.defaultdict(list), {}
     ranges, threads, ids, bases = collections.defaultdict(list), {}, {}, {}
@@ -110,33 +109,3 @@ def test_queries_of_the_page_run(loop):
     assert set(by_pass) == backward and {row[0] for row in by_pass} == {0, 1}
     assert set(pageable) == summed(lambda c: (c["rank"], c["bucket"]) if c["bucket"] == "H2D" else None, "bytes")
     assert dict(bins) == {1 << bits: n for bits, n in gathers.items()}
-
-
-def test_the_first_calls_can_be_left_out(tmp_path):
-    """Tries the page's query, and its lines of Python."""
-    folder = tmp_path / "run"
-    generate(folder, 3, 500)
-    db = export(folder, tmp_path / "run.db")
-    kept = {}
-    for rank, file in enumerate(sorted(folder.iterdir())):
-        gathers = [e for e in events_of(file) if e["name"] == "ncclAllGather" and e["ph"] == "X"]
-        gathers.sort(key=lambda event: nanoseconds(event["ts"]))
-        kept[rank] = [nanoseconds(event["dur"]) for event in gathers[5:]]
-    times = [ns for rank in kept.values() for ns in rank]
-    (query,) = [query for query in QUERIES if "n > 5" in query]
-    count, ranks, total, mean, std, least, most = db.execute(query).fetchone()
-    assert (count, ranks, total, least, most) == (len(times), 3, sum(times), min(times), max(times))
-    assert (mean, std) == (pytest.approx(statistics.fmean(times)), pytest.approx(statistics.pstdev(times), abs=1))
-    needs.package("numpy")
-    (code,) = [code for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "class Trace" in code]
-    names = {}
-    exec(code, names)
-    trace = names["Trace"](tmp_path / "run.db")
-    assert {rank: list(ns) for rank, ns in trace.ns("ncclAllGather", part=slice(5, None)).items()} == kept
-    found = trace.statistics("ncclAllGather", part=slice(5, None))
-    assert (found["count"], found["rank_count"], found["sum"]) == (count, ranks, total)
-    assert (found["mean"], found["std"]) == (pytest.approx(mean), pytest.approx(std, abs=1))
-    edges, counts = trace.histogram("ncclAllGather", bins=4)
-    assert len(edges) == 5 and {rank: sum(n) for rank, n in counts.items()} == {
-        rank: len(ns) for rank, ns in trace.ns("ncclAllGather").items()
-    }

@@ -52,24 +52,3 @@ def test_its_figures_are_those_of_the_lines(example, run):
     assert list(by_rank["mean"]) == pytest.approx([statistics.fmean(ns) for ns in kept.values()])
     assert example.durations(database, "ALLGATHER").equals(example.durations(database, "ncclAllGather"))
     assert example.durations(database, "ncclAllGather", device=True).empty
-
-
-def test_its_histogram_has_every_call_and_is_a_picture(example, run, tmp_path, monkeypatch, capsys):
-    needs.package("matplotlib")
-    database, took = run
-    picture = tmp_path / "gathers.png"
-    counts, edges = example.histogram(example.durations(database, "ncclAllGather"), "gathers", picture, bins=4)
-    # Bars are stacked: the last row is of all ranks.
-    assert list(counts[-1]) == [
-        sum(
-            low <= ns / 1e3 < high or ns / 1e3 == high == edges[-1]
-            for rank in took.values()
-            for ns in rank
-        )
-        for low, high in zip(edges, edges[1:])
-    ]  # fmt: skip
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    monkeypatch.setattr("sys.argv", ["pandas_example.py", str(database), "ncclAllGather", "--skip", str(SKIPPED)])
-    example.main()
-    total = sum(sum(ns[SKIPPED:]) for ns in took.values())
-    assert f"sum {total}" in " ".join(capsys.readouterr().out.split())

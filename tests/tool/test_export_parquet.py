@@ -176,7 +176,7 @@ def test_runs_that_are_copied_together_stay_apart(tmp_path):
     for run, ranks in (("a/b c=%41", 2), ("plain", 3)):
         generate(tmp_path / "run", ranks, 20)
         for file in (tmp_path / "run").iterdir():
-            file.write_text(file.read_text().replace('"run_id":"generated"', f'"run_id":"{run}"'))
+            file.write_text(file.read_text().replace('"run_id":"job-0"', f'"run_id":"{run}"'))
         export(tmp_path / "run", tmp_path / "one")
         shutil.copytree(tmp_path / "one", tmp_path / "lake", dirs_exist_ok=True)
         shutil.rmtree(tmp_path / "one")

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from lib.build import BUILD, GOLDEN
 from lib.rankfile import lines_of
-from lib.tool import generate, tprof
+from lib.tool import big_job, generate, tprof
 
 
 def events_of(file):
@@ -35,7 +35,7 @@ def test_every_event_keeps_its_arguments_and_gets_one_axis(tmp_path):
 
     expected = []
     for file in sorted((tmp_path / "run").iterdir()):
-        expected += instants(file, lambda pid: base + pid * 1234567)
+        expected += instants(file, lambda pid: base + pid)
     assert instants(tmp_path / "m.json", lambda pid: base) == expected
 
 
@@ -78,7 +78,7 @@ def test_processes_without_a_rank_get_pids_of_their_own(tmp_path):
     text = (tmp_path / "run/rank-00000.json").read_text()
     for pid in (0, 1):  # OS pids that look like ranks
         other = text.replace('"rank":0,"world_size"', '"rank":null,"world_size"')
-        other = other.replace('"pid":4720,"start_ns"', f'"pid":{pid},"start_ns"')
+        other = other.replace('"pid":4000,"start_ns"', f'"pid":{pid},"start_ns"')
         (tmp_path / f"run/other-{pid}.json").write_text(other)
     assert tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json").returncode == 0
     pids = [event["pid"] for event in events_of(tmp_path / "m.json")]
@@ -99,7 +99,7 @@ def test_ranks_with_a_corrupt_line_are_left_out_and_the_others_merged(
 ):
     """The output is as if their files were not there; messages and the exit code tell."""
     run = tmp_path / "run"
-    generate(run, 5, 20000)
+    generate(run, 5, 2000)
     said = [damage(run / f"rank-0000{rank}.json") for rank in (1, 3)]
     result = tprof("merge", run, "-o", tmp_path / name)
     assert result.returncode == 1
@@ -123,7 +123,7 @@ def test_a_pipe_gets_the_others_too(tmp_path):
 
 def test_gzip_output_is_one_member(tmp_path):
     """Older viewers read the first member only."""
-    generate(tmp_path / "run", 2, 20000)
+    generate(tmp_path / "run", 2, 5000)
     tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json.gz")
     import zlib
 
@@ -139,7 +139,7 @@ def test_gzip_output_is_one_member(tmp_path):
 @pytest.mark.parametrize("lines", [1000, 100_000])
 def test_memory_does_not_grow_with_the_input(tmp_path, lines):
     """16 ranks of up to 22 MB each are merged within a heap of 300 MiB."""
-    generate(tmp_path / "run", 16 if lines > 1000 else 2, lines)
+    big_job(tmp_path / "run", 16 if lines > 1000 else 2, lines, "fsdp")
 
     def bounded():
         resource.setrlimit(resource.RLIMIT_DATA, (300 << 20, 300 << 20))

@@ -248,7 +248,7 @@ def test_where_nothing_proves_a_shift_the_wall_clock_stays_and_it_says_so(traces
         marks.clear()
 
     reasons = {
-        other_elements: "into the 14", one_missing: "into the 13", one_elsewhere: "into the 14",
+        other_elements: "into the 12", one_missing: "into the 11", one_elsewhere: "into the 12",
         no_collective: "marks no collective",
     }
     for change, why in reasons.items():

@@ -147,19 +147,6 @@ def test_whatever_reads_ranks_leaves_the_file_aside(run, tmp_path):
     assert alone.returncode == 2 and "lanes of a node" in alone.stderr and alone.stderr.count("\n") == 1
 
 
-def test_a_public_copy_has_the_lanes_and_no_name_of_the_host(run, tmp_path):
-    assert tprof("anonymize", run / "traces", "-o", tmp_path / "out").returncode == 0
-    (copy,) = (path for path in (tmp_path / "out").iterdir() if ".node." in path.name)
-    assert copy.name == "host-1.node.json"
-    assert not_as_the_contract_says(lines_of(copy)) == []
-    assert lanes(parsed(copy)) == lanes(parsed(run / "traces" / node_files(run)[0]))
-    (boot,) = {header["boot_id"] for path in (tmp_path / "out").glob("rank*") for header in named(parsed(path), "tprof_header")}
-    (node,) = named(parsed(copy), "tprof_node")
-    assert (node["boot_id"], node["host"]) == (boot, "host-1")
-    assert HOST not in re.findall(r"[\w.-]+", copy.read_text())
-    assert lanes(merged(tmp_path / "out", tmp_path / "merged.json")) == lanes(merged(run / "traces", tmp_path / "m.json"))
-
-
 def test_a_file_cut_anywhere_is_read_up_to_there(run, tmp_path):
     whole = merged(run / "traces", tmp_path / "whole.json")
     text = (run / "traces" / node_files(run)[0]).read_bytes()

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from generator import causes, rank_files
-from lib import evil, tool
+from lib import evil, faults, jobs, tool
 from lib.tool import tprof
 
 SECTIONS = ["findings", "step", "heat", "late", "timeline", "buckets", "ops", "hist", "comms", "unseen"]
@@ -27,8 +27,8 @@ def without_steps(folder: pathlib.Path) -> None:
 
 JOBS = {
     "slow": slow,
-    "many": lambda folder: tool.big_job(folder, 400, 60, "closed"),
-    "hung": lambda folder: tool.big_job(folder, 24, 200, "hung"),
+    "many": jobs.healthy(400, 40, 1).write,
+    "hung": faults.plant_elsewhere(jobs.healthy(24, 200, 1), 8, 0, 20)[0].write,
     "without_steps": without_steps,
     "evil": evil.write,
 }

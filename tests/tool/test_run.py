@@ -14,7 +14,7 @@ from generator import ends, habits, rank_files
 from lib import faults, jobs, live
 from lib.build import BUILD, TPROF
 from lib.launch import environment
-from lib.tool import big_job, generate
+from lib.tool import generate
 
 
 @pytest.fixture
@@ -228,7 +228,7 @@ def copy_traces(bench):
     generate(bench / "ready", 2, 10)
     boot_id = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     for file in (bench / "ready").iterdir():
-        text = file.read_text().replace('"run_id":"generated"', '"run_id":"mine"')
+        text = file.read_text().replace('"run_id":"job-0"', '"run_id":"mine"')
         file.write_text(text.replace('"boot_id":"boot-0"', f'"boot_id":"{boot_id}"'))
     return ["sh", "-c", f"cp {bench}/ready/* $TPROF_OUTPUT_DIR; echo done"]
 
@@ -321,9 +321,12 @@ def run_a_rank_that_dies(folder, used, task):
 
 def foreign_files(folder, ranks):
     """Makes the files of a run's other hosts, in the folder that they share."""
-    big_job(folder, ranks, 10, "lost")
+    job = jobs.plain(ranks, 10)
+    for rank in job.ranks:
+        rank.end = "lost"
+    job.write(folder)
     for file in list(folder.iterdir()):
-        text = file.read_text().replace('"run_id":"big"', '"run_id":"mine"')
+        text = file.read_text().replace('"run_id":"job-0"', '"run_id":"mine"')
         file.rename(folder / f"of-others-{file.name}").write_text(text)
 
 

@@ -1,11 +1,9 @@
 """The first screen of `tprof summary`: what it says first, and how it looks on a terminal and in a pipe."""
 
 import fcntl
-import json
 import os
 import pty
 import re
-import shlex
 import shutil
 import struct
 import subprocess
@@ -172,27 +170,6 @@ def test_what_has_no_room_is_there_with_verbose(job):
     assert "elements" in brief
 
 
-def test_call_sites_with_long_names_are_not_wider_than_the_terminal(tmp_path):
-    loop = Loop([[0, 1]])
-    for _ in range(8):
-        loop.micro_batch()
-        loop.reduce(400_000)
-    for file in loop.job.write(tmp_path / "job").glob("rank-*.json"):
-        frames = [
-            {"function": f"{word}_the_gradients_of_all_buckets", "file": f"/home/distributed_{word}.py", "line": 7}
-            for word in ("reduce", "train")
-        ]
-        site = {"name": "tprof_site", "ph": "M", "pid": 0, "tid": 0, "args": {"site": 1, "frames": frames}}
-        lines = file.read_text().split("\n")
-        place = next(i for i, line in enumerate(lines) if '"ph":"X"' in line)
-        lines[place:] = [re.sub(r'("ph":"X",.*?"args":\{)', r'\1"site":1,', line) for line in lines[place:]]
-        lines.insert(place, json.dumps(site, separators=(",", ":")) + ",")
-        file.write_text("\n".join(lines))
-    shown = COLOURS.sub("", on_terminal("summary", tmp_path / "job", "--by", "site", columns=80))
-    assert "distributed_reduce.py:7" in shown and "_buckets" in shown
-    assert [line for line in shown.split("Next:")[0].splitlines() if len(line) > 80] == []
-
-
 @pytest.mark.parametrize(
     "options",
     [["summary", "--verbose"], ["summary", "--verbose", "--per-rank"], ["summary", "--by", "wait"],
@@ -204,64 +181,6 @@ def test_nothing_is_wider_than_the_terminal(job, options):
     shown = COLOURS.sub("", on_terminal(command, job, *rest, columns=80))
     over = [line for line in shown.split("Next:")[0].splitlines() if len(line) > 80 and str(job) not in line]
     assert over == [] and len(shown.splitlines()) > 3
-
-
-def test_coverage_is_not_wider_than_the_terminal():
-    shown = on_terminal("coverage", columns=80)
-    assert [line for line in shown.splitlines() if len(line) > 80] == []
-    assert "no room for elements" in shown
-    assert "no room for" not in on_terminal("coverage", columns=120)
-
-
-def test_replay_on_a_terminal_is_the_same_script(job):
-    def commands(text):
-        return [shlex.split(line, comments=True) for line in text.replace("\\\n", "").splitlines() if line]
-
-    narrow = commands(COLOURS.sub("", on_terminal("replay", job, "--mpi", columns=60)))
-    assert [c for c in narrow if c] == [c for c in commands(tprof("replay", job, "--mpi").stdout) if c] != []
-
-
-def test_a_table_that_was_asked_for_names_what_has_no_room_in_a_pipe_and_columns_gives_it(job):
-    def piped(**env):
-        return tprof("summary", job, "--by", "op", env=os.environ | env).stdout
-
-    narrow, wide = piped(), piped(COLUMNS="200")
-    assert "  no room for ranks, std: shown on a wider terminal, or in a pipe with a larger COLUMNS\n" in narrow
-    assert "no room for" not in wide and re.search(r"^  bucket .* ranks .* std ", wide, re.M)
-    assert piped(COLUMNS="many") == piped(COLUMNS="0") == narrow
-
-
-@pytest.mark.parametrize("options", [(), ("--verbose",)])
-def test_copies_in_two_directions_are_told_apart(options, tmp_path):
-    """cudaMemcpyAsync makes copies of one size in all directions: the rows' first words differ nevertheless."""
-    loop = Loop([[0, 1]])
-    for _ in range(6):
-        loop.micro_batch()
-        loop.gather(300_000)
-    folder = loop.job.write(tmp_path / "job")
-    for file in folder.glob("rank-*.json"):
-        lines = re.sub(r'(\{"bucket":")H2D("[^}]*\})', r"\1H2D\2,\1D2H\2", file.read_text())
-        file.write_text(re.sub(r'"device_ns":0,"device_timed":0', '"device_ns":9000,"device_timed":6', lines))
-    narrow = COLOURS.sub("", on_terminal("summary", folder, *options, columns=80))
-    table = re.split(r"\n(?:Largest operations|Operations by size)\n", narrow)[1].split("\n\n")[0]
-    copies = [line[2:].split("  ")[0] for line in table.splitlines() if "cudaMemcpy" in line]
-    assert "bucket" not in table.splitlines()[0].split() and len(copies) == len(set(copies)) == 2, table
-    assert {name.split()[-1] for name in copies} == {"H2D", "D2H"}
-    wide = COLOURS.sub("", on_terminal("summary", folder, *options, columns=240))
-    assert re.search(r"^  cudaMemcpy(Async)? H2D  ", wide, re.M)
-
-
-def test_diff_names_the_column_for_which_there_is_no_room(tmp_path):
-    def run(name, cause):
-        rank_files.write(causes.case("fsdp", 4, cause, 1, 6), tmp_path / name, 1)
-        return tmp_path / name
-
-    a, b = run("a", None), run("b", "slow_gpu")
-    told_of = "no room for noise: shown on a wider terminal"
-    for columns in (80, 240):
-        shown = " ".join(COLOURS.sub("", on_terminal("diff", a, b, columns=columns)).split())
-        assert (" change noise " in shown) != (told_of in shown), columns
-    assert told_of in " ".join(COLOURS.sub("", on_terminal("diff", a, b, columns=80)).split())
 
 
 @pytest.mark.parametrize(("known", "share"), [(4, False), (5, True)])

@@ -4,9 +4,7 @@ import json
 import re
 
 import pytest
-from generator import causes, rank_files
 from lib.build import GOLDEN
-from lib.loops import Loop
 from lib.rankfile import named, parsed
 from lib.tool import generate, summary_of, tprof
 
@@ -41,9 +39,9 @@ def test_totals_equal_what_the_generator_wrote(tmp_path):
 def test_an_unclosed_rank_counts_until_its_last_ledger_and_says_when_that_was(
     tmp_path
 ):
-    generate(tmp_path, 2, 25000, unclosed=1)
+    generate(tmp_path, 2, 1000, unclosed=1)
     found = summary(tmp_path)
-    assert found["buckets"]["ALL"]["per_rank"]["calls"] == [25000, 20000]
+    assert found["buckets"]["ALL"]["per_rank"]["calls"] == [1000, 501]
     assert list(found["known_until"]) == ["1"]
     assert 0 < found["known_until"]["1"] - 1763683200000000000 < 1_000_000_000
     assert [problem["kind"] for problem in found["findings"]] == ["lost"]
@@ -58,56 +56,14 @@ def test_object_gathers_are_null_without_lines_and_counted_with_them(tmp_path):
     assert (gathers["calls"], gathers["bytes"]) == (2, 116)
 
 
-def test_help_and_the_refusal_of_a_wrong_name_tell_all_tables():
-    tables = {"size", "op", "comm", "dtype", "range", "phase", "step", "layer", "site", "rank"}
-    (refused,) = tprof("summary", GOLDEN, "--by", "nothing").stderr.splitlines()
-    (line,) = [line for line in tprof("summary", "--help").stdout.splitlines() if line.startswith("  --by ")]
-    for text in (refused, line):
-        assert tables - set(re.findall(r"\w+", text)) == set()
-    assert "found nothing" in refused
-
-
-def labels_and_legend(table):
-    """Returns the words that rows of `summary --by phase` begin with, with what told them, and those explained."""
-    _, head, *lines = table.splitlines()
-    rows = [line for line in lines if re.search(r"  (ALLREDUCE|ALLGATHER|RESHARDING|H2D|D2H|D2D)  ", line)]
-    first = {line[2:].split("  ")[0] for line in rows}
-    if "told by" in head:
-        at = head.index("told by")
-        first |= {line[at:].split("  ")[0] for line in rows if line[at:].split("  ")[0] != "-"}
-    explained = {word for word in re.findall(r"^  (\w+): ", table, re.M)}
-    return {word for word in first if word}, explained
-
-
-def test_phases_are_explained_as_they_are_shown(tmp_path):
-    """A hand-written loop reduces on the thread that called backward(), so autograd's thread makes no call."""
-    by_hand = Loop([[0, 1]])
-    for _ in range(6):
-        by_hand.micro_batch()
-        by_hand.reduce(400_000)
-    by_hand.job.write(tmp_path / "by_hand")
-    rank_files.write(causes.case("fsdp", 2, None, 1, 6), tmp_path / "fsdp", 1)
-    for job, autograd in (("by_hand", False), ("fsdp", True)):
-        text = tprof("summary", tmp_path / job, "--by", "phase").stdout
-        tables = text[text.index("\nPhases\n") + 1 :].split("\n\n")
-        split = next(i for i, table in enumerate(tables) if table.startswith("Calls "))
-        assert tables[split].startswith("Calls outside autograd's threads") == autograd
-        phases, legend = labels_and_legend(tables[0])
-        assert legend == phases, tables[0]
-        assert phases == ({"backward", "rest"} if autograd else {"other"})
-        shown, legend = labels_and_legend(tables[split])
-        assert legend <= shown | {"order"} and "unknown" not in shown, tables[split]
-        assert ("no thread is known to be autograd's" in text) == (not autograd)
-
-
 def test_what_our_own_threads_took_is_a_share_of_the_run(tmp_path):
     """Footers tell what was spent, and ledgers how long processes ran; those that did not close don't tell."""
-    generate(tmp_path / "job", 3, 20_000, unclosed=2)
+    generate(tmp_path / "job", 3, 2000, unclosed=2)
     spent = ran = 0
     for rank in (0, 1):
         file = tmp_path / f"job/rank-{rank:05}.json"
         cost = 1_000_000 + rank
-        file.write_text(file.read_text().replace('"self_cost_ns":1234', f'"self_cost_ns":{cost}'))
+        file.write_text(file.read_text().replace('"self_cost_ns":0', f'"self_cost_ns":{cost}'))
         lines = parsed(file)
         (footer,) = named(lines, "tprof_footer")
         assert footer["self_cost_ns"] == cost
@@ -132,10 +88,3 @@ def test_what_our_own_threads_took_is_a_share_of_the_run(tmp_path):
     for rank in (0, 1):
         (tmp_path / f"job/rank-{rank:05}.json").unlink()
     assert "self_cost" not in summary_of(tmp_path / "job")
-
-
-def test_summary_ends_with_the_next_command(tmp_path):
-    generate(tmp_path / "it's here", 1, 10)
-    text = tprof("summary", tmp_path / "it's here").stdout
-    (first,) = re.findall("^Next: (.*)", text, re.M)
-    assert first.startswith("tprof report '") and "it'\\''s here" in first

@@ -56,17 +56,6 @@ def test_names_say_function_and_size(job):
         assert (time["name"], args["op"], time["cname"]) == (name_of(op, bucket, size), op, color)
 
 
-def test_each_bucket_has_a_color_of_its_own(tmp_path):
-    colors = collections.defaultdict(set)
-    for layout in LAYOUTS:
-        (tmp_path / layout).mkdir()
-        for call in Job(tmp_path / layout, layout).trace.calls():
-            colors[call["cat"]].add(call["cname"])
-    assert len(colors) >= 6
-    assert all(len(of) == 1 for of in colors.values())
-    assert len(set.union(*colors.values())) == len(colors)
-
-
 def assert_within_slices(trace: Merged, ends: list[dict]) -> None:
     slices = trace.slices()
     for end in ends:
@@ -223,23 +212,6 @@ def test_every_command_says_of_the_merged_trace_what_it_says_of_the_files(tmp_pa
     verdicts = [tool.told("report", path)[1]["verdict"] for path in (job.folder, job.file)]
     assert verdicts[0] == verdicts[1]
     assert tprof("diff", job.folder, job.file).returncode == 0
-
-
-def test_merged_traces_without_op_are_read_as_before(fsdp, tmp_path):
-    old = tmp_path / "old.json"
-    lines = []
-    for line in fsdp.file.read_text().splitlines():
-        event = json.loads(line.rstrip(",")) if line not in "[]" else {}
-        if event.get("cat") in ("LANE", "FLOW"):
-            continue
-        if "op" in event.get("args", {}):
-            line = line.replace(f'"name":"{event["name"]}"', f'"name":"{event["args"]["op"]}"', 1)
-            line = line.replace(f',"cname":"{event["cname"]}"', "").replace(f'"op":"{event["args"]["op"]}",', "")
-        lines.append(line)
-    old.write_text("\n".join(lines) + "\n")
-    for command in (["summary", "--by", "step"], ["report"]):
-        told = [tprof(command[0], path, *command[1:], "--json").stdout for path in (old, fsdp.file)]
-        assert told[0] and without_figures_of_files(told[0]) == without_figures_of_files(told[1])
 
 
 def test_the_bytes_do_not_depend_on_the_number_of_processors(tmp_path):

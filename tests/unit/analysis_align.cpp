@@ -1,16 +1,12 @@
-// align/: how far the clocks that it finds are from the known clocks of a simulated job, and the
-// shift of records that enclose others.
+// align/: how far the clocks that it finds are from the known clocks of a simulated job.
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "align/clocks.h"
-#include "align/enclosed.h"
 #include "analysis_simulated_job.h"
 #include "catch2.h"
 
 using namespace tprof::align;
-using tprof::Bucket;
 using tprof::test::Shape;
 using tprof::test::SimulatedJob;
 using tprof::test::TrueClock;
@@ -216,127 +212,6 @@ TEST_CASE("ten million collectives are kept in little room") {
     const auto error = clocks.aligned(1, other.shows(t)) - static_cast<std::int64_t>(t);
     CHECK(std::abs(error) < 1000);
   }
-}
-
-namespace {
-
-// Returns calls of a loop whose steps gather twice and reduce once, at times that never repeat.
-std::vector<Stay> calls(std::size_t n) {
-  std::mt19937 random(3);
-  std::uniform_int_distribution<std::int64_t> jitter(0, 20'000);
-  std::vector<Stay> all;
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::int64_t begin =
-        1'000'000'000 + static_cast<std::int64_t>(i) * 100'000 + jitter(random);
-    const bool reduces = i % 3 == 2;
-    all.push_back(
-        {reduces ? Bucket::RESHARDING : Bucket::ALLGATHER, i % 3 + 1, begin, begin + 9'000});
-  }
-  return all;
-}
-
-// Returns records that enclose calls [from, to), by a clock that is behind by `late`.
-std::vector<Stay> around(const std::vector<Stay>& calls, std::size_t from, std::size_t to,
-                         std::int64_t late) {
-  std::vector<Stay> all(calls.begin() + static_cast<std::ptrdiff_t>(from),
-                        calls.begin() + static_cast<std::ptrdiff_t>(to));
-  for (Stay& s : all) {
-    s.begin_ns -= late + 1'000;
-    s.end_ns += 2'000 - late;
-  }
-  return all;
-}
-
-}  // namespace
-
-TEST_CASE("a record that encloses calls is shifted by what its clock is behind") {
-  const std::vector<Stay> ours = calls(60);
-  for (const std::int64_t late : {-7'654'321, -50'000, 3'500, 250'000, 3'000'000}) {
-    const auto shift = enclosing_shift({ours}, around(ours, 20, 40, late), true);
-    REQUIRE(shift);
-    CHECK(shift->pairs == 20);
-    CHECK(shift->least_ns == late - 2'000);
-    CHECK(shift->most_ns == late + 1'000);
-    CHECK(shift->ns == (late < 0 ? shift->most_ns : shift->least_ns));
-  }
-}
-
-TEST_CASE("a record that encloses calls as it is stays where it is") {
-  const std::vector<Stay> ours = calls(60);
-  for (const std::int64_t late : {0, -900, 1'900}) {
-    for (const bool whole : {true, false}) {
-      const auto shift = enclosing_shift({ours}, around(ours, 0, 60, late), whole);
-      REQUIRE(shift);
-      CHECK(shift->ns == 0);
-    }
-  }
-}
-
-TEST_CASE("what no constant shift explains is not shifted") {
-  const std::vector<Stay> ours = calls(60);
-  std::vector<Stay> theirs = around(ours, 20, 40, 250'000);
-  SECTION("one of them lies elsewhere") {
-    theirs[7].begin_ns = theirs[7].end_ns - 5'000;
-  }
-  SECTION("one of them is of another kind") {
-    theirs[7].kind = Bucket::BROADCAST;
-  }
-  SECTION("one of them has other elements") {
-    theirs[7].elements = 99;
-  }
-  SECTION("one of them is missing") {
-    theirs.erase(theirs.begin() + 7);
-  }
-  SECTION("its clock runs at another rate") {
-    for (Stay& s : theirs) {
-      s.begin_ns += (s.begin_ns - theirs[0].begin_ns) / 100;
-      s.end_ns += (s.end_ns - theirs[0].begin_ns) / 100;
-    }
-  }
-  CHECK_FALSE(enclosing_shift({ours}, theirs, true));
-}
-
-TEST_CASE("elements that are not known are any") {
-  const std::vector<Stay> ours = calls(60);
-  std::vector<Stay> theirs = around(ours, 20, 40, 250'000);
-  for (Stay& s : theirs) s.elements = 0;
-  const auto shift = enclosing_shift({ours}, theirs, true);
-  REQUIRE(shift);
-  CHECK(shift->most_ns == 251'000);
-}
-
-TEST_CASE("where two shifts would do none is taken") {
-  std::vector<Stay> ours = calls(60);
-  for (std::size_t i = 0; i < ours.size(); ++i) {  // like clockwork
-    ours[i].begin_ns = static_cast<std::int64_t>(i) * 100'000;
-    ours[i].end_ns = ours[i].begin_ns + 9'000;
-  }
-  CHECK_FALSE(enclosing_shift({ours}, around(ours, 20, 40, 150'000), true));
-  // This shift is far below a step, and the next possible one is a step away.
-  const auto shift = enclosing_shift({ours}, around(ours, 20, 40, 9'000), true);
-  REQUIRE(shift);
-  CHECK(shift->ns == 7'000);
-}
-
-TEST_CASE("where calls are missing a shift holds only far below those that the missing allow") {
-  const std::vector<Stay> all = calls(60);
-  const auto part = [&](std::ptrdiff_t from, std::ptrdiff_t to) {
-    return std::vector<Stay>(all.begin() + from, all.begin() + to);
-  };
-  const auto near = enclosing_shift({part(20, 40)}, around(all, 20, 40, 4'000), false);
-  REQUIRE(near);
-  CHECK(near->ns == 2'000);
-  CHECK(near->pairs == 20);
-  const auto one_of_two =
-      enclosing_shift({part(0, 20), part(40, 60)}, around(all, 45, 55, 4'000), false);
-  REQUIRE(one_of_two);
-  CHECK(one_of_two->ns == 2'000);
-  // These may enclose calls that are not known: before the known ones, between or behind them.
-  CHECK_FALSE(enclosing_shift({part(20, 40)}, around(all, 20, 40, 5'000'000), false));
-  CHECK_FALSE(enclosing_shift({part(20, 40)}, around(all, 30, 35, -2'000'000), false));
-  CHECK_FALSE(enclosing_shift({part(0, 20), part(40, 60)}, around(all, 5, 15, -2'500'000), false));
-  CHECK_FALSE(enclosing_shift({part(20, 40)}, around(all, 40, 60, 250'000), false));
-  CHECK(enclosing_shift({part(0, 60)}, around(all, 5, 15, -2'500'000), true));
 }
 
 TEST_CASE("the ranks of a host need not stand beside each other") {

@@ -20,12 +20,8 @@ inline Model toy(Way way) {
           .shards = 2};
 }
 
-inline Key key(Bucket bucket, const std::string& dtype = "float32", bool small = false) {
-  return {bucket, "nccl", dtype, 2, small ? 2 : 20};
-}
-
-inline bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
+inline Key key(Bucket bucket, const std::string& dtype = "float32") {
+  return {bucket, "nccl", dtype, 2, 20};
 }
 
 // FSDP moves this for toy(): 5 gathers of 2 x 3,216 twice and 416 once, 3 reduce-scatters.

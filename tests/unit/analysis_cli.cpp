@@ -2,7 +2,7 @@
 // meanwhile.
 #include <map>
 
-#include "analysis_traces.h"
+#include "analysis_folder.h"
 #include "catch2.h"
 #include "cli/screen.h"
 #include "launch/environment.h"

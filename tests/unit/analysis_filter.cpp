@@ -1,12 +1,10 @@
 // filter/: what the words of a filter mean, and when a row of a ledger tells by itself.
 #include <string>
 
-#include "analysis_traces.h"
 #include "catch2.h"
 #include "filter/filter.h"
 
 using namespace tprof;
-using namespace tprof::test;
 
 namespace {
 

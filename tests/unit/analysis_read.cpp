@@ -1,8 +1,8 @@
 // read/: from bytes to what the metadata lines say.
-#include <iterator>
+#include <string>
 #include <vector>
 
-#include "analysis_traces.h"
+#include "analysis_folder.h"
 #include "catch2.h"
 #include "read/error.h"
 #include "read/json.h"
@@ -10,6 +10,16 @@
 
 using namespace tprof;
 using namespace tprof::test;
+
+namespace {
+
+std::string event(int seq) {
+  return R"({"name":"ncclAllGather","cat":"ALLGATHER","ph":"X","pid":0,"tid":7,"ts":1.000,)"
+         R"("dur":2.000,"args":{"comm":1,"seq":)" +
+         std::to_string(seq) + R"(,"count":1,"dtype":"float32","bytes":8}},)" + "\n";
+}
+
+}  // namespace
 
 TEST_CASE("times in microseconds become integer nanoseconds without a double between") {
   CHECK(read::micros_to_ns("1042.117") == 1042117);
@@ -59,81 +69,6 @@ TEST_CASE("lines behind the cut of a file come from the rest") {
   std::string seen;
   while (reader.next(block)) seen += block.text;
   CHECK(seen == kept + event(2));
-}
-
-TEST_CASE("a big closed file is read from its two ends, and gives what reading all of it gives") {
-  const Folder folder;
-  std::string events;
-  for (int i = 0; i < 2000; ++i) events += event(i);
-  const std::string last = ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 2000), 0,
-                                  R"({"comm":1,"collectives":2000,"signature":"5","marks":[]})");
-  const std::string early = "[\n" + header() + comm(1, "aa") + events + events + last + footer();
-
-  SECTION("a corrupt line in the middle is not even looked at") {
-    std::string text = early;
-    text.replace(text.size() / 2, 30, "{\"name\":\"tprof_header\" broken\n{");
-    text.insert(text.size() / 2, "\n");
-    const read::Trace trace = read::load(folder.write("rank.json", text));
-    CHECK(trace.processes.at(0).ledger.value().rows.begin()->amounts.calls == 2000);
-  }
-  SECTION("a communicator that was made in the middle is found by reading all of it") {
-    const std::string late = "[\n" + header() + events + comm(1, "aa") + events + last + footer();
-    const read::Trace trace = read::load(folder.write("rank.json", late));
-    CHECK(trace.processes.at(0).comms.at(1).id == "aa");
-  }
-  SECTION("a rank that was told in the middle is found by reading all of it") {
-    const std::string told =
-        "[\n" + header({.rank = "null", .world_size = "null"}) + comm(1, "aa") + events +
-        R"({"name":"tprof_identity","ph":"M","pid":0,"tid":0,"args":{"rank":3,"world_size":8}},)" +
-        "\n" + events + last + footer();
-    const read::Trace trace = read::load(folder.write("rank.json", told));
-    CHECK(trace.processes.at(0).header.rank == 3);
-    CHECK(trace.processes.at(0).header.world_size == 8);
-  }
-  SECTION("an earlier epoch in the middle is found by reading all of it") {
-    const std::string reset =
-        "[\n" + header() + comm(1, "aa") + events +
-        ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 7), 0, "", "reset") + events +
-        ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 8), 1) + footer();
-    const read::Trace trace = read::load(folder.write("rank.json", reset));
-    CHECK(trace.processes.at(0).epoch_ends.size() == 1);
-  }
-  SECTION("a ledger longer than the last block is read whole") {
-    std::string rows;
-    for (int i = 0; i < 2000; ++i) {
-      rows += (i == 0 ? "" : ",") + row("H2D", "cudaMemcpyAsync", "null", "direct", 1);
-    }
-    const read::Trace trace = read::load(folder.write(
-        "rank.json", "[\n" + header() + comm(1, "aa") + events + ledger(rows) + footer()));
-    const read::Rows& read_back = trace.processes.at(0).ledger.value().rows;
-    CHECK(std::ranges::distance(read_back.begin(), read_back.end()) == 2000);
-  }
-}
-
-TEST_CASE("a file cut at any byte is read up to its last whole line, or refused") {
-  const Folder folder;
-  const std::string before = "[\n" + header();
-  const std::string first = before + comm(1, "aa") + event(1) +
-                            ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 1));
-  const std::string second =
-      first + event(2) + ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 2));
-  const std::string whole = second + footer();
-  for (std::size_t size = 0; size <= whole.size(); ++size) {
-    const auto file = folder.write("rank.json", whole.substr(0, size));
-    CAPTURE(size);
-    if (size < before.size()) {
-      CHECK_THROWS_AS(read::load(file), read::NotATrace);
-      continue;
-    }
-    const read::Process p = read::load(file).processes.at(0);
-    const std::uint64_t expected = size < first.size() ? 0 : size < second.size() ? 1 : 2;
-    const std::uint64_t found = p.ledger ? p.ledger->rows.begin()->amounts.calls : 0;
-    CHECK(found == expected);
-    const bool closed = size + 2 >= whole.size();  // all but "]\n"
-    CHECK((p.end == read::End::closed) == closed);
-    const bool between_lines = whole[size - 1] == '\n' || size + 1 == whole.size();
-    CHECK(p.cut == !between_lines);
-  }
 }
 
 TEST_CASE("rows come back as they went in, whatever their figures are") {

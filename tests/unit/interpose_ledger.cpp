@@ -3,7 +3,6 @@
 #include <cstring>
 #include <map>
 #include <random>
-#include <set>
 #include <thread>
 
 #include "catch2.h"
@@ -137,93 +136,4 @@ TEST_CASE("a reader sees no half transaction while the thread goes on") {
   reader.join();
   CHECK(wrong == 0);
   CHECK(read_row(*row, t.area->committed).calls == kCalls);
-}
-
-TEST_CASE("accepted calls count, refused ones are failed and nothing else") {
-  World world;
-  Thread& t = world.thread(1, 64);
-  ncclComm_t comm = world.communicator(4);
-  constexpr auto kInProgress = static_cast<ncclResult_t>(7);
-  CHECK(all_gather(t, comm, 100) == ncclSuccess);
-  CHECK(all_gather(t, comm, 10, kInProgress) == kInProgress);
-  CHECK(all_gather(t, comm, 1000, ncclInvalidArgument) == ncclInvalidArgument);
-  const LedgerValues v = total_of(world.view(), Fn::ncclAllGather);
-  CHECK(v.calls == 2);
-  CHECK(v.count == 110);
-  CHECK(v.failed == 1);
-  CHECK(copy_to_device(t, 408) == cudaSuccess);
-  CHECK(copy_to_device(t, 4, cudaErrorInvalidValue) == cudaErrorInvalidValue);
-  const LedgerValues copies = total_of(world.view(), Fn::cudaMemcpyAsync);
-  CHECK(copies.calls == 1);
-  CHECK(copies.count == 408);
-  CHECK(copies.failed == 1);
-}
-
-TEST_CASE("a group's calls enter the ledger when its outermost end succeeds, all at once") {
-  World world;
-  Thread& t = world.thread(1, 64);
-  ncclComm_t comm = world.communicator(2);
-  group_started(t);
-  all_reduce(t, comm, 1);
-  group_started(t);
-  all_gather(t, comm, 2);
-  CHECK(inner_group_ended(t));
-  broadcast(t, comm, 3, 0);
-  CHECK(total_of(world.view(), Fn::ncclAllReduce).calls == 0);
-  CHECK(total_of(world.view(), Fn::ncclAllGather).calls == 0);
-  std::size_t open = 0;
-  each_open_call(world.view(), [&](const Record&, const ThreadArea&) { ++open; });
-  CHECK(open == 3);
-  CHECK(t.group_depth == 1);
-  group_ended(t, 0, 10, ncclSuccess, false);
-  CHECK(total_of(world.view(), Fn::ncclAllReduce).calls == 1);
-  CHECK(total_of(world.view(), Fn::ncclAllGather).count == 2);
-  CHECK(total_of(world.view(), Fn::ncclBroadcast).count == 3);
-}
-
-TEST_CASE("a group that fails or is only simulated leaves failed calls and its numbers") {
-  World world;
-  Thread& t = world.thread(1, 64);
-  ncclComm_t comm = world.communicator(2);
-  comms::State& state = comms::state(comms::find(t, comm, nullptr));
-  for (const bool simulated : {false, true}) {
-    group_started(t);
-    all_reduce(t, comm, 1);
-    all_gather(t, comm, 2);
-    CHECK(state.seq == 2);
-    group_ended(t, 0, 10, simulated ? ncclSuccess : ncclInternalError, simulated);
-    CHECK(state.seq == 0);
-  }
-  const LedgerValues v = total_of(world.view(), Fn::ncclAllReduce);
-  CHECK(v.calls == 0);
-  CHECK(v.failed == 2);
-  Pages<Total> totals;
-  collect_totals(world.view(), totals);
-  for (const Total& total : totals) CHECK(total.key.function != kMetaSignature);
-}
-
-TEST_CASE("calls that find the ring full are counted and counted as dropped") {
-  World world;
-  Thread& t = world.thread(1, 64);
-  ncclComm_t comm = world.communicator(2);
-  for (int i = 0; i < 100; ++i) all_reduce(t, comm, 1);
-  group_started(t);
-  for (int i = 0; i < 5; ++i) all_gather(t, comm, 1);
-  group_ended(t, 0, 0, ncclSuccess, false);
-  CHECK(total_of(world.view(), Fn::ncclAllReduce).calls == 100);
-  CHECK(total_of(world.view(), Fn::ncclAllGather).calls == 5);
-  CHECK(drops(world.view()) == 100 - 64 + 5);
-}
-
-TEST_CASE("calls on communicators that find the table full are counted without one") {
-  World world;
-  Thread& t = world.thread(1, 64);
-  constexpr std::uint32_t kRoom = kTableChunks * kChunkEntries;
-  constexpr std::uint32_t kMore = 20;
-  for (std::uint32_t i = 1; i <= kRoom + kMore; ++i) {
-    ncclComm_t comm = world.communicator(3);
-    REQUIRE(comms::find(t, comm, nullptr) == (i <= kRoom ? i : 0));
-    if (i % 1000 == 0 || i > kRoom) all_reduce(t, comm, 1);
-  }
-  CHECK(total_of(world.view(), Fn::ncclAllReduce).calls == kMore + kRoom / 1000);
 }

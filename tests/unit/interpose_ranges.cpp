@@ -166,22 +166,6 @@ TEST_CASE("killed anywhere between drains, every range that ended has exactly on
   CHECK(made.size() > 300);
 }
 
-TEST_CASE("a call's line is never lost to ranges, which leave half of the ring") {
-  World world;
-  Thread& t = world.thread(1, 64);
-  ncclComm_t comm = world.communicator(1);
-  for (int i = 0; i < 100; ++i) {
-    const AsThread as(t);
-    marks::push(0, "range");
-    marks::pop(0);
-  }
-  for (int i = 0; i < 32; ++i) all_reduce(t, comm, 1);
-  CHECK(drops(world.view()) == 0);
-  const Seen seen = recover(world.view());
-  CHECK(seen.ended.at("range") == 31);  // the lane's name has a record too
-  CHECK(seen.dropped == 69);
-}
-
 TEST_CASE("killed after any instruction, a range is open, ended or counted, and only one of them") {
   const int file = memfd_create("ring", 0);
   World world(file);
@@ -226,35 +210,4 @@ TEST_CASE("killed after any instruction, a range is open, ended or counted, and 
   CHECK(steps > 3000);
   CHECK(begun == 45);
   CHECK(last == 45);
-}
-
-TEST_CASE("the first name of a category stays, and there are 256 of them") {
-  RangeCategory entry;
-  std::uint32_t first = 0;
-  while (range_names::category(first, entry)) ++first;
-  for (std::uint32_t n = first; n < 300; ++n) {
-    range_names::name_category(9, n, "name " + std::to_string(n));
-    range_names::name_category(9, n, "another");
-    range_names::name_category(kUnknownDomain, n, "of no domain");
-    range_names::name_category(8, n, "");
-  }
-  std::uint32_t found = first;
-  for (; range_names::category(found, entry); ++found) {
-    CHECK(entry.category == found);
-    CHECK(entry.domain == 9);
-    CHECK(bounded_text(entry.name) == "name " + std::to_string(found));
-  }
-  CHECK(found == kMaxRangeCategories);
-}
-
-TEST_CASE("names are cut between characters") {
-  const std::string e = "\xc3\xa9";
-  const std::string face = "\xf0\x9f\x98\x80";
-  CHECK(range_names::cut(std::string(128, 'a').c_str()) == std::string(128, 'a'));
-  CHECK(range_names::cut(std::string(129, 'a').c_str()) == std::string(128, 'a'));
-  CHECK(range_names::cut((std::string(127, 'a') + e).c_str()) == std::string(127, 'a'));
-  CHECK(range_names::cut((std::string(125, 'a') + face).c_str()) == std::string(125, 'a'));
-  CHECK(range_names::cut((std::string(124, 'a') + face + "b").c_str()) ==
-        std::string(124, 'a') + face);
-  CHECK(range_names::cut(std::string(200, '\x80').c_str()).size() <= 128);
 }

@@ -163,17 +163,6 @@ def test_a_program_that_only_speaks_leaves_nothing_where_tracing_is_off(tmp_path
     assert not done.traces.exists()
 
 
-def test_names_and_keys_of_counters_and_errors_stay_at_home(tmp_path):
-    tells(tmp_path, "once")
-    assert tprof("anonymize", tmp_path / "traces", "-o", tmp_path / "out").returncode == 0
-    (copy,) = (tmp_path / "out").glob("*.json")
-    text = copy.read_text()
-    for name in ("queue", "full", "empty", "outer", "Bad", "checkpoint"):
-        assert f'"{name}' not in text, name
-    (counter,) = [json.loads(line) for line in lines_of(copy) if '"COUNTER"' in line]
-    assert sorted(counter["args"].values()) == [0.5, 3]
-
-
 def test_the_header_is_all_that_a_program_needs(tmp_path):
     """It is compiled as a user does, with nothing of ours to link, by C and C++ of any age that we claim."""
     source = tmp_path / "main.c"

@@ -35,35 +35,6 @@ def test_the_example_of_the_page_runs(tmp_path):
     assert {"step 0", "step 1", "forward", "__main__.load"} <= set(found)
 
 
-def test_fsdps_simple_profiler(tmp_path):
-    said = speaks(tmp_path, START + """
-import enum
-class Type(str, enum.Enum):
-    ALL = "all"
-    RESHARDING = "resharding"
-log = io.StringIO()
-logging.basicConfig(level=logging.INFO, stream=log, format="%(message)s")
-SimpleProfiler.reset()
-with SimpleProfiler.profile(Type.ALL):
-    with SimpleProfiler.profile(Type.RESHARDING):
-        with SimpleProfiler.profile("preprocessing"):
-            pass
-    with SimpleProfiler.profile("preprocessing"):
-        pass
-assert SimpleProfiler.results[Type.ALL] > 0
-SimpleProfiler.dump_and_reset("FSDP model load_state_dict profiling:")
-assert SimpleProfiler.results[Type.ALL] == 0 == SimpleProfiler.results["never"]
-SimpleProfiler.reset()
-SimpleProfiler.dump_and_reset("nothing since:")
-print(log.getvalue(), end="")
-""")
-    line = said.removeprefix("FSDP model load_state_dict profiling: ")
-    assert line != said and said.count("\n") == 1
-    found = ranges(tmp_path)
-    assert {name: r["count"] for name, r in found.items()} == {"all": 1, "resharding": 1, "preprocessing": 2}
-    assert json.loads(line) == {name: pytest.approx(r["total_ns"] / 1e9) for name, r in found.items()}
-
-
 def test_every_rank_of_simple_profiler_begins_anew(tmp_path):
     said = speaks(tmp_path, START + """
 log = io.StringIO()
@@ -78,43 +49,6 @@ SimpleProfiler.dump_and_reset("of one that is not the first")
 print(log.getvalue(), dict(SimpleProfiler.results), SimpleProfiler.profiling)
 """, RANK="1", WORLD_SIZE="2")
     assert said.splitlines() == ["H2D is already being profiled", " {} set()"]
-
-
-def test_deepspeeds_partitioned_parameter_profiler(tmp_path):
-    said = speaks(tmp_path, START + """
-log = io.StringIO()
-logging.basicConfig(level=logging.INFO, stream=log, format="%(message)s")
-p = PartitionedParameterProfiler(None)
-for numel in (100, 20):
-    p.start_event("forward_fetch_submit")
-    p.start_event("forward_all_gather")
-    p.stop_event("forward_all_gather", 4 * numel)
-    p.stop_event("forward_fetch_submit", numel)
-p.count_event("forward_prefetch_submit", 7)
-p.log_events()
-p.reset_events()
-try:
-    p.stop_event("never began", 1)
-except tprof.TprofError:
-    print("refused")
-p.log_events()
-print(log.getvalue(), end="")
-""")
-    lines = said.splitlines()
-    times = [line for line in lines if line.startswith("time (ms)")]
-    assert re.fullmatch(r"time \(ms\)( \| forward_(fetch_submit|all_gather|prefetch_submit): \d+\.\d\d){3}", times[0])
-    assert times[1:] == ["time (ms) | forward_fetch_submit: 0.00 | forward_all_gather: 0.00 | forward_prefetch_submit: 0.00"]
-    assert sorted(set(lines) - set(times)) == [
-        "forward_all_gather: count = 0, numel = 0",
-        "forward_all_gather: count = 2, numel = 480",
-        "forward_fetch_submit: count = 0, numel = 0",
-        "forward_fetch_submit: count = 2, numel = 120",
-        "forward_prefetch_submit: count = 0, numel = 0",
-        "forward_prefetch_submit: count = 1, numel = 7",
-        "refused",
-    ]
-    found = ranges(tmp_path)
-    assert (found["forward_all_gather"]["count"], found["forward_all_gather"]["elements"]) == (2, 480)
 
 
 TIMED = """
