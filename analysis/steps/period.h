@@ -25,9 +25,9 @@ struct Period {
   std::vector<std::vector<std::size_t>> anchors{};
   // True if each is proved to be a whole step, and not one micro-batch of several.
   bool whole_steps = false;
-  bool uneven = false;  // see Cuts
+  bool uneven = false;            // see Cuts
   std::uint64_t batch_bytes = 0;  // that come in for a step at least; 0: batches told nothing
-  bool few = false;     // no steps are given, since too few are alike
+  bool few = false;               // no steps are given, since too few are alike
   // Gradients were reduced before the first step, or after the last, in no order that was found
   // again. There may be steps there that are not counted.
   bool unclear_beginning = false;

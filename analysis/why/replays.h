@@ -44,8 +44,8 @@ class Replays {
   // For how long the middle one of these ranks computes in a step, or its host needs, beyond the
   // usual rank: the mean of the steps. No change of it can save more. 0 where chance may make it.
   double more_ns(const Places& ranks, Of of) const;
-  // By how much it is more than in its own usual step, by place in Evidence::steps. `beyond_others`:
-  // beyond what it is more on the others there.
+  // By how much it is more than in its own usual step, by place in Evidence::steps.
+  // `beyond_others`: beyond what it is more on the others there.
   std::vector<double> more_in_steps(std::size_t rank, Of of, bool beyond_others = true) const;
 
  private:
