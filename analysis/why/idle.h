@@ -11,7 +11,7 @@
 
 namespace tprof::why {
 
-// Of a step: launches have gaps in healthy jobs, too.
+// Less of a step is nothing: launches have gaps in healthy jobs, too.
 inline constexpr double kLeastIdle = 0.05;
 
 struct Place {

@@ -145,7 +145,7 @@ std::vector<SlowRanks> sets_of(const Evidence& e) {
   return sets;
 }
 
-// What these ranks save is told from here on.
+// The least saving of these ranks that is told.
 double least_ns(const Evidence& e, const SlowRanks& ranks) {
   return (ranks.alone ? kLeastIdle : kUsualShare) * e.step_ns;
 }

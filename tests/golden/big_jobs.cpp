@@ -4,8 +4,8 @@
 //   big_jobs DIR RANKS LINES KIND
 //
 // The job is one of PyTorch's FSDP2 with steps and device times, of RANKS ranks with about LINES
-// lines each beside their metadata (big_fsdp.h). In the KIND fsdp_slow one rank (RANKS / 3) computes
-// for 1.2 times as long, in fsdp none.
+// lines each beside their metadata (big_fsdp.h). In the KIND fsdp_slow one rank (RANKS / 3)
+// computes for 1.2 times as long, in fsdp none.
 //
 // Prints what a reader should find, as JSON. It shares nothing with the tool or the library, since
 // it is there to test them.
