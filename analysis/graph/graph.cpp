@@ -116,7 +116,7 @@ class Builder {
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) add_queues(r);
     Needs needs = needs_of(run_, std::exchange(could_come_ns_, {}));
     needs_ns_ = std::move(needs.done_ns);
-    free_ns_ = std::move(needs.free_ns);
+    without_ns_ = std::move(needs.without_ns);
     graph_.assumed = std::move(needs.assumed);
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) {
       add_host_order(r);
@@ -211,7 +211,7 @@ class Builder {
     auto i = std::ranges::lower_bound(by_end_, from_ns + 1, {},
                                       [&](std::size_t n) { return c.ended_ns[n]; });
     for (; i != by_end_.end() && (!best || c.ended_ns[*i] - to_ns < apart(*best)); ++i) {
-      if (free_ns_[r][*i] > to_ns + kGrainNs) continue;
+      if (without_ns_[r][*i] > to_ns + kGrainNs) continue;
       if (c.copies(*i) || (c.ended_ns[*i] > to_ns + kGrainNs && c.made[*i] < 2)) continue;
       if (c.all_came_ns[*i] < to_ns && (!best || apart(*i) < apart(*best))) best = *i;
     }
@@ -408,7 +408,7 @@ class Builder {
   std::vector<run::Row> came_;                            // of a meeting, as they came
   std::vector<std::vector<std::int64_t>> could_come_ns_;  // by rank and row: its queues were free
   std::vector<std::vector<std::int64_t>> needs_ns_;       // by rank and row, as of Needs::done_ns
-  std::vector<std::vector<std::int64_t>> free_ns_;        // likewise, as of Needs::free_ns
+  std::vector<std::vector<std::int64_t>> without_ns_;     // likewise, as of Needs::without_ns
   std::vector<std::size_t> by_need_;                      // the rows that need work
 };
 

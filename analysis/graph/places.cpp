@@ -86,12 +86,12 @@ struct Shares {
   std::vector<double> bound{};  // it needs no more
   double needs = 0;             // from these
   std::vector<double> ends{};   // when it ended; kStood: the device stood still
-  double free = 0;              // of half of these
+  double without = 0;           // of half of these
 
   static constexpr double kStood = -1;
 
   void end() {
-    free = run::median(ends);
+    without = run::median(ends);
     needs = seen.empty() ? run::quantile(std::move(bound), run::kUsual) : run::median(seen);
   }
 };
@@ -114,7 +114,7 @@ class Places {
       const run::Calls& c = run_.ranks[r].calls;
       needs.done_ns.emplace_back(c.size(), kNoWork);
       needs.assumed.emplace_back(c.size());
-      needs.free_ns.emplace_back(c.size(), kNoWork);
+      needs.without_ns.emplace_back(c.size(), kNoWork);
       for (std::size_t i = 0; i < c.size(); ++i) {
         if (!queues_free(r, i)) continue;
         needs.done_ns[r][i] = c.came_ns[i];
@@ -132,18 +132,15 @@ class Places {
   bool waits_for_work(const OfStep& step, std::size_t i) const {
     return queues_free(step.rank, i) && !run_.ranks[step.rank].calls.is[i].at_once;
   }
-  std::int64_t done_ns(const OfStep& step, std::size_t i) const {
-    return works_[step.rank].until(run_.ranks[step.rank].calls.came_ns[i]);
-  }
 
   void look_at(const OfStep& step) {
     std::vector<Shares>& all = shares_[step.names];
     all.resize(step.rows.size());
     for (std::size_t n = 0; n < all.size(); ++n) {
       const std::size_t i = step.rows[n];
-      (waits_for_work(step, i) ? all[n].seen : all[n].bound)
-          .push_back(share(step, run_.ranks[step.rank].calls.came_ns[i]));
-      const std::int64_t ended_ns = run_.ranks[step.rank].calls.ended_ns[i] - kGrainNs;
+      const run::Calls& c = run_.ranks[step.rank].calls;
+      (waits_for_work(step, i) ? all[n].seen : all[n].bound).push_back(share(step, c.came_ns[i]));
+      const std::int64_t ended_ns = c.ended_ns[i] - kGrainNs;
       const bool computes = works_[step.rank].computes(ended_ns);
       all[n].ends.push_back(computes ? share(step, ended_ns) : Shares::kStood);
     }
@@ -152,10 +149,9 @@ class Places {
     return static_cast<double>(works_[step.rank].until(at_ns) - step.from_ns) /
            static_cast<double>(step.ns);
   }
-  // When a rank had done such a share of a step's work.
-  std::int64_t when(const OfStep& step, double share) const {
-    const auto ns = static_cast<std::int64_t>(share * static_cast<double>(step.ns));
-    return works_[step.rank].when(step.from_ns + ns);
+  // So much a rank has done at such a share of a step's work.
+  static std::int64_t done_ns(const OfStep& step, double share) {
+    return step.from_ns + static_cast<std::int64_t>(share * static_cast<double>(step.ns));
   }
 
   // Gives the calls that are not seen to wait for their work what others tell of them.
@@ -163,17 +159,19 @@ class Places {
     const std::vector<Shares>& all = shares_.at(step.names);
     for (std::size_t n = 0; n < all.size(); ++n) {
       const std::size_t i = step.rows[n];
-      if (all[n].free > 0) needs.free_ns[step.rank][i] = when(step, all[n].free);
+      const Work& work = works_[step.rank];
+      if (all[n].without > 0) {
+        needs.without_ns[step.rank][i] = work.when(done_ns(step, all[n].without));
+      }
       const bool free = queues_free(step.rank, i);
       const bool seen = !all[n].seen.empty();
       if (waits_for_work(step, i) || (!free && !seen)) continue;
       if (seen) needs.assumed[step.rank][i] = false;
-      const std::int64_t own = done_ns(step, i);
-      const auto need =
-          step.from_ns + static_cast<std::int64_t>(all[n].needs * static_cast<double>(step.ns));
+      const std::int64_t own = work.until(run_.ranks[step.rank].calls.came_ns[i]);
+      const std::int64_t need = done_ns(step, all[n].needs);
       // If it came at once, it may also need the end of a call for which the work stood still.
       if (free && need > own - kGrainNs) continue;
-      needs.done_ns[step.rank][i] = works_[step.rank].when(std::min(need, own));
+      needs.done_ns[step.rank][i] = work.when(std::min(need, own));
     }
   }
 

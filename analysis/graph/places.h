@@ -28,7 +28,7 @@ struct Needs {
   // taken to be needed, since a host that waited for its device called no earlier.
   std::vector<std::vector<bool>> assumed{};
   // Until then the rank did nothing for which the call has to have ended; kNoWork: nobody knows.
-  std::vector<std::vector<std::int64_t>> free_ns{};
+  std::vector<std::vector<std::int64_t>> without_ns{};
 };
 
 // `could_come_ns`: by rank and row, when its queues were free.

@@ -15,8 +15,6 @@ namespace {
 
 using read::Process;
 
-constexpr const char* kOthersLoad = "others of its communicators load the batches";
-
 // By the id of a communicator and the number of an operation there: the step that it ends.
 using Numbers = std::map<std::string, std::map<std::uint64_t, std::int64_t>>;
 
@@ -135,7 +133,7 @@ Found one_answer(std::vector<RankSteps> ranks, RanksByWhy& none) {
     if (left.size() != before) continue;
     const auto contradicts = [&](RankSteps* r) {
       if (!doubtful(*r) || !known(*r, numbers)) return false;
-      none[kOthersLoad].push_back(r->rank);
+      none["others of its communicators load the batches"].push_back(r->rank);
       r->intervals.clear();
       return true;
     };

@@ -255,7 +255,7 @@ double Replays::more_ns(const Places& ranks, Of of) const {
 
 std::vector<double> Replays::more_in_steps(std::size_t rank, Of of, bool beyond_others) const {
   const Series& its = (beyond_others ? beyond_ : needs_)[index(of)][rank];
-  const double usual = beyond_others ? 0 : median(its);
+  const double usual = median(its);
   std::vector<double> more(e_.steps.size());
   for (std::size_t i = 0; i < places_.size(); ++i) more[places_[i]] = its[i] - usual;
   return more;

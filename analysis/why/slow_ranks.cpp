@@ -217,8 +217,8 @@ Places tell_always_slow(const Evidence& e, const std::vector<SlowRanks>& sets, R
   while (true) {
     std::vector<Tried> tried;
     for (SlowRanks& ranks : candidates(e, replays, sets)) {
-      const Saving saving = replays.saves(ranks);
       if (ranks.alone && median(replays.saves_in_steps(ranks)) < least_ns(e, ranks)) continue;
+      const Saving saving = replays.saves(ranks);
       tried.push_back({std::move(ranks), saving});
     }
     Tried* most = to_blame(e, tried);
@@ -251,16 +251,45 @@ Places beside(const Evidence& e, const MoreOfRanks& more, std::size_t rank) {
   return all;
 }
 
-// The steps in which these ranks hold the others up, where these are not nearly all; none: once is
-// chance, and long_steps tells it.
-std::optional<Tried> slow_at_times(const Evidence& e, const MoreOfRanks& more, SlowRanks ranks,
-                                   std::size_t warming_up) {
-  ranks.steps = every_step(e);
-  std::erase_if(ranks.steps, [&](std::size_t i) {
-    std::vector<double> here;
-    for (const std::size_t r : ranks.slow) here.push_back(more[r][i]);
-    return i < warming_up || median(std::move(here)) <= 0;
-  });
+// Who may be slow in some steps, and in which: those that need more there. No rank saves more.
+std::vector<SlowRanks> candidates_at_times(const Evidence& e, const std::vector<SlowRanks>& sets) {
+  const std::size_t warming_up = lengths_of(e).warming_up();
+  std::vector<SlowRanks> all;
+  for (const Of of : {Of::kernels, Of::host}) {
+    MoreOfRanks more;
+    MoreOfRanks own;  // whatever the others do
+    for (const std::size_t r : every_rank(e)) {
+      more.push_back(e.replays->more_in_steps(r, of));
+      own.push_back(e.replays->more_in_steps(r, of, false));
+    }
+    std::set<Places> who;
+    for (const std::size_t r : every_rank(e)) {
+      if (std::ranges::max(more[r]) < kSomeStepsShare * e.step_ns) continue;
+      who.insert({r});
+      Places with = beside(e, own, r);
+      // If most are, it is the program.
+      const bool named = std::ranges::count(sets, with, &SlowRanks::slow) != 0;
+      if (named || 2 * with.size() < more.size()) who.insert(std::move(with));
+    }
+    for (const Places& ranks : who) {
+      const auto set = std::ranges::find(sets, ranks, &SlowRanks::slow);
+      SlowRanks slow = set == sets.end() ? SlowRanks{.slow = ranks} : *set;
+      slow.of = of;
+      slow.steps = every_step(e);
+      std::erase_if(slow.steps, [&](std::size_t i) {
+        std::vector<double> here;
+        for (const std::size_t r : ranks) here.push_back(more[r][i]);
+        return i < warming_up || median(std::move(here)) <= 0;
+      });
+      if (!slow.steps.empty()) all.push_back(std::move(slow));
+    }
+  }
+  return all;
+}
+
+// The steps of these in which the ranks hold the others up, where they are not nearly all; none:
+// once is chance, and long_steps tells it.
+std::optional<Tried> slow_at_times(const Evidence& e, SlowRanks ranks) {
   const std::vector<double> saved = e.replays->saves_in_steps(ranks);
   std::erase_if(ranks.steps, [&](std::size_t i) { return saved[i] <= 0; });
   leave_out_lesser(e, saved, ranks.steps);
@@ -270,46 +299,28 @@ std::optional<Tried> slow_at_times(const Evidence& e, const MoreOfRanks& more, S
     for (const std::size_t i : ranks.steps) sum += saves[i] / static_cast<double>(e.steps.size());
     return sum;
   };
+  const double saved_ns = ns(saved);
   if (ranks.slow.size() > 1) {
     SlowRanks all = ranks;
     all.slow = every_rank(e);
-    const double more_ns = ns(e.replays->saves_in_steps(all)) - ns(saved);
+    const double more_ns = ns(e.replays->saves_in_steps(all)) - saved_ns;
     if (more_ns > kUsualShare * e.step_ns) return std::nullopt;  // the others are slow there, too
   }
-  return Tried{ranks, {.ns = ns(saved)}};
+  return Tried{std::move(ranks), {.ns = saved_ns}};
 }
 
 // Ranks are to blame if they make up half of what even ranks would save: where ranks take turns,
 // none of them is (uneven.cpp).
 void tell_slow_at_times(const Evidence& e, const std::vector<SlowRanks>& sets, Places told,
                         Findings& found) {
-  const std::size_t warming_up = lengths_of(e).warming_up();
+  const std::vector<SlowRanks> candidates = candidates_at_times(e, sets);
   const auto is_told = [&](std::size_t r) { return std::ranges::binary_search(told, r); };
   while (true) {
     std::vector<Tried> tried;
-    for (const Of of : {Of::kernels, Of::host}) {
-      MoreOfRanks more;
-      MoreOfRanks own;  // whatever the others do
-      for (const std::size_t r : every_rank(e)) {
-        more.push_back(e.replays->more_in_steps(r, of));
-        own.push_back(e.replays->more_in_steps(r, of, false));
-      }
-      std::set<Places> who;
-      for (const std::size_t r : every_rank(e)) {
-        if (std::ranges::max(more[r]) < kSomeStepsShare * e.step_ns) continue;
-        who.insert({r});
-        who.insert(beside(e, own, r));
-      }
-      for (const Places& ranks : who) {
-        const auto set = std::ranges::find(sets, ranks, &SlowRanks::slow);
-        // If most are, it is the program.
-        const bool most = set == sets.end() && 2 * ranks.size() >= more.size() && ranks.size() > 1;
-        if (most || std::ranges::any_of(ranks, is_told)) continue;
-        SlowRanks slow = set == sets.end() ? SlowRanks{.slow = ranks} : *set;
-        slow.of = of;
-        auto its = slow_at_times(e, more, std::move(slow), warming_up);
-        if (its) tried.push_back(std::move(*its));
-      }
+    for (const SlowRanks& ranks : candidates) {
+      if (std::ranges::any_of(ranks.slow, is_told)) continue;
+      auto its = slow_at_times(e, ranks);
+      if (its) tried.push_back(std::move(*its));
     }
     const Tried* most = to_blame(e, tried);
     if (most == nullptr || 2 * most->saving.ns < mean(e.replays->evened_out(true))) return;
