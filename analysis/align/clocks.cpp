@@ -2,14 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <functional>
-#include <limits>
 #include <queue>
-#include <span>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 namespace tprof::align {
 
@@ -48,6 +43,147 @@ std::int64_t rounded(double x) {
   const auto whole = static_cast<std::int64_t>(x);
   const double rest = x - static_cast<double>(whole);
   return whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0);
+}
+
+// For a normal distribution: the standard deviation over the median distance from the middle.
+constexpr double kNormal = 1.4826;
+
+// Reduces the points to a few groups, and each group to its medians.
+std::vector<Sample> medians(std::span<const Sample> points) {
+  constexpr std::size_t kGroups = 32;
+  const std::size_t groups = std::min(kGroups, points.size());
+  std::vector<Sample> found;
+  std::vector<double> t;
+  std::vector<double> y;
+  for (std::size_t g = 0; g < groups; ++g) {
+    t.clear();
+    y.clear();
+    const std::size_t end = points.size() * (g + 1) / groups;
+    for (std::size_t i = points.size() * g / groups; i < end; ++i) {
+      t.push_back(points[i].t);
+      y.push_back(points[i].y);
+    }
+    found.push_back({median(t), median(y)});
+  }
+  return found;
+}
+
+// Theil and Sen: takes the median of the slopes between any two points.
+Line rough_line(std::span<const Sample> points) {
+  const std::vector<Sample> few = medians(points);
+  std::vector<double> values;
+  for (std::size_t i = 0; i < few.size(); ++i) {
+    for (std::size_t j = i + 1; j < few.size(); ++j) {
+      const double apart = few[j].t - few[i].t;
+      if (apart > 0) values.push_back((few[j].y - few[i].y) / apart);
+    }
+  }
+  Line line;
+  line.slope = values.empty() ? 0 : median(values);
+  line.t0 = few[few.size() / 2].t;
+  values.clear();
+  for (const Sample& p : few) values.push_back(p.y - line.slope * (p.t - line.t0));
+  line.y0 = median(values);
+  return line;
+}
+
+// Fits least squares over the points that are no further from `rough` than this.
+Line least_squares(std::span<const Sample> points, const Line& rough, double furthest) {
+  Line line;
+  double t_sum = 0;
+  double r_sum = 0;
+  const auto near = [&](const Sample& p) { return std::abs(p.y - rough.at(p.t)) <= furthest; };
+  for (const Sample& p : points) {
+    if (!near(p)) continue;
+    ++line.n;
+    t_sum += p.t - rough.t0;
+    r_sum += p.y - rough.at(p.t);
+  }
+  if (line.n == 0) return rough;
+  line.t0 = rough.t0 + t_sum / line.n;
+  const double r_mean = r_sum / line.n;
+  double product = 0;
+  for (const Sample& p : points) {
+    if (!near(p)) continue;
+    const double dt = p.t - line.t0;
+    line.spread += dt * dt;
+    product += dt * (p.y - rough.at(p.t) - r_mean);
+  }
+  line.slope = rough.slope + (line.spread > 0 ? product / line.spread : 0);
+  line.y0 = rough.at(line.t0) + r_mean;
+  double squares = 0;
+  for (const Sample& p : points) {
+    if (near(p)) squares += (p.y - line.at(p.t)) * (p.y - line.at(p.t));
+  }
+  line.noise = line.n > 2 ? std::sqrt(squares / (line.n - 2)) : 0;
+  return line;
+}
+
+using Samples = std::span<const Sample>;
+
+constexpr std::size_t kFewest = 24;  // samples of a piece: fewer would be fitted to their noise
+constexpr int kDeepest = 12;         // nested splits
+
+// True if the points differ from the line by noise only: no stretch of them lies on one side.
+bool fits(Samples samples, const Line& line, double noise) {
+  const std::size_t stretches = std::min<std::size_t>(16, samples.size() / 8);
+  std::vector<double> off;
+  for (std::size_t s = 0; s < stretches; ++s) {
+    const std::size_t begin = samples.size() * s / stretches;
+    const std::size_t end = samples.size() * (s + 1) / stretches;
+    off.clear();
+    for (const Sample& p : samples.subspan(begin, end - begin)) off.push_back(p.y - line.at(p.t));
+    // The deviation of a median, with room for a distribution that is not normal. 20 ns more allow
+    // for the clock's own grain.
+    const double deviation = 1.25 * noise / std::sqrt(static_cast<double>(end - begin));
+    if (std::abs(median(off)) > 6 * deviation + 20) return false;
+  }
+  return true;
+}
+
+double misfit(Samples samples, const Line& line) {
+  double sum = 0;
+  for (const Sample& p : samples) sum += std::abs(p.y - line.at(p.t));
+  return sum;
+}
+
+// Returns where two lines, one on either side, fit best.
+std::size_t best_split(Samples samples) {
+  std::size_t begin = kFewest;
+  std::size_t end = samples.size() - kFewest;
+  std::size_t best = samples.size() / 2;
+  while (end - begin > 4) {
+    constexpr std::size_t kTried = 8;
+    double least = kUnbounded;
+    for (std::size_t i = 0; i <= kTried; ++i) {
+      const std::size_t at = begin + (end - begin) * i / kTried;
+      const Samples left = samples.first(at);
+      const Samples right = samples.subspan(at);
+      const double sum = misfit(left, fitted_line(left)) + misfit(right, fitted_line(right));
+      if (sum < least) {
+        least = sum;
+        best = at;
+      }
+    }
+    const std::size_t reach = std::max<std::size_t>((end - begin) / kTried, 1);
+    begin = std::max(begin, best - std::min(best, reach));
+    end = std::min(end, best + reach);
+  }
+  return best;
+}
+
+// Finds where each piece of the samples begins, and its line.
+void split(Samples all, std::size_t begin, std::size_t end, double noise, int depth,
+           std::vector<std::pair<std::size_t, Line>>& found) {
+  const Samples samples = all.subspan(begin, end - begin);
+  const Line line = fitted_line(samples);
+  if (samples.size() < 2 * kFewest || depth == kDeepest || fits(samples, line, noise)) {
+    found.emplace_back(begin, line);
+    return;
+  }
+  const std::size_t at = begin + best_split(samples);
+  split(all, begin, at, noise, depth + 1, found);
+  split(all, at, end, noise, depth + 1, found);
 }
 
 }  // namespace
@@ -187,84 +323,6 @@ std::int64_t Clocks::violation(std::span<const Passage> collective) const {
   return worst;
 }
 
-namespace {
-
-// For a normal distribution: the standard deviation over the median distance from the middle.
-constexpr double kNormal = 1.4826;
-
-// Reduces the points to a few groups, and each group to its medians.
-std::vector<Sample> medians(std::span<const Sample> points) {
-  constexpr std::size_t kGroups = 32;
-  const std::size_t groups = std::min(kGroups, points.size());
-  std::vector<Sample> found;
-  std::vector<double> t;
-  std::vector<double> y;
-  for (std::size_t g = 0; g < groups; ++g) {
-    t.clear();
-    y.clear();
-    const std::size_t end = points.size() * (g + 1) / groups;
-    for (std::size_t i = points.size() * g / groups; i < end; ++i) {
-      t.push_back(points[i].t);
-      y.push_back(points[i].y);
-    }
-    found.push_back({median(t), median(y)});
-  }
-  return found;
-}
-
-// Theil and Sen: takes the median of the slopes between any two points.
-Line rough_line(std::span<const Sample> points) {
-  const std::vector<Sample> few = medians(points);
-  std::vector<double> values;
-  for (std::size_t i = 0; i < few.size(); ++i) {
-    for (std::size_t j = i + 1; j < few.size(); ++j) {
-      const double apart = few[j].t - few[i].t;
-      if (apart > 0) values.push_back((few[j].y - few[i].y) / apart);
-    }
-  }
-  Line line;
-  line.slope = values.empty() ? 0 : median(values);
-  line.t0 = few[few.size() / 2].t;
-  values.clear();
-  for (const Sample& p : few) values.push_back(p.y - line.slope * (p.t - line.t0));
-  line.y0 = median(values);
-  return line;
-}
-
-// Fits least squares over the points that are no further from `rough` than this.
-Line least_squares(std::span<const Sample> points, const Line& rough, double furthest) {
-  Line line;
-  double t_sum = 0;
-  double r_sum = 0;
-  const auto near = [&](const Sample& p) { return std::abs(p.y - rough.at(p.t)) <= furthest; };
-  for (const Sample& p : points) {
-    if (!near(p)) continue;
-    ++line.n;
-    t_sum += p.t - rough.t0;
-    r_sum += p.y - rough.at(p.t);
-  }
-  if (line.n == 0) return rough;
-  line.t0 = rough.t0 + t_sum / line.n;
-  const double r_mean = r_sum / line.n;
-  double product = 0;
-  for (const Sample& p : points) {
-    if (!near(p)) continue;
-    const double dt = p.t - line.t0;
-    line.spread += dt * dt;
-    product += dt * (p.y - rough.at(p.t) - r_mean);
-  }
-  line.slope = rough.slope + (line.spread > 0 ? product / line.spread : 0);
-  line.y0 = rough.at(line.t0) + r_mean;
-  double squares = 0;
-  for (const Sample& p : points) {
-    if (near(p)) squares += (p.y - line.at(p.t)) * (p.y - line.at(p.t));
-  }
-  line.noise = line.n > 2 ? std::sqrt(squares / (line.n - 2)) : 0;
-  return line;
-}
-
-}  // namespace
-
 double Line::deviation(double t) const {
   if (n < 3) return 0;  // too few to tell
   const double far = t - t0;
@@ -304,77 +362,6 @@ Line fitted_line(std::span<const Sample> points) {
   }
   return line;
 }
-
-namespace {
-
-using Samples = std::span<const Sample>;
-
-constexpr std::size_t kFewest = 24;  // samples of a piece: fewer would be fitted to their noise
-constexpr int kDeepest = 12;         // nested splits
-
-// True if the points differ from the line by noise only: no stretch of them lies on one side.
-bool fits(Samples samples, const Line& line, double noise) {
-  const std::size_t stretches = std::min<std::size_t>(16, samples.size() / 8);
-  std::vector<double> off;
-  for (std::size_t s = 0; s < stretches; ++s) {
-    const std::size_t begin = samples.size() * s / stretches;
-    const std::size_t end = samples.size() * (s + 1) / stretches;
-    off.clear();
-    for (const Sample& p : samples.subspan(begin, end - begin)) off.push_back(p.y - line.at(p.t));
-    // The deviation of a median, with room for a distribution that is not normal. 20 ns more allow
-    // for the clock's own grain.
-    const double deviation = 1.25 * noise / std::sqrt(static_cast<double>(end - begin));
-    if (std::abs(median(off)) > 6 * deviation + 20) return false;
-  }
-  return true;
-}
-
-double misfit(Samples samples, const Line& line) {
-  double sum = 0;
-  for (const Sample& p : samples) sum += std::abs(p.y - line.at(p.t));
-  return sum;
-}
-
-// Returns where two lines, one on either side, fit best.
-std::size_t best_split(Samples samples) {
-  std::size_t begin = kFewest;
-  std::size_t end = samples.size() - kFewest;
-  std::size_t best = samples.size() / 2;
-  while (end - begin > 4) {
-    constexpr std::size_t kTried = 8;
-    double least = kUnbounded;
-    for (std::size_t i = 0; i <= kTried; ++i) {
-      const std::size_t at = begin + (end - begin) * i / kTried;
-      const Samples left = samples.first(at);
-      const Samples right = samples.subspan(at);
-      const double sum = misfit(left, fitted_line(left)) + misfit(right, fitted_line(right));
-      if (sum < least) {
-        least = sum;
-        best = at;
-      }
-    }
-    const std::size_t reach = std::max<std::size_t>((end - begin) / kTried, 1);
-    begin = std::max(begin, best - std::min(best, reach));
-    end = std::min(end, best + reach);
-  }
-  return best;
-}
-
-// Finds where each piece of the samples begins, and its line.
-void split(Samples all, std::size_t begin, std::size_t end, double noise, int depth,
-           std::vector<std::pair<std::size_t, Line>>& found) {
-  const Samples samples = all.subspan(begin, end - begin);
-  const Line line = fitted_line(samples);
-  if (samples.size() < 2 * kFewest || depth == kDeepest || fits(samples, line, noise)) {
-    found.emplace_back(begin, line);
-    return;
-  }
-  const std::size_t at = begin + best_split(samples);
-  split(all, begin, at, noise, depth + 1, found);
-  split(all, at, end, noise, depth + 1, found);
-}
-
-}  // namespace
 
 const Piece& Course::piece_at(double t) const {
   if (pieces.size() == 1) return pieces.front();  // as nearly always

@@ -4,17 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <span>
 #include <utility>
 
 #include "budget/model.h"
-#include "check/names.h"
 #include "interpose/base/hash.h"
 #include "read/error.h"
 #include "tables/groups.h"
 #include "tables/totals.h"
-#include "text/text.h"
 
 namespace tprof::budget {
 namespace {

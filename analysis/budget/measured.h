@@ -12,12 +12,11 @@
 #include <vector>
 
 #include "check/names.h"
-#include "job/jobs.h"
 #include "read/events.h"
 #include "read/folder.h"
 #include "read/rows.h"
 #include "steps/found.h"
-#include "text/ranks.h"
+#include "text/text.h"
 
 namespace tprof::budget {
 

@@ -1,7 +1,6 @@
 #include "check/calls.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "tables/sites.h"
 

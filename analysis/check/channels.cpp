@@ -1,7 +1,6 @@
 #include "check/channels.h"
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <utility>
 
@@ -17,6 +16,36 @@ using Name = std::tuple<std::size_t, std::int64_t, std::int64_t>;
 
 ChannelEnd end_of(const Member& m, const ChannelKey& key, const Case& c) {
   return {.member = &m, .calls = &c.calls(*m.process), .key = key};
+}
+
+using read::Event;
+
+constexpr std::size_t kMaxOpen = 4096;  // of a group; a damaged file may hold any number
+constexpr std::size_t kMaxFailed = 64;
+
+template <typename T>
+void keep(std::vector<T>& first, const T& one, std::size_t most) {
+  if (first.size() < most) first.push_back(one);
+}
+
+// One-sided calls have no other end.
+bool counts(const Event& e) {
+  const bool message = e.peer && (e.name == "ncclSend" || e.name == "ncclRecv");
+  return e.numbered && e.comm && !e.failed && (e.collective() || message);
+}
+
+Operation operation(const Event& e, std::int64_t stream) {
+  return {.function = e.name,
+          .ts_ns = e.ts_ns,
+          .bytes = e.bytes,
+          .seq = e.seq,
+          .comm = static_cast<std::int32_t>(*e.comm),
+          .peer = static_cast<std::int32_t>(e.collective() ? ChannelKey::kEverybody : *e.peer),
+          .thread = static_cast<std::int32_t>(e.thread),
+          .stream = static_cast<std::int32_t>(stream),
+          .group = static_cast<std::int32_t>(e.group),
+          .print = static_cast<std::uint32_t>(fingerprint(e)),
+          .send = e.name == "ncclSend"};
 }
 
 }  // namespace
@@ -97,40 +126,6 @@ Fact fact_of(const ChannelEnd& end, const Operation& o, const read::Process& oth
            {"before", o.seq == 0 ? std::nullopt : bytes(o.seq - 1)},
            {"then", bytes(o.seq + 1)}}};
 }
-
-namespace {
-
-using read::Event;
-
-constexpr std::size_t kMaxOpen = 4096;  // of a group; a damaged file may hold any number
-constexpr std::size_t kMaxFailed = 64;
-
-template <typename T>
-void keep(std::vector<T>& first, const T& one, std::size_t most) {
-  if (first.size() < most) first.push_back(one);
-}
-
-// One-sided calls have no other end.
-bool counts(const Event& e) {
-  const bool message = e.peer && (e.name == "ncclSend" || e.name == "ncclRecv");
-  return e.numbered && e.comm && !e.failed && (e.collective() || message);
-}
-
-Operation operation(const Event& e, std::int64_t stream) {
-  return {.function = e.name,
-          .ts_ns = e.ts_ns,
-          .bytes = e.bytes,
-          .seq = e.seq,
-          .comm = static_cast<std::int32_t>(*e.comm),
-          .peer = static_cast<std::int32_t>(e.collective() ? ChannelKey::kEverybody : *e.peer),
-          .thread = static_cast<std::int32_t>(e.thread),
-          .stream = static_cast<std::int32_t>(stream),
-          .group = static_cast<std::int32_t>(e.group),
-          .print = static_cast<std::uint32_t>(fingerprint(e)),
-          .send = e.name == "ncclSend"};
-}
-
-}  // namespace
 
 bool Operation::all_wait() const {
   constexpr std::string_view kOneWay[] = {"ncclBroadcast", "ncclBcast",   "ncclReduce",

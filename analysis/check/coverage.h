@@ -2,7 +2,6 @@
 // about it.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,7 +1,6 @@
 // Diagnoses a job: collects, reduces, explains and orders the findings.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "check/diagnosis.h"

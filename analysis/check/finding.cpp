@@ -1,6 +1,5 @@
 #include "check/finding.h"
 
-#include <algorithm>
 #include <map>
 
 namespace tprof::check {

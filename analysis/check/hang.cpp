@@ -5,7 +5,6 @@
 // and who never did, and which calls did not return. If every rank has called, the device or the
 // network is the place to look.
 #include <algorithm>
-#include <set>
 
 #include "check/ends.h"
 #include "check/names.h"

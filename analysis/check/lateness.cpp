@@ -232,21 +232,7 @@ class Counter {
   std::int64_t end_ = kBeforeAll;
 };
 
-}  // namespace
-
-Lateness lateness_of(const Arrivals& arrivals, const steps::Found& found) {
-  Counter counter(arrivals);
-  arrivals.each([&](const Arrivals::Comm& comm, std::size_t n) { counter.see(comm, n); });
-  Lateness lateness = std::move(counter).result();
-  // The device comes to a collective when the host may be in the step behind it already: it is the
-  // call that is in a step.
-  for (LateArrival& a : lateness.worst) a.step = steps::step_at(found, a.rank, a.called_ns);
-  return lateness;
-}
-
 // Finds ranks that the others waited for, repeatedly or once for long.
-
-namespace {
 
 constexpr std::int64_t kLeastNs = 1'000'000'000;  // total of a rank
 constexpr std::int64_t kLeastShare = 100;         // at least one part in this many of the time
@@ -324,6 +310,16 @@ void late(const Case& c, Findings& found) {
 }
 
 }  // namespace
+
+Lateness lateness_of(const Arrivals& arrivals, const steps::Found& found) {
+  Counter counter(arrivals);
+  arrivals.each([&](const Arrivals::Comm& comm, std::size_t n) { counter.see(comm, n); });
+  Lateness lateness = std::move(counter).result();
+  // The device comes to a collective when the host may be in the step behind it already: it is the
+  // call that is in a step.
+  for (LateArrival& a : lateness.worst) a.step = steps::step_at(found, a.rank, a.called_ns);
+  return lateness;
+}
 
 extern const Diagnosis kLateRanks{kCheck, late};
 

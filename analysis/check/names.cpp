@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "text/text.h"
-
 namespace tprof::check {
 
 namespace {

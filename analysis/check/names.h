@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "read/process.h"
-#include "text/ranks.h"
 #include "text/text.h"
 
 namespace tprof::check {

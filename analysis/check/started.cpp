@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "check/diagnosis.h"
-#include "check/names.h"
 
 namespace tprof::check {
 namespace {
@@ -35,6 +34,26 @@ bool one_each(const std::map<std::string, Processes>& values, const Key& key) {
 }
 
 constexpr std::size_t kShown = 4;
+
+// Reports variables and versions that are not the same on all ranks. A process that is no rank may
+// be another program.
+void differences(const Case& c, Findings& found) {
+  const Processes ranks =
+      select(c.job.processes, [](const Process& p) { return p.header.rank && !read::is_child(p); });
+  for (const Started& s : started_with(ranks)) {
+    const bool is_version = s.about == About::version;
+    const bool is_variable = s.about == About::env && !s.is_ones_own();
+    if (!s.differs() || !(is_version || is_variable)) continue;
+    Facts list;
+    for (const auto& [value, processes] : s.values) {
+      const auto told = value.empty() ? std::nullopt : std::optional(value);
+      list.push_back({Say::value_on, {{"value", told}, {"who", processes}}});
+    }
+    shorten(list, kShown);
+    add(found, is_version ? Kind::versions_differ : Kind::settings_differ, {},
+        {{"what", s.name}, {"values", list}});
+  }
+}
 
 }  // namespace
 
@@ -87,30 +106,6 @@ std::vector<Started> started_with(const Processes& processes) {
   }
   return started;
 }
-
-namespace {
-
-// Reports variables and versions that are not the same on all ranks. A process that is no rank may
-// be another program.
-void differences(const Case& c, Findings& found) {
-  const Processes ranks =
-      select(c.job.processes, [](const Process& p) { return p.header.rank && !read::is_child(p); });
-  for (const Started& s : started_with(ranks)) {
-    const bool is_version = s.about == About::version;
-    const bool is_variable = s.about == About::env && !s.is_ones_own();
-    if (!s.differs() || !(is_version || is_variable)) continue;
-    Facts list;
-    for (const auto& [value, processes] : s.values) {
-      const auto told = value.empty() ? std::nullopt : std::optional(value);
-      list.push_back({Say::value_on, {{"value", told}, {"who", processes}}});
-    }
-    shorten(list, kShown);
-    add(found, is_version ? Kind::versions_differ : Kind::settings_differ, {},
-        {{"what", s.name}, {"values", list}});
-  }
-}
-
-}  // namespace
 
 extern const Diagnosis kDifferences{kCheck | kSummary | kWhole | kDoctor, differences};
 

@@ -122,6 +122,16 @@ void meet(const std::string& key, const std::vector<OpenCall*>& open, const Case
   for (OpenCall* call : open) call->meeting = &meeting;
 }
 
+void add_life_waits(const Case& c, Waits& waits) {
+  std::map<std::string, std::vector<OpenCall*>> meetings;
+  for (OpenCall& call : waits.open) {
+    if (call.life == nullptr) continue;
+    const std::string key = key_of(*call.process, *call.life);
+    if (!key.empty()) meetings[key].push_back(&call);
+  }
+  for (const auto& [key, open] : meetings) meet(key, open, c, waits);
+}
+
 void refused_life(const Case& c, Findings& found) {
   struct Refused {
     Processes who{};
@@ -146,29 +156,7 @@ void refused_life(const Case& c, Findings& found) {
   }
 }
 
-}  // namespace
-
-std::string communicator_of(const Process& p, const LifeCall& c) {
-  const read::Comm* comm = read::comm_of(p, c.comm);
-  return comm != nullptr ? comm->id.str() : c.id.str();
-}
-
-static void add_life_waits(const Case& c, Waits& waits) {
-  std::map<std::string, std::vector<OpenCall*>> meetings;
-  for (OpenCall& call : waits.open) {
-    if (call.life == nullptr) continue;
-    const std::string key = key_of(*call.process, *call.life);
-    if (!key.empty()) meetings[key].push_back(&call);
-  }
-  for (const auto& [key, open] : meetings) meet(key, open, c, waits);
-}
-
-extern const Diagnosis kRefusedLife{kCheck, refused_life};
-
-namespace {
-
 using read::End;
-using read::Process;
 
 // The channel in which a call is numbered; nullopt if it has no number.
 std::optional<ChannelKey> channel_of(const OpenCall& call) {
@@ -367,6 +355,13 @@ class Finder {
 };
 
 }  // namespace
+
+std::string communicator_of(const Process& p, const LifeCall& c) {
+  const read::Comm* comm = read::comm_of(p, c.comm);
+  return comm != nullptr ? comm->id.str() : c.id.str();
+}
+
+extern const Diagnosis kRefusedLife{kCheck, refused_life};
 
 std::int64_t OpenCall::stood_ns() const {
   return since_ns ? std::max<std::int64_t>(end_ns(*process) - *since_ns, 0) : 0;

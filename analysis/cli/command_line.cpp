@@ -21,7 +21,7 @@
 #include "cli/screen.h"
 #include "interpose/format/misspelt.h"
 #include "interpose/format/schema.h"
-#include "launch/command.h"
+#include "launch/environment.h"
 #include "read/error.h"
 #include "run/lines.h"
 #include "team/team.h"

@@ -71,6 +71,123 @@ void require_replaceable(const fs::path& file) {
   throw read::BadInput(file, "is no merged trace, so it is not replaced: give another name");
 }
 
+// Returns null for a format that has a file for each rank.
+std::unique_ptr<trace_export::TableWriter> writer_of(const Options& o) {
+  if ((o.kineto || o.inspector) != !o.output.empty()) {
+    throw read::BadInput("-o DIR: with --kineto and --inspector, which need it");
+  }
+  if (!o.output.empty()) return nullptr;
+  return !o.sqlite.empty() ? trace_export::sqlite_writer(o.sqlite)
+         : !o.csv.empty()  ? trace_export::csv_writer(o.csv)
+                           : trace_export::parquet_writer(o.parquet);
+}
+
+// Writes a file for each rank. A rank without any call that was timed on the device gets none.
+void write_ranks(const Options& o, trace_export::Exported& of) {
+  trace_export::NewOutput output(o.output, trace_export::NewOutput::Kind::folder);
+  const trace_export::RankFormat format =
+      o.kineto ? trace_export::kineto_traces(of) : trace_export::inspector_logs(of);
+  std::map<std::optional<std::int64_t>, trace_export::RankFormat::Processes> ranks;
+  for (const read::Process* p : of.processes) ranks[p->header.rank].push_back(p);
+  const std::size_t without_rank = ranks[std::nullopt].size();
+  ranks.erase(std::nullopt);
+  of.processes.clear();
+  std::vector<std::int64_t> untimed;
+  Progress progress("exporting", ranks.size());
+  std::size_t done = 0;
+  for (const auto& [rank, processes] : ranks) {
+    const std::string name = format.file_name(processes);
+    trace_export::Output file(output.part() / name, name.ends_with(".gz"));
+    if (format.write(processes, file) == 0) {
+      untimed.push_back(*rank);
+    } else {
+      file.close();
+      of.processes.insert(of.processes.end(), processes.begin(), processes.end());
+    }
+    progress(++done);
+  }
+  if (of.processes.empty()) {
+    throw read::BadInput(
+        fmt::format("no {} has a time on the device (TPROF_TIMING=events), so {} would have "
+                    "nothing to compute from",
+                    o.kineto ? "call" : "collective that stands alone",
+                    o.kineto ? "HTA and TensorBoard" : "the Inspector's tools"));
+  }
+  output.publish();
+  if (!untimed.empty()) {
+    text::say("note: {} without a file: no call has a time on the device\n",
+              check::names_of(text::Ranks(untimed)));
+  }
+  if (without_rank != 0) {
+    text::say("note: {} left out: of no known rank\n", check::counted(without_rank, "process"));
+  }
+  if (o.kineto) {
+    text::say(
+        "note: computation has no events here: what lies between calls and copies is "
+        "not idle time, whatever a tool calls it\n");
+  }
+}
+
+// The name of a copy. One that the library would give, such as rank-00003.json, is kept. Any other
+// is the user's, or has a host's, which gets a pseudonym.
+std::string name_for(const read::Trace& trace, bool of_node, trace_export::Anonymizer& anonymizer,
+                     std::set<std::string>& used) {
+  const std::string original = trace.source.file.filename().string();
+  const std::string end = original.ends_with(".gz") ? ".json.gz" : ".json";
+  const read::Header& header = trace.processes[0].header;
+  const std::string stem = of_node        ? anonymizer.host(header.host) + ".node"
+                           : trace.merged ? "trace"
+                           : header.rank  ? fmt::format("rank-{:05}", *header.rank)
+                                          : "process";
+  std::string name = stem + end;
+  if (!of_node && trace_export::is_rank_file_name(original)) name = original;
+  for (int n = 1; !used.insert(name).second; ++n) name = fmt::format("{}.r{}{}", stem, n, end);
+  return name;
+}
+
+// Returns how many bytes were written.
+std::uint64_t write_copy(const read::Trace& trace, bool closed, const fs::path& file,
+                         trace_export::Anonymizer& anonymizer, std::uint64_t& left_out,
+                         const std::function<void(std::uint64_t)>& progress) {
+  trace_export::Output output(file, file.extension() == ".gz");
+  std::string text = "[\n";
+  bool first = true;
+  read::BlockReader reader(trace.source);
+  for (read::Block block; reader.next(block);) {
+    progress(block.text.size());
+    read::each_line(block, [&](const read::Line& line) {
+      const std::size_t before = text.size();
+      if (!first) text += ",\n";
+      try {
+        if (anonymizer.edit(line, text)) {
+          first = false;
+          return;
+        }
+      } catch (const read::Malformed& e) {
+        throw read::BadInput(block.file, line.offset, e.what());
+      }
+      text.resize(before);
+      ++left_out;
+    });
+    output.put(std::exchange(text, {}));
+  }
+  // A file that was not closed, or was cut in a line, is so in the copy too.
+  output.put(text + (closed ? "\n]\n" : trace.processes.back().cut ? ",\n{" : ",\n"));
+  output.close();
+  return output.size();
+}
+
+// Notes which processes still run: a reader of the output can't know that any more.
+void note_running(const read::Trace& trace) {
+  for (const read::Process& p : trace.processes) {
+    if (p.end != read::End::running || p.forced || p.lane != 0) continue;
+    text::say("note: {} of {} is still running: its counts are as of now\n",
+              p.header.rank ? fmt::format("rank {}", *p.header.rank)
+                            : fmt::format("pid {}", p.header.pid),
+              text::printable(trace.source.file.string()));
+  }
+}
+
 }  // namespace
 
 int merge(const Options& o) {
@@ -145,67 +262,6 @@ int merge(const Options& o) {
   return code;
 }
 
-namespace {
-
-// Returns null for a format that has a file for each rank.
-std::unique_ptr<trace_export::TableWriter> writer_of(const Options& o) {
-  if ((o.kineto || o.inspector) != !o.output.empty()) {
-    throw read::BadInput("-o DIR: with --kineto and --inspector, which need it");
-  }
-  if (!o.output.empty()) return nullptr;
-  return !o.sqlite.empty() ? trace_export::sqlite_writer(o.sqlite)
-         : !o.csv.empty()  ? trace_export::csv_writer(o.csv)
-                           : trace_export::parquet_writer(o.parquet);
-}
-
-// Writes a file for each rank. A rank without any call that was timed on the device gets none.
-void write_ranks(const Options& o, trace_export::Exported& of) {
-  trace_export::NewOutput output(o.output, trace_export::NewOutput::Kind::folder);
-  const trace_export::RankFormat format =
-      o.kineto ? trace_export::kineto_traces(of) : trace_export::inspector_logs(of);
-  std::map<std::optional<std::int64_t>, trace_export::RankFormat::Processes> ranks;
-  for (const read::Process* p : of.processes) ranks[p->header.rank].push_back(p);
-  const std::size_t without_rank = ranks[std::nullopt].size();
-  ranks.erase(std::nullopt);
-  of.processes.clear();
-  std::vector<std::int64_t> untimed;
-  Progress progress("exporting", ranks.size());
-  std::size_t done = 0;
-  for (const auto& [rank, processes] : ranks) {
-    const std::string name = format.file_name(processes);
-    trace_export::Output file(output.part() / name, name.ends_with(".gz"));
-    if (format.write(processes, file) == 0) {
-      untimed.push_back(*rank);
-    } else {
-      file.close();
-      of.processes.insert(of.processes.end(), processes.begin(), processes.end());
-    }
-    progress(++done);
-  }
-  if (of.processes.empty()) {
-    throw read::BadInput(
-        fmt::format("no {} has a time on the device (TPROF_TIMING=events), so {} would have "
-                    "nothing to compute from",
-                    o.kineto ? "call" : "collective that stands alone",
-                    o.kineto ? "HTA and TensorBoard" : "the Inspector's tools"));
-  }
-  output.publish();
-  if (!untimed.empty()) {
-    text::say("note: {} without a file: no call has a time on the device\n",
-              check::names_of(text::Ranks(untimed)));
-  }
-  if (without_rank != 0) {
-    text::say("note: {} left out: of no known rank\n", check::counted(without_rank, "process"));
-  }
-  if (o.kineto) {
-    text::say(
-        "note: computation has no events here: what lies between calls and copies is "
-        "not idle time, whatever a tool calls it\n");
-  }
-}
-
-}  // namespace
-
 int export_traces(const Options& o) {
   trace_export::remove_unfinished_on_signals();
   const auto writer = writer_of(o);
@@ -241,70 +297,6 @@ int export_traces(const Options& o) {
   text::say("{}: {}\n", text::printable(to.string()), report::how_many(of.processes));
   return code;
 }
-
-namespace {
-
-// The name of a copy. One that the library would give, such as rank-00003.json, is kept. Any other
-// is the user's, or has a host's, which gets a pseudonym.
-std::string name_for(const read::Trace& trace, bool of_node, trace_export::Anonymizer& anonymizer,
-                     std::set<std::string>& used) {
-  const std::string original = trace.source.file.filename().string();
-  const std::string end = original.ends_with(".gz") ? ".json.gz" : ".json";
-  const read::Header& header = trace.processes[0].header;
-  const std::string stem = of_node        ? anonymizer.host(header.host) + ".node"
-                           : trace.merged ? "trace"
-                           : header.rank  ? fmt::format("rank-{:05}", *header.rank)
-                                          : "process";
-  std::string name = stem + end;
-  if (!of_node && trace_export::is_rank_file_name(original)) name = original;
-  for (int n = 1; !used.insert(name).second; ++n) name = fmt::format("{}.r{}{}", stem, n, end);
-  return name;
-}
-
-// Returns how many bytes were written.
-std::uint64_t write_copy(const read::Trace& trace, bool closed, const fs::path& file,
-                         trace_export::Anonymizer& anonymizer, std::uint64_t& left_out,
-                         const std::function<void(std::uint64_t)>& progress) {
-  trace_export::Output output(file, file.extension() == ".gz");
-  std::string text = "[\n";
-  bool first = true;
-  read::BlockReader reader(trace.source);
-  for (read::Block block; reader.next(block);) {
-    progress(block.text.size());
-    read::each_line(block, [&](const read::Line& line) {
-      const std::size_t before = text.size();
-      if (!first) text += ",\n";
-      try {
-        if (anonymizer.edit(line, text)) {
-          first = false;
-          return;
-        }
-      } catch (const read::Malformed& e) {
-        throw read::BadInput(block.file, line.offset, e.what());
-      }
-      text.resize(before);
-      ++left_out;
-    });
-    output.put(std::exchange(text, {}));
-  }
-  // A file that was not closed, or was cut in a line, is so in the copy too.
-  output.put(text + (closed ? "\n]\n" : trace.processes.back().cut ? ",\n{" : ",\n"));
-  output.close();
-  return output.size();
-}
-
-// Notes which processes still run: a reader of the output can't know that any more.
-void note_running(const read::Trace& trace) {
-  for (const read::Process& p : trace.processes) {
-    if (p.end != read::End::running || p.forced || p.lane != 0) continue;
-    text::say("note: {} of {} is still running: its counts are as of now\n",
-              p.header.rank ? fmt::format("rank {}", *p.header.rank)
-                            : fmt::format("pid {}", p.header.pid),
-              text::printable(trace.source.file.string()));
-  }
-}
-
-}  // namespace
 
 int anonymize(const Options& o) {
   trace_export::remove_unfinished_on_signals();

@@ -10,7 +10,7 @@
 #include "cli/input.h"
 #include "control/control.h"
 #include "export/output.h"
-#include "launch/command.h"
+#include "launch/environment.h"
 #include "live/follow.h"
 #include "live/http.h"
 #include "live/look.h"
@@ -84,15 +84,6 @@ int serve(const Options& o) {
   }
 }
 
-}  // namespace
-
-int metrics(const Options& o) {
-  if (!o.listen.empty()) return serve(o);
-  return o.textfile.empty() ? print_once(o) : write_again_and_again(o);
-}
-
-namespace {
-
 // Lines are looked for as often as writers write. Asking whether the job is over takes a look at
 // every rank file. So it is done less often if there are many, and takes at most a tenth of the
 // time.
@@ -103,58 +94,6 @@ constexpr int kOverShare = 10;
 void print(const live::RankLines&, const std::string& lines) {
   text::put(lines);
 }
-
-}  // namespace
-
-int tail(const Options& o) {
-  if (!fs::is_directory(o.folder)) throw read::BadInput(o.folder, "expected the folder of a job");
-  using Steady = std::chrono::steady_clock;
-  const bool waits = say_if_none_yet(o.folder);
-  live::Signals signals;
-  live::FolderLines lines(o.folder, o.from_start || waits);
-  auto due = Steady::now();
-  for (bool over = false; !over;) {
-    // Asked before the lines are read: lines that are written in between would be missed otherwise.
-    if (const auto now = Steady::now(); now >= due) {
-      over = live::look_at(o.folder, {}, read::Wanted::counts).over();
-      const auto asked = Steady::now();
-      due = asked + std::max<std::chrono::nanoseconds>(kOverPause, kOverShare * (asked - now));
-    }
-    lines.look(o.format == "table" ? live::Format::table : live::Format::jsonl, print);
-    if (text::unwritten() != 0) break;
-    if (!over && signals.wait(kBetweenLooks) == live::Woken::end) break;
-  }
-  return kOk;
-}
-
-int watch(const Options& o) {
-  if (fs::is_directory(o.folder)) say_if_none_yet(o.folder);
-  live::Signals signals;
-  live::Watchdog dog({.folder = o.folder,
-                      .choice = o.choice,
-                      .command = o.command,
-                      .stuck_after = seconds(o.stuck_after_s),
-                      .tell =
-                          [](const check::Finding& f) {
-                            text::put(report::to_text(f, report::Detail::full));
-                            text::unwritten();
-                          }},
-                     signals.before());
-  const auto interval = o.interval_s > 0 ? seconds(o.interval_s) : dog.often_enough();
-  if (!dog.look_until_over(signals, interval)) launch::exit_like(signals.ended_by());
-  text::put(report::to_text(*dog.said()));
-  return check::healthy(dog.said()->findings) ? kOk : kFinding;
-}
-
-int ctl(const Options& o) {
-  const control::Request asked = control::request_of(o.command, o.argument);
-  std::vector<control::Target> targets = control::targets_of(o.folder, o.choice);
-  const control::Request request = control::ask(targets, asked);
-  text::put(o.json ? control::to_json(request, targets) : control::to_text(request, targets));
-  return std::ranges::all_of(targets, control::is_well) ? kOk : kFinding;
-}
-
-namespace {
 
 using live::Column;
 using std::chrono::nanoseconds;
@@ -256,6 +195,59 @@ int live_view(Top& top, const Options& o) {
 }
 
 }  // namespace
+
+int metrics(const Options& o) {
+  if (!o.listen.empty()) return serve(o);
+  return o.textfile.empty() ? print_once(o) : write_again_and_again(o);
+}
+
+int tail(const Options& o) {
+  if (!fs::is_directory(o.folder)) throw read::BadInput(o.folder, "expected the folder of a job");
+  using Steady = std::chrono::steady_clock;
+  const bool waits = say_if_none_yet(o.folder);
+  live::Signals signals;
+  live::FolderLines lines(o.folder, o.from_start || waits);
+  auto due = Steady::now();
+  for (bool over = false; !over;) {
+    // Asked before the lines are read: lines that are written in between would be missed otherwise.
+    if (const auto now = Steady::now(); now >= due) {
+      over = live::look_at(o.folder, {}, read::Wanted::counts).over();
+      const auto asked = Steady::now();
+      due = asked + std::max<std::chrono::nanoseconds>(kOverPause, kOverShare * (asked - now));
+    }
+    lines.look(o.format == "table" ? live::Format::table : live::Format::jsonl, print);
+    if (text::unwritten() != 0) break;
+    if (!over && signals.wait(kBetweenLooks) == live::Woken::end) break;
+  }
+  return kOk;
+}
+
+int watch(const Options& o) {
+  if (fs::is_directory(o.folder)) say_if_none_yet(o.folder);
+  live::Signals signals;
+  live::Watchdog dog({.folder = o.folder,
+                      .choice = o.choice,
+                      .command = o.command,
+                      .stuck_after = seconds(o.stuck_after_s),
+                      .tell =
+                          [](const check::Finding& f) {
+                            text::put(report::to_text(f, report::Detail::full));
+                            text::unwritten();
+                          }},
+                     signals.before());
+  const auto interval = o.interval_s > 0 ? seconds(o.interval_s) : dog.often_enough();
+  if (!dog.look_until_over(signals, interval)) launch::exit_like(signals.ended_by());
+  text::put(report::to_text(*dog.said()));
+  return check::healthy(dog.said()->findings) ? kOk : kFinding;
+}
+
+int ctl(const Options& o) {
+  const control::Request asked = control::request_of(o.command, o.argument);
+  std::vector<control::Target> targets = control::targets_of(o.folder, o.choice);
+  const control::Request request = control::ask(targets, asked);
+  text::put(o.json ? control::to_json(request, targets) : control::to_text(request, targets));
+  return std::ranges::all_of(targets, control::is_well) ? kOk : kFinding;
+}
 
 int top(const Options& o) {
   Top top(o);

@@ -103,27 +103,7 @@ std::string manual_of_all(std::span<const CommandRow> commands) {
          "usage, or input that can't be read.\n.B tprof run\nexits as its command did.\n";
 }
 
-}  // namespace
-
-int manual(const Options& o) {
-  Options any;
-  const std::vector<CommandRow> rows = commands(any);
-  const auto write = [&](const std::string& name, const std::string& page) {
-    const fs::path file = o.folder / (name + ".1");
-    std::ofstream out(file, std::ios::binary);
-    out << page;
-    out.close();
-    if (!out) throw read::not_written(file, errno);
-  };
-  fs::create_directories(o.folder);
-  write("tprof", manual_of_all(rows));
-  for (const CommandRow& row : rows) write(fmt::format("tprof-{}", row.name), manual_of(row));
-  return kOk;
-}
-
 // Completions for bash, zsh and fish, from the option table.
-
-namespace {
 
 // Within single quotes of a shell.
 std::string in_quotes(std::string_view text) {
@@ -247,6 +227,22 @@ std::string fish_completion(std::span<const CommandRow> commands) {
 }
 
 }  // namespace
+
+int manual(const Options& o) {
+  Options any;
+  const std::vector<CommandRow> rows = commands(any);
+  const auto write = [&](const std::string& name, const std::string& page) {
+    const fs::path file = o.folder / (name + ".1");
+    std::ofstream out(file, std::ios::binary);
+    out << page;
+    out.close();
+    if (!out) throw read::not_written(file, errno);
+  };
+  fs::create_directories(o.folder);
+  write("tprof", manual_of_all(rows));
+  for (const CommandRow& row : rows) write(fmt::format("tprof-{}", row.name), manual_of(row));
+  return kOk;
+}
 
 int completion(const Options& o) {
   Options any;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -70,6 +69,92 @@ std::vector<std::string> next_of(const Options& o, const read::Traces& traces,
     next.push_back("tprof summary " + which + " --verbose  (or --by step, layer, wait, …)");
   }
   return next;
+}
+
+// True for a folder, which can't be run, and for a trace, which is no program.
+bool is_trace(const fs::path& path) {
+  std::error_code error;
+  const std::string name = path.filename().string();
+  return fs::is_directory(path, error) || name.ends_with(".json") ||
+         std::ranges::any_of(read::kPackedEndings, [&](std::string_view ending) {
+           return name.ends_with(".json" + std::string(ending));
+         });
+}
+
+doctor::Report look_around(const std::vector<std::string>& command) {
+  if (!command.empty() && !doctor::find_program(command[0])) {
+    throw read::BadInput(command[0] +
+                         ": expected a folder of traces, or a program in PATH: neither is there");
+  }
+  const doctor::Library library = doctor::describe_library(launch::find_library());
+  doctor::Report report{.about = command.empty() ? "machine" : "command"};
+  if (!command.empty()) doctor::examine_command(command, library, report);
+  doctor::examine_machine(library, report);
+  check::order_and_cap(report.findings);
+  return report;
+}
+
+using budget::Way;
+
+std::string dtype_of(const std::string& name) {
+  static const std::map<std::string, std::string> kShort = {
+      {"bf16", "bfloat16"}, {"fp16", "float16"}, {"fp32", "float32"}, {"fp64", "float64"}};
+  const auto known = kShort.find(name);
+  const std::string& dtype = known == kShort.end() ? name : known->second;
+  if (budget::size_of(dtype) != 0) return dtype;
+  throw read::BadInput(
+      fmt::format("--dtype: expected a type such as bf16 or float32, found '{}'", name));
+}
+
+void need(double value, const char* option, std::string_view way) {
+  if (value > 0) return;
+  throw read::BadInput(fmt::format("{}: --model {} needs it, above 0", option, way));
+}
+
+budget::Model model_of(const Options& o) {
+  budget::Model m = o.model;
+  m.dtype_given = !m.dtype.empty();
+  m.reduce_given = !m.reduce_dtype.empty();
+  m.dtype = dtype_of(m.dtype_given ? m.dtype : "bf16");
+  m.reduce_dtype = m.reduce_given ? dtype_of(m.reduce_dtype) : m.dtype;
+  m.micro_batches = std::max(o.micro_batches, 1.0);
+  m.tolerance /= 100;
+  if (o.accumulate == "every") m.accumulate = budget::Accumulate::every;
+  if (o.accumulate == "no_sync") m.accumulate = budget::Accumulate::last;
+  for (const std::string_view name : text::split(o.ways, '+')) {
+    const auto* row = std::ranges::find(budget::kWays, name, &budget::WayRow::name);
+    if (row == std::end(budget::kWays)) {
+      throw read::BadInput(
+          fmt::format("--model: expected ddp, zero1, zero2, zero3, fsdp, hsdp or tp, or two such "
+                      "as fsdp+tp; found '{}'",
+                      name));
+    }
+    m.ways.push_back(row->way);
+    if (row->way != Way::tp) {
+      need(m.params, "--params", name);
+      continue;
+    }
+    need(m.layers, "--layers", name);
+    need(m.tokens, "--tokens", name);
+    need(m.hidden, "--hidden", name);
+  }
+  if (m.root_params > m.params) throw read::BadInput("--root-params: more than --params");
+  return m;
+}
+
+// One file's trouble does not keep the others from being recovered.
+int recover_one(const fs::path& file, bool force) {
+  try {
+    if (const std::string why = read::why_no_file(file); !why.empty()) {
+      throw read::BadInput(file, why);
+    }
+    const recover::Result result = recover::recover(file, force);
+    text::print("{}\n", text::printable(file.string() + ": " + result.text));
+    return result.closed ? kOk : kFinding;
+  } catch (const read::BadInput& e) {
+    text::say("tprof: {}\n", text::printable(e.what()));
+    return kBadUsage;
+  }
 }
 
 }  // namespace
@@ -143,33 +228,6 @@ int check(const Options& o) {
   show(o.json ? report::to_json(diagnosed, only) : report::to_text(diagnosed, only), o.json);
   return check::healthy(diagnosed.findings) ? kOk : kFinding;
 }
-
-namespace {
-
-// True for a folder, which can't be run, and for a trace, which is no program.
-bool is_trace(const fs::path& path) {
-  std::error_code error;
-  const std::string name = path.filename().string();
-  return fs::is_directory(path, error) || name.ends_with(".json") ||
-         std::ranges::any_of(read::kPackedEndings, [&](std::string_view ending) {
-           return name.ends_with(".json" + std::string(ending));
-         });
-}
-
-doctor::Report look_around(const std::vector<std::string>& command) {
-  if (!command.empty() && !doctor::find_program(command[0])) {
-    throw read::BadInput(command[0] +
-                         ": expected a folder of traces, or a program in PATH: neither is there");
-  }
-  const doctor::Library library = doctor::describe_library(launch::find_library());
-  doctor::Report report{.about = command.empty() ? "machine" : "command"};
-  if (!command.empty()) doctor::examine_command(command, library, report);
-  doctor::examine_machine(library, report);
-  check::order_and_cap(report.findings);
-  return report;
-}
-
-}  // namespace
 
 int doctor(const Options& o) {
   const auto of_traces = [&] {
@@ -273,58 +331,6 @@ int report_of(const Options& o) {
   return check::healthy(g.said.findings) ? kOk : kFinding;
 }
 
-namespace {
-
-using budget::Way;
-
-std::string dtype_of(const std::string& name) {
-  static const std::map<std::string, std::string> kShort = {
-      {"bf16", "bfloat16"}, {"fp16", "float16"}, {"fp32", "float32"}, {"fp64", "float64"}};
-  const auto known = kShort.find(name);
-  const std::string& dtype = known == kShort.end() ? name : known->second;
-  if (budget::size_of(dtype) != 0) return dtype;
-  throw read::BadInput(
-      fmt::format("--dtype: expected a type such as bf16 or float32, found '{}'", name));
-}
-
-void need(double value, const char* option, std::string_view way) {
-  if (value > 0) return;
-  throw read::BadInput(fmt::format("{}: --model {} needs it, above 0", option, way));
-}
-
-budget::Model model_of(const Options& o) {
-  budget::Model m = o.model;
-  m.dtype_given = !m.dtype.empty();
-  m.reduce_given = !m.reduce_dtype.empty();
-  m.dtype = dtype_of(m.dtype_given ? m.dtype : "bf16");
-  m.reduce_dtype = m.reduce_given ? dtype_of(m.reduce_dtype) : m.dtype;
-  m.micro_batches = std::max(o.micro_batches, 1.0);
-  m.tolerance /= 100;
-  if (o.accumulate == "every") m.accumulate = budget::Accumulate::every;
-  if (o.accumulate == "no_sync") m.accumulate = budget::Accumulate::last;
-  for (const std::string_view name : text::split(o.ways, '+')) {
-    const auto* row = std::ranges::find(budget::kWays, name, &budget::WayRow::name);
-    if (row == std::end(budget::kWays)) {
-      throw read::BadInput(
-          fmt::format("--model: expected ddp, zero1, zero2, zero3, fsdp, hsdp or tp, or two such "
-                      "as fsdp+tp; found '{}'",
-                      name));
-    }
-    m.ways.push_back(row->way);
-    if (row->way != Way::tp) {
-      need(m.params, "--params", name);
-      continue;
-    }
-    need(m.layers, "--layers", name);
-    need(m.tokens, "--tokens", name);
-    need(m.hidden, "--hidden", name);
-  }
-  if (m.root_params > m.params) throw read::BadInput("--root-params: more than --params");
-  return m;
-}
-
-}  // namespace
-
 int budget(const Options& o) {
   std::optional<budget::Model> model;
   if (!o.ways.empty()) model = model_of(o);
@@ -359,25 +365,6 @@ int budget(const Options& o) {
                            measured.unreadable.end());
   return std::max(say_findings(job, in.traces), compared.within ? +kOk : +kFinding);
 }
-
-namespace {
-
-// One file's trouble does not keep the others from being recovered.
-int recover_one(const fs::path& file, bool force) {
-  try {
-    if (const std::string why = read::why_no_file(file); !why.empty()) {
-      throw read::BadInput(file, why);
-    }
-    const recover::Result result = recover::recover(file, force);
-    text::print("{}\n", text::printable(file.string() + ": " + result.text));
-    return result.closed ? kOk : kFinding;
-  } catch (const read::BadInput& e) {
-    text::say("tprof: {}\n", text::printable(e.what()));
-    return kBadUsage;
-  }
-}
-
-}  // namespace
 
 int recover(const Options& o) {
   int worst = kOk;

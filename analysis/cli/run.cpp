@@ -3,19 +3,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
-#include <utility>
 
 #include "check/diagnose.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "doctor/examine.h"
 #include "interpose/format/settings.h"
-#include "launch/command.h"
+#include "launch/beside.h"
 #include "launch/environment.h"
-#include "launch/feed.h"
 #include "launch/files_of_run.h"
-#include "launch/node_lanes.h"
-#include "launch/stuck_watch.h"
 #include "launch/torch_profiler.h"
 #include "live/shell.h"
 #include "page/page.h"

@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
-#include <optional>
 
 #include "text/print.h"
 #include "text/text.h"

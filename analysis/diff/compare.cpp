@@ -7,14 +7,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
-#include <set>
 #include <utility>
 
 #include "check/started.h"
 #include "steps/pace.h"
 #include "summary/summary.h"
-#include "why/times.h"
 #include "why/why.h"
 
 namespace tprof::diff {

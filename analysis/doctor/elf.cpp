@@ -94,48 +94,6 @@ void add_section(const Image& image, Elf_Scn* section, std::size_t names, Elf& t
   }
 }
 
-}  // namespace
-
-std::optional<Elf> read_elf(const std::filesystem::path& file) {
-  Image image(file);
-  Elf found;
-  char begin[EI_NIDENT + 2 * sizeof found.machine];
-  const ssize_t size = pread(image.fd, begin, sizeof begin, 0);
-  if (size < SELFMAG || std::memcmp(begin, ELFMAG, SELFMAG) != 0) return std::nullopt;
-  image.needed(size == sizeof begin ? &size : nullptr);
-  std::memcpy(&found.machine, begin + EI_NIDENT + sizeof found.machine, sizeof found.machine);
-  found.is_64_bit = begin[EI_CLASS] == ELFCLASS64;
-  // This is enough: libtprof.so is neither 32-bit nor big-endian.
-  if (!found.is_64_bit || begin[EI_DATA] != ELFDATA2LSB) return found;
-  elf_version(EV_CURRENT);
-  image.elf = image.needed(elf_begin(image.fd, ELF_C_READ_MMAP, nullptr));
-  GElf_Phdr p;
-  for (int i = 0; gelf_getphdr(image.elf, i, &p) != nullptr; ++i) {
-    if (p.p_type != PT_INTERP) continue;
-    const std::string_view path = image.bytes(p.p_offset, p.p_filesz);
-    found.interpreter = path.substr(0, path.find('\0'));
-  }
-  GElf_Ehdr head;
-  image.needed(gelf_getehdr(image.elf, &head));
-  std::size_t names = 0;
-  const bool known = elf_getshdrstrndx(image.elf, &names) == 0;
-  image.needed(head.e_shoff == 0 || (known && elf_getscn(image.elf, names) != nullptr) ? &head
-                                                                                       : nullptr);
-  for (Elf_Scn* s = nullptr; (s = elf_nextscn(image.elf, s)) != nullptr;) {
-    add_section(image, s, names, found);
-  }
-  return found;
-}
-
-std::string machine_name(std::uint16_t machine) {
-  if (machine == EM_X86_64) return "x86-64";
-  return machine == EM_AARCH64 ? "aarch64" : fmt::format("machine {}", machine);
-}
-
-namespace fs = std::filesystem;
-
-namespace {
-
 constexpr int kMaxHops = 8;
 
 // Programs that run the command after their own arguments, each with a space on both sides.
@@ -190,6 +148,44 @@ std::vector<std::string> what_it_runs(const std::vector<std::string>& command) {
 }
 
 }  // namespace
+
+std::optional<Elf> read_elf(const std::filesystem::path& file) {
+  Image image(file);
+  Elf found;
+  char begin[EI_NIDENT + 2 * sizeof found.machine];
+  const ssize_t size = pread(image.fd, begin, sizeof begin, 0);
+  if (size < SELFMAG || std::memcmp(begin, ELFMAG, SELFMAG) != 0) return std::nullopt;
+  image.needed(size == sizeof begin ? &size : nullptr);
+  std::memcpy(&found.machine, begin + EI_NIDENT + sizeof found.machine, sizeof found.machine);
+  found.is_64_bit = begin[EI_CLASS] == ELFCLASS64;
+  // This is enough: libtprof.so is neither 32-bit nor big-endian.
+  if (!found.is_64_bit || begin[EI_DATA] != ELFDATA2LSB) return found;
+  elf_version(EV_CURRENT);
+  image.elf = image.needed(elf_begin(image.fd, ELF_C_READ_MMAP, nullptr));
+  GElf_Phdr p;
+  for (int i = 0; gelf_getphdr(image.elf, i, &p) != nullptr; ++i) {
+    if (p.p_type != PT_INTERP) continue;
+    const std::string_view path = image.bytes(p.p_offset, p.p_filesz);
+    found.interpreter = path.substr(0, path.find('\0'));
+  }
+  GElf_Ehdr head;
+  image.needed(gelf_getehdr(image.elf, &head));
+  std::size_t names = 0;
+  const bool known = elf_getshdrstrndx(image.elf, &names) == 0;
+  image.needed(head.e_shoff == 0 || (known && elf_getscn(image.elf, names) != nullptr) ? &head
+                                                                                       : nullptr);
+  for (Elf_Scn* s = nullptr; (s = elf_nextscn(image.elf, s)) != nullptr;) {
+    add_section(image, s, names, found);
+  }
+  return found;
+}
+
+std::string machine_name(std::uint16_t machine) {
+  if (machine == EM_X86_64) return "x86-64";
+  return machine == EM_AARCH64 ? "aarch64" : fmt::format("machine {}", machine);
+}
+
+namespace fs = std::filesystem;
 
 std::optional<fs::path> find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) {

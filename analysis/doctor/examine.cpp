@@ -6,11 +6,9 @@
 #include <iterator>
 #include <set>
 
-#include "check/coverage.h"
 #include "check/diagnose.h"
 #include "check/names.h"
 #include "check/started.h"
-#include "interpose/format/settings.h"
 #include "read/error.h"
 #include "report/findings.h"
 #include "report/table.h"
@@ -82,77 +80,6 @@ void functions_text(std::string& out, const Report& r) {
                        served[""].size() <= kNamed ? names : "");
   }
 }
-
-}  // namespace
-
-void Report::find_meaning(const std::string& kind, std::string_view path,
-                          const check::Variables& variables) {
-  const auto limit = check::limit_of(kind, {&variables});
-  if (!limit) return;
-  find(limit->kind, {{"paths", std::string(path)}, {"some", std::nullopt}, {"set", limit->set}});
-}
-
-std::string Report::in_force(const SettingInfo& setting) const {
-  if (const auto of_ranks = differ.find(std::string(setting.name)); of_ranks != differ.end()) {
-    return of_ranks->second;
-  }
-  const auto set = settings.find(std::string(setting.name));
-  const bool accepted =
-      set != settings.end() && !set->second.empty() && setting.accepts(set->second);
-  return accepted ? set->second : std::string(setting.fallback);
-}
-
-std::string to_text(const Report& r) {
-  std::string out =
-      fmt::format("tprof doctor: {}\n", r.about == "machine"   ? "this machine and environment"
-                                        : r.about == "command" ? "what would be traced"
-                                                               : "what was traced");
-  fields(out, r.facts);
-  functions_text(out, r);
-  settings_text(out, r);
-  if (!r.tools.empty()) out += "\nOther tools\n";
-  fields(out, r.tools);
-  out += r.findings.empty() ? "\nNo findings.\n" : "\nFindings\n";
-  for (const check::Finding& f : r.findings) {
-    out += report::to_text(f, report::Detail::brief);
-  }
-  return out;
-}
-
-std::string to_json(const Report& r) {
-  Json functions = Json::array();
-  for (const Function& f : r.functions) {
-    functions.push_back({{"name", f.name},
-                         {"library", f.library.empty() ? Json() : Json(f.library)},
-                         {"calls", r.counted ? Json(f.calls) : Json()},
-                         {"ranks", f.ranks.list()}});
-  }
-  Json settings = Json::array();
-  for (const SettingInfo& s : kSettings) {
-    const auto set = r.settings.find(std::string(s.name));
-    settings.push_back({{"name", s.name},
-                        {"default", s.fallback},
-                        {"values", s.values},
-                        {"meaning", s.meaning},
-                        {"set", set == r.settings.end() ? Json() : Json(set->second)},
-                        {"in_force", r.in_force(s)}});
-  }
-  const auto pairs = [](const std::vector<Fact>& facts, const char* key, const char* text) {
-    Json all = Json::array();
-    for (const Fact& f : facts) all.push_back({{key, f.key}, {text, f.text}});
-    return all;
-  };
-  const Json j = {{"schema", "tprof-doctor/1"},
-                  {"about", r.about},
-                  {"facts", pairs(r.facts, "key", "text")},
-                  {"functions", functions},
-                  {"settings", settings},
-                  {"tools", pairs(r.tools, "kind", "path")},
-                  {"findings", report::to_json(r.findings, report::Detail::brief)}};
-  return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
-}
-
-namespace {
 
 using report::Column;
 using report::or_unknown;
@@ -279,15 +206,6 @@ std::string to_json(const FunctionList& list) {
   return json.dump(1, ' ', true, report::Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace
-
-std::string coverage(const Library& library, bool json, std::size_t width) {
-  const FunctionList list = functions_of(library);
-  return json ? to_json(list) : to_text(list, width);
-}
-
-namespace {
-
 using read::Process;
 
 // Returns, for each function and library, the processes that it served and the calls of all.
@@ -330,6 +248,78 @@ void fact_of_each(Report& report, const job::Job& job, std::string_view key, con
 }
 
 }  // namespace
+
+void Report::find_meaning(const std::string& kind, std::string_view path,
+                          const check::Variables& variables) {
+  const auto limit = check::limit_of(kind, {&variables});
+  if (!limit) return;
+  find(limit->kind, {{"paths", std::string(path)}, {"some", std::nullopt}, {"set", limit->set}});
+}
+
+std::string Report::in_force(const SettingInfo& setting) const {
+  if (const auto of_ranks = differ.find(std::string(setting.name)); of_ranks != differ.end()) {
+    return of_ranks->second;
+  }
+  const auto set = settings.find(std::string(setting.name));
+  const bool accepted =
+      set != settings.end() && !set->second.empty() && setting.accepts(set->second);
+  return accepted ? set->second : std::string(setting.fallback);
+}
+
+std::string to_text(const Report& r) {
+  std::string out =
+      fmt::format("tprof doctor: {}\n", r.about == "machine"   ? "this machine and environment"
+                                        : r.about == "command" ? "what would be traced"
+                                                               : "what was traced");
+  fields(out, r.facts);
+  functions_text(out, r);
+  settings_text(out, r);
+  if (!r.tools.empty()) out += "\nOther tools\n";
+  fields(out, r.tools);
+  out += r.findings.empty() ? "\nNo findings.\n" : "\nFindings\n";
+  for (const check::Finding& f : r.findings) {
+    out += report::to_text(f, report::Detail::brief);
+  }
+  return out;
+}
+
+std::string to_json(const Report& r) {
+  Json functions = Json::array();
+  for (const Function& f : r.functions) {
+    functions.push_back({{"name", f.name},
+                         {"library", f.library.empty() ? Json() : Json(f.library)},
+                         {"calls", r.counted ? Json(f.calls) : Json()},
+                         {"ranks", f.ranks.list()}});
+  }
+  Json settings = Json::array();
+  for (const SettingInfo& s : kSettings) {
+    const auto set = r.settings.find(std::string(s.name));
+    settings.push_back({{"name", s.name},
+                        {"default", s.fallback},
+                        {"values", s.values},
+                        {"meaning", s.meaning},
+                        {"set", set == r.settings.end() ? Json() : Json(set->second)},
+                        {"in_force", r.in_force(s)}});
+  }
+  const auto pairs = [](const std::vector<Fact>& facts, const char* key, const char* text) {
+    Json all = Json::array();
+    for (const Fact& f : facts) all.push_back({{key, f.key}, {text, f.text}});
+    return all;
+  };
+  const Json j = {{"schema", "tprof-doctor/1"},
+                  {"about", r.about},
+                  {"facts", pairs(r.facts, "key", "text")},
+                  {"functions", functions},
+                  {"settings", settings},
+                  {"tools", pairs(r.tools, "kind", "path")},
+                  {"findings", report::to_json(r.findings, report::Detail::brief)}};
+  return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+std::string coverage(const Library& library, bool json, std::size_t width) {
+  const FunctionList list = functions_of(library);
+  return json ? to_json(list) : to_text(list, width);
+}
 
 Report report_of_traces(const job::Job& job, const read::Traces& traces) {
   Report r{.about = "trace", .counted = true};

@@ -142,67 +142,6 @@ void settings(const check::Variables& env, Report& report) {
   report.find(Kind::disabled, {{"value", off->second}});
 }
 
-}  // namespace
-
-Library describe_library(const fs::path& path) {
-  auto elf = read_elf(path);
-  if (!elf || elf->defines.empty()) throw read::BadInput(path, "expected libtprof.so here");
-  return {path, std::move(*elf)};
-}
-
-check::Variables environment() {
-  check::Variables env;
-  for (char** e = environ; e != nullptr && *e != nullptr; ++e) {
-    const std::string_view entry(*e);
-    const std::size_t equals = entry.find('=');
-    if (equals == std::string_view::npos) continue;
-    env.emplace(entry.substr(0, equals), entry.substr(equals + 1));
-  }
-  return env;
-}
-
-std::string preload_list(const fs::path& library) {
-  const char* set = std::getenv("LD_PRELOAD");
-  std::vector<std::string> list;
-  std::size_t place = SIZE_MAX;
-  bool there = false;
-  each_preload(set == nullptr ? "" : set, [&](std::string_view entry) {
-    std::error_code ignored;
-    const bool same = fs::equivalent(entry, library, ignored);
-    if (!same && fs::path(entry).filename() == library.filename()) return;
-    there = there || same;
-    const KnownObject* known = known_object(entry);
-    const bool passes_on_nothing =
-        known != nullptr &&
-        (known->note == Note::nccl || known->note == Note::cudart || known->note == Note::driver);
-    if (passes_on_nothing) place = std::min(place, list.size());
-    list.emplace_back(entry);
-  });
-  place = std::min(place, list.size());
-  if (!there) list.insert(list.begin() + static_cast<std::ptrdiff_t>(place), library.string());
-  return fmt::format("{}", fmt::join(list, ":"));
-}
-
-void examine_machine(const Library& library, Report& report) {
-  const auto env = environment();
-  loads(library, report);
-  settings(env, report);
-  const auto value = [&](Setting s) { return report.in_force(info(s)); };
-  std::uint64_t quota = 0;
-  parse_bytes(value(Setting::quota), quota);
-  const std::string ring_dir = value(Setting::ring_dir);
-  examine_output(value(Setting::output_dir), ring_dir == "auto" ? "" : ring_dir, quota, report);
-  left_rings(value(Setting::output_dir), report);
-  file_size_limit(quota, report);
-  preloads(library, env, report);
-  tool_variables(env, report);
-}
-
-namespace fs = std::filesystem;
-
-namespace {
-
-using check::Kind;
 using check::Say;
 
 // The bytes that a process needs at once: the ring file's head and one thread's part.
@@ -288,6 +227,62 @@ bool examine_rings(const fs::path& folder, const FileSystem& fs_of, const std::s
 }
 
 }  // namespace
+
+Library describe_library(const fs::path& path) {
+  auto elf = read_elf(path);
+  if (!elf || elf->defines.empty()) throw read::BadInput(path, "expected libtprof.so here");
+  return {path, std::move(*elf)};
+}
+
+check::Variables environment() {
+  check::Variables env;
+  for (char** e = environ; e != nullptr && *e != nullptr; ++e) {
+    const std::string_view entry(*e);
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string_view::npos) continue;
+    env.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return env;
+}
+
+std::string preload_list(const fs::path& library) {
+  const char* set = std::getenv("LD_PRELOAD");
+  std::vector<std::string> list;
+  std::size_t place = SIZE_MAX;
+  bool there = false;
+  each_preload(set == nullptr ? "" : set, [&](std::string_view entry) {
+    std::error_code ignored;
+    const bool same = fs::equivalent(entry, library, ignored);
+    if (!same && fs::path(entry).filename() == library.filename()) return;
+    there = there || same;
+    const KnownObject* known = known_object(entry);
+    const bool passes_on_nothing =
+        known != nullptr &&
+        (known->note == Note::nccl || known->note == Note::cudart || known->note == Note::driver);
+    if (passes_on_nothing) place = std::min(place, list.size());
+    list.emplace_back(entry);
+  });
+  place = std::min(place, list.size());
+  if (!there) list.insert(list.begin() + static_cast<std::ptrdiff_t>(place), library.string());
+  return fmt::format("{}", fmt::join(list, ":"));
+}
+
+void examine_machine(const Library& library, Report& report) {
+  const auto env = environment();
+  loads(library, report);
+  settings(env, report);
+  const auto value = [&](Setting s) { return report.in_force(info(s)); };
+  std::uint64_t quota = 0;
+  parse_bytes(value(Setting::quota), quota);
+  const std::string ring_dir = value(Setting::ring_dir);
+  examine_output(value(Setting::output_dir), ring_dir == "auto" ? "" : ring_dir, quota, report);
+  left_rings(value(Setting::output_dir), report);
+  file_size_limit(quota, report);
+  preloads(library, env, report);
+  tool_variables(env, report);
+}
+
+namespace fs = std::filesystem;
 
 void examine_output(const std::string& pattern, const std::string& ring_dir, std::uint64_t quota,
                     Report& report) {

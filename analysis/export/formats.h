@@ -19,7 +19,6 @@
 
 #include "export/output.h"
 #include "export/placement.h"
-#include "read/error.h"
 #include "run/lines.h"
 #include "run/timed_calls.h"
 

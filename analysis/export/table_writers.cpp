@@ -16,6 +16,8 @@
 
 namespace tprof::trace_export {
 
+extern const std::string_view kToParquet;  // to_parquet.py
+
 namespace {
 
 // Appends a field to a line, in quotes if it needs them.
@@ -79,15 +81,7 @@ class CsvWriter : public TableWriter {
   std::string line_;
 };
 
-}  // namespace
-
-std::unique_ptr<TableWriter> csv_writer(const std::filesystem::path& folder) {
-  return std::make_unique<CsvWriter>(folder);
-}
-
 // Writes the tables as a SQLite database.
-
-namespace {
 
 // Text lives until the row is stored, so no copy is needed.
 void bind(sqlite3_stmt* to, int place, const Value& value) {
@@ -176,21 +170,6 @@ class SqliteWriter : public TableWriter {
   std::vector<std::unique_ptr<sqlite3_stmt, Close>> inserts_;
 };
 
-}  // namespace
-
-std::unique_ptr<TableWriter> sqlite_writer(const std::filesystem::path& name, bool indexes) {
-  return std::make_unique<SqliteWriter>(name, indexes);
-}
-
-// Writes the tables as a data set of Parquet files in Hive's partitions:
-// FOLDER/calls/run=RUN/attempt=0/ranks=00000-00063/part.parquet. pyarrow makes them of a database:
-// its files are what other tools are tested with, and it comes with what people train with. Arrow's
-// C++ library is in no Debian.
-
-extern const std::string_view kToParquet;  // to_parquet.py
-
-namespace {
-
 constexpr int kNotFound = 127;  // a shell's word for a command that is not there
 
 // Has what is in the folder written. Returns why it could not be done; empty: it is done.
@@ -246,6 +225,19 @@ class ParquetWriter : public TableWriter {
 };
 
 }  // namespace
+
+std::unique_ptr<TableWriter> csv_writer(const std::filesystem::path& folder) {
+  return std::make_unique<CsvWriter>(folder);
+}
+
+std::unique_ptr<TableWriter> sqlite_writer(const std::filesystem::path& name, bool indexes) {
+  return std::make_unique<SqliteWriter>(name, indexes);
+}
+
+// Writes the tables as a data set of Parquet files in Hive's partitions:
+// FOLDER/calls/run=RUN/attempt=0/ranks=00000-00063/part.parquet. pyarrow makes them of a database:
+// its files are what other tools are tested with, and it comes with what people train with. Arrow's
+// C++ library is in no Debian.
 
 std::unique_ptr<TableWriter> parquet_writer(const std::filesystem::path& folder) {
   return std::make_unique<ParquetWriter>(folder);

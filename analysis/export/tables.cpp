@@ -5,7 +5,6 @@
 
 #include "export/formats.h"
 #include "interpose/format/schema.h"
-#include "tables/totals.h"
 
 namespace tprof::trace_export {
 namespace {

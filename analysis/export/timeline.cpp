@@ -6,7 +6,6 @@
 #include <tuple>
 #include <utility>
 
-#include "export/viewers.h"
 #include "interpose/format/ranges.h"
 #include "interpose/format/record.h"
 #include "read/parallel.h"

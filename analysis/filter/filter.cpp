@@ -40,6 +40,48 @@ tables::StepPhase phase_of(const std::string& name) {
                                    fmt::join(tables::kStepPhaseNames, ", "), name));
 }
 
+using read::Process;
+
+constexpr std::size_t kMostNamed = 40;  // in an error
+
+std::string listed(const std::set<std::string>& names) {
+  if (names.size() <= kMostNamed) return fmt::format("{}", fmt::join(names, ", "));
+  const std::vector<std::string> first(names.begin(), std::next(names.begin(), kMostNamed));
+  return fmt::format("{} and {} more", fmt::join(first, ", "), names.size() - kMostNamed);
+}
+
+void require_ops(const std::vector<std::string>& ops, const job::Job& job) {
+  std::set<std::string> buckets;
+  std::set<std::string> functions;
+  for (const Process* p : job.processes) {
+    for (const read::Row& row : read::rows_of(*p)) {
+      buckets.emplace(bucket_name(row.bucket));
+      functions.insert(row.name);
+    }
+  }
+  for (const std::string& op : ops) {
+    const auto same = [&](const std::string& name) { return matches(op, name); };
+    if (std::ranges::any_of(buckets, same) || std::ranges::any_of(functions, same)) continue;
+    buckets.merge(functions);
+    throw read::BadInput(
+        fmt::format("--ops: no call is named '{}'; the job has {}", op,
+                    buckets.empty() ? "no ledger that names any" : listed(buckets)));
+  }
+}
+
+// A name or a whole id comes before the number that the tables of `tprof export` and the lines have
+// for a communicator, that before its role, and that before the beginning of an id.
+enum class Fit { no, begins, role, number, same };
+
+Fit fit(const std::string& word, const read::Comm& comm, const std::string& role) {
+  if ((comm.name && matches(word, *comm.name)) || (comm.known() && matches(word, comm.id.str()))) {
+    return Fit::same;
+  }
+  if (word == std::to_string(comm.comm)) return Fit::number;
+  if (tables::asks_for(word, role)) return Fit::role;
+  return comm.known() && comm.id.str().starts_with(word) ? Fit::begins : Fit::no;
+}
+
 }  // namespace
 
 bool Words::of_calls() const {
@@ -97,52 +139,6 @@ Filter parsed(const Words& words) {
   }
   return f;
 }
-
-namespace {
-
-using read::Process;
-
-constexpr std::size_t kMostNamed = 40;  // in an error
-
-std::string listed(const std::set<std::string>& names) {
-  if (names.size() <= kMostNamed) return fmt::format("{}", fmt::join(names, ", "));
-  const std::vector<std::string> first(names.begin(), std::next(names.begin(), kMostNamed));
-  return fmt::format("{} and {} more", fmt::join(first, ", "), names.size() - kMostNamed);
-}
-
-void require_ops(const std::vector<std::string>& ops, const job::Job& job) {
-  std::set<std::string> buckets;
-  std::set<std::string> functions;
-  for (const Process* p : job.processes) {
-    for (const read::Row& row : read::rows_of(*p)) {
-      buckets.emplace(bucket_name(row.bucket));
-      functions.insert(row.name);
-    }
-  }
-  for (const std::string& op : ops) {
-    const auto same = [&](const std::string& name) { return matches(op, name); };
-    if (std::ranges::any_of(buckets, same) || std::ranges::any_of(functions, same)) continue;
-    buckets.merge(functions);
-    throw read::BadInput(
-        fmt::format("--ops: no call is named '{}'; the job has {}", op,
-                    buckets.empty() ? "no ledger that names any" : listed(buckets)));
-  }
-}
-
-// A name or a whole id comes before the number that the tables of `tprof export` and the lines have
-// for a communicator, that before its role, and that before the beginning of an id.
-enum class Fit { no, begins, role, number, same };
-
-Fit fit(const std::string& word, const read::Comm& comm, const std::string& role) {
-  if ((comm.name && matches(word, *comm.name)) || (comm.known() && matches(word, comm.id.str()))) {
-    return Fit::same;
-  }
-  if (word == std::to_string(comm.comm)) return Fit::number;
-  if (tables::asks_for(word, role)) return Fit::role;
-  return comm.known() && comm.id.str().starts_with(word) ? Fit::begins : Fit::no;
-}
-
-}  // namespace
 
 Calls::Calls(const Filter& filter, const job::Job& job) : filter_(filter) {
   require_ops(filter.ops, job);

@@ -10,7 +10,6 @@
 #include "read/error.h"
 #include "steps/rank_steps.h"
 #include "tables/groups.h"
-#include "text/ranks.h"
 #include "text/text.h"
 
 namespace tprof::filter {

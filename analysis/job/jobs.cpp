@@ -6,7 +6,6 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -391,38 +390,6 @@ bool follows(const Job& earlier, const Job& later) {
   return (earlier.ranks.empty() && later.ranks.empty()) || std::ranges::any_of(later.ranks, held);
 }
 
-}  // namespace
-
-std::vector<Job> jobs_of(const Processes& processes) {
-  refuse_copies(processes);
-  std::vector<Part> parts = connected(processes);
-  for (const auto marks_of : {where_they_meet, who_started_whom, run_or_folder}) {
-    if (parts.size() > 1) parts = joined_by(marks_of, std::move(parts));
-  }
-  std::vector<Job> jobs;
-  for (const Part& part : parts) {
-    jobs.push_back(job_of(part.processes()));
-    jobs.back().assumed = part.assumed;
-  }
-  std::ranges::stable_sort(jobs, {}, &Job::from_ns);
-  std::map<std::string, std::size_t> named;
-  for (Job& job : jobs) ++named[job.label];
-  std::map<std::string, std::size_t> used;
-  for (Job& job : jobs) {
-    for (Job& earlier : jobs) {
-      if (&earlier == &job) break;
-      if (earlier.run_id != job.run_id || !follows(earlier, job)) continue;
-      job.attempt = std::max(job.attempt, earlier.attempt + 1);
-      earlier.restarted = earlier.restarted || restarts(earlier) < restarts(job);
-    }
-    const std::size_t number = ++used[job.label];
-    if (named.at(job.label) > 1) job.label += fmt::format("#{}", number);
-  }
-  return jobs;
-}
-
-namespace {
-
 using read::Comm;
 using read::Process;
 
@@ -454,6 +421,34 @@ std::string joined_id(const Roots& roots, const Handle& handle, int generations 
 }
 
 }  // namespace
+
+std::vector<Job> jobs_of(const Processes& processes) {
+  refuse_copies(processes);
+  std::vector<Part> parts = connected(processes);
+  for (const auto marks_of : {where_they_meet, who_started_whom, run_or_folder}) {
+    if (parts.size() > 1) parts = joined_by(marks_of, std::move(parts));
+  }
+  std::vector<Job> jobs;
+  for (const Part& part : parts) {
+    jobs.push_back(job_of(part.processes()));
+    jobs.back().assumed = part.assumed;
+  }
+  std::ranges::stable_sort(jobs, {}, &Job::from_ns);
+  std::map<std::string, std::size_t> named;
+  for (Job& job : jobs) ++named[job.label];
+  std::map<std::string, std::size_t> used;
+  for (Job& job : jobs) {
+    for (Job& earlier : jobs) {
+      if (&earlier == &job) break;
+      if (earlier.run_id != job.run_id || !follows(earlier, job)) continue;
+      job.attempt = std::max(job.attempt, earlier.attempt + 1);
+      earlier.restarted = earlier.restarted || restarts(earlier) < restarts(job);
+    }
+    const std::size_t number = ++used[job.label];
+    if (named.at(job.label) > 1) job.label += fmt::format("#{}", number);
+  }
+  return jobs;
+}
 
 void join_ids(std::vector<read::Trace>& traces) {
   Roots roots;

@@ -1,11 +1,14 @@
 // Finds what `tprof run` needs in its environment: the library, the launcher, a folder for the run.
+// Runs its command as if we were not there, as to its signals and its exit.
 #pragma once
 
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
+
+#include "doctor/ask.h"
 
 namespace tprof::launch {
 
@@ -39,5 +42,16 @@ std::filesystem::path folder_of(const std::string& pattern, const Env& env);
 
 std::string host_name();
 std::string random_id();
+
+// Runs `command` with `settings` added to the environment, passes on to it the signals that come
+// to us, and returns its wait status.
+int run_child(const std::vector<std::string>& command, const doctor::Settings& settings);
+
+// Exits as the command did: with its exit code, or by the same signal.
+[[noreturn]] void exit_like(int wait_status);
+
+// Makes a write of ours past RLIMIT_FSIZE fail, with a message, instead of ending us by SIGXFSZ.
+// Must not be called before a command is started, which would inherit it.
+void let_writes_fail();
 
 }  // namespace tprof::launch

@@ -1,7 +1,6 @@
 #include "live/look.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "read/error.h"

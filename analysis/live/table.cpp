@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <sstream>
 
 #include "report/views.h"
@@ -182,6 +180,50 @@ void shorten(std::vector<std::string>& lines, std::size_t most) {
   if (most != 0) lines.back() = fmt::format("  and {} more", text::thousands(left));
 }
 
+read::Amounts operator-(read::Amounts now, const read::Amounts& before) {
+  for (const read::Figure& figure : read::kFigures) now.*figure.of -= before.*figure.of;
+  return now;
+}
+
+using Json = nlohmann::ordered_json;
+
+Json bucket(const Shown& v, const Rank& rank, std::size_t b) {
+  const read::Amounts& a = b == kAllBuckets ? rank.all : rank.buckets[b];
+  const std::optional<Rate> rate = v.history->rate(rank, b);
+  Json j = report::figures(a);
+  j["calls_per_s"] = rate ? Json(rate->calls) : Json();
+  j["bytes_per_s"] = rate ? Json(rate->bytes) : Json();
+  return j;
+}
+
+Json open_call(const OpenCall& call) {
+  return {{"function", call.function},
+          {"bucket", call.bucket ? Json(bucket_name(*call.bucket)) : Json()},
+          {"communicator", call.communicator.empty() ? Json() : Json(call.communicator)},
+          {"seq", call.seq ? Json(*call.seq) : Json()},
+          {"age_ns", call.age_ns}};
+}
+
+Json rank_of(const Shown& v, const Rank& rank) {
+  const read::Header& h = rank.process->header;
+  Json j = {{"rank", h.rank ? Json(*h.rank) : Json()},
+            {"host", h.host},
+            {"pid", h.pid},
+            {"state", rank.state()},
+            {"realtime_ns", h.base_time_ns + rank.as_of_ns},
+            {"step", rank.step ? Json(rank.step->number) : Json()},
+            {"step_ns", rank.step ? Json(rank.step->dur_ns) : Json()}};
+  const auto* dropped = rank.why_dropped();
+  j["dropped"] = dropped != nullptr ? Json(*dropped) : Json();
+  Json& buckets = j["buckets"] = Json::object();
+  for (std::size_t b = 0; b <= kAllBuckets; ++b) {
+    buckets[std::string(name_of_bucket(b))] = bucket(v, rank, b);
+  }
+  Json& open = j["open"] = Json::array();
+  for (const OpenCall& call : rank.open) open.push_back(open_call(call));
+  return j;
+}
+
 }  // namespace
 
 std::string_view name_of_column(Column column) {
@@ -232,15 +274,6 @@ std::string to_text(const Shown& v, std::size_t most) {
   return out;
 }
 
-namespace {
-
-read::Amounts operator-(read::Amounts now, const read::Amounts& before) {
-  for (const read::Figure& figure : read::kFigures) now.*figure.of -= before.*figure.of;
-  return now;
-}
-
-}  // namespace
-
 std::string_view name_of_bucket(std::size_t bucket) {
   return bucket == kAllBuckets ? "ALL" : kBuckets[bucket].name;
 }
@@ -272,49 +305,6 @@ std::optional<Rate> History::rate(const Rank& rank, std::size_t bucket) const {
   const double seconds = static_cast<double>(ns) / 1e9;
   return Rate{static_cast<double>(more.calls) / seconds, static_cast<double>(more.bytes) / seconds};
 }
-
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json bucket(const Shown& v, const Rank& rank, std::size_t b) {
-  const read::Amounts& a = b == kAllBuckets ? rank.all : rank.buckets[b];
-  const std::optional<Rate> rate = v.history->rate(rank, b);
-  Json j = report::figures(a);
-  j["calls_per_s"] = rate ? Json(rate->calls) : Json();
-  j["bytes_per_s"] = rate ? Json(rate->bytes) : Json();
-  return j;
-}
-
-Json open_call(const OpenCall& call) {
-  return {{"function", call.function},
-          {"bucket", call.bucket ? Json(bucket_name(*call.bucket)) : Json()},
-          {"communicator", call.communicator.empty() ? Json() : Json(call.communicator)},
-          {"seq", call.seq ? Json(*call.seq) : Json()},
-          {"age_ns", call.age_ns}};
-}
-
-Json rank_of(const Shown& v, const Rank& rank) {
-  const read::Header& h = rank.process->header;
-  Json j = {{"rank", h.rank ? Json(*h.rank) : Json()},
-            {"host", h.host},
-            {"pid", h.pid},
-            {"state", rank.state()},
-            {"realtime_ns", h.base_time_ns + rank.as_of_ns},
-            {"step", rank.step ? Json(rank.step->number) : Json()},
-            {"step_ns", rank.step ? Json(rank.step->dur_ns) : Json()}};
-  const auto* dropped = rank.why_dropped();
-  j["dropped"] = dropped != nullptr ? Json(*dropped) : Json();
-  Json& buckets = j["buckets"] = Json::object();
-  for (std::size_t b = 0; b <= kAllBuckets; ++b) {
-    buckets[std::string(name_of_bucket(b))] = bucket(v, rank, b);
-  }
-  Json& open = j["open"] = Json::array();
-  for (const OpenCall& call : rank.open) open.push_back(open_call(call));
-  return j;
-}
-
-}  // namespace
 
 std::string to_json(const Shown& v) {
   Json j = {{"schema", "tprof-top/1"}, {"ranks", Json::array()}};

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -10,16 +12,34 @@
 #include <vector>
 
 #include "check/diagnose.h"
+#include "check/finding.h"
 #include "live/look.h"
-#include "live/on_finding.h"
 #include "live/signals.h"
 
 namespace tprof::live {
 
+// A process of a finding that runs on this machine.
+struct Target {
+  std::int64_t rank = 0;
+  std::int64_t pid = 0;
+};
+
+// A finding, and those of its processes that the command is for.
+struct ToTell {
+  const check::Finding* finding;
+  std::vector<Target> targets;
+};
+
+// True if the process was started by that one, or by a child of it, and so on.
+bool descends_from(std::int64_t pid, std::int64_t ancestor);
+
 struct Watched {
   std::filesystem::path folder;
   job::Choice choice;
-  std::string command;  // empty: findings are only told
+  // The shell runs it once, with the findings on its standard input, one a line (see the contract).
+  // If it has {pid} or {rank} in it, it runs once for each target, with these replaced and the
+  // target's finding. Empty: findings are only told.
+  std::string command;
   std::chrono::nanoseconds stuck_after;
   // Called for each finding before the command is run for it.
   std::function<void(const check::Finding&)> tell;

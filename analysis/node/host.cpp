@@ -6,7 +6,6 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/each_entry.h"
 #include "interpose/base/text.h"
-#include "interpose/lines/metric_text.h"
 
 namespace tprof::node {
 namespace {

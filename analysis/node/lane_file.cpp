@@ -1,7 +1,5 @@
 #include "node/lane_file.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 

@@ -1,6 +1,5 @@
 #include "page/data.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
@@ -157,18 +156,6 @@ std::vector<Family> families_of(const std::vector<tables::CommSummary>& comms) {
   return families;
 }
 
-}  // namespace
-
-std::string only_text_of(const Gathered& g) {
-  if (!g.asked) return "";
-  std::string text = g.asked->only.sentence() +
-                     ": bytes, calls, operations and communicators; all else is of the whole job.";
-  for (const std::string& note : g.asked->notes) text += " " + note + ".";
-  return text;
-}
-
-namespace {
-
 // Null without filters.
 Json only_of(const Gathered& g) {
   if (!g.asked) return {};
@@ -179,6 +166,14 @@ Json only_of(const Gathered& g) {
 }
 
 }  // namespace
+
+std::string only_text_of(const Gathered& g) {
+  if (!g.asked) return "";
+  std::string text = g.asked->only.sentence() +
+                     ": bytes, calls, operations and communicators; all else is of the whole job.";
+  for (const std::string& note : g.asked->notes) text += " " + note + ".";
+  return text;
+}
 
 Json data_of(const Gathered& g) {
   Json j = {{"schema", "tprof-report/1"},   {"tprof", kVersion},

@@ -7,7 +7,6 @@
 #include <set>
 #include <tuple>
 
-#include "check/ends.h"
 #include "page/data.h"
 #include "report/verdict.h"
 #include "steps/pace.h"
@@ -116,6 +115,21 @@ void add_causes(Gathered& g) {
   });
 }
 
+// The timelines of the slowest step and of a typical one.
+void choose_steps(const run::Lines& lines, Gathered& g) {
+  const tables::Summary& s = g.summary;
+  g.lengths = lengths_of(g.why, s.found);
+  const std::vector<std::size_t> warm = warm_steps(g);
+  if (warm.empty() || !s.lateness) return;
+  const auto show = [&](const char* which, std::size_t at) {
+    g.timelines.push_back(timeline_of(s, g.why, which, s.found.steps[at], *g.lengths[at]));
+  };
+  show("slowest", warm.back());
+  const std::size_t typical = warm[(warm.size() - 1) / 2];
+  if (typical != warm.back()) show("typical", typical);
+  tables::fill_bars(lines, g.timelines);
+}
+
 }  // namespace
 
 bool leaves_first_out(const Gathered& g) {
@@ -159,25 +173,6 @@ report::Known known_of(const Gathered& g) {
   known.step_ns = std::llround(sum / static_cast<double>(warm.size()));
   return known;
 }
-
-namespace {
-
-// The timelines of the slowest step and of a typical one.
-void choose_steps(const run::Lines& lines, Gathered& g) {
-  const tables::Summary& s = g.summary;
-  g.lengths = lengths_of(g.why, s.found);
-  const std::vector<std::size_t> warm = warm_steps(g);
-  if (warm.empty() || !s.lateness) return;
-  const auto show = [&](const char* which, std::size_t at) {
-    g.timelines.push_back(timeline_of(s, g.why, which, s.found.steps[at], *g.lengths[at]));
-  };
-  show("slowest", warm.back());
-  const std::size_t typical = warm[(warm.size() - 1) / 2];
-  if (typical != warm.back()) show("typical", typical);
-  tables::fill_bars(lines, g.timelines);
-}
-
-}  // namespace
 
 void gather(const run::Lines& lines, Gathered& g) {
   g.summary = tables::summarise(lines, {.steps = true});

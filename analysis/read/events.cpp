@@ -1,13 +1,10 @@
 #include "read/events.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/ranges.h"
-#include "interpose/format/record.h"
 #include "read/error.h"
-#include "read/json.h"
 #include "read/metadata.h"
 #include "read/own_lines.h"
 #include "read/process.h"

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <optional>
 #include <set>
-#include <string>
 #include <tuple>
 
 #include "interpose/format/line_kinds.h"
@@ -142,6 +141,31 @@ void leave_out_windows(std::vector<Outcome>& outcomes) {
   for (Outcome& o : outcomes) {
     if (o.trace && !o.trace->merged && is_window(o) && whole.contains(id(o))) o.trace.reset();
   }
+}
+
+// Returns nullopt if the file was cut before it says what it is.
+std::optional<Trace> node_file(const fs::path& file) {
+  constexpr std::size_t kBeginning = 16U << 10;
+  Trace trace{{file, Source{}.cut, {}}, {}, false};
+  BlockReader reader(trace.source, kBeginning);
+  Block block;
+  if (!reader.next(block)) return std::nullopt;
+  each_line(block, [&](const Line& line) {
+    if (!trace.processes.empty() || is_line(line.text, LineKind::process_name)) return;
+    try {
+      if (!is_line(line.text, LineKind::node)) throw Malformed("expected a tprof_node line");
+      simdjson::dom::parser parser;
+      const Fields top = object_in(parser, line.text, true);
+      Process& p = trace.processes.emplace_back();
+      p.file = file.string();
+      top.need("pid", p.line_pid);
+      p.header.pid = p.line_pid;
+      fill_origin(top.get<Fields>("args"), p.header);
+    } catch (const Malformed& e) {
+      throw BadInput(file, line.offset, e.what());
+    }
+  });
+  return trace.processes.empty() ? std::nullopt : std::optional(std::move(trace));
 }
 
 }  // namespace
@@ -283,35 +307,6 @@ std::string load_share(const team::Team& team, std::string_view asked, Traces& t
 }
 
 namespace fs = std::filesystem;
-
-namespace {
-
-// Returns nullopt if the file was cut before it says what it is.
-std::optional<Trace> node_file(const fs::path& file) {
-  constexpr std::size_t kBeginning = 16U << 10;
-  Trace trace{{file, Source{}.cut, {}}, {}, false};
-  BlockReader reader(trace.source, kBeginning);
-  Block block;
-  if (!reader.next(block)) return std::nullopt;
-  each_line(block, [&](const Line& line) {
-    if (!trace.processes.empty() || is_line(line.text, LineKind::process_name)) return;
-    try {
-      if (!is_line(line.text, LineKind::node)) throw Malformed("expected a tprof_node line");
-      simdjson::dom::parser parser;
-      const Fields top = object_in(parser, line.text, true);
-      Process& p = trace.processes.emplace_back();
-      p.file = file.string();
-      top.need("pid", p.line_pid);
-      p.header.pid = p.line_pid;
-      fill_origin(top.get<Fields>("args"), p.header);
-    } catch (const Malformed& e) {
-      throw BadInput(file, line.offset, e.what());
-    }
-  });
-  return trace.processes.empty() ? std::nullopt : std::optional(std::move(trace));
-}
-
-}  // namespace
 
 bool is_node_file(const fs::path& file) {
   std::string name = file.filename().string();

@@ -1,6 +1,5 @@
 #include "read/json.h"
 
-#include <algorithm>
 #include <bit>
 #include <bitset>
 #include <charconv>

@@ -5,14 +5,12 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <optional>
 
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/snapshot.h"
 #include "read/error.h"
 #include "read/flight_recorder.h"
 #include "read/metadata.h"
-#include "read/process.h"
 #include "read/ring_file.h"
 #include "read/window_files.h"
 

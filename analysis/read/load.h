@@ -2,11 +2,8 @@
 // was not closed.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "read/lines.h"

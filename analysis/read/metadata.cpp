@@ -1,6 +1,5 @@
 #include "read/metadata.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <functional>
@@ -9,7 +8,6 @@
 #include "interpose/format/memory.h"
 #include "interpose/format/schema.h"
 #include "read/error.h"
-#include "read/json.h"
 
 namespace tprof::read {
 namespace {

@@ -4,16 +4,21 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <set>
 #include <sstream>
-#include <string>
 #include <utility>
 
 #include "interpose/format/coverage.h"
+#include "interpose/format/settings.h"
 #include "read/error.h"
 
 namespace tprof::read {
@@ -97,6 +102,56 @@ void check_contents(const std::filesystem::path& file, const View& view) {
                          " has no name that a function can have: not a ring file, or damaged");
     }
   }
+}
+
+constexpr std::uint64_t kExiting = 0x4;  // PF_EXITING of Linux
+
+std::optional<ProcStat> stat_of(const std::filesystem::path& folder) {
+  std::ostringstream text;
+  text << std::ifstream(folder / "stat").rdbuf();  // sets a flag where the process ends meanwhile
+  const std::string stat = text.str();
+  const std::size_t name_end = stat.rfind(')');  // the name may hold spaces and brackets
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(stat.substr(name_end + 1));
+  ProcStat found;
+  fields >> found.state >> found.parent;
+  std::string skipped;
+  for (int field = 5; field < 9; ++field) fields >> skipped;
+  fields >> found.flags;
+  for (int field = 10; field < 22; ++field) fields >> skipped;
+  if (!(fields >> found.start_ticks)) return std::nullopt;
+  return found;
+}
+
+bool has_ended(const ProcStat& thread) {
+  return thread.state == 'Z' || thread.state == 'X' || (thread.flags & kExiting) != 0;
+}
+
+// Returns the folders where a process that writes to `folder` may keep its ring file.
+std::set<fs::path> ring_folders(const fs::path& folder) {
+  std::set<fs::path> folders = {folder, "/tmp", "/dev/shm"};
+  for (const char* name : {"TMPDIR", info(Setting::ring_dir).name.data()}) {
+    if (const char* place = std::getenv(name)) folders.insert(place);
+  }
+  return folders;
+}
+
+constexpr std::uint64_t kDeadNs = 3'600'000'000'000;  // as in interpose/session/left_rings.cpp
+
+// Another user could truncate a file while we have it mapped, and root would write to that user's
+// files.
+bool is_ours(const fs::path& path) {
+  struct stat file {};
+  return lstat(path.c_str(), &file) == 0 && file.st_uid == geteuid();
+}
+
+std::uint64_t silent_ns(const Head& head) {
+  const std::uint64_t alive_ns = head.alive_ns.load(std::memory_order_relaxed);
+  const std::uint64_t awake_ns =
+      head.base_real_ns + (alive_ns == 0 ? 0 : alive_ns - head.base_mono_ns);
+  const auto now_ns = static_cast<std::uint64_t>(
+      std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count());
+  return now_ns - std::min(now_ns, awake_ns);
 }
 
 }  // namespace
@@ -213,33 +268,6 @@ void RingFile::note_rank_file(const std::string& name, std::uint64_t inode) {
   note(&inode, sizeof inode, offsetof(Head, rank_file_inode));
 }
 
-namespace {
-
-constexpr std::uint64_t kExiting = 0x4;  // PF_EXITING of Linux
-
-std::optional<ProcStat> stat_of(const std::filesystem::path& folder) {
-  std::ostringstream text;
-  text << std::ifstream(folder / "stat").rdbuf();  // sets a flag where the process ends meanwhile
-  const std::string stat = text.str();
-  const std::size_t name_end = stat.rfind(')');  // the name may hold spaces and brackets
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream fields(stat.substr(name_end + 1));
-  ProcStat found;
-  fields >> found.state >> found.parent;
-  std::string skipped;
-  for (int field = 5; field < 9; ++field) fields >> skipped;
-  fields >> found.flags;
-  for (int field = 10; field < 22; ++field) fields >> skipped;
-  if (!(fields >> found.start_ticks)) return std::nullopt;
-  return found;
-}
-
-bool has_ended(const ProcStat& thread) {
-  return thread.state == 'Z' || thread.state == 'X' || (thread.flags & kExiting) != 0;
-}
-
-}  // namespace
-
 std::optional<ProcStat> proc_stat(std::int64_t pid, const std::filesystem::path& proc) {
   return stat_of(proc / std::to_string(pid));
 }
@@ -255,6 +283,64 @@ bool exits(std::int64_t pid, std::uint64_t start_ticks, const std::filesystem::p
     if (stat && !has_ended(*stat)) return false;
   }
   return true;
+}
+
+namespace fs = std::filesystem;
+
+bool LeftRing::has_rank_file() const {
+  std::error_code error;
+  return !alone && fs::exists(rank_file, error);
+}
+
+bool LeftRing::is_of(const fs::path& of) const {
+  std::error_code error;
+  return fs::equivalent(folder, of, error) ||
+         fs::weakly_canonical(folder, error) == fs::weakly_canonical(of, error);
+}
+
+std::vector<LeftRing> rings_of(const fs::path& folder) {
+  std::vector<LeftRing> found;
+  const std::string here = boot_id();
+  const auto look_at = [&](const fs::path& path) {
+    struct stat file {};
+    const auto ring = RingFile::open(path);
+    if (!ring || stat(path.c_str(), &file) != 0) return;
+    const Head& head = ring->view().head();
+    if (bounded_text(head.boot_id) != here) return;
+    LeftRing left{.ring = path,
+                  .folder = ring->rank_file().parent_path(),
+                  .rank_file = ring->rank_file(),
+                  .alone = ring->is_alone(),
+                  .running = ring->running(),
+                  .header_bytes = ring->view().header().size(),
+                  .silent_ns = silent_ns(head),
+                  .bytes = static_cast<std::uint64_t>(file.st_blocks) * 512};
+    // From another pid namespace only its silence tells that the process is dead.
+    const bool dead =
+        !left.running && (head.pid_namespace == own_pid_namespace() || left.silent_ns >= kDeadNs);
+    left.removed = !left.alone && dead && was_removed(bounded_text(head.directory), head.folder);
+    found.push_back(std::move(left));
+  };
+  for (const fs::path& place : ring_folders(folder)) {
+    std::error_code error;
+    for (auto entry = fs::directory_iterator(place, error);
+         !error && entry != fs::directory_iterator(); entry.increment(error)) {
+      const std::string name = entry->path().filename().string();
+      if (!name.starts_with('.') || !name.ends_with(".ring") || !is_ours(entry->path())) continue;
+      try {
+        look_at(entry->path());
+      } catch (const BadInput&) {  // damaged or of another version: reported with its rank file
+      }
+    }
+  }
+  std::ranges::sort(found, {}, &LeftRing::rank_file);
+  return found;
+}
+
+std::vector<LeftRing> left_rings(const fs::path& folder) {
+  std::vector<LeftRing> found = rings_of(folder);
+  std::erase_if(found, std::mem_fn(&LeftRing::running));
+  return found;
 }
 
 }  // namespace tprof::read

@@ -11,7 +11,6 @@
 #include "read/error.h"
 #include "read/events.h"
 #include "read/json.h"
-#include "read/load.h"
 #include "read/metadata.h"
 
 namespace tprof::read {

@@ -270,37 +270,6 @@ class Planner {
   std::map<Call, Run> runs_;
 };
 
-}  // namespace
-
-Moved& Moved::operator+=(const Moved& other) {
-  calls = read::saturated_sum(calls, other.calls);
-  elements = read::saturated_sum(elements, other.elements);
-  bytes = read::saturated_sum(bytes, other.bytes);
-  return *this;
-}
-
-Moved& Moved::operator-=(const Moved& other) {
-  calls -= std::min(calls, other.calls);
-  elements -= std::min(elements, other.elements);
-  bytes -= std::min(bytes, other.bytes);
-  return *this;
-}
-
-Moved Run::moved() const {
-  return moved_by(call, times * static_cast<std::uint64_t>(call.nranks) * (call.is_ring() ? 2 : 1));
-}
-
-Plan plan(const run::Lines& lines) {
-  const auto ranks = lines.each<MadeCalls>();
-  Planner planner;
-  for (const Process* p : lines.job().processes) planner.add(*p, lines.rows(*p), ranks.of(p));
-  Plan plan = planner.finish();
-  plan.unreadable = lines.unreadable();
-  return plan;
-}
-
-namespace {
-
 using Json = nlohmann::ordered_json;
 using text::thousands;
 
@@ -415,6 +384,33 @@ std::string broken(std::string command, std::size_t width) {
 }
 
 }  // namespace
+
+Moved& Moved::operator+=(const Moved& other) {
+  calls = read::saturated_sum(calls, other.calls);
+  elements = read::saturated_sum(elements, other.elements);
+  bytes = read::saturated_sum(bytes, other.bytes);
+  return *this;
+}
+
+Moved& Moved::operator-=(const Moved& other) {
+  calls -= std::min(calls, other.calls);
+  elements -= std::min(elements, other.elements);
+  bytes -= std::min(bytes, other.bytes);
+  return *this;
+}
+
+Moved Run::moved() const {
+  return moved_by(call, times * static_cast<std::uint64_t>(call.nranks) * (call.is_ring() ? 2 : 1));
+}
+
+Plan plan(const run::Lines& lines) {
+  const auto ranks = lines.each<MadeCalls>();
+  Planner planner;
+  for (const Process* p : lines.job().processes) planner.add(*p, lines.rows(*p), ranks.of(p));
+  Plan plan = planner.finish();
+  plan.unreadable = lines.unreadable();
+  return plan;
+}
 
 std::string to_text(const job::Job& job, const Plan& plan, const Launch& launch,
                     std::size_t width) {

@@ -149,47 +149,6 @@ std::vector<Section> for_people(const Histogram& h, bool per_rank) {
   return all;
 }
 
-}  // namespace
-
-std::vector<Section> sections_of(const Histogram& h, bool per_rank, For who) {
-  if (who == For::people) return for_people(h, per_rank);
-  return {for_programs(h)};
-}
-
-Section section_of(const tables::OpTimes& times, std::uint64_t all) {
-  std::map<std::pair<Bucket, std::string>, tables::OpTime> by_name;
-  std::uint64_t lines = 0;
-  for (const auto& [key, time] : times) {
-    by_name[{key.bucket, key.name}].add(time);
-    lines += time.host.count;
-  }
-  std::vector<TimeRow> rows;
-  for (const auto& [name, time] : by_name) {
-    TimeRow& row = rows.emplace_back(row_of(time));
-    row.bucket = bucket_name(name.first);
-    row.operation = name.second;
-  }
-  Section of = {.title = "Their durations"};
-  if (by_name.empty()) {
-    of.lead = {"No call has a line."};
-    return of;
-  }
-  of.table = sheet(op_time_columns(), rows, For::people);
-  if (lines != all) {
-    of.notes = {fmt::format("{} of {} calls have a line.", thousands(lines), thousands(all))};
-  }
-  return of;
-}
-
-Json times_of(const tables::OpTimes& times, const tables::OpKey& key) {
-  const auto found = times.find(key);
-  if (found == times.end()) return nullptr;
-  static const std::vector<Column<TimeRow>> kColumns = op_time_columns();  // a call per operation
-  return row_json(kColumns, row_of(found->second));
-}
-
-namespace {
-
 using tables::SlowCall;
 using tables::Slowest;
 
@@ -255,6 +214,43 @@ Notes notes(const Slowest& s, std::uint64_t all) {
 }
 
 }  // namespace
+
+std::vector<Section> sections_of(const Histogram& h, bool per_rank, For who) {
+  if (who == For::people) return for_people(h, per_rank);
+  return {for_programs(h)};
+}
+
+Section section_of(const tables::OpTimes& times, std::uint64_t all) {
+  std::map<std::pair<Bucket, std::string>, tables::OpTime> by_name;
+  std::uint64_t lines = 0;
+  for (const auto& [key, time] : times) {
+    by_name[{key.bucket, key.name}].add(time);
+    lines += time.host.count;
+  }
+  std::vector<TimeRow> rows;
+  for (const auto& [name, time] : by_name) {
+    TimeRow& row = rows.emplace_back(row_of(time));
+    row.bucket = bucket_name(name.first);
+    row.operation = name.second;
+  }
+  Section of = {.title = "Their durations"};
+  if (by_name.empty()) {
+    of.lead = {"No call has a line."};
+    return of;
+  }
+  of.table = sheet(op_time_columns(), rows, For::people);
+  if (lines != all) {
+    of.notes = {fmt::format("{} of {} calls have a line.", thousands(lines), thousands(all))};
+  }
+  return of;
+}
+
+Json times_of(const tables::OpTimes& times, const tables::OpKey& key) {
+  const auto found = times.find(key);
+  if (found == times.end()) return nullptr;
+  static const std::vector<Column<TimeRow>> kColumns = op_time_columns();  // a call per operation
+  return row_json(kColumns, row_of(found->second));
+}
 
 Section section_of(const Slowest& s, const steps::Found& found, std::uint64_t all, For who) {
   Section of = {.title = "Slowest calls",

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "check/names.h"
-#include "report/findings.h"
 #include "report/views.h"
 #include "symbols/frames.h"
 #include "tables/sites.h"

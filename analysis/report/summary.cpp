@@ -59,6 +59,48 @@ Json known_until(const tables::Summary& s) {
   return j;
 }
 
+using tables::Summary;
+using Sections = std::vector<Section>;
+
+Sections operations(const Summary& s, const char* title, Apart apart) {
+  if (tables::sum(s.buckets).calls == 0) return {};
+  return {operation_section(s, title, apart, For::people)};
+}
+
+Sections by_operation(const Summary& s, For) {
+  Sections all = operations(s, "Operations", {});
+  if (!all.empty()) all.push_back(section_of(*s.op_times, tables::sum(s.buckets).calls));
+  return all;
+}
+
+Sections who_came_last(const Summary& s, For who) {
+  return sections_of(check::lateness_of(check::arrivals_of(*s.lines), s.found), s.found, who);
+}
+
+Sections waits_of(const Summary& s, For who) {
+  const run::Run run = why::run_of(*s.lines, s.found);
+  return {section_of(why::wait_table_of(run, *s.job, s.found, s.peak), s.comms, who)};
+}
+
+// clang-format off
+constexpr ByRow kRows[] = {
+    {By::size, "size", "", nullptr, Takes::ledgers, Follows::calls,
+     [](const Summary& s, For) { return operations(s, "Operations by size", {.size = true}); }},
+    {By::op, "op", "", nullptr, Takes::lines, Follows::calls, by_operation},
+    {By::comm, "comm", "", nullptr, Takes::ledgers, Follows::calls,
+     [](const Summary& s, For) { return operations(s, "Operations by communicator", {.communicator = true}); }},
+    {By::dtype, "dtype", "", nullptr, Takes::ledgers, Follows::calls,
+     [](const Summary& s, For) { return operations(s, "Operations by dtype", {.dtype = true}); }},
+    {By::range, "range", "NVTX", "ranges", Takes::lines, Follows::ranks, range_sections},
+    {By::phase, "phase", "forward, backward", "rest", Takes::steps, Follows::calls, phase_sections},
+    {By::step, "step", "", "steps", Takes::steps, Follows::calls, step_sections},
+    {By::layer, "layer", "", "layers", Takes::steps, Follows::steps, layer_sections},
+    {By::site, "site", "where in the program", "sites", Takes::lines, Follows::calls, site_sections},
+    {By::rank, "rank", "who came last", "lateness", Takes::steps, Follows::nothing, who_came_last},
+    {By::wait, "wait", "waiting, and transfer", "waits", Takes::steps, Follows::nothing, waits_of},
+};
+// clang-format on
+
 }  // namespace
 
 std::string to_text(const tables::Summary& s, const TextOptions& options) {
@@ -138,52 +180,6 @@ std::string to_json(const tables::Summary& s, By by, bool lines) {
   j["findings"] = to_json(s.findings, Detail::brief);
   return printed(j);
 }
-
-namespace {
-
-using tables::Summary;
-using Sections = std::vector<Section>;
-
-Sections operations(const Summary& s, const char* title, Apart apart) {
-  if (tables::sum(s.buckets).calls == 0) return {};
-  return {operation_section(s, title, apart, For::people)};
-}
-
-Sections by_operation(const Summary& s, For) {
-  Sections all = operations(s, "Operations", {});
-  if (!all.empty()) all.push_back(section_of(*s.op_times, tables::sum(s.buckets).calls));
-  return all;
-}
-
-Sections who_came_last(const Summary& s, For who) {
-  return sections_of(check::lateness_of(check::arrivals_of(*s.lines), s.found), s.found, who);
-}
-
-Sections waits_of(const Summary& s, For who) {
-  const run::Run run = why::run_of(*s.lines, s.found);
-  return {section_of(why::wait_table_of(run, *s.job, s.found, s.peak), s.comms, who)};
-}
-
-// clang-format off
-constexpr ByRow kRows[] = {
-    {By::size, "size", "", nullptr, Takes::ledgers, Follows::calls,
-     [](const Summary& s, For) { return operations(s, "Operations by size", {.size = true}); }},
-    {By::op, "op", "", nullptr, Takes::lines, Follows::calls, by_operation},
-    {By::comm, "comm", "", nullptr, Takes::ledgers, Follows::calls,
-     [](const Summary& s, For) { return operations(s, "Operations by communicator", {.communicator = true}); }},
-    {By::dtype, "dtype", "", nullptr, Takes::ledgers, Follows::calls,
-     [](const Summary& s, For) { return operations(s, "Operations by dtype", {.dtype = true}); }},
-    {By::range, "range", "NVTX", "ranges", Takes::lines, Follows::ranks, range_sections},
-    {By::phase, "phase", "forward, backward", "rest", Takes::steps, Follows::calls, phase_sections},
-    {By::step, "step", "", "steps", Takes::steps, Follows::calls, step_sections},
-    {By::layer, "layer", "", "layers", Takes::steps, Follows::steps, layer_sections},
-    {By::site, "site", "where in the program", "sites", Takes::lines, Follows::calls, site_sections},
-    {By::rank, "rank", "who came last", "lateness", Takes::steps, Follows::nothing, who_came_last},
-    {By::wait, "wait", "waiting, and transfer", "waits", Takes::steps, Follows::nothing, waits_of},
-};
-// clang-format on
-
-}  // namespace
 
 std::span<const ByRow> by_rows() {
   return kRows;

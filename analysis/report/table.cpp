@@ -4,10 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
-
-#include "check/names.h"
-#include "text/text.h"
 
 namespace tprof::report {
 namespace {

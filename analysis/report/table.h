@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "check/names.h"
-#include "text/ranks.h"
+#include "text/text.h"
 
 namespace tprof::report {
 

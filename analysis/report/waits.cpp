@@ -109,30 +109,6 @@ std::vector<Column<WaitRow>> columns(const std::map<std::string, std::string>& r
       {nullptr, "steps", Unit::text, all_steps}};
 }
 
-}  // namespace
-
-Section section_of(const WaitTable& waits, const std::vector<tables::CommSummary>& comms, For who) {
-  Section s = {.title = "Waiting for other ranks, and transfer",
-               .at = "/rows",
-               .facts = {{"known", waits.known}, {"step_stride", waits.step_stride}},
-               .room = {.rows = kWaitsShown}};
-  if (!waits.known) {
-    s.lead = {
-        "Not known: no collective was timed on the devices of several ranks "
-        "(TPROF_TIMING=events)."};
-    if (who == For::people) return s;
-  }
-  s.table = sheet(columns(tables::role_texts(comms)), waits.rows, who);
-  s.notes = {
-      "Wait: until the last rank came, or the other end of a message. Transfer: from then to the "
-      "end. Both are sums over the ranks, of the calls of which both are known. /step: of one rank "
-      "in one step. busbw is that of the median transfer.",
-      "Known: how many these are; calls of a group that have one time together are not."};
-  return s;
-}
-
-namespace {
-
 using check::LateArrival;
 using check::Lateness;
 using check::LateRank;
@@ -207,6 +183,26 @@ Notes notes(const Lateness& l) {
 }
 
 }  // namespace
+
+Section section_of(const WaitTable& waits, const std::vector<tables::CommSummary>& comms, For who) {
+  Section s = {.title = "Waiting for other ranks, and transfer",
+               .at = "/rows",
+               .facts = {{"known", waits.known}, {"step_stride", waits.step_stride}},
+               .room = {.rows = kWaitsShown}};
+  if (!waits.known) {
+    s.lead = {
+        "Not known: no collective was timed on the devices of several ranks "
+        "(TPROF_TIMING=events)."};
+    if (who == For::people) return s;
+  }
+  s.table = sheet(columns(tables::role_texts(comms)), waits.rows, who);
+  s.notes = {
+      "Wait: until the last rank came, or the other end of a message. Transfer: from then to the "
+      "end. Both are sums over the ranks, of the calls of which both are known. /step: of one rank "
+      "in one step. busbw is that of the median transfer.",
+      "Known: how many these are; calls of a group that have one time together are not."};
+  return s;
+}
 
 std::vector<Section> sections_of(const Lateness& l, const steps::Found& found, For who) {
   Section ranks = {.title = "Who came last",

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <string>
-#include <tuple>
 
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/record.h"

@@ -4,14 +4,11 @@
 #include <bit>
 #include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "interpose/base/hash.h"
 #include "text/kept.h"
 
 namespace tprof::run {

@@ -1,10 +1,8 @@
 #include "run/lines.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <exception>
-#include <mutex>
 #include <set>
 #include <stdexcept>
 
@@ -59,6 +57,23 @@ std::string text_of(const std::exception_ptr& error) {
   } catch (const std::exception& e) {
     return *e.what() == '\0' ? "an error" : e.what();
   }
+}
+
+constexpr std::size_t kMaxDecreased = 8;
+
+// Computes in floating point, so that no value in a damaged file can overflow a sum.
+ClockStep step_between(const read::Anchor& a, const read::Anchor& b) {
+  const auto from_to = [](std::int64_t from, std::int64_t to) {
+    return static_cast<double>(to) - static_cast<double>(from);
+  };
+  const double passed = from_to(a.ts_ns, b.ts_ns);
+  const double step = from_to(a.realtime_ns, b.realtime_ns) - passed;
+  // NTP slews by 500 ppm at most. Reading both clocks takes the bracket, and sometimes a
+  // millisecond more.
+  const double allowed =
+      passed / 2000 + from_to(0, a.bracket_ns) / 2 + from_to(0, b.bracket_ns) / 2;
+  if (passed >= 0 && std::abs(step) <= allowed + 1e6) return {};
+  return {passed < 0 ? passed : step, a.realtime_ns, b.realtime_ns};
 }
 
 }  // namespace
@@ -361,27 +376,6 @@ void Lines::in_parallel(std::size_t n, const std::function<void(std::size_t)>& f
   });
   if (error) std::rethrow_exception(error);
 }
-
-namespace {
-
-constexpr std::size_t kMaxDecreased = 8;
-
-// Computes in floating point, so that no value in a damaged file can overflow a sum.
-ClockStep step_between(const read::Anchor& a, const read::Anchor& b) {
-  const auto from_to = [](std::int64_t from, std::int64_t to) {
-    return static_cast<double>(to) - static_cast<double>(from);
-  };
-  const double passed = from_to(a.ts_ns, b.ts_ns);
-  const double step = from_to(a.realtime_ns, b.realtime_ns) - passed;
-  // NTP slews by 500 ppm at most. Reading both clocks takes the bracket, and sometimes a
-  // millisecond more.
-  const double allowed =
-      passed / 2000 + from_to(0, a.bracket_ns) / 2 + from_to(0, b.bracket_ns) / 2;
-  if (passed >= 0 && std::abs(step) <= allowed + 1e6) return {};
-  return {passed < 0 ? passed : step, a.realtime_ns, b.realtime_ns};
-}
-
-}  // namespace
 
 void ClockStep::keep_larger(const ClockStep& other) {
   if (std::abs(other.size_ns) > std::abs(size_ns)) *this = other;

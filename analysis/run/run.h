@@ -16,7 +16,6 @@
 
 #include "align/clocks.h"
 #include "interpose/format/buckets.h"
-#include "job/jobs.h"
 #include "run/intervals.h"
 #include "run/lines.h"
 #include "text/kept.h"

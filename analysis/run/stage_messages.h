@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <set>
-#include <utility>
 
 #include "read/events.h"
 #include "read/process.h"

@@ -7,7 +7,6 @@
 
 #include "interpose/format/step_mark.h"
 #include "steps/pipelines.h"
-#include "text/ranks.h"
 #include "text/text.h"
 
 namespace tprof::steps {

@@ -1,11 +1,9 @@
 #include "summary/summary.h"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "check/ends.h"
-#include "tables/durations.h"
 
 namespace tprof::tables {
 namespace {

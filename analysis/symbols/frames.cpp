@@ -10,14 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace tprof::symbols {
 
@@ -55,46 +52,6 @@ class Object {
 };
 
 constexpr std::size_t kPaths = 16;  // per object
-
-}  // namespace
-
-void Names::may_be_at(const std::string& path, const std::string& object,
-                      const std::string& build_id) {
-  auto& paths = paths_[{object, build_id}];
-  if (!build_id.empty() && paths.size() < kPaths) paths.insert(path);
-}
-
-void Names::add(const Names& others) {
-  for (const auto& [object, paths] : others.paths_) {
-    for (const std::string& path : paths) may_be_at(path, object.first, object.second);
-  }
-}
-
-// Frames are in the order of their objects, so each object is opened once, and alone.
-void Names::find(const std::set<Frame>& frames) {
-  std::unique_ptr<Object> object;
-  std::pair<std::string, std::string> opened;
-  for (const Frame& frame : frames) {
-    const std::pair key(frame.object, frame.build_id);
-    if (object == nullptr || key != opened) {
-      opened = key;
-      object.reset();
-      for (const std::string& path : paths_[key]) {
-        object = std::make_unique<Object>(path, frame.build_id);
-        if (object->known()) break;
-      }
-    }
-    if (object != nullptr && object->known()) places_[frame] = object->places(frame.offset);
-  }
-}
-
-const std::vector<Place>& Names::of(const Frame& frame) const {
-  static const std::vector<Place> kNone;
-  const auto found = places_.find(frame);
-  return found == places_.end() ? kNone : found->second;
-}
-
-namespace {
 
 // A trace may name anything, so this does not wait for a pipe.
 int open_regular(const std::filesystem::path& file) {
@@ -204,7 +161,71 @@ std::vector<Place> by_dwarf(Dwarf* dwarf, std::uint64_t address) {
   return places;
 }
 
+// Parentheses that are no arguments.
+constexpr std::string_view kOthers[] = {"(anonymous namespace)", "operator()"};
+
+std::size_t arguments_at(std::string_view name) {
+  int templates = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    bool skipped = false;
+    for (const std::string_view other : kOthers) {
+      if (name.substr(i).starts_with(other)) {
+        i += other.size() - 1;
+        skipped = true;
+        break;
+      }
+    }
+    if (skipped) continue;
+    if (name.substr(i).starts_with("operator")) {  // an operator may be <, >> or ->
+      i = std::min(name.find_first_of("( ", i), name.size()) - 1;
+    } else if (name[i] == '<') {
+      ++templates;
+    } else if (name[i] == '>') {
+      --templates;
+    } else if (name[i] == '(' && templates == 0) {
+      return i;
+    }
+  }
+  return name.size();
+}
+
 }  // namespace
+
+void Names::may_be_at(const std::string& path, const std::string& object,
+                      const std::string& build_id) {
+  auto& paths = paths_[{object, build_id}];
+  if (!build_id.empty() && paths.size() < kPaths) paths.insert(path);
+}
+
+void Names::add(const Names& others) {
+  for (const auto& [object, paths] : others.paths_) {
+    for (const std::string& path : paths) may_be_at(path, object.first, object.second);
+  }
+}
+
+// Frames are in the order of their objects, so each object is opened once, and alone.
+void Names::find(const std::set<Frame>& frames) {
+  std::unique_ptr<Object> object;
+  std::pair<std::string, std::string> opened;
+  for (const Frame& frame : frames) {
+    const std::pair key(frame.object, frame.build_id);
+    if (object == nullptr || key != opened) {
+      opened = key;
+      object.reset();
+      for (const std::string& path : paths_[key]) {
+        object = std::make_unique<Object>(path, frame.build_id);
+        if (object->known()) break;
+      }
+    }
+    if (object != nullptr && object->known()) places_[frame] = object->places(frame.offset);
+  }
+}
+
+const std::vector<Place>& Names::of(const Frame& frame) const {
+  static const std::vector<Place> kNone;
+  const auto found = places_.find(frame);
+  return found == places_.end() ? kNone : found->second;
+}
 
 Object::Object(const std::filesystem::path& file, const std::string& build_id) {
   if (!file.is_absolute() || build_id.empty() || (fd_ = open_regular(file)) < 0) return;
@@ -261,38 +282,6 @@ std::vector<Place> Object::places(std::uint64_t offset) {
   places.back().function = readable(f->name);
   return places;
 }
-
-namespace {
-
-// Parentheses that are no arguments.
-constexpr std::string_view kOthers[] = {"(anonymous namespace)", "operator()"};
-
-std::size_t arguments_at(std::string_view name) {
-  int templates = 0;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    bool skipped = false;
-    for (const std::string_view other : kOthers) {
-      if (name.substr(i).starts_with(other)) {
-        i += other.size() - 1;
-        skipped = true;
-        break;
-      }
-    }
-    if (skipped) continue;
-    if (name.substr(i).starts_with("operator")) {  // an operator may be <, >> or ->
-      i = std::min(name.find_first_of("( ", i), name.size()) - 1;
-    } else if (name[i] == '<') {
-      ++templates;
-    } else if (name[i] == '>') {
-      --templates;
-    } else if (name[i] == '(' && templates == 0) {
-      return i;
-    }
-  }
-  return name.size();
-}
-
-}  // namespace
 
 std::string readable(const std::string& symbol) {
   if (!symbol.starts_with("_Z")) return symbol;  // "i" would be taken for the type

@@ -1,6 +1,5 @@
 #include "tables/comms.h"
 
-#include <algorithm>
 #include <array>
 #include <initializer_list>
 #include <iterator>

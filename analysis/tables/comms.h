@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "job/jobs.h"
-#include "read/process.h"
 #include "tables/totals.h"
 
 namespace tprof::tables {

@@ -1,18 +1,12 @@
 #include "tables/durations.h"
 
 #include <fmt/format.h>
-#include <algorithm>
-#include <array>
 #include <cmath>
-#include <map>
-#include <set>
-#include <string>
 #include <tuple>
 #include <utility>
 
 #include "interpose/format/misspelt.h"
 #include "interpose/format/ranges.h"
-#include "interpose/format/scopes.h"
 #include "read/error.h"
 #include "read/process.h"
 #include "tables/groups.h"
@@ -208,81 +202,7 @@ std::optional<Histogram> of_counts(const run::Lines& lines, const Wanted& wanted
   return h;
 }
 
-}  // namespace
-
-void Samples::add(std::uint64_t ns, std::uint64_t calls,
-                  const std::vector<std::uint64_t>& edges_ns) {
-  time.add_shares(ns, calls);
-  if (edges_ns.empty() || calls == 0) return;
-  bins.resize(edges_ns.size() - 1);
-  const auto next = std::upper_bound(edges_ns.begin() + 1, edges_ns.end() - 1, ns / calls);
-  bins[static_cast<std::size_t>(next - edges_ns.begin()) - 1] += calls;
-}
-
-void Samples::add(const Samples& more) {
-  time.add(more.time);
-  bins.resize(std::max(bins.size(), more.bins.size()));
-  for (std::size_t i = 0; i < more.bins.size(); ++i) bins[i] += more.bins[i];
-}
-
-std::vector<std::uint64_t> edges(std::uint64_t min_ns, std::uint64_t max_ns, std::size_t bins,
-                                 bool log_scaled) {
-  const auto low = static_cast<double>(min_ns);
-  const auto high = static_cast<double>(max_ns);
-  std::vector<std::uint64_t> all = {min_ns};
-  for (std::size_t i = 1; i < bins; ++i) {
-    const double part = static_cast<double>(i) / static_cast<double>(bins);
-    const double first = std::max(low, 1.0);
-    const double at = log_scaled ? first * std::pow(high / first, part) : low + (high - low) * part;
-    const auto edge = static_cast<std::uint64_t>(std::round(at));
-    if (edge > all.back() && edge < max_ns) all.push_back(edge);
-  }
-  all.push_back(max_ns);
-  return all;
-}
-
-Histogram histogram_of(const run::Lines& lines, const HistogramOptions& options,
-                       const steps::Found& found, const std::optional<StepList>& only) {
-  Wanted wanted{options.name.substr(0, kMaxRangeName), {}, found, only};
-  const auto* bucket = std::ranges::find(kBuckets, options.name, &BucketInfo::name);
-  if (bucket != std::end(kBuckets)) wanted.bucket = static_cast<Bucket>(bucket - kBuckets);
-  const auto each_rank = [&](const auto& see) {
-    lines.each([&](const Process& rank) { return Durations(rank, wanted); }, see);
-    if (!lines.unreadable().empty()) throw read::BadInput(lines.unreadable()[0].reason);
-  };
-  Histogram h;
-  std::array<Spread, kFroms> all;
-  std::set<std::string> names;
-  each_rank([&](const Durations& rank) {
-    for (std::size_t i = 0; i < kFroms; ++i) all[i].add(rank.of[i].time);
-    h.shared += rank.shared;
-    names.insert(rank.names.begin(), rank.names.end());
-  });
-  const From from = all[kDevice].count != 0 ? kDevice : all[kHost].count != 0 ? kHost : kRange;
-  const Spread& time = all[from];
-  const auto counted =
-      from == kRange && !only ? of_counts(lines, wanted, options.bins, time.count) : std::nullopt;
-  if (!counted && time.count == 0) found_none(lines.job(), wanted, std::move(names));
-  if (counted) h = *counted;
-  h.name = options.name;
-  if (counted) return h;
-  h.on_device = from == kDevice;
-  h.kind = from == kRange ? Kind::range : wanted.bucket ? Kind::bucket : Kind::function;
-  h.looked = all[kHost].count;
-  h.log_scaled = time.max_ns / Histogram::kLogFrom >= std::max<std::uint64_t>(time.min_ns, 1);
-  h.edges_ns = wanted.edges = edges(time.min_ns, time.max_ns, options.bins, h.log_scaled);
-  each_rank([&](const Durations& rank) {
-    if (rank.of[from].time.count == 0) return;
-    h.all.add(rank.of[from]);
-    h.ranks[rank.rank.header.rank].add(rank.of[from]);
-  });
-  return h;
-}
-
-namespace {
-
 using read::Event;
-using read::Process;
 
 bool longer(const SlowCall& a, const SlowCall& b) {
   const auto key = [](const SlowCall& c) {
@@ -368,6 +288,75 @@ void find_bytes(const run::Lines& lines, std::vector<SlowCall>& calls) {
 }
 
 }  // namespace
+
+void Samples::add(std::uint64_t ns, std::uint64_t calls,
+                  const std::vector<std::uint64_t>& edges_ns) {
+  time.add_shares(ns, calls);
+  if (edges_ns.empty() || calls == 0) return;
+  bins.resize(edges_ns.size() - 1);
+  const auto next = std::upper_bound(edges_ns.begin() + 1, edges_ns.end() - 1, ns / calls);
+  bins[static_cast<std::size_t>(next - edges_ns.begin()) - 1] += calls;
+}
+
+void Samples::add(const Samples& more) {
+  time.add(more.time);
+  bins.resize(std::max(bins.size(), more.bins.size()));
+  for (std::size_t i = 0; i < more.bins.size(); ++i) bins[i] += more.bins[i];
+}
+
+std::vector<std::uint64_t> edges(std::uint64_t min_ns, std::uint64_t max_ns, std::size_t bins,
+                                 bool log_scaled) {
+  const auto low = static_cast<double>(min_ns);
+  const auto high = static_cast<double>(max_ns);
+  std::vector<std::uint64_t> all = {min_ns};
+  for (std::size_t i = 1; i < bins; ++i) {
+    const double part = static_cast<double>(i) / static_cast<double>(bins);
+    const double first = std::max(low, 1.0);
+    const double at = log_scaled ? first * std::pow(high / first, part) : low + (high - low) * part;
+    const auto edge = static_cast<std::uint64_t>(std::round(at));
+    if (edge > all.back() && edge < max_ns) all.push_back(edge);
+  }
+  all.push_back(max_ns);
+  return all;
+}
+
+Histogram histogram_of(const run::Lines& lines, const HistogramOptions& options,
+                       const steps::Found& found, const std::optional<StepList>& only) {
+  Wanted wanted{options.name.substr(0, kMaxRangeName), {}, found, only};
+  const auto* bucket = std::ranges::find(kBuckets, options.name, &BucketInfo::name);
+  if (bucket != std::end(kBuckets)) wanted.bucket = static_cast<Bucket>(bucket - kBuckets);
+  const auto each_rank = [&](const auto& see) {
+    lines.each([&](const Process& rank) { return Durations(rank, wanted); }, see);
+    if (!lines.unreadable().empty()) throw read::BadInput(lines.unreadable()[0].reason);
+  };
+  Histogram h;
+  std::array<Spread, kFroms> all;
+  std::set<std::string> names;
+  each_rank([&](const Durations& rank) {
+    for (std::size_t i = 0; i < kFroms; ++i) all[i].add(rank.of[i].time);
+    h.shared += rank.shared;
+    names.insert(rank.names.begin(), rank.names.end());
+  });
+  const From from = all[kDevice].count != 0 ? kDevice : all[kHost].count != 0 ? kHost : kRange;
+  const Spread& time = all[from];
+  const auto counted =
+      from == kRange && !only ? of_counts(lines, wanted, options.bins, time.count) : std::nullopt;
+  if (!counted && time.count == 0) found_none(lines.job(), wanted, std::move(names));
+  if (counted) h = *counted;
+  h.name = options.name;
+  if (counted) return h;
+  h.on_device = from == kDevice;
+  h.kind = from == kRange ? Kind::range : wanted.bucket ? Kind::bucket : Kind::function;
+  h.looked = all[kHost].count;
+  h.log_scaled = time.max_ns / Histogram::kLogFrom >= std::max<std::uint64_t>(time.min_ns, 1);
+  h.edges_ns = wanted.edges = edges(time.min_ns, time.max_ns, options.bins, h.log_scaled);
+  each_rank([&](const Durations& rank) {
+    if (rank.of[from].time.count == 0) return;
+    h.all.add(rank.of[from]);
+    h.ranks[rank.rank.header.rank].add(rank.of[from]);
+  });
+  return h;
+}
 
 Slowest slowest_of(const run::Lines& lines, std::size_t most, const steps::Found& found) {
   Timed<Longest> all;

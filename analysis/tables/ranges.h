@@ -9,7 +9,6 @@
 #include <set>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "interpose/format/buckets.h"
 #include "read/told_lines.h"

@@ -1,18 +1,12 @@
 #include "tables/rank_calls.h"
 
 #include <algorithm>
-#include <numeric>
-#include <set>
 #include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "interpose/format/ranges.h"
 #include "interpose/format/step_mark.h"
 #include "interpose/format/thread_kind.h"
 #include "tables/durations.h"
-#include "tables/totals.h"
 #include "text/text.h"
 
 namespace tprof::tables {
@@ -71,6 +65,40 @@ std::vector<Pass> cut(const RankCalls& rank, std::span<const std::uint32_t> call
   passes.back().last = true;
   passes.back().behind = std::move(since);
   return passes;
+}
+
+using Words = std::vector<std::string>;
+
+constexpr std::string_view kOptimizers[] = {"optimizer", "optimiser", "optim"};
+constexpr std::pair<std::string_view, std::string_view> kLoads[] = {
+    {"batch", "generator"}, {"get", "batch"},  {"load", "data"},  {"data", "loading"},
+    {"data", "load"},       {"load", "batch"}, {"next", "batch"}, {"data", "loader"}};
+
+template <std::size_t n>
+bool any(const Words& words, const std::string_view (&of)[n]) {
+  return std::ranges::find_first_of(words, of) != words.end();
+}
+
+// A name of one word has to be one of these. With a step or an update, any word may end in one.
+bool is_optimizer(const Words& words) {
+  if (words.size() == 1) return any(words, kOptimizers);
+  const bool named = std::ranges::any_of(words, [&](const std::string& w) {
+    return w == "deepspeedengine" ||
+           std::ranges::any_of(kOptimizers, [&](std::string_view end) { return w.ends_with(end); });
+  });
+  return named && any(words, {"step", "update"});
+}
+
+bool is_load(const Words& words) {
+  const auto next_to = [](const auto& pair) {
+    return [&pair](const std::string& a, const std::string& b) {
+      return a == pair.first && b == pair.second;
+    };
+  };
+  return any(words, {"dataloader", "dataloading"}) ||
+         std::ranges::any_of(kLoads, [&](const auto& pair) {
+           return std::ranges::adjacent_find(words, next_to(pair)) != words.end();
+         });
 }
 
 }  // namespace
@@ -197,44 +225,6 @@ Passes passes_of(const RankCalls& rank, const std::vector<steps::Interval>& step
   }
   return found;
 }
-
-namespace {
-
-using Words = std::vector<std::string>;
-
-constexpr std::string_view kOptimizers[] = {"optimizer", "optimiser", "optim"};
-constexpr std::pair<std::string_view, std::string_view> kLoads[] = {
-    {"batch", "generator"}, {"get", "batch"},  {"load", "data"},  {"data", "loading"},
-    {"data", "load"},       {"load", "batch"}, {"next", "batch"}, {"data", "loader"}};
-
-template <std::size_t n>
-bool any(const Words& words, const std::string_view (&of)[n]) {
-  return std::ranges::find_first_of(words, of) != words.end();
-}
-
-// A name of one word has to be one of these. With a step or an update, any word may end in one.
-bool is_optimizer(const Words& words) {
-  if (words.size() == 1) return any(words, kOptimizers);
-  const bool named = std::ranges::any_of(words, [&](const std::string& w) {
-    return w == "deepspeedengine" ||
-           std::ranges::any_of(kOptimizers, [&](std::string_view end) { return w.ends_with(end); });
-  });
-  return named && any(words, {"step", "update"});
-}
-
-bool is_load(const Words& words) {
-  const auto next_to = [](const auto& pair) {
-    return [&pair](const std::string& a, const std::string& b) {
-      return a == pair.first && b == pair.second;
-    };
-  };
-  return any(words, {"dataloader", "dataloading"}) ||
-         std::ranges::any_of(kLoads, [&](const auto& pair) {
-           return std::ranges::adjacent_find(words, next_to(pair)) != words.end();
-         });
-}
-
-}  // namespace
 
 std::optional<StepPhase> phase_of_name(std::string_view name) {
   const Words words = text::words(name);

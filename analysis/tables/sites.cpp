@@ -7,7 +7,6 @@
 
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
-#include "run/lines.h"
 #include "steps/rank_steps.h"
 #include "tables/groups.h"
 

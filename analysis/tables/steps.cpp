@@ -1,7 +1,5 @@
 #include "tables/steps.h"
 
-#include <algorithm>
-
 namespace tprof::tables {
 
 namespace {

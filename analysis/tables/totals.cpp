@@ -1,7 +1,6 @@
 #include "tables/totals.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 
 #include "read/error.h"

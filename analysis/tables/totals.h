@@ -6,11 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "read/events.h"
-#include "read/load.h"
 #include "run/known.h"
 #include "run/lines.h"
 

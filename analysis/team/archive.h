@@ -2,7 +2,6 @@
 // function, so that they can't differ.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -14,8 +14,6 @@
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
-#include <string>
-#include <string_view>
 
 #include "children/child.h"
 #include "text/print.h"

@@ -9,9 +9,8 @@
 #include <ctime>
 #include <numeric>
 
-#include "text/ranks.h"
-
 namespace tprof::text {
+
 namespace {
 
 struct Character {
@@ -44,6 +43,57 @@ bool harmful(std::uint32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
          (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff ||
          (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe007f);
+}
+
+// Counts characters, not bytes: what a terminal shows of printable() text.
+std::size_t width_of(std::string_view s) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      s, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
+}
+
+constexpr std::size_t kLeastText = 20;  // characters of a column whose text is broken
+
+bool is_unit(std::string_view word) {
+  while (!word.empty() && std::string_view(",.;:)").find(word.back()) != std::string_view::npos) {
+    word.remove_suffix(1);
+  }
+  constexpr std::string_view kUnits[] = {"ns",  "us",  "ms",  "s",   "B",
+                                         "KiB", "MiB", "GiB", "TiB", "GB/s"};
+  return std::ranges::find(kUnits, word) != std::end(kUnits);
+}
+
+// True if a line of words may end before the blank there: not between a figure and its unit.
+bool may_break(std::string_view words, std::size_t blank) {
+  const std::string_view next = words.substr(blank + 1, words.find(' ', blank + 1) - blank - 1);
+  const bool figure = std::isdigit(static_cast<unsigned char>(words[blank - 1])) != 0;
+  return !figure || !is_unit(next);
+}
+
+// The length of the longest part that is never broken.
+std::size_t longest_part(std::string_view words) {
+  std::size_t longest = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 1; i <= words.size(); ++i) {
+    if (i != words.size() && (words[i] != ' ' || !may_break(words, i))) continue;
+    longest = std::max(longest, width_of(words.substr(begin, i - begin)));
+    begin = i + 1;
+  }
+  return longest;
+}
+
+std::size_t width_of_all(const std::vector<std::size_t>& shown,
+                         const std::vector<std::size_t>& widths) {
+  std::size_t all = 0;
+  for (const std::size_t i : shown) all += 2 + widths[i];
+  return all;
+}
+
+// Takes the beginning of a text that fits.
+std::string taken_from(std::string& rest, std::size_t characters) {
+  const std::size_t n = first_line(rest, characters);
+  std::string taken = rest.substr(0, n);
+  rest.erase(0, rest.find_first_not_of(' ', n));
+  return taken;
 }
 
 }  // namespace
@@ -104,61 +154,6 @@ std::string shell_word(std::string_view s) {
   }
   return "'" + word + "'";
 }
-
-namespace {
-
-// Counts characters, not bytes: what a terminal shows of printable() text.
-std::size_t width_of(std::string_view s) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      s, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
-}
-
-constexpr std::size_t kLeastText = 20;  // characters of a column whose text is broken
-
-bool is_unit(std::string_view word) {
-  while (!word.empty() && std::string_view(",.;:)").find(word.back()) != std::string_view::npos) {
-    word.remove_suffix(1);
-  }
-  constexpr std::string_view kUnits[] = {"ns",  "us",  "ms",  "s",   "B",
-                                         "KiB", "MiB", "GiB", "TiB", "GB/s"};
-  return std::ranges::find(kUnits, word) != std::end(kUnits);
-}
-
-// True if a line of words may end before the blank there: not between a figure and its unit.
-bool may_break(std::string_view words, std::size_t blank) {
-  const std::string_view next = words.substr(blank + 1, words.find(' ', blank + 1) - blank - 1);
-  const bool figure = std::isdigit(static_cast<unsigned char>(words[blank - 1])) != 0;
-  return !figure || !is_unit(next);
-}
-
-// The length of the longest part that is never broken.
-std::size_t longest_part(std::string_view words) {
-  std::size_t longest = 0;
-  std::size_t begin = 0;
-  for (std::size_t i = 1; i <= words.size(); ++i) {
-    if (i != words.size() && (words[i] != ' ' || !may_break(words, i))) continue;
-    longest = std::max(longest, width_of(words.substr(begin, i - begin)));
-    begin = i + 1;
-  }
-  return longest;
-}
-
-std::size_t width_of_all(const std::vector<std::size_t>& shown,
-                         const std::vector<std::size_t>& widths) {
-  std::size_t all = 0;
-  for (const std::size_t i : shown) all += 2 + widths[i];
-  return all;
-}
-
-// Takes the beginning of a text that fits.
-std::string taken_from(std::string& rest, std::size_t characters) {
-  const std::size_t n = first_line(rest, characters);
-  std::string taken = rest.substr(0, n);
-  rest.erase(0, rest.find_first_not_of(' ', n));
-  return taken;
-}
-
-}  // namespace
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -280,6 +275,78 @@ std::string Table::str(std::size_t width, std::vector<std::size_t> may_go, bool 
     } while (std::ranges::any_of(shown, [&](std::size_t i) { return !rest[i].empty(); }));
   }
   return out;
+}
+
+Ranks::Ranks(std::vector<std::int64_t> numbers) {
+  std::ranges::sort(numbers);
+  for (const std::int64_t n : numbers) {
+    if (ranges_.empty() || n > ranges_.back().last) {
+      const bool next = !ranges_.empty() && n - 1 == ranges_.back().last;
+      next ? void(ranges_.back().last = n) : ranges_.push_back({n, n});
+    }
+  }
+}
+
+std::uint64_t Ranks::size() const {
+  std::uint64_t n = 0;
+  for (const auto& [first, last] : ranges_) {
+    n += static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first) + 1;
+  }
+  return n;
+}
+
+bool Ranks::contains(std::int64_t number) const {
+  const auto range = std::ranges::lower_bound(ranges_, number, {}, &Range::last);
+  return range != ranges_.end() && range->first <= number;
+}
+
+void Ranks::add(const Ranks& others) {
+  std::vector<Range> all;
+  std::ranges::merge(ranges_, others.ranges_, std::back_inserter(all), {}, &Range::first,
+                     &Range::first);
+  ranges_.clear();
+  for (const Range& r : all) {
+    const bool apart =
+        ranges_.empty() || (r.first > ranges_.back().last && r.first - 1 > ranges_.back().last);
+    if (apart) {
+      ranges_.push_back(r);
+    } else {
+      ranges_.back().last = std::max(ranges_.back().last, r.last);
+    }
+  }
+}
+
+std::vector<std::int64_t> Ranks::list() const {
+  std::vector<std::int64_t> all;
+  all.reserve(size());
+  for (const auto& [first, last] : ranges_) {
+    for (std::int64_t n = first; n < last; ++n) all.push_back(n);
+    all.push_back(last);
+  }
+  return all;
+}
+
+std::string Ranks::str() const {
+  std::string out;
+  for (const auto& [first, last] : ranges_) {
+    if (!out.empty()) out += ',';
+    out += std::to_string(first);
+    if (last > first) out += (last == first + 1 ? "," : "-") + std::to_string(last);
+  }
+  return out;
+}
+
+std::string names_of(const Ranks& ranks, std::uint64_t no_ranks) {
+  constexpr std::size_t kLength = 100;  // of a list, so that 10,000 ranks do not fill the screen
+  std::string names = ranks.str();
+  if (names.size() > kLength) {
+    names.resize(names.rfind(',', kLength));
+    names += ",... (" + thousands(ranks.size()) + " ranks)";
+  }
+  if (!ranks.empty()) names = (ranks.size() == 1 ? "rank " : "ranks ") + names;
+  if (no_ranks == 0) return names;
+  return names + (ranks.empty() ? "" : " and ") + thousands(no_ranks) +
+         (no_ranks == 1 ? " process that is no rank" : " processes that are no ranks");
 }
 
 }  // namespace tprof::text

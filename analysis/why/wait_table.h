@@ -12,7 +12,7 @@
 #include "job/jobs.h"
 #include "run/run.h"
 #include "steps/found.h"
-#include "text/ranks.h"
+#include "text/text.h"
 #include "why/peak.h"
 
 namespace tprof::why {

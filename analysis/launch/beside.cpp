@@ -1,31 +1,95 @@
-#include "launch/feed.h"
+#include "launch/beside.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <stdexcept>
 
 #include "check/names.h"
+#include "interpose/format/settings.h"
 #include "live/follow.h"
 #include "live/handler.h"
-#include "live/on_finding.h"
 #include "live/shell.h"
+#include "live/signals.h"
+#include "live/watchdog.h"
 #include "read/error.h"
 #include "read/folder.h"
 #include "read/lines.h"
 #include "read/ring_file.h"
 #include "read/window_files.h"
+#include "report/findings.h"
 #include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::launch {
+
 namespace {
+
+// Returns what the library would take a variable for: its default if the value is not accepted.
+template <typename T, typename Parse>
+T value_of(const doctor::Settings& settings, Setting setting, Parse&& parse) {
+  const std::string name(info(setting).name);
+  std::string text = process_env(name.c_str());
+  for (const auto& [key, value] : settings) {
+    if (key == name) text = value;
+  }
+  T value{};
+  if (text.empty() || !parse(text, value)) parse(info(setting).fallback, value);
+  return value;
+}
+
+// Becomes the program; returns an exit code if that failed. A session of its own keeps it from the
+// command's signals.
+int become_node(const std::vector<std::string>& command, int told) {
+  setsid();
+  const int nothing = open("/dev/null", O_WRONLY);
+  dup2(told, STDIN_FILENO);
+  dup2(nothing, STDOUT_FILENO);
+  dup2(told, STDERR_FILENO);
+#ifdef SYS_close_range
+  syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+#endif
+  doctor::become(command, {{"LD_PRELOAD", ""}});
+  text::say("tprof: TPROF_METRICS: no lanes of the host: {}: {}\n", command[0],
+            std::strerror(errno));
+  return 1;
+}
+
+// Watches until it is killed, since its job may be over and another one begin.
+void watch(const std::string& command, std::chrono::nanoseconds stuck_after,
+           const std::filesystem::path& folder, const std::string& run_id, pid_t ours) try {
+  live::Signals signals;
+  live::Watchdog dog(
+      {.folder = folder,
+       .choice = {run_id, 0},
+       .command = command,
+       .stuck_after = stuck_after,
+       .tell =
+           [](const check::Finding& f) {
+             text::say("{}", report::to_text(f, report::Detail::full));
+           },
+       .wanted =
+           [](const check::Finding& f) {
+             return f.kind == check::Kind::hang || f.kind == check::Kind::group_order;
+           },
+       .is_ours = [ours](const live::Target& t) { return live::descends_from(t.pid, ours); }},
+      signals.before());
+  while (dog.look_until_over(signals, dog.often_enough()) &&
+         signals.wait(dog.often_enough()) != live::Woken::end) {
+  }
+} catch (const std::exception& e) {
+  text::say("tprof: --on-stuck: {}\n", text::printable(e.what()));
+}
 
 namespace fs = std::filesystem;
 
@@ -219,6 +283,66 @@ void run_beside(const std::function<void(int told, const sigset_t& mask)>& work,
 }
 
 }  // namespace
+
+NodeLanes::NodeLanes(const std::filesystem::path& library, const std::filesystem::path& folder,
+                     const std::string& run_id, const doctor::Settings& settings) {
+  const auto metrics = value_of<MetricsWanted>(settings, Setting::metrics, parse_metrics);
+  const auto events = value_of<EventLines>(settings, Setting::events, parse_events);
+  const auto off = value_of<bool>(settings, Setting::disable, parse_switch);
+  if (metrics.every_ns == 0 || events == EventLines::off || off) return;
+  const std::string asked = process_env("TPROF_METRICS");
+  with_gpus_ = metrics.gpus;
+  of_processes_ = asked.substr(0, asked.size() - (metrics.gpus ? kAndGpus.size() : 0));
+  const auto quota = value_of<std::uint64_t>(settings, Setting::quota, parse_bytes);
+  const std::vector<std::string> command = {(library.parent_path() / "tprof-node").string(),
+                                            std::filesystem::absolute(folder).string(),
+                                            run_id,
+                                            host_name(),
+                                            read::boot_id(),
+                                            asked,
+                                            std::to_string(quota)};
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
+  // A driver may hang, and then nobody could wait for it: the socket's end ends it.
+  children::Child([&] { return become_node(command, ends[1]); }).let_go();
+  close(ends[1]);
+  told_ = ends[0];
+}
+
+bool NodeLanes::end() {
+  using Clock = std::chrono::steady_clock;
+  if (told_ < 0) return false;
+  shutdown(told_, SHUT_WR);
+  const auto until = Clock::now() + std::chrono::seconds(2);
+  std::string said;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+    pollfd answer{told_, POLLIN, 0};
+    const int ready = poll(&answer, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+    if (ready < 0 && errno == EINTR) continue;
+    char part[4096];
+    const ssize_t n = ready > 0 ? ::read(told_, part, sizeof part) : 0;
+    if (n <= 0) break;
+    said.append(part, static_cast<std::size_t>(n));
+  }
+  close(told_);
+  told_ = -1;
+  for (const std::string_view line : text::split(said, '\n')) {
+    if (!line.empty()) text::say("{}\n", text::printable(line));
+  }
+  return true;
+}
+
+StuckWatch::StuckWatch(const std::string& command, std::chrono::nanoseconds stuck_after,
+                       const std::filesystem::path& folder, const std::string& run_id) {
+  if (command.empty()) return;
+  const auto work = [&, parent = getpid()] {
+    dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is the command's
+    watch(command, stuck_after, folder, run_id, parent);
+    return 0;
+  };
+  child_ = children::Child(work, children::Child::Orphan::dies);
+}
 
 void Feeding::start(std::vector<Feeder>& feeders, const Work& work) {
   int ends[2];
