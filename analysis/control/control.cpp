@@ -198,37 +198,30 @@ std::string done(const Request& request) {
   return "";
 }
 
+// A newer library may answer what we don't know.
+std::size_t place_of(Obeyed result) {
+  return static_cast<std::size_t>(result < Obeyed{kObeyedCount} ? result : Obeyed::unknown);
+}
+
 std::string said(const Request& request, Obeyed result) {
-  switch (result) {
-    case Obeyed::done:
-      return done(request);
-    case Obeyed::already:
-      return "did so already";
-    case Obeyed::schedule:
-      return "goes by its TPROF_SCHEDULE";
-    case Obeyed::no_lines:
-      return "writes no event lines: TPROF_EVENTS=off, or TPROF_RANKS leaves it out";
-    case Obeyed::no_steps:
-      return "knows no steps: TPROF_STEP=off";
-    case Obeyed::no_timer:
-      return "can change between host and events only, once it runs";
-    case Obeyed::ordered:
-      return "has CUDA_DEVICE_MAX_CONNECTIONS=1, where timing events would keep communication "
-             "from overlapping";
-    case Obeyed::failed:
-      return "could not start the thread that times";
-    case Obeyed::late:
-      return "had begun the step that its window was to begin with, and has none";
-    case Obeyed::unknown:
-      break;
-  }
-  return "knows no such command";
+  static constexpr std::string_view kSaid[kObeyedCount] = {
+      "",
+      "did so already",
+      "goes by its TPROF_SCHEDULE",
+      "writes no event lines: TPROF_EVENTS=off, or TPROF_RANKS leaves it out",
+      "knows no steps: TPROF_STEP=off",
+      "can change between host and events only, once it runs",
+      "has CUDA_DEVICE_MAX_CONNECTIONS=1, where timing events would keep communication from "
+      "overlapping",
+      "could not start the thread that times",
+      "knows no such command",
+      "had begun the step that its window was to begin with, and has none"};
+  return result == Obeyed::done ? done(request) : std::string(kSaid[place_of(result)]);
 }
 
 std::string_view result_of(const Target& t) {
   if (!t.trouble.empty()) return "not_asked";
-  if (!t.answer) return "silent";
-  return kObeyedNames[std::min(static_cast<std::size_t>(*t.answer), kObeyedCount - 1)];
+  return t.answer ? kObeyedNames[place_of(*t.answer)] : "silent";
 }
 
 std::vector<Target> of_folder(const fs::path& folder, const job::Choice& choice) {
