@@ -66,12 +66,12 @@ Json extremes_of(const Grid& grid) {
 // The part of a bar that ran in the rank's step; behind it the length of the whole, if that is
 // more.
 template <typename InStep>
-Json bar_of(const tables::TimelineRank& r, const tables::Bar& b, std::size_t name, InStep in_step) {
+Json bar_of(const TimelineRank& r, const Bar& b, std::size_t name, InStep in_step) {
   const std::int64_t whole = std::max<std::int64_t>(b.dur_ns, 0);
   const std::int64_t from = std::max(b.ts_ns, r.from_ns);
   const std::int64_t part = std::max<std::int64_t>(std::min(b.ts_ns + whole, r.to_ns) - from, 0);
   Json bar = {name, in_step(*r.rank, from), part, b.bytes};
-  if (whole - part > tables::unseen_ns(r)) bar.push_back(whole);
+  if (whole - part > unseen_ns(r)) bar.push_back(whole);
   return bar;
 }
 
@@ -298,10 +298,10 @@ Json timelines_of(const Gathered& g) {
     return g.clocks ? g.clocks->hosts()[host].group : host;
   };
   Json all = Json::array();
-  for (const tables::Timeline& t : g.timelines) {
+  for (const Timeline& t : g.timelines) {
     // Where clocks can't be compared, each host's step begins at 0.
     std::map<std::size_t, std::int64_t> zeros;
-    for (const tables::TimelineRank& r : t.ranks) {
+    for (const TimelineRank& r : t.ranks) {
       const std::int64_t from = on_axis(*r.rank, r.from_ns);
       const auto [zero, is_new] = zeros.try_emplace(group_of(*r.rank), from);
       zero->second = std::min(zero->second, from);
@@ -314,9 +314,9 @@ Json timelines_of(const Gathered& g) {
     std::map<std::tuple<Bucket, std::string, std::string>, std::size_t> numbers;
     Json ranks = Json::array();
     std::uint64_t left_out = 0;
-    for (const tables::TimelineRank& r : t.ranks) {
+    for (const TimelineRank& r : t.ranks) {
       Json bars = Json::array();
-      for (const tables::Bar& b : r.bars) {
+      for (const Bar& b : r.bars) {
         const auto [number, is_new] =
             numbers.try_emplace({b.bucket, b.name, b.communicator}, numbers.size());
         if (is_new) {

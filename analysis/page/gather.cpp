@@ -49,13 +49,13 @@ std::vector<const read::Process*> to_show(const tables::Summary& s) {
   for (const read::Process* p : s.job->processes) {
     if (p->header.rank && s.found.ranks.contains(p)) all.push_back(p);
   }
-  if (all.size() <= tables::Timeline::kMostRanks) return all;
+  if (all.size() <= Timeline::kMostRanks) return all;
   std::set<const read::Process*> chosen;
   for (const check::LateRank& r : s.lateness->ranks) {
     if (chosen.size() >= kLateShown || r.sum_ns == 0) break;
     chosen.insert(r.rank);
   }
-  const std::size_t others = tables::Timeline::kMostRanks - chosen.size();
+  const std::size_t others = Timeline::kMostRanks - chosen.size();
   for (std::size_t i = 0; i < others; ++i) chosen.insert(all[i * all.size() / others]);
   std::erase_if(all, [&](const read::Process* p) { return !chosen.contains(p); });
   return all;
@@ -71,12 +71,12 @@ std::vector<steps::Interval> steps_of(const why::Why& why, const steps::Found& f
   return why::on_device(*why.times, found, static_cast<std::size_t>(at - ranks.begin()));
 }
 
-tables::Timeline timeline_of(const tables::Summary& s, const why::Why& why, std::string which,
-                             std::int64_t step, std::int64_t length_ns) {
-  tables::Timeline t{.which = std::move(which),
-                     .step = step,
-                     .length_ns = length_ns,
-                     .on_device = why.known() || s.lateness->on_device};
+Timeline timeline_of(const tables::Summary& s, const why::Why& why, std::string which,
+                     std::int64_t step, std::int64_t length_ns) {
+  Timeline t{.which = std::move(which),
+             .step = step,
+             .length_ns = length_ns,
+             .on_device = why.known() || s.lateness->on_device};
   const auto in = [&](const std::vector<steps::Interval>& all) {
     const auto found = std::ranges::find(all, step, &steps::Interval::step);
     return found == all.end() ? std::optional<steps::Interval>() : *found;
@@ -115,6 +115,69 @@ void add_causes(Gathered& g) {
   });
 }
 
+// Takes the bars of a rank from its lines.
+struct CallsOfStep {
+  void end() {
+    for (TimelineRank* step : wanted) keep_longest(*step);
+  }
+
+  static void keep_longest(TimelineRank& of) {
+    if (of.bars.size() <= Timeline::kMostBars) return;
+    std::ranges::nth_element(of.bars, of.bars.begin() + Timeline::kMostBars, std::ranges::greater(),
+                             &Bar::dur_ns);
+    of.left_out += of.bars.size() - Timeline::kMostBars;
+    of.bars.resize(Timeline::kMostBars);
+  }
+
+  static bool runs_in(const TimelineRank& step, std::int64_t ts_ns, std::int64_t dur_ns) {
+    return ts_ns < step.to_ns - unseen_ns(step) &&
+           (ts_ns >= step.from_ns || ts_ns + dur_ns > step.from_ns);
+  }
+
+  void timed(const read::Event& e, const read::DeviceTime* t) {
+    if (e.captured || e.failed) return;
+    for (TimelineRank* step : wanted) {
+      if (on_device && t == nullptr) {
+        const steps::Interval& called = step->called;
+        step->left_out += e.ts_ns >= called.from_ns && e.ts_ns < called.to_ns ? 1 : 0;
+        continue;
+      }
+      const std::int64_t ts_ns = on_device ? t->ts_ns : e.ts_ns;
+      const std::int64_t dur_ns = on_device ? t->dur_ns : e.dur_ns;
+      if (!runs_in(*step, ts_ns, dur_ns)) continue;
+      const read::Comm* comm = read::comm_of(rank, e.comm);
+      step->bars.push_back({.name = e.name,
+                            .bucket = e.bucket,
+                            .communicator = comm == nullptr ? "" : std::string(comm->id),
+                            .bytes = e.bytes,
+                            .ts_ns = ts_ns,
+                            .dur_ns = dur_ns});
+      if (step->bars.size() >= 4 * Timeline::kMostBars) keep_longest(*step);
+    }
+  }
+
+  const read::Process& rank;
+  bool on_device;
+  std::vector<TimelineRank*> wanted{};
+};
+
+// Fills those of all timelines, which are by the same clocks, from the lines of their ranks.
+void fill_bars(const run::Lines& lines, std::vector<Timeline>& timelines) {
+  std::map<const read::Process*, std::vector<TimelineRank*>> by_rank;
+  for (Timeline& t : timelines) {
+    for (TimelineRank& r : t.ranks) by_rank[r.rank].push_back(&r);
+  }
+  if (by_rank.empty()) return;
+  lines.each(
+      [&](const read::Process& rank) {
+        const auto wanted = by_rank.find(&rank);
+        return wanted == by_rank.end()
+                   ? std::nullopt
+                   : std::optional(CallsOfStep{rank, timelines[0].on_device, wanted->second});
+      },
+      [](const CallsOfStep& /*the bars are in their place*/) {});
+}
+
 // The timelines of the slowest step and of a typical one.
 void choose_steps(const run::Lines& lines, Gathered& g) {
   const tables::Summary& s = g.summary;
@@ -127,7 +190,7 @@ void choose_steps(const run::Lines& lines, Gathered& g) {
   show("slowest", warm.back());
   const std::size_t typical = warm[(warm.size() - 1) / 2];
   if (typical != warm.back()) show("typical", typical);
-  tables::fill_bars(lines, g.timelines);
+  fill_bars(lines, g.timelines);
 }
 
 }  // namespace

@@ -10,10 +10,45 @@
 #include "report/verdict.h"
 #include "summary/summary.h"
 #include "tables/durations.h"
-#include "tables/timeline.h"
 #include "why/why.h"
 
 namespace tprof::page {
+
+// The calls and computation of some ranks in one step, on one axis.
+
+struct Bar {
+  std::string name;
+  Bucket bucket = Bucket::ALLGATHER;
+  std::string communicator;  // id; empty: none
+  std::uint64_t bytes = 0;
+  std::int64_t ts_ns = 0;  // in the rank's own time
+  std::int64_t dur_ns = 0;
+};
+
+struct TimelineRank {
+  const read::Process* rank = nullptr;
+  steps::Interval called{};  // the host's step
+  std::int64_t from_ns = 0;  // of the step that is shown, in the rank's own time
+  std::int64_t to_ns = 0;
+  std::vector<Bar> bars{};     // the longest of those that ran in it
+  std::uint64_t left_out = 0;  // of these, and untimed ones that were called in the host's step
+};
+
+// The end of a device's step is known to a ten-millionth of its length.
+inline std::int64_t unseen_ns(const TimelineRank& step) {
+  return (step.to_ns - step.from_ns) / 1'000'000;
+}
+
+struct Timeline {
+  static constexpr std::size_t kMostRanks = 64;
+  static constexpr std::size_t kMostBars = 240;  // of a rank
+
+  std::string which;  // "slowest" or "typical"
+  std::int64_t step = 0;
+  std::int64_t length_ns = 0;
+  bool on_device = false;  // the times are the device's; else those of the hosts' calls
+  std::vector<TimelineRank> ranks{};
+};
 
 struct Gathered {
   Gathered() = default;
@@ -28,7 +63,7 @@ struct Gathered {
   // How long each of summary.found.steps took the job: by its devices where these were followed,
   // else the mean of the hosts that don't run ahead of the others. Nullopt: not known.
   std::vector<std::optional<std::int64_t>> lengths;
-  std::vector<tables::Timeline> timelines;
+  std::vector<Timeline> timelines;
   why::Why why;
 
   const tables::Summary& calls() const { return asked ? *asked : summary; }
