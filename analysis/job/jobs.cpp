@@ -71,11 +71,44 @@ LaunchKey launch_key(const read::Process& p) {
 // Processes that are known to be of one job.
 class Part {
  public:
-  void add(const read::Process& p, bool belongs_to_its_parent);
-  void add(Part&& other);
+  void add(const read::Process& p, bool belongs_to_its_parent) {
+    const read::Header& h = p.header;
+    processes_.push_back(&p);
+    if (h.rank && !belongs_to_its_parent) by_rank_.emplace(*h.rank, &p);
+    if (!h.rendezvous.empty()) meets_.emplace(h.boot_id, h.rendezvous);
+    start_ns_ = std::min(start_ns_, h.start_ns);
+    end_ns_ = std::max(end_ns_, tprof::job::end_ns(p));
+    communicates_ = communicates_ || !p.comms.empty();
+    has_run_id_ = has_run_id_ || !h.run_id.empty();
+    has_rankless_ = has_rankless_ || !h.rank;
+  }
+  void add(Part&& other) {
+    processes_.insert(processes_.end(), other.processes_.begin(), other.processes_.end());
+    by_rank_.merge(other.by_rank_);
+    meets_.merge(other.meets_);
+    start_ns_ = std::min(start_ns_, other.start_ns_);
+    end_ns_ = std::max(end_ns_, other.end_ns_);
+    communicates_ = communicates_ || other.communicates_;
+    has_run_id_ = has_run_id_ || other.has_run_id_;
+    has_rankless_ = has_rankless_ || other.has_rankless_;
+    assumed = assumed || other.assumed;
+  }
   // True if both may be of one job for all that is known of ranks and times. `by_folder`: nothing
   // but a run id or a folder says that they are.
-  bool fits(const Part& other, bool by_folder) const;
+  bool fits(const Part& other, bool by_folder) const {
+    const bool named = has_run_id_ || other.has_run_id_;
+    if (!named && (by_folder || has_rankless_ || other.has_rankless_)) {
+      if (end_ns_ < other.start_ns_ || other.end_ns_ < start_ns_) return false;
+    }
+    // Ranks of one host that meet have been put together before.
+    const auto met_there = [&](const auto& place) {
+      const auto found = other.meets_.lower_bound({place.first, {}});
+      return found != other.meets_.end() && found->first == place.first;
+    };
+    if (by_folder && std::ranges::any_of(meets_, met_there)) return false;
+    return by_rank_.size() < other.by_rank_.size() ? !other.ranks_clash(by_rank_)
+                                                   : !ranks_clash(other.by_rank_);
+  }
 
   const Processes& processes() const { return processes_; }
   std::int64_t start_ns() const { return start_ns_; }
@@ -86,7 +119,18 @@ class Part {
  private:
   using Holders = std::multimap<std::int64_t, const read::Process*>;
 
-  bool ranks_clash(const Holders& others) const;
+  bool ranks_clash(const Holders& others) const {
+    return std::ranges::any_of(others, [&](const auto& held) {
+      const auto [first, last] = by_rank_.equal_range(held.first);
+      const read::Process& theirs = *held.second;
+      const auto shares = [&](const auto& mine) { return may_share_a_rank(*mine.second, theirs); };
+      const auto communicates = [](const read::Process& p) { return !p.comms.empty(); };
+      const auto both = [&](const auto& mine) {
+        return communicates(*mine.second) && communicates(theirs);
+      };
+      return first != last && (std::any_of(first, last, both) || std::none_of(first, last, shares));
+    });
+  }
 
   Processes processes_;
   Holders by_rank_;  // without those that belong to their parent's rank
@@ -97,58 +141,6 @@ class Part {
   bool has_run_id_ = false;
   bool has_rankless_ = false;
 };
-
-void Part::add(const read::Process& p, bool belongs_to_its_parent) {
-  const read::Header& h = p.header;
-  processes_.push_back(&p);
-  if (h.rank && !belongs_to_its_parent) by_rank_.emplace(*h.rank, &p);
-  if (!h.rendezvous.empty()) meets_.emplace(h.boot_id, h.rendezvous);
-  start_ns_ = std::min(start_ns_, h.start_ns);
-  end_ns_ = std::max(end_ns_, tprof::job::end_ns(p));
-  communicates_ = communicates_ || !p.comms.empty();
-  has_run_id_ = has_run_id_ || !h.run_id.empty();
-  has_rankless_ = has_rankless_ || !h.rank;
-}
-
-void Part::add(Part&& other) {
-  processes_.insert(processes_.end(), other.processes_.begin(), other.processes_.end());
-  by_rank_.merge(other.by_rank_);
-  meets_.merge(other.meets_);
-  start_ns_ = std::min(start_ns_, other.start_ns_);
-  end_ns_ = std::max(end_ns_, other.end_ns_);
-  communicates_ = communicates_ || other.communicates_;
-  has_run_id_ = has_run_id_ || other.has_run_id_;
-  has_rankless_ = has_rankless_ || other.has_rankless_;
-  assumed = assumed || other.assumed;
-}
-
-bool Part::ranks_clash(const Holders& others) const {
-  return std::ranges::any_of(others, [&](const auto& held) {
-    const auto [first, last] = by_rank_.equal_range(held.first);
-    const read::Process& theirs = *held.second;
-    const auto shares = [&](const auto& mine) { return may_share_a_rank(*mine.second, theirs); };
-    const auto communicates = [](const read::Process& p) { return !p.comms.empty(); };
-    const auto both = [&](const auto& mine) {
-      return communicates(*mine.second) && communicates(theirs);
-    };
-    return first != last && (std::any_of(first, last, both) || std::none_of(first, last, shares));
-  });
-}
-
-bool Part::fits(const Part& other, bool by_folder) const {
-  const bool named = has_run_id_ || other.has_run_id_;
-  if (!named && (by_folder || has_rankless_ || other.has_rankless_)) {
-    if (end_ns_ < other.start_ns_ || other.end_ns_ < start_ns_) return false;
-  }
-  // Ranks of one host that meet have been put together before.
-  const auto met_there = [&](const auto& place) {
-    const auto found = other.meets_.lower_bound({place.first, {}});
-    return found != other.meets_.end() && found->first == place.first;
-  };
-  if (by_folder && std::ranges::any_of(meets_, met_there)) return false;
-  return by_rank_.size() < other.by_rank_.size() ? !other.ranks_clash(by_rank_)
-                                                 : !ranks_clash(other.by_rank_);
-}
 
 void refuse_copies(const Processes& processes) {
   // The time of the first call is in the key, since a program that a process executes keeps its pid
