@@ -42,7 +42,7 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
   X(ncu, warning) X(sanitizer, warning) X(cuda_injection, note) X(nccl_profiler, note)            \
   X(interposer, warning)                                                                          \
   /* why it takes so long: of why/ */                                                             \
-  X(slow_gpu, note) X(slow_input, note) X(slow_cpu, note) X(slow_link, note) X(below_peak, note)  \
+  X(slow_gpu, note) X(slow_input, note) X(slow_cpu, note) X(slow_copies, note) X(slow_link, note) X(below_peak, note)  \
   X(uneven_ranks, note) X(late_prefetch, note) X(gathers_behind, note) X(exposed_gathers, note) X(late_reductions, note)   \
   X(blocking_h2d, note)                                                                           \
   X(blocking_d2h, note) X(idle_devices, note) X(gathered_again, note) X(reduced_again, note)      \

@@ -103,6 +103,7 @@ struct DeviceTime {
   std::optional<std::uint64_t> seq{};    // of the first call
   std::optional<std::int64_t> device{};  // only for copies
   bool launch = false;                   // a whole graph launch, with its computation
+  bool computes = false;                 // a copy that is in BUSY
   std::int64_t ts_ns = 0;                // on the host's clock
   std::int64_t dur_ns = 0;
   std::int64_t queued_ns = 0;  // since the host's call began

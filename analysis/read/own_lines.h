@@ -74,6 +74,7 @@ void fill_time(From& from, DeviceTime& t) {
   from.need("call_tid", t.thread);
   from.need_time("queued", t.queued_ns);
   from.may("calls", t.calls);
+  from.may("computes", t.computes);
   from.may_time("waited", t.waited_ns);
 }
 

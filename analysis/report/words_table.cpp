@@ -576,6 +576,10 @@ constexpr Words kWords[] = {
      "{one?stands|stand} idle longer than the others'" WITHOUT_THAT,
      "look at the host: the program's own Python code, loading of data, other programs on its "
      "cores, their clock, swapping, Python's garbage collector"},
+    {Say::slow_copies,
+     "the copies of " SLOW_ONES "take longer than the others' of the same size" WITHOUT_THAT,
+     "look at the link between host and device: generation and width of PCIe (nvidia-smi -q -d "
+     "PCIE), the NUMA node of the process, others that use the same switch, pinned memory"},
     {Say::slow_link,
      "{bucket} of {size} takes {takes} on the [{role} ]communicator of {who}, and {others} on the "
      "{alike:,} other{alike?|s} that {alike?moves|move} as much: as quick, it would be exposed for "

@@ -41,7 +41,16 @@ void Columns::call(const read::Event& e) {
   }
   if (loads) loads_.push_back({{e.ts_ns, e.bytes}, e.thread});
   if (reads) rank_.reads.push_back({e.ts_ns, e.bytes});
-  if (!e.comm || !e.numbered) return;
+  if (!e.comm) {
+    calls_.push_back({.begun = {e.ts_ns, e.thread},
+                      .alone = true,
+                      .stream = e.stream.value_or(-1),
+                      .bucket = e.bucket,
+                      .name = e.name,
+                      .bytes = e.bytes});
+    return;
+  }
+  if (!e.numbered) return;
   std::int64_t called = e.ts_ns;
   if (e.group != 0) {
     auto& [group, begun] = groups_[e.thread];
@@ -82,7 +91,8 @@ void Columns::device_time(const read::DeviceTime& t) {
                     t.waited_ns,
                     t.calls,
                     t.name == kGroup,
-                    t.launch});
+                    t.launch,
+                    t.computes});
 }
 
 void Columns::busy(const read::Busy& b) {
@@ -126,13 +136,19 @@ void Columns::end() {
   rank_.exchanged = stage_messages_.exchanged();
   find_waits_for_values();
   fill();
+  Intervals copies;
+  for (const Timed& t : timed_) {
+    if (t.computes) copies.push_back({t.came_ns, t.ended_ns});
+  }
   std::ranges::sort(rank_.blocked, {}, [](const Blocked& b) { return b.host.to_ns; });
   for (const auto& [load, thread] : loads_) {
     if (!autograd_.contains(thread)) rank_.loads.push_back(load);
   }
   std::ranges::sort(rank_.loads, {}, &Copy::called_ns);
   std::ranges::sort(rank_.reads, {}, &Copy::called_ns);
-  rank_.sure = joined(std::move(rank_.sure));
+  // A copy is no computation, whatever its stream. (If another stream computes beside it, that is
+  // lost.)
+  rank_.sure = without(joined(std::move(rank_.sure)), joined(std::move(copies)));
   rank_.unsure = joined(std::move(rank_.unsure));
   follow_in_windows();
   // {} would keep their room, of all ranks.
@@ -194,7 +210,8 @@ void Columns::fill() {
     auto of_row = std::ranges::equal_range(calls_, t.begun, {}, &Call::begun);
     // A damaged time may be of no call, or of a communicator that the rank does not have.
     const read::Comm* comm = read::comm_of(*rank_.process, t.comm);
-    if (t.calls == 0 || comm == nullptr || !comm->known()) of_row = {of_row.end(), of_row.end()};
+    const bool known_comm = t.comm == Calls::kNoComm || (comm != nullptr && comm->known());
+    if (t.calls == 0 || !known_comm) of_row = {of_row.end(), of_row.end()};
     const Call first = of_row.empty() ? Call() : of_row.front();
     c.bucket.push_back(first.bucket);
     c.name.push_back(first.name);

@@ -70,6 +70,7 @@ class Columns {
     std::uint64_t calls = 1;
     bool mixed = false;
     bool launch = false;
+    bool computes = false;
   };
   struct Call {
     Begun begun{};

@@ -59,7 +59,8 @@ Places every_rank(const Evidence& e);
 // True for what slow_ranks.cpp tells.
 constexpr bool is_slow_rank(check::Kind kind) {
   using check::Kind;
-  return kind == Kind::slow_gpu || kind == Kind::slow_input || kind == Kind::slow_cpu;
+  return kind == Kind::slow_gpu || kind == Kind::slow_input || kind == Kind::slow_cpu ||
+         kind == Kind::slow_copies;
 }
 
 // True for a rank that sends to or receives from one other in its steps: a stage of a pipeline.

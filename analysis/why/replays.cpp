@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "check/agreement.h"
+#include "interpose/format/ledger.h"
 #include "why/numbers.h"
 
 namespace tprof::why {
@@ -135,6 +136,7 @@ Replays::Replays(const Evidence& e)
   find_edges();
   find_needs();
   find_usual_hosts();
+  find_usual_copies();
   find_even_work();
 }
 
@@ -335,6 +337,49 @@ void Replays::find_usual_hosts() {
   }
 }
 
+// A byte of a direction and size takes as long as on the middle one of all ranks that copy such.
+void Replays::find_usual_copies() {
+  struct Took {
+    double ns = 0;
+    double bytes = 0;
+  };
+  using Size = std::pair<Bucket, std::int64_t>;  // of a copy: floor(log2(bytes))
+  std::map<Size, std::map<std::uint32_t, Took>> of_ranks;
+  std::vector<std::pair<Host*, Size>> all;
+  const graph::Graph& g = model_.graph();
+  for (Host& at : hosts_) {
+    if (!copies(at)) continue;
+    const auto node =
+        static_cast<graph::Node>(std::ranges::upper_bound(g.first, at.edge) - g.first.begin() - 1);
+    const run::Calls& c = model_.run().ranks[g.rank[node]].calls;
+    const std::size_t row = g.row(node);
+    const Size size{c.bucket[row], bytes_class(c.bytes[row])};
+    Took& took = of_ranks[size][at.rank];
+    took.ns += static_cast<double>(lags_[at.edge]);
+    took.bytes += static_cast<double>(c.bytes[row]);
+    all.emplace_back(&at, size);
+  }
+  std::map<Size, double> usual;
+  for (const auto& [size, ranks] : of_ranks) {
+    std::vector<double> each;
+    for (const auto& [rank, took] : ranks) each.push_back(took.ns / took.bytes);
+    usual[size] = median(std::move(each));
+  }
+  for (auto* more : {&more_, &more_than_middle_}) {
+    (*more)[index(Of::copies)].assign(e_.times.ranks.size(), Series(places_.size()));
+  }
+  for (const auto& [at, size] : all) {
+    const Took& took = of_ranks[size][at->rank];
+    const double times = took.ns <= 0 ? 1 : usual[size] * took.bytes / took.ns;
+    at->as_others = static_cast<float>(std::min(times, 1.0));
+    if (at->step == kNone) continue;
+    for (auto* more : {&more_, &more_than_middle_}) {
+      (*more)[index(Of::copies)][at->rank][at->step] +=
+          static_cast<double>(lags_[at->edge]) * (1 - times);
+    }
+  }
+}
+
 std::set<std::int64_t> Replays::steps_of(const SlowRanks& ranks) const {
   std::set<std::int64_t> steps;
   for (const std::size_t place : ranks.steps) steps.insert(e_.times.steps[e_.steps[place]]);
@@ -353,10 +398,11 @@ graph::Lags Replays::changed(const SlowRanks& ranks, graph::Lags lags) const {
   const auto take = [&](const Edge& at, double times) {
     lags[at.edge] *= static_cast<graph::Lag>(times);
   };
-  if (ranks.of == Of::host) {
+  if (ranks.of != Of::kernels) {
     for (const Host& at : hosts_) {
       if (!is_slow(at)) continue;
-      if (ranks.steps.empty() && !copies(at)) take(at, ranks.alone ? 0 : at.as_others);
+      if (ranks.steps.empty() && copies(at) == (ranks.of == Of::copies))
+        take(at, ranks.alone ? 0 : at.as_others);
       // A lag between two steps may be of either.
       if (is_in(at.from_step) || is_in(at.step)) take(at, at.as_usual);
     }

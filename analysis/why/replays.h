@@ -1,7 +1,7 @@
 // Tells what a step would be shorter by if some ranks were as quick as others: the job is replayed
-// with their kernels as long as the usual rank's, or with their hosts as quick from each call of a
-// step to the next as the usual host. That is another rank of their stage, or where they are late
-// in some steps only, they themselves in the others.
+// with their kernels as long as the usual rank's, their copies as quick as the usual rank's, or
+// with their hosts as quick from each call of a step to the next as the usual host. That is another
+// rank of their stage, or where they are late in some steps only, they themselves in the others.
 #pragma once
 
 #include <array>
@@ -81,6 +81,7 @@ class Replays {
   void find_computed();
   void find_even_work();
   void find_usual_hosts();
+  void find_usual_copies();
   graph::Position next_call(std::size_t rank, std::int64_t ns) const;
   bool is_ahead(std::size_t rank, std::int64_t from_ns, std::int64_t to_ns) const;
   std::set<std::int64_t> steps_of(const SlowRanks& ranks) const;  // empty: they are slow in all
@@ -102,11 +103,11 @@ class Replays {
   std::vector<Host> hosts_{};
   std::vector<double> computes_ns_{};  // by rank, in a step, with these lags
   // By rank: for how long it computes, or its host needs.
-  std::array<std::vector<Series>, 2> needs_{};
-  std::array<std::vector<Series>, 2> beyond_{};  // of that, its own usual and the others' there
+  std::array<std::vector<Series>, 3> needs_{};
+  std::array<std::vector<Series>, 3> beyond_{};  // of that, its own usual and the others' there
   // It needs so much beyond the usual rank of those that are alike, and beyond the middle one.
-  std::array<std::vector<Series>, 2> more_{};
-  std::array<std::vector<Series>, 2> more_than_middle_{};
+  std::array<std::vector<Series>, 3> more_{};
+  std::array<std::vector<Series>, 3> more_than_middle_{};
 };
 
 }  // namespace tprof::why

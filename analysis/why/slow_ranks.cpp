@@ -79,9 +79,10 @@ bool tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
   }
   const Places steps = ranks.steps.empty() ? every_step(e) : ranks.steps;
   const Idle idle = ranks.of == Of::host ? more_idle(e, ranks.slow, steps) : Idle();
-  const Kind kind = ranks.of == Of::kernels ? Kind::slow_gpu
-                    : mostly_leads(idle)    ? Kind::slow_input
-                                            : Kind::slow_cpu;
+  const Kind kind = ranks.of == Of::kernels  ? Kind::slow_gpu
+                    : ranks.of == Of::copies ? Kind::slow_copies
+                    : mostly_leads(idle)     ? Kind::slow_input
+                                             : Kind::slow_cpu;
   Processes who;
   for (const std::size_t r : ranks.slow) who.push_back(e.times.ranks[r]);
   Processes slower;
@@ -165,9 +166,11 @@ double idle_ns(const Evidence& e, const Places& ranks) {
 std::vector<SlowRanks> candidates(const Evidence& e, const Replays& replays,
                                   const std::vector<SlowRanks>& sets) {
   std::vector<SlowRanks> all;
-  for (const Of of : {Of::kernels, Of::host}) {
+  for (const Of of : {Of::kernels, Of::host, Of::copies}) {
     const auto more = [&](std::size_t r) { return replays.more_ns({r}, of); };
     Places slow = every_rank(e);
+    if (getenv("DBG"))
+      for (auto r : slow) fmt::print(stderr, "of {} rank {} more {}\n", int(of), r, more(r));
     std::erase_if(slow, [&](std::size_t r) { return more(r) < kUsualShare * e.step_ns; });
     // Most ranks can't be slower than the rest: then these have less to do.
     if (slow.size() * 4 > e.times.ranks.size() * 3) continue;

@@ -9,7 +9,7 @@
 
 namespace tprof::why {
 
-enum class Of : std::uint8_t { kernels, host };
+enum class Of : std::uint8_t { kernels, host, copies };
 
 struct SlowRanks {
   Places slow;  // indices, ascending

@@ -53,7 +53,7 @@ void add(const Calls& of, CUstream stream, std::uint64_t start_ns, std::uint64_t
     set_comm(r, key.function == kMetaLaunch ? key.graph : key.comm);
     r.bucket = key.bucket;
     const std::uint8_t function = of.mixed ? std::uint8_t{kMetaGroup} : key.function;
-    set_timed_call(r, function, of.calls, of.host_ns, of.tid);
+    set_timed_call(r, function, of.calls, of.host_ns, of.tid, of.computes);
     set_waited(r, of.waited_ns);
   });
 }

@@ -111,8 +111,9 @@ inline void set_flags(Record& r, bool captured, bool in_place, bool sync, HostMe
 // and `bucket` are the call's. This sets the fields for the call's function, count and thread:
 // kMetaGroup is the function of several calls of a group that are of several rows of the ledger.
 inline void set_timed_call(Record& r, std::uint8_t function, std::uint64_t calls,
-                           std::uint64_t host_ns, std::uint32_t tid) {
+                           std::uint64_t host_ns, std::uint32_t tid, bool computes) {
   r.dtype = function;
+  r.captured = computes ? 1 : 0;                // the line has it of a copy
   r.group = static_cast<std::uint32_t>(calls);  // that share this time
   r.count = host_ns;                            // when the first of them began
   r.peer = static_cast<std::int32_t>(tid);      // the thread that made them

@@ -40,6 +40,7 @@ inline void device_line(Text& out, const View& view, const Record& r, std::uint3
   out << ",\"call_tid\":" << static_cast<std::uint32_t>(r.peer) << ",\"queued\":";
   out.micros(r.start_ns > r.count ? r.start_ns - r.count : 0);
   if (r.group != 1) out << ",\"calls\":" << r.group;
+  if (is_copy(r.bucket) && r.captured != 0) out << ",\"computes\":true";
   if (const std::uint64_t ns = waited_ns(r); ns != 0) (out << ",\"waited\":").micros(ns);
   out << "}},\n";
 }

@@ -242,6 +242,12 @@ JOBS = {
     ),
     "nic x0.3": job_of(TENSOR.but(params=50_000_000, links={5: 0.3}), "slow_link", [5], links={}),
     "nic x0.1": job_of(TENSOR.but(params=30_000_000, links={5: 0.1}), "slow_link", [5], links={}),
+    "copies of one rank": job_of(
+        Loop("fsdp", **B, batch_bytes=50_000_000, pcie={5: 0.1}), "slow_copies", [5], pcie={}
+    ),
+    "copies of one rank, not marked": job_of(
+        Loop(**B, batch_bytes=80_000_000, pcie={3: 0.2}), "slow_copies", [3], NO_MARKS, pcie={}
+    ),
     "pageable copies": job_of(Loop(**B, pageable=4), "blocking_h2d", pageable=0),
     "pageable copies, host-bound": job_of(HOST_BOUND.but(pageable=4), "blocking_h2d", pageable=0),
     "norm of the weights": job_of(NORM, "gathers_behind", norm_every=0),

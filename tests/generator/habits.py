@@ -348,7 +348,7 @@ class _Program:
 def run(loop: Loop) -> Case:
     comms = _comms(loop)
     machine = Machine(
-        ranks_per_host=loop.per_host, jitter=loop.jitter, link_factor=dict(loop.links),
+        ranks_per_host=loop.per_host, jitter=loop.jitter, link_factor=dict(loop.links), pcie_factor=dict(loop.pcie),
         wake_ns=loop.wake_ns,
     )
     programs = {rank: list(_Program(loop, rank).run()) for rank in range(loop.ranks)}

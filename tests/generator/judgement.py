@@ -32,8 +32,14 @@ WITHOUT = {
     "drifting_steps": {"leak_ns": 0, "leak_gpu": 0.0},
 }
 # Fields of a loop that a kind is about, where more than one thing is planted.
-FAULTS = {"slow_gpu": ("gpu",), "slow_input": ("loader", "logs", "augment"), "slow_cpu": ("cpu", "stalls"), "slow_link": ("links",)}
-BLAMING = ("slow_gpu", "slow_input", "slow_cpu", "slow_link")
+FAULTS = {
+    "slow_gpu": ("gpu",),
+    "slow_input": ("loader", "logs", "augment"),
+    "slow_cpu": ("cpu", "stalls"),
+    "slow_link": ("links",),
+    "slow_copies": ("pcie",),
+}
+BLAMING = ("slow_gpu", "slow_input", "slow_cpu", "slow_copies", "slow_link")
 HAS_TO_BE_SAID = 0.03  # of a step
 MAY_BE_SAID = 0.02
 ESTIMATES = ("slow_link", "wide_dtype", "reduced_again", "gathered_again", "late_prefetch", "late_reductions")

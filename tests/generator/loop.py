@@ -66,6 +66,7 @@ class Loop:
     gpu: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: times of its kernels
     gpu_steps: tuple[int, ...] = ()  # only in these; (): in all
     cpu: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: times of its host's work
+    pcie: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its copies' speed
     links: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its NIC's speed
     loader: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns more
     loader_every: int = 1  # steps

@@ -151,6 +151,8 @@ class _File:
             "call_tid": AUTOGRAD if call.op.backward else MAIN,
             "queued": (begin - self.ts(call.host_begin)) / 1000,
         }
+        if call.computes:
+            more["computes"] = True
         if waited != 0:
             more["waited"] = waited / 1000
         return (

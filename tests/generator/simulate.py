@@ -53,6 +53,7 @@ class Machine:
     wake_ns: int = 0  # of the host, for a kernel that its stream has to begin at once
     jitter: float = 0.01  # of each duration: relative standard deviation
     link_factor: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its NIC
+    pcie_factor: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its copies
     gpu_factor: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: kernels' time
     host_factor: dict[int, float] = dataclasses.field(default_factory=dict)  # by host: its CPUs' time
 
@@ -79,6 +80,7 @@ class Call:
     seq: int = 0
     device_begin: int | None = None
     device_end: int | None = None
+    computes: bool = False  # a copy in a stream that computes
     exposed_ns: int | None = None
     arrivals: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: when it came
 
@@ -179,8 +181,8 @@ class _Rank:
             if stream.queue:
                 return False
             begin = max(self.now + m.launch_ns, stream.free)
-            end = begin + m.launch_ns + self.jittered(op, op.bytes / m.pageable)
-            self.trace.calls.append(Call(op, self.now, end, 0, begin, end))
+            end = begin + m.launch_ns + self.jittered(op, op.bytes / m.pageable / m.pcie_factor.get(self.rank, 1.0))
+            self.trace.calls.append(Call(op, self.now, end, 0, begin, end, stream.computes))
             if stream.computes:
                 self.trace.copied.append((begin, end, op.memory))
             stream.free = self.now = end
@@ -208,7 +210,7 @@ class _Rank:
             what = Call(op, begin, self.now)
             self.trace.calls.append(what)
             if isinstance(op, Copy):
-                takes = self.jittered(op, op.bytes / m.pcie) + 2_000
+                takes = self.jittered(op, op.bytes / m.pcie / m.pcie_factor.get(self.rank, 1.0)) + 2_000
             else:
                 channel = self.job.channel(op, self.rank)
                 what.seq = self.seq[channel]
@@ -237,7 +239,7 @@ class _Rank:
                 end = max(stream.free, self.events[what])
             elif isinstance(op, Copy):
                 end = begin + takes
-                what.device_begin, what.device_end = begin, end
+                what.device_begin, what.device_end, what.computes = begin, end, stream.computes
                 if stream.computes:
                     self.trace.copied.append((begin, end, op.memory))
             else:
