@@ -209,7 +209,7 @@ void Replays::find_needs() {
     const Places all = every_rank(e_);
     beyond_[index(of)] = beyond(needs, all, 0.5);
     for (Series& its : beyond_[index(of)]) {
-      const double usual = median(its);
+      const double usual = quantile(its, run::kUsual);
       for (double& ns : its) ns -= usual;
     }
     // Hosts of a stage are compared with each other.
@@ -257,7 +257,7 @@ double Replays::more_ns(const Places& ranks, Of of) const {
 
 std::vector<double> Replays::more_in_steps(std::size_t rank, Of of, bool beyond_others) const {
   const Series& its = (beyond_others ? beyond_ : needs_)[index(of)][rank];
-  const double usual = median(its);
+  const double usual = quantile(its, run::kUsual);
   std::vector<double> more(e_.steps.size());
   for (std::size_t i = 0; i < places_.size(); ++i) more[places_[i]] = its[i] - usual;
   return more;

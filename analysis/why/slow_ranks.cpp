@@ -38,7 +38,7 @@ constexpr double kUsualShare = 0.02;
 
 constexpr std::size_t kMostRanks = 16;  // are tried by themselves: those that take longest
 
-constexpr double kSomeStepsShare = 0.03;  // of a step, where it is only some steps
+constexpr double kSomeStepsShare = 0.03;  // of a step, in each of them, where it is only some
 
 // The host whose ranks these are, all of them and nobody else; empty if there is none, or but one.
 std::string host_of(const Evidence& e, const SlowRanks& ranks) {
@@ -169,8 +169,6 @@ std::vector<SlowRanks> candidates(const Evidence& e, const Replays& replays,
   for (const Of of : {Of::kernels, Of::host, Of::copies}) {
     const auto more = [&](std::size_t r) { return replays.more_ns({r}, of); };
     Places slow = every_rank(e);
-    if (getenv("DBG"))
-      for (auto r : slow) fmt::print(stderr, "of {} rank {} more {}\n", int(of), r, more(r));
     std::erase_if(slow, [&](std::size_t r) { return more(r) < kUsualShare * e.step_ns; });
     // Most ranks can't be slower than the rest: then these have less to do.
     if (slow.size() * 4 > e.times.ranks.size() * 3) continue;
@@ -213,26 +211,6 @@ Tried* to_blame(const Evidence& e, std::vector<Tried>& tried) {
   });
 }
 
-// Who saves most first; the others are worth what they save once these are mended.
-Places tell_always_slow(const Evidence& e, const std::vector<SlowRanks>& sets, Replays& replays,
-                        Findings& found) {
-  Places told;
-  while (true) {
-    std::vector<Tried> tried;
-    for (SlowRanks& ranks : candidates(e, replays, sets)) {
-      if (ranks.alone && median(replays.saves_in_steps(ranks)) < least_ns(e, ranks)) continue;
-      const Saving saving = replays.saves(ranks);
-      tried.push_back({std::move(ranks), saving});
-    }
-    Tried* most = to_blame(e, tried);
-    if (most == nullptr) return told;
-    most->ranks.mended = told;
-    tell(e, most->ranks, most->saving, found);
-    add_to(told, most->ranks.slow);
-    replays.mend(most->ranks);
-  }
-}
-
 // By rank: what it needs more than usually, by place in Evidence::steps.
 using MoreOfRanks = std::vector<std::vector<double>>;
 
@@ -247,18 +225,18 @@ Places beside(const Evidence& e, const MoreOfRanks& more, std::size_t rank) {
     return sum;
   };
   const double least = in_steps(rank) / 2;
-  Places all;
-  for (std::size_t r = 0; r < more.size(); ++r) {
-    if (in_steps(r) >= least) all.push_back(r);
-  }
+  Places all = every_rank(e);
+  std::erase_if(all, [&](std::size_t r) { return in_steps(r) < least; });
   return all;
 }
 
 // Who may be slow in some steps, and in which: those that need more there. No rank saves more.
 std::vector<SlowRanks> candidates_at_times(const Evidence& e, const std::vector<SlowRanks>& sets) {
-  const std::size_t warming_up = lengths_of(e).warming_up();
+  const double least_ns = kSomeStepsShare * e.step_ns;
   std::vector<SlowRanks> all;
   for (const Of of : {Of::kernels, Of::host}) {
+    // Programs compile and fill caches at first. Kernels are not longer by that.
+    const std::size_t first = of == Of::host ? lengths_of(e).warming_up() : 0;
     MoreOfRanks more;
     MoreOfRanks own;  // whatever the others do
     for (const std::size_t r : every_rank(e)) {
@@ -267,7 +245,7 @@ std::vector<SlowRanks> candidates_at_times(const Evidence& e, const std::vector<
     }
     std::set<Places> who;
     for (const std::size_t r : every_rank(e)) {
-      if (std::ranges::max(more[r]) < kSomeStepsShare * e.step_ns) continue;
+      if (std::ranges::max(more[r]) < least_ns) continue;
       who.insert({r});
       Places with = beside(e, own, r);
       // If most are, it is the program.
@@ -282,7 +260,7 @@ std::vector<SlowRanks> candidates_at_times(const Evidence& e, const std::vector<
       std::erase_if(slow.steps, [&](std::size_t i) {
         std::vector<double> here;
         for (const std::size_t r : ranks) here.push_back(more[r][i]);
-        return i < warming_up || median(std::move(here)) <= 0;
+        return i < first || median(std::move(here)) < least_ns;
       });
       if (!slow.steps.empty()) all.push_back(std::move(slow));
     }
@@ -312,33 +290,46 @@ std::optional<Tried> slow_at_times(const Evidence& e, SlowRanks ranks) {
   return Tried{std::move(ranks), {.ns = saved_ns}};
 }
 
-// Ranks are to blame if they make up half of what even ranks would save: where ranks take turns,
-// none of them is (uneven.cpp).
-void tell_slow_at_times(const Evidence& e, const std::vector<SlowRanks>& sets, Places told,
-                        Findings& found) {
-  const std::vector<SlowRanks> candidates = candidates_at_times(e, sets);
-  const auto is_told = [&](std::size_t r) { return std::ranges::binary_search(told, r); };
-  while (true) {
-    std::vector<Tried> tried;
-    for (const SlowRanks& ranks : candidates) {
-      if (std::ranges::any_of(ranks.slow, is_told)) continue;
-      auto its = slow_at_times(e, ranks);
-      if (its) tried.push_back(std::move(*its));
-    }
-    const Tried* most = to_blame(e, tried);
-    if (most == nullptr || 2 * most->saving.ns < mean(e.replays->evened_out(true))) return;
-    tell(e, most->ranks, e.replays->saves(most->ranks), found);
-    e.replays->mend(most->ranks);
-    add_to(told, most->ranks.slow);
+// Those that may be slow, with what a step is shorter by without that. In some steps ranks are slow
+// if they make up half of what even ranks would save: where ranks take turns, none of them is
+// (uneven.cpp).
+std::vector<Tried> try_all(const Evidence& e, const std::vector<SlowRanks>& sets,
+                           const std::vector<SlowRanks>& at_times, const Places& told) {
+  std::vector<Tried> tried;
+  for (const SlowRanks& ranks : at_times) {
+    const auto is_told = [&](std::size_t r) { return std::ranges::binary_search(told, r); };
+    if (std::ranges::any_of(ranks.slow, is_told)) continue;
+    auto its = slow_at_times(e, ranks);
+    if (its) tried.push_back(std::move(*its));
   }
+  const Tried* most = to_blame(e, tried);
+  const bool turns = most != nullptr && 2 * most->saving.ns < mean(e.replays->evened_out(true));
+  tried = most == nullptr || turns ? std::vector<Tried>() : std::vector<Tried>{*most};
+  for (SlowRanks& ranks : candidates(e, *e.replays, sets)) {
+    if (ranks.alone && median(e.replays->saves_in_steps(ranks)) < least_ns(e, ranks)) continue;
+    ranks.mended = told;
+    const Saving saving = e.replays->saves(ranks);
+    tried.push_back({std::move(ranks), saving});
+  }
+  return tried;
 }
 
 }  // namespace
 
+// Who saves most first; the others are worth what they save once these are mended.
 void slow_ranks(const Evidence& e, Findings& found) {
   if (e.replays == nullptr) return;
   const std::vector<SlowRanks> sets = sets_of(e);
-  tell_slow_at_times(e, sets, tell_always_slow(e, sets, *e.replays, found), found);
+  const std::vector<SlowRanks> at_times = candidates_at_times(e, sets);
+  Places told;
+  while (true) {
+    std::vector<Tried> tried = try_all(e, sets, at_times, told);
+    const Tried* most = to_blame(e, tried);
+    if (most == nullptr) return;
+    tell(e, most->ranks, e.replays->saves(most->ranks), found);
+    add_to(told, most->ranks.slow);
+    e.replays->mend(most->ranks);
+  }
 }
 
 }  // namespace tprof::why

@@ -12,7 +12,7 @@ namespace tprof::why {
 enum class Of : std::uint8_t { kernels, host, copies };
 
 struct SlowRanks {
-  Places slow;  // indices, ascending
+  Places slow{};  // indices, ascending
   Of of{};
   Places steps{};      // in which they are, by place; empty: in all
   Places mended{};     // ranks that are slower, and told already
