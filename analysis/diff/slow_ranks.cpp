@@ -51,9 +51,9 @@ bool alike(const Finding& a, const Finding& b) {
 
 // True if `other`, of the other run, is the same, or no less of it.
 bool covers(const Finding& other, const Finding& f) {
-  text::Ranks both = why::that_hold_up(other);
-  both.add(why::that_hold_up(f));
-  if (!alike(other, f) || both != why::that_hold_up(other)) return false;
+  text::Ranks both = other.ranks;
+  both.add(f.ranks);
+  if (!alike(other, f) || both != other.ranks) return false;
   if (when(f) != When::now_and_then && when(f) == when(other)) return true;
   return ns_of(other, 1) >= ns_of(f, -1);
 }

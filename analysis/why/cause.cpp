@@ -27,6 +27,12 @@ Places every_rank(const Evidence& e) {
   return first_places(e.times.ranks.size());
 }
 
+check::Processes processes_of(const Evidence& e, const Places& ranks) {
+  check::Processes all;
+  for (const std::size_t r : ranks) all.push_back(e.times.ranks[r]);
+  return all;
+}
+
 text::Ranks steps_of(const Evidence& e, const std::vector<std::size_t>& places) {
   std::vector<std::int64_t> numbers;
   for (const std::size_t i : places) numbers.push_back(number_of(e, i));

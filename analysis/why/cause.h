@@ -55,6 +55,7 @@ inline constexpr std::size_t kFewestOfPeriod = 4;  // three may be as far apart 
 // The places of all steps in `Evidence::steps`, and of all ranks in `Times::ranks`.
 Places every_step(const Evidence& e);
 Places every_rank(const Evidence& e);
+check::Processes processes_of(const Evidence& e, const Places& ranks);
 
 // True for what slow_ranks.cpp tells.
 constexpr bool is_slow_rank(check::Kind kind) {

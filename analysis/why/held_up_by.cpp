@@ -1,6 +1,7 @@
 // Tells for which ranks the others wait in steps that take far longer than the usual one. Ranks
 // that are slow in several steps alike slow_at_times.cpp finds.
 #include <algorithm>
+#include <map>
 
 #include "check/names.h"
 #include "why/idle_place.h"
@@ -18,18 +19,14 @@ std::vector<HoldsUp> who_holds_up(const Evidence& e, const Lengths& all, const P
   std::vector<HoldsUp> who;
   if (e.replays == nullptr) return who;
   const auto longer = [&](std::size_t i) { return all.ns[i] - all.usual; };
-  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-    // No rank saves more than it needs more than usually.
-    const std::vector<double> kernels = e.replays->more_in_steps(r, Of::kernels);
-    const std::vector<double> host = e.replays->more_in_steps(r, Of::host);
-    Places here = steps;
-    std::erase_if(here, [&](std::size_t i) { return 2 * (kernels[i] + host[i]) < longer(i); });
-    if (here.empty()) continue;
-    const std::vector<double> by_host = e.replays->saves_alone({{r}, Of::host, here});
-    const std::vector<double> by_kernels = e.replays->saves_alone({{r}, Of::kernels, here});
-    HoldsUp its{.rank = r, .longest = here.front()};
+  Places open = steps;  // nobody is known yet who holds them up
+  const auto try_it = [&](const Places& ranks, const Places& here) {
+    const std::vector<double> by_host = e.replays->saves_alone({ranks, Of::host, here});
+    const std::vector<double> by_kernels = e.replays->saves_alone({ranks, Of::kernels, here});
+    HoldsUp its{.ranks = ranks};
     for (const std::size_t i : here) {
       if (2 * (by_host[i] + by_kernels[i]) < longer(i)) continue;
+      std::erase(open, i);
       its.steps.push_back(i);
       its.ns += longer(i);
       if (its.steps.size() == 1 || all.ns[i] > all.ns[its.longest]) {
@@ -38,6 +35,24 @@ std::vector<HoldsUp> who_holds_up(const Evidence& e, const Lengths& all, const P
       }
     }
     if (!its.steps.empty()) who.push_back(std::move(its));
+  };
+  std::map<std::size_t, Places>
+      slow;  // by step: no rank saves more than it needs more than usually
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+    const std::vector<double> kernels = e.replays->more_in_steps(r, Of::kernels);
+    const std::vector<double> host = e.replays->more_in_steps(r, Of::host);
+    Places here = steps;
+    std::erase_if(here, [&](std::size_t i) { return 2 * (kernels[i] + host[i]) < longer(i); });
+    for (const std::size_t i : here) slow[i].push_back(r);
+    if (!here.empty()) try_it({r}, here);
+  }
+  // If most are, it is the program.
+  std::map<Places, Places> together;
+  for (const std::size_t i : open) {
+    if (2 * slow[i].size() <= e.times.ranks.size()) together[slow[i]].push_back(i);
+  }
+  for (const auto& [ranks, here] : together) {
+    if (ranks.size() > 1) try_it(ranks, here);
   }
   std::ranges::stable_sort(who, std::ranges::greater(), &HoldsUp::ns);
   return who;
@@ -52,7 +67,7 @@ check::Facts facts_of(const Evidence& e, const std::vector<HoldsUp>& who, std::s
     const bool all = n == of_steps;
     const auto which = all ? std::nullopt : numbers_if_few(e, its.steps);
     facts.push_back({Say::holds_up,
-                     {{"who", check::Processes{e.times.ranks[its.rank]}},
+                     {{"who", processes_of(e, its.ranks)},
                       {"steps", n},
                       {"which", which},
                       {"n", all || which ? std::nullopt : std::optional(n)}}});
@@ -62,13 +77,13 @@ check::Facts facts_of(const Evidence& e, const std::vector<HoldsUp>& who, std::s
 
 void tell_where_it_holds_up(const Evidence& e, const HoldsUp& who, bool clear, check::Finding& f) {
   if (!who.by_host) return;
-  const check::Processes rank{e.times.ranks[who.rank]};
-  set(f.text, {"host_of", rank});
+  const check::Processes ranks = processes_of(e, who.ranks);
+  set(f.text, {"host_of", ranks});
   const std::size_t before = f.evidence.size();
-  const SlowRanks its{.slow = {who.rank}, .of = Of::host, .steps = {who.longest}};
+  const SlowRanks its{.slow = who.ranks, .of = Of::host, .steps = {who.longest}};
   tell_place(more_idle(e, its.slow, its.steps), when_of(its), f);
   if (clear || f.evidence.size() == before) return;
-  set(f.evidence.back(), {"who", rank});
+  set(f.evidence.back(), {"who", ranks});
   set(f.evidence.back(), {"once", false});
   set(f.evidence.back(), {"at", e.times.steps[e.steps[who.longest]]});
 }

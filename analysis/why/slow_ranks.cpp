@@ -83,12 +83,10 @@ bool tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
                     : ranks.of == Of::copies ? Kind::slow_copies
                     : mostly_leads(idle)     ? Kind::slow_input
                                              : Kind::slow_cpu;
-  Processes who;
-  for (const std::size_t r : ranks.slow) who.push_back(e.times.ranks[r]);
-  Processes slower;
-  for (const std::size_t r : ranks.mended) {
-    if (!std::ranges::binary_search(ranks.slow, r)) slower.push_back(e.times.ranks[r]);
-  }
+  const Processes who = processes_of(e, ranks.slow);
+  Places mended = ranks.mended;
+  std::erase_if(mended, [&](std::size_t r) { return std::ranges::binary_search(ranks.slow, r); });
+  const Processes slower = processes_of(e, mended);
   const std::string host = host_of(e, ranks);
   const std::size_t period = period_of(e, ranks.steps);
   const auto step = [&](std::size_t place) { return e.times.steps[e.steps[place]]; };

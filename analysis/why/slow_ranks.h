@@ -21,10 +21,10 @@ struct SlowRanks {
   bool alone = false;  // nothing tells what their hosts need: they are taken to need no time
 };
 
-// A rank for which the others wait in some long steps, in each for half of the time by which that
+// Ranks for which the others wait in some long steps, in each for half of the time by which that
 // step is longer, or more.
 struct HoldsUp {
-  std::size_t rank = 0;
+  Places ranks{};
   Places steps{};
   std::size_t longest = 0;  // of these
   double ns = 0;            // by which these are longer

@@ -151,8 +151,12 @@ void long_steps(const Evidence& e, const Lengths& all, const Lengths& left, Find
   const std::vector<HoldsUp> held_up_by = who_holds_up(e, all, steps);
   const Longest most = longest_at(e, all, at);
   const std::size_t period = host || steps.size() < kFewestOfPeriod ? 0 : period_of(e, steps);
+  Places ranks;
+  for (const HoldsUp& its : held_up_by) {
+    ranks.insert(ranks.end(), its.ranks.begin(), its.ranks.end());
+  }
   Finding& f =
-      add(found, period != 0 ? Kind::periodic_steps : Kind::long_steps, {},
+      add(found, period != 0 ? Kind::periodic_steps : Kind::long_steps, processes_of(e, ranks),
           {{"share", costs ? std::optional(Percent{100 * ns / e.step_ns}) : std::nullopt},
            {"host", host},
            {"host_of", std::nullopt},

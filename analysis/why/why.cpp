@@ -121,19 +121,8 @@ check::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Found& 
   e.replays = replays.get();
   slow_ranks(e, found);
   step_series(e, found);
-  std::erase_if(found, [](const auto& f) { return that_hold_up(f).empty(); });
+  std::erase_if(found, [](const auto& f) { return f.ranks.empty(); });
   return found;
-}
-
-text::Ranks that_hold_up(const check::Finding& finding) {
-  if (is_slow_rank(finding.kind)) return finding.ranks;
-  text::Ranks ranks;
-  const auto* by = check::value_of<check::Facts>(finding.text.values, "held_up_by");
-  if (by == nullptr) return ranks;
-  for (const check::Fact& f : *by) {
-    ranks.add(check::value_of<check::Who>(f.values, "who")->ranks);
-  }
-  return ranks;
 }
 
 void find(const run::Lines& lines, const steps::Found& found, Why& to) {

@@ -48,9 +48,6 @@ run::Run run_of(const run::Lines& lines, const steps::Found& found, const Room& 
 check::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Found& found, run::Run run,
                                    const Times& times);
 
-// The ranks of such a finding; empty: it names none.
-text::Ranks that_hold_up(const check::Finding& finding);
-
 // Fills all but `peak` and `room`, which it takes. `meetings` are those of these lines.
 void find(const run::Lines& lines, const steps::Found& found, Why& to);
 
