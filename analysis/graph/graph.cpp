@@ -202,8 +202,8 @@ class Builder {
 
   // The call for whose end the work stood still that goes on at `to_ns`, after it had stopped at
   // `from_ns`: the one that ended nearest to that. A group ends with the last of its calls, so work
-  // may have waited for another one of them, but not before all had come. It waits for a copy
-  // unless the host did.
+  // may have waited for another one of them, but not before all had come. It goes on at once behind
+  // a copy, unless the host had waited for that.
   std::optional<std::size_t> barrier(std::uint32_t r, std::int64_t from_ns, std::int64_t to_ns) {
     const run::Calls& c = run_.ranks[r].calls;
     std::optional<std::size_t> best;
@@ -212,7 +212,7 @@ class Builder {
                                       [&](std::size_t n) { return c.ended_ns[n]; });
     for (; i != by_end_.end() && (!best || c.ended_ns[*i] - to_ns < apart(*best)); ++i) {
       if (without_ns_[r][*i] > to_ns + kGrainNs) continue;
-      if (c.copies(*i) && host_waited(r, *i)) continue;
+      if (c.copies(*i) && (c.ended_ns[*i] < to_ns - kGrainNs || host_waited(r, *i))) continue;
       if (c.ended_ns[*i] > to_ns + kGrainNs && c.made[*i] < 2) continue;
       if (c.all_came_ns[*i] < to_ns && (!best || apart(*i) < apart(*best))) best = *i;
     }

@@ -586,6 +586,11 @@ constexpr Words kWords[] = {
      "up to {share} of a step less",
      "look at the network between these ranks: link rate, errors, the NIC that NCCL chose "
      "(NCCL_DEBUG=INFO)"},
+    {Say::slow_link_at_times,
+     "transfers on the {several?communicators|communicator} of {who} take longer than "
+     "usual" WITHOUT_THAT,
+     "look at the network between these ranks in that time: errors, link rate, other jobs on the "
+     "same links"},
     {Say::below_peak,
      "{bucket} of {size} on the [{role} ]communicator of {on} transfers {reaches} GB/s "
      "{between?between|within} hosts, {of_peak} of the peak: at the peak a step would be {share} "

@@ -137,6 +137,7 @@ Replays::Replays(const Evidence& e)
   find_needs();
   find_usual_hosts();
   find_usual_copies();
+  find_usual_transfers();
   find_even_work();
 }
 
@@ -380,6 +381,44 @@ void Replays::find_usual_copies() {
   }
 }
 
+// A transfer takes as long as the usual one of the same call of a step.
+void Replays::find_usual_transfers() {
+  const graph::Graph& g = model_.graph();
+  std::map<std::string, std::uint32_t> places;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<double>> takes;
+  for (graph::Node n = 0; n < g.size(); ++n) {
+    const std::size_t rank = rank_of_[g.rank[n]];
+    if (g.kind[n] != graph::Kind::ended || rank == SIZE_MAX) continue;
+    const run::Rank& its = model_.run().ranks[g.rank[n]];
+    const std::size_t row = g.row(n);
+    const graph::Position at = model_.position(g.called(g.rank[n], row));
+    const read::Comm* comm = read::comm_of(*its.process, its.calls.comm[row]);
+    if (index_of(at.step) == kNone || comm == nullptr || !its.calls.is[row].met) continue;
+    const auto [place, fresh] = places.try_emplace(comm->id, comms_.size());
+    if (fresh) comms_.push_back({.id = comm->id, .more = Series(e_.steps.size())});
+    comms_[place->second].ranks.insert(rank);
+    const auto step = index_of(at.step);
+    double ns = 0;
+    for (std::uint32_t i = g.first[n]; i < g.first[n + 1]; ++i) {
+      transfers_.push_back({{i, static_cast<std::uint32_t>(rank), step}, place->second, at.call});
+      if (g.wait[i] == graph::Wait::meeting) ns = static_cast<double>(lags_[i]);
+    }
+    takes[{place->second, at.call}].push_back(ns);
+    comms_[place->second].more[places_[step]] += ns;
+  }
+  std::map<std::pair<std::uint32_t, std::uint32_t>, double> usual;
+  for (auto& [call, each] : takes) usual[call] = quantile(std::move(each), run::kUsual);
+  for (Transfer& at : transfers_) {
+    const auto ns = static_cast<double>(lags_[at.edge]);
+    const double should = usual[{at.comm, at.call}];
+    if (ns > should) at.as_usual = static_cast<float>(should / ns);
+  }
+  for (Comm& comm : comms_) {
+    const double in_usual = quantile(comm.more, run::kUsual);
+    for (double& ns : comm.more) ns = (ns - in_usual) / static_cast<double>(comm.ranks.size());
+  }
+}
+
 std::set<std::int64_t> Replays::steps_of(const SlowRanks& ranks) const {
   std::set<std::int64_t> steps;
   for (const std::size_t place : ranks.steps) steps.insert(e_.times.steps[e_.steps[place]]);
@@ -398,6 +437,13 @@ graph::Lags Replays::changed(const SlowRanks& ranks, graph::Lags lags) const {
   const auto take = [&](const Edge& at, double times) {
     lags[at.edge] *= static_cast<graph::Lag>(times);
   };
+  if (ranks.of == Of::transfers) {
+    for (const Transfer& at : transfers_) {
+      const bool its = ranks.comm.empty() || comms_[at.comm].id == ranks.comm;
+      if (its && is_in(at.step)) take(at, at.as_usual);
+    }
+    return lags;
+  }
   if (ranks.of != Of::kernels) {
     for (const Host& at : hosts_) {
       if (!is_slow(at)) continue;

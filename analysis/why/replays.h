@@ -44,6 +44,14 @@ class Replays {
   // For how long the middle one of these ranks computes in a step, or its host needs, beyond the
   // usual rank: the mean of the steps. No change of it can save more. 0 where chance may make it.
   double more_ns(const Places& ranks, Of of) const;
+  // Transfers of a communicator take so much more in a step than in their usual one, by place in
+  // Evidence::steps: the mean of its ranks.
+  struct Comm {
+    std::string id;
+    std::set<std::size_t> ranks{};
+    std::vector<double> more{};
+  };
+  const std::vector<Comm>& comms() const { return comms_; }
   // By how much it is more than in its own usual step, by place in Evidence::steps.
   // `beyond_others`: beyond what it is more on the others there.
   std::vector<double> more_in_steps(std::size_t rank, Of of, bool beyond_others = true) const;
@@ -70,6 +78,11 @@ class Replays {
     float as_others = 1;
     float as_usual = 1;
   };
+  struct Transfer : Edge {
+    std::uint32_t comm = 0;  // of comms_
+    std::uint32_t call = 0;
+    float as_usual = 1;
+  };
   using Series = std::vector<double>;  // by step of `places_`
 
   static std::size_t index(Of of) { return static_cast<std::size_t>(of); }
@@ -82,6 +95,7 @@ class Replays {
   void find_even_work();
   void find_usual_hosts();
   void find_usual_copies();
+  void find_usual_transfers();
   graph::Position next_call(std::size_t rank, std::int64_t ns) const;
   bool is_ahead(std::size_t rank, std::int64_t from_ns, std::int64_t to_ns) const;
   std::set<std::int64_t> steps_of(const SlowRanks& ranks) const;  // empty: they are slow in all
@@ -101,6 +115,8 @@ class Replays {
   graph::StepsNs steps_ns_;  // as these lags make them
   std::vector<Computes> computes_{};
   std::vector<Host> hosts_{};
+  std::vector<Transfer> transfers_{};
+  std::vector<Comm> comms_{};
   std::vector<double> computes_ns_{};  // by rank, in a step, with these lags
   // By rank: for how long it computes, or its host needs.
   std::array<std::vector<Series>, 3> needs_{};

@@ -90,6 +90,10 @@ void slow_links(const Evidence& e, Findings& found) {
     sum += alone[id];
   }
   for (const auto& [id, slow] : slow_comms) {
+    const auto is_told = [&](const check::Finding& f) {
+      return f.kind == check::Kind::slow_link && (f.communicator.empty() || f.communicator == id);
+    };
+    if (std::ranges::any_of(found, is_told)) continue;
     const double cost = sum == 0 ? 0 : all.ns * alone[id] / sum;
     const double doubt = sum == 0 ? 0 : all.doubt * alone[id] / sum;
     if (cost < kLeastShare * e.step_ns || cost <= doubt) continue;

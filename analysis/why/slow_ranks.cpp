@@ -79,10 +79,11 @@ bool tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
   }
   const Places steps = ranks.steps.empty() ? every_step(e) : ranks.steps;
   const Idle idle = ranks.of == Of::host ? more_idle(e, ranks.slow, steps) : Idle();
-  const Kind kind = ranks.of == Of::kernels  ? Kind::slow_gpu
-                    : ranks.of == Of::copies ? Kind::slow_copies
-                    : mostly_leads(idle)     ? Kind::slow_input
-                                             : Kind::slow_cpu;
+  const Kind kind = ranks.of == Of::kernels     ? Kind::slow_gpu
+                    : ranks.of == Of::copies    ? Kind::slow_copies
+                    : ranks.of == Of::transfers ? Kind::slow_link
+                    : mostly_leads(idle)        ? Kind::slow_input
+                                                : Kind::slow_cpu;
   const Processes who = processes_of(e, ranks.slow);
   Places mended = ranks.mended;
   std::erase_if(mended, [&](std::size_t r) { return std::ranges::binary_search(ranks.slow, r); });
@@ -111,8 +112,14 @@ bool tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
            {"named", ranks.stage || !host.empty()},
            {"host", host.empty() ? std::optional<std::string>() : host}});
   f.cost = cost_of(e, saving.ns, saving.doubt);
+  if (ranks.of == Of::transfers) {
+    f.text.what = Say::slow_link_at_times;
+    f.communicator = ranks.comm;
+  }
   if (ranks.of == Of::kernels) tell_exchanged(e, ranks.slow, f);
-  if (!ranks.steps.empty()) {
+  if (ranks.of == Of::transfers) {
+    set(f.text, {"several", ranks.comm.empty()});
+  } else if (!ranks.steps.empty()) {
     tell_copies_of_steps(e, ranks.slow, ranks.steps, f);
   } else {
     tell_copies_of_ranks(e, ranks.slow, ranks.of == Of::kernels, f);
@@ -266,6 +273,31 @@ std::vector<SlowRanks> candidates_at_times(const Evidence& e, const std::vector<
   return all;
 }
 
+// Communicators whose transfers take longer in some steps; and all of them together, which may be
+// by the link of the ranks that they have in common.
+std::vector<SlowRanks> slow_transfers(const Evidence& e) {
+  std::vector<SlowRanks> all;
+  SlowRanks together{.slow = every_rank(e), .of = Of::transfers};
+  std::set<std::size_t> steps;
+  for (const Replays::Comm& comm : e.replays->comms()) {
+    SlowRanks its{.slow = {comm.ranks.begin(), comm.ranks.end()},
+                  .of = Of::transfers,
+                  .steps = every_step(e),
+                  .comm = comm.id};
+    std::erase_if(its.steps,
+                  [&](std::size_t i) { return comm.more[i] < kSomeStepsShare * e.step_ns; });
+    if (its.steps.empty()) continue;
+    std::erase_if(together.slow, [&](std::size_t r) { return !comm.ranks.contains(r); });
+    steps.insert(its.steps.begin(), its.steps.end());
+    all.push_back(std::move(its));
+  }
+  if (all.size() < 2) return all;
+  if (together.slow.empty()) together.slow = every_rank(e);
+  together.steps.assign(steps.begin(), steps.end());
+  all.push_back(std::move(together));
+  return all;
+}
+
 // The steps of these in which the ranks hold the others up, where they are not nearly all; none:
 // once is chance, and long_steps tells it.
 std::optional<Tried> slow_at_times(const Evidence& e, SlowRanks ranks) {
@@ -279,7 +311,7 @@ std::optional<Tried> slow_at_times(const Evidence& e, SlowRanks ranks) {
     return sum;
   };
   const double saved_ns = ns(saved);
-  if (ranks.slow.size() > 1) {
+  if (ranks.slow.size() > 1 && ranks.of != Of::transfers) {
     SlowRanks all = ranks;
     all.slow = every_rank(e);
     const double more_ns = ns(e.replays->saves_in_steps(all)) - saved_ns;
@@ -296,12 +328,13 @@ std::vector<Tried> try_all(const Evidence& e, const std::vector<SlowRanks>& sets
   std::vector<Tried> tried;
   for (const SlowRanks& ranks : at_times) {
     const auto is_told = [&](std::size_t r) { return std::ranges::binary_search(told, r); };
-    if (std::ranges::any_of(ranks.slow, is_told)) continue;
+    if (ranks.of != Of::transfers && std::ranges::any_of(ranks.slow, is_told)) continue;
     auto its = slow_at_times(e, ranks);
     if (its) tried.push_back(std::move(*its));
   }
   const Tried* most = to_blame(e, tried);
-  const bool turns = most != nullptr && 2 * most->saving.ns < mean(e.replays->evened_out(true));
+  const bool turns = most != nullptr && most->ranks.of != Of::transfers &&
+                     2 * most->saving.ns < mean(e.replays->evened_out(true));
   tried = most == nullptr || turns ? std::vector<Tried>() : std::vector<Tried>{*most};
   for (SlowRanks& ranks : candidates(e, *e.replays, sets)) {
     if (ranks.alone && median(e.replays->saves_in_steps(ranks)) < least_ns(e, ranks)) continue;
@@ -318,14 +351,15 @@ std::vector<Tried> try_all(const Evidence& e, const std::vector<SlowRanks>& sets
 void slow_ranks(const Evidence& e, Findings& found) {
   if (e.replays == nullptr) return;
   const std::vector<SlowRanks> sets = sets_of(e);
-  const std::vector<SlowRanks> at_times = candidates_at_times(e, sets);
+  std::vector<SlowRanks> at_times = candidates_at_times(e, sets);
+  std::ranges::move(slow_transfers(e), std::back_inserter(at_times));
   Places told;
   while (true) {
     std::vector<Tried> tried = try_all(e, sets, at_times, told);
     const Tried* most = to_blame(e, tried);
     if (most == nullptr) return;
     tell(e, most->ranks, e.replays->saves(most->ranks), found);
-    add_to(told, most->ranks.slow);
+    if (most->ranks.of != Of::transfers) add_to(told, most->ranks.slow);
     e.replays->mend(most->ranks);
   }
 }

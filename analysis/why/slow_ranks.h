@@ -3,13 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "why/cause.h"
 
 namespace tprof::why {
 
-enum class Of : std::uint8_t { kernels, host, copies };
+enum class Of : std::uint8_t { kernels, host, copies, transfers };
 
 struct SlowRanks {
   Places slow{};  // indices, ascending
@@ -18,6 +19,7 @@ struct SlowRanks {
   Places mended{};     // ranks that are slower, and told already
   bool named = false;  // they are all of a host, or a stage
   bool stage = false;  // they are one stage of a pipeline
+  std::string comm{};  // whose transfers these are; empty: all of them
   bool alone = false;  // nothing tells what their hosts need: they are taken to need no time
 };
 

@@ -242,6 +242,13 @@ JOBS = {
     ),
     "nic x0.3": job_of(TENSOR.but(params=50_000_000, links={5: 0.3}), "slow_link", [5], links={}),
     "nic x0.1": job_of(TENSOR.but(params=30_000_000, links={5: 0.1}), "slow_link", [5], links={}),
+    "link in some steps": job_of(
+        LONG.but(ranks=16, params=20_000_000, links={11: 0.2}, links_steps=(7, 8, 15, 16, 21)),
+        "slow_link", range(16), links={},
+    ),
+    "link in some steps, tensor groups": job_of(
+        TENSOR.but(params=60_000_000, steps=20, links={11: 0.1}, links_steps=(7, 8, 15, 16)), "slow_link", [11], links={}
+    ),
     "copies of one rank": job_of(
         Loop("fsdp", **B, batch_bytes=50_000_000, pcie={5: 0.1}), "slow_copies", [5], pcie={}
     ),

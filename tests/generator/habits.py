@@ -3,6 +3,7 @@ simulations, with and without it."""
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import statistics
 from collections.abc import Iterator
@@ -345,13 +346,21 @@ class _Program:
             yield from self.end_step()
 
 
+def _with_sound_links(loop: Loop, program: Iterator[Operation]) -> Iterator[Operation]:
+    step = 0
+    for op in program:
+        step = op.number if isinstance(op, StepMark) else step
+        sound = isinstance(op, Collective) and loop.links_steps and step not in loop.links_steps
+        yield dataclasses.replace(op, sound=True) if sound else op
+
+
 def run(loop: Loop) -> Case:
     comms = _comms(loop)
     machine = Machine(
         ranks_per_host=loop.per_host, jitter=loop.jitter, link_factor=dict(loop.links), pcie_factor=dict(loop.pcie),
         wake_ns=loop.wake_ns,
     )
-    programs = {rank: list(_Program(loop, rank).run()) for rank in range(loop.ranks)}
+    programs = {rank: list(_with_sound_links(loop, _Program(loop, rank).run())) for rank in range(loop.ranks)}
     traces = simulate(programs, comms, machine, loop.seed)
     return Case(Layout(loop.shape, comms, programs), machine, traces, Truth(None))
 

@@ -68,6 +68,7 @@ class Loop:
     cpu: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: times of its host's work
     pcie: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its copies' speed
     links: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its NIC's speed
+    links_steps: tuple[int, ...] = ()  # only in these; (): in all
     loader: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns more
     loader_every: int = 1  # steps
     augment: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns behind the copy of the batch

@@ -31,6 +31,7 @@ class Collective:
     reduce: str | None = None
     peer: int | None = None  # a root or peer, as a rank of the communicator
     backward: bool = False  # issued by PyTorch's autograd thread
+    sound: bool = False  # no link is slow while it runs
 
 
 @dataclasses.dataclass(frozen=True)

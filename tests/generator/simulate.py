@@ -329,7 +329,7 @@ class _Job:
         m, n = self.machine, len(members)
         apart = len({m.host_of(r) for r in members}) > 1
         bandwidth = m.between if apart else m.within
-        bandwidth *= min(m.link_factor.get(r, 1.0) for r in members) if apart else 1.0
+        bandwidth *= min(m.link_factor.get(r, 1.0) for r in members) if apart and not op.sound else 1.0
         size = bytes_of(op, n) * busbw_factor(op.function, n)
         return round((m.latency_ns + size / bandwidth) * self.jitter(key[:-1], "transfer"))
 
