@@ -106,7 +106,22 @@ std::string came_last(const LateRank& r) {
 }
 
 constexpr const char* kNothing = "Nothing is wrong";
-constexpr double kMuchExposed = 0.5;  // of a step: then nobody would call it well
+constexpr double kMuchExposed = 0.1;  // of a step: then nobody would call it well
+
+// Where all communicators have the same ranks, those of several hosts, nothing tells which
+// transfers are slow.
+std::string no_cause(const check::Diagnosed& said) {
+  const auto host = [](const read::Process* p) -> std::string_view { return p->header.host; };
+  const auto& all = said.job->processes;
+  const bool one_host =
+      std::ranges::adjacent_find(all, std::ranges::not_equal_to(), host) == all.end();
+  const bool differ = std::ranges::any_of(said.communicators, [&](const auto& c) {
+    return c.members.size() > 1 && c.members.size() < said.job->ranks.size();
+  });
+  return one_host || differ ? "and no cause of that was found"
+                            : "and no cause of that was found (links that are always slow can't be "
+                              "told where all communicators have the same ranks)";
+}
 
 std::string everybody(const check::Diagnosed& said) {
   const std::size_t n = said.job->ranks.size();
@@ -182,6 +197,8 @@ JobVerdict all_well(const check::Diagnosed& said, const Known& known) {
   const std::string not_well = not_closed(ended, said);
   std::string out = not_well.empty() ? how_far(said) : not_well;
   const bool steps = known.step_ns.has_value();
+  const bool looked = known.causes && known.looked_for;
+  const bool well = !steps || known.exposed_share <= kMuchExposed;
   if (out.empty() && std::ranges::none_of(said.communicators, sent_any)) {
     out = filled("{who}, no collectives, {copies:,} {copies?copy|copies}{steps?|; no steps found}",
                  {{"who", everybody(said)}, {"copies", known.copies}, {"steps", steps}});
@@ -190,8 +207,7 @@ JobVerdict all_well(const check::Diagnosed& said, const Known& known) {
                      "|Nothing is wrong with what the ranks did}: {made}{speed?|; no steps are "
                      "known, so nothing is known of their speed (TPROF_STEP=call:FUNCTION marks "
                      "them: the call that ends each)}",
-                 {{"well", known.causes && known.looked_for &&
-                               !(steps && known.exposed_share > kMuchExposed)},
+                 {{"well", well && looked},
                   {"made", made(said, everybody(said))},
                   {"speed", known.causes || steps}});
   }
@@ -201,11 +217,13 @@ JobVerdict all_well(const check::Diagnosed& said, const Known& known) {
   if (steps && known.exposed_share) exposed = {100 * *known.exposed_share};
   out += filled(
       "[; a step{whole?|, or a micro-batch of one,} takes {step} on average][, of which {exposed} "
-      "is exposed communication].{told?| The causes of slow steps are known where devices are "
+      "is exposed communication][, {nothing}].{told?| The causes of slow steps are known where "
+      "devices are "
       "followed{timed?| (TPROF_TIMING=events)}.}",
       {{"step", step},
        {"whole", known.whole_steps},
        {"exposed", exposed},
+       {"nothing", looked && !well ? std::optional(no_cause(said)) : std::nullopt},
        {"told", !steps || known.causes || !not_well.empty()},
        {"timed", known.timed}});
   JobVerdict verdict{.text = text::printable(out)};

@@ -598,10 +598,10 @@ constexpr Words kWords[] = {
      "look at the path that NCCL chose (NCCL_DEBUG=INFO), and measure the same size and ranks with "
      "nccl-tests"},
     {Say::uneven_ranks,
-     "{ranks:,} ranks take turns at holding up the others: with even work a step would be {share} "
-     "shorter",
-     "batches of unlike size do this (sort or pack sequences by length), and so do hosts with "
-     "fewer cores than their ranks need"},
+     "{ranks:,} ranks take turns at holding up the others, by {hosts?what their hosts do|what they "
+     "compute}: with even work a step would be {share} shorter",
+     "{hosts?hosts with fewer cores than their ranks need do this, and Python's garbage collector|"
+     "batches of unlike size do this: sort or pack sequences by length}"},
     {Say::late_prefetch,
      "{late} of the all-gathers begin only when the computation before them has ended: begun "
      "earlier, they would make a step {share} shorter",
@@ -631,8 +631,9 @@ constexpr Words kWords[] = {
      "program wait in the middle of each step: without {calls?it|them} it would be {share} shorter",
      ".item(), print and .cpu() of a tensor do so: do them once a step, or rarely"},
     {Say::idle_devices,
-     "the {one?device stands|devices of all ranks stand} idle for at least {share} of a step, as "
-     "{one?its host does|their hosts do} not bring {one?it|them} work in time",
+     "the {one?device stands|devices of all ranks stand} idle, as {one?its host does|their hosts "
+     "do} "
+     "not bring {one?it|them} work in time: without that a step would be {share} shorter",
      "{loads?there is none at the beginning of a step: look at the loading of data (more workers, "
      "prefetching)|look for {reads?.item(), print and .cpu() in the loop, |}slow Python, an "
      "optimizer on the CPU; larger batches and CUDA graphs keep a device busy with fewer "

@@ -496,8 +496,9 @@ std::vector<double> Replays::evened_out(bool mended) const {
   return saved(lags, mended ? steps_ns_ : model_.replayed_ns());
 }
 
-std::size_t Replays::take_turns() const {
+Replays::Turns Replays::take_turns() const {
   std::set<std::size_t> ranks;
+  double hosts = 0;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const auto beyond = [&](std::size_t r) { return beyond_[0][r][i] + beyond_[1][r][i]; };
     std::size_t most = 0;
@@ -505,8 +506,9 @@ std::size_t Replays::take_turns() const {
       if (beyond(r) > beyond(most)) most = r;
     }
     ranks.insert(most);
+    hosts += beyond_[1][most][i] - beyond_[0][most][i];
   }
-  return ranks.size();
+  return {ranks.size(), hosts > 0};
 }
 
 std::vector<double> Replays::saved(std::span<const graph::Lag> lags,

@@ -33,8 +33,12 @@ class Replays {
   // micro-batches of equal length, and no host needed more than usually where the others did not.
   // `mended`: once those are mended that were told.
   std::vector<double> evened_out(bool mended) const;
-  // How many ranks need most beyond their usual step, beyond what others do there, in some step.
-  std::size_t take_turns() const;
+  // So many ranks need most beyond their usual step, beyond what others do there, in some step.
+  struct Turns {
+    std::size_t ranks = 0;
+    bool hosts = false;  // more of that is their hosts' than their kernels'
+  };
+  Turns take_turns() const;
   // They are as quick as others from here on.
   void mend(const SlowRanks& ranks);
   // The steps of the graph take so long with all who were mended, by place in Evidence::steps;

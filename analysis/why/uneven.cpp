@@ -35,11 +35,13 @@ void uneven_ranks(const Evidence& e, check::Findings& found) {
   const auto lossy = std::ranges::count_if(lost, [&](double of_step) { return of_step * 2 > ns; });
   if (ns < kLeastLost * e.step_ns) return;
   if (static_cast<double>(lossy) < kLeastSteps * static_cast<double>(lost.size())) return;
+  const Replays::Turns turns = e.replays->take_turns();
   check::Finding& f = add(found, Kind::uneven_ranks, {},
                           {{"share", Percent{100 * ns / e.step_ns}},
                            {"saves", Ns{std::llround(ns)}},
                            {"of_steps", e.steps.size()},
-                           {"ranks", e.replays->take_turns()}});
+                           {"ranks", turns.ranks},
+                           {"hosts", turns.hosts}});
   f.cost = cost_of(e, ns, 2 * mean_error(lost));
 }
 
