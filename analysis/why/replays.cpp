@@ -384,38 +384,57 @@ void Replays::find_usual_copies() {
 // A transfer takes as long as the usual one of the same call of a step.
 void Replays::find_usual_transfers() {
   const graph::Graph& g = model_.graph();
-  std::map<std::string, std::uint32_t> places;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<double>> takes;
-  for (graph::Node n = 0; n < g.size(); ++n) {
-    const std::size_t rank = rank_of_[g.rank[n]];
-    if (g.kind[n] != graph::Kind::ended || rank == SIZE_MAX) continue;
-    const run::Rank& its = model_.run().ranks[g.rank[n]];
-    const std::size_t row = g.row(n);
-    const graph::Position at = model_.position(g.called(g.rank[n], row));
-    const read::Comm* comm = read::comm_of(*its.process, its.calls.comm[row]);
-    if (index_of(at.step) == kNone || comm == nullptr || !its.calls.is[row].met) continue;
-    const auto [place, fresh] = places.try_emplace(comm->id, comms_.size());
-    if (fresh) comms_.push_back({.id = comm->id, .more = Series(e_.steps.size())});
-    comms_[place->second].ranks.insert(rank);
-    const auto step = index_of(at.step);
-    double ns = 0;
-    for (std::uint32_t i = g.first[n]; i < g.first[n + 1]; ++i) {
-      transfers_.push_back({{i, static_cast<std::uint32_t>(rank), step}, place->second, at.call});
-      if (g.wait[i] == graph::Wait::meeting) ns = static_cast<double>(lags_[i]);
+  std::map<std::string, std::uint32_t> comms;
+  std::vector<std::vector<std::vector<double>>> takes;  // by comm and call
+  for (std::size_t r = 0; r < rank_of_.size(); ++r) {
+    const run::Rank& rank = model_.run().ranks[r];
+    const run::Calls& c = rank.calls;
+    std::map<std::uint32_t, std::uint32_t> place;  // of comms_, by the rank's own number
+    for (std::size_t row = 0; row < c.size() && rank_of_[r] != SIZE_MAX; ++row) {
+      const graph::Position at = model_.position(g.called(r, row));
+      const std::uint32_t step = index_of(at.step);
+      if (step == kNone || !c.is[row].met) continue;
+      const auto [found, fresh] = place.try_emplace(c.comm[row]);
+      if (fresh) {
+        const std::string& id = read::comm_of(*rank.process, c.comm[row])->id;
+        found->second = comms.try_emplace(id, comms.size()).first->second;
+        if (comms.size() > comms_.size()) {
+          comms_.push_back({.id = id, .more = Series(places_.size())});
+          takes.emplace_back();
+        }
+        comms_[found->second].ranks.insert(rank_of_[r]);
+      }
+      auto& of_call = takes[found->second];
+      if (of_call.size() <= at.call) of_call.resize(at.call + 1);
+      double ns = 0;
+      const graph::Node n = g.ended(r, row);
+      for (std::uint32_t i = g.first[n]; i < g.first[n + 1]; ++i) {
+        transfers_.push_back(
+            {{i, static_cast<std::uint32_t>(rank_of_[r]), step}, found->second, at.call});
+        if (g.wait[i] == graph::Wait::meeting) ns = static_cast<double>(lags_[i]);
+      }
+      of_call[at.call].push_back(ns);
+      comms_[found->second].more[step] += ns;
     }
-    takes[{place->second, at.call}].push_back(ns);
-    comms_[place->second].more[places_[step]] += ns;
   }
-  std::map<std::pair<std::uint32_t, std::uint32_t>, double> usual;
-  for (auto& [call, each] : takes) usual[call] = quantile(std::move(each), run::kUsual);
+  std::vector<std::vector<double>> usual;
+  for (auto& of_comm : takes) {
+    usual.emplace_back();
+    for (auto& each : of_comm) {
+      usual.back().push_back(quantile(std::exchange(each, {}), run::kUsual));
+    }
+  }
   for (Transfer& at : transfers_) {
     const auto ns = static_cast<double>(lags_[at.edge]);
-    const double should = usual[{at.comm, at.call}];
+    const double should = usual[at.comm][at.call];
     if (ns > should) at.as_usual = static_cast<float>(should / ns);
   }
   for (Comm& comm : comms_) {
-    const double in_usual = quantile(comm.more, run::kUsual);
-    for (double& ns : comm.more) ns = (ns - in_usual) / static_cast<double>(comm.ranks.size());
+    const Series takes_ns = std::exchange(comm.more, Series(e_.steps.size()));
+    const double in_usual = quantile(takes_ns, run::kUsual);
+    for (std::size_t i = 0; i < takes_ns.size(); ++i) {
+      comm.more[places_[i]] = (takes_ns[i] - in_usual) / static_cast<double>(comm.ranks.size());
+    }
   }
 }
 
