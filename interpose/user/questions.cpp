@@ -8,6 +8,7 @@
 #include "interpose/base/environment.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
+#include "interpose/base/own_memory.h"
 #include "interpose/device/scopes.h"
 #include "interpose/lines/ledger_lines.h"
 #include "interpose/lines/scope_sums.h"
@@ -20,35 +21,37 @@
 namespace tprof::user {
 namespace {
 
-// Counts of calls that were executed, as the contract counts them.
-struct Counts {
-  std::uint64_t calls, count, elements, bytes, host_ns, device_ns, device_timed, failed;
-};
-constexpr std::uint64_t Counts::*kCounts[] = {
-    &Counts::calls,   &Counts::count,     &Counts::elements,     &Counts::bytes,
-    &Counts::host_ns, &Counts::device_ns, &Counts::device_timed, &Counts::failed};
+// The counts of each bucket that a program is told, of calls that were executed, as the contract
+// has them; and of each scope.
 constexpr const char* kCountNames[] = {"calls",   "count",     "elements",     "bytes",
                                        "host_ns", "device_ns", "device_timed", "failed"};
+constexpr std::size_t kCalls = 0, kFailed = 7;
+constexpr const char* kScopeNames[] = {"count",  "total_ns",  "elements",    "bytes",
+                                       "errors", "device_ns", "device_timed"};
 
-// The counts that a program's totals are made of, each since the trace began.
+// The counts that a program's totals are made of, each since the trace began: sums, all of them.
 struct Counted {
-  Counts bucket[kBucketCount];
-  ScopeSums scope[kMaxScopes + 1];
+  std::uint64_t bucket[kBucketCount][std::size(kCountNames)];
+  std::uint64_t scope[kMaxScopes + 1][std::size(kScopeNames)];
 };
 
 // All that is counted at one moment. It is made without our lock, on threads that may be kept from
-// running.
+// running, and whose stacks may be small.
 struct Moment {
   Moment(std::uint32_t epoch, bool ends_epoch);
+  ~Moment() {
+    if (counted != nullptr) give_back_memory(counted, sizeof *counted);
+  }
+  Moment(const Moment&) = delete;
+  Moment& operator=(const Moment&) = delete;
 
   bool traced;
   bool whole = true;  // false: memory was short
   Text ledger;        // if it ends an epoch
-  Counts bucket[kBucketCount]{};
-  Pages<ScopeSums> scopes;  // by number
+  Counted* counted = make_in_own_memory<Counted>();
 };
 
-[[gnu::cold]] void add_row(Moment& to, const View& view, const Total& t) {
+[[gnu::cold]] void add_row(Counted& to, const View& view, const Total& t) {
   const LedgerKey& key = t.key;
   const auto bucket = static_cast<std::size_t>(key.bucket);
   if (key.function >= kMaxDataFunctions || bucket >= kBucketCount ||
@@ -56,14 +59,14 @@ struct Moment {
     return;
   }
   const Amount moved = amount(view, key.function, key.bucket, key.dtype, key.comm, t.values.count);
-  const Counts row = {t.values.calls,   t.values.count,  moved.elements, moved.bytes,
-                      t.values.host_ns, t.timed.host_ns, t.timed.calls,  t.values.failed};
-  for (const auto member : kCounts) to.bucket[bucket].*member += row.*member;
+  const std::uint64_t row[] = {t.values.calls,   t.values.count,  moved.elements, moved.bytes,
+                               t.values.host_ns, t.timed.host_ns, t.timed.calls,  t.values.failed};
+  for (std::size_t i = 0; i < std::size(row); ++i) to.bucket[bucket][i] += row[i];
 }
 
 Moment::Moment(std::uint32_t epoch, bool ends_epoch) : traced(session::started()) {
-  for (std::uint32_t i = 0; i <= kMaxScopes; ++i) scopes.push_back({});
-  if (!traced) return;
+  whole = counted != nullptr;
+  if (!traced || !whole) return;
   const View view = session::mapping().view();
   Sums sums;
   if (ends_epoch) {
@@ -71,12 +74,14 @@ Moment::Moment(std::uint32_t epoch, bool ends_epoch) : traced(session::started()
   } else {
     collect(view, sums, false);
   }
-  for (const Total& t : sums.rows) add_row(*this, view, t);
+  for (const Total& t : sums.rows) add_row(*counted, view, t);
   Pages<Total> rows;
   scope_rows(sums.all, rows);
-  whole = !sums.failed() && !rows.failed() && !scopes.failed();
+  whole = !sums.failed() && !rows.failed();
   each_scope(rows, [&](std::uint32_t scope, const ScopeSums& s, const Total*, const Total*) {
-    if (scope < scopes.size()) scopes.data()[scope] = s;
+    const std::uint64_t row[] = {s.count,  s.total_ns,  s.elements,    s.bytes,
+                                 s.errors, s.device_ns, s.device_timed};
+    std::copy(std::begin(row), std::end(row), counted->scope[scope]);
   });
 }
 
@@ -102,6 +107,8 @@ Since since_now() {
 // meanwhile.
 template <typename F>
 auto at_moment(bool ends_epoch, F&& f) {
+  const HeldSignals held_signals;
+  const KeepErrno keep_errno;
   for (;;) {
     const Since since = since_now();
     const Moment now(since.epoch, ends_epoch);
@@ -110,64 +117,45 @@ auto at_moment(bool ends_epoch, F&& f) {
   }
 }
 
-void keep(Counted& to, const Moment& now) {
-  std::memcpy(to.bucket, now.bucket, sizeof to.bucket);
-  std::memcpy(to.scope, now.scopes.data(), now.scopes.size() * sizeof(ScopeSums));
-}
-
-constexpr std::uint64_t ScopeSums::*kScopeSums[] = {
-    &ScopeSums::count,  &ScopeSums::total_ns,  &ScopeSums::elements,    &ScopeSums::bytes,
-    &ScopeSums::errors, &ScopeSums::device_ns, &ScopeSums::device_timed};
-constexpr const char* kScopeSumNames[] = {"count",  "total_ns",  "elements",    "bytes",
-                                          "errors", "device_ns", "device_timed"};
-
-template <typename T, std::size_t N>
-void put(Text& out, const T& sums, std::uint64_t T::*const (&members)[N],
-         const char* const (&names)[N]) {
+template <std::size_t N>
+void put(Text& out, const char* const (&names)[N], const std::uint64_t (&now)[N],
+         const std::uint64_t (&before)[N]) {
   Comma comma;
   for (std::size_t i = 0; i < N; ++i) {
-    out << comma.next() << '"' << names[i] << "\":" << sums.*members[i];
+    out << comma.next() << '"' << names[i] << "\":" << now[i] - before[i];
   }
   out << '}';
 }
 
-[[gnu::cold]] void put_scopes(Text& out, const ScopeSums* now, std::size_t n) {
-  Comma comma;
-  const View view = session::mapping().view();
-  for (std::uint32_t i = 1; i < n; ++i) {
-    if (now[i].count == 0) continue;  // those of earlier epochs stay, with a count of 0
-    ScopeSums s{};
-    for (const auto member : kScopeSums) s.*member = now[i].*member - g_before.scope[i].*member;
-    out << comma.next() << "{\"scope\":";
-    out.string(scope_name(view, i)) << ",\"category\":";
-    out.string(scope_category(view, i)) << ',';
-    put(out, s, kScopeSums, kScopeSumNames);
-  }
-}
-
 // Writes the totals of now, or of the moment at which the program paused.
-[[gnu::cold]] void put_totals(Text& out, const Moment& now) {
-  if (!now.whole) return out.fail();
-  const Counts* bucket = g_since.paused ? g_paused.bucket : now.bucket;
-  const ScopeSums* scopes = g_since.paused ? g_paused.scope : now.scopes.data();
+[[gnu::cold]] void put_totals(Text& out, const Moment& moment) {
+  if (!moment.whole) return out.fail();
+  const Counted& now = g_since.paused ? g_paused : *moment.counted;
   out << "{\"rank\":" << rank() << ",\"epoch\":" << g_since.epoch
       << ",\"since_ns\":" << g_since.realtime_ns << ",\"buckets\":{";
-  Counts all{};
+  std::uint64_t all[std::size(kCountNames)] = {};
+  constexpr std::uint64_t kNothing[std::size(all)] = {};
   for (std::size_t b = 0; b < kBucketCount; ++b) {
-    Counts counts{};
-    for (const auto member : kCounts) {
-      counts.*member = bucket[b].*member - g_before.bucket[b].*member;
-      all.*member += counts.*member;
-    }
-    if (counts.calls + counts.failed == 0) continue;
+    const auto& before = g_before.bucket[b];
+    const auto& counts = now.bucket[b];
+    for (std::size_t i = 0; i < std::size(all); ++i) all[i] += counts[i] - before[i];
+    if (counts[kCalls] - before[kCalls] + counts[kFailed] - before[kFailed] == 0) continue;
     out << '"' << kBuckets[b].name << "\":{";
-    put(out, counts, kCounts, kCountNames);
+    put(out, kCountNames, counts, before);
     out << ',';
   }
   out << "\"ALL\":{";
-  put(out, all, kCounts, kCountNames);
+  put(out, kCountNames, all, kNothing);
   out << "},\"scopes\":[";
-  if (now.traced) put_scopes(out, scopes, now.scopes.size());
+  Comma comma;
+  const View view = session::mapping().view();
+  for (std::uint32_t i = 1; i <= kMaxScopes; ++i) {
+    if (now.scope[i][0] == 0) continue;  // those of earlier epochs stay, with a count of 0
+    out << comma.next() << "{\"scope\":";
+    out.string(scope_name(view, i)) << ",\"category\":";
+    out.string(scope_category(view, i)) << ',';
+    put(out, kScopeNames, now.scope[i], g_before.scope[i]);
+  }
   out << "]}";
 }
 
@@ -198,8 +186,8 @@ std::size_t give(const Text& text, char* json, std::size_t size) {
 void begin_epoch(const Moment& end) {
   g_since.realtime_ns = clock_ns(CLOCK_REALTIME);
   if (!end.traced || !end.whole) return;
-  keep(g_before, end);
-  if (g_since.paused) keep(g_paused, end);
+  g_before = *end.counted;
+  if (g_since.paused) g_paused = g_before;
   ++g_since.epoch;
   ++g_since.changes;
   writer::end_epoch(end.ledger.failed() ? std::string_view() : end.ledger.view());
@@ -223,16 +211,12 @@ int rank() {
 }
 
 std::size_t totals(char* json, std::size_t size) {
-  const HeldSignals held_signals;
-  const KeepErrno keep_errno;
   Text text;
   at_moment(false, [&](const Moment& now) { put_totals(text, now); });
   return give(text, json, size);
 }
 
 std::size_t totals_and_reset(char* json, std::size_t size) {
-  const HeldSignals held_signals;
-  const KeepErrno keep_errno;
   return at_moment(true, [&](const Moment& now) {
     Text text;
     put_totals(text, now);
@@ -243,30 +227,25 @@ std::size_t totals_and_reset(char* json, std::size_t size) {
 }
 
 int reset() {
-  const HeldSignals held_signals;
-  const KeepErrno keep_errno;
   at_moment(true, begin_epoch);
   return TPROF_OK;
 }
 
 int pause(int on) {
-  const HeldSignals held_signals;
-  const KeepErrno keep_errno;
   at_moment(false, [&](const Moment& now) {
     if (g_since.paused == (on != 0) || !now.whole) return;
     g_since.paused = on != 0;
     ++g_since.changes;
-    if (g_since.paused) return keep(g_paused, now);
-    // Counts from the pause are treated as if they had come before.
-    for (std::size_t b = 0; b < kBucketCount; ++b) {
-      for (const auto member : kCounts) {
-        g_before.bucket[b].*member += now.bucket[b].*member - g_paused.bucket[b].*member;
-      }
+    if (g_since.paused) {
+      g_paused = *now.counted;
+      return;
     }
-    for (std::size_t i = 0; i < now.scopes.size(); ++i) {
-      for (const auto member : kScopeSums) {
-        g_before.scope[i].*member += now.scopes.begin()[i].*member - g_paused.scope[i].*member;
-      }
+    // Counts from the pause are treated as if they had come before.
+    auto* before = reinterpret_cast<std::uint64_t*>(&g_before);
+    const auto* paused = reinterpret_cast<const std::uint64_t*>(&g_paused);
+    const auto* resumed = reinterpret_cast<const std::uint64_t*>(now.counted);
+    for (std::size_t i = 0; i < sizeof(Counted) / sizeof *before; ++i) {
+      before[i] += resumed[i] - paused[i];
     }
   });
   return TPROF_OK;
