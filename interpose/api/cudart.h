@@ -200,7 +200,7 @@
 #define TPROF_CUDART_PROFILER(X) X(cudaProfilerStart, 4000, true) X(cudaProfilerStop, 4000, false)
 
 // The name under which copies are replayed that the driver alone told us of
-// (record/graph_scan.cpp): they were put into a graph by hand. No wrapper has this name.
+// (record/graphs.cpp): they were put into a graph by hand. No wrapper has this name.
 #define TPROF_FOUND_IN_GRAPH(X) X(cuGraphAddMemcpyNode)
 
 // Functions that no training framework calls: they pass, and the coverage names those that were

@@ -1,6 +1,7 @@
 // A growing array on anonymous pages: no heap, so usable inside the traced process.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
@@ -31,6 +32,24 @@ class Pages {
   bool failed() const { return failed_; }
   void clear() { size_ = 0, failed_ = false; }
   void cut(std::size_t size) { size_ = size; }
+  void erase_first(std::size_t n) {
+    std::copy(begin() + n, end(), begin());
+    cut(size_ - n);
+  }
+  // Asks gone(element) once for each, in their order, and removes those for which it is true.
+  template <typename F>
+  void erase_if(F&& gone) {
+    cut(static_cast<std::size_t>(std::remove_if(begin(), end(), gone) - begin()));
+  }
+  // Removes each that takes(one before it, it) has put into the one before it.
+  template <typename F>
+  void join(F&& takes) {
+    std::size_t kept = 0;
+    for (const T& next : *this) {
+      if (kept == 0 || !takes(data_[kept - 1], next)) data_[kept++] = next;
+    }
+    cut(kept);
+  }
   void fail() { failed_ = true; }
 
   void append(const T* from, std::size_t n) {

@@ -76,7 +76,7 @@ template <typename F>
 
 // A graph launch: it has a line of its own, and a ledger row that multiplies what it executes.
 // Enters the call. False: the launch is captured. It becomes a child graph of another graph, and is
-// reported there (record/graph_scan.cpp).
+// reported there (record/graphs.cpp).
 bool begin_launch(Thread& t, OpenCall& call, cudaGraphExec_t executable, cudaStream_t stream);
 
 template <typename F>

@@ -31,15 +31,11 @@ class Compute {
   void settle(std::uint64_t until_ns, Head& head, Put&& put) {
     std::sort(kernels_.begin(), kernels_.end(),
               [](const Kernel& a, const Kernel& b) { return a.start_ns < b.start_ns; });
-    std::size_t kept = 0;
-    for (const Kernel& k : kernels_) {
-      if (k.start_ns > until_ns) {
-        kernels_.data()[kept++] = k;
-        continue;
-      }
+    kernels_.erase_if([&](const Kernel& k) {
+      if (k.start_ns > until_ns) return false;
       std::uint64_t& covered = covered_until_[k.device];
       const std::uint64_t from = std::max(k.start_ns, covered);
-      if (k.end_ns <= from) continue;
+      if (k.end_ns <= from) return true;
       head.compute[k.device].fetch_add(k.end_ns - from, std::memory_order_relaxed);
       const std::uint64_t unsure_from = std::exchange(unsure_from_[k.device], 0);
       const auto put_here = put_of(k.device, put);
@@ -48,8 +44,8 @@ class Compute {
       }
       lines_[k.device].add({from, k.end_ns, false}, put_here);
       covered = k.end_ns;
-    }
-    kernels_.cut(kept);
+      return true;
+    });
   }
 
   // There are no more kernels that began before `until_ns`. `some_missing`: except behind the last

@@ -21,38 +21,30 @@ static_assert(is(ActivityKind::memcpy, CUPTI_ACTIVITY_KIND_MEMCPY) &&
 static_assert(kOurs == CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2);
 static_assert(kTaken == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
 
-#define SAME_WORK(ours, theirs)                                         \
-  static_assert(offsetof(ours, kind) == offsetof(theirs, kind) &&       \
-                offsetof(ours, start) == offsetof(theirs, start) &&     \
-                offsetof(ours, end) == offsetof(theirs, end) &&         \
-                offsetof(ours, device) == offsetof(theirs, deviceId) && \
-                offsetof(ours, call) == offsetof(theirs, correlationId))
-#define SAME_KERNEL(theirs)  \
-  SAME_WORK(Kernel, theirs); \
-  static_assert(offsetof(Kernel, name) == offsetof(theirs, name))
+template <typename Ours, typename... Theirs>
+constexpr bool kSameWork = ((offsetof(Ours, kind) == offsetof(Theirs, kind) &&
+                             offsetof(Ours, start) == offsetof(Theirs, start) &&
+                             offsetof(Ours, end) == offsetof(Theirs, end) &&
+                             offsetof(Ours, device) == offsetof(Theirs, deviceId) &&
+                             offsetof(Ours, call) == offsetof(Theirs, correlationId)) &&
+                            ...);
+template <typename... Theirs>
+constexpr bool kSameKernel = kSameWork<Kernel, Theirs...> &&
+                             ((offsetof(Kernel, name) == offsetof(Theirs, name)) && ...);
 
 static_assert(offsetof(External, whose) ==
                   offsetof(CUpti_ActivityExternalCorrelation, externalKind) &&
               offsetof(External, id) == offsetof(CUpti_ActivityExternalCorrelation, externalId) &&
               offsetof(External, call) ==
                   offsetof(CUpti_ActivityExternalCorrelation, correlationId));
-SAME_WORK(Copy, CUpti_ActivityMemcpy);
-SAME_WORK(Copy, CUpti_ActivityMemcpy3);
-SAME_WORK(Copy, CUpti_ActivityMemcpy4);
-SAME_WORK(Copy, CUpti_ActivityMemcpy5);
-SAME_WORK(PeerCopy, CUpti_ActivityMemcpyPtoP);
-SAME_WORK(PeerCopy, CUpti_ActivityMemcpyPtoP2);
-SAME_WORK(PeerCopy, CUpti_ActivityMemcpyPtoP3);
-SAME_WORK(PeerCopy, CUpti_ActivityMemcpyPtoP4);
-SAME_KERNEL(CUpti_ActivityKernel4);
-SAME_KERNEL(CUpti_ActivityKernel5);
-SAME_KERNEL(CUpti_ActivityKernel6);
-SAME_KERNEL(CUpti_ActivityKernel7);
-SAME_KERNEL(CUpti_ActivityKernel8);
-SAME_KERNEL(CUpti_ActivityKernel9);
+static_assert(kSameWork<Copy, CUpti_ActivityMemcpy, CUpti_ActivityMemcpy3, CUpti_ActivityMemcpy4,
+                        CUpti_ActivityMemcpy5>);
+static_assert(kSameWork<PeerCopy, CUpti_ActivityMemcpyPtoP, CUpti_ActivityMemcpyPtoP2,
+                        CUpti_ActivityMemcpyPtoP3, CUpti_ActivityMemcpyPtoP4>);
+static_assert(kSameKernel<CUpti_ActivityKernel4, CUpti_ActivityKernel5, CUpti_ActivityKernel6,
+                          CUpti_ActivityKernel7, CUpti_ActivityKernel8, CUpti_ActivityKernel9>);
 #if CUPTI_API_VERSION >= 130000
-SAME_WORK(Copy, CUpti_ActivityMemcpy6);
-SAME_KERNEL(CUpti_ActivityKernel10);
+static_assert(kSameWork<Copy, CUpti_ActivityMemcpy6> && kSameKernel<CUpti_ActivityKernel10>);
 #endif
 
 }  // namespace

@@ -1,14 +1,200 @@
 #include "interpose/device/cupti_client.h"
 
+#include <dlfcn.h>
+#include <link.h>
+
 #include <atomic>
+#include <charconv>
+#include <string_view>
 
 #include "interpose/base/background_thread.h"
+#include "interpose/base/free_list.h"
+#include "interpose/base/library_functions.h"
+#include "interpose/base/loaded_objects.h"
 #include "interpose/base/lock.h"
-#include "interpose/device/cupti_buffers.h"
-#include "interpose/device/cupti_library.h"
+#include "interpose/base/mapped_symbols.h"
+#include "interpose/base/own_memory.h"
+#include "interpose/base/text.h"
 
 namespace tprof::cupti {
+namespace buffers {
 namespace {
+
+// Small, so that each comes back soon: CUPTI keeps one for as long as a kernel of it runs.
+constexpr std::size_t kSize = std::size_t{256} << 10;
+constexpr std::uint32_t kCount = 256;
+
+struct Place {
+  std::uint32_t next;
+  std::size_t valid;
+};
+constinit Place g_place[kCount]{};
+constinit FreeList<Place> g_free{};
+// Places (1-based) in the order in which their buffers came back. It has as many entries as there
+// are places.
+constinit std::atomic<std::uint32_t> g_row[kCount]{};
+constinit std::atomic<std::uint32_t> g_came{0};
+std::uint32_t g_read = 0;
+constinit std::atomic<std::uint32_t> g_out{0};
+constinit std::atomic<std::uint8_t*> g_memory{nullptr};
+
+}  // namespace
+
+void requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
+  Place* place = g_free.take(g_place);
+  *buffer = place == nullptr ? nullptr
+                             : g_memory.load(std::memory_order_relaxed) +
+                                   static_cast<std::size_t>(place - g_place) * kSize;
+  *size = place == nullptr ? 0 : kSize;
+  *most_records = 0;
+  if (place != nullptr) g_out.fetch_add(1, std::memory_order_relaxed);
+}
+
+void completed(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
+  if (!is_ours(buffer)) return;
+  const auto index = static_cast<std::uint32_t>(
+      static_cast<std::size_t>(buffer - g_memory.load(std::memory_order_relaxed)) / kSize);
+  g_place[index].valid = valid;
+  const std::uint32_t at = g_came.fetch_add(1, std::memory_order_relaxed);
+  g_row[at % kCount].store(index + 1, std::memory_order_release);
+  g_out.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool is_ours(const std::uint8_t* buffer) {
+  const std::uint8_t* memory = g_memory.load(std::memory_order_relaxed);
+  return memory != nullptr && buffer >= memory && buffer < memory + kSize * kCount;
+}
+
+bool any_out() {
+  return g_out.load(std::memory_order_relaxed) != 0;
+}
+
+bool next(Buffer& buffer) {
+  const std::uint32_t index = g_row[g_read % kCount].exchange(0, std::memory_order_acquire);
+  if (index == 0) return false;
+  ++g_read;
+  buffer = {g_memory.load(std::memory_order_relaxed) + std::size_t{index - 1} * kSize,
+            g_place[index - 1].valid};
+  return true;
+}
+
+void give_back(const Buffer& buffer) {
+  const auto at = static_cast<std::size_t>(buffer.data - g_memory.load(std::memory_order_relaxed));
+  g_free.give_back(g_place, g_place[at / kSize]);
+}
+
+bool begin() {
+  void* pages = take_memory(kSize * kCount);
+  if (pages == nullptr) return false;
+  g_memory.store(static_cast<std::uint8_t*>(pages), std::memory_order_relaxed);
+  for (std::uint32_t i = kCount; i-- != 0;) g_free.give_back(g_place, g_place[i]);
+  return true;
+}
+
+}  // namespace buffers
+
+namespace {
+
+// The libcupti of the CUDA that the process runs. We load it if it is not mapped yet.
+#define FUNCTIONS(X)                                                                              \
+  X(subscribe, "cuptiSubscribe", (void** subscriber, void* callback, void* data))                 \
+  X(unsubscribe, "cuptiUnsubscribe", (void* subscriber))                                          \
+  X(register_callbacks, "cuptiActivityRegisterCallbacks", (Requested given, Completed completed)) \
+  X(enable, "cuptiActivityEnable", (ActivityKind kind))                                           \
+  X(disable, "cuptiActivityDisable", (ActivityKind kind))                                         \
+  X(flush, "cuptiActivityFlushAll", (std::uint32_t flag))                                         \
+  X(next, "cuptiActivityGetNextRecord",                                                           \
+    (std::uint8_t * buffer, std::size_t valid, Record * *record))                                 \
+  X(push, "cuptiActivityPushExternalCorrelationId", (std::uint32_t whose, std::uint64_t id))      \
+  X(pop, "cuptiActivityPopExternalCorrelationId", (std::uint32_t whose, std::uint64_t * id))      \
+  X(time, "cuptiGetTimestamp", (std::uint64_t * ns))
+struct Library {
+#define X(function, name, parameters) Result(*function) parameters;
+  FUNCTIONS(X)
+#undef X
+};
+
+constexpr int kOldest = 11;
+constexpr int kNewest = 13;
+constexpr int kReleasesOf11 = 8;  // each has a soname of its own
+
+struct Runtime {
+  int major = 0;  // 0: no shared one
+  char folder[1024] = "";
+};
+
+Runtime find_runtime() {
+  Runtime runtime;
+  each_loaded_object([&](const dl_phdr_info& object) {
+    const std::string_view path(object.dlpi_name);
+    const std::string_view file = file_name(path);
+    const std::size_t number = file.find(".so.");
+    if (!file.starts_with("libcudart") || number == std::string_view::npos) return false;
+    std::from_chars(file.data() + number + 4, file.data() + file.size(), runtime.major);
+    copy_text(runtime.folder, prefix(path, path.size() - file.size()));
+    return true;
+  });
+  return runtime;
+}
+
+void* open_mapped(const char* soname) {
+  return loader::dlopen(soname, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+// Looks beside the runtime: as in a wheel of CUDA 13, in one of CUDA 11 or 12, in a toolkit. Then
+// looks wherever the loader does.
+void* open_new(const Runtime& runtime, const char* soname) {
+  constexpr int kHow = RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE;
+  if (runtime.folder[0] == '/') {
+    for (const char* folder : {"", "../../cuda_cupti/lib/", "../extras/CUPTI/lib64/"}) {
+      char path[1280];
+      const std::string_view made = (FixedText(path) << runtime.folder << folder << soname).view();
+      if (made.size() + 1 >= sizeof path) continue;
+      if (void* handle = loader::dlopen(made.data(), kHow)) return handle;
+    }
+  }
+  return loader::dlopen(soname, kHow);
+}
+
+template <typename Open>
+void* open_of(int major, Open&& open) {
+  char soname[32];
+  if (major != kOldest) {
+    (FixedText(soname) << "libcupti.so.").number(major);
+    return open(soname);
+  }
+  for (int release = kReleasesOf11; release >= 0; --release) {
+    (FixedText(soname) << "libcupti.so.11.").number(release);
+    if (void* handle = open(soname)) return handle;
+  }
+  return nullptr;
+}
+
+// A runtime that is linked in does not tell its version. Then we take a libcupti that is mapped, or
+// else the newest.
+void* open_library() {
+  const Runtime runtime = find_runtime();
+  for (const bool mapped : {true, false}) {
+    for (int major = kNewest; major >= kOldest; --major) {
+      if (runtime.major != 0 && major != runtime.major) continue;
+      void* handle = open_of(major, [&](const char* soname) {
+        return mapped ? open_mapped(soname) : open_new(runtime, soname);
+      });
+      if (handle != nullptr) return handle;
+    }
+  }
+  return nullptr;
+}
+
+// Call this on a thread that holds no lock of ours: the loader has its own. False: there is no
+// libcupti, or it lacks what we need. It stays mapped.
+bool load(Library& library) {
+  LibraryFunctions functions(open_library(), loader::dlsym);
+#define X(function, name, parameters) functions.find(library.function, name);
+  FUNCTIONS(X)
+#undef X
+  return functions.whole();
+}
 
 constinit std::atomic<State> g_state{State::before};
 constinit std::atomic<bool> g_recording{false};

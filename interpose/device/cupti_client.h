@@ -2,6 +2,7 @@
 // it: we ask for it only if it is free, and give it up for good the moment the program asks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "interpose/device/cupti_abi.h"
@@ -24,8 +25,8 @@ const char* enter();
 bool start_records();
 void stop_records();
 
-// Has CUPTI hand back what is complete (buffers.h). It is not forced: that would hand out kernels
-// that still run, without their end.
+// Has CUPTI hand back what is complete (buffers::completed). It is not forced: that would hand out
+// kernels that still run, without their end.
 void flush();
 // Returns the next record of a buffer, or null at its end. Begin with null.
 Record* next(std::uint8_t* buffer, std::size_t valid, Record* before);
@@ -45,5 +46,32 @@ bool leave(void (*last_read)());
 void close();
 
 void after_fork();  // in the child, which has nothing of it
+
+// The buffers that CUPTI writes records into. CUPTI may write to a buffer that it was given until
+// the buffer comes back, also by threads that outlive our exit handlers. So none is ever freed.
+struct Buffer {
+  std::uint8_t* data;
+  std::size_t valid;
+};
+
+namespace buffers {
+
+// CUPTI calls these on any thread, also under locks of its own. They take no lock, and allocate
+// nothing. If no buffer is left, CUPTI drops records.
+void requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records);
+void completed(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t size,
+               std::size_t valid);
+
+bool is_ours(const std::uint8_t* buffer);
+// True if CUPTI has buffers of ours.
+bool any_out();
+
+// Gets the next buffer that came back, in the order in which they did. False: none.
+bool next(Buffer& buffer);
+void give_back(const Buffer& buffer);
+
+bool begin();  // false: no memory
+
+}  // namespace buffers
 
 }  // namespace tprof::cupti

@@ -1,17 +1,17 @@
 #include "interpose/device/cupti_reader.h"
 
+#include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "interpose/base/clock.h"
 #include "interpose/base/shared_map.h"
 #include "interpose/device/compute.h"
-#include "interpose/device/cupti_buffers.h"
 #include "interpose/device/cupti_calls.h"
 #include "interpose/device/cupti_client.h"
-#include "interpose/device/cupti_clock.h"
-#include "interpose/device/cupti_matches.h"
 #include "interpose/device/mode.h"
 #include "interpose/device/results.h"
 #include "interpose/session/session.h"
@@ -33,6 +33,126 @@ bool is_nccl(const char* name) {
   const char* at = name == nullptr ? nullptr : std::strstr(name, "nccl");
   return at != nullptr && std::strstr(at, "Kernel") != nullptr;
 }
+
+// Converts times of CUPTI's clock to the host's. CUPTI tells the current time in the clock of its
+// records, which runs at the pace of CLOCK_REALTIME. CLOCK_REALTIME may be set and slewed, so CUPTI
+// is asked again and again. It does not tell how well it knows a device's clock.
+class CuptiClock {
+ public:
+  // Takes the best of a few readings. False: CUPTI does not answer, and the last reading stays.
+  bool ask() {
+    constexpr int kLooks = 4;
+    bool any = false;
+    for (int i = 0; i < kLooks; ++i) {
+      const std::uint64_t before = now_ns();
+      std::uint64_t theirs = 0;
+      if (!cupti::time(theirs)) break;
+      const std::uint64_t error = (now_ns() - before) / 2 + 1;
+      if (any && error >= error_ns_) continue;
+      any = true;
+      at_ns_ = before + error;
+      error_ns_ = error;
+      ahead_ = theirs - at_ns_;  // modulo 2^64
+    }
+    return any;
+  }
+
+  std::uint64_t on_host(std::uint64_t theirs) const { return theirs - ahead_; }
+  std::uint64_t at_ns() const { return at_ns_; }
+  std::uint64_t error_ns() const { return error_ns_; }
+
+ private:
+  std::uint64_t at_ns_;
+  std::uint64_t error_ns_;
+  std::uint64_t ahead_;
+};
+
+// Matches device work to our calls. CUPTI numbers the calls of the runtime and of the driver. Some
+// records say that such a call was part of one of ours; others say when its work ran. They come in
+// any order.
+enum class Work : std::uint8_t { nccl, kernel, copy };
+constexpr std::size_t kWorks = 3;
+
+// The time from when the device began the work to when it had finished all of it. The types below
+// are all zeros at first, so they can lie in pages that nobody has touched.
+struct Ran {
+  std::uint64_t start_ns;
+  std::uint64_t end_ns;
+
+  bool any() const { return end_ns != 0; }
+  void add(const Ran& other) {
+    if (!other.any()) return;
+    start_ns = any() ? std::min(start_ns, other.start_ns) : other.start_ns;
+    end_ns = std::max(end_ns, other.end_ns);
+  }
+};
+
+struct Found {
+  Ran ran[kWorks];
+  bool impossible;  // some of its work has impossible times
+  bool any;
+
+  void add(const Found& other) {
+    for (std::size_t i = 0; i < kWorks; ++i) ran[i].add(other.ran[i]);
+    impossible = impossible || other.impossible;
+    any = any || other.any;
+  }
+};
+
+class Matches {
+ public:
+  // Notes that CUPTI's `call` is part of our call `id`.
+  void is_part(std::uint32_t call, std::uint64_t id) {
+    Entry* e = entry(call);
+    if (e == nullptr) return;
+    e->id = id;
+    if (e->found.any) add(id, std::exchange(e->found, {}));
+  }
+  // Adds work of `call`.
+  void ran(std::uint32_t call, const Found& found) {
+    Entry* e = entry(call);
+    if (e == nullptr) return;
+    e->id == 0 ? e->found.add(found) : add(e->id, found);
+  }
+
+  // Returns the work that was found for the call so far.
+  const Found& found_for(std::uint64_t id) {
+    static constexpr Found kNothing{};
+    const Place& p = place_[cupti_calls::place_of(id)];
+    return p.id == id ? p.found : kNothing;
+  }
+
+ private:
+  // The number of CUPTI's latest calls that are remembered.
+  static constexpr std::uint32_t kCalls = 1U << 16;
+  struct Entry {
+    std::uint32_t call;
+    std::uint64_t id;  // 0: not known
+    Found found;       // work that came before the id was known
+  };
+  struct Place {
+    std::uint64_t id;
+    Found found;
+  };
+
+  // Null: a later call has its place.
+  Entry* entry(std::uint32_t call) {
+    Entry& e = entry_[call % kCalls];
+    if (e.call == call) return &e;
+    if (static_cast<std::int32_t>(call - e.call) < 0 && e.call != 0) return nullptr;
+    e = {call, 0, {}};
+    return &e;
+  }
+  void add(std::uint64_t id, const Found& found) {
+    Place& p = place_[cupti_calls::place_of(id)];
+    if (id < p.id) return;  // the call was given up, and another call has its place
+    if (p.id != id) p = {id, {}};
+    p.found.add(found);
+  }
+
+  Entry entry_[kCalls];
+  Place place_[cupti_calls::kPlaces];
+};
 
 // The last call of each stream that is known to have begun on the device. Streams count from 0.
 constinit SharedMap<std::uint64_t> g_newest{LockOrder::handles};

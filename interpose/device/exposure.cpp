@@ -6,28 +6,21 @@ namespace tprof::device {
 namespace {
 
 // Puts pieces in order, and joins those that overlap or touch.
-template <typename Pieces>
-void join(Pieces& pieces) {
+void join(Pages<Interval>& pieces) {
   std::sort(pieces.begin(), pieces.end(),
-            [](const auto& a, const auto& b) { return a.from_ns < b.from_ns; });
-  std::size_t joined = 0;
-  for (const auto& p : pieces) {
-    auto* last = joined == 0 ? nullptr : pieces.data() + joined - 1;
-    if (last != nullptr && p.from_ns <= last->to_ns) {
-      last->to_ns = std::max(last->to_ns, p.to_ns);
-    } else {
-      pieces.data()[joined++] = p;
-    }
-  }
-  pieces.cut(joined);
+            [](const Interval& a, const Interval& b) { return a.from_ns < b.from_ns; });
+  pieces.join([](Interval& last, const Interval& p) {
+    const bool touches = p.from_ns <= last.to_ns;
+    if (touches) last.to_ns = std::max(last.to_ns, p.to_ns);
+    return touches;
+  });
 }
 
 // Returns the length of all `pieces` together, counting overlaps once.
-template <typename Pieces>
-std::uint64_t union_of(Pieces& pieces) {
+std::uint64_t union_of(Pages<Interval>& pieces) {
   join(pieces);
   std::uint64_t sum = 0;
-  for (const auto& p : pieces) sum += p.to_ns - p.from_ns;
+  for (const Interval& p : pieces) sum += p.to_ns - p.from_ns;
   return sum;
 }
 
@@ -236,7 +229,7 @@ void Exposure::computed(std::uint32_t devices, std::uint64_t from_ns, std::uint6
     if ((devices & bit_of(s.device)) == 0) continue;
     const Segment* at = segment_at(s, from_ns);
     for (; at != s.segments->end() && at->from_ns < to_ns; ++at) {
-      const Piece piece{std::max(at->from_ns, from_ns), std::min(at->to_ns, to_ns)};
+      const Interval piece{std::max(at->from_ns, from_ns), std::min(at->to_ns, to_ns)};
       if (at->certain || !at->sampled()) {
         (at->certain ? certain_ : possible_).push_back(piece);
         continue;
@@ -262,12 +255,12 @@ void Exposure::computed(std::uint32_t devices, std::uint64_t from_ns, std::uint6
   if (certain_.failed() || possible_.failed()) return found.push_back({from_ns, to_ns, true});
   join(certain_);
   join(possible_);
-  for (const Piece& p : certain_) found.push_back({p.from_ns, p.to_ns, false});
-  const Piece* sure = certain_.begin();
-  for (const Piece& p : possible_) {
+  for (const Interval& p : certain_) found.push_back(p);
+  const Interval* sure = certain_.begin();
+  for (const Interval& p : possible_) {
     std::uint64_t from = p.from_ns;
     while (sure != certain_.end() && sure->to_ns <= from) ++sure;
-    for (const Piece* s = sure; s != certain_.end() && s->from_ns < p.to_ns; ++s) {
+    for (const Interval* s = sure; s != certain_.end() && s->from_ns < p.to_ns; ++s) {
       if (from < s->from_ns) found.push_back({from, s->from_ns, true});
       from = std::max(from, s->to_ns);
     }
@@ -287,7 +280,7 @@ Exposed Exposure::judge(const CallSpan& c) {
   std::uint64_t unsure = 0;  // uncertain pieces, of all streams
   std::uint64_t blind = 0;   // those of which there are no samples
   double busy = 0;           // how much of them is computation, as far as is known
-  const auto may_have = [&](const Piece& piece, const Segment* segment) {
+  const auto may_have = [&](const Interval& piece, const Segment* segment) {
     const auto length_ns = piece.to_ns - piece.from_ns;
     const bool sampled = segment != nullptr && segment->sampled();
     unsure += length_ns;
@@ -305,7 +298,7 @@ Exposed Exposure::judge(const CallSpan& c) {
     if (s.stream == c.stream) continue;
     const Segment* from = segment_at(s, c.start_ns);
     for (; from != s.segments->end() && from->from_ns < c.end_ns; ++from) {
-      const Piece piece{std::max(from->from_ns, c.start_ns), std::min(from->to_ns, c.end_ns)};
+      const Interval piece{std::max(from->from_ns, c.start_ns), std::min(from->to_ns, c.end_ns)};
       possible_.push_back(piece);
       if (from->certain) {
         certain_.push_back(piece);
@@ -315,7 +308,7 @@ Exposed Exposure::judge(const CallSpan& c) {
       }
     }
     if ((s.open || s.missed) && s.last_ns < c.end_ns) {  // busy at the end, for an unknown time
-      const Piece piece{std::max(s.last_ns, c.start_ns), c.end_ns};
+      const Interval piece{std::max(s.last_ns, c.start_ns), c.end_ns};
       possible_.push_back(piece);
       may_have(piece, nullptr);
       why = ExposureLost::unread;
@@ -347,8 +340,7 @@ void Exposure::forget_before(std::uint64_t ns) {
     const auto gone = static_cast<std::size_t>(keep - segments.begin());
     // The rest is moved only when that is worth it.
     if (gone == 0 || (gone < 1024 && segments.size() < kMostSegments)) continue;
-    std::copy(segments.begin() + gone, segments.end(), segments.begin());
-    segments.cut(segments.size() - gone);
+    segments.erase_first(gone);
   }
   if (ns > keep_ns_) forgotten_ns_ = std::max(forgotten_ns_, ns);
 }

@@ -120,16 +120,15 @@ class Exposure {
   // that has turned out to compute, since they are computation. `last`: nothing more will come.
   template <typename F>
   void settle(bool last, F&& f) {
-    std::size_t kept = 0;
-    for (const CallSpan& call : calls_) {
-      if (last || call.end_ns <= known_until(bit_of(call.device))) {
-        if (!call.copies || known(call.stream, call.device) == nullptr) f(judge(call));
-      } else {
-        calls_.data()[kept++] = call;
+    calls_.erase_if([&](const CallSpan& call) {
+      const bool settled = last || call.end_ns <= known_until(bit_of(call.device));
+      if (!settled) {
         keep_ns_ = std::min(keep_ns_, call.start_ns);
+      } else if (!call.copies || known(call.stream, call.device) == nullptr) {
+        f(judge(call));
       }
-    }
-    calls_.cut(kept);
+      return settled;
+    });
     forget_before(keep_ns_);
   }
 
@@ -166,10 +165,6 @@ class Exposure {
     double launches{};  // the latest ones of which it is known how long they took the device
     double busy_ns{};   // and how long that was
   };
-  struct Piece {
-    std::uint64_t from_ns;
-    std::uint64_t to_ns;
-  };
   static constexpr std::uint32_t kStreams = 256;
   static constexpr std::size_t kMostSegments = 1 << 16;  // per stream
 
@@ -194,8 +189,8 @@ class Exposure {
   std::uint64_t forgotten_ns_ = 0;  // segments before this are missing
   Pages<CallSpan> calls_;
   // judge() and computed() fill these anew.
-  Pages<Piece> certain_;
-  Pages<Piece> possible_;
+  Pages<Interval> certain_;
+  Pages<Interval> possible_;
 };
 
 }  // namespace tprof::device

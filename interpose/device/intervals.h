@@ -10,7 +10,7 @@ namespace tprof::device {
 struct Interval {
   std::uint64_t from_ns;
   std::uint64_t to_ns;
-  bool unsure;
+  bool unsure = false;
 };
 
 // Joins those of one device. `put(Interval, idle_from_ns)` takes an interval, and since when the

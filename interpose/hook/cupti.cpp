@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "interpose/device/cupti_abi.h"
-#include "interpose/device/cupti_buffers.h"
+#include "interpose/device/cupti_client.h"
 #include "interpose/device/timing.h"
 #include "interpose/hook/wrapper.h"
 

@@ -83,6 +83,11 @@ inline void row_key(Text& out, const View& view, const LedgerKey& key) {
   out << ",\"bytes_class\":" << std::int32_t{key.bytes_class};
 }
 
+inline void row_thread(Text& out, ThreadKind kind) {
+  if (kind == ThreadKind::autograd) out << ",\"thread\":\"" << kAutogradThread << '"';
+  if (kind == ThreadKind::mixed) out << ",\"thread\":null";
+}
+
 inline void row_amounts(Text& out, const View& view, const Total& t) {
   const Amount a =
       amount(view, t.key.function, t.key.bucket, t.key.dtype, t.key.comm, t.values.count);
@@ -200,8 +205,7 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
   for (const Total& t : sums.rows) {
     row_key(out << row.next(), view, t.key);
     out << ",\"mode\":\"" << mode_name(t.key.mode) << '"';
-    if (t.key.thread == ThreadKind::autograd) out << ",\"thread\":\"" << kAutogradThread << '"';
-    if (t.key.thread == ThreadKind::mixed) out << ",\"thread\":null";
+    row_thread(out, t.key.thread);
     row_amounts(out, view, t);
     out << ",\"host_ns\":" << t.values.host_ns << ",\"host_ns_max\":" << t.values.host_ns_max
         << ",\"device_ns\":" << t.timed.host_ns << ",\"device_timed\":" << t.timed.calls;

@@ -29,26 +29,17 @@ inline void add(LedgerValues& to, const LedgerValues& values) {
 
 // Sorts by key and adds up equal keys. Times of replays are not known to the host.
 [[gnu::cold]] inline void merge_totals(Pages<Total>& totals) {
-  const auto less = [](const LedgerKey& a, const LedgerKey& b) {
-    return a.low() != b.low() ? a.low() < b.low() : a.high() < b.high();
-  };
+  const auto order = [](const Total& t) { return std::pair(t.key.low(), t.key.high()); };
   std::sort(totals.begin(), totals.end(),
-            [&](const Total& a, const Total& b) { return less(a.key, b.key); });
-  std::size_t kept = 0;
-  for (const Total& t : totals) {
-    Total* const behind = totals.begin() + kept;
-    if (kept == 0 || less(behind[-1].key, t.key)) {
-      *behind = t;
-      ++kept;
-      continue;
-    }
-    Total* const last = behind - 1;
-    add(last->values, t.values);
-    add(last->timed, t.timed);
-    add(last->exposed, t.exposed);
-    last->unfinished += t.unfinished;
-  }
-  totals.cut(kept);
+            [&](const Total& a, const Total& b) { return order(a) < order(b); });
+  totals.join([&](Total& last, const Total& t) {
+    if (order(last) != order(t)) return false;
+    add(last.values, t.values);
+    add(last.timed, t.timed);
+    add(last.exposed, t.exposed);
+    last.unfinished += t.unfinished;
+    return true;
+  });
 }
 
 inline LedgerKey key_of(const View& view, const Record& r) {

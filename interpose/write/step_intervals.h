@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "interpose/base/pages.h"
 
@@ -69,11 +70,8 @@ class StepIntervals {
     for (StepInterval& i : all_) ++i.unseen;
   }
   void drop_unseen() {
-    std::size_t kept = 0;
-    for (const StepInterval& i : all_) {
-      if (i.to_ns != StepInterval::kOpen || i.unseen < 2) all_.data()[kept++] = i;
-    }
-    all_.cut(kept);
+    all_.erase_if(
+        [](const StepInterval& i) { return i.to_ns == StepInterval::kOpen && i.unseen >= 2; });
   }
 
   const StepInterval* at(std::uint64_t ns) const {
@@ -91,8 +89,7 @@ class StepIntervals {
     if (all_.size() == 0 || all_.begin()->to_ns > by_ns) return false;
     taken = *all_.begin();
     done_ns_ = taken.to_ns;
-    for (std::size_t i = 1; i < all_.size(); ++i) all_.data()[i - 1] = all_.data()[i];
-    all_.cut(all_.size() - 1);
+    all_.erase_first(1);
     return true;
   }
 
@@ -106,11 +103,7 @@ class StepIntervals {
     if (all_.failed()) return;
     // Marks are found thread by thread, so two threads' marks may come out of order.
     StepInterval* i = all_.end() - 1;
-    for (; i != all_.begin() && i[0].from_ns < i[-1].from_ns; --i) {
-      const StepInterval later = i[-1];
-      i[-1] = i[0];
-      i[0] = later;
-    }
+    for (; i != all_.begin() && i[0].from_ns < i[-1].from_ns; --i) std::swap(i[-1], i[0]);
     const StepInterval* later = i + 1 == all_.end() ? nullptr : i + 1;
     if (later != nullptr && number < later->step) {
       const auto before = static_cast<std::uint64_t>(later->step - number);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
 
 #include "interpose/lines/ledger_lines.h"
 #include "interpose/write/step_intervals.h"
@@ -29,17 +30,12 @@ class StepRows {
   bool take(const StepInterval& step, Pages<Total>& totals) {
     merge();
     totals.clear();
-    std::size_t kept = 0;
-    for (const StepRow& row : rows_) {
-      if (row.from_ns == step.from_ns) {
-        totals.push_back({row.key, row.values, 0});
-      } else if (row.from_ns > step.from_ns) {
-        rows_.data()[kept++] = row;
-      }
-    }
+    rows_.erase_if([&](const StepRow& row) {
+      if (row.from_ns == step.from_ns) totals.push_back({row.key, row.values, 0});
+      return row.from_ns <= step.from_ns;
+    });
     const bool whole = !rows_.failed() && !totals.failed();
-    rows_.cut(kept);
-    if (kept == 0) rows_.clear();
+    if (rows_.size() == 0) rows_.clear();
     merge_totals(totals);
     return whole;
   }
@@ -48,22 +44,17 @@ class StepRows {
   static constexpr std::size_t kFirstMerge = 4096;
 
   void merge() {
-    const auto less = [](const StepRow& a, const StepRow& b) {
-      if (a.from_ns != b.from_ns) return a.from_ns < b.from_ns;
-      if (a.key.low() != b.key.low()) return a.key.low() < b.key.low();
-      return a.key.high() < b.key.high();
+    const auto order = [](const StepRow& r) {
+      return std::tuple(r.from_ns, r.key.low(), r.key.high());
     };
-    std::sort(rows_.begin(), rows_.end(), less);
-    std::size_t kept = 0;
-    for (const StepRow& row : rows_) {
-      if (kept != 0 && !less(rows_.data()[kept - 1], row)) {
-        tprof::add(rows_.data()[kept - 1].values, row.values);
-      } else {
-        rows_.data()[kept++] = row;
-      }
-    }
-    rows_.cut(kept);
-    merge_at_ = std::max(kFirstMerge, 2 * kept);
+    std::sort(rows_.begin(), rows_.end(),
+              [&](const StepRow& a, const StepRow& b) { return order(a) < order(b); });
+    rows_.join([&](StepRow& last, const StepRow& row) {
+      const bool alike = order(last) == order(row);
+      if (alike) tprof::add(last.values, row.values);
+      return alike;
+    });
+    merge_at_ = std::max(kFirstMerge, 2 * rows_.size());
   }
 
   Pages<StepRow> rows_;
@@ -85,8 +76,7 @@ inline void step_line(Text& out, const View& view, const StepInterval& step,
   for (const Total& t : rows) {
     if (t.key.function == kMetaLaunch) continue;
     row_key(out << comma.next(), view, t.key);
-    if (t.key.thread == ThreadKind::autograd) out << ",\"thread\":\"" << kAutogradThread << '"';
-    if (t.key.thread == ThreadKind::mixed) out << ",\"thread\":null";
+    row_thread(out, t.key.thread);
     row_amounts(out, view, t);
     out << ",\"host_ns\":" << t.values.host_ns << '}';
   }

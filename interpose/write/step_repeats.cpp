@@ -11,7 +11,7 @@ bool Repeats::ends_step(const Operation& op) {
     copied_ = std::max(copied_, op.bytes);
     return false;
   }
-  if (text_.size() == 2 * kMost) forget_half();
+  if (text_.size() == 2 * kMost) text_.erase_first(kMost);
   text_.push_back({op.hash, op.bytes, copied_, op.reduction, op.autograd});
   copied_ = 0;
   if (text_.failed()) return false;
@@ -42,11 +42,6 @@ std::uint64_t Repeats::gram(std::size_t i, std::size_t before) const {
   std::uint64_t g = 0;
   for (std::size_t k = i - before; k <= i; ++k) g = mix64(g ^ text_.data()[k].hash);
   return g;
-}
-
-void Repeats::forget_half() {
-  std::copy(text_.begin() + kMost, text_.end(), text_.begin());
-  text_.cut(kMost);
 }
 
 void Repeats::find_period() {

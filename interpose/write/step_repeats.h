@@ -74,8 +74,6 @@ class Repeats {
 
   std::uint64_t gram(std::size_t i, std::size_t before) const;
 
-  void forget_half();
-
   void find_period();
 
   // Finds the reduction that recurs most often with the same operations in between.

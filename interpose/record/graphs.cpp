@@ -1,0 +1,318 @@
+#include "interpose/record/graphs.h"
+
+#include <algorithm>
+#include <span>
+
+#include "interpose/api/functions.h"
+#include "interpose/base/clock.h"
+#include "interpose/base/shared_map.h"
+#include "interpose/format/coverage.h"
+#include "interpose/real/driver_copy.h"
+#include "interpose/real/driver_graphs.h"
+#include "interpose/record/tables.h"
+#include "interpose/record/transaction.h"
+#include "interpose/session/coverage.h"
+
+namespace tprof::graphs {
+namespace {
+
+using graph_driver::NodeKind;
+
+// Guards all that follows, and is never held while the driver is asked.
+Lock g_lock{LockOrder::graphs};
+
+// The calls that were captured into graphs, by the handles that the program knows these by.
+struct CapturedCall {
+  cudaGraph_t graph;
+  Call call;
+  const void* node;  // the cudaGraphNode_t that a copy made; null: not known, or no copy
+};
+Pages<CapturedCall> g_calls;
+
+// A graph whose only capture was seen from its beginning.
+struct Captured {
+  cudaGraph_t graph;
+  const void* on;  // where that capture began, while it goes on
+};
+Pages<Captured> g_captured;
+
+bool is_copy(const CapturedCall& c) {
+  return tprof::is_copy(std::bit_cast<LedgerKey>(c.call.key).bucket);
+}
+
+void forget(cudaGraph_t graph) {
+  g_calls.erase_if([&](const CapturedCall& c) { return c.graph == graph; });
+  g_captured.erase_if([&](const Captured& c) { return c.graph == graph; });
+}
+
+// All threads use one handle for their per-thread streams, so the thread itself stands for its
+// stream.
+const void* origin(const Thread& t, cudaStream_t stream) {
+  return stream == cudaStreamPerThread ? static_cast<const void*>(&t) : stream;
+}
+
+// Returns the copy that the stream's next node comes after. Null: it is no copy, or there are
+// several nodes.
+const void* copy_made_on(cudaStream_t stream) {
+  const void* last = nullptr;
+  graph_driver::captured_into(stream, last);
+  return graph_driver::kind_of(last) == NodeKind::copy ? last : nullptr;
+}
+
+// Appends the calls that were captured into `graph`. True: its only capture was seen from its
+// beginning, so that every NCCL kernel in it belongs to one of the calls.
+bool captured_calls(cudaGraph_t graph, Pages<CapturedCall>& calls) {
+  const LockGuard guard(g_lock);
+  for (const CapturedCall& call : g_calls) {
+    if (call.graph == graph) calls.push_back(call);
+  }
+  const auto same = [&](const Captured& c) { return c.graph == graph; };
+  return std::ranges::any_of(g_captured, same) && !g_calls.failed() && !calls.failed();
+}
+
+// Why a launch of a graph is not counted whole; both can hold. A part of it may be NCCL's kernels,
+// child graphs or nodes of unknown kinds. Or bodies of conditional nodes run as often as the device
+// decides.
+constexpr std::uint32_t kUnseenPart = 1;
+constexpr std::uint32_t kUnseenConditional = 2;
+
+bool nodes_of(cudaGraph_t graph, Pages<const void*>& nodes) {
+  const std::ptrdiff_t count = graph_driver::nodes_of(graph, nullptr, 0);
+  for (std::ptrdiff_t i = 0; i < count; ++i) nodes.push_back(nullptr);
+  if (count < 0 || nodes.failed()) return false;
+  return count == 0 || graph_driver::nodes_of(graph, nodes.data(), nodes.size()) == count;
+}
+
+// Makes a call from a copy that only the driver told of.
+Call found(const CopyArgs& copy, int device) {
+  return {key_words(number(Fn::cuGraphAddMemcpyNode), bucket_of(copy), kDtypeByte, Mode::captured,
+                    bytes_class(copy.bytes), static_cast<std::uint32_t>(device) + 1, 0),
+          copy.bytes};
+}
+
+// Appends what one launch would execute: the calls that were captured into the graph, and copies
+// among its nodes, as the driver tells them, that none of these made. Returns what is unseen of it.
+//
+// On the stand-in, instantiating a graph of 10,000 nodes takes 2 to 3 ms. A scan adds 0.5 ms, and 5
+// ms if all of the nodes are copies.
+std::uint32_t contents_of(cudaGraph_t graph, int device, Pages<Call>& calls) {
+  Pages<CapturedCall> captured;
+  Pages<const void*> nodes;
+  const bool seen_from_start = captured_calls(graph, captured);
+  bool has_nccl = false;
+  bool has_nameless_copies = false;  // nobody tells which of the nodes is theirs
+  Pages<const void*> explained;
+  for (const CapturedCall& c : captured) {
+    has_nccl = has_nccl || !is_copy(c);
+    has_nameless_copies =
+        has_nameless_copies || (is_copy(c) && c.node == nullptr && c.call.count != 0);
+    calls.push_back(c.call);
+    explained.push_back(c.node);
+  }
+  if (!nodes_of(graph, nodes)) return seen_from_start ? 0 : kUnseenPart;
+  std::ranges::sort(explained);
+  std::uint32_t unseen = captured.failed() || explained.failed() ? kUnseenPart : 0;
+  for (const void* node : nodes) {
+    if (std::ranges::binary_search(explained, node)) continue;
+    CopyArgs copy{};
+    switch (graph_driver::kind_of(node)) {
+      case NodeKind::copy:
+        if (has_nameless_copies || !graph_driver::copy_in(node, copy)) {
+          unseen |= kUnseenPart;
+        } else if (!has_nccl || bucket_of(copy) != Bucket::D2D) {  // D2D copies are NCCL's own
+          calls.push_back(found(copy, device));
+        }
+        break;
+      case NodeKind::conditional:
+        unseen |= kUnseenConditional;
+        break;
+      case NodeKind::kernel:
+        // A call can be several kernels. If calls are known, all kernels are theirs.
+        if ((unseen & kUnseenPart) == 0 && !seen_from_start && !has_nccl &&
+            graph_driver::may_be_nccl(node)) {
+          unseen |= kUnseenPart;
+        }
+        break;
+      case NodeKind::child:
+      case NodeKind::unknown:
+        unseen |= kUnseenPart;
+        break;
+      case NodeKind::other:
+        break;
+    }
+  }
+  return unseen;
+}
+
+// What launches execute is in the mapped file. Its rows are there before the first launch, which
+// then only adds one to a counter. Graphs that execute the same share one entry, so that a program
+// that captures or updates a graph in every step does not fill the file.
+constinit SharedMap<std::uint32_t> g_contents{LockOrder::handles};  // by a hash of their calls
+std::size_t g_entries;
+std::uint32_t g_rows;
+
+// Half of the table is for contents alone. When the other half is full, launches name contents.
+constexpr std::size_t kMaxExecutables = std::size_t{kTableChunks} * kChunkEntries / 2;
+// The rest of the ledger is for calls.
+constexpr std::uint32_t kMaxRows = 65536;
+
+std::uint32_t add(GraphKind kind, std::uint32_t source) {
+  Graph entry{};
+  entry.kind = kind;
+  entry.source = source;
+  entry.made_ns = now_ns();
+  entry.complete.store(kind == GraphKind::content ? 0 : 1, std::memory_order_relaxed);
+  return tables::append(session::mapping().head().graphs, entry, [](std::uint32_t) {});
+}
+
+LedgerKey::Words in_graph(LedgerKey::Words key, std::uint32_t index) {
+  auto row = std::bit_cast<LedgerKey>(key);
+  row.mode = Mode::in_graph;
+  row.graph = index;
+  return std::bit_cast<LedgerKey::Words>(row);
+}
+
+// Adds the rows of content `index`. False: there is no room for all of them, and none counts.
+bool enter(Thread& t, std::span<const Call> calls, std::uint32_t index) {
+  Transaction transaction(t);
+  for (const Call& call : calls) {
+    LedgerRow* row = find_own_row(t, in_graph(call.key, index));
+    if (row == nullptr) g_rows = kMaxRows;
+    if (g_rows >= kMaxRows) break;
+    LedgerValues& v = transaction.values(*row);
+    g_rows += v.calls++ == 0 ? 1 : 0;
+    v.count += call.count;
+  }
+  if (g_rows < kMaxRows) return true;
+  for (const Call& call : calls) {
+    LedgerRow* row = find_own_row(t, in_graph(call.key, index));
+    if (row != nullptr) transaction.values(*row) = {};
+  }
+  return false;
+}
+
+std::uint32_t content_of(Thread& t, std::span<const Call> calls) {
+  std::uint64_t hash = 0;
+  for (const Call& call : calls) {
+    hash += mix64(call.key.low ^ mix64(call.key.high ^ mix64(call.count)));
+  }
+  hash = mix64(hash);
+  std::uint32_t index = 0;
+  if (g_contents.find(hash, index)) return index;
+  if (g_rows >= kMaxRows) return 0;
+  index = add(GraphKind::content, 0);
+  if (index == 0) return 0;
+  const bool whole = enter(t, calls, index);
+  auto* entry = const_cast<Graph*>(session::mapping().view().graph(index));
+  entry->complete.store(1, std::memory_order_release);
+  if (!whole) return 0;
+  g_contents.insert(hash, index);
+  return index;
+}
+
+// Returns the entry of what executes `calls`: an entry of its own for a new executable, while there
+// is room for these, which names that of its content. 0: there is no room.
+std::uint32_t entry_of(Thread& t, std::span<const Call> calls, bool new_executable) {
+  const std::uint32_t content = content_of(t, calls);
+  if (content == 0 || !new_executable || g_entries >= kMaxExecutables) return content;
+  const std::uint32_t index = add(GraphKind::executable, content);
+  g_entries += index == 0 ? 0 : 1;
+  return index == 0 ? content : index;
+}
+
+// Maps a cudaGraphExec_t to its entry in the mapped file and, above kUnseenShift, to what is unseen
+// of it and not reported yet. It is read without the lock.
+constinit SharedMap<std::uint32_t> g_executables{LockOrder::handles};
+constexpr int kUnseenShift = 16;
+constexpr std::uint32_t kEntryBits = (1U << kUnseenShift) - 1;
+static_assert(kTableChunks * kChunkEntries <= kEntryBits);
+
+// Returns how many calls it executes.
+std::size_t set_contents(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph, bool is_new) {
+  Pages<Call> calls;
+  std::uint32_t unseen = contents_of(graph, t.device, calls);
+  const LockGuard guard(g_lock);
+  const std::uint32_t entry =
+      calls.failed() ? 0 : entry_of(t, {calls.data(), calls.size()}, is_new);
+  if (entry == 0) unseen |= kUnseenPart;
+  g_executables.insert(executable, entry | unseen << kUnseenShift);
+  return calls.size();
+}
+
+}  // namespace
+
+cudaGraph_t captured_into_slow(cudaStream_t stream) {
+  const void* last = nullptr;
+  return graph_driver::captured_into(stream, last);
+}
+
+void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call) {
+  if (graph == graph_driver::kNoGraph) return;
+  CapturedCall captured{graph, call, nullptr};
+  if (is_copy(captured)) captured.node = copy_made_on(stream);
+  const LockGuard guard(g_lock);
+  g_calls.push_back(captured);
+}
+
+void capture_began(Thread& t, cudaStream_t stream, bool into_existing_graph) {
+  cudaGraph_t graph = into_existing_graph ? nullptr : captured_into_slow(stream);
+  if (graph == nullptr || graph == graph_driver::kNoGraph) return;
+  const LockGuard guard(g_lock);
+  forget(graph);  // an earlier one of this handle may have been destroyed without our seeing
+  g_captured.push_back({graph, origin(t, stream)});
+}
+
+void capture_ended(Thread& t, cudaStream_t stream, bool made) {
+  const void* began_on = origin(t, stream);
+  if (began_on == nullptr) return;  // the legacy stream can't be captured
+  const LockGuard guard(g_lock);
+  const auto here = [&](const Captured& c) { return c.on == began_on; };
+  auto* const captured = std::ranges::find_if(g_captured, here);
+  if (captured == g_captured.end()) return;
+  made ? void(captured->on = nullptr) : forget(captured->graph);
+}
+
+void destroying(cudaGraph_t graph) {
+  const LockGuard guard(g_lock);
+  forget(graph);
+}
+
+void instantiated(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph, bool for_device) {
+  const std::size_t calls = set_contents(t, executable, graph, true);
+  if (!for_device || calls == 0) return;
+  coverage::note(session::mapping().head(), Note::graph_device_launch, "cudaGraphInstantiate");
+}
+
+void updated(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph) {
+  set_contents(t, executable, graph, false);
+}
+
+void destroying(cudaGraphExec_t executable) {
+  g_executables.erase(executable);
+}
+
+std::uint32_t launchable(cudaGraphExec_t executable) {
+  const std::uint32_t known = g_executables.find(executable);
+  const std::uint32_t entry = known & kEntryBits;
+  if (known == entry && entry != 0) [[likely]]
+    return entry;
+  const std::uint32_t unseen = known == 0 ? kUnseenPart : known >> kUnseenShift;
+  const auto note = [&](std::uint32_t which, Note what) {
+    if ((unseen & which) != 0) coverage::note(session::mapping().head(), what, "cudaGraphLaunch");
+  };
+  note(kUnseenPart, Note::graph_unknown);
+  note(kUnseenConditional, Note::graph_conditional);
+  if (entry != 0) g_executables.insert(executable, entry);  // reported: later launches need not ask
+  return entry;
+}
+
+void forget_all() {
+  g_calls.release();
+  g_captured.release();
+  g_executables.clear();
+  g_contents.clear();
+  g_entries = 0;
+  g_rows = 0;
+}
+
+}  // namespace tprof::graphs
