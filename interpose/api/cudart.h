@@ -72,9 +72,9 @@
          (RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg attributes, RawArg indices, \
           RawArg attributes_count, RawArg eighth, RawArg ninth),                                   \
          (dsts, srcs, sizes, count, attributes, indices, attributes_count, eighth, ninth),         \
-         (copies_12(cuda, dsts, srcs, sizes, count, eighth, ninth)))
+         (copies_12(reinterpret_cast<const void*>(real), dsts, srcs, sizes, count, eighth, ninth)))
 
-// Functions that copies depend on: X(function, since); bodies in hook/cudart_memory.cpp.
+// Functions that copies depend on: X(function, since); bodies in hook/memory.cpp.
 // clang-format off
 #define TPROF_CUDART_MEMORY(X) \
   X(cudaSetDevice, 3020) \

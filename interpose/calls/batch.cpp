@@ -5,6 +5,7 @@
 #include <span>
 
 #include "interpose/format/coverage.h"
+#include "interpose/real/resolve.h"
 #include "interpose/session/coverage.h"
 
 namespace tprof {
@@ -42,19 +43,16 @@ Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream
 }
 
 // CUDA 12 has one more argument, failIdx, before the stream.
-Batch copies_12(int cuda, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg eighth,
-                RawArg ninth) {
+Batch copies_12(const void* real, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count,
+                RawArg eighth, RawArg ninth) {
+  const int cuda = resolve::runtime_version(real);
   if (cuda == 12) return copies(dsts, srcs, sizes, count, ninth);
   if (cuda == 13) return copies(dsts, srcs, sizes, count, eighth);
-  Batch unknown;
-  unknown.known = false;
-  return unknown;
-}
-
-void note_unknown_version(const void* real) {
   Dl_info where{};
-  if (dladdr(real, &where) == 0 || where.dli_fname == nullptr) return;
-  coverage::note(session::mapping().head(), Note::unknown_cudart, where.dli_fname);
+  if (dladdr(real, &where) != 0 && where.dli_fname != nullptr) {
+    coverage::note(session::mapping().head(), Note::unknown_cudart, where.dli_fname);
+  }
+  return {};
 }
 
 void begin_batch(Thread& t, OpenBatch& open, Fn fn, const Batch& batch) {

@@ -22,19 +22,15 @@ struct Batch {
   Part part[kDirections];
   std::size_t parts = 0;
   cudaStream_t stream = nullptr;
-  bool known = true;  // false: what the arguments mean is not known, and nothing is counted
 
   void add(const CopyArgs& copy);
 };
 
-// These read the arguments. `cuda`: the major version of the library that serves the call, 0 if
-// that is not known.
+// These read the arguments. A batch without parts is not counted: nobody knows how to read what
+// was given to the library of `real`, and the coverage notes it.
 Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream);
-Batch copies_12(int cuda, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg eighth,
-                RawArg ninth);
-
-// Notes in the coverage that a call to a library of unknown version was not read.
-[[gnu::cold]] void note_unknown_version(const void* real);
+Batch copies_12(const void* real, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count,
+                RawArg eighth, RawArg ninth);
 
 // A batch whose call is in progress: a held call for each of its directions.
 struct OpenBatch {
@@ -46,12 +42,12 @@ struct OpenBatch {
 void begin_batch(Thread& t, OpenBatch& open, Fn fn, const Batch& batch);
 void finish_batch(Thread& t, OpenBatch& open, const Batch& batch, bool ok, std::uint16_t result);
 
-template <typename F>
-[[gnu::always_inline]] inline auto batch_call(Thread& t, Fn fn, const Batch& batch, F&& real) {
-  if (!batch.known || batch.parts == 0) return real();
+template <Fn kFunction, typename F>
+[[gnu::always_inline]] inline auto batch_call(Thread& t, const Batch& batch, F&& real) {
+  if (batch.parts == 0) return real();
   OpenBatch open;
   open.caller = __builtin_return_address(0);
-  begin_batch(t, open, fn, batch);
+  begin_batch(t, open, kFunction, batch);
   const auto result = real();
   finish_batch(t, open, batch, accepted(result), static_cast<std::uint16_t>(result));
   return result;

@@ -3,9 +3,9 @@
 #include "interpose/hook/wrapper.h"
 #include "interpose/write/windows.h"
 
-#define X(function, since, on)                                               \
-  TPROF_CUDART_WRAPPER(function, (), if (on) tprof::windows::switched(true); \
-                       const cudaError_t result = real();                    \
-                       if (!(on)) tprof::windows::switched(false); return result;)
+#define X(function, since, on)                                                               \
+  TPROF_TYPED(cudaError_t, function, (), if (on) tprof::windows::switched(true);             \
+              const cudaError_t result = real(); if (!(on)) tprof::windows::switched(false); \
+              return result;)
 TPROF_CUDART_PROFILER(X)
 #undef X

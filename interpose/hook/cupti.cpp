@@ -10,16 +10,7 @@
 
 namespace cupti = tprof::cupti;
 
-extern "C" {
-cupti::Result cuptiSubscribe(void** subscriber, void* callback, void* data);
-cupti::Result cuptiSubscribe_v2(void** subscriber, void* callback, void* data, void* parameters);
-cupti::Result cuptiActivityRegisterCallbacks(cupti::Requested requested,
-                                             cupti::Completed completed);
-}
-
 namespace {
-
-constexpr cupti::Result kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED
 
 // A buffer of ours that CUPTI has not given back comes, with the program's records in it, to the
 // program's callback. That would free what was never allocated, so it gets a buffer of its own with
@@ -42,27 +33,23 @@ void completed(void* context, std::uint32_t stream, std::uint8_t* buffer, std::s
 
 }  // namespace
 
-TPROF_EXPORT cupti::Result cuptiSubscribe(void** subscriber, void* callback, void* data) {
-  TPROF_REAL(cuptiSubscribe, decltype(&::cuptiSubscribe), kNotInitialized)
+TPROF_TYPED(cupti::Result, cuptiSubscribe, (void** subscriber, void* callback, void* data), {
   tprof::device::make_way();
   return real(subscriber, callback, data);
-}
+})
 
-TPROF_EXPORT cupti::Result cuptiSubscribe_v2(void** subscriber, void* callback, void* data,
-                                             void* parameters) {
-  TPROF_REAL(cuptiSubscribe_v2, decltype(&::cuptiSubscribe_v2), kNotInitialized)
-  tprof::device::make_way();
-  return real(subscriber, callback, data, parameters);
-}
+TPROF_TYPED(cupti::Result, cuptiSubscribe_v2,
+            (void** subscriber, void* callback, void* data, void* parameters), {
+              tprof::device::make_way();
+              return real(subscriber, callback, data, parameters);
+            })
 
-TPROF_EXPORT cupti::Result cuptiActivityRegisterCallbacks(cupti::Requested requested,
-                                                          cupti::Completed theirs) {
-  TPROF_REAL(cuptiActivityRegisterCallbacks, decltype(&::cuptiActivityRegisterCallbacks),
-             kNotInitialized)
-  tprof::device::make_way();
-  if (requested == nullptr || theirs == nullptr || !cupti::buffers::any_out())
-    return real(requested, theirs);
-  g_requested.store(requested, std::memory_order_release);
-  g_completed.store(theirs, std::memory_order_release);
-  return real(requested, completed);
-}
+TPROF_TYPED(cupti::Result, cuptiActivityRegisterCallbacks,
+            (cupti::Requested requested, cupti::Completed theirs), {
+              tprof::device::make_way();
+              if (requested == nullptr || theirs == nullptr || !cupti::buffers::any_out())
+                return real(requested, theirs);
+              g_requested.store(requested, std::memory_order_release);
+              g_completed.store(theirs, std::memory_order_release);
+              return real(requested, completed);
+            })

@@ -1,6 +1,7 @@
 // The wrappers of the functions that give a program the driver's functions. Every CUDA runtime,
 // even one that is linked in, reaches the driver this way. With TPROF_DRIVER=1, TPROF_MEMORY=1 or
 // TPROF_TIMING=events the functions that they give are wrapped.
+#include "interpose/api/results.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/session/config.h"
 
@@ -51,7 +52,7 @@ bool wrapping() {
 }
 
 void wrap(void** function, const char* name, int version, bool per_thread) {
-  if (!wrapping() || function == nullptr || name == nullptr) return;
+  if (function == nullptr || name == nullptr) return;
   const Fn fn = entry_point(name, version, per_thread);
   if (fn != Fn::none && resolve::wanted_of_driver(fn)) *function = resolve::bind(fn, *function);
 }
@@ -74,52 +75,32 @@ int runtime_version(const void* real) {
 
 }  // namespace
 
-// cuda.h declares it under a macro only.
-extern "C" CUresult cuGetProcAddress(const char* name, void** function, int version,
-                                     cuuint64_t flags);
-TPROF_EXPORT CUresult cuGetProcAddress(const char* name, void** function, int version,
-                                       cuuint64_t flags) {
-  TPROF_REAL(cuGetProcAddress, decltype(&::cuGetProcAddress),
-             CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND)
-  const CUresult result = real(name, function, version, flags);
-  if (result == CUDA_SUCCESS) wrap(function, name, version, own_stream(flags, false));
-  return result;
-}
+// `name` is asked for at `version`; `own`: with per-thread streams where the flags don't say.
+#define WRAPPER(kind, result, function, parameters, arguments, entry, version, own)              \
+  TPROF_##kind(result, function, parameters, {                                                   \
+    const result done = real arguments;                                                          \
+    if (tprof::accepted(done) && wrapping()) wrap(entry, name, version, own_stream(flags, own)); \
+    return done;                                                                                 \
+  })
 
-TPROF_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int version,
-                                          cuuint64_t flags,
-                                          CUdriverProcAddressQueryResult* status) {
-  TPROF_REAL(cuGetProcAddress_v2, decltype(&::cuGetProcAddress_v2),
-             CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND)
-  const CUresult result = real(name, function, version, flags, status);
-  if (result == CUDA_SUCCESS) wrap(function, name, version, own_stream(flags, false));
-  return result;
-}
+WRAPPER(TYPED, CUresult, cuGetProcAddress,
+        (const char* name, void** function, int version, cuuint64_t flags),
+        (name, function, version, flags), function, version, false)
+WRAPPER(TYPED, CUresult, cuGetProcAddress_v2,
+        (const char* name, void** function, int version, cuuint64_t flags,
+         CUdriverProcAddressQueryResult* status),
+        (name, function, version, flags, status), function, version, false)
 
 // The runtime's functions, which ask the driver for the name at their own version, or at a given
 // one. Their last argument came with CUDA 12.0; it is passed on whatever it is.
-using Status = void*;
-#define NAMED (const char* name, void** entry, unsigned long long flags, Status status)
-#define VERSIONED \
-  (const char* name, void** entry, unsigned version, unsigned long long flags, Status status)
-#define X(function, twin, parameters, arguments, meant)             \
-  TPROF_EXPORT_ANY(cudaError_t, function, parameters) {             \
-    using Type = cudaError_t(*) parameters;                         \
-    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound) \
-    const cudaError_t result = real arguments;                      \
-    if (result == cudaSuccess && wrapping()) {                      \
-      wrap(entry, name, meant, own_stream(flags, twin));            \
-    }                                                               \
-    return result;                                                  \
-  }
-#define X_BOTH(function, parameters, arguments, meant) \
-  X(function, false, parameters, arguments, meant)     \
-  X(function##_ptsz, true, parameters, arguments, meant)
-X_BOTH(cudaGetDriverEntryPoint, NAMED, (name, entry, flags, status),
-       runtime_version(reinterpret_cast<const void*>(real_address)))
-X_BOTH(cudaGetDriverEntryPointByVersion, VERSIONED, (name, entry, version, flags, status),
-       static_cast<int>(version))
-#undef X_BOTH
-#undef X
-#undef VERSIONED
-#undef NAMED
+#define BOTH(function, parameters, arguments, version)                              \
+  WRAPPER(ANY, cudaError_t, function, parameters, arguments, entry, version, false) \
+  WRAPPER(ANY, cudaError_t, function##_ptsz, parameters, arguments, entry, version, true)
+BOTH(cudaGetDriverEntryPoint,
+     (const char* name, void** entry, unsigned long long flags, void* status),
+     (name, entry, flags, status), runtime_version(reinterpret_cast<const void*>(real_address)))
+BOTH(cudaGetDriverEntryPointByVersion,
+     (const char* name, void** entry, unsigned version, unsigned long long flags, void* status),
+     (name, entry, version, flags, status), static_cast<int>(version))
+#undef BOTH
+#undef WRAPPER

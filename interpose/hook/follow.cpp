@@ -7,7 +7,6 @@
 #include "interpose/device/streams.h"
 #include "interpose/device/timing.h"
 #include "interpose/device/waits.h"
-#include "interpose/hook/any_cuda.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/real/driver_events.h"
 #include "interpose/real/stream_gates.h"
@@ -123,11 +122,11 @@ inline constexpr bool kEndsContexts = requires {
   }
 
 #define WRAPPER(stream_meant, function, parameters, arguments, step) \
-  TPROF_CUDART_WRAPPER(function, parameters, TPROF_FOLLOWED(stream_meant, arguments, step))
+  TPROF_TYPED(cudaError_t, function, parameters, TPROF_FOLLOWED(stream_meant, arguments, step))
 TPROF_CUDART_FOLLOW(TPROF_ONE, TPROF_BOTH)
 #undef WRAPPER
 
 #define WRAPPER(stream_meant, function, name, until, parameters, arguments, step) \
-  TPROF_CUDA_WRAPPER(function, parameters, TPROF_FOLLOWED(stream_meant, arguments, step))
+  TPROF_ANY(CUresult, function, parameters, TPROF_FOLLOWED(stream_meant, arguments, step))
 TPROF_CUDA_FOLLOW(TPROF_ONE, TPROF_BOTH)
 #undef WRAPPER

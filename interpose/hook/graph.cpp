@@ -8,7 +8,6 @@
 #include <type_traits>
 
 #include "interpose/calls/open_call.h"
-#include "interpose/hook/any_cuda.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/real/stream_gates.h"
 #include "interpose/record/graphs.h"
@@ -109,27 +108,14 @@ auto graph_call(GetThread&& thread, GetStep&& step, F&& function) {
       },                                                             \
       [&] { return real arguments; })
 
-#define BODY(function, stream_meant, parameters, arguments, step)                    \
-  {                                                                                  \
-    using namespace tprof::hook;                                                     \
-    using Type = cudaError_t(*) parameters;                                          \
-    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound)                  \
-    return TPROF_GRAPH_CALL(tprof::recording_thread, stream_meant, arguments, step); \
-  }
-#define TYPED(function, parameters)           \
-  extern "C" cudaError_t function parameters; \
-  TPROF_EXPORT cudaError_t function parameters
-#define ANY(function, parameters) TPROF_EXPORT_ANY(cudaError_t, function, parameters)
-#define WRAPPER(meant, function, kind, parameters, arguments, step) \
-  kind(function, parameters) BODY(function, meant, parameters, arguments, step)
+#define WRAPPER(stream_meant, function, kind, parameters, arguments, step)     \
+  TPROF_##kind(cudaError_t, function, parameters, using namespace tprof::hook; \
+               return TPROF_GRAPH_CALL(tprof::recording_thread, stream_meant, arguments, step);)
 TPROF_CUDART_GRAPH(TPROF_ONE, TPROF_BOTH)
 #undef WRAPPER
-#undef ANY
-#undef TYPED
-#undef BODY
 
 #define WRAPPER(stream_meant, function, name, until, parameters, arguments, step) \
-  TPROF_CUDA_WRAPPER(function, parameters, using namespace hook;                  \
-                     return TPROF_GRAPH_CALL(recording_driver, stream_meant, arguments, step);)
+  TPROF_ANY(CUresult, function, parameters, using namespace hook;                 \
+            return TPROF_GRAPH_CALL(recording_driver, stream_meant, arguments, step);)
 TPROF_CUDA_GRAPH(TPROF_ONE, TPROF_BOTH)
 #undef WRAPPER

@@ -9,15 +9,13 @@ using tprof::NcclArgs;
 using tprof::reduce_of;
 
 #define WRAPPER(function, bucket, parameters, arguments, reading)                    \
-  extern "C" ncclResult_t function parameters;                                       \
-  TPROF_EXPORT ncclResult_t function parameters {                                    \
-    TPROF_REAL_NCCL(function)                                                        \
+  TPROF_TYPED(ncclResult_t, function, parameters, {                                  \
     tprof::Thread* t = tprof::recording_thread();                                    \
     if (t == nullptr) TPROF_PASS_ON(real arguments);                                 \
     const NcclArgs a TPROF_UNPAREN reading;                                          \
     return tprof::nccl_call<Fn::function, Bucket::bucket>(                           \
         *t, a, reinterpret_cast<const void*>(real), [&] { return real arguments; }); \
-  }
+  })
 
 #define X(function, twin, since, bucket, elements, parameters, arguments, reading)  \
   WRAPPER(function, bucket, parameters, arguments, reading)                         \

@@ -79,9 +79,7 @@ ncclComm_t group(RawArg group) {
 #define GIVEN a, b, c, d, e, f, g, h, i, j
 
 #define X(function, since, tokens, stream)                                                        \
-  extern "C" ncclResult_t function TEN;                                                           \
-  TPROF_EXPORT ncclResult_t function TEN {                                                        \
-    TPROF_REAL_NCCL(function)                                                                     \
+  TPROF_TYPED(ncclResult_t, function, TEN, {                                                      \
     Thread* t = tprof::recording_thread();                                                        \
     if (t == nullptr) TPROF_PASS_ON(real(GIVEN));                                                 \
     const RawArg argument[] = {GIVEN};                                                            \
@@ -92,21 +90,17 @@ ncclComm_t group(RawArg group) {
     }                                                                                             \
     return tprof::nccl_call<Fn::function, Bucket::EP>(                                            \
         *t, *args, reinterpret_cast<const void*>(real), [&] { return real(GIVEN); });             \
-  }
+  })
 TPROF_NCCL_EP(X)
 #undef X
 
-// The calls that the library makes in these count as those of any other caller.
 #define X(function, since, from)                          \
-  extern "C" ncclResult_t function TEN;                   \
-  TPROF_EXPORT ncclResult_t function TEN {                \
-    TPROF_REAL_NCCL(function)                             \
+  TPROF_TYPED(ncclResult_t, function, TEN, {              \
     const ncclResult_t result = real(GIVEN);              \
-    if (tprof::accepted(result) && a != nullptr) {        \
+    if (tprof::accepted(result) && a != nullptr)          \
       g_comm_of.insert(*static_cast<void**>(a), from(b)); \
-    }                                                     \
     return result;                                        \
-  }
+  })
 TPROF_NCCL_EP_LIFE(X)
 #undef X
 #undef GIVEN

@@ -131,15 +131,14 @@ ncclResult_t end_of_life(Thread& t, Fn fn, ncclComm_t comm, const void* real_add
 // Defines a wrapper whose body uses `t` and `call`, the real one. Where `thread` returns null it
 // only passes on.
 #define WRAPPER(function, parameters, arguments, thread, ...)                   \
-  TPROF_EXPORT ncclResult_t function parameters {                               \
-    TPROF_REAL_NCCL(function)                                                   \
+  TPROF_TYPED(ncclResult_t, function, parameters, {                             \
     const auto call = [&] { return real arguments; };                           \
     [[maybe_unused]] constexpr Fn fn = Fn::function;                            \
     [[maybe_unused]] const auto* address = reinterpret_cast<const void*>(real); \
     Thread* const t = thread;                                                   \
     if (t == nullptr) return call();                                            \
     __VA_ARGS__                                                                 \
-  }
+  })
 
 WRAPPER(ncclGroupStart, (), (), tprof::grouping_thread(), {
   const DepthGuard guard(*t);
@@ -201,9 +200,6 @@ WRAPPER(ncclCommSplit,
           return make_child(*t, comm, birth, address, call);
         })
 
-#if NCCL_VERSION_CODE < NCCL_VERSION(2, 27, 0)
-extern "C" ncclResult_t ncclCommShrink(ncclComm_t, int*, int, ncclComm_t*, ncclConfig_t*, int);
-#endif
 // Called by the ranks that stay, with the same list.
 WRAPPER(ncclCommShrink,
         (ncclComm_t comm, int* excluded, int n, ncclComm_t* newcomm, ncclConfig_t* config,
@@ -218,10 +214,6 @@ WRAPPER(ncclCommShrink,
           return make_child(*t, comm, birth, address, call);
         })
 
-#if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 0)
-extern "C" ncclResult_t ncclCommGrow(ncclComm_t, int, const ncclUniqueId*, int, ncclComm_t*,
-                                     ncclConfig_t*);
-#endif
 // Ranks of the parent pass no id but for the root, which passes both; new ranks have no parent.
 WRAPPER(ncclCommGrow,
         (ncclComm_t comm, int nranks, const ncclUniqueId* id, int rank, ncclComm_t* newcomm,
@@ -250,16 +242,12 @@ WRAPPER(ncclCommGrow,
 END_OF_LIFE(ncclCommFinalize, (ncclComm_t comm), (comm))
 END_OF_LIFE(ncclCommDestroy, (ncclComm_t comm), (comm))
 END_OF_LIFE(ncclCommAbort, (ncclComm_t comm), (comm))
-#if NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 7)
-extern "C" ncclResult_t ncclCommRevoke(ncclComm_t, int);
-#endif
 END_OF_LIFE(ncclCommRevoke, (ncclComm_t comm, int flags), (comm, flags))
 #undef END_OF_LIFE
 #undef WRAPPER
 
 // Tells when a non-blocking communicator is ready.
-TPROF_EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
-  TPROF_REAL_NCCL(ncclCommGetAsyncError)
+TPROF_TYPED(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t* state), {
   const ncclResult_t result = real(comm, state);
   if (comms::g_going_on.load(std::memory_order_relaxed) == 0) [[likely]]
     return result;
@@ -270,4 +258,4 @@ TPROF_EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* s
   const DepthGuard guard(*t);
   comms::settle(*t, comm, *state);
   return result;
-}
+})

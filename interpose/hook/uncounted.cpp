@@ -3,7 +3,7 @@
 // forked may make them as it exits.
 #include "interpose/api/results.h"
 #include "interpose/format/coverage.h"
-#include "interpose/hook/any_cuda.h"
+#include "interpose/hook/wrapper.h"
 #include "interpose/session/coverage.h"
 
 namespace tprof::uncounted {
@@ -22,24 +22,18 @@ namespace {
 // All arguments travel as integers do, nine at most. Those that the function lacks it never looks
 // at.
 #define NINE (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i)
-#define UNCOUNTED(result, missing, thread, function, what)                   \
-  namespace tprof {                                                          \
-  TPROF_EXPORT_ANY(result, function, NINE) {                                 \
-    using Type = result(*) NINE;                                             \
-    TPROF_REAL(function, Type, missing)                                      \
+#define UNCOUNTED(result, thread, function, what)                            \
+  TPROF_ANY(result, function, NINE, {                                        \
     const bool counts = uncounted::counts(Note::what, thread);               \
     const result done = real(a, b, c, d, e, f, g, h, i);                     \
     if (counts && accepted(done)) uncounted::note(Note::what, Fn::function); \
     return done;                                                             \
-  }                                                                          \
-  }
+  })
 
-#define WRAPPER(meant, function, what) \
-  UNCOUNTED(cudaError_t, cudaErrorSharedObjectSymbolNotFound, recording_thread, function, what)
+#define WRAPPER(meant, function, what) UNCOUNTED(cudaError_t, recording_thread, function, what)
 TPROF_CUDART_UNCOUNTED(TPROF_ONE, TPROF_BOTH)
 #undef WRAPPER
-#define WRAPPER(meant, function, name, what) \
-  UNCOUNTED(CUresult, CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND, recording_driver, function, what)
+#define WRAPPER(meant, function, name, what) UNCOUNTED(CUresult, recording_driver, function, what)
 TPROF_CUDA_UNCOUNTED(TPROF_ONE, TPROF_BOTH)
 #undef WRAPPER
 #undef UNCOUNTED

@@ -2,13 +2,18 @@
 // to record, and lets calls/ do it.
 #pragma once
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
+#include <type_traits>
+
 #include "interpose/api/functions.h"
 #include "interpose/real/binding.h"
+#include "interpose/real/driver_memory.h"
 #include "interpose/real/resolve.h"
 #include "interpose/record/thread.h"
+#include "interpose/session/config.h"
 
 namespace tprof {
 
@@ -26,6 +31,24 @@ auto callable(R (*function)(A...)) {
   }
 }
 
+// The result of a wrapper whose function the process lacks.
+template <typename R, typename... A>
+constexpr R missing(R (*)(A...)) {
+  constexpr int kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED
+  if constexpr (std::is_same_v<R, ncclResult_t>) return ncclSystemError;
+  if constexpr (std::is_same_v<R, cudaError_t>) return cudaErrorSharedObjectSymbolNotFound;
+  if constexpr (std::is_same_v<R, CUresult>) return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND;
+  return static_cast<R>(kNotInitialized);
+}
+
+// Returns the thread if calls of the driver count, with its current device, which it may not have
+// set through a wrapper.
+inline Thread* recording_driver() {
+  Thread* t = opt_in::driver() ? recording_thread() : nullptr;
+  if (t != nullptr) t->device = driver::current_device(t->device);
+  return t;
+}
+
 // In a per-thread twin (_ptds, _ptsz) stream 0 means the thread's own stream.
 inline cudaStream_t legacy(cudaStream_t stream) {
   return stream;
@@ -38,30 +61,38 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
 
 #define TPROF_EXPORT extern "C" __attribute__((visibility("default")))
 
-// Defines `real`: the function behind this wrapper, typed by the vendor's own declaration, so that
-// a changed prototype is an error at compile time. Returns `missing` if the process has none.
-#define TPROF_REAL(function, type, missing)                                      \
+// Defines `real`: the function behind this wrapper. Returns missing() if the process has none.
+#define TPROF_REAL(function, type)                                               \
   const auto real_address = reinterpret_cast<type>(tprof::resolve::real(         \
       tprof::Fn::function, __builtin_return_address(0), tprof::t_thread.bound)); \
   if (real_address == nullptr) [[unlikely]] {                                    \
-    return missing;                                                              \
+    return tprof::missing(type{});                                               \
   }                                                                              \
   const auto real = tprof::callable<tprof::Fn::function>(real_address);
 
-// Defines a wrapper of the runtime's function, whose body uses `real`. It is declared by its
-// definition: the vendor's C++ headers overload some of the names, and name the twins only by a
-// macro that replaces the plain ones. Where they declare it too, the two have to agree.
-#define TPROF_CUDART_WRAPPER(function, parameters, ...)             \
-  extern "C" cudaError_t function parameters;                       \
-  TPROF_EXPORT cudaError_t function parameters {                    \
-    using Type = cudaError_t(*) parameters;                         \
-    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound) \
-    __VA_ARGS__                                                     \
+// Defines a wrapper, whose body uses `real`. It is declared by its definition: the vendor's C++
+// headers overload some of the names, and name the twins only by a macro that replaces the plain
+// ones. Where they declare it too, the two have to agree, so that a changed prototype is an error
+// at compile time.
+#define TPROF_TYPED(result, function, parameters, ...) \
+  extern "C" result function parameters;               \
+  TPROF_EXPORT result function parameters {            \
+    using Type = result(*) parameters;                 \
+    TPROF_REAL(function, Type)                         \
+    __VA_ARGS__                                        \
   }
 
-#define TPROF_REAL_NCCL(function) TPROF_REAL(function, decltype(&::function), ncclSystemError)
-#define TPROF_REAL_CUDART(function) \
-  TPROF_REAL(function, decltype(&::function), cudaErrorSharedObjectSymbolNotFound)
+// Defines a wrapper as a function of another name, any_<function>: for prototypes that no one
+// header has, and for names to which cuda.h gives a newer meaning by a macro.
+#define TPROF_ANY(result, function, parameters, ...)                \
+  namespace tprof {                                                 \
+  TPROF_EXPORT result any_##function parameters __asm__(#function); \
+  TPROF_EXPORT result any_##function parameters {                   \
+    using Type = result(*) parameters;                              \
+    TPROF_REAL(function, Type)                                      \
+    __VA_ARGS__                                                     \
+  }                                                                 \
+  }
 
 // Used if a wrapper of a function that moves data does not record: `call` is the real one.
 #define TPROF_PASS_ON(call)                                                        \
@@ -78,9 +109,3 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
 #define TPROF_BOTH(function, twin, since, ...) \
   WRAPPER(legacy, function, __VA_ARGS__)       \
   WRAPPER(per_thread, twin, __VA_ARGS__)
-
-// Defines a wrapper as a function of another name, any_<function>: for prototypes that no one
-// header has, and for names to which cuda.h gives a newer meaning by a macro.
-#define TPROF_EXPORT_ANY(result, function, parameters)              \
-  TPROF_EXPORT result any_##function parameters __asm__(#function); \
-  TPROF_EXPORT result any_##function parameters

@@ -220,7 +220,11 @@ void note_bound_library(Fn fn, void* real) {
   note_library_of(fn, real, false);
 }
 
-int find_version(const void* address, VersionCache& cache) {
+int runtime_version(const void* address) {
+  // The last address and its version.
+  static constinit std::atomic<std::uint64_t> cache{0};
+  const std::uint64_t known = cache.load(std::memory_order_relaxed);
+  if (known >> 8 == reinterpret_cast<std::uintptr_t>(address)) return static_cast<int>(known & 255);
   const AskingLoader asking;
   Dl_info info;
   link_map* map = nullptr;
@@ -230,7 +234,7 @@ int find_version(const void* address, VersionCache& cache) {
   }
   if (version == 0) version = version_of_only_runtime();
   if (version > 0 && version < 256) {
-    cache.known.store(
+    cache.store(
         reinterpret_cast<std::uintptr_t>(address) << 8 | static_cast<std::uint64_t>(version),
         std::memory_order_relaxed);
   }

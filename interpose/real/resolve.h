@@ -55,18 +55,10 @@ void stop_opening();
 
 void after_fork();  // in the child
 
-// version() returns the major version in the soname of the CUDA runtime that `address` lies in. If
-// that is no CUDA runtime (another interposer behind us), it is the version of the only one in the
-// process. 0: not known.
-struct VersionCache {
-  std::atomic<std::uint64_t> known{0};  // address and version of the last one
-};
-[[gnu::cold, gnu::noinline]] int find_version(const void* address, VersionCache& cache);
-inline int version(const void* address, VersionCache& cache) {
-  const std::uint64_t known = cache.known.load(std::memory_order_relaxed);
-  if (known >> 8 == reinterpret_cast<std::uintptr_t>(address)) return static_cast<int>(known & 255);
-  return find_version(address, cache);
-}
+// Returns the major version in the soname of the CUDA runtime that `address` lies in. If that is no
+// CUDA runtime (another interposer behind us), it is the version of the only one in the process. 0:
+// not known.
+int runtime_version(const void* address);
 
 // Returns a function of the library that `address` lies in (a real NCCL's ncclCommCount, say), or
 // null.

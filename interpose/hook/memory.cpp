@@ -1,0 +1,70 @@
+// The wrappers that tell us which device a thread uses and what kind of memory an address is. They
+// count no copies and start nothing. With TPROF_MEMORY=1 the memory is counted, also that of the
+// functions of api/cudart.h and api/cuda.h that allocate and free nothing else; without it these
+// pass every call straight through. A call of the runtime and the driver call that it causes are
+// one.
+#include "interpose/calls/memory.h"
+#include "interpose/device/contexts.h"
+#include "interpose/hook/wrapper.h"
+#include "interpose/record/allocation_calls.h"
+
+using tprof::HostMemory;
+namespace memory = tprof::memory;
+
+#define RUNTIME(function, parameters, ...) \
+  TPROF_TYPED(cudaError_t, function, parameters, __VA_ARGS__)
+
+RUNTIME(cudaSetDevice, (int device), {
+  const cudaError_t result = real(device);
+  if (result == cudaSuccess) tprof::t_thread.device = device;
+  return result;
+})
+
+#define X(function, parameters, arguments, step, pointer, kind)                           \
+  RUNTIME(function, parameters, {                                                         \
+    const cudaError_t result = TPROF_ALLOCATION(legacy, arguments, (TPROF_UNPAREN step)); \
+    if (result == cudaSuccess) memory::add(pointer, size, HostMemory::kind);              \
+    return result;                                                                        \
+  })
+X(cudaHostAlloc, (void** pointer, size_t size, unsigned int flags), (pointer, size, flags),
+  (Allocates{pointer, size, Where::pinned}), *pointer, pinned)
+X(cudaMallocHost, (void** pointer, size_t size), (pointer, size),
+  (Allocates{pointer, size, Where::pinned}), *pointer, pinned)
+X(cudaMallocManaged, (void** pointer, size_t size, unsigned int flags), (pointer, size, flags),
+  (Allocates{pointer, size, Where::managed}), *pointer, managed)
+X(cudaHostRegister, (void* pointer, size_t size, unsigned int flags), (pointer, size, flags),
+  (Pins{pointer, size}), pointer, pinned)
+#undef X
+
+// Leaves the table before the address can be given to someone else.
+#define X(function)                                                       \
+  RUNTIME(function, (void* pointer), {                                    \
+    memory::remove(pointer);                                              \
+    return TPROF_ALLOCATION(legacy, (pointer), (Frees{key_of(pointer)})); \
+  })
+X(cudaFreeHost)
+X(cudaHostUnregister)
+X(cudaFree)
+#undef X
+
+// No memory that was pinned for this device stays pinned; about other devices' the driver is asked.
+RUNTIME(cudaDeviceReset, (), {
+  tprof::device::ContextsGo contexts(-1, nullptr, true);
+  const cudaError_t result = TPROF_ALLOCATION(legacy, (), (Resets{}));
+  if (result == cudaSuccess) {
+    memory::remove_all();
+    contexts.gone();
+  }
+  return result;
+})
+
+#define WRAPPER(stream_meant, function, parameters, arguments, step) \
+  RUNTIME(function, parameters, return TPROF_ALLOCATION(stream_meant, arguments, step);)
+TPROF_CUDART_ALLOCATION(TPROF_ONE, TPROF_BOTH)
+#undef WRAPPER
+#undef RUNTIME
+
+#define WRAPPER(stream_meant, function, name, parameters, arguments, step) \
+  TPROF_ANY(CUresult, function, parameters, return TPROF_ALLOCATION(stream_meant, arguments, step);)
+TPROF_CUDA_ALLOCATION(TPROF_ONE, TPROF_BOTH)
+#undef WRAPPER
