@@ -10,11 +10,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "interpose/base/hash.h"
 
 namespace tprof {
 
+inline constexpr std::string_view kSnapshotEnd = ".snapshot";  // of its name
 inline constexpr char kSnapshotMagic[8] = {'t', 'p', 'r', 'o', 'f', 's', 'n', '1'};
 
 struct SnapshotEntry {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "interpose/format/file_names.h"
 #include "interpose/lines/lines.h"
 
 namespace tprof {
@@ -12,12 +13,10 @@ namespace tprof {
 inline constexpr std::string_view kUnfinishedFile = ".part";
 [[gnu::cold]] inline void window_file_name(FixedText& name, const View& view,
                                            const FileLines& file) {
-  constexpr std::string_view kEnd = ".json";
-  const std::string_view rank_file = bounded_text(view.head().rank_file);
-  name << prefix(rank_file, rank_file.size() - std::min(rank_file.size(), kEnd.size()));
+  name << stem_of(bounded_text(view.head().rank_file));
   file.step >= 0 ? (name << ".step-").number(file.step) : (name << ".window-").number(file.window);
   if (file.attempt != 0) (name << ".r").number(file.attempt);
-  name << kEnd;
+  name << ".json";
 }
 
 // Begins a window's file: with the rank file's beginning, `header`, and in it whose window this is.

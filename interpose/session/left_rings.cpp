@@ -9,15 +9,14 @@
 #include <atomic>
 #include <charconv>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
 
 #include "interpose/base/background_thread.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/disk_space.h"
 #include "interpose/base/each_entry.h"
-#include "interpose/base/text.h"
-#include "interpose/format/ring_file.h"
+#include "interpose/format/file_names.h"
+#include "interpose/format/snapshot.h"
 
 namespace tprof::left_rings {
 namespace {
@@ -97,16 +96,6 @@ bool is_dead(const Head& left) {
   return silent_ns(left) >= kSettled && !process_runs(left.pid, left.start_ticks);
 }
 
-std::string_view stem_of(const Head& left) {
-  const std::string_view name = file_name(bounded_text(left.rank_file));
-  constexpr std::string_view kEnd = ".json";
-  return name.ends_with(kEnd) ? prefix(name, name.size() - kEnd.size()) : std::string_view();
-}
-
-void put_path(Path& path, const Head& left, std::string_view dot, std::string_view end) {
-  FixedText(path.text) << bounded_text(left.directory) << "/" << dot << stem_of(left) << end;
-}
-
 // True if the rank file's header has the moment at which the ring file's process began.
 bool belongs(int rank_file, const Head& left) {
   static char header[std::size_t{64} << 10];
@@ -136,7 +125,7 @@ void make_rank_file(int ring, Head& left) {
   NamedFile file{};
   if (left.rank_file_inode != 0) {
     Path path;
-    put_path(path, left, "", ".json");
+    put_beside(FixedText(path.text), left, "", ".json");
     static_cast<OwnFile&>(file) = open_to_take(path.text);
   } else if (is_visible(left) && create_lines(left.directory, left.rank_file, file)) {
     left.rank_file_inode = file.id.inode;
@@ -199,8 +188,8 @@ bool is_copied(const char* path, const Head& left, std::uint64_t size) {
 bool copy_beside(int ring, const Head& left, std::uint64_t size) {
   Path beside;
   Path part;
-  put_path(beside, left, ".", ".ring");
-  put_path(part, left, ".", ".ring.part");
+  put_beside(FixedText(beside.text), left, ".", ".ring");
+  put_beside(FixedText(part.text), left, ".", ".ring.part");
   // If another ring file is there, its rank file is gone, and nobody can use it.
   if (is_copied(beside.text, left, size)) return true;
   unlink(part.text);  // left by a process that was killed here: we have the ring's lock
@@ -219,7 +208,7 @@ bool is_done_with(int ring, Head& left, std::uint64_t size) {
   const bool forgotten = silent_ns(left) >= kForgotten;
   Path path;
   make_rank_file(ring, left);
-  put_path(path, left, "", ".json");
+  put_beside(FixedText(path.text), left, "", ".json");
   const Opened rank_file(open_to_read(path.text));
   if (rank_file.fd() < 0 && errno != ENOENT) return false;
   if (rank_file.fd() < 0)
@@ -227,7 +216,7 @@ bool is_done_with(int ring, Head& left, std::uint64_t size) {
   if (!belongs(rank_file.fd(), left)) return forgotten;
   if (!is_whole(rank_file.fd())) return copy_beside(ring, left, size);
   if (left.windows.files && !forgotten) return false;  // window files may still need their names
-  put_path(path, left, ".", ".snapshot");
+  put_beside(FixedText(path.text), left, ".", kSnapshotEnd);
   unlink(path.text);
   return true;
 }
@@ -264,7 +253,7 @@ void look_at(const char* path) {
   static Head left;
   if (ring.fd() < 0 || !facts.regular || facts.owner != geteuid() || !read_head(ring.fd(), left) ||
       bounded_text(left.boot_id) != g_process.boot_id || left.directory[0] != '/' ||
-      stem_of(left).empty() || !takes_lock(ring.fd()) || !is_dead(left)) {
+      stem_of(bounded_text(left.rank_file)).empty() || !takes_lock(ring.fd()) || !is_dead(left)) {
     return;
   }
   if (file_at(path) == ring.id() && is_done_with(ring.fd(), left, facts.size)) unlink(path);

@@ -16,8 +16,9 @@
 #include "interpose/base/folder_id.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/in_time.h"
-#include "interpose/base/text.h"
+#include "interpose/format/file_names.h"
 #include "interpose/format/output_folder.h"
+#include "interpose/format/snapshot.h"
 
 namespace tprof {
 namespace {
@@ -63,10 +64,6 @@ bool make_directory(char* path) {
 bool create(NamedFile& file, mode_t mode) {
   static_cast<OwnFile&>(file) = create_file(file.path, mode);
   return file.fd >= 0;
-}
-
-std::string_view stem_of(std::string_view name) {
-  return prefix(name, name.size() - std::strlen(".json"));
 }
 
 // Looks for a folder that can hold the ring file, and makes it there. The file's name is its own
@@ -189,7 +186,7 @@ bool create_rank_file(RankFile& file, Head& head, std::string_view header) {
     return false;
   }
   if (file.ring.fd >= 0 && !file.ring_elsewhere) return true;
-  FixedText(file.snapshot.path) << file.directory << "/." << stem_of(file.name) << ".snapshot";
+  put_beside(FixedText(file.snapshot.path), head, ".", kSnapshotEnd);
   unlink(file.snapshot.path);  // left by a rank file that is gone
   create(file.snapshot, 0666);
   return true;

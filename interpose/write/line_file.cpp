@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "interpose/base/complain.h"
-#include "interpose/base/text.h"
+#include "interpose/format/file_names.h"
 
 namespace tprof {
 
@@ -17,14 +17,9 @@ void complain_of_write(std::string_view what) {
   complain(room ? Trouble::room : Trouble::write, what, std::strerror(errno));
 }
 
-void LineFile::put_path(FixedText path) const {
-  const Head& head = view_.head();
-  path << bounded_text(head.directory) << "/" << bounded_text(head.rank_file);
-}
-
 bool LineFile::still_ours() {
   char path[1300];
-  put_path(FixedText(path));
+  put_beside(FixedText(path), view_.head(), "", ".json");
   if (file_.still_ours() || file_.open_again(path)) return true;
   complain(Trouble::descriptor,
            "the program closed the trace's descriptor, and the file is not where it was: no more "
@@ -52,7 +47,7 @@ bool LineFile::cut(std::uint64_t size) {
 
 bool LineFile::bring_back(std::uint64_t size) {
   char path[1300];
-  put_path(FixedText(path));
+  put_beside(FixedText(path), view_.head(), "", ".json");
   const OwnFile copy = create_file(path, 0666);
   if (copy.fd < 0) return false;
   bool well = size_allowed(size);

@@ -34,7 +34,6 @@ class LineFile {
   std::uint32_t times_brought_back() const { return times_brought_back_; }
 
  private:
-  void put_path(FixedText path) const;
 
   View view_;
   OwnFile file_;

@@ -1,6 +1,5 @@
 // A sink of the writer: something that it looks after besides the calls' lines. Here are all the
-// turns that a sink may take; a sink hides those that it has something to do in. sinks.h lists
-// them.
+// turns that a sink may take; a sink hides those that it has something to do in.
 #pragma once
 
 #include <cstdint>

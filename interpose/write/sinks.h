@@ -1,17 +1,188 @@
-// The list of the writer's sinks. Each takes its turn in this order.
+// The sinks of the writer, and their list.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
-#include "interpose/write/ended_epochs.h"
-#include "interpose/write/ledgers.h"
-#include "interpose/write/memory_sink.h"
-#include "interpose/write/metrics_sink.h"
-#include "interpose/write/rank_file_name.h"
+#include "interpose/base/complain.h"
+#include "interpose/base/lock.h"
+#include "interpose/format/windows.h"
+#include "interpose/lines/metric_lanes.h"
+#include "interpose/write/line_batch.h"
+#include "interpose/write/metric_sources.h"
+#include "interpose/write/sink.h"
 #include "interpose/write/snapshot.h"
 
 namespace tprof {
 
+// The ledgers with which epochs of the counts have ended, written before the next ledger.
+class EndedEpochs : public Sink {
+ public:
+  // May be called on any thread.
+  void add(std::string_view ledger) {
+    const LockGuard guard(lock_);
+    ended_[fills_] << ledger;
+    ++epochs_;
+  }
+
+  void tick(LineBatch& lines, const ClockAnchor& /*now*/) { write(lines); }
+
+  void write(LineBatch& lines) {
+    Text* ended = nullptr;
+    std::uint32_t epochs = 0;
+    {
+      const LockGuard guard(lock_);
+      if (epochs_ == 0) return;
+      ended = &ended_[fills_];
+      epochs = std::exchange(epochs_, 0);
+      fills_ ^= 1;
+    }
+    lines.begin();
+    lines.out() << ended->view();
+    lines.next.epoch += epochs;
+    lines.flush();
+    ended->clear();
+  }
+
+ private:
+  Lock lock_{LockOrder::ended};  // never held during a write
+  Text ended_[2];
+  std::uint32_t fills_ = 0;  // the text being filled; the other is being written
+  std::uint32_t epochs_ = 0;
+};
+
+// Looks every second whether the rank file has been removed, and brings it back.
+class RankFileName : public Sink {
+ public:
+  // Does not bring the file back at once while its folder is there: whoever removed the file may be
+  // about to remove that too.
+  void tick(LineBatch& lines, const ClockAnchor& now) {
+    constexpr std::uint64_t kEveryNs = 1'000'000'000;
+    if (now.mono_ns < next_ns_) return;
+    next_ns_ = now.mono_ns + kEveryNs;
+    const bool was_nameless = std::exchange(nameless_, lines.file.nameless());
+    if (!nameless_ || !was_nameless || lines.file.bring_back(lines.offset())) return;
+    complain(Trouble::removed, "the trace is lost, unless its folder is made again while we run: ",
+             bounded_text(lines.view.head().directory));
+  }
+
+ private:
+  std::uint64_t next_ns_ = 0;
+  bool nameless_ = false;  // at the last look
+};
+
+// The lanes of the process's metrics (TPROF_METRICS), in the open window.
+class MetricsSink : public Sink {
+ public:
+  // The first reading is taken at once: growth counts from it.
+  void begin(LineBatch& lines, const SinkStart& start) {
+    if (start.metrics.every_ns == 0) return;
+    every_ns_ = start.metrics.every_ns;
+    next_ns_ = start.now_ns;
+    sources_.open("");
+    tick_at(lines, start.now_ns);
+  }
+  void tick(LineBatch& lines, const ClockAnchor& now) { tick_at(lines, now.mono_ns); }
+  std::uint32_t sleep_ms(std::uint64_t now_ns) const {
+    const std::uint64_t ms = next_ns_ <= now_ns ? 1 : (next_ns_ - now_ns) / 1'000'000 + 1;
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(ms, UINT32_MAX));
+  }
+  // Soon after the last reading, another one is worth nothing.
+  void at_end(LineBatch& lines, std::uint64_t now_ns) {
+    const bool soon = last_.at_ns != kNotRead && now_ns - last_.at_ns < kShortestMetricsNs;
+    if (every_ns_ != 0 && !soon) read(lines, now_ns);
+  }
+  void leave() { sources_.close(); }
+
+ private:
+  void tick_at(LineBatch& lines, std::uint64_t now_ns) {
+    if (now_ns < next_ns_) return;
+    next_ns_ += ((now_ns - next_ns_) / every_ns_ + 1) * every_ns_;
+    read(lines, now_ns);
+  }
+
+  // Nothing is read while no window is open. Growth between two windows is in neither.
+  void read(LineBatch& lines, std::uint64_t now_ns) {
+    const std::uint32_t window = window_at(lines.view.head().windows, now_ns);
+    const bool goes_on = window == window_;
+    window_ = window;
+    if (window == 0) return;
+    const ProcessMetrics before = last_;
+    sources_.read(last_);
+    lines.begin();
+    metrics::each_lane(goes_on ? &before : nullptr, last_, "",
+                       [&](const Counter& c) { lines.metric(c, last_.at_ns); });
+    lines.flush();
+  }
+
+  std::uint64_t next_ns_ = UINT64_MAX;  // never
+  std::uint64_t every_ns_ = 0;
+  std::uint32_t window_ = 0;
+  ProcessMetrics last_;
+  metrics::Sources sources_;
+};
+
+// The memory that the program has allocated (TPROF_MEMORY), as lanes in the open window,
+// whenever a value has changed. Each window begins with all values.
+class MemorySink : public Sink {
+ public:
+  void tick(LineBatch& lines, const ClockAnchor& now) { show(lines, now.mono_ns); }
+  void at_end(LineBatch& lines, std::uint64_t now_ns) { show(lines, now_ns); }
+
+ private:
+  void show(LineBatch& lines, std::uint64_t now_ns) {
+    const Head& head = lines.view.head();
+    const std::uint32_t window = window_at(head.windows, now_ns);
+    if (window == 0 || head.memory_known.load(std::memory_order_acquire) == 0) return;
+    bool any = false;
+    lines.begin();
+    for (std::uint8_t place = 0; place < kMemoryPlaces; ++place) {
+      const std::uint64_t bytes = head.memory[place].bytes.load(std::memory_order_acquire);
+      const bool known = window == window_ && shown_[place] != 0;
+      if (known ? bytes == shown_[place] - 1 : head.memory[place].peak.load() == 0) continue;
+      shown_[place] = bytes + 1;
+      Counter c{};
+      char room[16];
+      metrics::add_name(c, kMemoryLane);
+      metrics::add_name(c, memory_key(place, room));
+      c.values = 1;
+      c.value[kMaxCounterValues - 1] = static_cast<double>(bytes);
+      lines.metric(c, now_ns);
+      any = true;
+    }
+    window_ = window;
+    if (any) lines.flush();
+  }
+
+  std::uint64_t shown_[kMemoryPlaces] = {};  // one more than the value that was; 0: none yet
+  std::uint32_t window_ = 0;
+};
+
+// The cumulative ledgers that a process writes while it runs, and its clock lines.
+class Ledgers : public Sink {
+ public:
+  void begin(LineBatch& lines, const SinkStart& start);
+  // If calls were made since the last ledger and its interval has passed, writes one. Else, if the
+  // wall clock was set, writes a clock line.
+  void tick(LineBatch& lines, const ClockAnchor& now);
+  void write(LineBatch& lines, const ClockAnchor& clock, std::string_view reason);
+
+ private:
+  // The contract's intervals. Ledgers come often at first, when most that can go wrong does; a day
+  // of them is 150 lines.
+  static constexpr std::uint64_t kFirstNs = 10'000'000'000;
+  static constexpr std::uint64_t kLongestNs = 600'000'000'000;
+
+  std::uint64_t last_ns_ = 0;
+  std::uint64_t every_ns_ = kFirstNs;
+  ClockAnchor last_clock_{};
+  std::uint64_t last_transactions_ = 0;
+};
+
+// All sinks; each takes its turn in this order.
 using Sinks = std::tuple<EndedEpochs,   // what `tprof ctl reset` and programs have ended
                          RankFileName,  // before the snapshot, which follows a file to its name
                          Snapshot, MetricsSink, MemorySink, Ledgers>;

@@ -8,7 +8,7 @@
 
 #include "interpose/base/clock.h"
 #include "interpose/base/disk_space.h"
-#include "interpose/base/text.h"
+#include "interpose/format/file_names.h"
 #include "interpose/lines/last_calls.h"
 
 namespace tprof {
@@ -18,12 +18,6 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kEveryNs = 10 * kSecond;
 constexpr std::uint64_t kLongestNs = 60 * kSecond;  // while nothing changes
 constexpr std::uint64_t kStoodNs = kSecond;
-
-void put_path(FixedText path, const Head& head) {
-  const std::string_view rank_file = bounded_text(head.rank_file);
-  path << bounded_text(head.directory) << "/."
-       << prefix(rank_file, rank_file.size() - std::strlen(".json")) << ".snapshot";
-}
 
 // Returns a number that changes when a call begins or ends.
 std::uint64_t changes_in(const View& view) {
@@ -82,7 +76,7 @@ bool Snapshot::due(const View& view, std::uint64_t now_ns) {
 
 void Snapshot::write(std::string_view text, std::uint64_t cut, const Head& head) {
   char path[1300];
-  put_path(FixedText(path), head);
+  put_beside(FixedText(path), head, ".", kSnapshotEnd);
   if (!file_.still_ours() && !file_.open_again(path)) return;  // the program closed it
   SnapshotEntry next = entry_;
   std::memcpy(next.magic, kSnapshotMagic, sizeof next.magic);
@@ -108,7 +102,7 @@ void Snapshot::write(std::string_view text, std::uint64_t cut, const Head& head)
 
 void Snapshot::bring_back(const Head& head) {
   char path[1300];
-  put_path(FixedText(path), head);
+  put_beside(FixedText(path), head, ".", kSnapshotEnd);
   if (file_at(path).known) return;
   const OwnFile again = create_file(path, 0666);
   if (again.fd < 0) return;
