@@ -44,7 +44,7 @@
          (void* dst, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind,         \
           cudaStream_t stream),                                                                    \
          (dst, symbol, count, offset, kind, stream), ({dst, nullptr, count, kind, stream, false})) \
-  /* A box in or of an array counts as 0 bytes (calls/region_copy.h). */                           \
+  /* A box in or of an array counts as 0 bytes (real/copy_args.h). */                           \
   X_TWIN(cudaMemcpy3D, cudaMemcpy3D_ptds, 3020, (const cudaMemcpy3DParms* p), (p),                 \
          ({region_copy(p, nullptr, true)}))                                                        \
   X_TWIN(cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz, 3020,                                          \

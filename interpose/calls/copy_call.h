@@ -5,7 +5,7 @@
 #include "interpose/calls/memory.h"
 #include "interpose/calls/open_call.h"
 #include "interpose/format/dtypes.h"
-#include "interpose/real/driver_copy.h"
+#include "interpose/real/copy_args.h"
 
 namespace tprof {
 

@@ -3,9 +3,9 @@
 #include "interpose/record/communicators.h"
 
 namespace tprof {
-
 bool OpenCall::is_captured_now(Thread& t, cudaStream_t stream) {
-  came_ns = take_own_time(t);
+  came_ns = t.until_own_time == 0 ? now_ns() : 0;
+  if (came_ns != 0) t.until_own_time = Thread::kOwnTimeEvery;
   graph = graphs::captured_into(stream);
   rare = came_ns != 0 || graph != nullptr;
   return graph != nullptr;
@@ -45,7 +45,11 @@ void OpenCall::finish(Thread& t, std::uint64_t now, std::uint16_t result) {
 
 void OpenCall::finish_rare(bool ok) {
   const Record& r = *record;
-  if (came_ns != 0) add_own_time(came_ns, r.dur_ns);
+  if (came_ns != 0) {
+    Head& head = session::mapping().head();
+    head.own_ns.fetch_add(now_ns() - came_ns - r.dur_ns, std::memory_order_relaxed);
+    head.own_timed_calls.fetch_add(1, std::memory_order_relaxed);
+  }
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
   auto* stream = reinterpret_cast<cudaStream_t>(r.stream);
   if (graph != nullptr && ok) graphs::captured_call(graph, stream, {in.key, r.count});

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "interpose/api/results.h"
-#include "interpose/calls/own_time.h"
 #include "interpose/device/timed.h"
 #include "interpose/marks/sites.h"
 #include "interpose/record/graphs.h"
@@ -24,7 +23,7 @@ struct OpenCall {
   bool is_nccl;
   bool grouped;           // it counts with its group
   bool rare;              // it has one of these
-  std::uint64_t came_ns;  // see own_time.h
+  std::uint64_t came_ns;  // of one call in 61: its time in the library counts as the library's
   cudaGraph_t graph;      // it is captured into this one
 
   explicit OpenCall(const void* from) : caller(from) {}

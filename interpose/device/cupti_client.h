@@ -7,16 +7,14 @@
 
 #include "interpose/device/cupti_abi.h"
 
-namespace tprof::cupti {
-
 // The buffers that CUPTI writes records into. CUPTI may write to a buffer that it was given until
 // the buffer comes back, also by threads that outlive our exit handlers. So none is ever freed.
+namespace tprof::cupti::buffers {
+
 struct Buffer {
   std::uint8_t* data;
   std::size_t valid;
 };
-
-namespace buffers {
 
 // CUPTI calls these on any thread, also under locks of its own. They take no lock, and allocate
 // nothing. If no buffer is left, CUPTI drops records.
@@ -34,7 +32,9 @@ void give_back(const Buffer& buffer);
 
 bool begin();  // false: no memory
 
-}  // namespace buffers
+}  // namespace tprof::cupti::buffers
+
+namespace tprof::cupti {
 
 // entering: it is not known yet whether we may. out: CUPTI is not to be had, or was given up for
 // others. over: the process ends, and libcupti with it. Neither of the last two leads back to `in`.

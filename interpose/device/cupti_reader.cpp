@@ -236,7 +236,7 @@ class CuptiReader {
   }
 
   void read_buffers() {
-    cupti::Buffer buffer;
+    cupti::buffers::Buffer buffer;
     while (cupti::buffers::next(buffer)) {
       cupti::Record* r = nullptr;
       while ((r = cupti::next(buffer.data, buffer.valid, r)) != nullptr) read(*r);

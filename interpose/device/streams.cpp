@@ -11,7 +11,7 @@
 #include "interpose/base/hash.h"
 #include "interpose/device/exposure.h"
 #include "interpose/device/pace.h"
-#include "interpose/device/waits.h"
+#include "interpose/device/timing.h"
 #include "interpose/real/driver_events.h"
 #include "interpose/real/stream_gates.h"
 #include "interpose/record/switches.h"

@@ -9,7 +9,6 @@
 #include "interpose/device/mode.h"
 #include "interpose/device/own_thread.h"
 #include "interpose/device/results.h"
-#include "interpose/device/waits.h"
 #include "interpose/session/session.h"
 
 namespace tprof::device {

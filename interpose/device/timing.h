@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "interpose/base/clock.h"
 #include "interpose/format/control.h"
 #include "interpose/format/ledger.h"
 #include "interpose/format/settings.h"
@@ -22,6 +23,32 @@
 #include "interpose/record/timed_call.h"
 
 namespace tprof::device {
+
+// Times the program's scopes on the device, if it named their stream. A pair of events goes there,
+// one where the scope begins and one where it ends (TPROF_TIMING=events).
+struct Pair;
+
+// Null: it is not timed (not asked for, no window, sampled out, no pair, a stream that captures).
+[[gnu::cold]] Pair* begin_scope(CUstream stream);
+[[gnu::cold]] void end_scope(Pair& pair, LedgerKey::Words key);
+// Waits until the ledger has the times of all scopes that have ended. False: not within that time.
+bool read_scopes(std::uint32_t timeout_ms);
+
+// For how long the program's threads waited for a device, between two calls that were timed: in
+// cudaStreamSynchronize and its like, and in launches behind a full queue. A host that did not wait
+// could not have been faster.
+inline constinit std::atomic<std::uint64_t> g_waited_ns{0};
+
+// Less is what a call takes that waits for nothing.
+inline constexpr std::uint64_t kShortestWaitNs = 10'000;
+
+inline void add_wait(std::uint64_t ns) {
+  if (ns != 0) g_waited_ns.fetch_add(ns, std::memory_order_relaxed);
+}
+inline std::uint64_t take_waits() {
+  if (g_waited_ns.load(std::memory_order_relaxed) == 0) return 0;
+  return g_waited_ns.exchange(0, std::memory_order_relaxed);
+}
 
 inline constinit std::atomic<bool>& g_on = g_switches.timing;
 inline bool on() {

@@ -119,7 +119,7 @@ inline void set_timed_call(Record& r, std::uint8_t function, std::uint64_t calls
   r.peer = static_cast<std::int32_t>(tid);      // the thread that made them
 }
 
-// kMetaDevice: for how long threads had waited for the device (device/waits.h), within 70
+// kMetaDevice: for how long threads had waited for the device (device/timing.h), within 70
 // minutes.
 inline void set_waited(Record& r, std::uint64_t ns) {
   const std::uint64_t us = std::min<std::uint64_t>(ns / 1000, UINT32_MAX);

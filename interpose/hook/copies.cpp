@@ -3,9 +3,8 @@
 // wrapper: a call of the runtime and the driver call that it causes are one.
 #include "interpose/calls/batch.h"
 #include "interpose/calls/copy_call.h"
-#include "interpose/calls/region_copy.h"
 #include "interpose/hook/wrapper.h"
-#include "interpose/real/region_copy.h"
+#include "interpose/real/copy_args.h"
 
 using namespace tprof;
 

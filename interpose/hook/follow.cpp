@@ -6,7 +6,6 @@
 #include "interpose/device/contexts.h"
 #include "interpose/device/streams.h"
 #include "interpose/device/timing.h"
-#include "interpose/device/waits.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/real/driver_events.h"
 #include "interpose/real/stream_gates.h"

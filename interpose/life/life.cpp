@@ -6,8 +6,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <climits>
+#include <cstring>
 
+#include "interpose/api/functions.h"
 #include "interpose/base/at_fork.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
@@ -17,12 +20,16 @@
 #include "interpose/base/held_signals.h"
 #include "interpose/base/in_time.h"
 #include "interpose/base/lock.h"
-#include "interpose/life/head.h"
+#include "interpose/base/text.h"
+#include "interpose/format/commit.h"
+#include "interpose/format/ring_file.h"
 #include "interpose/life/rooms.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/left_rings.h"
+#include "interpose/session/mapping.h"
 #include "interpose/session/process.h"
 #include "interpose/session/rank_file.h"
+#include "interpose/session/session.h"
 #include "interpose/write/header.h"
 #include "interpose/write/line_batch.h"
 #include "interpose/write/writer.h"
@@ -34,6 +41,62 @@ extern "C" [[gnu::weak]] int on_exit(void (*)(int, void*), void*) noexcept;  // 
 namespace tprof::session {
 
 namespace {
+
+// Fills the head of a ring file that was just made, but for its magic.
+void fill_head(Head& head, const Process& process, const RankFile& file,
+               const ClockAnchor& anchor) {
+  const Config& config = session::config();
+  head.layout = kRingLayout;
+  head.head_size = sizeof(Head);
+  copy_text(head.version, kVersion);
+  copy_text(head.boot_id, process.boot_id);
+  head.pid = process.pid;
+  head.pid_namespace = process.pid_namespace;
+  head.start_ticks = process.start_ticks;
+  copy_text(head.rank_file, file.name);
+  copy_text(head.directory, file.directory);
+  head.base_mono_ns = anchor.mono_ns;
+  head.base_real_ns = anchor.real_ns;
+  head.rank_known = process.rank >= 0;
+  head.line_pid = process.rank >= 0 ? process.rank : process.pid;
+  head.quota = config.quota;
+  const bool lines = config.ranks.has(process.rank);
+  head.events = static_cast<std::uint32_t>(lines ? config.events : EventLines::off);
+  copy_text(head.ops, config.ops);
+  copy_text(head.sizes, config.sizes);
+  head.copy_element_size = config.copy_element_size;
+  copy_text(head.step_mark, config.step);
+  copy_text(head.windows.schedule, config.schedule.text);
+  head.windows.files = config.window_files;
+  head.comms.entry_size = sizeof(Communicator);
+  head.graphs.entry_size = sizeof(Graph);
+  head.sites.entry_size = sizeof(Site);
+  head.site_objects.entry_size = sizeof(SiteObject);
+  head.scopes.entry_size = sizeof(ScopeName);
+  head.functions = kFunctionCount;
+  for (std::size_t i = 1; i < kFunctionCount; ++i) {
+    copy_text(head.function[i].name, kFunctions[i].name);
+    head.function[i].elements = kFunctions[i].elements;
+    head.function[i].collective = kFunctions[i].order == Order::collective;
+  }
+}
+
+// Puts the first lines of the rank file into the mapping, so that whoever finds the ring file alone
+// can make the rank file. The magic is the last: a reader who finds that finds the rest.
+bool write_header(Mapping& mapping, const Text& header) {
+  const std::uint64_t at = header.failed() ? 0 : mapping.allocate(header.size());
+  if (at == 0) return false;
+  std::memcpy(mapping.at<char>(at), header.data(), header.size());
+  Head& head = mapping.head();
+  head.header = at;
+  head.header_bytes = header.size();
+  static constinit Progress begin{};  // 16 KiB, of which a small stack has no room
+  begin.written.file[kRankFile].offset = header.size();
+  commit_progress(head, begin);
+  std::atomic_signal_fence(std::memory_order_release);
+  std::memcpy(head.magic, kRingMagic, sizeof head.magic);
+  return true;
+}
 
 // Constant from the start: a session may begin before the constructors of this library.
 constinit RankFile g_file{};

@@ -3,8 +3,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "interpose/real/copy_args.h"
 #include "interpose/real/function.h"
-#include "interpose/real/region_copy.h"
 
 namespace tprof::graph_driver {
 namespace {

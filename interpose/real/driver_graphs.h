@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "interpose/real/driver_copy_args.h"
+#include "interpose/real/copy_args.h"
 
 namespace tprof::graph_driver {
 

@@ -7,7 +7,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/shared_map.h"
 #include "interpose/format/coverage.h"
-#include "interpose/real/driver_copy.h"
+#include "interpose/real/copy_args.h"
 #include "interpose/real/driver_graphs.h"
 #include "interpose/record/tables.h"
 #include "interpose/record/transaction.h"

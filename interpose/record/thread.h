@@ -47,7 +47,7 @@ struct alignas(64) Thread {
   bool allocating = false;  // in a call that allocates or frees (record/allocation_calls.h)
   // No usual number of calls in a step is a multiple of it.
   static constexpr std::uint32_t kOwnTimeEvery = 61;
-  std::uint32_t until_own_time = kOwnTimeEvery;  // calls (calls/own_time.h)
+  std::uint32_t until_own_time = kOwnTimeEvery;  // calls (calls/open_call.cpp)
   ThreadArea* area = nullptr;
   Record* ring = nullptr;
   std::uint64_t mask = 0;        // of the ring as it is now

@@ -9,7 +9,7 @@
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
 #include "interpose/base/own_memory.h"
-#include "interpose/device/scopes.h"
+#include "interpose/device/timing.h"
 #include "interpose/lines/ledger_lines.h"
 #include "interpose/lines/scope_sums.h"
 #include "interpose/record/thread.h"
