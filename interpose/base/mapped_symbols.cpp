@@ -117,6 +117,17 @@ void each_object(F&& f) {
   each_loaded_object([&](const dl_phdr_info& info) { return f(Object(info)); });
 }
 
+// Returns the function `name` of the first object that is wanted(object) and has it, or null.
+template <typename F>
+void* find_where(const char* name, F&& wanted) {
+  void* found = nullptr;
+  each_object([&](const Object& object) {
+    if (wanted(object)) found = object.find(name);
+    return found != nullptr;
+  });
+  return found;
+}
+
 constexpr char g_here = 0;  // in this library
 
 // Null: not known.
@@ -142,12 +153,7 @@ void* symbol_of_libc(const char* name) {
 // musl can't tell where we are in its list of objects, so this searches every object but this
 // library.
 void* symbol_elsewhere(const char* name) {
-  void* found = nullptr;
-  each_object([&](const Object& object) {
-    if (!object.holds(&g_here)) found = object.find(name);
-    return found != nullptr;
-  });
-  return found;
+  return find_where(name, [](const Object& object) { return !object.holds(&g_here); });
 }
 
 }  // namespace
@@ -161,24 +167,16 @@ void* symbol_near(const void* address, const char* name) {
   each_object([&](const Object& caller) {
     if (!caller.holds(address)) return false;
     found = caller.find(name);
-    if (found != nullptr) return true;
-    each_object([&](const Object& other) {
-      if (caller.needs(other)) found = other.find(name);
-      return found != nullptr;
-    });
+    if (found == nullptr) {
+      found = find_where(name, [&](const Object& other) { return caller.needs(other); });
+    }
     return true;
   });
   return found;
 }
 
 void* symbol_beside(const void* address, const char* name) {
-  void* found = nullptr;
-  each_object([&](const Object& object) {
-    if (!object.holds(address)) return false;
-    found = object.find(name);
-    return true;
-  });
-  return found;
+  return find_where(name, [&](const Object& object) { return object.holds(address); });
 }
 
 void* symbol_behind_us(const char* name) {
@@ -220,12 +218,7 @@ void* dlopen(const char* file, int flags) {
 }  // namespace loader
 
 void* symbol_in(const char* soname, const char* name) {
-  void* found = nullptr;
-  each_object([&](const Object& object) {
-    if (object.is_named(soname)) found = object.find(name);
-    return found != nullptr;
-  });
-  return found;
+  return find_where(name, [&](const Object& object) { return object.is_named(soname); });
 }
 
 }  // namespace tprof

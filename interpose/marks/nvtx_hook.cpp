@@ -4,12 +4,13 @@
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
 
+#include <cstddef>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
 #include "interpose/api/functions.h"
 #include "interpose/marks/missed_calls.h"
-#include "interpose/marks/nvtx_attributes.h"
 #include "interpose/marks/range_names.h"
 #include "interpose/marks/ranges.h"
 #include "interpose/real/binding.h"
@@ -18,6 +19,55 @@
 namespace {
 
 using namespace tprof;
+
+// Reads what an NVTX event has besides its message: category, colour and payload.
+// An event of an older or newer NVTX may be smaller or larger. The place of these fields has been
+// the same since the first.
+marks::Attributes attributes_of(const nvtxEventAttributes_t* event) {
+  marks::Attributes found;
+  if (event == nullptr || event->size < offsetof(nvtxEventAttributes_t, messageType)) return found;
+  if (event->category != 0) {
+    found.given |= kGivenCategory;
+    found.values.category = event->category;
+  }
+  if (event->colorType == NVTX_COLOR_ARGB) {
+    found.given |= kGivenColor;
+    found.values.color = event->color;
+  }
+  const auto payload = [&](RangePayload type, auto value) {
+    static_assert(sizeof value == sizeof found.values.payload);
+    found.given |= given_payload(type);
+    std::memcpy(&found.values.payload, &value, sizeof value);
+  };
+  const auto& it = event->payload;
+  switch (event->payloadType) {
+    case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64:
+      payload(RangePayload::positive, it.ullValue);
+      break;
+    case NVTX_PAYLOAD_TYPE_INT64:
+      payload(RangePayload::integer, it.llValue);
+      break;
+    case NVTX_PAYLOAD_TYPE_DOUBLE:
+      payload(RangePayload::real, it.dValue);
+      break;
+    case NVTX_PAYLOAD_TYPE_UNSIGNED_INT32:
+      payload(RangePayload::positive, std::uint64_t{it.uiValue});
+      break;
+    case NVTX_PAYLOAD_TYPE_INT32:
+      payload(RangePayload::integer, std::int64_t{it.iValue});
+      break;
+    case NVTX_PAYLOAD_TYPE_FLOAT:
+      payload(RangePayload::real, double{it.fValue});
+      break;
+    default:;
+  }
+  return found;
+}
+// Plain text has none.
+template <typename Char>
+marks::Attributes attributes_of(const Char*) {
+  return {};
+}
 
 // The handles that NVTX's users get are addresses. A domain's handle is its place in here (NCCL's
 // is the first: the default domain has no handle). A string's handle is a function's place for a

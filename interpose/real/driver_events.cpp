@@ -1,6 +1,6 @@
 #include "interpose/real/driver_events.h"
 
-#include "interpose/real/function.h"
+#include "interpose/real/resolve.h"
 #include "interpose/real/stream_gates.h"
 
 namespace tprof::event_driver {
@@ -23,6 +23,11 @@ constinit DriverFunction<int(CUdevice, unsigned*, int*)> g_primary_state(
 constinit DriverFunction<int(CUevent, CUstream)> g_record("cuEventRecord");
 constinit DriverFunction<int(CUstream)> g_stream_query("cuStreamQuery");
 constinit DriverFunction<int(CUevent)> g_query("cuEventQuery");
+constinit DriverFunction<int(int*)> g_devices("cuDeviceGetCount");
+constinit DriverFunction<int(CUcontext*, CUdevice)> g_retain("cuDevicePrimaryCtxRetain");
+constinit DriverFunction<int(CUdevice)> g_release("cuDevicePrimaryCtxRelease_v2");
+constinit DriverFunction<int()> g_start_profiler("cuProfilerStart");
+constinit DriverFunction<int()> g_stop_profiler("cuProfilerStop");
 constinit DriverFunction<int(float*, CUevent, CUevent)> g_elapsed("cuEventElapsedTime");
 
 template <typename F, typename... A>
@@ -122,6 +127,18 @@ bool has_primary_context(int device) {
   unsigned flags = 0;
   int active = 0;
   return ask(g_primary_state, CUdevice{device}, &flags, &active) == 0 && active != 0;
+}
+
+void switch_profilers(bool on) {
+  int count = 0;
+  if (ask(g_devices, &count) != 0) return;
+  for (CUdevice device = 0; device < count; ++device) {
+    CUcontext context = nullptr;
+    if (!has_primary_context(device) || ask(g_retain, &context, device) != 0) continue;
+    if (enter(context)) ask(on ? g_start_profiler : g_stop_profiler);
+    enter(nullptr);
+    ask(g_release, device);
+  }
 }
 
 }  // namespace tprof::event_driver

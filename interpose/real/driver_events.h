@@ -40,4 +40,8 @@ bool device(int& ordinal);
 // False also if the driver does not say.
 bool has_primary_context(int device);
 
+// Switches profilers that watch the process (nsys --capture-range=cudaProfilerApi), in the primary
+// contexts that the program has; none is made. This may take as long as a profiler wants.
+void switch_profilers(bool on);
+
 }  // namespace tprof::event_driver

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "interpose/real/copy_args.h"
-#include "interpose/real/function.h"
+#include "interpose/real/resolve.h"
 
 namespace tprof::graph_driver {
 namespace {

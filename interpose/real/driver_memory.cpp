@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "interpose/real/function.h"
+#include "interpose/real/resolve.h"
 
 namespace tprof::driver {
 

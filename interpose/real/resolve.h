@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "interpose/api/functions.h"
+#include "interpose/base/mapped_symbols.h"
 #include "interpose/real/binding.h"
 
 namespace tprof::resolve {
@@ -66,6 +67,13 @@ void* sibling(const void* address, const char* name);
 
 // Returns a function of a library that is already mapped; never maps one.
 void* mapped(Library library, const char* name);
+
+// A function of the CUDA driver that we call ourselves; null while the process has no driver.
+inline void* of_driver(const char* name) {
+  return mapped(Library::cuda, name);
+}
+template <typename Type>
+using DriverFunction = BehindUs<Type*, of_driver>;
 
 // Publishes which library serves which function: what is known now, and from now on what becomes
 // known, so that a killed process has told it. `head` stays until a fork.

@@ -9,7 +9,7 @@
 #include "interpose/base/complain.h"
 #include "interpose/base/lock.h"
 #include "interpose/device/timing.h"
-#include "interpose/real/driver_profiler.h"
+#include "interpose/real/driver_events.h"
 #include "interpose/session/session.h"
 
 namespace tprof::windows {
@@ -27,7 +27,7 @@ void* switch_profilers(void*) {
   constexpr std::uint32_t kLookAgainMs = 1000;
   for (std::uint32_t done = 0;;) {
     const std::uint32_t edges = g_edges.load(std::memory_order_acquire);
-    if (edges % 2 != done % 2) profiler_driver::set(edges % 2 != 0);
+    if (edges % 2 != done % 2) event_driver::switch_profilers(edges % 2 != 0);
     done = edges;
     futex_wait(g_edges, edges, kLookAgainMs);
   }
