@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "interpose/record/timed_call.h"
+#include "interpose/record/thread.h"
 
 namespace tprof::device::cupti_calls {
 

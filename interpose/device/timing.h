@@ -20,7 +20,7 @@
 #include "interpose/format/ledger.h"
 #include "interpose/format/settings.h"
 #include "interpose/record/switches.h"
-#include "interpose/record/timed_call.h"
+#include "interpose/record/thread.h"
 
 namespace tprof::device {
 

@@ -7,7 +7,6 @@
 #include "interpose/base/text.h"
 #include "interpose/lines/drain.h"
 #include "interpose/write/line_file.h"
-#include "interpose/write/window_files.h"
 
 namespace tprof {
 

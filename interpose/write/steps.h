@@ -6,7 +6,7 @@
 
 #include "interpose/format/step_mark.h"
 #include "interpose/write/step_lines.h"
-#include "interpose/write/step_operations.h"
+#include "interpose/write/step_repeats.h"
 #include "interpose/write/step_windows.h"
 
 namespace tprof {
