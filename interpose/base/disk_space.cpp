@@ -107,6 +107,13 @@ long names_of(int fd) {
   return ask(fd, "", AT_EMPTY_PATH, file) ? static_cast<long>(file.st_nlink) : -1;
 }
 
+bool lock_file(int fd) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  return fcntl(fd, F_SETLK, &whole) == 0;
+}
+
 bool size_allowed(std::uint64_t size) {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||

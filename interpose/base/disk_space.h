@@ -50,6 +50,10 @@ FileFacts facts_of(int fd);
 // Returns the number of names that a file has; -1: not known.
 long names_of(int fd);
 
+// Takes the write lock (fcntl) of the whole file, which tells other processes that this one lives;
+// the kernel releases it when we die. False: another process has it.
+bool lock_file(int fd);
+
 // True if a file of this process may become `size` bytes long: growing past RLIMIT_FSIZE is a
 // SIGXFSZ.
 bool size_allowed(std::uint64_t size);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <system_error>
 
 #include "interpose/base/pages.h"
 
@@ -21,6 +22,23 @@ constexpr std::string_view without_prefix(std::string_view s, std::size_t n) {
 }
 constexpr std::string_view file_name(std::string_view path) {
   return without_prefix(path, path.rfind('/') + 1);
+}
+// Calls f(item) for each item of a list with commas; false where one is empty or f returns false.
+template <typename F>
+bool each_item(std::string_view list, F&& f) {
+  for (;;) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    if (comma == 0 || !f(prefix(list, comma))) return false;
+    if (comma == list.size()) return true;
+    list.remove_prefix(comma + 1);
+  }
+}
+// False: the text is not just a number that T holds.
+template <typename T>
+bool parse_number(std::string_view text, T& number) {
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && rest == end;
 }
 // Reads a field that may be full, without a NUL.
 template <std::size_t N>
@@ -107,13 +125,13 @@ class Text {
   Text& string_or_null(const char* s) {
     return s != nullptr && *s != '\0' ? string(s) : *this << "null";
   }
-  // 64-bit value as a string of 16 hexadecimal digits; null for 0 where that means unknown.
-  Text& hex16(std::uint64_t v) {
-    char digits[18] = {'"'};
-    for (int i = 16; i >= 1; --i, v >>= 4) digits[i] = "0123456789abcdef"[v & 15];
-    digits[17] = '"';
-    return *this << std::string_view(digits, sizeof digits);
+  // The last `digits` hexadecimal digits.
+  Text& hex(std::uint64_t v, int digits) {
+    while (digits-- != 0) *this << "0123456789abcdef"[v >> 4 * digits & 15];
+    return *this;
   }
+  // 64-bit value as a string of 16 hexadecimal digits; null for 0 where that means unknown.
+  Text& hex16(std::uint64_t v) { return (*this << '"').hex(v, 16) << '"'; }
   Text& hex16_or_null(std::uint64_t v) { return v != 0 ? hex16(v) : *this << "null"; }
   Text& pointer(std::uint64_t v) {
     char digits[18] = {'0', 'x'};
@@ -149,8 +167,7 @@ class Text {
     if (c == '"' || c == '\\') {
       *this << '\\' << s[0];
     } else if (c < 0x20 || c == 0x7f) {
-      *this << "\\u00"
-            << "0123456789abcdef"[c >> 4] << "0123456789abcdef"[c & 15];
+      (*this << "\\u00").hex(c, 2);
     } else if (c < 0x80) {
       *this << s[0];
     } else {

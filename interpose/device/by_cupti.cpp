@@ -8,7 +8,7 @@
 #include "interpose/device/cupti_client.h"
 #include "interpose/device/cupti_reader.h"
 #include "interpose/device/mode.h"
-#include "interpose/device/own_thread.h"
+#include "interpose/device/timing.h"
 
 namespace tprof::device {
 namespace by_cupti {

@@ -8,7 +8,6 @@
 #include "interpose/base/environment.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/device/mode.h"
-#include "interpose/device/own_thread.h"
 #include "interpose/device/pairs.h"
 #include "interpose/device/reader.h"
 #include "interpose/device/streams.h"

@@ -1,9 +1,9 @@
 #include "interpose/device/contexts.h"
 
 #include "interpose/base/held_signals.h"
-#include "interpose/device/own_thread.h"
 #include "interpose/device/pairs.h"
 #include "interpose/device/streams.h"
+#include "interpose/device/timing.h"
 #include "interpose/real/driver_events.h"
 #include "interpose/real/stream_gates.h"
 #include "interpose/record/thread.h"

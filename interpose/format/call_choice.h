@@ -10,17 +10,6 @@
 
 namespace tprof {
 
-// Calls f(item) for each item of a list with commas; false where one is empty or f returns false.
-template <typename F>
-bool each_item(std::string_view list, F&& f) {
-  for (;;) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    if (comma == 0 || !f(prefix(list, comma))) return false;
-    if (comma == list.size()) return true;
-    list.remove_prefix(comma + 1);
-  }
-}
-
 constexpr char lower_case(char c) {
   return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }

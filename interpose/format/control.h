@@ -2,11 +2,13 @@
 // of the mapped file that is written from outside.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+
+#include "interpose/base/text.h"
 
 namespace tprof {
 
@@ -43,14 +45,10 @@ inline constexpr std::size_t kObeyedCount = 10;
 // Parses "3" (3 steps; `from` is 0) or "3@120" (3 steps from the 120th on, counted from 1). False:
 // the text is neither.
 inline bool parse_window(std::string_view text, std::uint32_t& steps, std::uint64_t& from) {
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, steps);
+  const std::size_t at = std::min(text.find('@'), text.size());
   from = 0;
-  if (error != std::errc() || steps == 0) return false;
-  if (rest == end) return true;
-  if (*rest != '@') return false;
-  const auto [behind, wrong] = std::from_chars(rest + 1, end, from);
-  return wrong == std::errc() && behind == end && from != 0;
+  if (!parse_number(prefix(text, at), steps) || steps == 0) return false;
+  return at == text.size() || (parse_number(without_prefix(text, at + 1), from) && from != 0);
 }
 
 struct Control {

@@ -250,6 +250,8 @@ struct CommitBlock {
 
 using ChoiceText = char[256];  // names or sizes of calls (call_choice.h)
 
+enum class EventLines : std::uint32_t { off, on, all };
+
 struct Head {
   char magic[8];
   std::uint32_t layout;
@@ -274,9 +276,9 @@ struct Head {
   bool rank_known;             // from the launcher; else from the largest communicator
   std::int64_t line_pid;       // Chrome pid: rank, or the OS pid while the rank is unknown
   std::uint64_t quota;         // bytes of event lines, 0: no limit
-  std::uint32_t events;        // EventLines
-  ChoiceText ops;              // TPROF_OPS: calls that get lines; empty: all
-  ChoiceText sizes;            // TPROF_SIZES
+  EventLines events;
+  ChoiceText ops;    // TPROF_OPS: calls that get lines; empty: all
+  ChoiceText sizes;  // TPROF_SIZES
   std::uint32_t copy_element_size;
   char step_mark[kMaxStepMark + 1];  // TPROF_STEP
   Windows windows;
@@ -320,7 +322,5 @@ struct Head {
   Phase phase[kPhases];
   CommitBlock commit[2];
 };
-
-enum class EventLines : std::uint32_t { off, on, all };
 
 }  // namespace tprof

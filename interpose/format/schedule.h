@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -81,22 +80,16 @@ inline bool parse_schedule(std::string_view text, Schedule& schedule) {
   Schedule s;
   s.by = WindowsBy::steps;
   unsigned given = 0;
-  for (;;) {
-    const std::string_view item = prefix(text, std::min(text.find(','), text.size()));
+  const bool well = each_item(text, [&](std::string_view item) {
     const std::size_t equals = std::min(item.find('='), item.size());
     unsigned key = 0;
     while (key < std::size(kKeys) && kKeys[key].name != prefix(item, equals)) ++key;
     if (key == std::size(kKeys) || (given >> key & 1) != 0) return false;
     given |= 1U << key;
-    const char* end = item.data() + item.size();
-    if (equals == item.size()) return false;
     std::uint64_t& value = s.*kKeys[key].value;
-    const auto [rest, error] = std::from_chars(item.data() + equals + 1, end, value);
-    if (error != std::errc() || rest != end || value > kMost) return false;
-    if (item.size() == text.size()) break;
-    text.remove_prefix(item.size() + 1);
-  }
-  if (s.active == 0) return false;
+    return parse_number(without_prefix(item, equals + 1), value) && value <= kMost;
+  });
+  if (!well || s.active == 0) return false;
   schedule = s;
   return true;
 }

@@ -40,25 +40,16 @@ inline bool parse_bytes(std::string_view text, std::uint64_t& bytes) {
 // Calls f(first, last) for each range of "0-7,64"; false where the text is not such a list.
 template <typename F>
 bool each_range(std::string_view list, F&& f) {
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    const std::string_view item = prefix(list, comma);
+  return each_item(list, [&](std::string_view item) {
+    const std::size_t dash = std::min(item.find('-'), item.size());
     std::int64_t first = 0;
-    const char* end = item.data() + item.size();
-    auto [rest, error] = std::from_chars(item.data(), end, first);
-    if (error != std::errc() || first < 0) return false;
+    if (!parse_number(prefix(item, dash), first)) return false;
     std::int64_t last = first;
-    if (rest != end) {
-      if (*rest != '-') return false;
-      const auto second = std::from_chars(rest + 1, end, last);
-      if (second.ec != std::errc() || second.ptr != end || last < first) return false;
-    }
+    const bool one = dash == item.size();
+    if (!one && (!parse_number(without_prefix(item, dash + 1), last) || last < first)) return false;
     f(first, last);
-    list.remove_prefix(comma);
-    if (list.empty()) return true;
-    list.remove_prefix(1);
-  }
-  return false;
+    return true;
+  });
 }
 
 using FolderText = char[1024];

@@ -2,7 +2,6 @@
 // steps while they are made, and the reader both use this.
 #pragma once
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -49,12 +48,9 @@ inline bool parse_step_mark(std::string_view text, StepMark& mark) {
   mark = {StepBy::call, text, 0};
   const std::size_t at = mark.name.find('@');
   if (at != std::string_view::npos) {
-    std::string_view count = mark.name;
-    count.remove_prefix(at + 1);
+    if (!parse_number(without_prefix(mark.name, at + 1), mark.count) || mark.count == 0)
+      return false;
     mark.name = prefix(mark.name, at);
-    const char* end = count.data() + count.size();
-    const auto [rest, error] = std::from_chars(count.data(), end, mark.count);
-    if (error != std::errc() || rest != end || mark.count == 0) return false;
   }
   return mark.name.starts_with("nccl") || mark.name.starts_with("cu");
 }
@@ -75,9 +71,7 @@ inline constexpr std::string_view kStepNames[] = {
 inline bool split_number(std::string_view text, std::string_view& before, std::int64_t& number) {
   std::size_t digits = text.size();
   while (digits > 0 && text[digits - 1] >= '0' && text[digits - 1] <= '9') --digits;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data() + digits, end, number);
-  if (digits == text.size() || error != std::errc() || rest != end) return false;
+  if (!parse_number(without_prefix(text, digits), number)) return false;
   before = prefix(text, digits);
   return true;
 }

@@ -2,10 +2,11 @@
 // device/by_NAME.cpp that does it (device/mode.h).
 #pragma once
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+
+#include "interpose/base/text.h"
 
 namespace tprof {
 
@@ -47,9 +48,8 @@ inline bool parse_timing(std::string_view v, Timing& timing) {
     if (name != timer.name) continue;
     timing.by = static_cast<Timer>(&timer - kTimers);
     if (name.size() == v.size()) return true;
-    const char* end = v.data() + v.size();
-    const auto [rest, error] = std::from_chars(v.data() + colon + 1, end, timing.every);
-    return timer.shared && error == std::errc() && rest == end && timing.every != 0;
+    return timer.shared && parse_number(without_prefix(v, colon + 1), timing.every) &&
+           timing.every != 0;
   }
   return false;
 }

@@ -30,7 +30,7 @@ Control& table() {
 }
 
 bool writes_lines() {
-  return session::mapping().head().events != static_cast<std::uint32_t>(EventLines::off);
+  return session::mapping().head().events != EventLines::off;
 }
 
 Obeyed window(std::string_view argument) {

@@ -61,7 +61,7 @@ void fill_head(Head& head, const Process& process, const RankFile& file,
   head.line_pid = process.rank >= 0 ? process.rank : process.pid;
   head.quota = config.quota;
   const bool lines = config.ranks.has(process.rank);
-  head.events = static_cast<std::uint32_t>(lines ? config.events : EventLines::off);
+  head.events = lines ? config.events : EventLines::off;
   copy_text(head.ops, config.ops);
   copy_text(head.sizes, config.sizes);
   head.copy_element_size = config.copy_element_size;
@@ -179,7 +179,7 @@ void close_file() {
 
 // Metrics are in lines only. `tprof run` takes the wish for GPUs upon itself and off the setting.
 MetricsWanted wanted_metrics(const Process& process) {
-  const bool lines = mapping().head().events != static_cast<std::uint32_t>(EventLines::off);
+  const bool lines = mapping().head().events != EventLines::off;
   MetricsWanted wanted = config().metrics;
   if (!lines) wanted.every_ns = 0;
   const bool speaks = process.local_rank <= 0 && process.forked_from.pid == 0;

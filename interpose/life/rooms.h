@@ -56,8 +56,7 @@ inline Head& head() {
 
 // Sites are in lines only: without lines there is nothing to ask for.
 inline void begin_sites() {
-  const bool lines = head().events != static_cast<std::uint32_t>(EventLines::off);
-  if (lines) sites::begin(session::config().call_site);
+  if (head().events != EventLines::off) sites::begin(session::config().call_site);
 }
 
 // Each turn goes through the rows from the first to the last. Windows come before timing: they say

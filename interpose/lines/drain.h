@@ -303,9 +303,7 @@ class Drain {
     fits ? void(++next.written.ranges) : drop(next.range_dropped, RangeDropped::quota);
   }
 
-  bool no_lines() const {
-    return view.head().events == static_cast<std::uint32_t>(EventLines::off);
-  }
+  bool no_lines() const { return view.head().events == EventLines::off; }
 
   // True if TPROF_OPS and TPROF_SIZES choose the call. They name no launch of a graph.
   bool is_chosen(const Record& r) const {

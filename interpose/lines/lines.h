@@ -60,10 +60,7 @@ inline Text& timestamp(Text& out, const View& view, std::uint64_t mono_ns) {
       const std::size_t size =
           std::min<std::size_t>(object->build_id_size, sizeof object->build_id);
       if (size != 0) out << "\"build_id\":\"";
-      for (std::size_t b = 0; b < size; ++b) {
-        out << "0123456789abcdef"[object->build_id[b] >> 4]
-            << "0123456789abcdef"[object->build_id[b] & 15];
-      }
+      for (std::size_t b = 0; b < size; ++b) out.hex(object->build_id[b], 2);
       if (size != 0) out << "\",";
     }
     out << "\"offsets\":[" << site.frame[i].offset();

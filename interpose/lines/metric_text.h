@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -42,8 +41,7 @@ inline std::string_view take_word(std::string_view& text) {
 inline std::uint64_t take_number(std::string_view& text) {
   const std::string_view word = take_word(text);
   std::uint64_t n = 0;
-  const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), n);
-  return error == std::errc() && rest == word.data() + word.size() ? n : kNotRead;
+  return parse_number(word, n) ? n : kNotRead;
 }
 
 // Finds the number of `key` in lines such as "VmRSS:     1728 kB". `unit`: bytes in one unit of it.

@@ -45,12 +45,6 @@ inline std::string_view category_name(const View& view, std::uint8_t domain,
   return {};
 }
 
-inline void color(Text& out, std::uint32_t argb) {
-  char text[] = "\"#rrggbb\"";
-  for (int i = 7; i > 1; --i, argb >>= 4) text[i] = "0123456789abcdef"[argb & 15];
-  out << text;
-}
-
 inline void payload(Text& out, RangePayload type, std::uint64_t bits) {
   double real = 0;
   std::memcpy(&real, &bits, sizeof real);
@@ -82,7 +76,7 @@ inline void range_args(Text& out, const View& view, const OpenRange& range, bool
     const std::string_view name = category_name(view, range.domain, given.category);
     name.empty() ? key("category") << given.category : key("category").string(name);
   }
-  if ((range.given & kGivenColor) != 0) color(key("color"), given.color);
+  if ((range.given & kGivenColor) != 0) (key("color") << "\"#").hex(given.color, 6) << '"';
   if (payload_of(range.given) != RangePayload::none) {
     payload(key("payload"), payload_of(range.given), given.payload);
   }

@@ -9,7 +9,7 @@ void count(const Counter& counter, std::uint64_t at_ns) {
   Thread* t = present();
   if (t == nullptr) return;
   const DepthGuard guard(*t);
-  if (session::mapping().head().events == static_cast<std::uint32_t>(EventLines::off)) return;
+  if (session::mapping().head().events == EventLines::off) return;
   if (!t->shared) name_lane(*t);
   const std::uint32_t records = counter_records(counter);
   Transaction transaction(*t);

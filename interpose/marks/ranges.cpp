@@ -209,8 +209,7 @@ void close(Thread& t, OpenRange& range, RangeKind kind, const End& end, std::uin
   const std::uint32_t scope = range.counts ? scope_number(range) : 0;
   if (more) [[unlikely]]
     complete(range, end);
-  const bool lines = head.events != static_cast<std::uint32_t>(EventLines::off) ||
-                     marks_step(head, range_name(range));
+  const bool lines = head.events != EventLines::off || marks_step(head, range_name(range));
   const std::uint64_t end_ns = std::max(at_ns, range.start_ns);
   if (end.took_ns != nullptr) *end.took_ns = end_ns - range.start_ns;
   Transaction transaction(t);

@@ -78,13 +78,6 @@ std::uint64_t silent_ns(const Head& left) {
   return now - std::min(now, left.base_real_ns + awake);
 }
 
-bool takes_lock(int fd) {
-  struct flock whole {};
-  whole.l_type = F_WRLCK;
-  whole.l_whence = SEEK_SET;
-  return fcntl(fd, F_SETLK, &whole) == 0;
-}
-
 bool is_visible(const Head& left) {
   return left.pid_namespace != 0 && left.pid_namespace == g_process.pid_namespace;
 }
@@ -253,7 +246,7 @@ void look_at(const char* path) {
   static Head left;
   if (ring.fd() < 0 || !facts.regular || facts.owner != geteuid() || !read_head(ring.fd(), left) ||
       bounded_text(left.boot_id) != g_process.boot_id || left.directory[0] != '/' ||
-      stem_of(bounded_text(left.rank_file)).empty() || !takes_lock(ring.fd()) || !is_dead(left)) {
+      stem_of(bounded_text(left.rank_file)).empty() || !lock_file(ring.fd()) || !is_dead(left)) {
     return;
   }
   if (file_at(path) == ring.id() && is_done_with(ring.fd(), left, facts.size)) unlink(path);

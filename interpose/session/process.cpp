@@ -33,11 +33,9 @@ std::size_t read_file(const char* path, char* to, std::size_t size) {
 
 bool number(const char* name, std::int64_t& value) {
   const char* text = environment_value(name);
-  if (text == nullptr || *text == '\0') return false;
-  const char* end = text + std::strlen(text);
+  if (text == nullptr) return false;
   std::int64_t parsed = 0;
-  const auto result = std::from_chars(text, end, parsed);
-  if (result.ec != std::errc() || result.ptr != end || parsed < 0) return false;
+  if (!parse_number(text, parsed) || parsed < 0) return false;
   value = parsed;
   return true;
 }

@@ -97,12 +97,7 @@ struct RingSearch {
       drop_file(ring);
       return false;
     }
-    // The lock tells readers that we live, in other pid namespaces too. The kernel releases it when
-    // we die.
-    struct flock whole {};
-    whole.l_type = F_WRLCK;
-    whole.l_whence = SEEK_SET;
-    fcntl(ring.fd, F_SETLK, &whole);
+    lock_file(ring.fd);  // so that readers in other pid namespaces too know that we live
     return true;
   }
 };

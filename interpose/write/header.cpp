@@ -47,7 +47,7 @@ Function mapped(Library library, const char* name) {
   out << "\"GPU-";
   for (int i = 0; i < 16; ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) out << '-';
-    out << "0123456789abcdef"[bytes[i] >> 4] << "0123456789abcdef"[bytes[i] & 15];
+    out.hex(bytes[i], 2);
   }
   out << '"';
 }

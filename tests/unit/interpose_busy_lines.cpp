@@ -104,7 +104,7 @@ TEST_CASE("behind the quota no line says that a device computed, however short i
 
   World without;
   Thread& other = without.thread(1, 128);
-  without.mapping().head().events = static_cast<std::uint32_t>(EventLines::off);
+  without.mapping().head().events = EventLines::off;
   computed(other, 1, 2, 1);
   std::string none;
   FakeWriter(without.view()).drain(none);

@@ -211,7 +211,7 @@ TEST_CASE("lines end with the quota, and what has none is counted") {
 TEST_CASE("with events off there is no event line and each call is counted as outside the window") {
   World world;
   Thread& t = world.thread(1, 128);
-  world.mapping().head().events = static_cast<std::uint32_t>(EventLines::off);
+  world.mapping().head().events = EventLines::off;
   ncclComm_t comm = world.communicator(1);
   for (int i = 0; i < 20; ++i) all_reduce(t, comm, 1);
   FakeWriter writer(world.view());

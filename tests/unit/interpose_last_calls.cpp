@@ -48,7 +48,7 @@ TEST_CASE("the last calls are known whatever has lines, also when the ring was f
   marker.count = 11;
   publish(t, marker, kMetaThread, true);
   Transaction(t).close(marker);
-  world.view().head().events = static_cast<std::uint32_t>(EventLines::off);
+  world.view().head().events = EventLines::off;
   ncclComm_t a = world.communicator(2);
   ncclComm_t b = world.communicator(4);
   FakeWriter writer(world.view());

@@ -26,7 +26,7 @@ class World {
     head.head_size = sizeof(Head);
     head.copy_element_size = 1;
     head.rank_known = true;
-    head.events = static_cast<std::uint32_t>(EventLines::on);
+    head.events = EventLines::on;
     head.functions = kFunctionCount;
     for (std::size_t i = 1; i < kFunctionCount; ++i) {
       kFunctions[i].name.copy(head.function[i].name, sizeof head.function[i].name - 1);
