@@ -1,18 +1,381 @@
-// TPROF_TIMING=cupti: CUPTI records what each call has the device do. device/cupti_reader.cpp reads
-// it.
+// TPROF_TIMING=cupti: CUPTI records what each call has the device do. Here its records are read:
+// times of calls, and how long the device was busy with kernels.
+#include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "interpose/base/background_thread.h"
+#include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
+#include "interpose/base/shared_map.h"
+#include "interpose/device/compute.h"
 #include "interpose/device/cupti_calls.h"
 #include "interpose/device/cupti_client.h"
-#include "interpose/device/cupti_reader.h"
 #include "interpose/device/mode.h"
+#include "interpose/device/results.h"
 #include "interpose/device/timing.h"
+#include "interpose/session/session.h"
 
 namespace tprof::device {
 namespace by_cupti {
 namespace {
+
+// How far off CUPTI may be when it converts a device's clock to the host's; it does not say.
+constexpr std::uint64_t kSlackNs = 100'000;
+constexpr std::uint64_t kReportedNs = 1'000'000'000;  // by then CUPTI has reported what began
+constexpr std::uint64_t kSoonNs = 400'000'000;    // wait for the rest of a call that it reported
+constexpr std::uint64_t kLateNs = 5'000'000'000;  // wait for a call that it did not report at all
+constexpr std::uint64_t kLingerNs = 1'000'000'000;
+constexpr std::uint64_t kTellEveryNs = 4'000'000'000;
+
+// Matches ncclDevKernel_AllGather_RING_LL and the like, mangled or not, and ncclSymkDevKernel_ of
+// symmetric memory.
+bool is_nccl(const char* name) {
+  const char* at = name == nullptr ? nullptr : std::strstr(name, "nccl");
+  return at != nullptr && std::strstr(at, "Kernel") != nullptr;
+}
+
+// Converts times of CUPTI's clock to the host's. CUPTI tells the current time in the clock of its
+// records, which runs at the pace of CLOCK_REALTIME. CLOCK_REALTIME may be set and slewed, so CUPTI
+// is asked again and again. It does not tell how well it knows a device's clock.
+class CuptiClock {
+ public:
+  // Takes the best of a few readings. False: CUPTI does not answer, and the last reading stays.
+  bool ask() {
+    constexpr int kLooks = 4;
+    bool any = false;
+    for (int i = 0; i < kLooks; ++i) {
+      const std::uint64_t before = now_ns();
+      std::uint64_t theirs = 0;
+      if (!cupti::time(theirs)) break;
+      const std::uint64_t error = (now_ns() - before) / 2 + 1;
+      if (any && error >= error_ns_) continue;
+      any = true;
+      at_ns_ = before + error;
+      error_ns_ = error;
+      ahead_ = theirs - at_ns_;  // modulo 2^64
+    }
+    return any;
+  }
+
+  std::uint64_t on_host(std::uint64_t theirs) const { return theirs - ahead_; }
+  std::uint64_t at_ns() const { return at_ns_; }
+  std::uint64_t error_ns() const { return error_ns_; }
+
+ private:
+  std::uint64_t at_ns_;
+  std::uint64_t error_ns_;
+  std::uint64_t ahead_;
+};
+
+// Matches device work to our calls. CUPTI numbers the calls of the runtime and of the driver. Some
+// records say that such a call was part of one of ours; others say when its work ran. They come in
+// any order.
+enum class Work : std::uint8_t { nccl, kernel, copy };
+constexpr std::size_t kWorks = 3;
+
+// The time from when the device began the work to when it had finished all of it. The types below
+// are all zeros at first, so they can lie in pages that nobody has touched.
+struct Ran {
+  std::uint64_t start_ns;
+  std::uint64_t end_ns;
+
+  bool any() const { return end_ns != 0; }
+  void add(const Ran& other) {
+    if (!other.any()) return;
+    start_ns = any() ? std::min(start_ns, other.start_ns) : other.start_ns;
+    end_ns = std::max(end_ns, other.end_ns);
+  }
+};
+
+struct Found {
+  Ran ran[kWorks];
+  bool impossible;  // some of its work has impossible times
+  bool any;
+
+  void add(const Found& other) {
+    for (std::size_t i = 0; i < kWorks; ++i) ran[i].add(other.ran[i]);
+    impossible = impossible || other.impossible;
+    any = any || other.any;
+  }
+};
+
+class Matches {
+ public:
+  // Notes that CUPTI's `call` is part of our call `id`.
+  void is_part(std::uint32_t call, std::uint64_t id) {
+    Entry* e = entry(call);
+    if (e == nullptr) return;
+    e->id = id;
+    if (e->found.any) add(id, std::exchange(e->found, {}));
+  }
+  // Adds work of `call`.
+  void ran(std::uint32_t call, const Found& found) {
+    Entry* e = entry(call);
+    if (e == nullptr) return;
+    e->id == 0 ? e->found.add(found) : add(e->id, found);
+  }
+
+  // Returns the work that was found for the call so far.
+  const Found& found_for(std::uint64_t id) {
+    static constexpr Found kNothing{};
+    const Place& p = place_[cupti_calls::place_of(id)];
+    return p.id == id ? p.found : kNothing;
+  }
+
+ private:
+  // The number of CUPTI's latest calls that are remembered.
+  static constexpr std::uint32_t kCalls = 1U << 16;
+  struct Entry {
+    std::uint32_t call;
+    std::uint64_t id;  // 0: not known
+    Found found;       // work that came before the id was known
+  };
+  struct Place {
+    std::uint64_t id;
+    Found found;
+  };
+
+  // Null: a later call has its place.
+  Entry* entry(std::uint32_t call) {
+    Entry& e = entry_[call % kCalls];
+    if (e.call == call) return &e;
+    if (static_cast<std::int32_t>(call - e.call) < 0 && e.call != 0) return nullptr;
+    e = {call, 0, {}};
+    return &e;
+  }
+  void add(std::uint64_t id, const Found& found) {
+    Place& p = place_[cupti_calls::place_of(id)];
+    if (id < p.id) return;  // the call was given up, and another call has its place
+    if (p.id != id) p = {id, {}};
+    p.found.add(found);
+  }
+
+  Entry entry_[kCalls];
+  Place place_[cupti_calls::kPlaces];
+};
+
+// The last call of each stream that is known to have begun on the device. Streams count from 0.
+constinit SharedMap<std::uint64_t> g_newest{LockOrder::handles};
+constexpr std::uint64_t kFirstKey = 2;
+
+std::uint64_t newest(std::uint64_t stream) {
+  std::uint64_t number = 0;
+  return g_newest.find(stream + kFirstKey, number) ? number : 0;
+}
+
+class CuptiReader {
+ public:
+  // The object lies in zeroed memory.
+  void begin(Compute* compute) { compute_ = compute; }
+
+  void read(bool ending, bool window_open) {
+    open(window_open);
+    if (!clock_.ask() && clock_.at_ns() == 0) return;
+    cupti::flush();
+    read_buffers();
+    const std::uint64_t now = now_ns();
+    const bool closing = closed_ns_ != 0 && now >= closed_ns_ + kLingerNs;
+    const std::uint32_t places = cupti_calls::made();
+    for (std::uint32_t i = 0; i < places; ++i) note_begun(cupti_calls::call(i));
+    for (std::uint32_t i = 0; i < places; ++i) settle(cupti_calls::call(i), ending || closing);
+    const std::uint64_t until_ns = now - (ending || closing ? 0 : kReportedNs);
+    compute_->settle(until_ns, session::mapping().head(), results::add_busy);
+    tell_known(until_ns, ending, closing);
+    if (closed_ns_ == 0) count_window(until_ns);
+    if (closing) close();
+    if (cupti::state() != cupti::State::in) counted_until_ns_ = 0;
+    tell_clock();
+  }
+
+ private:
+  // Records continue for a while after a window's end: calls made in it may still have to run.
+  void open(bool window_open) {
+    if (cupti::state() != cupti::State::in) return;
+    const std::uint64_t now = now_ns();
+    if (!window_open) {
+      if (!cupti::recording() || closed_ns_ != 0) return;
+      closed_ns_ = now;
+      return count_window(now);
+    }
+    if (cupti::recording() && closed_ns_ == 0) return;
+    closed_ns_ = 0;
+    if (!cupti::recording() && !cupti::start_records()) return;
+    counted_until_ns_ = now;
+    compute_->begins(now, recorded_);
+    recorded_ = true;
+  }
+  void close() {
+    closed_ns_ = 0;
+    counted_until_ns_ = 0;
+    cupti::stop_records();
+  }
+
+  void count_window(std::uint64_t until_ns) {
+    if (counted_until_ns_ == 0 || until_ns <= counted_until_ns_) return;
+    session::mapping().head().compute_window_ns.fetch_add(until_ns - counted_until_ns_,
+                                                          std::memory_order_relaxed);
+    counted_until_ns_ = until_ns;
+  }
+
+  // At the end CUPTI may not have handed over the last kernels.
+  void tell_known(std::uint64_t until_ns, bool ending, bool closing) {
+    const std::uint64_t known_ns = closed_ns_ == 0 ? until_ns : std::min(until_ns, closed_ns_);
+    compute_->known(known_ns, ending && closed_ns_ == 0, ending || closing, results::add_busy);
+  }
+
+  // CUPTI has one clock for all devices.
+  void tell_clock() {
+    const std::uint64_t now = now_ns();
+    if (devices_ == clocks_written_ && now < tell_again_ns_) return;
+    for (std::uint32_t i = 0; i < kTimedDevices; ++i) {
+      if ((devices_ >> i & 1) == 0) continue;
+      results::add_clock(static_cast<int>(i), clock_.at_ns(), clock_.error_ns(), 0);
+    }
+    clocks_written_ = devices_;
+    tell_again_ns_ = now + kTellEveryNs;
+  }
+
+  void read_buffers() {
+    cupti::buffers::Buffer buffer;
+    while (cupti::buffers::next(buffer)) {
+      cupti::Record* r = nullptr;
+      while ((r = cupti::next(buffer.data, buffer.valid, r)) != nullptr) read(*r);
+      cupti::buffers::give_back(buffer);
+    }
+  }
+
+  void read(const cupti::Record& r) {
+    using cupti::ActivityKind;
+    switch (r.kind) {
+      case ActivityKind::external: {
+        const auto& e = reinterpret_cast<const cupti::External&>(r);
+        if (e.whose == cupti::kOurs) matches_.is_part(e.call, e.id);
+        break;
+      }
+      case ActivityKind::memcpy:
+        return ran(reinterpret_cast<const cupti::Copy&>(r), Work::copy);
+      case ActivityKind::peer_memcpy:
+        return ran(reinterpret_cast<const cupti::PeerCopy&>(r), Work::copy);
+      case ActivityKind::kernel: {
+        const auto& k = reinterpret_cast<const cupti::Kernel&>(r);
+        return ran(k, is_nccl(k.name) ? Work::nccl : Work::kernel);
+      }
+      default:
+        break;
+    }
+  }
+
+  template <typename R>
+  void ran(const R& r, Work work) {
+    Found found{};
+    found.any = true;
+    if (r.device < kTimedDevices) devices_ |= 1U << r.device;
+    const std::uint64_t start_ns = clock_.on_host(r.start);
+    const std::uint64_t end_ns = clock_.on_host(r.end);
+    found.impossible = r.start == 0 || r.start >= r.end || end_ns > now_ns() + kSlackNs;
+    if (!found.impossible) {
+      found.ran[static_cast<std::size_t>(work)] = {start_ns, end_ns};
+      const std::uint64_t until_ns = closed_ns_ == 0 ? end_ns : std::min(end_ns, closed_ns_);
+      const bool in_window = until_ns > start_ns;
+      if (work == Work::kernel && in_window) compute_->ran(r.device, start_ns, until_ns);
+    }
+    matches_.ran(r.call, found);
+  }
+
+  static bool is_whole(const cupti_calls::Call& call, std::uint64_t& id) {
+    id = call.id.load(std::memory_order_acquire);
+    return id != 0 && call.whole.load(std::memory_order_acquire);
+  }
+
+  void note_begun(const cupti_calls::Call& call) {
+    std::uint64_t id = 0;
+    if (!is_whole(call, id) || !matches_.found_for(id).any) return;
+    if (call.number > newest(call.stream_id)) {
+      g_newest.insert(call.stream_id + kFirstKey, call.number);
+    }
+  }
+
+  // A call may have several kernels, so it is over only when a later call on its stream has begun.
+  // CUPTI may report the later call first: it holds a buffer back as long as something in it runs.
+  void settle(cupti_calls::Call& call, bool ending) {
+    std::uint64_t id = 0;
+    if (!is_whole(call, id)) return;
+    const Found& found = matches_.found_for(id);
+    const bool over = newest(call.stream_id) > call.number;
+    const std::uint64_t known_ns = found.any ? ended(found) + kSoonNs : call.of.host_ns + kLateNs;
+    if ((!over || now_ns() < known_ns) && !ending) return;
+    count(call, found);
+    cupti_calls::give_back(call);
+  }
+
+  static std::uint64_t ended(const Found& found) {
+    std::uint64_t latest = 0;
+    for (const Ran& ran : found.ran) latest = std::max(latest, ran.end_ns);
+    return latest;
+  }
+
+  void count(const cupti_calls::Call& call, const Found& found) {
+    const cupti::State state = cupti::state();
+    const bool left = state == cupti::State::leaving || state == cupti::State::out;
+    const Ran ran = time_of(std::bit_cast<LedgerKey>(call.of.key), found);
+    if (found.impossible || (ran.any() && ran.start_ns + kSlackNs < call.of.host_ns)) {
+      return lose(TimingLost::impossible, call.of);
+    }
+    if (!ran.any()) {
+      const bool over = newest(call.stream_id) > call.number;
+      const TimingLost unread = left ? TimingLost::tool : TimingLost::unread;
+      return lose(over ? TimingLost::no_record : unread, call.of);
+    }
+    // Within the clock's error a kernel may seem to begin before its call.
+    const std::uint64_t start_ns = std::max(ran.start_ns, call.of.host_ns);
+    results::add(call.of, call.stream, start_ns, ran.end_ns - ran.start_ns);
+  }
+
+  // If a NCCL call has a kernel, its copies (as when it connects the ranks) do not count.
+  static Ran time_of(const LedgerKey& key, const Found& found) {
+    const auto ran_of = [&](Work work) { return found.ran[static_cast<std::size_t>(work)]; };
+    Ran all{};
+    for (const Ran& ran : found.ran) all.add(ran);
+    if (key.function == kMetaLaunch) return all;
+    const Work mine = is_copy(key.bucket) ? Work::copy : Work::nccl;
+    if (ran_of(mine).any()) return ran_of(mine);
+    return mine == Work::nccl && ran_of(Work::copy).any() ? ran_of(Work::copy) : all;
+  }
+
+  Matches matches_;
+  CuptiClock clock_;
+  Compute* compute_;
+  std::uint64_t counted_until_ns_;  // in the open window; 0: no window is open
+  std::uint64_t closed_ns_;       // when the window closed, while records still come; 0: otherwise
+  bool recorded_;                 // records have come before
+  std::uint32_t devices_;         // devices that had records, a bit each
+  std::uint32_t clocks_written_;  // for these devices
+  std::uint64_t tell_again_ns_;
+};
+
+CuptiReader* g_cupti_reader = nullptr;
+
+// Makes us CUPTI's client. Returns what keeps us from it, or null.
+const char* begin_reading(bool window_open) {
+  static_assert(std::is_trivial_v<CuptiReader>);
+  auto* reader = static_cast<CuptiReader*>(take_memory(sizeof(CuptiReader)));
+  auto* compute = make_in_own_memory<Compute>();
+  if (reader == nullptr || compute == nullptr) return "no memory";
+  if (const char* why = cupti::enter()) return why;
+  g_newest.clear();
+  g_cupti_reader = reader;
+  g_cupti_reader->begin(compute);
+  g_cupti_reader->read(false, window_open);
+  if (cupti::recording() || !window_open || cupti::state() == cupti::State::out) return nullptr;
+  g_cupti_reader = nullptr;
+  cupti::leave([] {});
+  return "CUPTI refuses";
+}
 
 std::atomic<std::uint32_t> g_tried{0};  // futex; 1: we are CUPTI's client, or never will be
 
@@ -24,7 +387,7 @@ void at_exit() {
 }
 
 void enter() {
-  if (const char* why = cupti_reader::enter(window_open())) {
+  if (const char* why = begin_reading(window_open())) {
     g_on.store(false, std::memory_order_relaxed);
     complain(Trouble::timing, "TPROF_TIMING=cupti is not in force: ", why,
              ". Calls have the host's times only");
@@ -40,9 +403,9 @@ std::uint32_t read(bool ending) {
   constexpr std::uint32_t kFlushMs = 200;
   constexpr std::uint32_t kNeverMs = 1U << 30;
   if (g_tried.load(std::memory_order_relaxed) == 0) enter();
-  const bool looks =
-      cupti_reader::read(ending, window_open()) && cupti::state() == cupti::State::in;
-  return looks ? kFlushMs : kNeverMs;
+  if (g_cupti_reader == nullptr) return kNeverMs;
+  g_cupti_reader->read(ending, window_open());
+  return cupti::state() == cupti::State::in ? kFlushMs : kNeverMs;
 }
 
 void settle_in() {
@@ -58,7 +421,7 @@ void stop(const TimedCall& timed, const Calls& of, bool in_progress) {
 void after_fork() {
   cupti::after_fork();
   g_tried.store(0, std::memory_order_relaxed);
-  cupti_reader::after_fork();
+  g_cupti_reader = nullptr;
 }
 
 }  // namespace

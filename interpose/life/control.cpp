@@ -13,13 +13,11 @@
 namespace tprof::control {
 namespace {
 
-constexpr std::string_view kUnknownCommand = "unknown";
-
 // The request that was obeyed and has no answer yet. Only the writer's thread uses it.
 struct Pending {
   bool is;
   std::uint32_t asked;
-  std::string_view command;
+  Command command;
   char argument[sizeof Control::argument + 1];
   Obeyed result;
 };
@@ -66,16 +64,15 @@ Obeyed execute(Command command, std::string_view argument) {
 }
 
 void answer(Output& output) {
-  if (g_pending.command == kCommandNames[static_cast<std::size_t>(Command::dump)]) {
-    output.dump();
-  }
-  if (g_pending.result == Obeyed::done &&
-      g_pending.command == kCommandNames[static_cast<std::size_t>(Command::window)] &&
+  const auto command = static_cast<std::size_t>(g_pending.command);
+  if (g_pending.command == Command::dump) output.dump();
+  if (g_pending.result == Obeyed::done && g_pending.command == Command::window &&
       session::mapping().head().windows.too_late.load(std::memory_order_relaxed) != 0) {
     g_pending.result = Obeyed::late;
   }
-  output.put([](Text& out, const View& view) {
-    control_line(out, view, now_ns(), g_pending.command, g_pending.argument, g_pending.result);
+  output.put([&](Text& out, const View& view) {
+    control_line(out, view, now_ns(), command < kCommandCount ? kCommandNames[command] : "unknown",
+                 g_pending.argument, g_pending.result);
   });
   table().result = g_pending.result;
   table().answered.store(g_pending.asked, std::memory_order_release);
@@ -84,11 +81,9 @@ void answer(Output& output) {
 void obey(std::uint32_t asked) {
   const Control& control = table();
   Pending& p = g_pending;
-  p = {true, asked, kUnknownCommand, {}, Obeyed::unknown};
+  p = {true, asked, control.command, {}, Obeyed::unknown};
   std::memcpy(p.argument, control.argument, sizeof control.argument);
-  const auto command = static_cast<std::size_t>(control.command);
-  if (command < kCommandCount) p.command = kCommandNames[command];
-  p.result = execute(control.command, p.argument);
+  p.result = execute(p.command, p.argument);
   writer::wake();
 }
 

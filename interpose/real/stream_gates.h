@@ -13,16 +13,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 #include "interpose/base/gate.h"
+#include "interpose/base/hash.h"
 
 namespace tprof::stream_gates {
 
 // Streams share gates: each is closed for one call at a time, and whoever finds it closed comes
 // again.
 inline constexpr std::size_t kGates = 64;
-extern constinit Gate g_gates[kGates];
-Gate& gate_of(CUstream stream);
+inline constinit Gate g_gates[kGates]{};
+// The first gate is the legacy stream's.
+inline Gate& gate_of(CUstream stream) {
+  const auto handle = reinterpret_cast<std::uintptr_t>(stream);
+  constexpr std::uintptr_t kLegacy = 1;
+  return g_gates[handle <= kLegacy ? 0 : 1 + mix64(handle) % (kGates - 1)];
+}
 
 // Held while we ask about the stream or put something into it. False: it must not be used now.
 class [[nodiscard]] Use {
@@ -54,7 +61,11 @@ class [[nodiscard]] Closed {
 };
 
 // Waits until nobody is any more in what it entered before, of any stream.
-void let_all_leave();
-void after_fork();
+inline void let_all_leave() {
+  for (const Gate& gate : g_gates) gate.wait_until_empty();
+}
+inline void after_fork() {
+  for (Gate& gate : g_gates) new (&gate) Gate;
+}
 
 }  // namespace tprof::stream_gates

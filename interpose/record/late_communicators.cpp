@@ -31,9 +31,10 @@ void expect(const Child& child) {
   g_expected_count = g_expected.size();
 }
 
-void forget(Expected& e) {
-  e = g_expected.end()[-1];
-  g_expected.cut(g_expected.size() - 1);
+// The caller holds the lock.
+template <typename F>
+void forget_if(F&& gone) {
+  g_expected.erase_if(gone);
   g_expected_count = g_expected.size();
 }
 
@@ -81,34 +82,13 @@ std::uint32_t add_on_first_use(ncclComm_t handle, const void* real, bool or_unkn
     identity.ids = e->child.ids;
     if (e->child.name != nullptr) identity.name = e->name;
     const std::uint32_t index = add(handle, identity);
-    if (index != 0) forget(*e);
+    if (index != 0) forget_if([&](const Expected& any) { return &any == e; });
     return index;
   }
   if (!or_unknown) return 0;
   const std::uint32_t index = add(handle, identity);
   if (index != 0) coverage::note(session::mapping().head(), Note::comm_unknown, "ncclComm_t");
   return index;
-}
-
-// Forgets a child that ends before it could be asked.
-void forget_place_of(ncclComm_t handle) {
-  const LockGuard guard(g_lock);
-  for (std::size_t i = g_expected.size(); i-- != 0;) {
-    Expected& e = g_expected.begin()[i];
-    if (holds(e.child.place, handle)) forget(e);
-  }
-}
-
-// Takes a child of this group from those that we wait for. False: there is none.
-bool next_of_group(std::uint32_t group, Expected& next) {
-  const LockGuard guard(g_lock);
-  for (Expected& e : g_expected) {
-    if (e.child.group != group) continue;
-    next = e;
-    forget(e);
-    return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -134,7 +114,8 @@ void end(ncclComm_t handle, const void* real) {
   // A child that was never used counts as a communicator too, and is no longer waited for.
   if (handle != nullptr && g_expected_count != 0 && index_of(handle) == 0 &&
       add_on_first_use(handle, real, false) == 0) {
-    forget_place_of(handle);
+    const LockGuard guard(g_lock);
+    forget_if([&](const Expected& e) { return holds(e.child.place, handle); });
   }
   remove(handle);
 }
@@ -155,8 +136,15 @@ void add_child(const Child& child, bool ready, const void* real) {
 void add_children_of(std::uint32_t group, bool ready, const void* real) {
   // This thread added the children of this group, so it sees them in the count.
   if (group == 0 || g_expected_count == 0) return;
-  Expected e;
-  while (next_of_group(group, e)) {
+  Pages<Expected> ended;
+  {
+    const LockGuard guard(g_lock);
+    forget_if([&](const Expected& e) {
+      if (e.child.group == group) ended.push_back(e);
+      return e.child.group == group;
+    });
+  }
+  for (Expected& e : ended) {
     e.child.group = 0;
     if (e.child.name != nullptr) e.child.name = e.name;
     ncclComm_t handle = *e.child.place;  // still the program's: its group ends in this call
