@@ -22,13 +22,11 @@
 #include "interpose/record/switches.h"
 #include "interpose/record/thread.h"
 
-namespace tprof::device {
-
 // The thread that times calls. Whatever waits for a device, or may wait, waits here.
 //
 // It is not the writer's thread: if a device hangs, the driver's answers can hang too, and the
 // trace has to say so.
-namespace own_thread {
+namespace tprof::device::own_thread {
 
 // `read` is called again and again, and returns after how many milliseconds it wants to be called
 // again. `ending`: nothing more will come, and what is not known now is lost.
@@ -38,7 +36,9 @@ void wake();
 void read_now(std::uint32_t timeout_ms);
 void last_read(std::uint32_t timeout_ms);
 
-}  // namespace own_thread
+}  // namespace tprof::device::own_thread
+
+namespace tprof::device {
 
 // Times the program's scopes on the device, if it named their stream. A pair of events goes there,
 // one where the scope begins and one where it ends (TPROF_TIMING=events).

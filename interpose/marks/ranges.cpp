@@ -66,8 +66,7 @@ std::uint32_t place_of(const OpenRange& range, std::string_view name, std::uint6
   entry.length = static_cast<std::uint32_t>(name.size());
   std::memcpy(entry.text, name.data(), name.size());
   Table& table = session::mapping().head().scopes;
-  const std::uint32_t number = tables::append(
-      table, entry, [](std::uint32_t) {}, kMaxScopes - 1);
+  const std::uint32_t number = tables::append(table, entry, kMaxScopes - 1);
   if (number == 0) return kMaxScopes;
   g_number[at].store(number, std::memory_order_relaxed);
   const std::uint64_t chunk = table.chunk[(number - 1) / kChunkEntries];

@@ -89,7 +89,7 @@ std::uint32_t number_of(const Found& found) {
     const SiteObject* known = view.site_object(i);
     if (known != nullptr && same(*known, object)) return i;
   }
-  return tables::append(table, object, [](std::uint32_t) {});
+  return tables::append(table, object);
 }
 
 // Finds the objects in which return addresses lie. Takes the loader's lock of its list, and the
@@ -167,8 +167,8 @@ std::uint16_t insert(std::uint64_t key, const Site& site) {
   const LockGuard guard(g_sites_lock);
   std::uint16_t before = 0;
   if (g_sites.find(key, before)) return before;  // another thread was faster
-  const auto number = static_cast<std::uint16_t>(tables::append(
-      session::mapping().head().sites, site, [](std::uint32_t) {}, kMostSites));
+  const auto number =
+      static_cast<std::uint16_t>(tables::append(session::mapping().head().sites, site, kMostSites));
   if (number == 0) return 0;  // the table is full, so the site is tried again at each call
   g_sites.insert(key, number);
   return number;

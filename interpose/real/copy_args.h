@@ -1,4 +1,4 @@
-// What a copy moves, whatever function asked for it, and in which direction.
+// The arguments of a copy, whatever function asked for it, and its direction.
 #pragma once
 
 #include <cuda.h>

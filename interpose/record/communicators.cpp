@@ -18,7 +18,7 @@ namespace {
 constinit SharedMap<std::uint32_t> g_index{LockOrder::handles};
 
 std::uint32_t append(const Communicator& entry, ncclComm_t handle) {
-  return tables::append(session::mapping().head().comms, entry, [&](std::uint32_t i) {
+  return tables::append(session::mapping().head().comms, entry, kMax, [&](std::uint32_t i) {
     State& s = g_state[i];
     s.handle = handle;
     s.nranks = entry.nranks;

@@ -40,8 +40,11 @@ bool is_copy(const CapturedCall& c) {
   return tprof::is_copy(std::bit_cast<LedgerKey>(c.call.key).bucket);
 }
 
-void forget(cudaGraph_t graph) {
+void forget_calls(cudaGraph_t graph) {
   g_calls.erase_if([&](const CapturedCall& c) { return c.graph == graph; });
+}
+void forget(cudaGraph_t graph) {
+  forget_calls(graph);
   g_captured.erase_if([&](const Captured& c) { return c.graph == graph; });
 }
 
@@ -144,7 +147,7 @@ std::uint32_t contents_of(cudaGraph_t graph, int device, Pages<Call>& calls) {
   return unseen;
 }
 
-// What launches execute is in the mapped file. Its rows are there before the first launch, which
+// The content of graphs is in the mapped file. Its rows are there before the first launch, which
 // then only adds one to a counter. Graphs that execute the same share one entry, so that a program
 // that captures or updates a graph in every step does not fill the file.
 constinit SharedMap<std::uint32_t> g_contents{LockOrder::handles};  // by a hash of their calls
@@ -162,7 +165,7 @@ std::uint32_t add(GraphKind kind, std::uint32_t source) {
   entry.source = source;
   entry.made_ns = now_ns();
   entry.complete.store(kind == GraphKind::content ? 0 : 1, std::memory_order_relaxed);
-  return tables::append(session::mapping().head().graphs, entry, [](std::uint32_t) {});
+  return tables::append(session::mapping().head().graphs, entry);
 }
 
 LedgerKey::Words in_graph(LedgerKey::Words key, std::uint32_t index) {
@@ -266,10 +269,14 @@ void capture_ended(Thread& t, cudaStream_t stream, bool made) {
   const void* began_on = origin(t, stream);
   if (began_on == nullptr) return;  // the legacy stream can't be captured
   const LockGuard guard(g_lock);
-  const auto here = [&](const Captured& c) { return c.on == began_on; };
-  auto* const captured = std::ranges::find_if(g_captured, here);
-  if (captured == g_captured.end()) return;
-  made ? void(captured->on = nullptr) : forget(captured->graph);
+  for (Captured& captured : g_captured) {
+    if (captured.on != began_on) continue;
+    captured.on = nullptr;
+    if (made) continue;
+    forget_calls(captured.graph);
+    captured.graph = nullptr;
+  }
+  g_captured.erase_if([](const Captured& c) { return c.graph == nullptr; });
 }
 
 void destroying(cudaGraph_t graph) {

@@ -78,14 +78,11 @@ bool grow_ring(Thread& t) {
 }
 
 void prepare_rings() {
-  const Mapping& m = session::mapping();
-  const std::uint32_t n = m.head().threads.load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < n; ++i) {
-    auto& area = *m.at<ThreadArea>(m.head().thread[i]);
+  session::mapping().view().each_thread([](ThreadArea& area, std::uint32_t) {
     const std::uint64_t capacity = area.capacity.load(std::memory_order_acquire);
     const bool soon = area.head.load(std::memory_order_relaxed) >= capacity / 2;
     if (area.ring != 0 && capacity < area.most && soon) back_next(area, capacity);
-  }
+  });
 }
 
 bool more_room(Thread& t) {

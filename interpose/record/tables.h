@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstring>
-#include <new>
 
 #include "interpose/base/lock.h"
 #include "interpose/format/ring_file.h"
@@ -14,9 +13,9 @@ inline Lock g_lock{LockOrder::tables};
 
 // Adds `entry`, calls prepare(index) and then publishes it. Returns the index, 1-based; 0 if the
 // table has `limit` entries or no memory is left.
-template <typename T, typename F>
-std::uint32_t append(Table& table, const T& entry, F&& prepare,
-                     std::uint32_t limit = kTableChunks * kChunkEntries) {
+template <typename T, typename F = decltype([](std::uint32_t) {})>
+std::uint32_t append(Table& table, const T& entry,
+                     std::uint32_t limit = kTableChunks * kChunkEntries, F prepare = {}) {
   const LockGuard guard(g_lock);
   const Mapping& m = session::mapping();
   const std::uint32_t at = table.count.load(std::memory_order_relaxed);
