@@ -3,7 +3,7 @@
 
 #include "interpose/api/functions.h"
 #include "interpose/calls/open_call.h"
-#include "interpose/record/late_communicators.h"
+#include "interpose/record/communicators.h"
 
 namespace tprof {
 

@@ -6,7 +6,7 @@
 #include "interpose/device/group_times.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/life/life.h"
-#include "interpose/record/late_communicators.h"
+#include "interpose/record/communicators.h"
 #include "interpose/record/phases.h"
 
 using tprof::accepted;

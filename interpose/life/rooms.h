@@ -10,8 +10,8 @@
 #include "interpose/marks/sites.h"
 #include "interpose/real/resolve.h"
 #include "interpose/record/allocations.h"
+#include "interpose/record/communicators.h"
 #include "interpose/record/graphs.h"
-#include "interpose/record/late_communicators.h"
 #include "interpose/record/phases.h"
 #include "interpose/record/ring.h"
 #include "interpose/session/coverage.h"
@@ -87,8 +87,7 @@ inline constexpr Room kRooms[] = {
     {.begin_anew =
          [] {
            comms::forget_all();
-           comms::forget_children();
-           comms::forget_phases();
+             comms::forget_phases();
          }},
     {.forked = memory::after_fork},
     {.forked = marks::after_fork},

@@ -40,7 +40,6 @@ class World {
       if (t.pending != nullptr) t.pending->release();
     }
     comms::forget_all();
-    comms::forget_children();
     mapping().close();
   }
   World(const World&) = delete;
