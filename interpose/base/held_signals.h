@@ -8,15 +8,14 @@
 #include <csignal>
 #include <ctime>
 
+#include "interpose/base/not_copied.h"
+
 namespace tprof {
 
 // Our own system calls within a program's calls must not change its errno.
-class [[nodiscard]] KeepErrno {
+class [[nodiscard]] KeepErrno : NotCopied {
  public:
-  KeepErrno() = default;
   ~KeepErrno() { errno = saved_; }
-  KeepErrno(const KeepErrno&) = delete;
-  KeepErrno& operator=(const KeepErrno&) = delete;
 
  private:
   int saved_ = errno;
@@ -42,12 +41,10 @@ struct Cancellation {
   }
 };
 
-class [[nodiscard]] NoCancel {
+class [[nodiscard]] NoCancel : NotCopied {
  public:
   NoCancel() { before_.hold(); }
   ~NoCancel() { before_.let_go(); }
-  NoCancel(const NoCancel&) = delete;
-  NoCancel& operator=(const NoCancel&) = delete;
 
  private:
   Cancellation before_;
@@ -56,7 +53,7 @@ class [[nodiscard]] NoCancel {
 // Used while a lock is held, or while the loader or malloc is at work for us. A signal handler of
 // this thread that makes calls of its own would wait for what its own thread has. The thread is not
 // cancelled either. Keeps errno.
-class [[nodiscard]] HeldSignals {
+class [[nodiscard]] HeldSignals : NotCopied {
  public:
   HeldSignals() {
     sigset_t all;
@@ -67,8 +64,6 @@ class [[nodiscard]] HeldSignals {
     const KeepErrno keep_errno;
     sigprocmask(SIG_SETMASK, &before_, nullptr);
   }
-  HeldSignals(const HeldSignals&) = delete;
-  HeldSignals& operator=(const HeldSignals&) = delete;
 
  private:
   NoCancel no_cancel_;  // first to begin, last to end: cancelling goes on to the thread's end
@@ -78,9 +73,8 @@ class [[nodiscard]] HeldSignals {
 // Used for work that may raise `kSignal` in this thread: holds the signal back, with all others,
 // and takes away the one that we caused. Keeps errno.
 template <int kSignal>
-class [[nodiscard]] WithoutSignal {
+class [[nodiscard]] WithoutSignal : NotCopied {
  public:
-  WithoutSignal() = default;
   ~WithoutSignal() {
     if (was_pending_) return;
     const KeepErrno keep_errno;
@@ -90,8 +84,6 @@ class [[nodiscard]] WithoutSignal {
     const timespec now{};
     sigtimedwait(&ours, nullptr, &now);
   }
-  WithoutSignal(const WithoutSignal&) = delete;
-  WithoutSignal& operator=(const WithoutSignal&) = delete;
 
  private:
   static bool is_pending() {

@@ -4,16 +4,16 @@
 
 #include <cstring>
 
+#include "interpose/base/not_copied.h"
+
 namespace tprof {
 
 // Finds functions of a library by a dlsym, one after the other. The handle is null if it was not
 // opened.
-class LibraryFunctions {
+class LibraryFunctions : NotCopied {
  public:
   using Find = void* (*)(void* handle, const char* name);
   LibraryFunctions(void* handle, Find by) : handle_(handle), find_(by), whole_(handle != nullptr) {}
-  LibraryFunctions(const LibraryFunctions&) = delete;
-  LibraryFunctions& operator=(const LibraryFunctions&) = delete;
   ~LibraryFunctions() { dlerror(); }  // the program must not see our lookup errors
 
   // Looks for nothing more after the first function that is missing.

@@ -102,12 +102,10 @@ class Lock {
 };
 
 // Holds the lock, with cancellation and the program's signals held back.
-class [[nodiscard]] LockGuard {
+class [[nodiscard]] LockGuard : NotCopied {
  public:
   explicit LockGuard(Lock& lock) : lock_(lock) { lock_.lock(); }
   ~LockGuard() { lock_.unlock(); }
-  LockGuard(const LockGuard&) = delete;
-  LockGuard& operator=(const LockGuard&) = delete;
 
  private:
   HeldSignals held_;

@@ -12,14 +12,11 @@ namespace tprof {
 
 // When memory runs out it stops taking elements and failed() says so.
 template <typename T>
-class Pages {
+class Pages : NotCopied {
   static_assert(std::is_trivially_copyable_v<T>);
   static constexpr std::size_t kSize = sizeof(T);  // NOLINT(bugprone-sizeof-expression): of any
 
  public:
-  Pages() = default;
-  Pages(const Pages&) = delete;
-  Pages& operator=(const Pages&) = delete;
   ~Pages() { release(); }
 
   T* data() { return data_; }

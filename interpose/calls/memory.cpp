@@ -62,15 +62,13 @@ bool look_up(const void* address, HostMemory& kind) {
   return false;
 }
 
-class [[nodiscard]] Change {
+class [[nodiscard]] Change : NotCopied {
  public:
   Change() {
     g_version.fetch_add(1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
   }
   ~Change() { g_version.fetch_add(1, std::memory_order_release); }
-  Change(const Change&) = delete;
-  Change& operator=(const Change&) = delete;
 
  private:
   LockGuard guard_{g_lock};

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "interpose/api/results.h"
-#include "interpose/device/timed.h"
+#include "interpose/device/timing.h"
 #include "interpose/marks/sites.h"
 #include "interpose/record/graphs.h"
 #include "interpose/record/groups.h"

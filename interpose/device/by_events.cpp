@@ -1,15 +1,22 @@
 // TPROF_TIMING=events: a pair of events goes into the call's stream, one before the call and one
-// after it. reader.cpp reads them.
+// after it. Here they are read, too.
+#include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cstdint>
+#include <utility>
 
 #include "interpose/base/background_thread.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/environment.h"
 #include "interpose/base/held_signals.h"
+#include "interpose/base/pages.h"
+#include "interpose/device/device_clock.h"
+#include "interpose/device/exposure.h"
+#include "interpose/device/intervals.h"
 #include "interpose/device/mode.h"
 #include "interpose/device/pairs.h"
-#include "interpose/device/reader.h"
+#include "interpose/device/results.h"
 #include "interpose/device/streams.h"
 #include "interpose/device/timing.h"
 #include "interpose/real/driver_events.h"
@@ -17,6 +24,281 @@
 #include "interpose/record/thread.h"
 
 namespace tprof::device {
+
+// Reads the pairs that the device has come to.
+namespace reader {
+namespace {
+
+DeviceClock g_clock[kPools];  // of each pool's device
+
+// Reads pairs in the order of the calls. If the device has not finished one yet, it has not
+// finished later ones on the same stream or communicator either.
+class Reading {
+ public:
+  explicit Reading(Exposure& exposure) : exposure_(exposure) {}
+
+  // Returns how many are left.
+  std::size_t read(Pool& pool) {
+    waiting_.clear();
+    standing_.clear();
+    standing_comms_.clear();
+    for (std::uint32_t i = 0; i < pool.made(); ++i) {
+      Pair& pair = pool.pair(i);
+      const std::uint64_t since_ns = pair.since_ns.load(std::memory_order_relaxed);
+      if (since_ns != 0) exposure_.running(since_ns);
+      if (pair.to_read.load(std::memory_order_acquire)) waiting_.push_back(&pair);
+    }
+    if (waiting_.size() == 0) return 0;
+    std::sort(waiting_.begin(), waiting_.end(),
+              [](const Pair* a, const Pair* b) { return a->number < b->number; });
+    clock_ = &g_clock[number_of(pool)];
+    if (clock_->due(now_ns()) && clock_->anchor()) {
+      const DeviceClock& c = *clock_;
+      results::add_clock(c.device(), c.anchored_ns(), c.error_ns(), c.drift_ppb());
+    }
+    std::size_t left = 0;
+    for (Pair* pair : waiting_) {
+      if (!pool.gate().closed() && read(*pair)) {
+        pair->to_read.store(false, std::memory_order_relaxed);
+        pool.give_back(*pair);
+      } else {
+        ++left;
+        scopes_left_ += pair->kind == Kind::scope ? 1 : 0;
+      }
+    }
+    return left;
+  }
+  // Returns how many scopes are left since somebody asked.
+  std::uint32_t take_scopes_left() { return std::exchange(scopes_left_, 0); }
+  void lose_rest(Pool& pool) {
+    read(pool);
+    for (Pair* pair : waiting_) {
+      if (!pair->to_read.exchange(false)) continue;
+      if (pair->kind == Kind::call) lose(TimingLost::unread, pair->of);
+      pool.give_back(*pair);
+    }
+  }
+
+ private:
+  // When the last call that was read of a communicator ended.
+  struct Ended {
+    std::uint32_t comm;
+    std::uint64_t number;
+    std::uint64_t at_ns;
+  };
+
+  // False: the device has not finished it yet.
+  bool read(Pair& pair) {
+    const bool stands =
+        std::find(standing_.begin(), standing_.end(), pair.stream) != standing_.end() ||
+        (pair.order.comm != 0 && std::find(standing_comms_.begin(), standing_comms_.end(),
+                                           pair.order.comm) != standing_comms_.end());
+    CUevent last = pair.kind == Kind::mark ? pair.begin : pair.end;
+    const auto reached = stands ? event_driver::Reached::not_yet : event_driver::reached(last);
+    if (reached == event_driver::Reached::not_yet) {
+      if (!stands) standing_.push_back(pair.stream);
+      if (pair.order.comm != 0) standing_comms_.push_back(pair.order.comm);
+      if (pair.kind == Kind::mark) exposure_.standing(pair.mark);
+      return false;
+    }
+    std::uint64_t at_ns = 0;
+    const bool known = reached == event_driver::Reached::yes && clock_->time_of(last, at_ns);
+    if (pair.kind == Kind::mark) {
+      take_mark(pair.mark, known ? at_ns : 0);
+    } else if (pair.kind != Kind::tail) {
+      take_call(pair, reached);
+    }
+    if (pair.order.comm != 0) ended(pair.order.comm) = {pair.order.comm, pair.number, at_ns};
+    return true;
+  }
+
+  void take_mark(Mark& mark, std::uint64_t at_ns) {
+    if (at_ns == 0) return exposure_.missed(mark, ExposureLost::no_clock);
+    mark.at_ns = at_ns;
+    exposure_.mark(mark);
+  }
+
+  void take_call(const Pair& pair, event_driver::Reached reached) {
+    double elapsed = -1;
+    const bool known = reached == event_driver::Reached::yes &&
+                       event_driver::elapsed(pair.begin, pair.end, elapsed);
+    if (elapsed < 0) {
+      const bool never = reached == event_driver::Reached::never;
+      if (pair.kind == Kind::call) lose(never ? TimingLost::unread : TimingLost::device, pair.of);
+      if (!known) give_up();
+      return;
+    }
+    auto ns = static_cast<std::uint64_t>(elapsed);
+    if (pair.kind == Kind::scope) return results::add(pair.of, pair.stream, 0, ns);
+    std::uint64_t start_ns = 0;  // 0: the device's clock is not known
+    if (!clock_->time_of(pair.begin, start_ns)) start_ns = 0;
+    // An idle stream reaches the first event at once, and then waits for the host.
+    if (start_ns != 0) begin_later(start_ns, ns, pair.of.host_ns);
+    if (pair.order.after != InOrder::kNone) {
+      const Ended& before = ended(pair.order.comm);
+      if (start_ns == 0 || before.number != pair.order.after || before.at_ns == 0) {
+        return lose(TimingLost::order, pair.of);
+      }
+      begin_later(start_ns, ns, before.at_ns);
+    }
+    results::add(pair.of, pair.stream, start_ns, ns);
+    const auto key = std::bit_cast<LedgerKey>(pair.of.key);
+    if (pair.computes || pair.of.mixed || key.function == kMetaLaunch) return;
+    if (start_ns == 0) return results::lose(ExposureLost::no_clock, pair.of.calls);
+    exposure_.call({pair.stream_id, pair.pool, start_ns, start_ns + ns, pair.of.key, pair.of.calls,
+                    is_copy(key.bucket)});
+  }
+
+  static void begin_later(std::uint64_t& start_ns, std::uint64_t& ns, std::uint64_t at_ns) {
+    const std::uint64_t later = start_ns < at_ns ? std::min(ns, at_ns - start_ns) : 0;
+    start_ns += later;
+    ns -= later;
+  }
+
+  Ended& ended(std::uint32_t comm) {
+    for (Ended& e : ended_) {
+      if (e.comm == comm) return e;
+    }
+    ended_.push_back({comm, 0, 0});
+    if (ended_.failed()) return nobody_;
+    return *(ended_.end() - 1);
+  }
+
+  Exposure& exposure_;
+  DeviceClock* clock_ = nullptr;
+  std::uint32_t scopes_left_ = 0;
+  Pages<Pair*> waiting_;
+  Pages<CUstream> standing_;
+  Pages<std::uint32_t> standing_comms_;
+  Pages<Ended> ended_;
+  Ended nobody_{};
+};
+
+// TPROF_TIMING=events: tells when devices computed, in a line for each interval.
+class Computed {
+ public:
+  // Puts what became known since the last call into lines. `clock`: of each pool's device.
+  // `ending`: nothing more will become known. Has `exposure` keep what is not told yet.
+  void tell(Exposure& exposure, const DeviceClock* clock, std::uint64_t now_ns, bool ending);
+
+ private:
+  struct Device {
+    Intervals lines;
+    std::uint64_t written_ns = 0;
+    bool ended = false;
+  };
+  void tell(Device& device, int ordinal, std::uint32_t pools, Exposure& exposure,
+            std::uint64_t now_ns, bool ending);
+
+  Device device_[kPools];  // at the place of its first pool
+  Pages<Interval> found_;
+};
+
+// Contexts of one device are told of together.
+void Computed::tell(Exposure& exposure, const DeviceClock* clock, std::uint64_t now_ns,
+                    bool ending) {
+  std::uint32_t done = 0;
+  for (std::uint32_t first = 0; first < kPools; ++first) {
+    if ((done >> first & 1) != 0 || clock[first].anchored_ns() == 0) continue;
+    const int ordinal = clock[first].device();
+    std::uint32_t pools = 0;
+    for (std::uint32_t i = first; i < kPools; ++i) {
+      const bool same = clock[i].anchored_ns() != 0 && clock[i].device() == ordinal;
+      if (same) pools |= 1U << i;
+    }
+    done |= pools;
+    tell(device_[first], ordinal, pools, exposure, now_ns, ending);
+  }
+}
+
+void Computed::tell(Device& device, int ordinal, std::uint32_t pools, Exposure& exposure,
+                    std::uint64_t now_ns, bool ending) {
+  // Work that still ran when the following of streams stopped is soon through, or nobody will know
+  // of it.
+  constexpr std::uint64_t kPatienceNs = 400'000'000;
+  const auto put = [&](const Interval& i, std::uint64_t idle_from_ns) {
+    return results::add_busy(ordinal, i, idle_from_ns);
+  };
+  const Followed followed = when_followed();
+  if (device.written_ns < followed.since_ns) {
+    if (device.written_ns != 0) device.lines.add({device.written_ns, followed.since_ns, true}, put);
+    device.written_ns = followed.since_ns;
+  }
+  const bool off = followed.until_ns <= now_ns;
+  const bool late = ending || (off && now_ns - followed.until_ns >= kPatienceNs);
+  const std::uint64_t until_ns =
+      std::min(late ? now_ns : exposure.known_until(pools), followed.until_ns);
+  if (until_ns > device.written_ns) {
+    exposure.computed(pools, device.written_ns, until_ns, found_);
+    for (const Interval& i : found_) device.lines.add(i, put);
+    device.written_ns = until_ns;
+    device.ended = false;
+  }
+  device.lines.known(device.written_ns, put);
+  if (!device.ended && (ending || (off && device.written_ns >= followed.until_ns))) {
+    device.lines.end(device.written_ns, put);
+    device.ended = true;
+  }
+  exposure.running(device.written_ns);
+}
+
+struct Reader {
+  Exposure exposure;
+  Reading reading{exposure};
+  Computed computed;
+  bool first = true;
+};
+
+Reader* g_reader = nullptr;
+constinit std::atomic<std::uint32_t> g_scopes_left{0};  // by the last reading
+
+// A mark that is being made now is not seen yet, and may belong to a moment ago. Then streams are
+// known only as far as they were.
+void begin_reading(Exposure& exposure, std::uint64_t now) {
+  if (streams::no_room()) exposure.no_room();
+  exposure.begin_reading(streams::at_rest() ? now : 0);
+}
+
+std::size_t read_pool(Pool& pool, bool ending) {
+  if (std::exchange(g_reader->first, false)) event_driver::stay_out_of_captures();
+  if (on() && pool.wants_more() && !pool.make_more()) give_up();
+  const std::size_t left = g_reader->reading.read(pool);
+  if (ending) g_reader->reading.lose_rest(pool);
+  return left;
+}
+
+// Runs on own_thread, and reads what the devices have finished. `ending`: the rest is lost.
+std::uint32_t read(bool ending) {
+  constexpr std::uint32_t kSoonMs = 10;
+  constexpr std::uint32_t kLaterMs = 200;
+  if (g_reader == nullptr) g_reader = make_in_own_memory<Reader>();
+  if (g_reader == nullptr) return kLaterMs;
+  std::size_t left = 0;
+  const std::uint64_t now = now_ns();
+  begin_reading(g_reader->exposure, now);
+  for (Pool& pool : g_pools) {
+    if (pool.context() == nullptr || !pool.gate().enter()) continue;
+    CUcontext context = pool.context();  // it may have gone since; inside the gate it stays
+    if (context != nullptr && event_driver::enter(context)) left += read_pool(pool, ending);
+    pool.gate().leave();
+  }
+  g_scopes_left.store(g_reader->reading.take_scopes_left(), std::memory_order_relaxed);
+  g_reader->computed.tell(g_reader->exposure, g_clock, now, ending);
+  g_reader->exposure.settle(ending, [](const Exposed& found) {
+    found.known ? results::add(found) : results::lose(found.why, found.calls);
+  });
+  return left == 0 ? kLaterMs : kSoonMs;
+}
+
+void after_fork() {
+  g_scopes_left = 0;
+  for (DeviceClock& clock : g_clock) clock = {};
+  g_reader = nullptr;
+}
+
+}  // namespace
+}  // namespace reader
+
 namespace by_events {
 namespace {
 
@@ -206,7 +488,7 @@ bool read_scopes(std::uint32_t timeout_ms) {
   std::atomic<std::uint32_t> nobody{0};
   for (;;) {
     own_thread::read_now(timeout_ms);
-    if (reader::scopes_left() == 0) return true;
+    if (reader::g_scopes_left.load(std::memory_order_relaxed) == 0) return true;
     if (now_ns() >= until_ns) return false;
     futex_wait(nobody, 0, 1);
   }

@@ -9,14 +9,12 @@ namespace tprof::device {
 
 // Held around such a call. No thread of ours uses an event or a stream of these contexts meanwhile,
 // and no other thread of the program puts a mark there.
-class [[nodiscard]] ContextsGo {
+class [[nodiscard]] ContextsGo : NotCopied {
  public:
   // The contexts of a device (-1: of the thread's own), or one. `surely`: they go, if the call is
   // not refused: what the device has finished is read before.
   ContextsGo(int device, CUcontext context, bool surely);
   ~ContextsGo();
-  ContextsGo(const ContextsGo&) = delete;
-  ContextsGo& operator=(const ContextsGo&) = delete;
 
   // They are gone. Calls of which the times were not read are lost. Later ones get new events, in
   // as many contexts as there are pools (pairs.h).

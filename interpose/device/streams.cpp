@@ -82,7 +82,7 @@ void set_open(Stream& s, bool open) {
 
 // Lets one thread at a time use a stream's fields. A thread that does not get in within
 // microseconds sets `missed` and goes on.
-class [[nodiscard]] Taken {
+class [[nodiscard]] Taken : NotCopied {
  public:
   explicit Taken(Stream& s) : s_(s) {
     for (int tries = 0; tries < 1000 && !well_; ++tries) well_ = !s.taken.exchange(true);
@@ -91,8 +91,6 @@ class [[nodiscard]] Taken {
   ~Taken() {
     if (well_) s_.taken.store(false, std::memory_order_release);
   }
-  Taken(const Taken&) = delete;
-  Taken& operator=(const Taken&) = delete;
   explicit operator bool() const { return well_; }
 
  private:

@@ -38,6 +38,16 @@ void last_read(std::uint32_t timeout_ms);
 
 }  // namespace tprof::device::own_thread
 
+namespace tprof {
+
+// Called if device::on(), before the real call, of which `r` has all but the outcome.
+[[gnu::cold, gnu::noinline]] void start_timing(Thread& t, const Record& r, std::uint8_t function);
+// Called after it, whether or not it is being timed. `parts`: a batch's, each a row of the ledger.
+[[gnu::cold, gnu::noinline]] void stop_timing(Thread& t, const Record& r, LedgerKey::Words key,
+                                              bool ok, std::uint64_t parts = 1);
+
+}  // namespace tprof
+
 namespace tprof::device {
 
 // Times the program's scopes on the device, if it named their stream. A pair of events goes there,

@@ -37,12 +37,9 @@ std::atomic<void*> g_latest[kFunctionCount];  // for callers that come when noth
 std::atomic<bool> g_may_open{true};
 
 // Held while we ask the loader: our misses are not the program's errors.
-class [[nodiscard]] AskingLoader {
+class [[nodiscard]] AskingLoader : NotCopied {
  public:
-  AskingLoader() = default;
   ~AskingLoader() { dlerror(); }
-  AskingLoader(const AskingLoader&) = delete;
-  AskingLoader& operator=(const AskingLoader&) = delete;
 
  private:
   KeepErrno keep_errno_;

@@ -32,14 +32,12 @@ inline Gate& gate_of(CUstream stream) {
 }
 
 // Held while we ask about the stream or put something into it. False: it must not be used now.
-class [[nodiscard]] Use {
+class [[nodiscard]] Use : NotCopied {
  public:
   explicit Use(CUstream stream) : gate_(gate_of(stream)), inside_(gate_.enter()) {}
   ~Use() {
     if (inside_) gate_.leave();
   }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
   explicit operator bool() const { return inside_; }
   std::uint32_t closings() const { return gate_.closings(); }
 
@@ -49,12 +47,10 @@ class [[nodiscard]] Use {
 };
 
 // Held around the program's call.
-class [[nodiscard]] Closed {
+class [[nodiscard]] Closed : NotCopied {
  public:
   explicit Closed(CUstream stream) : gate_(gate_of(stream)) { gate_.close(); }
   ~Closed() { gate_.open(); }
-  Closed(const Closed&) = delete;
-  Closed& operator=(const Closed&) = delete;
 
  private:
   Gate& gate_;

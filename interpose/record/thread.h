@@ -138,12 +138,10 @@ inline Thread* thread_in_session() {
 // NCCL's call to itself, or one that the coverage has to report. `from`: the call's caller.
 [[gnu::cold, gnu::noinline]] void passed_on(const void* from);
 
-class [[nodiscard]] DepthGuard {
+class [[nodiscard]] DepthGuard : NotCopied {
  public:
   explicit DepthGuard(Thread& t) : t_(t) { ++t_.depth; }
   ~DepthGuard() { --t_.depth; }
-  DepthGuard(const DepthGuard&) = delete;
-  DepthGuard& operator=(const DepthGuard&) = delete;
 
  private:
   Thread& t_;

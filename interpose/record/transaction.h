@@ -65,7 +65,7 @@ static_assert(Thread::kCachedRows == 32);
 }
 
 // One change to this thread's ledger and records, which its destructor commits as a whole.
-class [[nodiscard]] Transaction {
+class [[nodiscard]] Transaction : NotCopied {
  public:
   explicit Transaction(Thread& t) : t_(t) {
     if (t.special) [[unlikely]]
@@ -79,8 +79,6 @@ class [[nodiscard]] Transaction {
     if (t_.special) [[unlikely]]
       end_special(t_);
   }
-  Transaction(const Transaction&) = delete;
-  Transaction& operator=(const Transaction&) = delete;
 
   std::uint64_t number() const { return number_; }
   [[gnu::always_inline]] LedgerValues& values(LedgerKey::Words key) {

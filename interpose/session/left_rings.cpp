@@ -39,14 +39,12 @@ std::atomic<bool> g_looking{false};
 std::uint64_t g_until_ns = 0;
 std::uint64_t g_bytes_left = 0;
 
-class Opened {
+class Opened : NotCopied {
  public:
   explicit Opened(OwnFile file) : file_(file) {}
   ~Opened() {
     if (file_.fd >= 0) close(file_.fd);
   }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
   int fd() const { return file_.fd; }
   const FileId& id() const { return file_.id; }
 

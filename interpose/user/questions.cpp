@@ -37,13 +37,11 @@ struct Counted {
 
 // All that is counted at one moment. It is made without our lock, on threads that may be kept from
 // running, and whose stacks may be small.
-struct Moment {
+struct Moment : NotCopied {
   Moment(std::uint32_t epoch, bool ends_epoch);
   ~Moment() {
     if (counted != nullptr) give_back_memory(counted, sizeof *counted);
   }
-  Moment(const Moment&) = delete;
-  Moment& operator=(const Moment&) = delete;
 
   bool traced;
   bool whole = true;  // false: memory was short

@@ -7,16 +7,40 @@
 #include <tuple>
 #include <utility>
 
+#include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
+#include "interpose/base/disk_space.h"
 #include "interpose/base/lock.h"
+#include "interpose/format/metrics.h"
+#include "interpose/format/snapshot.h"
 #include "interpose/format/windows.h"
 #include "interpose/lines/metric_lanes.h"
 #include "interpose/write/line_batch.h"
 #include "interpose/write/metric_sources.h"
-#include "interpose/write/sink.h"
-#include "interpose/write/snapshot.h"
 
 namespace tprof {
+
+// A session begins with these.
+struct SinkStart {
+  int snapshot;  // the file beside the rank file, or -1
+  MetricsWanted metrics;
+  std::uint64_t now_ns;
+};
+
+// Something that the writer looks after besides the calls' lines. Here are all the turns that a
+// sink may take; a sink hides those that it has something to do in.
+struct Sink {
+  void begin(LineBatch& /*lines*/, const SinkStart& /*start*/) {}
+  // Whenever the calls' lines are written, and at least after sleep_ms().
+  void tick(LineBatch& /*lines*/, const ClockAnchor& /*now*/) {}
+  std::uint32_t sleep_ms(std::uint64_t /*now_ns*/) const { return UINT32_MAX; }
+  // All calls have their lines, and the rank file gets its end next.
+  void at_end(LineBatch& /*lines*/, std::uint64_t /*now_ns*/) {}
+  // The rank file is closed.
+  void closed() {}
+  // A forked child calls this: files are the parent's.
+  void leave() {}
+};
 
 // The ledgers with which epochs of the counts have ended, written before the next ledger.
 class EndedEpochs : public Sink {
@@ -180,6 +204,37 @@ class Ledgers : public Sink {
   std::uint64_t every_ns_ = kFirstNs;
   ClockAnchor last_clock_{};
   std::uint64_t last_transactions_ = 0;
+};
+
+// Writes the file of format/snapshot.h, which says what recovery would add to the rank file
+// if the process died now.
+class Snapshot : public Sink {
+ public:
+  void begin(LineBatch& lines, const SinkStart& start);
+  void tick(LineBatch& lines, const ClockAnchor& now);
+  // Removes a file that bring_back() made. The original file is removed by whoever made it.
+  void closed() const;
+
+ private:
+  // True if a snapshot is due. Calls were made or begun and the last snapshot is 10 s old. Or a
+  // call has stood for a second, so that a reader may take it for a hang. Or nothing changed for 10
+  // s, 20 s, 40 s, then a minute each, and the process lives.
+  bool due(const View& view, std::uint64_t now_ns);
+  // Makes the file if it was removed with its rank file, or if there was none. The ring file, which
+  // lay beside the rank file, is then gone too.
+  void bring_back(const Head& head);
+  // Writes a snapshot: `text` follows the first `cut` bytes of the rank file. If it can't be
+  // written, the previous one stays in force.
+  void write(std::string_view text, std::uint64_t cut, const Head& head);
+
+  OwnFile file_;
+  char again_[1300] = {};  // where it was brought back to
+  SnapshotEntry entry_{};  // the entry in force
+  std::uint64_t written_ns_ = 0;
+  std::uint64_t every_ns_ = 0;            // while nothing changes
+  std::uint64_t changes_ = 0;             // changes_in() at the last snapshot
+  std::uint64_t stood_ns_ = 0;            // start of the latest call that has stood
+  std::uint32_t times_brought_back_ = 0;  // the rank file, so far
 };
 
 // All sinks; each takes its turn in this order.

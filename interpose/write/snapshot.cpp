@@ -1,4 +1,4 @@
-#include "interpose/write/snapshot.h"
+#include "interpose/write/sinks.h"
 
 #include <fcntl.h>
 #include <unistd.h>
