@@ -8,7 +8,6 @@
 
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
-#include "interpose/base/shared_map.h"
 #include "interpose/base/text.h"
 #include "interpose/device/timing.h"
 #include "interpose/format/ranges.h"
@@ -21,9 +20,10 @@
 namespace tprof::marks {
 namespace {
 
-// Numbers of scopes by the hash of name and category, or by the next key that is free: two may have
-// one hash.
-constinit SharedMap<std::uint32_t> g_scopes{LockOrder::handles};
+// Entries of the mapped table by the hash of name and category. Half of it stays free.
+constexpr std::uint32_t kPlaces = 2 * kMaxScopes;
+constinit std::atomic<const ScopeName*> g_place[kPlaces];
+constinit std::atomic<std::uint32_t> g_number[kPlaces];
 Lock g_adding{LockOrder::scopes};
 
 std::uint32_t category_of(const OpenRange& range) {
@@ -43,36 +43,46 @@ std::uint64_t hash_of(std::string_view text, std::uint32_t category) {
   return h;
 }
 
-// Returns the scope's number. 0: it has none, and would have it at `key`.
-std::uint32_t find(const OpenRange& range, std::string_view name, std::uint64_t& key) {
-  const View view = session::mapping().view();
-  for (std::uint32_t number = 0; g_scopes.find(key, number); ++key) {
-    const ScopeName& there = *view.scope(number);
-    if (there.category == category_of(range) && there.view() == name) return number;
+// Returns the place of that scope, or the free one where it would be.
+std::uint32_t place_of(const OpenRange& range, std::string_view name, std::uint64_t hash) {
+  for (std::uint32_t n = 0;; ++n) {
+    const std::uint32_t at = (hash + n) % kPlaces;
+    const ScopeName* there = g_place[at].load(std::memory_order_acquire);
+    if (there == nullptr) return at;
+    if (there->length == name.size() && there->category == category_of(range) &&
+        std::memcmp(there->text, name.data(), name.size()) == 0) {
+      return at;
+    }
   }
-  return 0;
 }
 
 [[gnu::cold, gnu::noinline]] std::uint32_t add(const OpenRange& range, std::string_view name,
-                                               std::uint64_t key) {
+                                               std::uint64_t hash) {
   const LockGuard guard(g_adding);
-  if (const std::uint32_t known = find(range, name, key)) return known;
+  const std::uint32_t at = place_of(range, name, hash);
+  if (g_place[at].load(std::memory_order_relaxed) != nullptr) return g_number[at];
   ScopeName entry{};
   entry.category = category_of(range);
   entry.length = static_cast<std::uint32_t>(name.size());
   std::memcpy(entry.text, name.data(), name.size());
-  const std::uint32_t number =
-      tables::append(session::mapping().head().scopes, entry, kMaxScopes - 1);
-  return number != 0 && g_scopes.insert(key, number) ? number : kMaxScopes;
+  Table& table = session::mapping().head().scopes;
+  const std::uint32_t number = tables::append(table, entry, kMaxScopes - 1);
+  if (number == 0) return kMaxScopes;
+  g_number[at].store(number, std::memory_order_relaxed);
+  const std::uint64_t chunk = table.chunk[(number - 1) / kChunkEntries];
+  g_place[at].store(session::mapping().at<ScopeName>(chunk) + (number - 1) % kChunkEntries,
+                    std::memory_order_release);
+  return number;
 }
 
 // Returns the number of the scope's name and category. This comes before it is known how the scope
 // ends. kMaxScopes: there is no room for more.
 std::uint32_t scope_number(const OpenRange& range) {
   const std::string_view name = range_text(range);
-  std::uint64_t key = std::max<std::uint64_t>(hash_of(name, category_of(range)), 2);
-  const std::uint32_t known = find(range, name, key);
-  return known != 0 ? known : add(range, name, key);
+  const std::uint64_t hash = hash_of(name, category_of(range));
+  const std::uint32_t at = place_of(range, name, hash);
+  if (g_place[at].load(std::memory_order_relaxed) == nullptr) return add(range, name, hash);
+  return g_number[at].load(std::memory_order_relaxed);
 }
 
 void add_totals(Transaction& transaction, const OpenRange& range, std::uint32_t scope,
@@ -90,6 +100,10 @@ void add_totals(Transaction& transaction, const OpenRange& range, std::uint32_t 
   ++amounts.calls;
   amounts.count += range.amounts.elements;
   amounts.host_ns += range.amounts.bytes;
+}
+
+void forget_scopes() {
+  for (auto& place : g_place) place.store(nullptr, std::memory_order_relaxed);
 }
 
 void publish_domain(std::uint8_t domain) {
@@ -350,7 +364,7 @@ void mark(std::uint8_t domain, std::string_view name, const Attributes& attribut
 }
 
 void after_fork() {
-  g_scopes.clear();
+  forget_scopes();
   for (auto& pair : g_started_pair) pair = nullptr;
   for (auto& started : g_started) started.store(0, std::memory_order_relaxed);
 }
