@@ -1,10 +1,13 @@
 #include "nccl/reduce.h"
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
-
-#include "nccl/minifloat.h"
 
 namespace standin {
 namespace {
@@ -83,17 +86,17 @@ void with_type(ncclDataType_t type, Body body) {
     case ncclUint64:
       return body(uint64_t{});
     case ncclFloat16:
-      return body(Half{});
+      return body(__half{});
     case ncclFloat32:
       return body(float{});
     case ncclFloat64:
       return body(double{});
     case ncclBfloat16:
-      return body(Bfloat16{});
+      return body(__nv_bfloat16{});
     case ncclFloat8e4m3:
-      return body(Float8E4m3{});
+      return body(__nv_fp8_e4m3{});
     case ncclFloat8e5m2:
-      return body(Float8E5m2{});
+      return body(__nv_fp8_e5m2{});
     default:
       return;
   }
