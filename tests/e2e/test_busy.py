@@ -11,6 +11,7 @@ from lib.contract import SCHEMA
 from lib.exposed_truth import play
 from lib.launch import start
 from lib.rankfile import RankFile, parsed
+from lib.spans import covered, union
 from lib.tool import tprof
 
 pytestmark = pytest.mark.timed
@@ -61,7 +62,7 @@ def length(spans: Spans) -> int:
 
 
 def common(some: Spans, others: Spans) -> int:
-    return sum(device_truth.covered(a, b, device_truth.overlapping(others, a, b)) for a, b in some)
+    return sum(covered(a, b, others) for a, b in some)
 
 
 def cut(spans: Spans, begin: int, end: int) -> Spans:
@@ -74,7 +75,7 @@ def compared(lines, truth: Spans) -> tuple[int, int, int]:
     assert all(one[1] <= other[0] for one, other in zip(lines, lines[1:]))  # in order, without an overlap
     truth = cut(truth, lines[0][0], lines[-1][1])
     sure = [(a, b) for a, b, unsure in lines if not unsure]
-    every = device_truth.union([(a, b) for a, b, _ in lines])
+    every = union([(a, b) for a, b, _ in lines])
     unsure_ns = sum(b - a for a, b, unsure in lines if unsure)
     return length(sure) - common(sure, truth), length(truth) - common(truth, every), unsure_ns
 
@@ -117,7 +118,7 @@ def test_by_cupti_lines_are_exactly_the_kernels(shape, tmp_path):
         assert told(file).keys() == truth.keys()
         for device, lines in told(file).items():
             kernels = [w for w in ran if w.device == device and w.what in ("kernel", "graph")]
-            expected = joined(device_truth.union([(w.began, w.ended) for w in kernels]), GAP_NS)
+            expected = joined(union([(w.began, w.ended) for w in kernels]), GAP_NS)
             found = joined([(a, b) for a, b, unsure in lines if not unsure], GAP_NS)
             assert len(found) == len(expected)
             for one, other in zip(found, expected):

@@ -16,9 +16,10 @@ import random
 
 from generator.causes import Case
 from generator.operations import Collective, Copy
-from generator.simulate import Call, covered
+from generator.simulate import Call
 from lib.jobs import BASE_NS, BUCKETS, SIZES, bytes_of, json_of, micros, signature
 from lib.signatures import fnv1a, mix64
+from lib.spans import covered
 
 MAIN, AUTOGRAD = 7, 8  # thread ids
 FILLED_NS = 10_000  # shorter gaps between kernels are no gaps

@@ -18,7 +18,6 @@ All times are integers in ns on one true clock; the files put each host's own cl
 
 from __future__ import annotations
 
-import bisect
 import collections
 import dataclasses
 import random
@@ -36,6 +35,7 @@ from generator.operations import (
     Wait,
 )
 from lib.jobs import bytes_of
+from lib.spans import covered, union
 
 
 @dataclasses.dataclass
@@ -332,26 +332,6 @@ class _Job:
         bandwidth *= min(m.link_factor.get(r, 1.0) for r in members) if apart and not op.sound else 1.0
         size = bytes_of(op, n) * busbw_factor(op.function, n)
         return round((m.latency_ns + size / bandwidth) * self.jitter(key[:-1], "transfer"))
-
-
-def union(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    joined: list[list[int]] = []
-    for begin, end in sorted(intervals):
-        if joined and begin <= joined[-1][1]:
-            joined[-1][1] = max(joined[-1][1], end)
-        else:
-            joined.append([begin, end])
-    return [(b, e) for b, e in joined]
-
-
-def covered(begin: int, end: int, joined: list[tuple[int, int]]) -> int:
-    """Returns how much of [begin, end) the intervals cover, which are in order and apart."""
-    total = 0
-    for b, e in joined[max(0, bisect.bisect(joined, (begin,)) - 1) :]:
-        if b >= end:
-            break
-        total += max(0, min(end, e) - max(begin, b))
-    return total
 
 
 def simulate(

@@ -9,6 +9,8 @@
 import dataclasses
 import pathlib
 
+from lib.spans import covered, union
+
 
 @dataclasses.dataclass(frozen=True)
 class Work:
@@ -60,16 +62,6 @@ def is_copy(work: Work) -> bool:
     return work.what.startswith("cu") and work.calls > 0 or work.what in ("copies", "memset")
 
 
-def union(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    joined: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((start, end))
-    return joined
-
-
 def computation(ran: list[Work], device: int) -> list[tuple[int, int]]:
     """Returns when computation ran on a device, as sorted spans that do not touch."""
     here = [work for work in ran if work.device == device]
@@ -83,10 +75,6 @@ def computation(ran: list[Work], device: int) -> list[tuple[int, int]]:
     )
 
 
-def covered(start: int, end: int, spans: list[tuple[int, int]]) -> int:
-    return sum(max(0, min(end, b) - max(start, a)) for a, b in spans)
-
-
 def calls_of(ran: list[Work]) -> list[Call]:
     """Returns the calls in order of their beginning, without those that a graph executes."""
     spans = {device: computation(ran, device) for device in {work.device for work in ran}}
@@ -96,8 +84,7 @@ def calls_of(ran: list[Work]) -> list[Call]:
     for work in ran:
         if work.calls == 0 or work.in_graph:
             continue
-        # Looks only at spans that can overlap: a run has thousands.
-        hidden = covered(work.began, work.ended, overlapping(spans[work.device], work.began, work.ended))
+        hidden = covered(work.began, work.ended, spans[work.device])
         computes = is_copy(work) and (work.device, work.stream) in computing
         calls.append(Call(work, work.took - hidden, away[id(work)], computes))
     return calls
@@ -119,18 +106,3 @@ def host_away(ran: list[Work]) -> dict[int, int]:
             if after and after.what == "marker":
                 away[id(work)] += max(0, after.reached - work.ended)
     return away
-
-
-def overlapping(spans: list[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
-    low, high = 0, len(spans)
-    while low < high:
-        middle = (low + high) // 2
-        if spans[middle][1] <= start:
-            low = middle + 1
-        else:
-            high = middle
-    found = []
-    while low < len(spans) and spans[low][0] < end:
-        found.append(spans[low])
-        low += 1
-    return found

@@ -8,8 +8,8 @@ import os
 import pytest
 from generator import causes, rank_files
 from generator.operations import Collective
-from generator.simulate import union
 from lib import handmade, tool
+from lib.spans import union
 from lib.timeline import Merged, merged, name_of, ns
 from lib.tool import tprof
 
