@@ -4,11 +4,7 @@ import collections
 import csv
 import json
 import re
-import resource
-import signal
 import sqlite3
-import subprocess
-import time
 
 import pytest
 from lib import figures, jobs, launch, loops, processes, tally
@@ -220,45 +216,6 @@ def test_csv_has_the_same_as_sqlite(job, tmp_path):
         assert body == [["" if value is None else str(value) for value in row] for row in found]
 
 
-def test_what_is_there_is_not_replaced(tmp_path):
-    generate(tmp_path / "run", 1, 20)
-    (tmp_path / "mine.db").write_text("")
-    (tmp_path / "csv").mkdir()
-    (tmp_path / "csv/notes").write_text("mine")
-    before = sorted(tmp_path.rglob("*"))
-    for output in (("--sqlite", "mine.db"), ("--csv", "csv"), ("--sqlite", "csv"), ("--csv", "mine.db")):
-        done = tprof("export", tmp_path / "run", output[0], tmp_path / output[1])
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "not replaced" in done.stderr
-    for arguments in ((), ("--sqlite", tmp_path / "a", "--csv", tmp_path / "b")):
-        assert tprof("export", tmp_path / "run", *arguments).returncode == 2
-    assert sorted(tmp_path.rglob("*")) == before and (tmp_path / "mine.db").read_text() == ""
-
-
-def test_a_full_disk_leaves_nothing_half(tmp_path):
-    generate(tmp_path / "run", 2, 2000)
-
-    def small_files():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
-
-    for kind in ("--sqlite", "--csv"):
-        done = tprof("export", tmp_path / "run", kind, tmp_path / "out", preexec_fn=small_files)
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-        assert [path.name for path in tmp_path.iterdir()] == ["run"]
-
-
-@pytest.mark.parametrize("kind", ["--sqlite", "--csv"])
-def test_a_signal_leaves_nothing_half(tmp_path, kind):
-    """The signal comes when part of the output is there, unless all of it is by then."""
-    generate(tmp_path / "run", 4, 5000)
-    command = [BUILD / "tprof", "export", tmp_path / "run", kind, tmp_path / "out"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None and len(list(tmp_path.iterdir())) == 1:
-            time.sleep(0.001)
-        process.send_signal(signal.SIGTERM)
-    left = {path.name for path in tmp_path.iterdir()}
-    assert (process.returncode, left) in ((0, {"run", "out"}), (-15, {"run"}), (-15, {"run", "out"}))
-
-
 @pytest.mark.parametrize("kind", ["sqlite", "csv"])
 def test_a_damaged_file_is_left_out_as_a_whole(tmp_path, kind):
     generate(tmp_path / "run", 3, 3000)
@@ -285,3 +242,13 @@ def test_the_page_names_every_column(job):
     assert described == {
         table: [row["name"] for row in db.execute(f"SELECT * FROM pragma_table_info('{table}')")] for table in tables
     }
+
+
+def test_one_format_is_asked_for_with_its_folder(tmp_path):
+    generate(tmp_path / "run", 1, 20)
+    out = tmp_path / "out"
+    for wrong in ([], ["--sqlite", out, "--csv", out], ["--sqlite", out, "-o", out], ["--kineto"],
+                  ["--kineto", "--inspector", "-o", out]):  # fmt: skip
+        done = tprof("export", tmp_path / "run", *wrong)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, wrong
+    assert not out.exists()

@@ -2,10 +2,8 @@
 own code, and compute what the stand-in and formulas say. The latter has the Inspector's keys."""
 
 import collections
-import functools
 import gzip
 import json
-import resource
 
 import pytest
 from lib import figures, launch, needs
@@ -144,22 +142,6 @@ def test_tensorboards_profiler_reads_the_folder(trained, kineto):
     assert len(workers) == RANKS and len(set(workers.values())) == 1, "workers of one span"
 
 
-def test_a_trace_has_what_its_readers_look_for(trained, kineto):
-    for rank, trace in traces_of(kineto).items():
-        (file,) = (f for f in trained.ranks() if f.rank == rank)
-        assert trace["schemaVersion"] == 1 and trace["deviceProperties"] == [{"id": file.comms[0]["device"]}]
-        events = trace["traceEvents"]
-        on_device = [e for e in events if e.get("cat") in ("kernel", "gpu_memcpy")]
-        host = {e["args"]["correlation"]: e for e in events if e.get("cat") == "cuda_runtime" and e["args"]}
-        assert len(on_device) == len(host) == sum(row["device_timed"] for row in file.ledger_rows())
-        assert {e["args"]["correlation"] for e in on_device} == set(host)
-        for event in on_device:
-            args = event["args"]
-            called = host[args["correlation"]]
-            assert (event["pid"], event["tid"]) == (args["device"], args["stream"]) and args["stream"] >= 7
-            assert called["pid"] == file.header["pid"] and called["ts"] <= event["ts"]
-
-
 def test_all_ranks_are_on_the_axis_of_the_merged_trace(trained, kineto, tmp_path):
     assert tprof("merge", trained.traces, "-o", tmp_path / "m.json").returncode == 0
     merged = [json.loads(line.rstrip(",")) for line in (tmp_path / "m.json").read_text().splitlines()[1:-1]]
@@ -239,23 +221,3 @@ def test_without_device_times_there_is_no_output_and_one_line_says_why(format_, 
     done = tprof("export", tmp_path / "run", format_, "-o", tmp_path / "out")
     assert done.returncode == 2 and "TPROF_TIMING=events" in done.stderr and done.stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
-
-
-@pytest.mark.parametrize("format_", ["--kineto", "--inspector"])
-def test_a_full_disk_leaves_nothing_half(format_, tmp_path):
-    clock_job(tmp_path / "run", 1, 2, 500)
-    small_files = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (4096, 4096))
-    done = tprof("export", tmp_path / "run", format_, "-o", tmp_path / "out", preexec_fn=small_files)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["run"]
-
-
-def test_what_is_there_is_not_replaced_and_one_format_is_asked_for(tmp_path):
-    clock_job(tmp_path / "run", 1, 1, 5)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out/mine").touch()
-    for wrong in (["--kineto", "-o", tmp_path / "out"], ["--kineto"], ["--kineto", "--inspector", "-o", tmp_path / "o"],
-                  ["--sqlite", tmp_path / "a.db", "-o", tmp_path / "o"], []):  # fmt: skip
-        done = tprof("export", tmp_path / "run", *wrong)
-        assert done.returncode == 2 and done.stderr.count("\n") == 1, wrong
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "run"]

@@ -1,4 +1,4 @@
-"""tprof export --parquet: DuckDB, Dask and pyarrow read the same from it as SQLite from --sqlite."""
+"""tprof export --parquet: DuckDB and pyarrow read the same from it as SQLite from --sqlite."""
 
 import os
 import re
@@ -117,31 +117,6 @@ def test_pyarrow_reads_only_the_files_it_needs(wide, tmp_path):
     assert calls.schema.field("bytes").type == "int64" and calls.schema.field("reduce").type == "string"
 
 
-def test_dask_gives_the_same(wide, tmp_path):
-    """Three of the page's queries, as Dask has them, over several files."""
-    needs.package("dask")
-    import dask.dataframe
-
-    traces, lake = wide
-    db = in_sqlite(traces, tmp_path / "run.db")
-    ledger, calls, comms = (dask.dataframe.read_parquet(lake / t) for t in ("ledger", "calls", "communicators"))
-    figures = ["calls", "elements", "bytes", "host_ns"]
-    of_buckets = ledger[ledger["mode"] != "captured"].groupby("bucket")[figures].sum().compute()
-    by_bucket = "SELECT bucket, sum(calls), sum(elements), sum(bytes), sum(host_ns) FROM ledger WHERE mode <> 'captured'"
-    assert ordered(of_buckets.itertuples(name=None)) == ordered(db.execute(by_bucket + " GROUP BY bucket"))
-    done = calls[calls["outcome"] == "executed"]
-    of_ranks = done.groupby(["rank", "function"])["bytes"].sum().compute()
-    by_rank = "SELECT rank, function, sum(bytes) FROM calls WHERE outcome = 'executed' GROUP BY rank, function"
-    found = [(*key, moved) for key, moved in of_ranks.items()]
-    assert len(found) >= 130 and ordered(found) == ordered(db.execute(by_rank))
-    numbered = done[done["seq"].notnull()].merge(comms, on=["process", "comm"])
-    apart = numbered.groupby(["id", "seq", "function"])["ts_ns"].agg(["count", "min", "max"]).compute()
-    by_seq = """SELECT id, seq, function, count(*), min(ts_ns), max(ts_ns) FROM calls JOIN communicators USING (process, comm)
-                WHERE seq IS NOT NULL AND outcome = 'executed' GROUP BY id, seq, function"""
-    expected = db.execute(by_seq).fetchall()
-    assert expected and ordered(apart.reset_index().itertuples(index=False, name=None)) == ordered(expected)
-
-
 def test_the_queries_of_the_page_give_the_same(loop, tmp_path):  # noqa: F811
     folder, sqlite, _ = loop
     export(folder, tmp_path / "lake")
@@ -209,14 +184,6 @@ def test_a_damaged_file_is_left_out_as_a_whole(tmp_path):
     assert differences(tmp_path / "lake", in_sqlite(tmp_path / "run", tmp_path / "run.db")) == []
     counts = views(tmp_path / "lake").execute("SELECT rank, count(*) FROM calls GROUP BY 1 ORDER BY 1").fetchall()
     assert counts == [(rank, 30) for rank in range(66) if rank not in (1, 64)]
-
-
-def test_what_is_there_is_not_replaced(tmp_path):
-    generate(tmp_path / "run", 1, 20)
-    (tmp_path / "lake").mkdir()
-    (tmp_path / "lake/mine").write_text("mine")
-    assert "not replaced" in export(tmp_path / "run", tmp_path / "lake", status=2)
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["lake", "mine", "rank-00000.json", "run"]
 
 
 def python3(folder, script):

@@ -62,13 +62,6 @@ def test_a_fault_on_one_lane_is_that_ranks(tmp_path, job, groups, plant):
     assert finding["text"].replace("" if one else f" {who}", "") == same["text"]
 
 
-def test_a_lane_that_hangs_is_told_from_those_that_wait_in_the_same_process(tmp_path, job):
-    hung, _ = faults.plant_hung(job, 2, 0, 9)
-    folder = processes.write(hung, tmp_path / "job", [[0, 1], [2, 3]])
-    (finding,) = [f for f in worse_than_notes(folder) if f["kind"] in ("hang", "stopped")]
-    assert (finding["ranks"], finding["seq"]) == ([2], 9)
-
-
 @pytest.mark.parametrize("fault", [None, faults.plant_count], ids=["healthy", "mismatch"])
 def test_a_merged_trace_has_a_track_for_each_rank_and_says_the_same(tmp_path, job, fault):
     job = fault(job, 2, 0, 9) if fault else job
@@ -89,21 +82,6 @@ def test_a_merged_trace_has_a_track_for_each_rank_and_says_the_same(tmp_path, jo
         moved = [re.sub(r'"run_ns": \d+', "", done.stdout) for done in (of_merged, of_files)]
         assert moved[0] == moved[1]
         assert of_merged.returncode == of_files.returncode
-
-
-def test_ranks_of_one_process_are_merged_together(tmp_path, job):
-    folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]])
-    merged = tmp_path / "merged.json"
-    assert tprof("merge", folder, "-o", merged, "--ranks", "3").returncode == 0
-    pids = {json.loads(line)["pid"] for line in lines_of(merged) if '"ph":"X"' in line}
-    assert pids == {2, 3}
-
-
-def test_anonymised_lanes_count_the_same(tmp_path, job):
-    folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]])
-    assert tprof("anonymize", folder, "-o", tmp_path / "public").returncode == 0
-    found, expected = summary(tmp_path / "public"), summary(folder)
-    assert (found["ranks"], found["buckets"]) == (expected["ranks"], expected["buckets"])
 
 
 def test_a_communicator_within_one_rank_of_a_launched_job_makes_no_lanes(tmp_path):

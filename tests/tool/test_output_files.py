@@ -10,12 +10,17 @@ import time
 
 import pytest
 from lib.build import BUILD
-from lib.tool import big_job, generate, tprof
+from lib.clocks import clock_job
+from lib.tool import big_job, tprof
+
+
+OUTPUTS = [["merge", "-o"], ["anonymize", "-o"], *(["export", to] for to in ("--sqlite", "--csv")),
+           *(["export", to, "-o"] for to in ("--kineto", "--inspector"))]  # fmt: skip
 
 
 @pytest.fixture
 def traces(tmp_path):
-    generate(tmp_path / "run", 2, 200)
+    clock_job(tmp_path / "run", 1, 2, 500)
     return tmp_path / "run"
 
 
@@ -57,12 +62,18 @@ def test_what_was_given_is_named_and_not_where_it_is_written_first(words, traces
     assert not missing.parent.exists()
 
 
-@pytest.mark.parametrize("text", ["notes of mine\n", "{}", "[\n]\n"])
-def test_merge_replaces_nothing_else_of_the_users(traces, tmp_path, text):
-    file = tmp_path / "out.json"
-    file.write_text(text)
-    assert tprof("merge", traces, "-o", file).returncode == 2
-    assert file.read_text() == text and not list(tmp_path.glob("*.part"))
+@pytest.mark.parametrize("there", ["notes of mine\n", "{}", "[\n]\n", "folder"])
+@pytest.mark.parametrize("words", [*OUTPUTS, ["export", "--parquet"]])
+def test_nothing_of_the_users_is_replaced(words, there, traces, tmp_path):
+    output = tmp_path / "mine"
+    if there == "folder":
+        output.mkdir()
+    (output / "notes" if there == "folder" else output).write_text(there)
+    done = tprof(words[0], traces, *words[1:], output)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    left = [output / "notes"] if there == "folder" else []
+    assert sorted(tmp_path.rglob("*")) == sorted([output, traces, *traces.iterdir(), *left])
+    assert (left or [output])[0].read_text() == there
 
 
 @pytest.mark.parametrize("name", ["out.json", "out.json.gz"])
@@ -95,35 +106,36 @@ def small_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
 
-def test_a_file_size_limit_leaves_nothing_half(traces, tmp_path):
-    for command, output in (("merge", "out.json"), ("anonymize", "copies")):
-        result = to(None, traces, command, traces, "-o", tmp_path / output, preexec_fn=small_files)
-        assert (result.returncode, result.stderr.count("\n")) == (2, 1), result.stderr
-        assert [path.name for path in tmp_path.iterdir()] == ["run"]
+@pytest.mark.parametrize("words", OUTPUTS)
+def test_a_file_size_limit_leaves_nothing_half(words, traces, tmp_path):
+    result = to(None, traces, words[0], traces, *words[1:], tmp_path / "out", preexec_fn=small_files)
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1), result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_standard_output_beyond_a_limit_is_an_error(traces, tmp_path):
     with open(tmp_path / "report.json", "w") as report:
         result = to(report, traces, "summary", traces, "--json", preexec_fn=small_files)
     assert (result.returncode, result.stderr.count("\n")) == (2, 1), result.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("command", ["merge", "anonymize"])
-def test_a_signal_leaves_nothing_half(tmp_path, command, number):
+@pytest.mark.parametrize("words", OUTPUTS[:4])
+def test_a_signal_leaves_nothing_half(tmp_path, words, number):
     """The signal comes when part of the output is there, unless all of it is by then."""
     big_job(tmp_path / "run", 16, 10_000, "fsdp")
     calls = calls_in(tmp_path / "run")
     output = tmp_path / "out.json.gz"
-    with subprocess.Popen(
-        [BUILD / "tprof", command, tmp_path / "run", "-o", output], stderr=subprocess.DEVNULL
-    ) as process:
+    command = [BUILD / "tprof", words[0], tmp_path / "run", *words[1:], output]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         while process.poll() is None and len(list(tmp_path.iterdir())) == 1:
             time.sleep(0.001)
         process.send_signal(number)
-    left = {path.name for path in tmp_path.iterdir()}
     assert process.returncode in (0, -number)
-    if process.returncode == 0 or output.exists():  # all of it was there before the signal came
-        assert left == {"run", output.name} and calls_in(output) == calls
-    else:
-        assert left == {"run"}
+    whole = process.returncode == 0 or output.exists()  # all of it was there before the signal came
+    assert {path.name for path in tmp_path.iterdir()} == {"run", *([output.name] if whole else [])}
+    if whole and words[0] != "export":
+        assert calls_in(output) == calls
 
 
 def calls_in(traces):
