@@ -17,13 +17,13 @@ import random
 from generator.causes import Case
 from generator.operations import Collective, Copy
 from generator.simulate import Call
-from lib.jobs import BASE_NS, BUCKETS, SIZES, bytes_of, json_of, micros, signature
+from lib import handmade
+from lib.jobs import BASE_NS, BUCKETS, SIZES, THREADS, bytes_of, json_of, micros, signature
 from lib.signatures import fnv1a, mix64
 from lib.spans import covered
 
-MAIN, AUTOGRAD = 7, 8  # thread ids
+MAIN, AUTOGRAD = THREADS
 FILLED_NS = 10_000  # shorter gaps between kernels are no gaps
-THREADS = {MAIN: "python", AUTOGRAD: "pt_autograd_0"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,44 +75,31 @@ class _File:
     def ts(self, true_ns: int) -> int:
         return self.clocks.of(self.host, true_ns) - self.clocks.of(self.host, self.begin)
 
-    def line(self, name: str, args: object) -> str:
-        return f'{{"name":"{name}","ph":"M","pid":{self.rank},"tid":0,"args":{json_of(args)}}}'
+    def line(self, line: dict) -> str:
+        return json_of(line | {"pid": self.rank})
 
     def id_of(self, comm: str) -> str:
         return id_of(self.run_id, comm)
 
-    def header(self) -> str:
+    def head(self) -> list[str]:
         base = BASE_NS + self.clocks.of(self.host, self.begin)
         local = self.rank % self.case.machine.ranks_per_host
-        return self.line("tprof_header", {
-            "schema": "tprof/1", "tprof_version": "0.1.0", "run_id": self.run_id,
-            "rank": self.rank, "world_size": len(self.case.traces), "local_rank": local,
-            "restart": 0, "host": f"node{self.host:03}", "boot_id": f"boot-{self.host}",
-            "pid": 4000 + self.rank, "start_ns": base - 10**9, "command": "python train.py",
-            "base_time_ns": base, "monotonic_ns": 10**12 + self.clocks.of(self.host, self.begin),
-            "clock": [[0, base, 48]], "nccl_version": 22809,
-            "nccl_path": "/usr/lib/libnccl.so.2", "cudart_version": 13000,
-            "cudart_path": "/usr/lib/libcudart.so.13", "devices": [],
-            "config": {"TPROF_TIMING": "events"} if self.settings.timing else {}, "env": {},
-            "ring": None,
-        })  # fmt: skip
-
-    def head(self) -> list[str]:
-        lines = [self.header()]
+        lines = [handmade.header(
+            run_id=self.run_id, rank=self.rank, world_size=len(self.case.traces), local_rank=local,
+            host=f"node{self.host:03}", boot_id=f"boot-{self.host}", pid=4000 + self.rank, start_ns=base - 10**9,
+            base_time_ns=base, monotonic_ns=10**12 + self.clocks.of(self.host, self.begin), clock=[[0, base, 48]],
+            config={"TPROF_TIMING": "events"} if self.settings.timing else {},
+        )]  # fmt: skip
         for comm in self.comms:
             members = self.case.layout.comms[comm]
-            lines.append(self.line("tprof_comm", {
-                "comm": self.number[comm], "id": self.id_of(comm), "name": None,
-                "nranks": len(members), "rank": members.index(self.rank),
-                "device": self.rank % self.case.machine.ranks_per_host, "parent": None,
-            }))  # fmt: skip
-        for tid, name in THREADS.items():
-            args = json_of({"name": name})
-            lines.append(f'{{"name":"thread_name","ph":"M","pid":{self.rank},"tid":{tid},"args":{args}}}')
-        for stream, number in self.streams.items():
-            handle = f"0x{number * 4096:x}"
-            lines.append(self.line("tprof_stream", {"stream": number, "handle": handle}))
-        return lines
+            lines.append(handmade.comm(
+                comm=self.number[comm], id=self.id_of(comm), nranks=len(members), rank=members.index(self.rank),
+                device=local,
+            ))  # fmt: skip
+        lines += handmade.threads(THREADS)
+        for number in self.streams.values():
+            lines.append(handmade.metadata("tprof_stream", stream=number, handle=f"0x{number * 4096:x}"))
+        return list(map(self.line, lines))
 
     def facts(self, call: Call) -> tuple[str, str, dict]:
         """Returns a call's function, bucket and args."""
@@ -221,15 +208,12 @@ class _File:
             dtype = args.get("dtype", "byte")
             key = (bucket, name, dtype, args.get("comm"), args.get("host_memory"),
                    size.bit_length() - 1, call.op.backward)  # fmt: skip
-            row = rows.setdefault(key, {
-                "bucket": bucket, "name": name, "dtype": dtype,
-                **({"comm": args["comm"]} if "comm" in args else
-                   {"comm": None, "device": args["device"], "host_memory": args["host_memory"]}),
-                "bytes_class": size.bit_length() - 1, "mode": "direct", "calls": 0, "count": 0,
-                "elements": 0, "bytes": 0, "host_ns": 0, "host_ns_max": 0, "device_ns": 0,
-                "device_timed": 0, "failed": 0, "unfinished": 0,
+            row = rows.setdefault(key, handmade.row(
+                bucket=bucket, name=name, dtype=dtype, comm=args.get("comm"), bytes_class=size.bit_length() - 1,
+                **dict.fromkeys(("calls", "count", "elements", "bytes", "host_ns", "host_ns_max"), 0),
+                **({} if "comm" in args else {key: args[key] for key in ("device", "host_memory")}),
                 **({"thread": "autograd"} if call.op.backward else {}),
-            })  # fmt: skip
+            ))  # fmt: skip
             host_ns = call.host_end - call.host_begin
             row["calls"] += 1
             row["count"] += args.get("count", size)
@@ -308,13 +292,12 @@ class _File:
         else:
             ts = self.ts(now)
             wall = BASE_NS + self.clocks.of(self.host, now)
-            lines.append(self.line("tprof_clock", {"clock": [ts, wall, 60]}))
+            lines.append(self.line(handmade.metadata("tprof_clock", clock=[ts, wall, 60])))
         lines.append(self.ledger(calls, now, "close"))
-        lines.append(self.line("tprof_footer", {
-            "dropped": dropped, "self_cost_ns": 0,
-            "base_time_ns": BASE_NS + self.clocks.of(self.host, self.begin),
-            "coverage": {"functions": [], "unseen": [], "tools": []}, "complete": not killed,
-        }))  # fmt: skip
+        lines.append(self.line(handmade.footer(
+            dropped=dropped, base_time_ns=BASE_NS + self.clocks.of(self.host, self.begin),
+            coverage={"functions": [], "unseen": [], "tools": []}, complete=not killed,
+        )))  # fmt: skip
         return "[\n" + ",\n".join(lines) + "\n]\n"
 
 

@@ -51,8 +51,8 @@ def _rank_file(rank: int, ranks: int, host: int, zero: int, calls: list, seen: s
     lines = [
         handmade.header(
             run_id="clocks", rank=rank, world_size=ranks, local_rank=0, host=f"node{host}", boot_id=f"boot-{host}",
-            pid=4000 + rank, start_ns=base - 10**9, command="python train.py", base_time_ns=base,
-            monotonic_ns=5 * 10**9 + zero, clock=[[0, base, 48]], devices=[], config={},
+            pid=4000 + rank, start_ns=base - 10**9, base_time_ns=base, monotonic_ns=5 * 10**9 + zero,
+            clock=[[0, base, 48]], config={},
         ) | own,
         comm,
     ]  # fmt: skip

@@ -1,38 +1,27 @@
-"""Makes lines of a small rank file by hand, as the contract says or not."""
+"""Makes the lines of rank files, as the contract says or, with changes, not."""
 
 import json
 
 
 def header(**changes):
     args = {
-        "schema": "tprof/1",
-        "tprof_version": "0.1.0",
-        "run_id": "r",
-        "rank": 0,
-        "world_size": 2,
-        "local_rank": 0,
-        "restart": 0,
-        "host": "h",
-        "boot_id": "b",
-        "pid": 4711,
-        "start_ns": 1,
-        "command": "c",
-        "base_time_ns": 1763683200000000000,
-        "clock": [[0, 1763683200000000000, 48]],
-        "nccl_version": 22809,
-        "nccl_path": "n",
-        "cudart_version": 13000,
-        "cudart_path": "c",
-        "devices": [{"device": 0, "uuid": "u", "pci": "p"}],
-        "config": {"TPROF_EVENTS": "on"},
-        "env": {},
+        "schema": "tprof/1", "tprof_version": "0.1.0", "run_id": "r", "rank": 0, "world_size": 2, "local_rank": 0,
+        "restart": 0, "host": "h", "boot_id": "b", "pid": 4711, "start_ns": 1, "command": "python train.py",
+        "base_time_ns": 1763683200000000000, "clock": [[0, 1763683200000000000, 48]],
+        "nccl_version": 22809, "nccl_path": "/usr/lib/libnccl.so.2", "cudart_version": 13000,
+        "cudart_path": "/usr/lib/libcudart.so.13", "devices": [], "config": {"TPROF_EVENTS": "on"}, "env": {},
         "ring": None,
-    }
-    return {"name": "tprof_header", "ph": "M", "pid": 0, "tid": 0, "args": {**args, **changes}}
+    }  # fmt: skip
+    return metadata("tprof_header", **{**args, **changes})
 
 
 def metadata(name, /, **args):
+    """A line of a rank's own has its number for a pid: `| {"pid": rank}`."""
     return {"name": name, "ph": "M", "pid": 0, "tid": 0, "args": args}
+
+
+def threads(names):
+    return [metadata("thread_name", name=name) | {"tid": tid} for tid, name in names.items()]
 
 
 def comm(**changes):
@@ -42,24 +31,10 @@ def comm(**changes):
 
 def row(**changes):
     return {
-        "bucket": "ALLGATHER",
-        "name": "ncclAllGather",
-        "dtype": "float32",
-        "comm": 1,
-        "bytes_class": 10,
-        "mode": "direct",
-        "calls": 1,
-        "count": 256,
-        "elements": 512,
-        "bytes": 2048,
-        "host_ns": 5,
-        "host_ns_max": 5,
-        "device_ns": 0,
-        "device_timed": 0,
-        "failed": 0,
-        "unfinished": 0,
-        **changes,
-    }
+        "bucket": "ALLGATHER", "name": "ncclAllGather", "dtype": "float32", "comm": 1, "bytes_class": 10,
+        "mode": "direct", "calls": 1, "count": 256, "elements": 512, "bytes": 2048, "host_ns": 5, "host_ns_max": 5,
+        "device_ns": 0, "device_timed": 0, "failed": 0, "unfinished": 0, **changes,
+    }  # fmt: skip
 
 
 def ledger(*rows, epoch=0, comms=(), **changes):

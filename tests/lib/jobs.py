@@ -15,6 +15,7 @@ import pathlib
 import random
 import struct
 
+from lib import handmade
 from lib.signatures import fnv1a, mix, mix64, of_calls
 
 BASE_NS = 1763683200_000000000  # 2025-11-21 00:00:00 UTC
@@ -188,16 +189,13 @@ def event_args(op, place, size, unfinished):
 def ledger_row(function, dtype, place, bytes_class, mode, calls, count, size, host_ns, host_ns_max, unfinished, too_many,
                autograd):  # fmt: skip
     """Returns JSON. `place`: the communicator's number, or a copy's device."""
-    element = SIZES.get(dtype, 1)
     copies = BUCKETS[function] in ("H2D", "D2H")
-    return json_of({
-        "bucket": BUCKETS[function], "name": function, "dtype": dtype,
-        **({"comm": None, "device": place} if copies else {"comm": place}),
-        "bytes_class": bytes_class, "mode": mode, "calls": calls + too_many, "count": count,
-        "elements": size // element, "bytes": size, "host_ns": host_ns,
-        "host_ns_max": host_ns_max, "device_ns": 0, "device_timed": 0, "failed": 0,
-        "unfinished": unfinished, **({"thread": "autograd"} if autograd else {}),
-    })  # fmt: skip
+    return json_of(handmade.row(
+        bucket=BUCKETS[function], name=function, dtype=dtype, comm=None if copies else place,
+        bytes_class=bytes_class, mode=mode, calls=calls + too_many, count=count, elements=size // SIZES.get(dtype, 1),
+        bytes=size, host_ns=host_ns, host_ns_max=host_ns_max, unfinished=unfinished,
+        **({"device": place} if copies else {}), **({"thread": "autograd"} if autograd else {}),
+    ))  # fmt: skip
 
 
 class _RankFile:
@@ -249,38 +247,28 @@ class _RankFile:
         self.snapshot = snapshot(self.base, len(written), (",\n".join(end) + ",\n").encode())
         return written
 
-    def _line(self, name, args):
-        args = args if type(args) is str else json_of(args)
-        return f'{{"name":"{name}","ph":"M","pid":{self.rank},"tid":0,"args":{args}}}'
+    def _line(self, line):
+        return json_of(line | {"pid": self.rank})
 
     def _head(self):
-        base = self.base
-        host = self.rank // 8 if self.plan.host is None else self.plan.host
-        header = {
-            "schema": "tprof/1", "tprof_version": "0.1.0", "run_id": f"job-{self.job.seed}",
-            "rank": self.rank, "world_size": self.job.size, "local_rank": self.rank % 8,
-            "restart": 0, "host": f"node{host}", "boot_id": f"boot-{host}",
-            "pid": 4000 + self.rank, "start_ns": base - 10**9, "command": "python train.py",
-            "base_time_ns": base, "clock": [[0, base, 48]], "nccl_version": 22809,
-            "nccl_path": "/usr/lib/libnccl.so.2", "cudart_version": 13000,
-            "cudart_path": "/usr/lib/libcudart.so.13", "devices": [],
-            "config": {"TPROF_EVENTS": "on"}, "env": {}, "ring": None,
-        }  # fmt: skip
-        yield self._line("tprof_header", header)
+        base, rank = self.base, self.rank
+        host = rank // 8 if self.plan.host is None else self.plan.host
+        yield self._line(handmade.header(
+            run_id=f"job-{self.job.seed}", rank=rank, world_size=self.job.size, local_rank=rank % 8,
+            host=f"node{host}", boot_id=f"boot-{host}", pid=4000 + rank, start_ns=base - 10**9, base_time_ns=base,
+            clock=[[0, base, 48]],
+        ))  # fmt: skip
         yield from self._comms(self.plan.order if self.plan.split_at is None else self.plan.order[:1])
         if any(op.autograd for op in self.plan.ops):
-            for tid, name in THREADS.items():
-                args = json_of({"name": name})
-                yield f'{{"name":"thread_name","ph":"M","pid":{self.rank},"tid":{tid},"args":{args}}}'
+            yield from (self._line(line) for line in handmade.threads(THREADS))
 
     def _comms(self, order):
         for comm in order:
             members = self.job.comms[comm]
-            yield self._line("tprof_comm", {
-                "comm": self.number[comm], "id": self.job.id(comm), "name": None,
-                "nranks": len(members), "rank": members.index(self.rank), "device": self.rank % 8,
-                "parent": None,
-            })  # fmt: skip
+            yield self._line(handmade.comm(
+                comm=self.number[comm], id=self.job.id(comm), nranks=len(members), rank=members.index(self.rank),
+                device=self.rank % 8,
+            ))  # fmt: skip
 
     def _event(self, op, unfinished=False):
         start = op.at * STEP_NS + self.rank % 7
@@ -313,9 +301,7 @@ class _RankFile:
         )
 
     def _clock(self, step_ns=0):
-        return self._line(
-            "tprof_clock", {"clock": [self.now, self.base + self.now + step_ns, 60]}
-        )
+        return self._line(handmade.metadata("tprof_clock", clock=[self.now, self.base + self.now + step_ns, 60]))
 
     def _ledger(self, reason, error={}):
         rows, comms = [], []
@@ -334,8 +320,8 @@ class _RankFile:
                 "comm": self.number[comm], "collectives": len(self.calls[comm]),
                 "signature": sum_, "marks": marks,
             })  # fmt: skip
-        ledger = f'{{"epoch":0,"reason":"{reason}","ts":{micros(self.now)},"rows":[{",".join(rows)}]'
-        return self._line("tprof_ledger", f'{ledger},"comms":{json_of(comms)}}}')
+        args = f'{{"epoch":0,"reason":"{reason}","ts":{micros(self.now)},"rows":[{",".join(rows)}],"comms":{json_of(comms)}}}'
+        return f'{{"name":"tprof_ledger","ph":"M","pid":{self.rank},"tid":0,"args":{args}}}'
 
     def _footer(self, dropped):
         made = collections.Counter()
@@ -345,12 +331,11 @@ class _RankFile:
             {"name": name, "library": "/usr/lib/libnccl.so.2" if name[0] == "n" else "/usr/lib/libcudart.so.13", "calls": n}
             for name, n in made.items()
         ]
-        return self._line("tprof_footer", {
-            "dropped": dropped, "self_cost_ns": 0, "base_time_ns": self.base,
-            "coverage": {"functions": functions, "unseen": [], "tools": []},
+        return self._line(handmade.footer(
+            dropped=dropped, base_time_ns=self.base, coverage={"functions": functions, "unseen": [], "tools": []},
             **({} if self.plan.exit_status is None else {"exit_status": self.plan.exit_status}),
-            "complete": self.plan.end == "closed",
-        })  # fmt: skip
+            complete=self.plan.end == "closed",
+        ))  # fmt: skip
 
 
 def draw(rng, comm, nranks, at, before=None):
