@@ -142,6 +142,12 @@ def calls_of(rows: list[dict]) -> collections.Counter:
     return total
 
 
+def calls_in(traces: pathlib.Path) -> collections.Counter:
+    """Returns the calls by function of all rank files of a folder, which may not be there."""
+    rows = [row for path in traces.glob("*") for row in named(parsed(path), "tprof_ledger")[-1]["rows"]]
+    return +calls_of(rows)
+
+
 def untimed(file: RankFile) -> int:
     """Returns the number of calls that TPROF_TIMING was to time and that have no time."""
     return sum(file.footer.get("timing_lost", {}).values())

@@ -2,10 +2,10 @@
 the other preload do as without us, and the counts are the stand-in's."""
 
 import pytest
-from lib import tally
 from lib.build import BUILD, LIBTPROF, REPO
 from lib.launch import start
-from lib.rankfile import named, parsed
+from lib.rankfile import calls_in
+from lib.tally import returned_in
 from loader.test_dlsym import VERSION, library
 
 SOURCE = (REPO / "tests/loader/plant/sharer.c").read_text()
@@ -42,23 +42,6 @@ def run(folder, program, preload, **variables):
     return start(program, folder, LD_PRELOAD=":".join(map(str, preload)), **variables)
 
 
-def tallied(done):
-    """Returns function -> calls that succeeded."""
-    calls = {}
-    for process in tally.read_all(done.tally):
-        for row in process["rows"]:
-            calls[row["function"]] = calls.get(row["function"], 0) + row["returned"]
-    return {name: n for name, n in calls.items() if n}
-
-
-def counted(done):
-    calls = {}
-    for file in done.traces.iterdir() if done.traces.exists() else ():
-        for row in named(parsed(file), "tprof_ledger")[-1]["rows"]:
-            calls[row["name"]] = calls.get(row["name"], 0) + row["calls"]
-    return {name: n for name, n in calls.items() if n}
-
-
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_does_as_without_the_other(tmp_path, sharers, kind, order):
@@ -68,7 +51,7 @@ def test_each_does_as_without_the_other(tmp_path, sharers, kind, order):
         for setting in ({}, ALL):
             done = run(tmp_path / program / str(len(setting)), program, map(files.get, ORDERS[order]), **setting)
             assert (done.code, done.stdout, done.stderr) == (alone.code, alone.stdout, alone.stderr)
-            made, seen = tallied(done), counted(done)
-            assert made == tallied(alone) and made
+            made, seen = returned_in(done.tally), calls_in(done.traces)
+            assert made == returned_in(alone.tally) and made
             seen_anyway = program == "ways_linked" and (order == "behind us" or "NEXT" in kind)
             assert seen == made or not (seen or setting or seen_anyway)

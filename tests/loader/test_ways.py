@@ -17,7 +17,7 @@ import tempfile
 import pytest
 from lib import launch, needs, tally
 from lib.build import BUILD, INSTANT, LIBTPROF, REPO
-from lib.rankfile import named, parsed
+from lib.rankfile import calls_in
 from lib.tool import tprof
 
 WAYS = BUILD / "tests/loader/ways"
@@ -168,25 +168,6 @@ def split(calls: dict[str, int]) -> Calls:
     return collectives, sum(calls.values()) - collectives
 
 
-def tallied(folder: pathlib.Path) -> Calls:
-    """Returns the calls that the stand-in tallied."""
-    calls: dict[str, int] = {}
-    for process in tally.read_all(folder):
-        for row in process["rows"]:
-            calls[row["function"]] = calls.get(row["function"], 0) + row["returned"]
-    return split(calls)
-
-
-def counted(traces: pathlib.Path) -> Calls:
-    """Returns the calls that libtprof.so counted."""
-    calls: dict[str, int] = {}
-    for file in traces.iterdir():
-        assert file.suffix == ".json", file
-        for row in named(parsed(file), "tprof_ledger")[-1]["rows"]:
-            calls[row["name"]] = calls.get(row["name"], 0) + row["calls"]
-    return split(calls)
-
-
 def doctor(env: dict, *about) -> str:
     """Returns what doctor finds, or `no file` where nothing was traced."""
     if not about[0] == "--" and not any(about[0].iterdir()):
@@ -209,8 +190,8 @@ def measure(way: Way, folder: pathlib.Path) -> list[str]:
         command, env=env, capture_output=True, text=True, check=False, timeout=60, **user
     )
     assert (done.returncode, done.stdout, done.stderr) == (*way.output, "")
-    made = tallied(folder / "tally") if way.tally else way.made
-    seen = counted(folder / "traces")
+    made = split(tally.returned_in(folder / "tally")) if way.tally else way.made
+    seen = split(calls_in(folder / "traces"))
     assert made == way.made
     assert seen == (way.made if way.counted is None else way.counted)
     # tprof itself is a C++ program, which an old libstdc++ keeps from starting. For Python it
