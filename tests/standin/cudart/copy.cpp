@@ -31,7 +31,15 @@ Side side(const cudaPitchedPtr& p, const cudaPos& position) {
           p.pitch, slice};
 }
 
-Region box(const cudaMemcpy3DParms& p) {
+unsigned byte(int value) {
+  return static_cast<unsigned char>(value);
+}
+
+}  // namespace
+
+namespace standin {
+
+Region box_region(const cudaMemcpy3DParms& p) {
   const Side dst = side(p.dstPtr, p.dstPos), src = side(p.srcPtr, p.srcPos);
   return {.dst = dst.at,
           .src = src.at,
@@ -42,28 +50,6 @@ Region box(const cudaMemcpy3DParms& p) {
           .src_pitch = src.pitch,
           .dst_slice = dst.slice,
           .src_slice = src.slice};
-}
-
-Region box(const cudaPitchedPtr& p, const cudaExtent& extent) {
-  return {.dst = p.ptr,
-          .src = nullptr,
-          .width = extent.width,
-          .height = extent.height,
-          .depth = extent.depth,
-          .dst_pitch = p.pitch,
-          .dst_slice = p.pitch * p.ysize};
-}
-
-unsigned byte(int value) {
-  return static_cast<unsigned char>(value);
-}
-
-}  // namespace
-
-namespace standin {
-
-Region box_region(const cudaMemcpy3DParms& p) {
-  return box(p);
 }
 
 }  // namespace standin
@@ -89,10 +75,10 @@ cudaError_t cudaMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t 
                    Wait::kNo));
 }
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
-  return done(copy("cudaMemcpy3D", box(*p), p->kind, nullptr, Wait::kYes));
+  return done(copy("cudaMemcpy3D", box_region(*p), p->kind, nullptr, Wait::kYes));
 }
 cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t stream) {
-  return done(copy("cudaMemcpy3DAsync", box(*p), p->kind, stream, Wait::kNo));
+  return done(copy("cudaMemcpy3DAsync", box_region(*p), p->kind, stream, Wait::kNo));
 }
 cudaError_t cudaMemcpyPeer(void* dst, int, const void* src, int, size_t count) {
   return done(
@@ -120,21 +106,6 @@ cudaError_t cudaMemset(void* dst, int value, size_t count) {
 }
 cudaError_t cudaMemsetAsync(void* dst, int value, size_t count, cudaStream_t stream) {
   return done(fill({dst, nullptr, count}, byte(value), 1, stream, Wait::kNo));
-}
-cudaError_t cudaMemset2D(void* dst, size_t pitch, int value, size_t width, size_t height) {
-  return done(
-      fill(rows(dst, pitch, nullptr, 0, width, height), byte(value), 1, nullptr, Wait::kYes));
-}
-cudaError_t cudaMemset2DAsync(void* dst, size_t pitch, int value, size_t width, size_t height,
-                              cudaStream_t stream) {
-  return done(fill(rows(dst, pitch, nullptr, 0, width, height), byte(value), 1, stream, Wait::kNo));
-}
-cudaError_t cudaMemset3D(cudaPitchedPtr dst, int value, cudaExtent extent) {
-  return done(fill(box(dst, extent), byte(value), 1, nullptr, Wait::kYes));
-}
-cudaError_t cudaMemset3DAsync(cudaPitchedPtr dst, int value, cudaExtent extent,
-                              cudaStream_t stream) {
-  return done(fill(box(dst, extent), byte(value), 1, stream, Wait::kNo));
 }
 
 }  // extern "C"

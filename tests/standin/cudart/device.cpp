@@ -88,15 +88,6 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaSetDevice(int device) {
   return done(set_current_device(device));
 }
-cudaError_t cudaInitDevice(int device, unsigned, unsigned) {
-  if (!valid(device)) return done(cudaErrorInvalidDevice);
-  use_context(device);
-  return cudaSuccess;
-}
-cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) {
-  *device = 0;
-  return cudaSuccess;
-}
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (!properties || !valid(device)) return done(cudaErrorInvalidDevice);
@@ -155,17 +146,6 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
   device_pci(device, text, static_cast<size_t>(size));
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
-  for (int d = 0; d < device_count(); ++d) {
-    char pci[16];
-    device_pci(d, pci, sizeof pci);
-    if (std::strcmp(pci, text) == 0) {
-      *device = d;
-      return cudaSuccess;
-    }
-  }
-  return done(cudaErrorInvalidDevice);
-}
 
 cudaError_t cudaDeviceSynchronize() {
   if (const cudaError_t error = check_not_capturing(nullptr)) return done(error);
@@ -190,23 +170,8 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   *can = device != peer;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int device, int peer) {
-  return cudaDeviceCanAccessPeer(value, device, peer);
-}
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
   return done(valid(peer) ? cudaSuccess : cudaErrorInvalidDevice);
-}
-cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-  return done(valid(peer) ? cudaSuccess : cudaErrorInvalidDevice);
-}
-
-cudaError_t cudaGetDeviceFlags(unsigned* flags) {
-  *flags = 0;
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) {
-  *value = 1024;
-  return cudaSuccess;
 }
 
 }  // extern "C"

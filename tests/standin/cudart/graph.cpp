@@ -155,22 +155,6 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t*
   if (!nodes || *count > graph->nodes.size()) *count = graph->nodes.size();
   return cudaSuccess;
 }
-cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t* out, cudaGraphNode_t original,
-                                     cudaGraph_t clone) {
-  if (!clone) return done(cudaErrorInvalidValue);
-  const std::lock_guard lock(engine_mutex());
-  for (const auto& node : clone->nodes) {
-    if (node->original != original) continue;
-    *out = node.get();
-    return cudaSuccess;
-  }
-  return done(cudaErrorInvalidValue);
-}
-cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
-  if (!node) return done(cudaErrorInvalidValue);
-  *type = node->child ? cudaGraphNodeTypeGraph : node->op.type;
-  return cudaSuccess;
-}
 cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* after,
                                          cudaGraphEdgeData* edges, size_t* count) {
   if (!node || !count) return done(cudaErrorInvalidValue);
@@ -180,14 +164,6 @@ cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* 
     if (edges) edges[i] = {};
   }
   if (!after || *count > node->after.size()) *count = node->after.size();
-  return cudaSuccess;
-}
-
-cudaError_t cudaGraphAddDependencies(cudaGraph_t, const cudaGraphNode_t* from,
-                                     const cudaGraphNode_t* to, const cudaGraphEdgeData*,
-                                     size_t count) {
-  const std::lock_guard lock(engine_mutex());
-  for (size_t i = 0; i < count; ++i) to[i]->after.push_back(from[i]);
   return cudaSuccess;
 }
 

@@ -84,12 +84,6 @@ cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* out, cudaGraph_t graph,
                        },
                    .type = cudaGraphNodeTypeHost}));
 }
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* out, cudaGraph_t graph,
-                                   const cudaGraphNode_t* after, size_t count,
-                                   const cudaKernelNodeParams* kernel) {
-  return done(add(out, graph, after, count,
-                  {.takes = kernel_time(kernel->gridDim), .type = cudaGraphNodeTypeKernel}));
-}
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* out, cudaGraph_t graph,
                                      const cudaGraphNode_t* after, size_t count, void* dst,
                                      const void* src, size_t bytes, cudaMemcpyKind kind) {
@@ -106,11 +100,6 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* out, cudaGraph_t graph,
   if (error == cudaSuccess) (*out)->child = copy;
   if (error) delete copy;
   return done(error);
-}
-cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t* child) {
-  if (!node || !node->child) return done(cudaErrorInvalidValue);
-  *child = node->child;
-  return cudaSuccess;
 }
 
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* out, cudaGraph_t graph,

@@ -75,14 +75,6 @@ cudaError_t cudaHostRegister(void* pointer, size_t size, unsigned) {
 cudaError_t cudaHostUnregister(void* pointer) {
   return done(unregister_host(pointer) ? cudaSuccess : cudaErrorHostMemoryNotRegistered);
 }
-cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
-  *device = host;
-  return done(memory_type(host) == cudaMemoryTypeHost ? cudaSuccess : cudaErrorInvalidValue);
-}
-cudaError_t cudaHostGetFlags(unsigned* flags, void* host) {
-  *flags = cudaHostAllocMapped;
-  return done(memory_type(host) == cudaMemoryTypeHost ? cudaSuccess : cudaErrorInvalidValue);
-}
 
 // Stream-ordered: memory is allocated at once, and freed when the stream reaches the free.
 cudaError_t cudaMallocAsync(void** out, size_t size, cudaStream_t stream) {
@@ -139,9 +131,6 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
   static char pools[64];
   *pool = reinterpret_cast<cudaMemPool_t>(&pools[device]);
   return cudaSuccess;
-}
-cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
-  return cudaDeviceGetDefaultMemPool(pool, device);
 }
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void* value) {
   if (attribute <= cudaMemPoolReuseAllowInternalDependencies) {

@@ -100,8 +100,6 @@ void __cudaRegisterFunction(void** module, const char* host, char* device, const
                             int limit, uint3* tid, uint3* bid, dim3* block, dim3* grid, int* warp);
 void __cudaRegisterVar(void** module, char* host, char* device, const char* name, int external,
                        size_t size, int constant, int global);
-void __cudaRegisterManagedVar(void** module, void** host, char* device, const char* name,
-                              int external, size_t size, int constant, int global);
 char __cudaInitModule(void** module);
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream);
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream);
@@ -122,9 +120,6 @@ void __cudaRegisterFunction(void**, const char* host, char*, const char* name, i
 void __cudaRegisterVar(void**, char* host, char*, const char*, int, size_t size, int, int) {
   const std::lock_guard lock(modules().mutex);
   modules().variables[host] = {size};
-}
-void __cudaRegisterManagedVar(void**, void** host, char*, const char*, int, size_t size, int, int) {
-  *host = allocate(size, cudaMemoryTypeManaged, 0);
 }
 char __cudaInitModule(void**) {
   return 1;
@@ -185,10 +180,6 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
 cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {
   size_t size = 0;
   return done(find_symbol(symbol, address, &size));
-}
-cudaError_t cudaGetSymbolSize(size_t* size, const void* symbol) {
-  void* address = nullptr;
-  return done(find_symbol(symbol, &address, size));
 }
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* src, size_t count, size_t offset,
                                cudaMemcpyKind kind) {

@@ -11,7 +11,6 @@ using namespace standin;
 extern "C" {
 
 NOW(cudaGetDeviceProperties);
-NOW(cudaGraphAddDependencies);
 NOW(cudaGraphNodeGetDependencies);
 NOW(cudaPointerGetAttributes);
 NOW(cudaStreamGetCaptureInfo);
@@ -39,13 +38,6 @@ cudaError_t old_attributes(void* attributes, const void* pointer) {
   return error;
 }
 
-// The old dependencies have no data on their edges.
-cudaError_t old_add(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
-                    size_t count) OLD(cudaGraphAddDependencies);
-cudaError_t old_add(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
-                    size_t count) {
-  return now_cudaGraphAddDependencies(graph, from, to, nullptr, count);
-}
 cudaError_t old_get(cudaGraphNode_t node, cudaGraphNode_t* after, size_t* count)
     OLD(cudaGraphNodeGetDependencies);
 cudaError_t old_get(cudaGraphNode_t node, cudaGraphNode_t* after, size_t* count) {

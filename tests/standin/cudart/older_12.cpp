@@ -19,7 +19,6 @@ static_assert(sizeof(DeviceProp12) == 1032);
 extern "C" {
 
 NOW(cudaFuncGetAttributes);
-NOW(cudaGraphAddDependencies);
 NOW(cudaGraphExecUpdate);
 NOW(cudaGraphInstantiate);
 NOW(cudaGraphNodeGetDependencies);
@@ -63,10 +62,6 @@ SAME(cudaGraphExecUpdate, cudaError_t,
      now_cudaGraphExecUpdate(e, g, r))
 SAME(cudaEventElapsedTime_v2, cudaError_t, (float* ms, cudaEvent_t start, cudaEvent_t end),
      cudaEventElapsedTime(ms, start, end))
-SAME(cudaGraphAddDependencies_v2, cudaError_t,
-     (cudaGraph_t g, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
-      const cudaGraphEdgeData* edges, size_t count),
-     now_cudaGraphAddDependencies(g, from, to, edges, count))
 SAME(cudaGraphNodeGetDependencies_v2, cudaError_t,
      (cudaGraphNode_t node, cudaGraphNode_t* after, cudaGraphEdgeData* edges, size_t* count),
      now_cudaGraphNodeGetDependencies(node, after, edges, count))

@@ -33,9 +33,6 @@ TWIN(cudaMemcpyToSymbol_ptds, (const void* y, const void* s, size_t n, size_t o,
 TWIN(cudaMemcpyFromSymbol_ptds, (void* d, const void* y, size_t n, size_t o, cudaMemcpyKind k),
      synced(cudaMemcpyFromSymbol, d, y, n, o, k))
 TWIN(cudaMemset_ptds, (void* d, int v, size_t n), synced(cudaMemset, d, v, n))
-TWIN(cudaMemset2D_ptds, (void* d, size_t p, int v, size_t w, size_t h),
-     synced(cudaMemset2D, d, p, v, w, h))
-TWIN(cudaMemset3D_ptds, (cudaPitchedPtr d, int v, cudaExtent e), synced(cudaMemset3D, d, v, e))
 
 TWIN(cudaMemcpyAsync_ptsz,
      (void* d, const void* s, size_t n, cudaMemcpyKind k, cudaStream_t stream),
@@ -58,10 +55,6 @@ TWIN(cudaMemcpyBatchAsync_ptsz,
      cudaMemcpyBatchAsync(d, s, n, count, a, i, na, per_thread(stream)))
 TWIN(cudaMemsetAsync_ptsz, (void* d, int v, size_t n, cudaStream_t stream),
      cudaMemsetAsync(d, v, n, per_thread(stream)))
-TWIN(cudaMemset2DAsync_ptsz, (void* d, size_t p, int v, size_t w, size_t h, cudaStream_t stream),
-     cudaMemset2DAsync(d, p, v, w, h, per_thread(stream)))
-TWIN(cudaMemset3DAsync_ptsz, (cudaPitchedPtr d, int v, cudaExtent e, cudaStream_t stream),
-     cudaMemset3DAsync(d, v, e, per_thread(stream)))
 
 TWIN(cudaMallocAsync_ptsz, (void** p, size_t n, cudaStream_t stream),
      cudaMallocAsync(p, n, per_thread(stream)))
@@ -79,12 +72,8 @@ TWIN(cudaStreamSynchronize_ptsz, (cudaStream_t stream), cudaStreamSynchronize(pe
 TWIN(cudaStreamQuery_ptsz, (cudaStream_t stream), cudaStreamQuery(per_thread(stream)))
 TWIN(cudaStreamGetPriority_ptsz, (cudaStream_t stream, int* out),
      cudaStreamGetPriority(per_thread(stream), out))
-TWIN(cudaStreamGetFlags_ptsz, (cudaStream_t stream, unsigned* out),
-     cudaStreamGetFlags(per_thread(stream), out))
 TWIN(cudaStreamGetId_ptsz, (cudaStream_t stream, unsigned long long* out),
      cudaStreamGetId(per_thread(stream), out))
-TWIN(cudaStreamGetDevice_ptsz, (cudaStream_t stream, int* out),
-     cudaStreamGetDevice(per_thread(stream), out))
 TWIN(cudaStreamAddCallback_ptsz,
      (cudaStream_t stream, cudaStreamCallback_t callback, void* data, unsigned flags),
      cudaStreamAddCallback(per_thread(stream), callback, data, flags))

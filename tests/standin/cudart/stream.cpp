@@ -50,21 +50,9 @@ cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
     return cudaSuccess;
   });
 }
-cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
-  return with_stream(stream, [&](CUstream_st& s) {
-    *flags = s.flags;
-    return cudaSuccess;
-  });
-}
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
   return with_stream(stream, [&](CUstream_st& s) {
     *id = s.id;
-    return cudaSuccess;
-  });
-}
-cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
-  return with_stream(stream, [&](CUstream_st& s) {
-    *device = s.device;
     return cudaSuccess;
   });
 }

@@ -64,12 +64,6 @@ ASYNC(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D* box), block(*box), kind_of(*box)
 
 extern "C" {
 
-CUresult cuMemsetD8(CUdeviceptr dst, unsigned char value, size_t count) {
-  return as_driver(fill({pointer(dst), nullptr, count}, value, 1, nullptr, Wait::kYes));
-}
-CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t count, CUstream stream) {
-  return as_driver(fill({pointer(dst), nullptr, count}, value, 1, stream, Wait::kNo));
-}
 CUresult cuMemsetD32(CUdeviceptr dst, unsigned value, size_t count) {
   return as_driver(fill({pointer(dst), nullptr, count * 4}, value, 4, nullptr, Wait::kYes));
 }

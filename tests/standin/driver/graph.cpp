@@ -7,20 +7,6 @@ using namespace standin;
 
 extern "C" {
 
-CUresult cuGraphNodeFindInClone(CUgraphNode* out, CUgraphNode original, CUgraph clone) {
-  const std::lock_guard lock(engine_mutex());
-  for (const auto& node : clone->nodes) {
-    if (node->original != original) continue;
-    *out = node.get();
-    return CUDA_SUCCESS;
-  }
-  return CUDA_ERROR_INVALID_VALUE;
-}
-CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph* child) {
-  if (!node->child) return CUDA_ERROR_INVALID_VALUE;
-  *child = node->child;
-  return CUDA_SUCCESS;
-}
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
   if (!graph || !count) return CUDA_ERROR_INVALID_VALUE;
   const std::lock_guard lock(engine_mutex());

@@ -38,10 +38,6 @@ CUresult cuGraphCreate(CUgraph* graph, unsigned) {
   *graph = new CUgraph_st;
   return CUDA_SUCCESS;
 }
-CUresult cuGraphAddEmptyNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* after,
-                             size_t count) {
-  return add(out, graph, after, count, {});
-}
 CUresult cuGraphAddKernelNode_v2(CUgraphNode* out, CUgraph graph, const CUgraphNode* after,
                                  size_t count, const CUDA_KERNEL_NODE_PARAMS*) {
   return add(out, graph, after, count, {.type = cudaGraphNodeTypeKernel});

@@ -23,7 +23,6 @@ cudaGraph_t clone_graph(const CUgraph_st& graph) {
     std::vector<cudaGraphNode_t> after;
     for (cudaGraphNode_t before : node->after) after.push_back(twin.at(before));
     cudaGraphNode_t made = add_node(*copy, node->op, std::move(after), node->lane);
-    made->original = node.get();
     if (node->child) made->child = clone_graph(*node->child);
     for (cudaGraph_t body : node->bodies) made->bodies.push_back(clone_graph(*body));
     made->chosen = node->chosen;

@@ -11,7 +11,6 @@ struct CUgraphNode_st {
   int lane = 0;                 // the captured stream it came from; lanes run side by side
   cudaGraph_t child = nullptr;  // owned
   cudaGraph_t graph = nullptr;
-  cudaGraphNode_t original = nullptr;  // in the graph that this one was cloned from
   // The bodies of a conditional node, owned: one of them runs, or none. No kernel here sets a
   // condition, so it keeps the value that its handle was created with.
   std::vector<cudaGraph_t> bodies;
