@@ -211,7 +211,7 @@ def sized(run):
 
 def many_ranks(folder):
     """Runs four ranks in a process; two communicators of two together make one line."""
-    return launch.start([BUILD / "many_ranks", "--devices", 4, "--steps", 5], folder)
+    return launch.start([BUILD / "many_ranks", 4, 5], folder)
 
 
 def test_of_a_traced_job_they_make_what_the_stand_in_counted(tmp_path):

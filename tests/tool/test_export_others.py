@@ -167,7 +167,7 @@ def test_ranges_of_the_program_are_annotations(tmp_path):
 
 
 def test_ranks_of_one_process_have_a_file_each(tmp_path):
-    run = launch.start([BUILD / "many_ranks", "--devices", 4], tmp_path, TPROF_TIMING="events")
+    run = launch.start([BUILD / "many_ranks", 4, 5], tmp_path, TPROF_TIMING="events")
     assert run.code == 0, run.stderr
     assert tprof("export", run.traces, "--kineto", "-o", tmp_path / "out").returncode == 0
     found = traces_of(tmp_path / "out")

@@ -40,19 +40,6 @@ std::vector<std::string> words_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("the defaults are the contract's") {
-  const Config c = read_config();
-  CHECK(std::string(c.output_dir) == "tprof-traces");
-  CHECK(std::string(c.run_id).empty());
-  CHECK(c.events == EventLines::on);
-  CHECK(c.quota == 64 << 20);
-  CHECK(c.copy_element_size == 1);
-  CHECK(c.ring == 16384);
-  CHECK(c.ranks.all);
-  CHECK(c.metrics.every_ns == 0);
-  CHECK(c.redact);
-}
-
 TEST_CASE("a good value is taken, and a bad one costs a line and the default") {
   const struct {
     std::string name;
@@ -111,14 +98,6 @@ TEST_CASE("TPROF_RANKS lists ranks and ranges") {
   CHECK(read_with("TPROF_RANKS", std::string(300, '1')).config.ranks.all);
 }
 
-TEST_CASE("TPROF_OUTPUT_DIR and TPROF_RUN_ID are taken as they are") {
-  CHECK(std::string(read_with("TPROF_OUTPUT_DIR", "/data/%j/%h").config.output_dir) ==
-        "/data/%j/%h");
-  CHECK(std::string(read_with("TPROF_RUN_ID", "run \"7\"").config.run_id) == "run \"7\"");
-  CHECK(std::string(read_with("TPROF_RUN_ID", std::string(500, 'x')).config.run_id) ==
-        std::string(127, 'x'));
-}
-
 TEST_CASE("TPROF_DISABLE is whatever does not say no") {
   const auto disabled = [](const std::string& value) {
     const Environment environment(Variables{{"TPROF_DISABLE", value}});
@@ -126,22 +105,6 @@ TEST_CASE("TPROF_DISABLE is whatever does not say no") {
   };
   for (const std::string no : {"", "0", "off", "no", "false"}) CHECK_FALSE(disabled(no));
   for (const std::string yes : {"1", "on", "yes", "true", "please"}) CHECK(disabled(yes));
-}
-
-TEST_CASE("a long bad value is cut, and is still one line") {
-  const Reading r = read_with("TPROF_EVENTS", std::string(5000, 'x'));
-  CHECK(r.said.size() <= 512);
-  CHECK(r.said.back() == '\n');
-}
-
-TEST_CASE("a complaint keeps errno") {
-  errno = 77;
-  complaints_of([] { complain(Trouble::write, "one", "two", "three"); });
-  CHECK(errno == 77);
-}
-
-TEST_CASE("every default is a value that its setting accepts") {
-  for (const SettingInfo& s : kSettings) CHECK(s.accepts(s.fallback));
 }
 
 TEST_CASE("a name that looks like a setting's is unknown, but those of our scripts") {

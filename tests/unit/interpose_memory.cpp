@@ -6,7 +6,6 @@
 
 #include "catch2.h"
 #include "interpose/calls/memory.h"
-#include "interpose/real/driver_memory.h"
 
 using namespace tprof;
 
@@ -51,20 +50,6 @@ TEST_CASE("an address has the kind of the range that holds it") {
   CHECK(memory::kind_of(at(0)) == HostMemory::unknown);
 }
 
-TEST_CASE("more ranges than the table holds are unknown, not wrong") {
-  constexpr std::uint64_t kRanges = 9000;
-  for (std::uint64_t i = 0; i < kRanges; ++i) memory::add(at(i * 16), 16, HostMemory::pinned);
-  std::uint64_t known = 0;
-  for (std::uint64_t i = 0; i < kRanges; ++i) {
-    const HostMemory kind = memory::kind_of(at(i * 16 + 15));
-    known += kind == HostMemory::pinned;
-    REQUIRE((kind == HostMemory::pinned || kind == HostMemory::unknown));
-  }
-  CHECK(known == 8192);
-  for (std::uint64_t i = 0; i < kRanges; ++i) memory::remove(at(i * 16));
-  CHECK(memory::kind_of(at(0)) == HostMemory::unknown);
-}
-
 TEST_CASE("a reader never sees the kind of another range while the table changes") {
   memory::add(at(50'000), 100, HostMemory::pinned);
   std::atomic<bool> done{false};
@@ -86,13 +71,4 @@ TEST_CASE("a reader never sees the kind of another range while the table changes
   reader.join();
   CHECK(wrong == 0);
   memory::remove(at(50'000));
-}
-
-TEST_CASE("without a driver in the process a default copy is one between host memory") {
-  int a = 0;
-  CHECK(driver::direction(&a, &a).bucket == Bucket::H2H);
-  CHECK(driver::direction(nullptr, &a).bucket == Bucket::H2D);  // cudaMemcpyToSymbol
-  CHECK(driver::direction(&a, nullptr).bucket == Bucket::D2H);
-  CHECK(driver::direction(&a, nullptr).host == HostMemory::unknown);
-  for (int i = 0; i < 100; ++i) CHECK(driver::host_memory(&a) == HostMemory::unknown);
 }

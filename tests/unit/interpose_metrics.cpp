@@ -1,18 +1,15 @@
-// write/: what is read from planted files, and what lines show of two readings.
+// write/: what is read from planted files, and what lanes show of two readings.
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "catch2.h"
+#include "interpose/lines/metric_lanes.h"
 #include "interpose/write/metric_sources.h"
-#include "interpose/write/output.h"
-#include "interpose_world.h"
 #include "planted_root.h"
 
 using namespace tprof;
@@ -144,89 +141,4 @@ TEST_CASE("lanes show levels as they are, what grows in a second, and shares wit
   const Shown of_host = {{"host CPU, %", {{"busy", 33.3}}},
                          {"host disks, bytes/s", {{"written", 1 << 19}}}};
   CHECK(shown(&host, later) == of_host);
-}
-
-TEST_CASE("what a metric is called is known to be no word of the program's") {
-  for (const auto& lane : kProcessLanes) CHECK(is_metric_word(lane.name));
-  for (const auto& lane : kHostLanes) CHECK(is_metric_word(lane.name));
-  for (const char* name : {"resident", "GPU 0 power, W", "GPU 15 NVLink, bytes/s", "kernels"}) {
-    CHECK(is_metric_word(name));
-  }
-  for (const char* name : {"GPU 0 loss", "GPU", "GPU 3", "GPU secret power, W"}) {
-    CHECK_FALSE(is_metric_word(name));
-  }
-  CHECK_FALSE(is_metric_word(""));
-  CHECK_FALSE(is_metric_word("loss"));
-}
-
-namespace {
-
-// A writer that reads each time it wakes.
-struct Reading {
-  explicit Reading(const World&, std::uint64_t quota = 0) {
-    World::view().head().quota = quota;
-    output = std::make_unique<Output>(World::view());
-    output->begin(fd, -1, MetricsWanted{1, false});
-  }
-  ~Reading() {
-    output->leave();
-    close(fd);
-    unlink(path.c_str());
-  }
-  Reading(const Reading&) = delete;
-  Reading& operator=(const Reading&) = delete;
-
-  // Returns the lines of a counter by its name.
-  std::vector<std::string> lines(const std::string& name) const {
-    std::vector<std::string> found;
-    std::ifstream in(path);
-    for (std::string line; std::getline(in, line);) {
-      if (line.find("\"name\":\"" + name + "\"") != line.npos) found.push_back(line);
-    }
-    return found;
-  }
-
-  std::string path = (std::filesystem::temp_directory_path() / "tprof-reading-XXXXXX").string();
-  int fd = mkstemp(path.data());
-  std::unique_ptr<Output> output;
-};
-
-}  // namespace
-
-TEST_CASE("what is told of now stands at the beginning, what grows from the second reading on") {
-  const World world;
-  const Reading reading(world);
-  CHECK(reading.lines("process memory, bytes").size() == 1);
-  CHECK(reading.lines("process CPU, % of a core").empty());
-  reading.output->tick();
-  reading.output->tick();
-  CHECK(reading.lines("process memory, bytes").size() == 3);
-  CHECK(reading.lines("process CPU, % of a core").size() == 2);
-}
-
-TEST_CASE("outside of windows nothing is read, and what grew between two is in neither") {
-  const World world;
-  copy_text(World::view().head().windows.schedule, "profiler");
-  const Reading reading(world);
-  Windows& windows = World::view().head().windows;
-  reading.output->tick();
-  CHECK(reading.lines("process memory, bytes").empty());
-  for (std::size_t n = 1; n <= 2; ++n) {
-    open_window(windows, now_ns(), -1);
-    reading.output->tick();
-    reading.output->tick();
-    last_window(windows)->to_ns = now_ns();
-    reading.output->tick();
-    CHECK(reading.lines("process memory, bytes").size() == 2 * n);
-    CHECK(reading.lines("process CPU, % of a core").size() == n);
-  }
-}
-
-TEST_CASE("metrics have a quarter of the quota, and leave off behind it") {
-  const World world;
-  const Reading reading(world, 8000);
-  for (int i = 0; i < 50; ++i) reading.output->tick();
-  const auto size = static_cast<std::uint64_t>(lseek(reading.fd, 0, SEEK_END));
-  CHECK(size > 1500);
-  CHECK(size <= 2000);
 }
