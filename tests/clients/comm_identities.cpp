@@ -1,6 +1,6 @@
 // Makes many communicators and streams in one process. Some communicators are made where the
-// library does not see it, and single ones go through their whole lives. Which communicator is
-// which has to be right in the trace, or said to be unknown.
+// library does not see it. Which communicator is which has to be right in the trace, or said to be
+// unknown.
 //
 //   comm_identities race N     N non-blocking children, each first used by two threads at once
 //                   waiting N  N non-blocking children, all made before the first is used
@@ -9,9 +9,6 @@
 //                   unseen N   N communicators made past the dynamic linker, each first used by two
 //                              threads at once, and a child of the last
 //                   streams N  a collective and a copy on each of N streams
-//                   life N     single ones: named, non-blocking, split before the child is there,
-//                              aborted; groups that are nested, simulated or refused; and N made
-//                              one after the other (prints how many had a reused address)
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <nccl.h>
@@ -19,8 +16,6 @@
 #include <barrier>
 #include <cstdio>
 #include <cstdlib>
-#include <set>
-#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -50,12 +45,6 @@ void settle(ncclComm_t comm) {
 
 void gather(ncclComm_t comm, cudaStream_t stream = nullptr) {
   must(accepted(ncclAllGather(g_data, g_data + 8, 5, ncclFloat, comm, stream)), "ncclAllGather");
-}
-
-void reduce(ncclComm_t comm, int times) {
-  for (int i = 0; i < times; ++i) {
-    must(accepted(ncclAllReduce(g_data, g_data, 4, ncclFloat, ncclSum, comm, nullptr)), "reduce");
-  }
 }
 
 ncclComm_t make(ncclConfig_t* config,
@@ -107,71 +96,6 @@ void many(int n) {
   }
 }
 
-void life(int n) {
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  config.commName = "parent";
-  ncclComm_t parent = make(&config);
-  reduce(parent, 2);
-
-  config.commName = "child";
-  ncclComm_t child = nullptr;
-  must(accepted(ncclCommSplit(parent, 0, 0, &child, &config)), "ncclCommSplit");
-  config.commName = "gone";  // the name that was given must have been kept
-  wait_for_child(parent, &child);
-  reduce(child, 3);
-
-  // The first one ends unused, and the next one is made in its place.
-  ncclComm_t place = nullptr;
-  for (const char* name : {"unused", "after"}) {
-    config.commName = name;
-    child_of(parent, &config, &place);
-    if (name[0] == 'a') reduce(place, 5);
-    must(ncclCommDestroy(place) == ncclSuccess, "ncclCommDestroy");
-  }
-
-  ncclConfig_t blocking = NCCL_CONFIG_INITIALIZER;
-  blocking.commName = "groups";
-  ncclComm_t groups = make(&blocking);
-  ncclGroupStart();
-  ncclGroupStart();
-  reduce(groups, 1);
-  ncclGroupEnd();
-  reduce(groups, 1);
-  must(ncclGroupEnd() == ncclSuccess, "nested groups");
-  ncclGroupStart();
-  reduce(groups, 4);
-  ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
-  must(ncclGroupSimulateEnd(&info) == ncclSuccess, "ncclGroupSimulateEnd");
-  ncclGroupStart();
-  reduce(groups, 1);
-  must(!accepted(ncclBroadcast(g_data, g_data, 4, ncclFloat, 5, groups, nullptr)), "a bad root");
-  must(ncclGroupEnd() != ncclSuccess, "a group with a refused call");
-  reduce(groups, 1);
-
-  must(ncclCommAbort(child) == ncclSuccess, "ncclCommAbort");
-
-  std::set<ncclComm_t> seen;
-  for (int i = 0; i < n; ++i) {
-    ncclConfig_t plain = NCCL_CONFIG_INITIALIZER;
-    ncclComm_t comm = make(&plain);
-    seen.insert(comm);
-    reduce(comm, 1);
-    must(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
-    must(ncclCommDestroy(comm) == ncclSuccess, "ncclCommDestroy");
-  }
-  // This communicator is given up while it is being made: the other rank never comes.
-  ncclComm_t pair[2];
-  must(ncclCommInitAll(pair, 2, nullptr) == ncclSuccess, "ncclCommInitAll");
-  config.commName = "given up";
-  ncclComm_t never = nullptr;
-  must(ncclCommShrink(pair[0], nullptr, 0, &never, &config, NCCL_SHRINK_DEFAULT) == ncclInProgress,
-       "ncclCommShrink");
-  must(ncclCommAbort(never) == ncclSuccess, "ncclCommAbort");
-  for (ncclComm_t comm : pair) must(ncclCommAbort(comm) == ncclSuccess, "ncclCommAbort");
-  std::printf("%zu reused\n", static_cast<std::size_t>(n) - seen.size());
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -183,10 +107,6 @@ int main(int argc, char** argv) {
   g_data = static_cast<float*>(memory);
   if (mode == "many") {
     many(n);
-    return 0;
-  }
-  if (mode == "life") {
-    life(n);
     return 0;
   }
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;

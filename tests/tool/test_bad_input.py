@@ -33,12 +33,6 @@ def command(request, tmp_path_factory):
     assert list(out.iterdir()) == []
 
 
-def test_empty_folder(complaint, command, tmp_path):
-    assert "expected rank files (*.json) in this folder, found none" in complaint(
-        *command(tmp_path)
-    )
-
-
 def test_folder_of_runs_names_the_runs(complaint, command, tmp_path):
     generate(tmp_path / "run-a", 1, 5)
     generate(tmp_path / "run-b", 1, 5)
@@ -46,32 +40,26 @@ def test_folder_of_runs_names_the_runs(complaint, command, tmp_path):
     assert "run-a" in text and "run-b" in text
 
 
-def test_no_such_file(complaint, command, tmp_path):
+def test_what_is_not_there(complaint, command, tmp_path):
     assert "no such file or folder" in complaint(*command(tmp_path / "nothing"))
+    assert "expected rank files (*.json) in this folder, found none" in complaint(*command(tmp_path))
 
 
-def test_empty_file(complaint, command, tmp_path):
-    (tmp_path / "rank.json").touch()
-    assert "rank.json: empty file" in complaint(*command(tmp_path / "rank.json"))
-    assert "rank.json: empty file" in complaint(*command(tmp_path))
+FOREIGN = [b'{"traceEvents":[]}\n', b"[1,2,3]", b"not json\n", b'[\n{"a":1}\n]\n', random.Random(1).randbytes(100_000)]
 
 
 @pytest.mark.parametrize(
-    "text", ['{"traceEvents":[]}\n', "[1,2,3]", "not json\n", '[\n{"a":1}\n]\n']
+    "name, made, said",
+    [
+        ("rank.json", b"", "rank.json: empty file"),
+        *(("rank.json", made, "not a tprof trace") for made in FOREIGN),
+        ("rank.json.gz", b"\x1f\x8b\x08\x00" + bytes(100), "gzip"),
+    ],
+    ids=["empty", "events", "numbers", "text", "objects", "bytes", "gzip"],
 )
-def test_foreign_file(complaint, command, tmp_path, text):
-    (tmp_path / "rank.json").write_text(text)
-    assert "not a tprof trace" in complaint(*command(tmp_path / "rank.json"))
-
-
-def test_binary_file(complaint, command, tmp_path):
-    (tmp_path / "rank.json").write_bytes(random.Random(1).randbytes(100_000))
-    assert "not a tprof trace" in complaint(*command(tmp_path / "rank.json"))
-
-
-def test_broken_gzip(complaint, command, tmp_path):
-    (tmp_path / "rank.json.gz").write_bytes(b"\x1f\x8b\x08\x00" + bytes(100))
-    assert "gzip" in complaint(*command(tmp_path / "rank.json.gz"))
+def test_what_is_no_trace(complaint, command, tmp_path, name, made, said):
+    (tmp_path / name).write_bytes(made)
+    assert said in complaint(*command(tmp_path / name))
 
 
 def test_newer_schema(complaint, command, tmp_path):

@@ -64,19 +64,6 @@ def test_fsdp(tmp_path, monkeypatch, clip, sizes):
     check(loops.fsdp(Shape(steps=40, clip=clip)), tmp_path / "job")
 
 
-def test_a_rank_that_also_reduces_in_no_order_keeps_its_steps(tmp_path):
-    """Rank 1 alone reduces something else too, on another communicator."""
-    rng = random.Random(1)
-    loop = loops.ddp(Shape(steps=20))
-    loop.job.comms.append([1])
-    loop.job.ranks[1].order.append(1)
-    ops = []
-    for op in loop.job.ranks[1].ops:
-        ops += [loops.dataclasses.replace(op, comm=1, count=rng.randrange(1000, 40000))] * (op.comm == 0)
-    loop.job.ranks[1].ops = sorted([*loop.job.ranks[1].ops, *ops], key=lambda op: op.at)
-    check(loop, tmp_path / "job")
-
-
 def test_a_rank_without_steps_has_its_reason_said(tmp_path):
     """Rank 1 was killed in its fourth step."""
     loop = loops.ddp(Shape(steps=20))
@@ -88,47 +75,3 @@ def test_a_rank_without_steps_has_its_reason_said(tmp_path):
     assert report["steps_unknown"] == [why]
     screen = " ".join(tprof("report", tmp_path / "job").stdout.split())
     assert f"{why}; what needs the steps of all ranks is not known" in screen
-
-
-def test_copies_that_go_with_collectives_are_no_batches(tmp_path):
-    """FSDP2 with tensor parallel layers: addresses are copied for each gather and reduce-scatter, and each layer
-    reduces activations, as often as gradients."""
-    loop = OddBatches([[0, 1]], lambda *_: 128 * KIB)
-    loop.job.comms.append([0, 1])
-    for rank in loop.job.ranks:
-        rank.order.append(1)
-    layer, activation, gathered, scattered = 16544, 32768, 8424, 8528
-    for _ in range(20):
-        loop.step()
-        loop.micro_batch()
-        for _ in range(4):
-            loop.gather(layer)
-            loop.copy("cudaMemcpyAsync", gathered)
-            loop.reduce(activation, 1)
-        for _ in range(4):
-            loop.gather(layer)
-            loop.copy("cudaMemcpyAsync", gathered)
-            loop.reduce(activation, 1)
-            loop.copy("cudaMemcpyAsync", scattered)
-            loop.scatter(layer)
-    report = told("summary", loop.job.write(tmp_path / "job"), "--by", "step")[1]
-    assert len(report["steps"]) == 20
-    assert {step["buckets"]["ALLGATHER"]["calls"] for step in report["steps"]} == {16}
-
-
-@pytest.mark.one_of(4)
-@pytest.mark.parametrize("log", [0, 5])
-@pytest.mark.parametrize("clip", [False, True])
-@pytest.mark.parametrize("copies", [1, 2])
-@pytest.mark.parametrize("steps", [30, 34])
-@pytest.mark.parametrize("batch", [4096, 1 << 16])
-def test_an_evaluation_like_training_belongs_to_the_step_before(tmp_path, steps, copies, clip, log, batch):
-    """Also behind the last step. FSDP2 copies addresses, and its evaluation begins as a step does."""
-    shape = Shape(
-        steps=steps, evaluate=10, alike=True, batch=batch, addresses=True, copies=copies, clip=clip, log=log
-    )  # fmt: skip
-    loop = loops.fsdp(shape)
-    report = told("summary", loop.job.write(tmp_path / "job"), "--by", "step")[1]
-    assert begun(report) == loop.steps
-    more = [step["step"] for step in report["steps"] if step["buckets"]["ALLGATHER"]["calls"] > 2 * 13]
-    assert more == list(range(10, steps + 1, 10))
