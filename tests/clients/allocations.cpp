@@ -10,11 +10,12 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include "check.h"
 
 #undef cuGetProcAddress
 extern "C" {
@@ -24,14 +25,6 @@ decltype(cudaFreeAsync) cudaFreeAsync_ptsz;
 }
 
 namespace {
-
-void check(bool right, const char* what, int line) {
-  if (right) return;
-  std::printf("line %d: %s\n", line, what);
-  std::exit(1);
-}
-#define OK(call) check(static_cast<int>(call) == 0, #call, __LINE__)
-#define REFUSED(call) check(static_cast<int>(call) != 0, #call, __LINE__)
 
 constexpr size_t kBlock = 2 << 20;
 cudaStream_t stream;
@@ -212,7 +205,7 @@ int main(int argc, char** argv) {
   const std::string_view then = argc > 1 ? argv[1] : "";
   // Loads the driver as NVIDIA's runtime does at its first call.
   driver = dlopen("libcuda.so.1", RTLD_NOW);
-  check(driver != nullptr, "no driver", __LINE__);
+  MUST(driver != nullptr);
   all();
   if (then == "killed") raise(SIGKILL);
   if (then != "forked") return 0;
@@ -226,5 +219,5 @@ int main(int argc, char** argv) {
     _exit(0);
   }
   int status = 0;
-  check(waitpid(child, &status, 0) == child && status == 0, "the child", __LINE__);
+  MUST(waitpid(child, &status, 0) == child && status == 0);
 }

@@ -14,21 +14,16 @@
 #include <nccl.h>
 
 #include <barrier>
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "check.h"
+
 namespace {
 
 float* g_data = nullptr;
-
-void must(bool ok, const char* what) {
-  if (ok) return;
-  std::fprintf(stderr, "comm_identities: %s\n", what);
-  std::_Exit(1);
-}
 
 bool accepted(ncclResult_t result) {
   return result == ncclSuccess || result == ncclInProgress;
@@ -37,22 +32,22 @@ bool accepted(ncclResult_t result) {
 void settle(ncclComm_t comm) {
   ncclResult_t state = ncclInProgress;
   while (state == ncclInProgress) {
-    must(ncclCommGetAsyncError(comm, &state) == ncclSuccess, "ncclCommGetAsyncError");
+    OK(ncclCommGetAsyncError(comm, &state));
     std::this_thread::yield();
   }
-  must(state == ncclSuccess, "a communicator that is ready");
+  OK(state);
 }
 
 void gather(ncclComm_t comm, cudaStream_t stream = nullptr) {
-  must(accepted(ncclAllGather(g_data, g_data + 8, 5, ncclFloat, comm, stream)), "ncclAllGather");
+  MUST(accepted(ncclAllGather(g_data, g_data + 8, 5, ncclFloat, comm, stream)));
 }
 
 ncclComm_t make(ncclConfig_t* config,
                 decltype(&ncclCommInitRankConfig) init = &ncclCommInitRankConfig) {
   ncclUniqueId id;
   ncclComm_t comm = nullptr;
-  must(ncclGetUniqueId(&id) == ncclSuccess, "ncclGetUniqueId");
-  must(accepted(init(&comm, 1, id, 0, config)), "ncclCommInitRankConfig");
+  OK(ncclGetUniqueId(&id));
+  MUST(accepted(init(&comm, 1, id, 0, config)));
   settle(comm);
   return comm;
 }
@@ -64,7 +59,7 @@ void wait_for_child(ncclComm_t parent, ncclComm_t* place) {
 }
 
 ncclComm_t child_of(ncclComm_t parent, ncclConfig_t* config, ncclComm_t* place) {
-  must(accepted(ncclCommSplit(parent, 0, 0, place, config)), "ncclCommSplit");
+  MUST(accepted(ncclCommSplit(parent, 0, 0, place, config)));
   wait_for_child(parent, place);
   return *place;
 }
@@ -87,23 +82,23 @@ void many(int n) {
   ncclComm_t comm[8];
   for (int left = n, size = 8; left > 0; left -= size) {
     if (left <= 60) size = 3;
-    must(ncclCommInitAll(comm, size, nullptr) == ncclSuccess, "ncclCommInitAll");
+    OK(ncclCommInitAll(comm, size, nullptr));
     ncclGroupStart();
     for (int i = 0; i < size && left <= 4000; ++i) gather(comm[i]);
-    must(ncclGroupEnd() == ncclSuccess, "ncclGroupEnd");
-    must(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
-    for (int i = 0; i < size; ++i) must(ncclCommDestroy(comm[i]) == ncclSuccess, "ncclCommDestroy");
+    OK(ncclGroupEnd());
+    OK(cudaDeviceSynchronize());
+    for (int i = 0; i < size; ++i) OK(ncclCommDestroy(comm[i]));
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  must(argc == 3, "two arguments");
+  MUST(argc == 3);
   const std::string_view mode = argv[1];
   const int n = std::atoi(argv[2]);
   void* memory = nullptr;
-  must(cudaMalloc(&memory, 4096) == cudaSuccess, "cudaMalloc");
+  OK(cudaMalloc(&memory, 4096));
   g_data = static_cast<float*>(memory);
   if (mode == "many") {
     many(n);
@@ -117,7 +112,7 @@ int main(int argc, char** argv) {
   std::vector<ncclComm_t> comms(static_cast<std::size_t>(n));
   const auto use = [&](int i) { gather(comms[static_cast<std::size_t>(i)]); };
   if (mode == "unseen") {
-    must(past != nullptr, "dlsym");
+    MUST(past != nullptr);
     for (ncclComm_t& comm : comms) comm = make(&config, past);
     on_two_threads(n, barrier, use);
     ncclComm_t child = nullptr;
@@ -129,12 +124,10 @@ int main(int argc, char** argv) {
   if (mode == "streams") {
     for (int i = 0; i < n; ++i) {
       cudaStream_t stream = nullptr;
-      must(cudaStreamCreate(&stream) == cudaSuccess, "cudaStreamCreate");
+      OK(cudaStreamCreate(&stream));
       gather(parent, stream);
       float there = 0;
-      must(cudaMemcpyAsync(g_data, &there, sizeof there, cudaMemcpyHostToDevice, stream) ==
-               cudaSuccess,
-           "cudaMemcpyAsync");
+      OK(cudaMemcpyAsync(g_data, &there, sizeof there, cudaMemcpyHostToDevice, stream));
     }
     return cudaDeviceSynchronize() == cudaSuccess ? 0 : 1;
   }
@@ -147,7 +140,7 @@ int main(int argc, char** argv) {
     }
     return 0;
   }
-  must(mode == "waiting", "a mode");
+  MUST(mode == "waiting");
   for (std::size_t i = 0; i < comms.size(); ++i) {
     const std::string name = "child " + std::to_string(i);
     config.commName = name.c_str();

@@ -25,25 +25,17 @@
 #include <vector>
 
 #include "../../interpose/user/tprof.h"
+#include "check.h"
 
 namespace {
-
-void check(bool well, const char* what) {
-  if (well) return;
-  std::fprintf(stderr, "commanded: %s failed\n", what);
-  std::exit(1);
-}
-
-#define CHECK_CUDA(call) check((call) == cudaSuccess, #call)
-#define CHECK_NCCL(call) check((call) == ncclSuccess, #call)
 
 constexpr std::size_t kCount = 1024;
 
 // Returns the number of all-gathers in the epoch that ends here.
 long counted() {
   char json[4096];
-  check(tprof_totals_and_reset(nullptr, 0) > 1, "tprof_totals_and_reset");  // asks for the size
-  check(tprof_totals_and_reset(json, sizeof json) <= sizeof json, "tprof_totals_and_reset");
+  MUST(tprof_totals_and_reset(nullptr, 0) > 1);  // asks for the size
+  MUST(tprof_totals_and_reset(json, sizeof json) <= sizeof json);
   const std::string text(json);
   const std::string key = "\"ALLGATHER\":{\"calls\":";
   const std::size_t at = text.find(key);
@@ -54,11 +46,11 @@ long counted() {
 
 int main() {
   ncclComm_t comm = nullptr;
-  CHECK_NCCL(ncclCommInitAll(&comm, 1, nullptr));
+  OK(ncclCommInitAll(&comm, 1, nullptr));
   void* from = nullptr;
   void* to = nullptr;
-  CHECK_CUDA(cudaMalloc(&from, kCount * sizeof(float)));
-  CHECK_CUDA(cudaMalloc(&to, kCount * sizeof(float)));
+  OK(cudaMalloc(&from, kCount * sizeof(float)));
+  OK(cudaMalloc(&to, kCount * sizeof(float)));
   std::vector<char> held;
   std::string command;
   while (std::cin >> command) {
@@ -73,7 +65,7 @@ int main() {
     if (command == "leave") {
       std::thread([&] {
         for (;; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
-          CHECK_NCCL(ncclAllGather(from, to, kCount, ncclFloat, comm, nullptr));
+          OK(ncclAllGather(from, to, kCount, ncclFloat, comm, nullptr));
         }
       }).detach();
       std::printf("done\n");
@@ -84,7 +76,7 @@ int main() {
       std::atomic<bool> over{false};
       std::thread other([&, n] {
         for (long i = 0; i < n; ++i) {
-          CHECK_NCCL(ncclAllGather(from, to, kCount, ncclFloat, comm, nullptr));
+          OK(ncclAllGather(from, to, kCount, ncclFloat, comm, nullptr));
         }
         over = true;
       });
@@ -95,12 +87,12 @@ int main() {
       n = 0;
     }
     for (long i = 0; i < n; ++i) {
-      CHECK_NCCL(ncclAllGather(from, to, kCount, ncclFloat, comm, nullptr));
+      OK(ncclAllGather(from, to, kCount, ncclFloat, comm, nullptr));
       if (command == "gather") continue;
-      CHECK_NCCL(ncclReduceScatter(from, to, kCount, ncclFloat, ncclSum, comm, nullptr));
+      OK(ncclReduceScatter(from, to, kCount, ncclFloat, ncclSum, comm, nullptr));
     }
-    CHECK_CUDA(cudaStreamSynchronize(nullptr));
-    if (command == "reset") check(tprof_reset() == TPROF_OK, "tprof_reset");
+    OK(cudaStreamSynchronize(nullptr));
+    if (command == "reset") MUST(tprof_reset() == TPROF_OK);
     if (command == "totals") {
       std::vector<char> json(tprof_totals(nullptr, 0) + 4096);
       tprof_totals(json.data(), json.size());
@@ -109,6 +101,6 @@ int main() {
     std::printf("done\n");
     std::fflush(stdout);
   }
-  CHECK_NCCL(ncclCommDestroy(comm));
+  OK(ncclCommDestroy(comm));
   return 0;
 }

@@ -4,25 +4,15 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <numeric>
 #include <vector>
 
+#include "check.h"
 #include "per_thread_copies.h"
 
 namespace {
 
 using Bytes = std::vector<unsigned char>;
-
-void check(bool right, const char* what, int line) {
-  if (right) return;
-  std::printf("line %d: %s\n", line, what);
-  std::exit(1);
-}
-#define OK(call) check((call) == cudaSuccess, #call, __LINE__)
-#define REFUSED(call) check((call) != cudaSuccess, #call, __LINE__)
-#define SAME(a, b) check((a) == (b), #a " == " #b, __LINE__)
 
 cudaStream_t stream;
 
@@ -62,7 +52,7 @@ void boxes() {
   OK(cudaStreamSynchronize(stream));
   Bytes back(sent.size());
   OK(cudaMemcpy(back.data(), there, back.size(), cudaMemcpyDeviceToHost));
-  SAME(back, sent);
+  MUST(back == sent);
   p.dstPtr.ptr = nullptr;
   p.kind = cudaMemcpyHostToDevice;
   REFUSED(cudaMemcpy3D(&p));
@@ -86,7 +76,7 @@ void host_sides(void* driver) {
   OK(cudaMallocManaged(&managed, 64, cudaMemAttachGlobal));
   const auto allocate =
       reinterpret_cast<int (*)(void**, size_t, unsigned)>(dlsym(driver, "cuMemHostAlloc"));
-  check(allocate != nullptr && allocate(&past, 64, 0) == 0, "cuMemHostAlloc", __LINE__);
+  MUST(allocate != nullptr && allocate(&past, 64, 0) == 0);
   Bytes own(64);
   for (void* host : {pinned, past, static_cast<void*>(own.data())}) copies(host);
   OK(cudaMemcpy(there, managed, 64, cudaMemcpyHostToDevice));
@@ -119,7 +109,7 @@ void batches() {
   OK(cudaDeviceSynchronize());
   Bytes arrived(100);
   OK(cudaMemcpy(arrived.data(), there, 100, cudaMemcpyDeviceToHost));
-  SAME(arrived, Bytes(sent.begin(), sent.begin() + 100));
+  MUST(arrived == Bytes(sent.begin(), sent.begin() + 100));
   // An empty batch has no first copy to take a direction from.
   REFUSED(cudaMemcpyBatchAsync(to, from, sizes, 0, &attributes, &first, 1, stream));
 }
@@ -150,7 +140,7 @@ void captured() {
 int main(int argc, char**) {
   // Loads the driver as NVIDIA's runtime does at its first call.
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
-  check(driver != nullptr, "no driver", __LINE__);
+  MUST(driver != nullptr);
   OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   if (argc > 1) {  // a box in an array
     const Bytes sent = counting(24);

@@ -4,16 +4,9 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-#include <cstdio>
 #include <cstdlib>
 
-#define CHECK(call)                                    \
-  do {                                                 \
-    if (const int result = static_cast<int>(call)) {   \
-      std::fprintf(stderr, "%s: %d\n", #call, result); \
-      std::exit(1);                                    \
-    }                                                  \
-  } while (false)
+#include "check.h"
 
 int main(int argc, char** argv) {
   const int groups = argc > 1 ? std::atoi(argv[1]) : 1;
@@ -25,19 +18,19 @@ int main(int argc, char** argv) {
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
   void *send = nullptr, *receive = nullptr;
-  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  CHECK(cudaMalloc(&send, most * sizeof(float)));
-  CHECK(cudaMalloc(&receive, most * sizeof(float)));
-  CHECK(ncclGetUniqueId(&id));
-  CHECK(ncclCommInitRank(&comm, 1, id, 0));
+  OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  OK(cudaMalloc(&send, most * sizeof(float)));
+  OK(cudaMalloc(&receive, most * sizeof(float)));
+  OK(ncclGetUniqueId(&id));
+  OK(ncclCommInitRank(&comm, 1, id, 0));
   for (int i = 0; i < groups; ++i) {
-    CHECK(ncclGroupStart());
+    OK(ncclGroupStart());
     for (int n = 0; n < calls; ++n) {
       const size_t count = uneven ? kCount << n : kCount;
-      CHECK(ncclAllGather(send, receive, count, ncclFloat, comm, stream));
+      OK(ncclAllGather(send, receive, count, ncclFloat, comm, stream));
     }
-    CHECK(ncclGroupEnd());
+    OK(ncclGroupEnd());
   }
-  CHECK(cudaStreamSynchronize(stream));
-  CHECK(ncclCommDestroy(comm));
+  OK(cudaStreamSynchronize(stream));
+  OK(ncclCommDestroy(comm));
 }

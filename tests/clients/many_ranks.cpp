@@ -8,19 +8,12 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <vector>
 
-namespace {
+#include "check.h"
 
-#define CHECK(call)                                                    \
-  do {                                                                 \
-    if (const auto code = (call); static_cast<int>(code) != 0) {       \
-      std::fprintf(stderr, "%s: %d\n", #call, static_cast<int>(code)); \
-      std::_Exit(1);                                                   \
-    }                                                                  \
-  } while (false)
+namespace {
 
 struct Rank {
   int rank = 0;
@@ -33,46 +26,46 @@ struct Rank {
 
 void train(std::vector<Rank>& ranks, int steps) {
   std::vector<char> host(std::size_t{256} * 64);
-  CHECK(ncclGroupStart());
+  OK(ncclGroupStart());
   for (Rank& r : ranks) {
-    CHECK(cudaSetDevice(r.device));
-    CHECK(ncclCommSplit(r.world, r.rank % 2, r.rank, &r.half, nullptr));
+    OK(cudaSetDevice(r.device));
+    OK(ncclCommSplit(r.world, r.rank % 2, r.rank, &r.half, nullptr));
   }
-  CHECK(ncclGroupEnd());
+  OK(ncclGroupEnd());
   for (Rank& r : ranks) {
-    CHECK(cudaSetDevice(r.device));
-    CHECK(cudaStreamCreateWithFlags(&r.stream, cudaStreamNonBlocking));
+    OK(cudaSetDevice(r.device));
+    OK(cudaStreamCreateWithFlags(&r.stream, cudaStreamNonBlocking));
     void* memory = nullptr;
-    CHECK(cudaMalloc(&memory, std::size_t{1} << 20));
+    OK(cudaMalloc(&memory, std::size_t{1} << 20));
     r.data = static_cast<float*>(memory);
   }
   for (int step = 1; step <= steps; ++step) {
     for (const Rank& r : ranks) {
-      CHECK(cudaSetDevice(r.device));
+      OK(cudaSetDevice(r.device));
       const std::size_t bytes = std::size_t{256} * static_cast<std::size_t>(r.rank + 1);
       for (int i = 0; i <= r.rank; ++i) {
-        CHECK(cudaMemcpyAsync(r.data, host.data(), bytes, cudaMemcpyHostToDevice, r.stream));
+        OK(cudaMemcpyAsync(r.data, host.data(), bytes, cudaMemcpyHostToDevice, r.stream));
       }
     }
-    CHECK(ncclGroupStart());
+    OK(ncclGroupStart());
     for (const Rank& r : ranks) {
-      CHECK(ncclAllGather(r.data, r.data + 4096, 64, ncclFloat, r.world, r.stream));
+      OK(ncclAllGather(r.data, r.data + 4096, 64, ncclFloat, r.world, r.stream));
     }
-    CHECK(ncclGroupEnd());
-    CHECK(ncclGroupStart());
+    OK(ncclGroupEnd());
+    OK(ncclGroupStart());
     for (const Rank& r : ranks) {
-      CHECK(ncclReduceScatter(r.data, r.data + 8192, 32, ncclFloat, ncclSum, r.world, r.stream));
+      OK(ncclReduceScatter(r.data, r.data + 8192, 32, ncclFloat, ncclSum, r.world, r.stream));
     }
-    CHECK(ncclGroupEnd());
-    CHECK(ncclGroupStart());
+    OK(ncclGroupEnd());
+    OK(ncclGroupStart());
     for (const Rank& r : ranks) {
-      CHECK(ncclAllReduce(r.data, r.data + 4096, 16, ncclFloat, ncclSum, r.half, r.stream));
+      OK(ncclAllReduce(r.data, r.data + 4096, 16, ncclFloat, ncclSum, r.half, r.stream));
     }
-    CHECK(ncclGroupEnd());
+    OK(ncclGroupEnd());
   }
   for (const Rank& r : ranks) {
-    CHECK(cudaSetDevice(r.device));
-    CHECK(cudaStreamSynchronize(r.stream));
+    OK(cudaSetDevice(r.device));
+    OK(cudaStreamSynchronize(r.stream));
   }
 }
 
@@ -81,14 +74,14 @@ void train(std::vector<Rank>& ranks, int steps) {
 int main(int, char** argv) {
   const int devices = std::atoi(argv[1]);
   ncclUniqueId id;
-  CHECK(ncclGetUniqueId(&id));
+  OK(ncclGetUniqueId(&id));
   std::vector<Rank> ranks(static_cast<std::size_t>(devices));
-  CHECK(ncclGroupStart());
+  OK(ncclGroupStart());
   for (Rank& r : ranks) {
     r.rank = r.device = static_cast<int>(&r - ranks.data());
-    CHECK(cudaSetDevice(r.device));
-    CHECK(ncclCommInitRank(&r.world, devices, id, r.rank));
+    OK(cudaSetDevice(r.device));
+    OK(ncclCommInitRank(&r.world, devices, id, r.rank));
   }
-  CHECK(ncclGroupEnd());
+  OK(ncclGroupEnd());
   train(ranks, std::atoi(argv[2]));
 }

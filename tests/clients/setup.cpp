@@ -15,18 +15,14 @@
 #include <cstring>
 #include <string_view>
 
+#include "check.h"
+
 namespace {
 
 int g_rank, g_ranks;
 std::string_view g_mode;
 const char* g_job = nullptr;  // no other job has its communicators
 void* g_data = nullptr;
-
-void must(ncclResult_t result, const char* what) {
-  if (result == ncclSuccess) return;
-  std::fprintf(stderr, "%s: %d\n", what, result);
-  std::exit(1);
-}
 
 // The last rank does not come to what follows.
 void miss() {
@@ -43,10 +39,10 @@ ncclUniqueId id_of(int number) {
 void settle(ncclComm_t comm) {
   ncclResult_t state = ncclInProgress;
   while (state == ncclInProgress) {
-    must(ncclCommGetAsyncError(comm, &state), "ncclCommGetAsyncError");
+    OK(ncclCommGetAsyncError(comm, &state));
     usleep(1000);
   }
-  must(state, "a communicator that is ready");
+  OK(state);
 }
 
 ncclComm_t init(int number) {
@@ -58,27 +54,26 @@ ncclComm_t init(int number) {
                g_mode == "nonblocking" || g_mode == "group"))
     miss();
   if (g_mode == "config") {
-    must(ncclCommInitRankConfig(&comm, g_ranks, id, g_rank, &config), "ncclCommInitRankConfig");
+    OK(ncclCommInitRankConfig(&comm, g_ranks, id, g_rank, &config));
   } else if (g_mode == "scalable") {
-    must(ncclCommInitRankScalable(&comm, g_ranks, g_rank, 1, &id, &config),
-         "ncclCommInitRankScalable");
+    OK(ncclCommInitRankScalable(&comm, g_ranks, g_rank, 1, &id, &config));
   } else if (g_mode == "nonblocking") {
     config.blocking = 0;
     if (ncclCommInitRankConfig(&comm, g_ranks, id, g_rank, &config) != ncclInProgress) std::exit(2);
     settle(comm);
   } else if (g_mode == "group") {
     ncclGroupStart();
-    must(ncclCommInitRank(&comm, g_ranks, id, g_rank), "ncclCommInitRank");
-    must(ncclGroupEnd(), "ncclGroupEnd");
+    OK(ncclCommInitRank(&comm, g_ranks, id, g_rank));
+    OK(ncclGroupEnd());
   } else {
     const int rank = g_mode == "fail" && g_rank == 1 ? g_ranks : g_rank;
-    must(ncclCommInitRank(&comm, g_ranks, id, rank), "ncclCommInitRank");
+    OK(ncclCommInitRank(&comm, g_ranks, id, rank));
   }
   return comm;
 }
 
 void reduce(ncclComm_t comm) {
-  must(ncclAllReduce(g_data, g_data, 500, ncclFloat, ncclSum, comm, nullptr), "ncclAllReduce");
+  OK(ncclAllReduce(g_data, g_data, 500, ncclFloat, ncclSum, comm, nullptr));
   cudaDeviceSynchronize();
 }
 
@@ -100,21 +95,21 @@ int main(int argc, char** argv) {
   ncclComm_t child = nullptr;
   if (g_mode == "split") {
     miss();
-    must(ncclCommSplit(comm, 0, g_rank, &child, nullptr), "ncclCommSplit");
+    OK(ncclCommSplit(comm, 0, g_rank, &child, nullptr));
   }
   if (g_mode == "shrink") {
     int without = 0;
     if (g_rank == 0) pause();
     miss();
-    must(ncclCommShrink(comm, &without, 1, &child, nullptr, NCCL_SHRINK_DEFAULT), "ncclCommShrink");
+    OK(ncclCommShrink(comm, &without, 1, &child, nullptr, NCCL_SHRINK_DEFAULT));
   }
   if (g_mode == "sub") {
-    must(ncclCommSplit(comm, g_rank < 2 ? 0 : 1, g_rank, &child, nullptr), "ncclCommSplit");
+    OK(ncclCommSplit(comm, g_rank < 2 ? 0 : 1, g_rank, &child, nullptr));
     if (g_rank >= 2) miss();
     reduce(child);
   }
-  if (g_mode == "finalize") must(ncclCommFinalize(comm), "ncclCommFinalize");
-  if (g_mode == "revoke") must(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT), "ncclCommRevoke");
-  must(g_mode == "abort" ? ncclCommAbort(comm) : ncclCommDestroy(comm), "the end");
+  if (g_mode == "finalize") OK(ncclCommFinalize(comm));
+  if (g_mode == "revoke") OK(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT));
+  OK(g_mode == "abort" ? ncclCommAbort(comm) : ncclCommDestroy(comm));
   std::puts("through");
 }

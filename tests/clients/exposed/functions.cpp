@@ -15,11 +15,11 @@ Shapes functions() {
          config.gridDim = dim3{1500, 1, 1};
          config.blockDim = dim3{1, 1, 1};
          config.stream = j.compute;
-         CHECK(cudaLaunchKernelExC(&config, body, nullptr));
-         CHECK(cudaLaunchCooperativeKernel(body, dim3{1500, 1, 1}, dim3{1, 1, 1}, nullptr, 0,
-                                           j.compute));
+         OK(cudaLaunchKernelExC(&config, body, nullptr));
+         OK(cudaLaunchCooperativeKernel(body, dim3{1500, 1, 1}, dim3{1, 1, 1}, nullptr, 0,
+                                        j.compute));
          j.order(j.comm, j.compute);
-         CHECK(cudaLaunchKernelExC(&config, body, nullptr));
+         OK(cudaLaunchKernelExC(&config, body, nullptr));
        })},
       // Launches kernels through the driver, as run-time compilers do.
       {"driver_launches",
@@ -33,14 +33,14 @@ Shapes functions() {
          for (int i = 0; i < steps; ++i) {
            j.order(j.compute, j.comm);
            j.gather(j.comm, 4000);
-           CHECK(launch(nullptr, 1500, 1, 1, 1, 1, 1, 0, j.compute, nullptr, nullptr));
+           OK(launch(nullptr, 1500, 1, 1, 1, 1, 1, 0, j.compute, nullptr, nullptr));
            CUlaunchConfig config{};
            config.gridDimX = 1500;
            config.gridDimY = config.gridDimZ = 1;
            config.hStream = j.compute;
-           CHECK(launch_ex(&config, nullptr, nullptr, nullptr));
+           OK(launch_ex(&config, nullptr, nullptr, nullptr));
            j.order(j.comm, j.compute);
-           CHECK(launch(nullptr, 500, 1, 1, 1, 1, 1, 0, j.compute, nullptr, nullptr));
+           OK(launch(nullptr, 500, 1, 1, 1, 1, 1, 0, j.compute, nullptr, nullptr));
            j.end_step();
          }
        }},
@@ -53,12 +53,12 @@ Shapes functions() {
              dlsym(driver, "cuStreamWaitEvent"));
          for (int layer = 0; layer < 3; ++layer) {
            cudaEvent_t computed = j.events[0], gathered = j.events[1];
-           CHECK(record(computed, j.compute));
-           CHECK(wait(j.comm, computed, 0));
+           OK(record(computed, j.compute));
+           OK(wait(j.comm, computed, 0));
            j.gather(j.comm, 3000);
-           CHECK(record(gathered, j.comm));
+           OK(record(gathered, j.comm));
            j.kernels(j.compute, 2, 700);
-           CHECK(wait(j.compute, gathered, 0));
+           OK(wait(j.compute, gathered, 0));
            j.kernels(j.compute, 2, 500);
          }
        })},

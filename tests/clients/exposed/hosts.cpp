@@ -25,8 +25,8 @@ Shapes hosts() {
          const cudaStream_t mine = new_stream();
          std::atomic<int> written{0};
          const Beside saves([&] {
-           CHECK(cudaMemcpyAsync(j.pinned + 1000, j.data, 3000, cudaMemcpyDeviceToHost, mine));
-           CHECK(cudaStreamSynchronize(mine));
+           OK(cudaMemcpyAsync(j.pinned + 1000, j.data, 3000, cudaMemcpyDeviceToHost, mine));
+           OK(cudaStreamSynchronize(mine));
            ++written;
            usleep(3000);
          });
@@ -42,7 +42,7 @@ Shapes hosts() {
        [](Job& j, int steps) {
          const Beside communicates([&] {
            j.reduce(j.comm, 2000);
-           CHECK(cudaStreamSynchronize(j.comm));
+           OK(cudaStreamSynchronize(j.comm));
            usleep(500);
          });
          for (int i = 0; i < steps; ++i) {
@@ -60,8 +60,8 @@ Shapes hosts() {
              usleep(200);
              return;
            }
-           CHECK(cudaMemcpyAsync(j.data, j.pinned, 1500, cudaMemcpyHostToDevice, j.copies));
-           CHECK(cudaStreamSynchronize(j.copies));
+           OK(cudaMemcpyAsync(j.data, j.pinned, 1500, cudaMemcpyHostToDevice, j.copies));
+           OK(cudaStreamSynchronize(j.copies));
            ++loaded;
          });
          for (int i = 0; i < steps; ++i) {
@@ -92,7 +92,7 @@ Shapes hosts() {
       {"synchronizing_thread",
        [](Job& j, int steps) {
          const Beside waits([&] {
-           CHECK(cudaDeviceSynchronize());
+           OK(cudaDeviceSynchronize());
            usleep(1000);
          });
          for (int i = 0; i < steps; ++i) {
@@ -108,7 +108,7 @@ Shapes hosts() {
          j.gather(j.comm, 6000);
          for (int i = 0; i < 3; ++i) {
            j.kernel(j.compute, 500);
-           CHECK(cudaLaunchHostFunc(
+           OK(cudaLaunchHostFunc(
                j.compute, [](void*) { usleep(1500); }, nullptr));
          }
          j.order(j.comm, j.compute);

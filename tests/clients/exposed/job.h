@@ -5,33 +5,25 @@
 #include <nccl.h>
 
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <string>
 #include <thread>
 #include <vector>
 
-#define CHECK(call)                                            \
-  do {                                                         \
-    if (const auto error = (call)) {                           \
-      std::fprintf(stderr, "exposed: %s: %d\n", #call, error); \
-      std::exit(1);                                            \
-    }                                                          \
-  } while (false)
+#include "../check.h"
 
 inline cudaStream_t new_stream() {
   cudaStream_t made;
-  CHECK(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
+  OK(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
   return made;
 }
 
 inline ncclComm_t new_comm() {
   ncclComm_t made;
   ncclUniqueId id;
-  CHECK(ncclGetUniqueId(&id));
-  CHECK(ncclCommInitRank(&made, 1, id, 0));
+  OK(ncclGetUniqueId(&id));
+  OK(ncclCommInitRank(&made, 1, id, 0));
   return made;
 }
 
@@ -53,39 +45,37 @@ struct Job {
   void end_step();
 
   void kernel(cudaStream_t on, unsigned us) const {
-    CHECK(cudaLaunchKernel(reinterpret_cast<const void*>(&kernel_body), dim3{us, 1, 1},
-                           dim3{1, 1, 1}, nullptr, 0, on));
+    OK(cudaLaunchKernel(reinterpret_cast<const void*>(&kernel_body), dim3{us, 1, 1}, dim3{1, 1, 1},
+                        nullptr, 0, on));
   }
   void kernels(cudaStream_t on, int how_many, unsigned us) const {
     for (int i = 0; i < how_many; ++i) kernel(on, us);
   }
   void gather(cudaStream_t on, size_t us, ncclComm_t of = nullptr) const {
-    CHECK(ncclAllGather(data, more, us, ncclInt8, of ? of : world, on));
+    OK(ncclAllGather(data, more, us, ncclInt8, of ? of : world, on));
   }
   void scatter(cudaStream_t on, size_t us) const {
-    CHECK(ncclReduceScatter(data, more, us, ncclInt8, ncclSum, world, on));
+    OK(ncclReduceScatter(data, more, us, ncclInt8, ncclSum, world, on));
   }
   void reduce(cudaStream_t on, size_t us) const {
-    CHECK(ncclAllReduce(data, more, us, ncclInt8, ncclSum, world, on));
+    OK(ncclAllReduce(data, more, us, ncclInt8, ncclSum, world, on));
   }
   void h2d(cudaStream_t on, size_t us) const {
-    CHECK(cudaMemcpyAsync(data, pinned, us, cudaMemcpyHostToDevice, on));
+    OK(cudaMemcpyAsync(data, pinned, us, cudaMemcpyHostToDevice, on));
   }
   void d2h(cudaStream_t on, size_t us) const {
-    CHECK(cudaMemcpyAsync(pinned, data, us, cudaMemcpyDeviceToHost, on));
+    OK(cudaMemcpyAsync(pinned, data, us, cudaMemcpyDeviceToHost, on));
   }
   void d2d(cudaStream_t on, size_t us) const {
-    CHECK(cudaMemcpyAsync(more, data, us, cudaMemcpyDeviceToDevice, on));
+    OK(cudaMemcpyAsync(more, data, us, cudaMemcpyDeviceToDevice, on));
   }
 
   cudaEvent_t record(cudaStream_t on) {
     cudaEvent_t event = events[next_event++ % events.size()];
-    CHECK(cudaEventRecord(event, on));
+    OK(cudaEventRecord(event, on));
     return event;
   }
-  static void wait(cudaStream_t who, cudaEvent_t event) {
-    CHECK(cudaStreamWaitEvent(who, event, 0));
-  }
+  static void wait(cudaStream_t who, cudaEvent_t event) { OK(cudaStreamWaitEvent(who, event, 0)); }
   void order(cudaStream_t before, cudaStream_t after) { wait(after, record(before)); }
 
   // Makes a call on `comm` and launches kernels beside it; they wait for the call before a last
@@ -107,8 +97,8 @@ struct Job {
   // Reads a value as PyTorch's .item() does.
   static void item(cudaStream_t on, const void* from) {
     float value;
-    CHECK(cudaMemcpyAsync(&value, from, sizeof value, cudaMemcpyDeviceToHost, on));
-    CHECK(cudaStreamSynchronize(on));
+    OK(cudaMemcpyAsync(&value, from, sizeof value, cudaMemcpyDeviceToHost, on));
+    OK(cudaStreamSynchronize(on));
   }
 };
 

@@ -17,9 +17,9 @@ namespace {
 const std::map<std::string, std::function<void(Job&)>> kEndings = {
     {"nothing", [](Job&) {}},
     {"item", [](Job& j) { Job::item(j.compute, j.data); }},
-    {"stream_synchronize", [](Job& j) { CHECK(cudaStreamSynchronize(j.compute)); }},
-    {"device_synchronize", [](Job&) { CHECK(cudaDeviceSynchronize()); }},
-    {"event_synchronize", [](Job& j) { CHECK(cudaEventSynchronize(j.record(j.compute))); }},
+    {"stream_synchronize", [](Job& j) { OK(cudaStreamSynchronize(j.compute)); }},
+    {"device_synchronize", [](Job&) { OK(cudaDeviceSynchronize()); }},
+    {"event_synchronize", [](Job& j) { OK(cudaEventSynchronize(j.record(j.compute))); }},
     // The host polls now and then, like a program that has other things to do.
     {"polled",
      [](Job& j) {
@@ -35,10 +35,10 @@ const std::map<std::string, std::function<void(Job&)>> kEndings = {
 void kernel_body() {}
 
 Job::Job(std::string how_a_step_ends) : ending(std::move(how_a_step_ends)), events(512) {
-  CHECK(cudaMalloc(reinterpret_cast<void**>(&data), kBytes));
-  CHECK(cudaMalloc(reinterpret_cast<void**>(&more), kBytes));
-  CHECK(cudaMallocHost(reinterpret_cast<void**>(&pinned), kBytes));
-  for (auto& event : events) CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  OK(cudaMalloc(reinterpret_cast<void**>(&data), kBytes));
+  OK(cudaMalloc(reinterpret_cast<void**>(&more), kBytes));
+  OK(cudaMallocHost(reinterpret_cast<void**>(&pinned), kBytes));
+  for (auto& event : events) OK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
 }
 
 void Job::end_step() {
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
   }
   Job job(argv[2]);
   shapes.at(argv[1])(job, argc > 3 ? std::atoi(argv[3]) : 20);
-  CHECK(cudaDeviceSynchronize());
-  CHECK(ncclCommDestroy(job.world));
+  OK(cudaDeviceSynchronize());
+  OK(ncclCommDestroy(job.world));
   return 0;
 }

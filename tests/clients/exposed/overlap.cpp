@@ -32,7 +32,7 @@ Shapes overlap() {
          j.order(j.compute, j.comm);
          j.gather(j.comm, 6800);
          j.kernel(j.compute, 6000);
-         CHECK(cudaDeviceSynchronize());
+         OK(cudaDeviceSynchronize());
        })},
       // The host waits for a copy of its own while the device goes on computing.
       {"d2h_awaited", each([](Job& j) {
@@ -44,7 +44,7 @@ Shapes overlap() {
          j.reduce(j.comm, 2000);
          cudaEvent_t reduced = j.record(j.comm);
          j.kernels(j.compute, 3, 1000);
-         CHECK(cudaEventSynchronize(copied));
+         OK(cudaEventSynchronize(copied));
          Job::wait(j.compute, reduced);
          j.kernel(j.compute, 1000);
        })},
@@ -71,9 +71,9 @@ Shapes overlap() {
          for (int i = 0; i < steps; ++i) {
            j.gather(j.comm, 20'000);
            j.h2d(j.copies, 5'000);
-           CHECK(cudaStreamSynchronize(j.copies));
+           OK(cudaStreamSynchronize(j.copies));
          }
-         CHECK(cudaStreamSynchronize(j.comm));
+         OK(cudaStreamSynchronize(j.comm));
          j.end_step();
        }},
       // Launches thousands of kernels and of calls a second.
@@ -89,9 +89,9 @@ Shapes overlap() {
       // Calls of a group are one piece of work.
       {"grouped", each([](Job& j) {
          const auto group = [&] {
-           CHECK(ncclGroupStart());
+           OK(ncclGroupStart());
            for (int i = 0; i < 4; ++i) j.gather(j.comm, 1000);
-           CHECK(ncclGroupEnd());
+           OK(ncclGroupEnd());
          };
          j.layer(group, 5, 500, 500);
        })},
@@ -117,11 +117,11 @@ Shapes overlap() {
       {"copy_in_group", each([](Job& j) {
          j.kernels(j.compute, 2, 500);
          j.order(j.compute, j.comm);
-         CHECK(ncclGroupStart());
-         CHECK(ncclSend(j.data, 700, ncclInt8, 0, j.world, j.comm));
-         CHECK(ncclRecv(j.more, 700, ncclInt8, 0, j.world, j.comm));
+         OK(ncclGroupStart());
+         OK(ncclSend(j.data, 700, ncclInt8, 0, j.world, j.comm));
+         OK(ncclRecv(j.more, 700, ncclInt8, 0, j.world, j.comm));
          j.d2d(j.comm, 400);
-         CHECK(ncclGroupEnd());
+         OK(ncclGroupEnd());
          j.kernel(j.compute, 500);
          j.order(j.comm, j.compute);
          j.reduce(j.compute, 500);
@@ -164,16 +164,16 @@ Shapes overlap() {
       {"before_and_behind",
        [](Job& j, int steps) {
          for (int i = 0; i < 10; ++i) {
-           CHECK(ncclBroadcast(j.data, j.more, 1500, ncclInt8, 0, j.world, j.comm));
+           OK(ncclBroadcast(j.data, j.more, 1500, ncclInt8, 0, j.world, j.comm));
          }
-         CHECK(cudaDeviceSynchronize());
+         OK(cudaDeviceSynchronize());
          for (int i = 0; i < steps; ++i) {
            j.kernels(j.compute, 4, 500);
            j.layer([&] { j.reduce(j.comm, 1500); }, 2, 500, 300);
            j.end_step();
          }
          for (int i = 0; i < 10; ++i) j.gather(j.comm, 1500);
-         CHECK(cudaDeviceSynchronize());
+         OK(cudaDeviceSynchronize());
        }},
   };
 }

@@ -10,7 +10,7 @@ Shapes streams() {
       {"other_stream_first",
        [](Job& j, int steps) {
          j.kernels(j.side, 200, 10'000);
-         CHECK(cudaStreamSynchronize(j.side));
+         OK(cudaStreamSynchronize(j.side));
          for (int i = 0; i < steps; ++i) {
            j.layer([&] { j.gather(j.comm, 6200); }, 1, 2000, 3000);
            j.end_step();
@@ -32,22 +32,22 @@ Shapes streams() {
       // Two devices of one process: computation on one hides nothing on the other.
       {"two_devices",
        [](Job& j, int steps) {
-         CHECK(cudaSetDevice(1));
+         OK(cudaSetDevice(1));
          const cudaStream_t compute = new_stream(), comm = new_stream();
          const ncclComm_t world = new_comm();
          for (int i = 0; i < steps; ++i) {
-           CHECK(cudaSetDevice(1));
-           CHECK(ncclAllReduce(j.data, j.more, 3000, ncclInt8, ncclSum, world, comm));
+           OK(cudaSetDevice(1));
+           OK(ncclAllReduce(j.data, j.more, 3000, ncclInt8, ncclSum, world, comm));
            j.kernel(compute, 500);
-           CHECK(cudaSetDevice(0));
+           OK(cudaSetDevice(0));
            j.gather(j.comm, 3000);
            j.kernels(j.compute, 4, 1000);
            j.order(j.comm, j.compute);
            j.end_step();
-           CHECK(cudaSetDevice(1));
-           CHECK(cudaStreamSynchronize(comm));
-           CHECK(cudaStreamSynchronize(compute));
-           CHECK(cudaSetDevice(0));
+           OK(cudaSetDevice(1));
+           OK(cudaStreamSynchronize(comm));
+           OK(cudaStreamSynchronize(compute));
+           OK(cudaSetDevice(0));
          }
        }},
       // Streams come and go, and their addresses are reused by others.
@@ -61,8 +61,8 @@ Shapes streams() {
            j.order(comm, compute);
            j.kernel(compute, 500);
            j.order(compute, j.compute);
-           CHECK(cudaStreamDestroy(compute));
-           CHECK(cudaStreamDestroy(comm));
+           OK(cudaStreamDestroy(compute));
+           OK(cudaStreamDestroy(comm));
            j.end_step();
          }
        }},
@@ -86,7 +86,7 @@ Shapes streams() {
       {"implicit_order",
        [](Job& j, int steps) {
          cudaStream_t blocking;
-         CHECK(cudaStreamCreate(&blocking));
+         OK(cudaStreamCreate(&blocking));
          for (int i = 0; i < steps; ++i) {
            for (int layer = 0; layer < 3; ++layer) {
              j.kernels(blocking, 2, 700);

@@ -125,10 +125,10 @@ Shapes trainers() {
       // A pipeline stage sends and receives in one group, on a stream of its own.
       {"pipeline", each([](Job& j) {
          for (int micro = 0; micro < 4; ++micro) {
-           CHECK(ncclGroupStart());
-           CHECK(ncclSend(j.data, 700, ncclInt8, 0, j.world, j.comm));
-           CHECK(ncclRecv(j.more, 700, ncclInt8, 0, j.world, j.comm));
-           CHECK(ncclGroupEnd());
+           OK(ncclGroupStart());
+           OK(ncclSend(j.data, 700, ncclInt8, 0, j.world, j.comm));
+           OK(ncclRecv(j.more, 700, ncclInt8, 0, j.world, j.comm));
+           OK(ncclGroupEnd());
            j.order(j.comm, j.compute);
            j.kernels(j.compute, 2, 600);
          }
@@ -145,12 +145,12 @@ Shapes trainers() {
            for (int layer = 0; layer < 4; ++layer) {
              j.kernel(j.compute, 400);
              j.order(j.compute, j.comm);
-             CHECK(ncclAlltoAll(j.data, j.more, 1000, ncclInt8, experts, j.comm));
+             OK(ncclAlltoAll(j.data, j.more, 1000, ncclInt8, experts, j.comm));
              cudaEvent_t there = j.record(j.comm);
              j.kernel(j.compute, 600);
              Job::wait(j.compute, there);
              j.kernel(j.compute, 800);
-             CHECK(ncclAlltoAll(j.data, j.more, 1000, ncclInt8, experts, j.compute));
+             OK(ncclAlltoAll(j.data, j.more, 1000, ncclInt8, experts, j.compute));
            }
            j.order(j.compute, j.comm);
            j.reduce(j.comm, 3000);
@@ -179,7 +179,7 @@ Shapes trainers() {
            j.layer([&] { j.reduce(j.comm, 1500); }, 2, 500, 300);
            j.end_step();
            if (i % 5 != 4) continue;
-           CHECK(cudaDeviceSynchronize());
+           OK(cudaDeviceSynchronize());
            usleep(100'000);
            j.kernels(j.compute, 40, 500);
            Job::item(j.compute, j.data);
@@ -191,16 +191,16 @@ Shapes trainers() {
        [](Job& j, int steps) {
          cudaGraph_t graph;
          cudaGraphExec_t executable;
-         CHECK(cudaStreamBeginCapture(j.compute, cudaStreamCaptureModeThreadLocal));
+         OK(cudaStreamBeginCapture(j.compute, cudaStreamCaptureModeThreadLocal));
          j.kernels(j.compute, 5, 600);
-         CHECK(cudaStreamEndCapture(j.compute, &graph));
-         CHECK(cudaGraphInstantiate(&executable, graph, 0));
+         OK(cudaStreamEndCapture(j.compute, &graph));
+         OK(cudaGraphInstantiate(&executable, graph, 0));
          for (int i = 0; i < steps; ++i) {
            for (int layer = 0; layer < 3; ++layer) {
              j.order(j.compute, j.comm);
              j.gather(j.comm, 4000);
              cudaEvent_t done = j.record(j.comm);
-             CHECK(cudaGraphLaunch(executable, j.compute));
+             OK(cudaGraphLaunch(executable, j.compute));
              Job::wait(j.compute, done);
            }
            j.end_step();
@@ -212,15 +212,15 @@ Shapes trainers() {
          const ncclComm_t other = new_comm();
          cudaGraph_t graph;
          cudaGraphExec_t executable;
-         CHECK(cudaStreamBeginCapture(j.compute, cudaStreamCaptureModeThreadLocal));
+         OK(cudaStreamBeginCapture(j.compute, cudaStreamCaptureModeThreadLocal));
          j.kernels(j.compute, 2, 600);
          j.reduce(j.compute, 1500);
          j.kernel(j.compute, 300);
-         CHECK(cudaStreamEndCapture(j.compute, &graph));
-         CHECK(cudaGraphInstantiate(&executable, graph, 0));
+         OK(cudaStreamEndCapture(j.compute, &graph));
+         OK(cudaGraphInstantiate(&executable, graph, 0));
          for (int i = 0; i < steps; ++i) {
            j.order(j.compute, j.comm);
-           CHECK(cudaGraphLaunch(executable, j.compute));
+           OK(cudaGraphLaunch(executable, j.compute));
            j.gather(j.comm, 5000, other);
            j.order(j.comm, j.compute);
            j.kernel(j.compute, 800);

@@ -42,10 +42,10 @@ void several_streams() {
 
 void grouped_calls() {
   begin();
-  NCCL_OK(ncclGroupStart());
+  OK(ncclGroupStart());
   gather(16);
   gather(32);
-  NCCL_OK(ncclGroupEnd());
+  OK(ncclGroupEnd());
   run(end(), 3);
 }
 

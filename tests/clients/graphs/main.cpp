@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
       if (argc != 2 || std::strcmp(argv[1], s->name) != 0) continue;
       set_up();
       s->run();
-      NCCL_OK(ncclCommDestroy(comm));
+      OK(ncclCommDestroy(comm));
       return 0;
     }
   }

@@ -10,13 +10,13 @@ template <typename F>
 F driver(F, const char* name) {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   auto* found = reinterpret_cast<F>(dlsym(library, name));
-  check(found != nullptr, name, __LINE__);
+  MUST(found != nullptr);
   return found;
 }
+
 // Looks the function up by the name that it has in the library.
 #define DRIVER(function) DRIVER_NAMED(function)
 #define DRIVER_NAMED(function) driver(&function, #function)
-#define DRIVER_OK(call) check((call) == CUDA_SUCCESS, #call, __LINE__)
 
 CUDA_MEMCPY3D box(size_t bytes, bool to_device, size_t rows = 1) {
   CUDA_MEMCPY3D b{};
@@ -32,11 +32,11 @@ CUDA_MEMCPY3D box(size_t bytes, bool to_device, size_t rows = 1) {
 }
 void add(cudaGraph_t graph, const CUDA_MEMCPY3D& b) {
   CUgraphNode node = nullptr;
-  DRIVER_OK(DRIVER(cuGraphAddMemcpyNode)(&node, graph, nullptr, 0, &b, nullptr));
+  OK(DRIVER(cuGraphAddMemcpyNode)(&node, graph, nullptr, 0, &b, nullptr));
 }
 cudaGraph_t made() {
   CUgraph graph = nullptr;
-  DRIVER_OK(DRIVER(cuGraphCreate)(&graph, 0));
+  OK(DRIVER(cuGraphCreate)(&graph, 0));
   return graph;
 }
 // Creates the graph through a pointer taken past all preloads; the rest is seen.
@@ -60,7 +60,7 @@ void built_by_the_driver() {
   add(graph, unified);
   CUgraphNode kernel = nullptr;
   const CUDA_KERNEL_NODE_PARAMS params{};
-  DRIVER_OK(DRIVER(cuGraphAddKernelNode)(&kernel, graph, nullptr, 0, &params));
+  OK(DRIVER(cuGraphAddKernelNode)(&kernel, graph, nullptr, 0, &params));
   run(graph, 2);
 }
 
@@ -76,16 +76,16 @@ void copy_within_the_device() {
 // The clone's copies are known, but its all-gather is not.
 void cloned_by_the_driver() {
   CUgraph clone = nullptr;
-  DRIVER_OK(DRIVER(cuGraphClone)(&clone, captured()));
+  OK(DRIVER(cuGraphClone)(&clone, captured()));
   run(clone, 3);
 }
 
 // The capture's begin, its copy and its end all go past the wrappers.
 void capture_begun_past_us() {
-  DRIVER_OK(DRIVER(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-  DRIVER_OK(DRIVER(cuMemcpyHtoDAsync)(reinterpret_cast<CUdeviceptr>(device), host, 100, stream));
+  OK(DRIVER(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  OK(DRIVER(cuMemcpyHtoDAsync)(reinterpret_cast<CUdeviceptr>(device), host, 100, stream));
   CUgraph graph = nullptr;
-  DRIVER_OK(DRIVER(cuStreamEndCapture)(stream, &graph));
+  OK(DRIVER(cuStreamEndCapture)(stream, &graph));
   run(graph, 3);
 }
 

@@ -5,9 +5,9 @@
 #include <dlfcn.h>
 #include <nccl.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <iterator>
+
+#include "../check.h"
 
 struct Situation {
   const char* name;
@@ -25,16 +25,6 @@ const Situation* past_us_situations();
     return kAll;                                         \
   }
 
-inline void check(bool right, const char* what, int line) {
-  if (right) return;
-  std::printf("line %d: %s\n", line, what);
-  std::fflush(stdout);
-  std::_Exit(1);
-}
-#define OK(call) check((call) == cudaSuccess, #call, __LINE__)
-#define NCCL_OK(call) check((call) == ncclSuccess, #call, __LINE__)
-#define REFUSED(call) check((call) != cudaSuccess, #call, __LINE__)
-
 constexpr size_t kSize = 4096;
 inline char *device, *host;
 inline cudaStream_t stream, side;
@@ -43,7 +33,7 @@ inline ncclComm_t comm;
 
 inline void set_up() {
   // Loads the driver as the real runtime does; the stand-in's runtime does not need it.
-  check(dlopen("libcuda.so.1", RTLD_NOW) != nullptr, "libcuda.so.1", __LINE__);
+  MUST(dlopen("libcuda.so.1", RTLD_NOW) != nullptr);
   void* memory = nullptr;
   OK(cudaMalloc(&memory, 2 * kSize));
   device = static_cast<char*>(memory);
@@ -54,8 +44,8 @@ inline void set_up() {
   OK(cudaEventCreateWithFlags(&forked, cudaEventDisableTiming));
   OK(cudaEventCreateWithFlags(&joined, cudaEventDisableTiming));
   ncclUniqueId id;
-  NCCL_OK(ncclGetUniqueId(&id));
-  NCCL_OK(ncclCommInitRank(&comm, 1, id, 0));
+  OK(ncclGetUniqueId(&id));
+  OK(ncclCommInitRank(&comm, 1, id, 0));
 }
 
 inline void upload(size_t bytes, cudaStream_t on = stream) {
@@ -65,7 +55,7 @@ inline void download(size_t bytes, cudaStream_t on = stream) {
   OK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, on));
 }
 inline void gather(size_t count) {
-  NCCL_OK(ncclAllGather(device, device + kSize, count, ncclFloat32, comm, stream));
+  OK(ncclAllGather(device, device + kSize, count, ncclFloat32, comm, stream));
 }
 
 inline void begin() {

@@ -4,9 +4,9 @@
 #include <dlfcn.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
+
+#include "../../clients/check.h"
 
 extern "C" {
 using Batch = cudaError_t(void**, const void**, size_t*, size_t count, cudaMemcpyAttributes*,
@@ -17,21 +17,12 @@ Batch old_copies_ptsz __asm__("cudaMemcpyBatchAsync_ptsz");
 
 namespace {
 
-void check(bool right, int line) {
-  if (right) return;
-  std::printf("line %d\n", line);
-  std::exit(1);
-}
-#define CHECK(condition) check(condition, __LINE__)
-#define OK(call) check((call) == cudaSuccess, __LINE__)
-#define REFUSED(call) check((call) != cudaSuccess, __LINE__)
-
 cudaStream_t stream;
 
 }  // namespace
 
 int main() {
-  CHECK(dlopen("libcuda.so.1", RTLD_NOW) != nullptr);  // as NVIDIA's runtime does
+  MUST(dlopen("libcuda.so.1", RTLD_NOW) != nullptr);  // as NVIDIA's runtime does
   OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
   char sent[100];
@@ -47,11 +38,11 @@ int main() {
   size_t failed = 7;
   OK(old_copies(to, from, sizes, 2, &attributes, &first, 1, &failed, stream));
   OK(old_copies_ptsz(to, from, sizes, 1, &attributes, &first, 1, &failed, nullptr));
-  CHECK(failed == 7);
+  MUST(failed == 7);
   REFUSED(old_copies(to, from, sizes, 2, &attributes, &first, 1, &failed, nullptr));
-  CHECK(failed == SIZE_MAX);
+  MUST(failed == SIZE_MAX);
 
   OK(cudaMemcpyAsync(back, device, sizeof back, cudaMemcpyDeviceToHost, stream));
   OK(cudaDeviceSynchronize());
-  CHECK(std::memcmp(back, sent, sizeof sent) == 0);
+  MUST(std::memcmp(back, sent, sizeof sent) == 0);
 }

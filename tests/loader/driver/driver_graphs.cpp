@@ -3,8 +3,9 @@
 #include <cuda.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
+
+#include "../../clients/check.h"
 
 // cuda.h declares the twins by a macro only.
 extern "C" {
@@ -19,13 +20,6 @@ decltype(cuGraphLaunch) cuGraphLaunch_ptsz;
 }
 
 namespace {
-
-void check(bool right, const char* what, int line) {
-  if (right) return;
-  std::printf("line %d: %s\n", line, what);
-  std::exit(1);
-}
-#define OK(call) check((call) == CUDA_SUCCESS, #call, __LINE__)
 
 constexpr size_t kSize = 4096;
 CUdeviceptr device;

@@ -1,39 +1,28 @@
 // Captures copies into a graph and launches it.
 #include <cuda_runtime_api.h>
 
-#include <cstdio>
-#include <cstdlib>
-
-namespace {
-
-void check(cudaError_t error) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "runtime_graph: error %d\n", static_cast<int>(error));
-  std::exit(1);
-}
-
-}  // namespace
+#include "../../clients/check.h"
 
 int main() {
   void *a = nullptr, *pinned = nullptr;
   cudaStream_t stream = nullptr;
-  check(cudaSetDevice(0));
-  check(cudaMalloc(&a, 4096));
-  check(cudaHostAlloc(&pinned, 4096, cudaHostAllocDefault));
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  check(cudaMemcpyAsync(a, pinned, 100, cudaMemcpyHostToDevice, stream));
+  OK(cudaSetDevice(0));
+  OK(cudaMalloc(&a, 4096));
+  OK(cudaHostAlloc(&pinned, 4096, cudaHostAllocDefault));
+  OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  OK(cudaMemcpyAsync(a, pinned, 100, cudaMemcpyHostToDevice, stream));
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
-  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   for (int i = 0; i < 3; ++i) {
-    check(cudaMemcpyAsync(a, pinned, 1000, cudaMemcpyHostToDevice, stream));
+    OK(cudaMemcpyAsync(a, pinned, 1000, cudaMemcpyHostToDevice, stream));
   }
-  check(cudaMemcpyAsync(pinned, a, 10, cudaMemcpyDeviceToHost, stream));
-  check(cudaStreamEndCapture(stream, &graph));
-  check(cudaGraphInstantiateWithFlags(&exec, graph, 0));
-  check(cudaGraphDestroy(graph));
-  for (int i = 0; i < 5; ++i) check(cudaGraphLaunch(exec, stream));
-  check(cudaMemcpyAsync(pinned, a, 7, cudaMemcpyDeviceToHost, stream));
-  check(cudaStreamSynchronize(stream));
-  check(cudaGraphExecDestroy(exec));
+  OK(cudaMemcpyAsync(pinned, a, 10, cudaMemcpyDeviceToHost, stream));
+  OK(cudaStreamEndCapture(stream, &graph));
+  OK(cudaGraphInstantiateWithFlags(&exec, graph, 0));
+  OK(cudaGraphDestroy(graph));
+  for (int i = 0; i < 5; ++i) OK(cudaGraphLaunch(exec, stream));
+  OK(cudaMemcpyAsync(pinned, a, 7, cudaMemcpyDeviceToHost, stream));
+  OK(cudaStreamSynchronize(stream));
+  OK(cudaGraphExecDestroy(exec));
 }
