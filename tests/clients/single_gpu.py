@@ -3,6 +3,7 @@
 import argparse
 import os
 import signal
+import subprocess
 import sys
 
 import torch
@@ -27,3 +28,8 @@ if args.end == "_exit":
     os._exit(5)
 if args.end == "signal":
     os.kill(os.getpid(), signal.SIGTERM)
+if args.end == "execv":  # like a launcher that starts its evaluation in the same process
+    os.execv(sys.executable, [sys.executable, "-c", "print('evaluated')"])
+if args.end == "subprocess":  # programs that make no CUDA call
+    assert subprocess.run(["sh", "-c", "exit 3"], check=False).returncode == 3
+    assert os.system("true") == 0

@@ -1,19 +1,16 @@
 """NCCL's own NVTX ranges are the cross-check: calls that no wrapper saw are told, to the call."""
 
 import os
-import pathlib
 import signal
 import subprocess
 import sys
 
 import pytest
 from lib.build import BUILD, LIBTPROF
+from lib.cuda import library_path
 from lib.launch import start
 from lib.rankfile import named
 from lib.tool import merged
-
-VENDORS = [BUILD / "cuda/lib", pathlib.Path("/usr/local/cuda/lib64"),
-           pathlib.Path("/usr/local/cuda/lib")]  # fmt: skip
 
 # Calls as vLLM's pynccl makes them. NCCL refuses them for want of a communicator, and tells of them.
 PREAMBLE = """
@@ -48,23 +45,20 @@ def missed(folder):
     return found
 
 
+@pytest.fixture
 def vendors():
-    """Returns a folder with the real libraries."""
-    for folder in VENDORS:
-        if (folder / "libnccl.so.2").exists() and (folder / "libcudart.so.13").exists():
-            return str(folder)
-    pytest.skip("no libnccl.so.2 and libcudart.so.13 of NVIDIA's on this machine")
+    return library_path() or pytest.skip("no libnccl.so.2 and libcudart.so.13 of NVIDIA's on this machine")
 
 
-def test_the_real_nccl_tells_of_calls_past_us(tmp_path):
-    done = run(tmp_path, calling("reduce(3); scatter(2)"), LD_LIBRARY_PATH=vendors())
+def test_the_real_nccl_tells_of_calls_past_us(tmp_path, vendors):
+    done = run(tmp_path, calling("reduce(3); scatter(2)"), LD_LIBRARY_PATH=vendors)
     assert done.code == 0
     assert missed(tmp_path) == [{"ncclAllReduce": 3, "ncclReduceScatter": 2}]
 
 
-def test_the_real_nccl_tells_of_no_call_past_us_where_all_came_through(tmp_path):
+def test_the_real_nccl_tells_of_no_call_past_us_where_all_came_through(tmp_path, vendors):
     """NCCL's own nested calls are not told either: ncclBcast is ncclBroadcast."""
-    run(tmp_path, [BUILD / "every_call"], LD_LIBRARY_PATH=vendors())
+    run(tmp_path, [BUILD / "every_call"], LD_LIBRARY_PATH=vendors)
     assert missed(tmp_path) == [{}]
 
 

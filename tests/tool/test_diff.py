@@ -5,9 +5,8 @@ import re
 
 import pytest
 from generator import causes
-from lib.cases import CASES, FSDP
+from lib.cases import FSDP
 from lib.days import AGAIN, RANKS, changed, counts, days, diff, made, model_of
-from lib.launch import start
 from lib.tally import read_all, returned
 from lib.tool import tprof
 
@@ -261,12 +260,3 @@ def test_fsdp_in_bfloat16_that_keeps_its_parameters_against_fsdp_in_float32(pair
     assert "bfloat16" in types["b"]
     assert "calls" in found["failed"]
     assert "command" in {s["what"] for s in found["settings"]}
-
-
-def test_fsdp_on_two_days_makes_the_same_calls(pair_of, once_a_run):
-    case = CASES["fsdp2-2"]
-    command = case.launcher(case.script, case.ranks, case.args)
-    again = once_a_run("fsdp2-2-again", lambda folder: start(command, folder))
-    found = diff(pair_of("fsdp2-2").traced.traces, again.traces, "--fail-on", "calls,elements,bytes,size")
-    assert (found["counts"], found["failed"]) == ([], [])
-    assert found["a"]["steps"] == found["b"]["steps"] == int(FSDP[1])

@@ -7,7 +7,6 @@ import json
 import random
 
 import pytest
-from generator import causes, rank_files
 from lib import handmade, launch, perfetto
 from lib.build import BUILD
 from lib.clocks import clock_job
@@ -16,7 +15,6 @@ from lib.timeline import ns
 from lib.tool import tprof
 
 STREAM, RANGES, OTHERS = 1 << 23, 1 << 22, 1 << 24
-LAYOUTS = {"fsdp": 4, "pipeline": 4, "moe": 4}
 
 
 def merge(traces, to, *more):
@@ -103,25 +101,6 @@ def test_of_a_job_that_was_measured_every_slice_and_arrow_is_shown(measured, tmp
 def test_of_that_job_kineto_traces_are_whole(measured, tmp_path):
     for file, events in kineto(measured.traces, tmp_path / "out").items():
         assert_all_is_shown(file, events, tmp_path)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_of_a_simulated_job_every_call_step_and_arrow_is_shown(tmp_path, layout):
-    case = causes.case(layout, LAYOUTS[layout], None, 1, 3)
-    rank_files.write(case, tmp_path / "job", 1)
-    events = merge(tmp_path / "job", tmp_path / "m.json")
-    flows = assert_all_is_shown(tmp_path / "m.json", events, tmp_path)
-    calls = [call for trace in case.traces.values() for call in trace.calls]
-    timed = sum(e["ph"] == "X" and e["cat"] == "DEVICE" for e in events)
-    assert sum(e["ph"] == "X" and "bytes" in e.get("args", {}) for e in events) == len(calls)
-    met, sent = collections.Counter(), 0
-    for call in calls:
-        if getattr(call.op, "comm", None) is not None and call.op.peer is None:
-            met[call.op.comm, call.seq] += 1
-        sent += getattr(call.op, "function", "") == "ncclSend"
-    assert len(flows) == timed + sum(ranks - 1 for ranks in met.values()) + sent
-    for file, of_rank in kineto(tmp_path / "job", tmp_path / "out").items():
-        assert_all_is_shown(file, of_rank, tmp_path)
 
 
 def test_clocks_that_drift_make_no_slices_overlap(tmp_path):
