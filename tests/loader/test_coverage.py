@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 from lib.build import BUILD, REPO
-from lib.tool import told
+from lib.tool import told, tprof
 from standin.stubs import names_in, names_of
 
 EXPORTS = REPO / "tests/standin/symbols"  # those of the real libraries
@@ -166,10 +166,7 @@ def test_versions_are_those_of_cuptis_list(coverage):
 
 
 def test_the_text_names_everything(coverage):
-    done = subprocess.run(
-        [BUILD / "tprof", "coverage"], capture_output=True, text=True, check=True
-    )
-    words = set(done.stdout.split())
+    words = set(tprof("coverage").stdout.split())
     assert wrapped(coverage) | left_out(coverage).keys() <= words
 
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 
 import pytest
@@ -10,7 +9,7 @@ from lib.build import BUILD, LIBTPROF
 from lib.cuda import library_path
 from lib.launch import start
 from lib.rankfile import named
-from lib.tool import merged
+from lib.tool import merged, tprof
 
 # Calls as vLLM's pynccl makes them. NCCL refuses them for want of a communicator, and tells of them.
 PREAMBLE = """
@@ -95,11 +94,7 @@ os.waitpid(child, 0)
 def test_summary_and_doctor_say_how_many_passed_by(tmp_path):
     run(tmp_path, calling("reduce(7)"))
     for command in ("summary", "doctor"):
-        done = subprocess.run(
-            [BUILD / "tprof", command, tmp_path / "traces"],
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
-        assert "7 of ncclAllReduce (counted: 0)" in done.stdout
+        assert "7 of ncclAllReduce (counted: 0)" in tprof(command, tmp_path / "traces").stdout
 
 
 @pytest.mark.parametrize("switch", [{"TPROF_NVTX": "off"}, {"NVTX_INJECTION64_PATH": None}])
@@ -120,11 +115,8 @@ def test_tprof_run_asks_for_the_ranges_unless_a_tool_of_the_users_does(tmp_path,
     env = {"PATH": os.environ["PATH"]}
     if users:
         env["NVTX_INJECTION64_PATH"] = users
-    command = [BUILD / "tprof", "run", "--quiet", "--out", tmp_path / "traces", "--"]
-    done = subprocess.run(
-        [*command, "printenv", "NVTX_INJECTION64_PATH"],
-        env=env, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    printed = ("--", "printenv", "NVTX_INJECTION64_PATH")
+    done = tprof("run", "--quiet", "--out", tmp_path / "traces", *printed, env=env)
     assert done.stdout.strip() == str(users or in_force)
 
 

@@ -2,11 +2,11 @@
 
 import gzip
 import resource
-import subprocess
 
 import pytest
 from lib.build import BUILD
 from lib.handmade import array, as_text, closed, comm, event, footer, header, ledger, metadata, row
+from lib.tool import tprof
 
 
 def bounded(*arguments, memory, limit_s=10):
@@ -17,13 +17,7 @@ def bounded(*arguments, memory, limit_s=10):
     def limits():
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
 
-    result = subprocess.run(
-        [BUILD / "tprof", *map(str, arguments)],
-        preexec_fn=limits,
-        capture_output=True,
-        text=True,
-        timeout=limit_s,
-    )
+    result = tprof(*arguments, preexec_fn=limits, timeout=limit_s)
     assert result.returncode in (0, 1, 2), result.stderr
     assert "bad_alloc" not in result.stderr
     return result

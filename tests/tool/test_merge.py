@@ -3,10 +3,9 @@
 import gzip
 import json
 import resource
-import subprocess
 
 import pytest
-from lib.build import BUILD, GOLDEN
+from lib.build import GOLDEN
 from lib.rankfile import lines_of
 from lib.tool import big_job, generate, tprof
 
@@ -144,11 +143,5 @@ def test_memory_does_not_grow_with_the_input(tmp_path, lines):
     def bounded():
         resource.setrlimit(resource.RLIMIT_DATA, (300 << 20, 300 << 20))
 
-    result = subprocess.run(
-        [BUILD / "tprof", "merge", tmp_path / "run", "-o", tmp_path / "m.json"],
-        preexec_fn=bounded,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    result = tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json", preexec_fn=bounded, timeout=120)
     assert result.returncode == 0, result.stderr

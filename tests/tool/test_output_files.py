@@ -1,8 +1,6 @@
 """Output that can't be written, or is stopped on its way: the tool says so, and leaves nothing half done."""
 
 import gzip
-import json
-import os
 import resource
 import signal
 import subprocess
@@ -11,7 +9,7 @@ import time
 import pytest
 from lib.build import BUILD
 from lib.clocks import clock_job
-from lib.tool import big_job, tprof
+from lib.tool import big_job, told, tprof
 
 
 OUTPUTS = [["merge", "-o"], ["anonymize", "-o"], *(["export", to] for to in ("--sqlite", "--csv")),
@@ -139,7 +137,4 @@ def test_a_signal_leaves_nothing_half(tmp_path, words, number):
 
 
 def calls_in(traces):
-    summary = subprocess.run(
-        [BUILD / "tprof", "summary", "--json", traces], capture_output=True, text=True, check=True
-    )
-    return json.loads(summary.stdout)["buckets"]["ALL"]["calls"]
+    return told("summary", traces)[1]["buckets"]["ALL"]["calls"]

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "../check.h"
 #include "dice.h"
 
 struct Options {
@@ -105,15 +106,6 @@ void forget_graphs_with(Player& p, int family);
 int captured_collectives(Player& p);
 void synchronize(const Player& p);
 void synchronize(const Rank& r);
-
-// Ends the program and prints the place where a call did not return what it should have.
-inline void must(bool right, const char* what, const char* file, int line) {
-  if (right) return;
-  std::fprintf(stderr, "%s:%d: %s\n", file, line, what);
-  std::_Exit(3);
-}
-#define MUST(condition) must((condition), #condition, __FILE__, __LINE__)
-#define OK(call) must(static_cast<int>(call) == 0, #call, __FILE__, __LINE__)
 
 inline bool accepted(ncclResult_t result) {
   return result == ncclSuccess || result == ncclInProgress;

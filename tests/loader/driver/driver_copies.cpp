@@ -6,11 +6,11 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <vector>
+
+#include "../../clients/check.h"
 
 #undef cuGetProcAddress
 #undef cuMemcpyBatchAsync
@@ -33,15 +33,6 @@ namespace {
 
 std::string_view way;
 
-[[noreturn]] void stop(const char* what) {
-  std::fprintf(stderr, "driver_copies: %s\n", what);
-  std::exit(1);
-}
-
-void check(CUresult result, const char* what) {
-  if (result != CUDA_SUCCESS) stop(what);
-}
-
 void* taken(const char* exported, const char* name, int version, unsigned flags) {
   static void* const library = dlopen("libcuda.so.1", RTLD_NOW);
   static void* const runtime = dlopen("libcudart.so.13", RTLD_NOW);
@@ -49,28 +40,24 @@ void* taken(const char* exported, const char* name, int version, unsigned flags)
   if (way == "dlsym") return dlsym(library, exported);
   if (way == "dlvsym") return dlvsym(library, exported, "");
   if (way == "address") {
-    check(cuGetProcAddress_v2(name, &found, version, flags, nullptr), name);
+    OK(cuGetProcAddress_v2(name, &found, version, flags, nullptr));
     return found;
   }
   if (way == "address_v1") {
-    check(cuGetProcAddress(name, &found, version, flags), name);
+    OK(cuGetProcAddress(name, &found, version, flags));
     return found;
   }
   if (way == "entry_point") {
     using Ask = cudaError_t (*)(const char*, void**, unsigned long long, void*);
     const auto ask = reinterpret_cast<Ask>(
         dlsym(runtime, flags == 0 ? "cudaGetDriverEntryPoint" : "cudaGetDriverEntryPoint_ptsz"));
-    if (ask(name, &found, 0, nullptr) != cudaSuccess) stop(name);
+    OK(ask(name, &found, 0, nullptr));
     return found;
   }
-  if (way == "entry_point_by_version") {
-    if (cudaGetDriverEntryPointByVersion(name, &found, static_cast<unsigned>(version), flags,
-                                         nullptr) != cudaSuccess) {
-      stop(name);
-    }
-    return found;
-  }
-  stop("no such way");
+  MUST(way == "entry_point_by_version");
+  OK(cudaGetDriverEntryPointByVersion(name, &found, static_cast<unsigned>(version), flags,
+                                      nullptr));
+  return found;
 }
 
 template <typename F>
@@ -106,60 +93,59 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   way = argv[1];
   constexpr size_t kBytes = 1 << 16;
-  check(cuInit(0), "cuInit");
+  OK(cuInit(0));
   CUcontext context = nullptr;
-  check(cuDevicePrimaryCtxRetain(&context, 2), "cuDevicePrimaryCtxRetain");
-  check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+  OK(cuDevicePrimaryCtxRetain(&context, 2));
+  OK(cuCtxSetCurrent(context));
   CUdeviceptr a = 0, b = 0, managed = 0;
   void* pinned = nullptr;
   CUstream stream = nullptr;
-  check(cuMemAlloc(&a, kBytes), "cuMemAlloc");
-  check(cuMemAlloc(&b, kBytes), "cuMemAlloc");
-  check(cuMemAllocManaged(&managed, kBytes, CU_MEM_ATTACH_GLOBAL), "cuMemAllocManaged");
-  check(cuMemHostAlloc(&pinned, kBytes, 0), "cuMemHostAlloc");
-  check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  OK(cuMemAlloc(&a, kBytes));
+  OK(cuMemAlloc(&b, kBytes));
+  OK(cuMemAllocManaged(&managed, kBytes, CU_MEM_ATTACH_GLOBAL));
+  OK(cuMemHostAlloc(&pinned, kBytes, 0));
+  OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   std::vector<char> own(kBytes);
   char* host = own.data();
   const auto at = [](void* p) { return reinterpret_cast<CUdeviceptr>(p); };
 
   for (size_t n = 1; n <= 3; ++n) {
-    check(FUNCTION(cuMemcpyHtoD_v2, cuMemcpyHtoD, 3020)(a, host, 100 * n), "HtoD");
-    check(FUNCTION(cuMemcpyDtoH_v2, cuMemcpyDtoH, 3020)(host, a, 10 * n), "DtoH");
-    check(FUNCTION(cuMemcpyDtoD_v2, cuMemcpyDtoD, 3020)(b, a, 1000 * n), "DtoD");
-    check(FUNCTION(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync, 3020)(b, pinned, 7 * n, stream), "");
-    check(FUNCTION(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync, 3020)(pinned, b, 5 * n, stream), "");
-    check(FUNCTION(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync, 3020)(a, b, 3 * n, stream), "");
+    OK(FUNCTION(cuMemcpyHtoD_v2, cuMemcpyHtoD, 3020)(a, host, 100 * n));
+    OK(FUNCTION(cuMemcpyDtoH_v2, cuMemcpyDtoH, 3020)(host, a, 10 * n));
+    OK(FUNCTION(cuMemcpyDtoD_v2, cuMemcpyDtoD, 3020)(b, a, 1000 * n));
+    OK(FUNCTION(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync, 3020)(b, pinned, 7 * n, stream));
+    OK(FUNCTION(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync, 3020)(pinned, b, 5 * n, stream));
+    OK(FUNCTION(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync, 3020)(a, b, 3 * n, stream));
   }
   // Only the pointers tell these directions.
   const auto copy = FUNCTION(cuMemcpy, cuMemcpy, 4000);
   const auto copy_async = FUNCTION(cuMemcpyAsync, cuMemcpyAsync, 4000);
-  check(copy(a, at(host), 11), "cuMemcpy");
-  check(copy(at(pinned), a, 13), "cuMemcpy");
-  check(copy(managed, at(host), 17), "cuMemcpy");
-  check(copy_async(b, a, 19, stream), "cuMemcpyAsync");
-  check(copy_async(at(host), at(pinned), 23, stream), "cuMemcpyAsync");
-  check(FUNCTION(cuMemcpyPeer, cuMemcpyPeer, 4000)(a, context, b, context, 29), "Peer");
-  check(FUNCTION(cuMemcpyPeerAsync, cuMemcpyPeerAsync, 4000)(a, context, b, context, 31, stream),
-        "PeerAsync");
+  OK(copy(a, at(host), 11));
+  OK(copy(at(pinned), a, 13));
+  OK(copy(managed, at(host), 17));
+  OK(copy_async(b, a, 19, stream));
+  OK(copy_async(at(host), at(pinned), 23, stream));
+  OK(FUNCTION(cuMemcpyPeer, cuMemcpyPeer, 4000)(a, context, b, context, 29));
+  OK(FUNCTION(cuMemcpyPeerAsync, cuMemcpyPeerAsync, 4000)(a, context, b, context, 31, stream));
 
   auto to2 = box<CUDA_MEMCPY2D>(host, a, true);
   auto from2 = box<CUDA_MEMCPY2D>(pinned, b, false);
-  check(FUNCTION(cuMemcpy2D_v2, cuMemcpy2D, 3020)(&to2), "2D");
-  check(FUNCTION(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned, 3020)(&from2), "2DUnaligned");
-  check(FUNCTION(cuMemcpy2DAsync_v2, cuMemcpy2DAsync, 3020)(&to2, stream), "2DAsync");
+  OK(FUNCTION(cuMemcpy2D_v2, cuMemcpy2D, 3020)(&to2));
+  OK(FUNCTION(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned, 3020)(&from2));
+  OK(FUNCTION(cuMemcpy2DAsync_v2, cuMemcpy2DAsync, 3020)(&to2, stream));
   auto to3 = box<CUDA_MEMCPY3D>(host, a, true);
   auto from3 = box<CUDA_MEMCPY3D>(pinned, b, false);
-  check(FUNCTION(cuMemcpy3D_v2, cuMemcpy3D, 3020)(&to3), "3D");
-  check(FUNCTION(cuMemcpy3DAsync_v2, cuMemcpy3DAsync, 3020)(&from3, stream), "3DAsync");
+  OK(FUNCTION(cuMemcpy3D_v2, cuMemcpy3D, 3020)(&to3));
+  OK(FUNCTION(cuMemcpy3DAsync_v2, cuMemcpy3DAsync, 3020)(&from3, stream));
   to2.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
-  check(FUNCTION(cuMemcpy2D_v2, cuMemcpy2D, 3020)(&to2), "2D, unified");
+  OK(FUNCTION(cuMemcpy2D_v2, cuMemcpy2D, 3020)(&to2));
 
-  check(TWIN(cuMemcpy_ptds, cuMemcpy)(a, at(host), 37), "cuMemcpy_ptds");
-  check(TWIN(cuMemcpyAsync_ptsz, cuMemcpyAsync)(a, at(pinned), 41, nullptr), "cuMemcpyAsync_ptsz");
-  check(TWIN(cuMemcpyHtoD_v2_ptds, cuMemcpyHtoD)(a, host, 43), "HtoD_ptds");
-  check(TWIN(cuMemcpyDtoHAsync_v2_ptsz, cuMemcpyDtoHAsync)(host, a, 47, nullptr), "DtoHAsync_ptsz");
-  check(TWIN(cuMemcpy2DAsync_v2_ptsz, cuMemcpy2DAsync)(&from2, stream), "2DAsync_ptsz");
-  check(TWIN(cuMemcpy3D_v2_ptds, cuMemcpy3D)(&to3), "3D_ptds");
+  OK(TWIN(cuMemcpy_ptds, cuMemcpy)(a, at(host), 37));
+  OK(TWIN(cuMemcpyAsync_ptsz, cuMemcpyAsync)(a, at(pinned), 41, nullptr));
+  OK(TWIN(cuMemcpyHtoD_v2_ptds, cuMemcpyHtoD)(a, host, 43));
+  OK(TWIN(cuMemcpyDtoHAsync_v2_ptsz, cuMemcpyDtoHAsync)(host, a, 47, nullptr));
+  OK(TWIN(cuMemcpy2DAsync_v2_ptsz, cuMemcpy2DAsync)(&from2, stream));
+  OK(TWIN(cuMemcpy3D_v2_ptds, cuMemcpy3D)(&to3));
 
   // Batches, with both prototypes: two directions in one call.
   CUdeviceptr dsts[] = {a, b, at(pinned)};
@@ -169,15 +155,13 @@ int main(int argc, char** argv) {
   attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
   size_t first = 0, failed = 0;
   if (way != "entry_point") {
-    check(FUNCTION(cuMemcpyBatchAsync, cuMemcpyBatchAsync, 12080)(dsts, srcs, sizes, 3, &attributes,
-                                                                  &first, 1, &failed, stream),
-          "BatchAsync");
+    OK(FUNCTION(cuMemcpyBatchAsync, cuMemcpyBatchAsync, 12080)(dsts, srcs, sizes, 3, &attributes,
+                                                               &first, 1, &failed, stream));
   }
-  check(FUNCTION(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync, 13000)(dsts, srcs, sizes, 3,
-                                                                   &attributes, &first, 1, stream),
-        "BatchAsync_v2");
+  OK(FUNCTION(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync, 13000)(dsts, srcs, sizes, 3, &attributes,
+                                                                &first, 1, stream));
   // A pitch that is too small is refused.
   to2.srcPitch = to2.dstPitch = 1;
-  if (FUNCTION(cuMemcpy2D_v2, cuMemcpy2D, 3020)(&to2) == CUDA_SUCCESS) stop("was not refused");
-  check(cuStreamSynchronize(stream), "cuStreamSynchronize");
+  REFUSED(FUNCTION(cuMemcpy2D_v2, cuMemcpy2D, 3020)(&to2));
+  OK(cuStreamSynchronize(stream));
 }
