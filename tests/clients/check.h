@@ -1,4 +1,4 @@
-// What a client asks of its calls. A program that gets another answer says where, and ends.
+// Checks of calls: a program that gets another answer than it should says where, and ends.
 #pragma once
 
 #include <cstdio>
