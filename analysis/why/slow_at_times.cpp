@@ -1,11 +1,17 @@
-// Finds ranks that hold the others up in some of their steps.
+// Finds ranks that hold the others up in some of their steps, and transfers that take longer there.
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "why/lengths.h"
+#include "why/numbers.h"
+#include "why/replays.h"
 #include "why/slow_ranks.h"
 
 namespace tprof::why {
 namespace {
+
+constexpr double kSomeStepsShare = 0.03;  // of a step, in each of them
 
 // Leaves out the steps in which a rank held the others up by far less than in those that make up
 // most of it: they differ as steps do anyway. If but one is left, it is by chance what it is, and
@@ -66,11 +72,119 @@ void keep_every_nth(const Evidence& e, const std::vector<double>& saved, Places&
   }
 }
 
-}  // namespace
-
 void leave_out_lesser(const Evidence& e, const std::vector<double>& saved, Places& steps) {
   leave_out_far_less(saved, steps);
   keep_every_nth(e, saved, steps);
+}
+
+// By rank: what it needs more than usually, by place in Evidence::steps.
+using MoreOfRanks = std::vector<std::vector<double>>;
+
+// A rank with those that need half as much more, or more, in the steps in which it needs most.
+Places beside(const Evidence& e, const MoreOfRanks& more, std::size_t rank) {
+  Places steps = every_step(e);
+  std::erase_if(steps, [&](std::size_t i) { return more[rank][i] <= 0; });
+  leave_out_lesser(e, more[rank], steps);
+  const auto in_steps = [&](std::size_t r) {
+    double sum = 0;
+    for (const std::size_t i : steps) sum += more[r][i];
+    return sum;
+  };
+  const double least = in_steps(rank) / 2;
+  Places all = every_rank(e);
+  std::erase_if(all, [&](std::size_t r) { return in_steps(r) < least; });
+  return all;
+}
+
+// Who may be slow in some steps, and in which: those that need more there. No rank saves more.
+std::vector<SlowRanks> ranks_at_times(const Evidence& e, const std::vector<SlowRanks>& sets) {
+  const double least_ns = kSomeStepsShare * e.step_ns;
+  std::vector<SlowRanks> all;
+  for (const Of of : {Of::kernels, Of::host}) {
+    // Programs compile and fill caches at first. Kernels are not longer by that.
+    const std::size_t first = of == Of::host ? lengths_of(e).warming_up() : 0;
+    MoreOfRanks more;
+    MoreOfRanks own;  // whatever the others do
+    for (const std::size_t r : every_rank(e)) {
+      more.push_back(e.replays->more_in_steps(r, of));
+      own.push_back(e.replays->more_in_steps(r, of, false));
+    }
+    std::set<Places> who;
+    for (const std::size_t r : every_rank(e)) {
+      if (std::ranges::max(more[r]) < least_ns) continue;
+      who.insert({r});
+      Places with = beside(e, own, r);
+      // If most are, it is the program.
+      const bool named = std::ranges::count(sets, with, &SlowRanks::slow) != 0;
+      if (named || 2 * with.size() < more.size()) who.insert(std::move(with));
+    }
+    for (const Places& ranks : who) {
+      const auto set = std::ranges::find(sets, ranks, &SlowRanks::slow);
+      SlowRanks slow = set == sets.end() ? SlowRanks{.slow = ranks} : *set;
+      slow.of = of;
+      slow.steps = every_step(e);
+      std::erase_if(slow.steps, [&](std::size_t i) {
+        std::vector<double> here;
+        for (const std::size_t r : ranks) here.push_back(more[r][i]);
+        return i < first || median(std::move(here)) < least_ns;
+      });
+      if (!slow.steps.empty()) all.push_back(std::move(slow));
+    }
+  }
+  return all;
+}
+
+// Communicators whose transfers take longer in some steps; and all of them together, which may be
+// by the link of the ranks that they have in common.
+std::vector<SlowRanks> transfers_at_times(const Evidence& e) {
+  std::vector<SlowRanks> all;
+  SlowRanks together{.slow = every_rank(e), .of = Of::transfers};
+  std::set<std::size_t> steps;
+  for (const Replays::Comm& comm : e.replays->comms()) {
+    SlowRanks its{.slow = {comm.ranks.begin(), comm.ranks.end()},
+                  .of = Of::transfers,
+                  .steps = every_step(e),
+                  .comm = comm.id};
+    std::erase_if(its.steps,
+                  [&](std::size_t i) { return comm.more[i] < kSomeStepsShare * e.step_ns; });
+    if (its.steps.empty()) continue;
+    std::erase_if(together.slow, [&](std::size_t r) { return !comm.ranks.contains(r); });
+    steps.insert(its.steps.begin(), its.steps.end());
+    all.push_back(std::move(its));
+  }
+  if (all.size() < 2) return all;
+  if (together.slow.empty()) together.slow = every_rank(e);
+  together.steps.assign(steps.begin(), steps.end());
+  all.push_back(std::move(together));
+  return all;
+}
+
+}  // namespace
+
+std::vector<SlowRanks> candidates_at_times(const Evidence& e, const std::vector<SlowRanks>& sets) {
+  std::vector<SlowRanks> all = ranks_at_times(e, sets);
+  std::ranges::move(transfers_at_times(e), std::back_inserter(all));
+  return all;
+}
+
+std::optional<Tried> slow_at_times(const Evidence& e, SlowRanks ranks) {
+  const std::vector<double> saved = e.replays->saves_in_steps(ranks);
+  std::erase_if(ranks.steps, [&](std::size_t i) { return saved[i] <= 0; });
+  leave_out_lesser(e, saved, ranks.steps);
+  if (ranks.steps.size() < 2) return std::nullopt;
+  const auto ns = [&](const std::vector<double>& saves) {
+    double sum = 0;
+    for (const std::size_t i : ranks.steps) sum += saves[i] / static_cast<double>(e.steps.size());
+    return sum;
+  };
+  const double saved_ns = ns(saved);
+  if (ranks.slow.size() > 1 && ranks.of != Of::transfers) {
+    SlowRanks all = ranks;
+    all.slow = every_rank(e);
+    const double more_ns = ns(e.replays->saves_in_steps(all)) - saved_ns;
+    if (more_ns > kUsualShare * e.step_ns) return std::nullopt;  // the others are slow there, too
+  }
+  return Tried{std::move(ranks), {.ns = saved_ns}};
 }
 
 }  // namespace tprof::why

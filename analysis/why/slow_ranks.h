@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "why/cause.h"
+#include "why/changes.h"
 
 namespace tprof::why {
 
@@ -41,8 +43,17 @@ check::Facts facts_of(const Evidence& e, const std::vector<HoldsUp>& who, std::s
 // other rank is told, and that step is the longest of all.
 void tell_where_it_holds_up(const Evidence& e, const HoldsUp& who, bool clear, check::Finding& f);
 
-// Leaves of the steps in which a rank holds the others up those that make up most of it. `saved`:
-// what each step is shorter by without that, by place.
-void leave_out_lesser(const Evidence& e, const std::vector<double>& saved, Places& steps);
+// The ranks of real clusters differ by so much of a step without anybody's fault.
+inline constexpr double kUsualShare = 0.02;
+
+struct Tried {
+  SlowRanks ranks;
+  Saving saving;
+};
+// Who may be slow in some steps, and in which. `sets` may be slow together.
+std::vector<SlowRanks> candidates_at_times(const Evidence& e, const std::vector<SlowRanks>& sets);
+// The steps of these in which they hold the others up, where these are not nearly all; none: once
+// is chance, and long_steps tells it.
+std::optional<Tried> slow_at_times(const Evidence& e, SlowRanks ranks);
 
 }  // namespace tprof::why
