@@ -44,7 +44,7 @@
          (void* dst, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind,         \
           cudaStream_t stream),                                                                    \
          (dst, symbol, count, offset, kind, stream), ({dst, nullptr, count, kind, stream, false})) \
-  /* A box in or of an array counts as 0 bytes (real/copy_args.h). */                           \
+  /* A box in or of an array counts as 0 bytes (real/copy_args.h). */                              \
   X_TWIN(cudaMemcpy3D, cudaMemcpy3D_ptds, 3020, (const cudaMemcpy3DParms* p), (p),                 \
          ({region_copy(p, nullptr, true)}))                                                        \
   X_TWIN(cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz, 3020,                                          \
@@ -67,12 +67,13 @@
 // one that only some versions have: the caller's stack holds something there, which a library that
 // does not know the argument never looks at. The meaning of the arguments follows from `cuda`, the
 // version of the library that serves the call.
-#define TPROF_CUDART_BATCH(X_TWIN)                                                                 \
-  X_TWIN(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz, 12080,                                   \
-         (RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg attributes, RawArg indices, \
-          RawArg attributes_count, RawArg eighth, RawArg ninth),                                   \
-         (dsts, srcs, sizes, count, attributes, indices, attributes_count, eighth, ninth),         \
-         (copies_12(reinterpret_cast<const void*>(real), dsts, srcs, sizes, count, eighth, ninth)))
+#define TPROF_CUDART_BATCH(X_TWIN)                                                              \
+  X_TWIN(                                                                                       \
+      cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz, 12080,                                   \
+      (RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg attributes, RawArg indices, \
+       RawArg attributes_count, RawArg eighth, RawArg ninth),                                   \
+      (dsts, srcs, sizes, count, attributes, indices, attributes_count, eighth, ninth),         \
+      (copies_12(reinterpret_cast<const void*>(real), dsts, srcs, sizes, count, eighth, ninth)))
 
 // Functions that copies depend on: X(function, since); bodies in hook/memory.cpp.
 // clang-format off

@@ -87,7 +87,7 @@ inline constexpr Room kRooms[] = {
     {.begin_anew =
          [] {
            comms::forget_all();
-             comms::forget_phases();
+           comms::forget_phases();
          }},
     {.forked = memory::after_fork},
     {.forked = marks::after_fork},
