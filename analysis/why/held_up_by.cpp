@@ -1,6 +1,7 @@
 // Tells for which ranks the others wait in steps that take far longer than the usual one. Ranks
 // that are slow in several steps alike slow_at_times.cpp finds.
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "check/names.h"
@@ -36,16 +37,24 @@ std::vector<HoldsUp> who_holds_up(const Evidence& e, const Lengths& all, const P
     }
     if (!its.steps.empty()) who.push_back(std::move(its));
   };
-  std::map<std::size_t, Places>
-      slow;  // by step: no rank saves more than it needs more than usually
-  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-    const std::vector<double> kernels = e.replays->more_in_steps(r, Of::kernels);
+  std::vector<std::vector<double>> more;  // no rank saves more
+  for (const std::size_t r : every_rank(e)) {
+    more.push_back(e.replays->more_in_steps(r, Of::kernels));
     const std::vector<double> host = e.replays->more_in_steps(r, Of::host);
-    Places here = steps;
-    std::erase_if(here, [&](std::size_t i) { return 2 * (kernels[i] + host[i]) < longer(i); });
-    for (const std::size_t i : here) slow[i].push_back(r);
-    if (!here.empty()) try_it({r}, here);
+    std::ranges::transform(more.back(), host, more.back().begin(), std::plus());
   }
+  std::map<std::size_t, Places> slow;  // by step
+  std::map<std::size_t, Places> steps_of;
+  for (const std::size_t i : steps) {
+    Places here = every_rank(e);
+    std::erase_if(here, [&](std::size_t r) { return 2 * more[r][i] < longer(i); });
+    slow[i] = here;
+    std::ranges::stable_sort(here, std::ranges::greater(),
+                             [&](std::size_t r) { return more[r][i]; });
+    here.resize(std::min(here.size(), kMostRanks));
+    for (const std::size_t r : here) steps_of[r].push_back(i);
+  }
+  for (const auto& [rank, here] : steps_of) try_it({rank}, here);
   // If most are, it is the program.
   std::map<Places, Places> together;
   for (const std::size_t i : open) {

@@ -109,9 +109,17 @@ std::vector<SlowRanks> ranks_at_times(const Evidence& e, const std::vector<SlowR
       more.push_back(e.replays->more_in_steps(r, of));
       own.push_back(e.replays->more_in_steps(r, of, false));
     }
+    const auto needs = [&](std::size_t r) {
+      double ns = 0;
+      for (const double here : more[r]) ns += here < least_ns ? 0 : here;
+      return ns;
+    };
+    Places most = every_rank(e);
+    std::erase_if(most, [&](std::size_t r) { return needs(r) == 0; });
+    std::ranges::stable_sort(most, std::ranges::greater(), needs);
+    most.resize(std::min(most.size(), kMostRanks));
     std::set<Places> who;
-    for (const std::size_t r : every_rank(e)) {
-      if (std::ranges::max(more[r]) < least_ns) continue;
+    for (const std::size_t r : most) {
       who.insert({r});
       Places with = beside(e, own, r);
       // If most are, it is the program.

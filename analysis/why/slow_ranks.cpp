@@ -31,8 +31,6 @@ using check::Say;
 
 constexpr double kShownPercent = 0.1;  // the last digit that is printed
 
-constexpr std::size_t kMostRanks = 16;  // are tried by themselves: those that take longest
-
 // The host whose ranks these are, all of them and nobody else; empty if there is none, or but one.
 std::string host_of(const Evidence& e, const SlowRanks& ranks) {
   const auto name = [&](std::size_t r) { return std::string(e.times.ranks[r]->header.host); };

@@ -43,6 +43,8 @@ check::Facts facts_of(const Evidence& e, const std::vector<HoldsUp>& who, std::s
 // other rank is told, and that step is the longest of all.
 void tell_where_it_holds_up(const Evidence& e, const HoldsUp& who, bool clear, check::Finding& f);
 
+inline constexpr std::size_t kMostRanks = 16;  // are tried by themselves: those that need most
+
 // The ranks of real clusters differ by so much of a step without anybody's fault.
 inline constexpr double kUsualShare = 0.02;
 
