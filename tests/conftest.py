@@ -15,7 +15,9 @@ from lib.once import once
 from lib.real_loops import LOOPS, loop
 from lib.thorough import ALL
 
-os.environ.pop("COLUMNS", None)  # xdist's: tables are as wide as a user's
+# Tables are as wide as a user's. xdist sets this, and readline sets it behind Python's back.
+os.environ.pop("COLUMNS", None)
+os.unsetenv("COLUMNS")
 
 
 def left_out(item) -> bool:
