@@ -201,3 +201,19 @@ def test_merge_and_anonymize_keep_the_lines_and_their_lane(tmp_path):
     assert {line["args"]["name"] for line in json.loads(merged.read_text()) if line["name"] == "thread_name"} >= {
         "compute, device 0", "compute, device 1",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", ["ddp_copies", "ddp", "d2h_awaited", "copy_in_group", "evaluation"])
+def test_copies_say_that_their_stream_computes(shape, tmp_path):
+    for file in play(tmp_path, shape, "device_synchronize")[0].ranks():
+        ran = device_truth.work_of(tmp_path / "schedule" / f"schedule-{file.header['pid']}")
+        begun: dict[tuple, int] = {}  # when the first kernel came to a stream
+        for work in ran:
+            if work.what in ("kernel", "graph") and not work.in_graph:
+                stream = (work.device, work.stream)
+                begun[stream] = min(work.reached, begun.get(stream, work.reached))
+        copies = [work for work in ran if device_truth.is_copy(work) and not work.in_graph]
+        computing = [w for w in copies if begun.get((w.device, w.stream), w.reached) < w.reached]
+        lines = [line for line in file.lines if line.get("cat") == "DEVICE" and "device" in line["args"]]
+        assert len(lines) == len(copies) > 0
+        assert sum("computes" in line["args"] for line in lines) == len(computing)
