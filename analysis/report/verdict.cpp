@@ -108,8 +108,8 @@ std::string came_last(const LateRank& r) {
 constexpr const char* kNothing = "Nothing is wrong";
 constexpr double kMuchExposed = 0.1;  // of a step: then nobody would call it well
 
-// Where all communicators have the same ranks, those of several hosts, nothing tells which
-// transfers are slow.
+// If all communicators have the same ranks, those of several hosts, nothing tells which transfers
+// are slow.
 std::string no_cause(const check::Diagnosed& said) {
   const auto host = [](const read::Process* p) -> std::string_view { return p->header.host; };
   const auto& all = said.job->processes;
@@ -218,8 +218,7 @@ JobVerdict all_well(const check::Diagnosed& said, const Known& known) {
   out += filled(
       "[; a step{whole?|, or a micro-batch of one,} takes {step} on average][, of which {exposed} "
       "is exposed communication][, {nothing}].{told?| The causes of slow steps are known where "
-      "devices are "
-      "followed{timed?| (TPROF_TIMING=events)}.}",
+      "devices are followed{timed?| (TPROF_TIMING=events)}.}",
       {{"step", step},
        {"whole", known.whole_steps},
        {"exposed", exposed},

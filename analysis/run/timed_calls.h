@@ -31,7 +31,8 @@ class TimedCalls {
 
   bool any_;
   Sink sink_;
-  // Those that wait for their other half. Nearly all are taken soon, and few wait at a time.
+  // Calls and times wait here for their other half. Nearly all are taken soon, and few wait at a
+  // time.
   std::map<Begun, read::Event> calls_;
   std::map<Begun, read::DeviceTime> times_;
 };

@@ -123,8 +123,8 @@ class Replays {
   std::vector<Comm> comms_{};
   std::vector<double> computes_ns_{};  // by rank, in a step, with these lags
   // By rank: for how long it computes, or its host needs.
-  std::array<std::vector<Series>, 3> needs_{};
-  std::array<std::vector<Series>, 3> beyond_{};  // of that, its own usual and the others' there
+  std::array<std::vector<Series>, 2> needs_{};
+  std::array<std::vector<Series>, 2> beyond_{};  // of that, its own usual and the others' there
   // It needs so much beyond the usual rank of those that are alike, and beyond the middle one.
   std::array<std::vector<Series>, 3> more_{};
   std::array<std::vector<Series>, 3> more_than_middle_{};

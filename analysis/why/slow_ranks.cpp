@@ -61,13 +61,11 @@ void tell_exchanged(const Evidence& e, const Places& slow, check::Finding& f) {
        {{"one", slow.size() == 1}, {"times", fmt::format("{:.1f}", least / usual)}}});
 }
 
-// Returns false if that is nobody's concern.
-bool tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findings& found) {
+// Says nothing where that is nobody's concern.
+void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findings& found) {
   const bool few = ranks.steps.size() == 2;  // too few for a doubt
   const double least_share = ranks.steps.empty() ? kLeastShare : kUsualShare;
-  if (saving.ns < least_share * e.step_ns || (!few && saving.ns <= saving.doubt)) {
-    return false;
-  }
+  if (saving.ns < least_share * e.step_ns || (!few && saving.ns <= saving.doubt)) return;
   const Places steps = ranks.steps.empty() ? every_step(e) : ranks.steps;
   const Idle idle = ranks.of == Of::host ? more_idle(e, ranks.slow, steps) : Idle();
   const Kind kind = ranks.of == Of::kernels     ? Kind::slow_gpu
@@ -103,12 +101,10 @@ bool tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
            {"named", ranks.stage || !host.empty()},
            {"host", host.empty() ? std::optional<std::string>() : host}});
   f.cost = cost_of(e, saving.ns, saving.doubt);
+  if (ranks.of == Of::kernels) tell_exchanged(e, ranks.slow, f);
   if (ranks.of == Of::transfers) {
     f.text.what = Say::slow_link_at_times;
     f.communicator = ranks.comm;
-  }
-  if (ranks.of == Of::kernels) tell_exchanged(e, ranks.slow, f);
-  if (ranks.of == Of::transfers) {
     set(f.text, {"several", ranks.comm.empty()});
   } else if (!ranks.steps.empty()) {
     tell_copies_of_steps(e, ranks.slow, ranks.steps, f);
@@ -116,10 +112,9 @@ bool tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
     tell_copies_of_ranks(e, ranks.slow, ranks.of == Of::kernels, f);
   }
   if (kind == Kind::slow_cpu) tell_place(idle, when_of(ranks), f);
-  if (ranks.steps.empty()) return true;
+  if (ranks.steps.empty()) return;
   f.steps = {step(ranks.steps.front()), step(ranks.steps.back())};
   f.in_steps = steps_of(e, ranks.steps);
-  return true;
 }
 
 void add_to(Places& told, const Places& ranks) {
@@ -202,7 +197,7 @@ Tried* to_blame(const Evidence& e, std::vector<Tried>& tried) {
   });
 }
 
-// Those that may be slow, with what a step is shorter by without that. In some steps ranks are slow
+// Tries who may be slow, and what a step is shorter by without that. In some steps ranks are slow
 // if they make up half of what even ranks would save: where ranks take turns, none of them is
 // (uneven.cpp).
 std::vector<Tried> try_all(const Evidence& e, const std::vector<SlowRanks>& sets,
