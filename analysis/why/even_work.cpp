@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "why/replays.h"
+#include "why/edges.h"
 
 namespace tprof::why {
 namespace {
@@ -59,46 +59,46 @@ using Means = std::map<CallOf, Mean>;
 
 }  // namespace
 
-void Replays::find_even_work() {
-  const graph::Graph& g = model_.graph();
-  const auto places = calls_at_work(model_);
-  std::vector<Computes>& edges = computes_;
+void find_even_work(const Evidence& e, const graph::Lags& lags, Edges& of) {
+  const graph::Graph& g = e.model->graph();
+  const auto places = calls_at_work(*e.model);
+  std::vector<Edge>& edges = of.edges[Edges::index(Of::kernels)];
   std::vector<Done> all;
   auto place = places.begin();
   double ns = 0;
   for (std::uint32_t k = 0; k < edges.size();) {
     const Edge& at = edges[k];
-    ns += static_cast<double>(lags_[at.edge]);
+    ns += static_cast<double>(lags[at.edge]);
     const bool last = ++k == edges.size();
     // The work is there until what it does next is done.
     const auto next =
         last ? g.first.end() - 1 : std::ranges::upper_bound(g.first, edges[k].edge) - 1;
     for (; place != places.end() && place->first < next - g.first.begin(); ++place) {
-      if (index_of(model_.position(place->first).step) == at.step) {
+      if (of.place(e, e.model->position(place->first).step) == at.step) {
         all.push_back({k, place->second, ns});
       }
     }
-    if (!last && edges[k].rank == at.rank && edges[k].step == at.step) continue;
+    if (!last && edges[k].owner == at.owner && edges[k].step == at.step) continue;
     all.push_back({k, kEnd, std::exchange(ns, 0)});
   }
 
-  std::vector<std::size_t> ranks_of_stage(stages_.size() + 1);
-  const auto stage = [&](std::uint32_t rank) { return std::min(stage_of_[rank], stages_.size()); };
-  for (std::uint32_t r = 0; r < stage_of_.size(); ++r) ++ranks_of_stage[stage(r)];
+  std::vector<std::size_t> ranks_of_stage(of.stages.size() + 1);
+  for (const std::size_t stage : of.stage_of) ++ranks_of_stage[stage];
   std::map<std::pair<std::size_t, std::uint32_t>, Means> means;  // by stage and step
   const auto means_of = [&](const Done& d) -> Means& {
     const Edge& edge = edges[d.edges - 1];
-    return means[{stage(edge.rank), edge.step}];
+    return means[{of.stage_of[edge.owner], edge.step}];
   };
   for (const Done& d : all) means_of(d)[d.place].add(d.ns);
   // The share of its work that a step has done at a place, by stage and how many places it has.
   std::map<std::pair<std::size_t, std::size_t>, Means> shares;
-  for (auto& [of, at] : means) {
-    const std::size_t ranks = ranks_of_stage[of.first];
+  for (auto& [group, at] : means) {
+    const auto& [stage, step] = group;
+    const std::size_t ranks = ranks_of_stage[stage];
     std::erase_if(at, [&](const auto& mean) { return mean.second.n != ranks; });
-    if (!at.contains(kEnd) || of.second == kNone) at.clear();
+    if (!at.contains(kEnd) || step == Edge::kNone) at.clear();
     for (const auto& [call, mean] : at) {
-      shares[{of.first, at.size()}][call].add(mean.mean() / at.at(kEnd).mean());
+      shares[{stage, at.size()}][call].add(mean.mean() / at.at(kEnd).mean());
     }
   }
   Done before;
@@ -108,7 +108,7 @@ void Replays::find_even_work() {
     if (!at.contains(d.place) && d.place != kEnd) continue;
     double even = d.ns;
     if (at.contains(d.place)) {
-      const Means& share = shares.at({stage(edges[d.edges - 1].rank), at.size()});
+      const Means& share = shares.at({of.stage_of[edges[d.edges - 1].owner], at.size()});
       even = share.at(d.place).mean() * at.at(kEnd).mean();
     }
     const double did = d.ns - before.ns;

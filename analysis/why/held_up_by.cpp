@@ -39,8 +39,8 @@ std::vector<HoldsUp> who_holds_up(const Evidence& e, const Lengths& all, const P
   };
   std::vector<std::vector<double>> more;  // no rank saves more
   for (const std::size_t r : every_rank(e)) {
-    more.push_back(e.replays->more_in_steps(r, Of::kernels));
-    const std::vector<double> host = e.replays->more_in_steps(r, Of::host);
+    more.push_back(e.replays->more_in_steps(r, Of::kernels, true));
+    const std::vector<double> host = e.replays->more_in_steps(r, Of::host, true);
     std::ranges::transform(more.back(), host, more.back().begin(), std::plus());
   }
   std::map<std::size_t, Places> slow;  // by step
@@ -89,8 +89,8 @@ void tell_where_it_holds_up(const Evidence& e, const HoldsUp& who, bool clear, c
   const check::Processes ranks = processes_of(e, who.ranks);
   set(f.text, {"host_of", ranks});
   const std::size_t before = f.evidence.size();
-  const SlowRanks its{.slow = who.ranks, .of = Of::host, .steps = {who.longest}};
-  tell_place(more_idle(e, its.slow, its.steps), when_of(its), f);
+  const Slow its{.ranks = who.ranks, .of = Of::host, .steps = {who.longest}};
+  tell_place(more_idle(e, its.ranks, its.steps), when_of(its), f);
   if (clear || f.evidence.size() == before) return;
   set(f.evidence.back(), {"who", ranks});
   set(f.evidence.back(), {"once", false});

@@ -40,7 +40,7 @@ bool reads(const Evidence& e) {
 void idle_devices(const Evidence& e, check::Findings& found) {
   if (e.replays == nullptr || e.steps.size() < 4) return;
   // Beside slow ranks devices may stand idle for less.
-  const SlowRanks hosts{.slow = every_rank(e), .of = Of::host, .alone = true};
+  const Slow hosts{.ranks = every_rank(e), .of = Of::host, .alone = true};
   const std::vector<double> saved = e.replays->saves_in_steps(hosts);
   // A few long steps are no habit; and few usual ones are no reason to say more than all save.
   const auto usual = [](const std::vector<double>& of) { return std::min(median(of), mean(of)); };

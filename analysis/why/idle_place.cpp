@@ -4,7 +4,7 @@ namespace tprof::why {
 
 using check::Say;
 
-check::Values when_of(const SlowRanks& ranks) {
+check::Values when_of(const Slow& ranks) {
   return {{"once", ranks.steps.size() == 1},
           {"at", std::nullopt},
           {"some", ranks.steps.size() > 1},

@@ -7,7 +7,7 @@
 namespace tprof::why {
 
 // In which steps it does, as Say::idle_within has it.
-check::Values when_of(const SlowRanks& ranks);
+check::Values when_of(const Slow& ranks);
 
 // Adds that, and what to look at, where most of it lies in one place.
 void tell_place(const Idle& idle, const check::Values& when, check::Finding& f);

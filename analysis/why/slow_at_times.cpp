@@ -97,16 +97,16 @@ Places beside(const Evidence& e, const MoreOfRanks& more, std::size_t rank) {
 }
 
 // Who may be slow in some steps, and in which: those that need more there. No rank saves more.
-std::vector<SlowRanks> ranks_at_times(const Evidence& e, const std::vector<SlowRanks>& sets) {
+std::vector<Slow> ranks_at_times(const Evidence& e, const std::vector<Slow>& sets) {
   const double least_ns = kSomeStepsShare * e.step_ns;
-  std::vector<SlowRanks> all;
+  std::vector<Slow> all;
   for (const Of of : {Of::kernels, Of::host}) {
     // Programs compile and fill caches at first. Kernels are not longer by that.
     const std::size_t first = of == Of::host ? lengths_of(e).warming_up() : 0;
     MoreOfRanks more;
     MoreOfRanks own;  // whatever the others do
     for (const std::size_t r : every_rank(e)) {
-      more.push_back(e.replays->more_in_steps(r, of));
+      more.push_back(e.replays->more_in_steps(r, of, true));
       own.push_back(e.replays->more_in_steps(r, of, false));
     }
     const auto needs = [&](std::size_t r) {
@@ -123,12 +123,12 @@ std::vector<SlowRanks> ranks_at_times(const Evidence& e, const std::vector<SlowR
       who.insert({r});
       Places with = beside(e, own, r);
       // If most are, it is the program.
-      const bool named = std::ranges::count(sets, with, &SlowRanks::slow) != 0;
+      const bool named = std::ranges::count(sets, with, &Slow::ranks) != 0;
       if (named || 2 * with.size() < more.size()) who.insert(std::move(with));
     }
     for (const Places& ranks : who) {
-      const auto set = std::ranges::find(sets, ranks, &SlowRanks::slow);
-      SlowRanks slow = set == sets.end() ? SlowRanks{.slow = ranks} : *set;
+      const auto set = std::ranges::find(sets, ranks, &Slow::ranks);
+      Slow slow = set == sets.end() ? Slow{.ranks = ranks} : *set;
       slow.of = of;
       slow.steps = every_step(e);
       std::erase_if(slow.steps, [&](std::size_t i) {
@@ -144,24 +144,26 @@ std::vector<SlowRanks> ranks_at_times(const Evidence& e, const std::vector<SlowR
 
 // Communicators whose transfers take longer in some steps; and all of them together, which may be
 // by the link of the ranks that they have in common.
-std::vector<SlowRanks> transfers_at_times(const Evidence& e) {
-  std::vector<SlowRanks> all;
-  SlowRanks together{.slow = every_rank(e), .of = Of::transfers};
+std::vector<Slow> transfers_at_times(const Evidence& e) {
+  std::vector<Slow> all;
+  Slow together{.ranks = every_rank(e), .of = Of::transfers};
   std::set<std::size_t> steps;
-  for (const Replays::Comm& comm : e.replays->comms()) {
-    SlowRanks its{.slow = {comm.ranks.begin(), comm.ranks.end()},
-                  .of = Of::transfers,
-                  .steps = every_step(e),
-                  .comm = comm.id};
-    std::erase_if(its.steps,
-                  [&](std::size_t i) { return comm.more[i] < kSomeStepsShare * e.step_ns; });
+  for (std::size_t k = 0; k < e.replays->comms().size(); ++k) {
+    together.comms.push_back(k);
+    const std::vector<double> more = e.replays->more_in_steps(k, Of::transfers, false);
+    const std::set<std::size_t>& ranks = e.replays->comms()[k].ranks;
+    Slow its{.ranks = {ranks.begin(), ranks.end()},
+             .of = Of::transfers,
+             .steps = every_step(e),
+             .comms = {k}};
+    std::erase_if(its.steps, [&](std::size_t i) { return more[i] < kSomeStepsShare * e.step_ns; });
     if (its.steps.empty()) continue;
-    std::erase_if(together.slow, [&](std::size_t r) { return !comm.ranks.contains(r); });
+    std::erase_if(together.ranks, [&](std::size_t r) { return !ranks.contains(r); });
     steps.insert(its.steps.begin(), its.steps.end());
     all.push_back(std::move(its));
   }
   if (all.size() < 2) return all;
-  if (together.slow.empty()) together.slow = every_rank(e);
+  if (together.ranks.empty()) together.ranks = every_rank(e);
   together.steps.assign(steps.begin(), steps.end());
   all.push_back(std::move(together));
   return all;
@@ -169,30 +171,30 @@ std::vector<SlowRanks> transfers_at_times(const Evidence& e) {
 
 }  // namespace
 
-std::vector<SlowRanks> candidates_at_times(const Evidence& e, const std::vector<SlowRanks>& sets) {
-  std::vector<SlowRanks> all = ranks_at_times(e, sets);
+std::vector<Slow> candidates_at_times(const Evidence& e, const std::vector<Slow>& sets) {
+  std::vector<Slow> all = ranks_at_times(e, sets);
   std::ranges::move(transfers_at_times(e), std::back_inserter(all));
   return all;
 }
 
-std::optional<Tried> slow_at_times(const Evidence& e, SlowRanks ranks) {
-  const std::vector<double> saved = e.replays->saves_in_steps(ranks);
-  std::erase_if(ranks.steps, [&](std::size_t i) { return saved[i] <= 0; });
-  leave_out_lesser(e, saved, ranks.steps);
-  if (ranks.steps.size() < 2) return std::nullopt;
+std::optional<Tried> slow_at_times(const Evidence& e, Slow slow) {
+  const std::vector<double> saved = e.replays->saves_in_steps(slow);
+  std::erase_if(slow.steps, [&](std::size_t i) { return saved[i] <= 0; });
+  leave_out_lesser(e, saved, slow.steps);
+  if (slow.steps.size() < 2) return std::nullopt;
   const auto ns = [&](const std::vector<double>& saves) {
     double sum = 0;
-    for (const std::size_t i : ranks.steps) sum += saves[i] / static_cast<double>(e.steps.size());
+    for (const std::size_t i : slow.steps) sum += saves[i] / static_cast<double>(e.steps.size());
     return sum;
   };
   const double saved_ns = ns(saved);
-  if (ranks.slow.size() > 1 && ranks.of != Of::transfers) {
-    SlowRanks all = ranks;
-    all.slow = every_rank(e);
+  if (slow.ranks.size() > 1 && slow.of != Of::transfers) {
+    Slow all = slow;
+    all.ranks = every_rank(e);
     const double more_ns = ns(e.replays->saves_in_steps(all)) - saved_ns;
     if (more_ns > kUsualShare * e.step_ns) return std::nullopt;  // the others are slow there, too
   }
-  return Tried{std::move(ranks), {.ns = saved_ns}};
+  return Tried{std::move(slow), {.ns = saved_ns}};
 }
 
 }  // namespace tprof::why

@@ -31,7 +31,7 @@ check::Processes members(const Evidence& e, const WaitRow& row) {
 }
 
 // A communicator with the kind of call that shows it most.
-struct Slow {
+struct SlowComm {
   // Its transfers would take so many times as long if they were as the others', by bucket and size.
   std::map<std::pair<Bucket, std::int64_t>, double> times{};
   const WaitRow* worst = nullptr;
@@ -47,7 +47,7 @@ void slow_links(const Evidence& e, Findings& found) {
   for (const WaitRow& row : e.waits.rows) {
     if (row.meetings >= 4) kinds[alike(row)].push_back(&row);
   }
-  std::map<std::string, Slow> slow_comms;
+  std::map<std::string, SlowComm> slow_comms;
   for (const auto& [kind, all] : kinds) {
     if (all.size() < 2) continue;
     std::vector<double> each;
@@ -60,7 +60,7 @@ void slow_links(const Evidence& e, Findings& found) {
       if (static_cast<double>(t->usual_transfer_ns) < least ||
           static_cast<double>(t->quick_transfer_ns) < usual)
         continue;
-      Slow& slow = slow_comms[t->comm];
+      SlowComm& slow = slow_comms[t->comm];
       const double cost = (static_cast<double>(t->usual_transfer_ns) - usual) *
                           static_cast<double>(t->calls / t->of_ranks.size()) /
                           static_cast<double>(e.times.steps_of_run);

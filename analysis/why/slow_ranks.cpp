@@ -32,13 +32,13 @@ using check::Say;
 constexpr double kShownPercent = 0.1;  // the last digit that is printed
 
 // The host whose ranks these are, all of them and nobody else; empty if there is none, or but one.
-std::string host_of(const Evidence& e, const SlowRanks& ranks) {
+std::string host_of(const Evidence& e, const Places& ranks) {
   const auto name = [&](std::size_t r) { return std::string(e.times.ranks[r]->header.host); };
-  const std::string host = name(ranks.slow[0]);
+  const std::string host = name(ranks[0]);
   for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-    if ((name(r) == host) != std::ranges::binary_search(ranks.slow, r)) return "";
+    if ((name(r) == host) != std::ranges::binary_search(ranks, r)) return "";
   }
-  return ranks.slow.size() > 1 ? host : "";
+  return ranks.size() > 1 ? host : "";
 }
 
 // More to compute may come from others: an expert to whom most tokens go.
@@ -62,23 +62,23 @@ void tell_exchanged(const Evidence& e, const Places& slow, check::Finding& f) {
 }
 
 // Says nothing where that is nobody's concern.
-void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findings& found) {
-  const bool few = ranks.steps.size() == 2;  // too few for a doubt
-  const double least_share = ranks.steps.empty() ? kLeastShare : kUsualShare;
+void tell(const Evidence& e, const Slow& slow, const Saving& saving, Findings& found) {
+  const bool few = slow.steps.size() == 2;  // too few for a doubt
+  const double least_share = slow.steps.empty() ? kLeastShare : kUsualShare;
   if (saving.ns < least_share * e.step_ns || (!few && saving.ns <= saving.doubt)) return;
-  const Places steps = ranks.steps.empty() ? every_step(e) : ranks.steps;
-  const Idle idle = ranks.of == Of::host ? more_idle(e, ranks.slow, steps) : Idle();
-  const Kind kind = ranks.of == Of::kernels     ? Kind::slow_gpu
-                    : ranks.of == Of::copies    ? Kind::slow_copies
-                    : ranks.of == Of::transfers ? Kind::slow_link
-                    : mostly_leads(idle)        ? Kind::slow_input
-                                                : Kind::slow_cpu;
-  const Processes who = processes_of(e, ranks.slow);
-  Places mended = ranks.mended;
-  std::erase_if(mended, [&](std::size_t r) { return std::ranges::binary_search(ranks.slow, r); });
+  const Places steps = slow.steps.empty() ? every_step(e) : slow.steps;
+  const Idle idle = slow.of == Of::host ? more_idle(e, slow.ranks, steps) : Idle();
+  const Kind kind = slow.of == Of::kernels     ? Kind::slow_gpu
+                    : slow.of == Of::copies    ? Kind::slow_copies
+                    : slow.of == Of::transfers ? Kind::slow_link
+                    : mostly_leads(idle)       ? Kind::slow_input
+                                               : Kind::slow_cpu;
+  const Processes who = processes_of(e, slow.ranks);
+  Places mended = slow.mended;
+  std::erase_if(mended, [&](std::size_t r) { return std::ranges::binary_search(slow.ranks, r); });
   const Processes slower = processes_of(e, mended);
-  const std::string host = host_of(e, ranks);
-  const std::size_t period = period_of(e, ranks.steps);
+  const std::string host = host_of(e, slow.ranks);
+  const std::size_t period = period_of(e, slow.steps);
   const auto step = [&](std::size_t place) { return e.times.steps[e.steps[place]]; };
   const auto percent = [&](double ns) { return Percent{100 * ns / e.step_ns}; };
   const double least = std::max(0.0, saving.ns - saving.doubt);
@@ -92,54 +92,49 @@ void tell(const Evidence& e, const SlowRanks& ranks, const Saving& saving, Findi
            {"share", percent(saving.ns)},
            {"least", sure ? std::nullopt : std::optional(percent(least))},
            {"most", sure ? std::nullopt : std::optional(percent(most))},
-           {"in_steps", ranks.steps.empty() ? std::optional<std::uint64_t>() : ranks.steps.size()},
+           {"in_steps", slow.steps.empty() ? std::optional<std::uint64_t>() : slow.steps.size()},
            {"of_steps", e.steps.size()},
            {"which",
-            ranks.steps.empty() ? std::optional<std::string>() : first_numbers_of(e, ranks.steps)},
+            slow.steps.empty() ? std::optional<std::string>() : first_numbers_of(e, slow.steps)},
            {"period", period == 0 ? std::optional<std::string>() : ordinal(period)},
-           {"stage", ranks.stage},
-           {"named", ranks.stage || !host.empty()},
+           {"stage", slow.stage},
+           {"named", slow.stage || !host.empty()},
            {"host", host.empty() ? std::optional<std::string>() : host}});
   f.cost = cost_of(e, saving.ns, saving.doubt);
-  if (ranks.of == Of::kernels) tell_exchanged(e, ranks.slow, f);
-  if (ranks.of == Of::transfers) {
+  if (slow.of == Of::kernels) tell_exchanged(e, slow.ranks, f);
+  if (slow.of == Of::transfers) {
     f.text.what = Say::slow_link_at_times;
-    f.communicator = ranks.comm;
-    set(f.text, {"several", ranks.comm.empty()});
-  } else if (!ranks.steps.empty()) {
-    tell_copies_of_steps(e, ranks.slow, ranks.steps, f);
+    const bool several = slow.comms.size() > 1;
+    if (!several) f.communicator = e.replays->comms()[slow.comms.front()].id;
+    set(f.text, {"several", several});
+  } else if (!slow.steps.empty()) {
+    tell_copies_of_steps(e, slow.ranks, slow.steps, f);
   } else {
-    tell_copies_of_ranks(e, ranks.slow, ranks.of == Of::kernels, f);
+    tell_copies_of_ranks(e, slow.ranks, slow.of == Of::kernels, f);
   }
-  if (kind == Kind::slow_cpu) tell_place(idle, when_of(ranks), f);
-  if (ranks.steps.empty()) return;
-  f.steps = {step(ranks.steps.front()), step(ranks.steps.back())};
-  f.in_steps = steps_of(e, ranks.steps);
-}
-
-void add_to(Places& told, const Places& ranks) {
-  told.insert(told.end(), ranks.begin(), ranks.end());
-  std::ranges::sort(told);
-  told.erase(std::unique(told.begin(), told.end()), told.end());
+  if (kind == Kind::slow_cpu) tell_place(idle, when_of(slow), f);
+  if (slow.steps.empty()) return;
+  f.steps = {step(slow.steps.front()), step(slow.steps.back())};
+  f.in_steps = steps_of(e, slow.steps);
 }
 
 // The sets of ranks that may be slow together: stages of a pipeline, and hosts.
-std::vector<SlowRanks> sets_of(const Evidence& e) {
-  std::vector<SlowRanks> sets;
+std::vector<Slow> sets_of(const Evidence& e) {
+  std::vector<Slow> sets;
   for (const Places& stage : e.replays->stages())
-    sets.push_back({.slow = stage, .named = true, .stage = true});
+    sets.push_back({.ranks = stage, .named = true, .stage = true});
   std::map<std::string, Places> hosts;
   for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
     hosts[e.times.ranks[r]->header.host].push_back(r);
   }
   if (hosts.size() == 1) return sets;
-  for (auto& [name, ranks] : hosts) sets.push_back({.slow = std::move(ranks), .named = true});
+  for (auto& [name, ranks] : hosts) sets.push_back({.ranks = std::move(ranks), .named = true});
   return sets;
 }
 
 // The least saving of these ranks that is told.
-double least_ns(const Evidence& e, const SlowRanks& ranks) {
-  return (ranks.alone ? kLeastIdle : kUsualShare) * e.step_ns;
+double least_ns(const Evidence& e, const Slow& slow) {
+  return (slow.alone ? kLeastIdle : kUsualShare) * e.step_ns;
 }
 
 // No rank of them idles longer in a step.
@@ -154,29 +149,27 @@ double idle_ns(const Evidence& e, const Places& ranks) {
 }
 
 // Who may be slow: no rank saves more than it needs beyond the usual one.
-std::vector<SlowRanks> candidates(const Evidence& e, const Replays& replays,
-                                  const std::vector<SlowRanks>& sets) {
-  std::vector<SlowRanks> all;
+std::vector<Slow> candidates(const Evidence& e, const std::vector<Slow>& sets) {
+  std::vector<Slow> all;
   for (const Of of : {Of::kernels, Of::host, Of::copies}) {
-    const auto more = [&](std::size_t r) { return replays.more_ns({r}, of); };
+    const auto more = [&](std::size_t r) { return e.replays->more_ns({r}, of); };
     Places slow = every_rank(e);
     std::erase_if(slow, [&](std::size_t r) { return more(r) < kUsualShare * e.step_ns; });
     // Most ranks can't be slower than the rest: then these have less to do.
     if (slow.size() * 4 > e.times.ranks.size() * 3) continue;
-    for (const SlowRanks& set : sets) {
-      SlowRanks ranks = set;
-      ranks.of = of;
-      ranks.alone = set.stage && of == Of::host;  // hosts are compared within their stage
-      const double most = ranks.alone ? idle_ns(e, set.slow) : replays.more_ns(set.slow, of);
-      if (most >= least_ns(e, ranks)) all.push_back(std::move(ranks));
+    for (Slow set : sets) {
+      set.of = of;
+      set.alone = set.stage && of == Of::host;  // hosts are compared within their stage
+      const double most = set.alone ? idle_ns(e, set.ranks) : e.replays->more_ns(set.ranks, of);
+      if (most >= least_ns(e, set)) all.push_back(std::move(set));
     }
     std::ranges::stable_sort(slow, std::ranges::greater(), more);
     Places first;  // those that take longest may all have to be mended before anything is saved
     for (const std::size_t r : slow) {
       if (first.size() == kMostRanks) break;
-      all.push_back({.slow = {r}, .of = of});
+      all.push_back({.ranks = {r}, .of = of});
       first.insert(std::ranges::upper_bound(first, r), r);
-      if (first.size() > 1) all.push_back({.slow = first, .of = of});
+      if (first.size() > 1) all.push_back({.ranks = first, .of = of});
     }
   }
   return all;
@@ -192,32 +185,48 @@ Tried* to_blame(const Evidence& e, std::vector<Tried>& tried) {
   std::erase_if(tried, [&](const Tried& t) { return t.saving.ns < enough; });
   return &*std::ranges::min_element(tried, {}, [](const Tried& t) {
     // A host or stage is named by two words, and other ranks one by one.
-    const std::size_t n = t.ranks.slow.size();
-    return std::tuple(t.ranks.named ? std::min<std::size_t>(n, 2) : n, n, -t.saving.ns);
+    const std::size_t n = t.slow.ranks.size();
+    return std::tuple(t.slow.named ? std::min<std::size_t>(n, 2) : n, n, -t.saving.ns);
   });
 }
+
+// Those that were told, ascending: ranks, and communicators.
+struct Told {
+  Places ranks{};
+  Places comms{};
+
+  bool has(const Slow& slow) const {
+    const Places& its = slow.of == Of::transfers ? comms : ranks;
+    return std::ranges::any_of(its, [&](std::size_t owner) { return slow.has(owner); });
+  }
+  void add(const Slow& slow) {
+    Places& its = slow.of == Of::transfers ? comms : ranks;
+    its.insert(its.end(), slow.owners().begin(), slow.owners().end());
+    std::ranges::sort(its);
+    its.erase(std::unique(its.begin(), its.end()), its.end());
+  }
+};
 
 // Tries who may be slow, and what a step is shorter by without that. In some steps ranks are slow
 // if they make up half of what even ranks would save: where ranks take turns, none of them is
 // (uneven.cpp).
-std::vector<Tried> try_all(const Evidence& e, const std::vector<SlowRanks>& sets,
-                           const std::vector<SlowRanks>& at_times, const Places& told) {
+std::vector<Tried> try_all(const Evidence& e, const std::vector<Slow>& sets,
+                           const std::vector<Slow>& at_times, const Told& told) {
   std::vector<Tried> tried;
-  for (const SlowRanks& ranks : at_times) {
-    const auto is_told = [&](std::size_t r) { return std::ranges::binary_search(told, r); };
-    if (ranks.of != Of::transfers && std::ranges::any_of(ranks.slow, is_told)) continue;
-    auto its = slow_at_times(e, ranks);
+  for (const Slow& slow : at_times) {
+    if (told.has(slow)) continue;
+    auto its = slow_at_times(e, slow);
     if (its) tried.push_back(std::move(*its));
   }
   const Tried* most = to_blame(e, tried);
-  const bool turns = most != nullptr && most->ranks.of != Of::transfers &&
+  const bool turns = most != nullptr && most->slow.of != Of::transfers &&
                      2 * most->saving.ns < mean(e.replays->evened_out(true));
   tried = most == nullptr || turns ? std::vector<Tried>() : std::vector<Tried>{*most};
-  for (SlowRanks& ranks : candidates(e, *e.replays, sets)) {
-    if (ranks.alone && median(e.replays->saves_in_steps(ranks)) < least_ns(e, ranks)) continue;
-    ranks.mended = told;
-    const Saving saving = e.replays->saves(ranks);
-    tried.push_back({std::move(ranks), saving});
+  for (Slow& slow : candidates(e, sets)) {
+    if (slow.alone && median(e.replays->saves_in_steps(slow)) < least_ns(e, slow)) continue;
+    slow.mended = told.ranks;
+    const Saving saving = e.replays->saves(slow);
+    tried.push_back({std::move(slow), saving});
   }
   return tried;
 }
@@ -227,24 +236,16 @@ std::vector<Tried> try_all(const Evidence& e, const std::vector<SlowRanks>& sets
 // Who saves most first; the others are worth what they save once these are mended.
 void slow_ranks(const Evidence& e, Findings& found) {
   if (e.replays == nullptr) return;
-  const std::vector<SlowRanks> sets = sets_of(e);
-  std::vector<SlowRanks> at_times = candidates_at_times(e, sets);
-  Places told;
+  const std::vector<Slow> sets = sets_of(e);
+  const std::vector<Slow> at_times = candidates_at_times(e, sets);
+  Told told;
   while (true) {
     std::vector<Tried> tried = try_all(e, sets, at_times, told);
     const Tried* most = to_blame(e, tried);
     if (most == nullptr) return;
-    tell(e, most->ranks, e.replays->saves(most->ranks), found);
-    const SlowRanks& slow = most->ranks;
-    e.replays->mend(slow);
-    if (slow.of != Of::transfers) {
-      add_to(told, slow.slow);
-      continue;
-    }
-    std::erase_if(at_times, [&](const SlowRanks& other) {
-      const bool same = other.comm == slow.comm || other.comm.empty() || slow.comm.empty();
-      return other.of == Of::transfers && same;
-    });
+    tell(e, most->slow, e.replays->saves(most->slow), found);
+    e.replays->mend(most->slow);
+    told.add(most->slow);
   }
 }
 

@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,17 +13,23 @@
 
 namespace tprof::why {
 
+// What of a rank, or of a communicator, may be slow.
 enum class Of : std::uint8_t { kernels, host, copies, transfers };
+inline constexpr std::size_t kOfs = 4;
 
-struct SlowRanks {
-  Places slow{};  // indices, ascending
+// All places are ascending.
+struct Slow {
+  Places ranks{};  // of transfers: those whose link it may be
   Of of{};
-  Places steps{};      // in which they are, by place; empty: in all
+  Places steps{};      // in which they are; empty: in all
   Places mended{};     // ranks that are slower, and told already
   bool named = false;  // they are all of a host, or a stage
   bool stage = false;  // they are one stage of a pipeline
-  std::string comm{};  // whose transfers these are; empty: all of them
   bool alone = false;  // nothing tells what their hosts need: they are taken to need no time
+  Places comms{};      // of transfers: whose they are, places in Replays::comms
+
+  const Places& owners() const { return of == Of::transfers ? comms : ranks; }
+  bool has(std::size_t owner) const { return std::ranges::binary_search(owners(), owner); }
 };
 
 // Ranks for which the others wait in some long steps, in each for half of the time by which that
@@ -49,13 +56,13 @@ inline constexpr std::size_t kMostRanks = 16;  // are tried by themselves: those
 inline constexpr double kUsualShare = 0.02;
 
 struct Tried {
-  SlowRanks ranks;
+  Slow slow;
   Saving saving;
 };
 // Who may be slow in some steps, and in which. `sets` may be slow together.
-std::vector<SlowRanks> candidates_at_times(const Evidence& e, const std::vector<SlowRanks>& sets);
+std::vector<Slow> candidates_at_times(const Evidence& e, const std::vector<Slow>& sets);
 // The steps of these in which they hold the others up, where these are not nearly all; none: once
 // is chance, and long_steps tells it.
-std::optional<Tried> slow_at_times(const Evidence& e, SlowRanks ranks);
+std::optional<Tried> slow_at_times(const Evidence& e, Slow slow);
 
 }  // namespace tprof::why

@@ -1,0 +1,323 @@
+#include "why/edges.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "interpose/format/ledger.h"
+#include "why/numbers.h"
+#include "why/stages.h"
+
+namespace tprof::why {
+namespace {
+
+using graph::Node;
+using graph::Wait;
+
+// Returns for each of these how much it needs in each step beyond the quantile of all of them.
+std::vector<Series> beyond(const std::vector<Series>& needs, const Places& alike, double share) {
+  std::vector<Series> all;
+  for (const std::size_t r : alike) all.push_back(needs[r]);
+  for (std::size_t i = 0; i < all.front().size(); ++i) {
+    std::vector<double> here;
+    for (const Series& its : all) here.push_back(its[i]);
+    const double usual = quantile(std::move(here), share);
+    for (Series& its : all) its[i] -= usual;
+  }
+  return all;
+}
+
+// An edge on which a host goes on, or waits for a copy that it has called for.
+struct HostEdge : Edge {
+  std::uint32_t call = 0;  // the next one that it makes, as graph::Position has it, and
+  std::uint32_t call_step = kNone;
+  Wait wait{};
+};
+
+class Finder {
+ public:
+  Finder(const Evidence& e, Edges& to)
+      : e_(e), model_(*e.model), g_(model_.graph()), rank_of_(ranks_of_run(e)), to_(to) {}
+
+  void find() {
+    find_edges();
+    find_needs(Of::kernels);
+    find_needs(Of::host);
+    // Kernels are as usual if their step computes as much as usually.
+    const Needs& needs = to_.needs_of(Of::kernels);
+    for (Edge& at : of(Of::kernels)) {
+      const double all = at.step == Edge::kNone ? 0 : needs.all[at.owner][at.step];
+      if (all <= 0) continue;
+      const double more = needs.beyond[at.owner][at.step] / all;
+      at.as_usual = static_cast<float>(1 - std::clamp(more, 0.0, 1.0));
+    }
+    find_usual_hosts();
+    find_usual_copies();
+    for (const HostEdge& at : hosts_)
+      of(at.wait == Wait::copies ? Of::copies : Of::host).push_back(at);
+    find_transfers();
+  }
+
+ private:
+  std::vector<Edge>& of(Of what) { return to_.edges[Edges::index(what)]; }
+  Needs& needs_of(Of what) { return to_.needs[Edges::index(what)]; }
+  std::uint32_t place(std::int64_t step) const { return to_.place(e_, step); }
+  double lag(const Edge& at) const { return static_cast<double>(g_.lag_ns[at.edge]); }
+  std::vector<Series> nothing(std::size_t owners) const {
+    return std::vector<Series>(owners, Series(to_.steps.size()));
+  }
+
+  void find_edges() {
+    for (Node n = 0; n < g_.size(); ++n) {
+      const std::size_t rank = rank_of_[g_.rank[n]];
+      const graph::Position& at = model_.position(n);
+      if (rank == SIZE_MAX || at.step == graph::Position::kNoStep) continue;
+      for (std::uint32_t i = g_.first[n]; i < g_.first[n + 1]; ++i) {
+        const Edge edge{i, static_cast<std::uint32_t>(rank), place(at.step)};
+        switch (g_.wait[i]) {
+          case Wait::computes:
+            of(Of::kernels).push_back(edge);
+            continue;
+          case Wait::barrier:
+            if (is_ahead(g_.rank[n], g_.at_ns[g_.from[i]], g_.at_ns[n])) continue;
+            break;
+          case Wait::host:
+          case Wait::launch:
+          case Wait::copies:
+          case Wait::waited:  // from then on it is the host's
+            break;
+          default:
+            continue;
+        }
+        const graph::Position next = next_call(g_.rank[n], g_.at_ns[g_.from[i]]);
+        hosts_.push_back({edge, next.call, place(next.step), g_.wait[i]});
+        hosts_.back().from_step = place(model_.step_at(g_.rank[n], g_.at_ns[g_.from[i]]));
+      }
+    }
+  }
+
+  // The host did this next after that.
+  graph::Position next_call(std::size_t rank, std::int64_t ns) const {
+    const auto next =
+        std::ranges::upper_bound(g_.host[rank], ns, {}, [&](Node n) { return g_.at_ns[n]; });
+    return next == g_.host[rank].end() ? graph::Position() : model_.position(*next);
+  }
+
+  // True if at `from_ns` the host had called what came to the device next behind `to_ns`: what the
+  // device did in between did not wait for it.
+  bool is_ahead(std::size_t rank, std::int64_t from_ns, std::int64_t to_ns) const {
+    const run::Calls& c = model_.run().ranks[rank].calls;
+    const auto next = std::ranges::upper_bound(c.came_ns, to_ns) - c.came_ns.begin();
+    return next < std::ssize(c.came_ns) && c.called_ns[static_cast<std::size_t>(next)] <= from_ns;
+  }
+
+  void find_needs(Of what) {
+    Needs& needs = needs_of(what);
+    needs.all = nothing(e_.times.ranks.size());
+    const auto add = [&](const Edge& at) {
+      if (at.step != Edge::kNone) needs.all[at.owner][at.step] += lag(at);
+    };
+    std::ranges::for_each(of(what), add);
+    for (const HostEdge& at : hosts_) {
+      if (what == Of::host && at.wait == Wait::host) add(at);
+    }
+    needs.beyond = beyond(needs.all, every_rank(e_), 0.5);
+    for (Series& its : needs.beyond) {
+      const double usual = quantile(its, run::kUsual);
+      for (double& ns : its) ns -= usual;
+    }
+    // Hosts of a stage are compared with each other.
+    std::map<std::size_t, Places> alike;
+    for (const std::size_t r : every_rank(e_)) {
+      alike[what == Of::host ? to_.stage_of[r] : 0].push_back(r);
+    }
+    needs.more.resize(needs.all.size());
+    needs.more_than_middle.resize(needs.all.size());
+    for (const auto& [stage, ranks] : alike) {
+      std::vector<Series> usual = beyond(needs.all, ranks, run::kUsual);
+      std::vector<Series> middle = beyond(needs.all, ranks, 0.5);
+      for (std::size_t k = 0; k < ranks.size(); ++k) {
+        needs.more[ranks[k]] = std::move(usual[k]);
+        needs.more_than_middle[ranks[k]] = std::move(middle[k]);
+      }
+    }
+  }
+
+  // From each call of a step to the next a host needs as long as the middle one of its stage; or as
+  // it does itself in the middle one of its steps.
+  void find_usual_hosts() {
+    using Call = std::pair<std::uint32_t, std::uint32_t>;  // a rank, and a call of its step
+    constexpr double kNotMade = -1;
+    std::map<Call, Series> needs;
+    for (const HostEdge& at : hosts_) {
+      if (at.wait != Wait::host || at.call_step == Edge::kNone) continue;
+      const auto [its, fresh] = needs.try_emplace({at.owner, at.call});
+      if (fresh) its->second.assign(to_.steps.size(), kNotMade);
+      // Copies are on its way from one call to the next.
+      double& ns = its->second[at.call_step];
+      ns = std::max(ns, 0.0) + lag(at);
+    }
+    struct Usual {
+      double mean = 0;
+      double median = 0;
+    };
+    std::map<Call, Usual> usual;
+    std::map<std::pair<std::size_t, std::uint32_t>, std::vector<double>> of_stage;
+    for (const auto& [call, each_step] : needs) {
+      std::vector<double> each = each_step;
+      std::erase(each, kNotMade);
+      Usual& its = usual[call];
+      its.mean = mean(each);
+      its.median = median(std::move(each));
+      of_stage[{to_.stage_of[call.first], call.second}].push_back(its.mean);
+    }
+    std::map<std::pair<std::size_t, std::uint32_t>, double> of_others;
+    for (auto& [call, each] : of_stage) of_others[call] = median(std::move(each));
+    const auto beyond_others = [&](const Call& call, const Usual& its) {
+      return its.mean - of_others.at({to_.stage_of[call.first], call.second});
+    };
+    // A rank needs less at some calls and more at others: chance makes both.
+    std::vector<double> net(e_.times.ranks.size());
+    std::vector<double> more(net.size());
+    for (const auto& [call, its] : usual) {
+      net[call.first] += beyond_others(call, its);
+      more[call.first] += std::max(0.0, beyond_others(call, its));
+    }
+    for (HostEdge& at : hosts_) {
+      const auto its = usual.find({at.owner, at.call});
+      if (its == usual.end() || its->second.mean <= 0) continue;
+      const double ns = std::max(0.0, beyond_others(its->first, its->second));
+      const double part = more[at.owner] <= 0 ? 0 : std::max(0.0, net[at.owner] / more[at.owner]);
+      at.as_others = static_cast<float>(1 - ns / its->second.mean * part);
+      if (at.call_step == Edge::kNone) continue;
+      const double here = needs.at(its->first)[at.call_step];
+      if (here > 0) at.as_usual = static_cast<float>(std::min(1.0, its->second.median / here));
+    }
+  }
+
+  // A byte of a direction and size takes as long as on the middle one of all ranks that copy such.
+  void find_usual_copies() {
+    struct Took {
+      double ns = 0;
+      double bytes = 0;
+    };
+    using Size = std::pair<Bucket, std::int64_t>;  // of a copy: floor(log2(bytes))
+    std::map<Size, std::map<std::uint32_t, Took>> of_ranks;
+    std::vector<std::pair<HostEdge*, Size>> all;
+    for (HostEdge& at : hosts_) {
+      if (at.wait != Wait::copies) continue;
+      const auto node =
+          static_cast<Node>(std::ranges::upper_bound(g_.first, at.edge) - g_.first.begin() - 1);
+      const run::Calls& c = model_.run().ranks[g_.rank[node]].calls;
+      const std::size_t row = g_.row(node);
+      const Size size{c.bucket[row], bytes_class(c.bytes[row])};
+      Took& took = of_ranks[size][at.owner];
+      took.ns += lag(at);
+      took.bytes += static_cast<double>(c.bytes[row]);
+      all.emplace_back(&at, size);
+    }
+    std::map<Size, double> usual;
+    for (const auto& [size, ranks] : of_ranks) {
+      std::vector<double> each;
+      for (const auto& [rank, took] : ranks) each.push_back(took.ns / took.bytes);
+      usual[size] = median(std::move(each));
+    }
+    Needs& needs = needs_of(Of::copies);
+    needs.more = nothing(e_.times.ranks.size());
+    for (const auto& [at, size] : all) {
+      const Took& took = of_ranks[size][at->owner];
+      const double times = took.ns <= 0 ? 1 : usual[size] * took.bytes / took.ns;
+      at->as_others = static_cast<float>(std::min(times, 1.0));
+      if (at->step != Edge::kNone) needs.more[at->owner][at->step] += lag(*at) * (1 - times);
+    }
+    needs.more_than_middle = needs.more;
+  }
+
+  // A transfer takes as long as the usual one of the same call of a step.
+  void find_transfers() {
+    std::map<std::string, std::uint32_t> comms;
+    std::vector<std::vector<std::vector<double>>> takes;  // by comm and call
+    std::vector<std::uint32_t> calls;                     // by edge of a transfer
+    Needs& needs = needs_of(Of::transfers);
+    for (std::size_t r = 0; r < rank_of_.size(); ++r) {
+      const run::Rank& rank = model_.run().ranks[r];
+      const run::Calls& c = rank.calls;
+      std::map<std::uint32_t, std::uint32_t> place_of;  // by the rank's own number
+      for (std::size_t row = 0; row < c.size() && rank_of_[r] != SIZE_MAX; ++row) {
+        const graph::Position at = model_.position(g_.called(r, row));
+        const std::uint32_t step = place(at.step);
+        if (step == Edge::kNone || !c.is[row].met) continue;
+        const auto [comm, fresh] = place_of.try_emplace(c.comm[row]);
+        if (fresh) {
+          const std::string& id = read::comm_of(*rank.process, c.comm[row])->id;
+          comm->second = comms.try_emplace(id, comms.size()).first->second;
+          if (comms.size() > to_.comms.size()) {
+            to_.comms.push_back({.id = id});
+            takes.emplace_back();
+            needs.all.emplace_back(to_.steps.size());
+          }
+          to_.comms[comm->second].ranks.insert(rank_of_[r]);
+        }
+        auto& of_call = takes[comm->second];
+        if (of_call.size() <= at.call) of_call.resize(at.call + 1);
+        double ns = 0;
+        const Node n = g_.ended(r, row);
+        for (std::uint32_t i = g_.first[n]; i < g_.first[n + 1]; ++i) {
+          of(Of::transfers).push_back({i, comm->second, step});
+          calls.push_back(at.call);
+          if (g_.wait[i] == Wait::meeting) ns = static_cast<double>(g_.lag_ns[i]);
+        }
+        of_call[at.call].push_back(ns);
+        needs.all[comm->second][step] += ns;
+      }
+    }
+    std::vector<std::vector<double>> usual;
+    for (auto& of_comm : takes) {
+      usual.emplace_back();
+      for (auto& each : of_comm) {
+        usual.back().push_back(quantile(std::exchange(each, {}), run::kUsual));
+      }
+    }
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      Edge& at = of(Of::transfers)[i];
+      const double should = usual[at.owner][calls[i]];
+      if (lag(at) > should) at.as_usual = static_cast<float>(should / lag(at));
+    }
+    for (std::size_t k = 0; k < to_.comms.size(); ++k) {
+      for (double& ns : needs.all[k]) ns /= static_cast<double>(to_.comms[k].ranks.size());
+    }
+  }
+
+  const Evidence& e_;
+  const graph::Model& model_;
+  const graph::Graph& g_;
+  const Places rank_of_;  // the evidence's, by rank of the run
+  std::vector<HostEdge> hosts_{};
+  Edges& to_;
+};
+
+}  // namespace
+
+std::uint32_t Edges::place(const Evidence& e, std::int64_t step) const {
+  const auto number = [&](std::size_t place) { return e.times.steps[e.steps[place]]; };
+  const auto at = std::ranges::lower_bound(steps, step, {}, number);
+  return at == steps.end() || number(*at) != step ? Edge::kNone
+                                                  : static_cast<std::uint32_t>(at - steps.begin());
+}
+
+Edges edges_of(const Evidence& e) {
+  Edges all{.stages = stages_of(e)};
+  all.stage_of.assign(e.times.ranks.size(), all.stages.size());
+  for (std::size_t s = 0; s < all.stages.size(); ++s) {
+    for (const std::size_t r : all.stages[s]) all.stage_of[r] = s;
+  }
+  for (std::size_t i = 0; i < e.steps.size(); ++i) {
+    if (e.model->replayed_ns().contains(e.times.steps[e.steps[i]])) all.steps.push_back(i);
+  }
+  Finder(e, all).find();
+  return all;
+}
+
+}  // namespace tprof::why
