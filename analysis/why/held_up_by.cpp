@@ -21,8 +21,17 @@ std::vector<HoldsUp> who_holds_up(const Evidence& e, const Lengths& all, const P
   if (e.replays == nullptr) return who;
   const auto longer = [&](std::size_t i) { return all.ns[i] - all.usual; };
   Places open = steps;  // nobody is known yet who holds them up
+  // Their hosts hold up a step by what they need more in it than usually, or more than others in
+  // each: that shows when their devices have nothing left to do.
+  const auto hosts_save = [&](const Places& ranks, const Places& here) {
+    std::vector<double> saved = e.replays->saves_alone({ranks, Of::host, here});
+    if (e.replays->more_ns(ranks, Of::host) <= 0) return saved;
+    const std::vector<double> always = e.replays->saves_alone({ranks, Of::host});
+    for (const std::size_t i : here) saved[i] = std::max(saved[i], always[i]);
+    return saved;
+  };
   const auto try_it = [&](const Places& ranks, const Places& here) {
-    const std::vector<double> by_host = e.replays->saves_alone({ranks, Of::host, here});
+    const std::vector<double> by_host = hosts_save(ranks, here);
     const std::vector<double> by_kernels = e.replays->saves_alone({ranks, Of::kernels, here});
     HoldsUp its{.ranks = ranks};
     for (const std::size_t i : here) {
@@ -41,7 +50,8 @@ std::vector<HoldsUp> who_holds_up(const Evidence& e, const Lengths& all, const P
   for (const std::size_t r : every_rank(e)) {
     more.push_back(e.replays->more_in_steps(r, Of::kernels, true));
     const std::vector<double> host = e.replays->more_in_steps(r, Of::host, true);
-    std::ranges::transform(more.back(), host, more.back().begin(), std::plus());
+    const double always = e.replays->more_ns({r}, Of::host);
+    for (std::size_t i = 0; i < host.size(); ++i) more.back()[i] += std::max(host[i], always);
   }
   std::map<std::size_t, Places> slow;  // by step
   std::map<std::size_t, Places> steps_of;

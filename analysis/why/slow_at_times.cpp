@@ -194,7 +194,8 @@ std::optional<Tried> slow_at_times(const Evidence& e, Slow slow) {
     const double more_ns = ns(e.replays->saves_in_steps(all)) - saved_ns;
     if (more_ns > kUsualShare * e.step_ns) return std::nullopt;  // the others are slow there, too
   }
-  return Tried{std::move(slow), {.ns = saved_ns}};
+  const Saving saving = e.replays->saves(slow);
+  return Tried{std::move(slow), saving};
 }
 
 }  // namespace tprof::why

@@ -61,11 +61,16 @@ void tell_exchanged(const Evidence& e, const Places& slow, check::Finding& f) {
        {{"one", slow.size() == 1}, {"times", fmt::format("{:.1f}", least / usual)}}});
 }
 
-// Says nothing where that is nobody's concern.
-void tell(const Evidence& e, const Slow& slow, const Saving& saving, Findings& found) {
+// True if it is somebody's concern, and by more than it is in doubt.
+bool is_told(const Evidence& e, const Tried& tried) {
+  const auto& [slow, saving] = tried;
   const bool few = slow.steps.size() == 2;  // too few for a doubt
   const double least_share = slow.steps.empty() ? kLeastShare : kUsualShare;
-  if (saving.ns < least_share * e.step_ns || (!few && saving.ns <= saving.doubt)) return;
+  return saving.ns >= least_share * e.step_ns && (few || saving.ns > saving.doubt);
+}
+
+void tell(const Evidence& e, const Tried& tried, Findings& found) {
+  const auto& [slow, saving] = tried;
   const Places steps = slow.steps.empty() ? every_step(e) : slow.steps;
   const Idle idle = slow.of == Of::host ? more_idle(e, slow.ranks, steps) : Idle();
   const Kind kind = slow.of == Of::kernels     ? Kind::slow_gpu
@@ -178,9 +183,10 @@ std::vector<Slow> candidates(const Evidence& e, const std::vector<Slow>& sets) {
 // The fewest ranks that save nearly as much as those that save most: the others are only beside
 // them. Null: none is worth it.
 Tried* to_blame(const Evidence& e, std::vector<Tried>& tried) {
+  std::erase_if(tried, [&](const Tried& t) { return !is_told(e, t); });
   const auto saved = [](const Tried& t) { return t.saving.ns; };
   const auto most = std::ranges::max_element(tried, {}, saved);
-  if (most == tried.end() || most->saving.ns < kLeastShare * e.step_ns) return nullptr;
+  if (most == tried.end()) return nullptr;
   const double enough = most->saving.ns - kUsualShare * e.step_ns;
   std::erase_if(tried, [&](const Tried& t) { return t.saving.ns < enough; });
   return &*std::ranges::min_element(tried, {}, [](const Tried& t) {
@@ -243,7 +249,7 @@ void slow_ranks(const Evidence& e, Findings& found) {
     std::vector<Tried> tried = try_all(e, sets, at_times, told);
     const Tried* most = to_blame(e, tried);
     if (most == nullptr) return;
-    tell(e, most->slow, e.replays->saves(most->slow), found);
+    tell(e, *most, found);
     e.replays->mend(most->slow);
     told.add(most->slow);
   }
