@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <span>
 #include <utility>
 
@@ -159,20 +160,36 @@ void Model::find_positions(std::size_t rank) {
   const run::Calls& c = run_.ranks[rank].calls;
   by_call_.push_back(run::by_call(c));
   std::vector<Position>& calls_at = calls_at_.emplace_back(c.size());
-  Position at;
-  auto call = by_call_.back().begin();
-  for (const Node n : graph_.host[rank]) {
-    // A mark ends the step before it.
+  constexpr std::pair<std::uint32_t, std::uint32_t> kEnd{UINT32_MAX - 1, 0};
+  const auto number = [&](const std::pair<std::uint32_t, std::uint32_t>& call) {
+    return numbers_.try_emplace(call, static_cast<std::uint32_t>(numbers_.size())).first->second;
+  };
+  std::map<std::uint32_t, std::uint32_t> made;  // in the step, by communicator
+  std::int64_t step = Position::kNoStep;
+  for (const std::size_t i : by_call_.back()) {
+    const std::int64_t of_call = step_at(rank, c.called_ns[i]);
+    if (std::exchange(step, of_call) != of_call) made.clear();
+    calls_at[i].step = step;
+    if (!c.copies(i)) calls_at[i].call = number({c.comm[i], made[c.comm[i]]++});
+  }
+  // Ranks that do the same may copy different things: a copy is on the way to the next call. A mark
+  // ends the step before it.
+  Position next_at;
+  auto call = by_call_.back().rbegin();
+  std::vector<Node> marks;  // behind the step's last call
+  for (const Node n : graph_.host[rank] | std::views::reverse) {
     if (graph_.kind[n] == Kind::mark) {
-      if (at.step != Position::kNoStep) marks_at_[n] = {at.step, at.call + 1};
+      marks.push_back(n);
       continue;
     }
-    const std::size_t i = *call++;
-    const std::int64_t step = step_at(rank, c.called_ns[i]);
-    const Position here{step, step == at.step ? at.call + 1 : 0};
-    calls_at[i] = here;
-    // Ranks that do the same may copy different things: a copy is on the way to the next call.
-    if (!c.copies(i)) at = here;
+    Position& here = calls_at[*call];
+    for (const Node mark : std::exchange(marks, {})) {
+      if (here.step != Position::kNoStep) marks_at_[mark] = {here.step, number(kEnd)};
+      next_at = {};
+    }
+    if (c.copies(*call)) here.call = next_at.step == here.step ? next_at.call : number(kEnd);
+    next_at = here;
+    ++call;
   }
   // Work is of the first step of which calls are still to come: some of the next may have come
   // already, as weights are gathered ahead.

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -22,7 +23,9 @@ double mean_of(const StepsNs& steps);
 struct Position {
   static constexpr std::int64_t kNoStep = INT64_MIN;
   std::int64_t step = kNoStep;
-  std::uint32_t call = 0;  // how many, but copies, the host had made in the step before it
+  // Calls have a number if they are the nth of the rank's communicator in a step, the same on all
+  // ranks and in all steps, however many calls of other communicators are between them.
+  std::uint32_t call = 0;
 };
 
 // Loads a job with its steps. If it has more calls than `most_calls`, only the steps in its middle
@@ -74,6 +77,7 @@ class Model {
   // By rank and row: of those that come with it or later, the first of the first step.
   std::vector<std::vector<std::size_t>> next_call_{};
   std::map<Node, Position> marks_at_{};
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers_{};  // Position::call
   std::vector<std::vector<End>> ends_;  // by rank, ascending
   StepsNs measured_ns_;
   StepsNs replayed_ns_;

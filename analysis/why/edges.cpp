@@ -161,7 +161,7 @@ class Finder {
     }
     struct Usual {
       double mean = 0;
-      double median = 0;
+      std::optional<double> median{};
     };
     std::map<Call, Usual> usual;
     std::map<std::pair<std::size_t, std::uint32_t>, std::vector<double>> of_stage;
@@ -170,13 +170,17 @@ class Finder {
       std::erase(each, kNotMade);
       Usual& its = usual[call];
       its.mean = mean(each);
-      its.median = median(std::move(each));
+      // The usual step does not make it: then the others tell how long it takes.
+      if (2 * each.size() >= each_step.size()) its.median = median(std::move(each));
       of_stage[{to_.stage_of[call.first], call.second}].push_back(its.mean);
     }
     std::map<std::pair<std::size_t, std::uint32_t>, double> of_others;
     for (auto& [call, each] : of_stage) of_others[call] = median(std::move(each));
+    const auto others = [&](const Call& call) {
+      return of_others.at({to_.stage_of[call.first], call.second});
+    };
     const auto beyond_others = [&](const Call& call, const Usual& its) {
-      return its.mean - of_others.at({to_.stage_of[call.first], call.second});
+      return its.mean - others(call);
     };
     // A rank needs less at some calls and more at others: chance makes both.
     std::vector<double> net(e_.times.ranks.size());
@@ -193,7 +197,8 @@ class Finder {
       at.as_others = static_cast<float>(1 - ns / its->second.mean * part);
       if (at.call_step == Edge::kNone) continue;
       const double here = needs.at(its->first)[at.call_step];
-      if (here > 0) at.as_usual = static_cast<float>(std::min(1.0, its->second.median / here));
+      const double own = its->second.median.value_or(others(its->first));
+      if (here > 0) at.as_usual = static_cast<float>(std::min(1.0, own / here));
     }
   }
 
