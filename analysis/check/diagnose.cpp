@@ -108,6 +108,7 @@ Diagnosed diagnose(const run::Lines& lines, const Options& options,
   }
   compare(c);
   c.channels = channels_of(c);
+  c.dumped_while_running = dumped_while_running(c);
   Diagnosed said{.job = &job, .communicators = {}, .findings = {}};
 #define X(name) \
   if ((name.asked & options.asked) != 0) name.reduce(c, said.findings);

@@ -12,6 +12,7 @@
 #include "check/agreement.h"
 #include "check/arrivals.h"
 #include "check/channels.h"
+#include "check/ends.h"
 #include "check/finding.h"
 #include "filter/filter.h"
 #include "job/jobs.h"
@@ -50,6 +51,7 @@ struct Case {
   std::map<std::pair<const read::Process*, std::int64_t>, Membership> memberships{};
   std::vector<Agreement> agreements{};  // one per communicator
   std::vector<Channel> channels{};
+  std::optional<Contradiction> dumped_while_running{};
   const run::Lines* read = nullptr;  // null if lines are not read
 
   // Null: it is in none that is looked at.

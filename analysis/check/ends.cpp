@@ -98,6 +98,16 @@ void running(const Case& c, Findings& found) {
   set(f.text, {"host", place_of_pid(who[0]->header)});
 }
 
+void tell(const Contradiction& of, Findings& found) {
+  Finding& f = add(found, Kind::running, processes_of(of.communicator->members),
+                   {{"who", of.ended->process},
+                    {"function", of.call->function},
+                    {"seq", of.call->seq},
+                    {"communicator", of.communicator->id},
+                    {"others", of.others}});
+  f.text.what = Say::dumped_while_running;
+}
+
 // True if nothing shows that a rank was interrupted: no call was open, and the members of each
 // communicator issued equally many collectives and ended alike. Jobs whose launcher kills idle
 // ranks look like this.
@@ -141,6 +151,7 @@ void not_closed(const Case& c, Findings& found) {
     say(seen, Kind::snapshot, may_live ? Severity::note : Severity::warning,
         {{"until", Time{oldest_ns(seen)}}, {"ask", !forced && !may_live}, {"forced", forced}});
   }
+  if (c.dumped_while_running) tell(*c.dumped_while_running, found);
   running(c, found);
   const bool all_idle = all_were_idle(c);
   for (const bool idle : {true, false}) {
@@ -229,6 +240,7 @@ void find(const Communicator& comm, const Case& c, std::vector<NotEnded>& all) {
 }
 
 void lost_devices(const Case& c, Findings& found) {
+  if (c.dumped_while_running) return;
   const std::set<std::string> different = communicators_of(found, {Kind::mismatch});
   std::vector<NotEnded> all;
   for (const Communicator& comm : c.communicators) {
@@ -479,10 +491,21 @@ std::optional<std::uint64_t> ended_by(const Member& m, const Case& c) {
   return c.calls(*m.process).on(m.comm->comm).ended;
 }
 
-std::optional<std::uint64_t> devices_at(const Communicator& communicator, const Case& c) {
-  std::optional<std::uint64_t> at;
-  for (const Member& m : communicator.members) at = std::max(at, ended_by(m, c));
-  return at;
+std::optional<Contradiction> dumped_while_running(const Case& c) {
+  for (const Communicator& comm : c.communicators) {
+    const auto ended = [&](const Member& m) { return m.dumped() ? ended_by(m, c).value_or(0) : 0; };
+    const auto first = std::ranges::max_element(comm.members, {}, ended);
+    if (first == comm.members.end() || ended(*first) == 0) continue;
+    const std::uint64_t seq = ended(*first) - 1;
+    const Operation* call = c.calls(*first->process).find({first->comm->comm}, seq);
+    if (call == nullptr || !call->all_wait()) continue;
+    Processes others;
+    for (const Member& m : comm.members) {
+      if (m.dumped() && m.done != nullptr && !m.did(seq)) others.push_back(m.process);
+    }
+    if (!others.empty()) return Contradiction{&*first, &comm, call, std::move(others)};
+  }
+  return std::nullopt;
 }
 
 extern const Diagnosis kLostDevice{kCheck, lost_devices};

@@ -14,6 +14,7 @@ namespace tprof::check {
 struct Case;
 struct Communicator;
 struct Member;
+struct Operation;
 
 // True for a process that is judged as of now: it runs, or a dump tells of it, which PyTorch writes
 // when a call has timed out.
@@ -91,8 +92,14 @@ void lead_with_stopped(const Case& c, std::size_t before, Findings& found);
 // known, as calls have no times, or those of the last of them may come yet.
 std::optional<std::uint64_t> ended_by(const Member& member, const Case& c);
 
-// Returns the first collective of the communicator that no device is through with; nullopt: not
-// known.
-std::optional<std::uint64_t> devices_at(const Communicator& communicator, const Case& c);
+// A device ended a collective that other ranks had not called: dumps of a job that ran, which were
+// not written in the same moment.
+struct Contradiction {
+  const Member* ended = nullptr;
+  const Communicator* communicator = nullptr;
+  const Operation* call = nullptr;
+  Processes others{};
+};
+std::optional<Contradiction> dumped_while_running(const Case& c);
 
 }  // namespace tprof::check

@@ -406,6 +406,7 @@ void say(Circle circle, const Queues& queues, bool deadlock, const Case& c, Find
 }
 
 void group_order(const Case& c, Findings& found) {
+  if (c.dumped_while_running) return;
   const Processes ranks = select(c.job.processes, [](const Process& p) {
     return p.end != End::closed && p.end != End::lost && !p.snapshot;
   });

@@ -241,7 +241,7 @@ class HeldUp {
     for (const Place& place : held_up) {
       place.call != nullptr ? add_inside(place) : add_absent(place);
     }
-    if (held_up.empty() && !waits_.on.empty()) add_cycle();
+    if (held_up.empty() && !waits_.on.empty()) add_circle();
     if (std::ranges::none_of(found_, keeps_from_going_on)) add_devices();
     lead_with_stopped(case_, before, found_);
     if (found_.size() != before) add_limits(found_[before]);
@@ -255,8 +255,9 @@ class HeldUp {
     std::vector<Place> places;
     for (const Process* p : case_.job.processes) {
       const OpenCall* call = waits_.open_call(p);
-      const bool held_up =
-          missed_.empty() ? call != nullptr : missed_.contains(p) && !waits_.on.contains(p);
+      const bool held_up = missed_.empty() ? call != nullptr
+                                           : missed_.contains(p) && !waits_.on.contains(p) &&
+                                                 !waits_.fronts.contains(p);
       if (!held_up) continue;
       const Place mine{call, first_missed(p)};
       const auto known =
@@ -393,12 +394,11 @@ class HeldUp {
         std::ranges::any_of(who, [](const Process* p) { return is_as_of_now(*p); }) ||
         std::ranges::all_of(who, [&](const Process* p) { return stood_still(*p, stood); });
     const Fact then = how_absent(m, who, hang, stood);
-    const bool devices = then.what == Say::devices_not_through;
     Facts evidence;
     if (!m.of_message()) evidence.push_back(callers(m));
     if (m.of_message() && m.came[0]->end != End::dumped)
       evidence.push_back(ends_of_messages(m, who));
-    if (devices || then.what == Say::stood_still) {
+    if (then.what == Say::stood_still) {
       if (auto only = only_such_call(m)) evidence.push_back(*std::move(only));
     }
     if (!m.of_message() && m.open == nullptr && stood != nullptr)
@@ -407,7 +407,6 @@ class HeldUp {
                      m.of_life() ? std::nullopt : std::optional(m.seq),
                      m.of_message() ? m.other_end() : m.function(), evidence);
     if (m.of_life()) f.communicator = communicator_of(*m.open->process, *m.open->life);
-    if (devices) f.ranks = ranks_of(processes_of(m.communicator->members));
     if (!m.of_message() && then.what != Say::closed_before && who[0]->end != End::dumped) {
       f.evidence.push_back({Say::in_no_call, {{"who", who[0]}}});
     }
@@ -425,18 +424,12 @@ class HeldUp {
         m.of_message() || m.of_life() ||
         (stood != nullptr && stood->communicator == m.communicator && stood->seq == m.seq);
     if (in_it) return still;
-    const auto devices = devices_at(*m.communicator, case_);
-    const bool missed_once =
-        std::ranges::all_of(who, [&](const Process* p) { return missed_.at(p).size() == 1; });
-    if (devices && *devices < m.seq && missed_once) {
-      still.what = Say::devices_not_through;
-      set(still, {"seq", *devices});
-    }
     // Hosts wait for no device that is known to be through with all that others came to.
     const auto reads = [&](const Process* p) {
-      return idle_since_ns(*p, case_) && case_.calls(*p).last->bucket == Bucket::D2H;
+      return !has_all_ends(*p) && idle_since_ns(*p, case_) &&
+             case_.calls(*p).last->bucket == Bucket::D2H;
     };
-    set(still, {"reads", !devices && std::ranges::all_of(who, reads)});
+    set(still, {"reads", std::ranges::all_of(who, reads)});
     return still;
   }
 
@@ -450,78 +443,183 @@ class HeldUp {
              {"theirs", m.seq}}};
   }
 
-  // Returns a cycle of waits. There is one, since everybody who waits waits for somebody who waits.
-  Processes cycle() const {
-    Processes path;
-    const Process* p = *std::ranges::find_if(
-        case_.job.processes, [&](const Process* waiting) { return waits_.on.contains(waiting); });
-    for (auto again = path.end(); again == path.end(); again = std::ranges::find(path, p)) {
-      path.push_back(p);
-      p = waits_.on.at(p)->absent[0];
+  // Those that this one waits for, and those that these wait for, and so on.
+  std::set<const Process*> waited_for(const Process* p) const {
+    std::set<const Process*> all;
+    for (Processes open{p}; !open.empty();) {
+      const auto on = waits_.on.find(open.back());
+      open.pop_back();
+      if (on == waits_.on.end()) continue;
+      for (const Process* other : on->second->absent) {
+        if (all.insert(other).second) open.push_back(other);
+      }
     }
-    path.erase(path.begin(), std::ranges::find(path, p));
-    const auto least = std::ranges::min_element(
-        path, {}, [](const Process* q) { return q->header.rank.value_or(INT64_MAX); });
-    std::rotate(path.begin(), least, path.end());
-    return path;
+    return all;
   }
 
-  void add_cycle() {
-    const Processes path = cycle();
+  // Returns ranks that all wait for each other, and for nobody else; empty: who waits does so for a
+  // device.
+  Processes circle() const {
+    const Process* p = waits_.on.begin()->first;
+    for (std::set<const Process*> all = waited_for(p);;) {
+      const auto out = std::ranges::find_if(
+          all, [&](const Process* other) { return !waits_.on.contains(other); });
+      if (out != all.end()) return {};
+      const auto further = std::ranges::find_if(
+          all, [&](const Process* other) { return !waited_for(other).contains(p); });
+      if (further == all.end() && all.contains(p)) {
+        return select(case_.job.processes, [&](const Process& q) { return all.contains(&q); });
+      }
+      p = further == all.end() ? *all.begin() : *further;
+      all = waited_for(p);
+    }
+  }
+
+  using Places = std::vector<std::pair<const Missed*, Processes>>;
+
+  // Who has a part in each of several messages without their other end; else all.
+  static Processes odd_one(const Places& places) {
+    Processes all;
+    std::map<const Process*, std::size_t> ends;
+    std::size_t messages = 0;
+    for (const auto& [on, here] : places) {
+      all.insert(all.end(), here.begin(), here.end());
+      if (!on->of_message()) continue;
+      ++messages;
+      ++ends[on->came[0]];
+      ++ends[on->absent[0]];
+    }
+    const auto in_each = [&](const Process* p) {
+      const auto its = ends.find(p);
+      return its != ends.end() && its->second == messages;
+    };
+    const auto odd = std::ranges::find_if(all, in_each);
+    const bool one = messages > 1 && std::ranges::count_if(all, in_each) == 1;
+    return one ? Processes{*odd} : all;
+  }
+
+  void add_circle() {
+    const Processes who = circle();
+    if (who.empty()) return;
+    Places places;
+    for (const Process* p : who) {
+      const Missed* on = waits_.on.at(p);
+      const auto same =
+          std::ranges::find(places, on, [](const auto& place) { return place.first; });
+      (same != places.end() ? *same : places.emplace_back(on, Processes())).second.push_back(p);
+    }
     Facts each;
     Facts evidence;
-    for (const Process* p : path) {
-      const Missed& m = *waits_.on.at(p);
-      const OpenCall* call = waits_.open_call(p);
+    for (const auto& [on, here] : places) {
+      const Missed& m = *on;
+      const OpenCall* call = waits_.open_call(here[0]);
       const Fact where = call != nullptr
                              ? standing_in(*call)
                              : Fact{m.of_message() ? Say::message_of : Say::collective_of,
                                     {{"seq", m.seq},
                                      {"communicator", m.communicator->id},
                                      {"sent", m.of_message() && m.end->key.send},
-                                     {"who", p},
+                                     {"who", here[0]},
                                      {"other", m.absent[0]}}};
-      each.push_back({Say::waits_in, {{"who", p}, {"call", where}}});
+      each.push_back({Say::waits_in, {{"who", here}, {"call", where}}});
       evidence.push_back(
           {Say::waits_for,
-           {{"called", call != nullptr ? inside(*call) : callers(m)}, {"who", m.absent[0]}}});
+           {{"called", call != nullptr ? inside(*call) : callers(m)}, {"who", m.absent}}});
     }
+    // Where there are two places, those at one of them did not do what most did.
+    Processes named = odd_one(places);
+    if (places.size() == 2 && places[0].second.size() != places[1].second.size()) {
+      const bool first_few = places[0].second.size() < places[1].second.size();
+      named = places[first_few ? 0 : 1].second;
+    }
+    shorten(each, 8);
+    shorten(evidence, 8);
     // One may be killed at work between two calls. Where nobody made a call for long, nobody could.
     const bool stand =
-        std::ranges::any_of(path, [](const Process* p) { return is_as_of_now(*p); }) ||
-        long_open(longest(path)) || stood_ns(path, case_);
-    const Missed& first = *waits_.on.at(path[0]);
-    Finding& f = add(stand, path, {Say::wait_for_each_other, {{"who", path}, {"each", each}}},
+        std::ranges::any_of(who, [](const Process* p) { return is_as_of_now(*p); }) ||
+        long_open(longest(who)) || stood_ns(who, case_);
+    const Missed& first = *places[0].first;
+    Finding& f = add(stand, named, {Say::wait_for_each_other, {{"who", who}, {"each", each}}},
                      first.communicator, first.seq, first.function(), evidence);
     f.next = Fact{Say::same_order};
   }
 
-  // Dumps tell of a collective that all have called and no device has ended: the one called first.
-  void add_devices() {
-    const Operation* first = nullptr;
-    const Communicator* where = nullptr;
-    std::int64_t first_ns = INT64_MAX;
-    for (const Communicator& comm : case_.communicators) {
-      const auto at = devices_at(comm, case_);
-      const Member& m = comm.members[0];
-      const bool all = comm.members.size() == static_cast<std::size_t>(comm.nranks);
-      if (!at || !all || !m.dumped() || who_did(comm, *at).size() != comm.members.size()) continue;
-      const Operation* call = case_.calls(*m.process).find({m.comm->comm}, *at);
-      if (call == nullptr || m.process->header.base_time_ns + call->ts_ns >= first_ns) continue;
-      first_ns = m.process->header.base_time_ns + call->ts_ns;
-      first = call;
-      where = &comm;
+  // Calls at which the devices of all stand whom they take, and which these have not ended: nobody
+  // waits there for another.
+  struct Stuck {
+    const Operation* call = nullptr;
+    const Communicator* communicator = nullptr;
+    Processes who{};
+    std::int64_t called_ns = 0;
+  };
+  std::optional<Stuck> stuck_at(const Process& p, const Operation& call) const {
+    const Membership& in = *case_.membership(p, call.comm);
+    const Communicator& comm = case_.communicators[in.communicator];
+    Stuck stuck{&call, &comm, {}, p.header.base_time_ns + call.ts_ns};
+    std::size_t parts = 0;
+    for (const Member& m : comm.members) {
+      if (call.message() && &m != in.member && m.comm->rank != call.peer) continue;
+      ++parts;
+      const bool through = case_.calls(*m.process).is_through(m.comm->comm, call.seq);
+      if (through && !call.message()) continue;
+      if (!waits_.fronts.contains(m.process) || waits_.on.contains(m.process)) return std::nullopt;
+      stuck.who.push_back(m.process);
     }
-    if (first == nullptr) return;
-    const Processes who = processes_of(where->members);
-    Finding& f = add(true, who,
-                     {Say::devices_stand,
-                      {{"who", who},
-                       {"function", first->function},
-                       {"seq", first->seq},
-                       {"communicator", where->id}}},
-                     where, first->seq, first->function, {});
+    const std::size_t all = call.message() ? 2 : static_cast<std::size_t>(comm.nranks);
+    return parts == all ? std::optional(std::move(stuck)) : std::nullopt;
+  }
+
+  // Whose devices have not begun it, where others have.
+  static Processes not_started(const Stuck& s) {
+    Processes idle;
+    for (const Member& m : s.communicator->members) {
+      const bool here = std::ranges::find(s.who, m.process) != s.who.end();
+      if (here && m.dumped() && m.done != nullptr && m.done->started <= s.call->seq) {
+        idle.push_back(m.process);
+      }
+    }
+    return s.call->message() || idle.size() == s.who.size() ? Processes() : idle;
+  }
+
+  void add_devices() {
+    std::vector<Stuck> all;
+    std::set<const Process*> who;
+    const bool stands = stood_ns(case_.job.processes, case_).has_value();
+    for (const Process* p : case_.job.processes) {
+      const auto front = waits_.fronts.find(p);
+      if (front == waits_.fronts.end() || who.contains(p) || (p->end != End::dumped && !stands)) {
+        continue;
+      }
+      auto stuck = stuck_at(*p, *front->second);
+      if (!stuck) continue;
+      who.insert(stuck->who.begin(), stuck->who.end());
+      all.push_back(*std::move(stuck));
+    }
+    if (all.empty()) return;
+    std::ranges::stable_sort(all, {}, &Stuck::called_ns);
+    Facts facts;
+    for (const Stuck& s : all) {
+      const Processes idle = not_started(s);
+      for (const Process* p : s.who) {
+        if (!idle.empty() && std::ranges::find(idle, p) == idle.end()) who.erase(p);
+      }
+      facts.push_back({Say::devices_stand,
+                       {{"who", s.who},
+                        {"some", !idle.empty()},
+                        {"idle", idle},
+                        {"function", s.call->function},
+                        {"message", s.call->message()},
+                        {"seq", s.call->seq},
+                        {"communicator", s.communicator->id}}});
+    }
+    Fact first = facts.front();
+    facts.erase(facts.begin());
+    shorten(facts, 8);
+    Finding& f =
+        add(true, select(case_.job.processes, [&](const Process& p) { return who.contains(&p); }),
+            std::move(first), all[0].communicator, all[0].call->seq, all[0].call->function, facts);
     f.severity = Severity::warning;  // somebody may have asked for the dumps of a job that ran
+    if (!not_started(all[0]).empty()) return;
     f.next = Fact{Say::look_at_network};
   }
 
@@ -556,6 +654,7 @@ class HeldUp {
 };
 
 void hangs(const Case& c, Findings& found) {
+  if (c.dumped_while_running) return;
   HeldUp(c, found).find();
 }
 

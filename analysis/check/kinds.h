@@ -109,13 +109,13 @@ constexpr bool is_only_loaded(Kind kind) {
   /* hangs, and ranks that ended before the others */                                             \
   X(stand_inside) X(never_made_other_end) X(ends_of_messages) X(message_of)  \
   X(never_came) X(not_come) X(some_not_come) X(got_back) X(not_all_came) X(only_such_call)        \
-  X(runs_unknown) X(closed_before)                                                                \
+  X(runs_unknown) X(closed_before) X(dumped_while_running)                                                                \
   X(stood_still) X(stopped_there) X(wait_for_each_other) X(waits_in) X(waits_for) X(same_order)   \
   X(returned_to) X(nobody_missing) X(look_at_network) X(look_at_rank) X(dumps_tell) X(did_not_end) X(devices_stand) X(lines_tell_how_long) X(in_no_call)        \
   X(did_not_close) X(end_unknown) X(unknown_after) X(nothing_known) X(hosts_view)                 \
   X(called_then) X(order_circle) X(not_through) X(no_call_since)                               \
   X(process_stopped) X(let_go_on) X(let_go_of) X(meanwhile) X(may_wait_for_device) \
-  X(devices_not_through) X(closed_first) X(killed_first) X(first_unknown) X(killed_together) X(fell_silent)              \
+  X(closed_first) X(killed_first) X(first_unknown) X(killed_together) X(fell_silent)              \
   /* mismatches */                                                                                \
   X(issued) X(issued_others) X(did_not_call) X(counted_calls) X(same_calls) X(differ_too)         \
   X(no_majority) X(operation_unknown) X(part_at) X(part_within) X(difference) X(earlier_too)      \

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "check/calls.h"
 
@@ -244,10 +245,14 @@ void add_partings(const Communicator& comm, const Agreement& agreement, const Ca
                   Findings& found) {
   std::vector<Divergence> divergences;
   std::size_t compared = 0;
-  for (const Parting& p : agreement.partings) {
+  for (Parting p : agreement.partings) {
     // Members that got less far are compared after the last mark that they share with the others,
     // up to where both got.
     const bool stopped = p.how == How::stopped;
+    if (stopped && 2 * p.who.size() > comm.members.size()) {  // most did what these did
+      auto most = std::make_shared<const Members>(p.who);
+      p.who = *std::exchange(p.others, std::move(most));
+    }
     const std::uint64_t end = p.end - (stopped ? 1 : 0);
     const bool compare = p.same < end && compared != kMaxCompared && left.compare != 0;
     FirstDifference d;

@@ -178,6 +178,8 @@ class Finder {
       const OpenCall*& entered = entered_[{call.process, *key}];
       if (entered == nullptr || *entered->seq < *call.seq) entered = &call;
     }
+    for (const Process* p : case_.job.processes) find_front(*p);
+    for (const Process* p : case_.job.processes) wait_in_turn(*p);
     for (const Communicator& c : case_.communicators) wait_for_absent(c);
     for (const Channel& channel : case_.channels) {
       if (channel.messages) wait_for_other_end(channel);
@@ -283,6 +285,79 @@ class Finder {
     const ChannelKey there{other->comm->comm, call.member->comm->rank, !key->send};
     if (case_.calls(p).calls(there).value_or(0) <= *call.seq) return false;
     return may_have_gone_on(*call.process, p, idle_since_ns(p, case_).value_or(end_ns(p)));
+  }
+
+  // Finds the oldest call that the rank's device has not ended, where that is known: what was
+  // called behind it may have to wait for it.
+  void find_front(const Process& p) {
+    const Operation* front = nullptr;
+    for (const Operation& o : case_.calls(p).all) {
+      if (front != nullptr && front->ts_ns <= o.ts_ns) continue;
+      const Membership* in = case_.membership(p, o.comm);
+      const OpenCall* open = entered(&p, o.channel());
+      if (open != nullptr && *open->seq <= o.seq) continue;  // its host has not enqueued it
+      if (in != nullptr && is_left(*in->member, o)) front = &o;
+    }
+    if (front != nullptr) waits_.fronts[&p] = front;
+  }
+  bool is_left(const Member& m, const Operation& o) const {
+    if (o.message()) return m.dumped();  // a dump has but those that have not ended
+    const auto ended = ended_by(m, case_);
+    return ended && *ended <= o.seq && (o.bytes != 0 || m.dumped());
+  }
+
+  // A device that stands at a call waits for those that have not called it, or stand at an older
+  // one. Where this is known of a rank, it is what the rank waits for. (Some of several messages
+  // that are made together may have come.)
+  void wait_in_turn(const Process& p) {
+    const auto front = waits_.fronts.find(&p);
+    if (front != waits_.fronts.end() && is_alone(*front->second, p)) wait_in(p, *front->second);
+  }
+  void wait_in(const Process& p, const Operation& call) {
+    const Membership& in = *case_.membership(p, call.comm);
+    const Communicator& comm = case_.communicators[in.communicator];
+    Missed missed{.communicator = &comm, .seq = call.seq};
+    Members came;
+    Members absent;
+    const auto look = [&](const Member& m, const ChannelKey& key) {
+      const auto front = waits_.fronts.find(m.process);
+      const Operation* at = front == waits_.fronts.end() ? nullptr : front->second;
+      const Operation* there = case_.calls(*m.process).find(key, call.seq);
+      if (at != nullptr && there == at) return came.push_back(&m);
+      if (at != nullptr && there != nullptr && at->ts_ns < there->ts_ns) {
+        return absent.push_back(&m);
+      }
+      const bool away =
+          call.message() ? there == nullptr && m.dumped() : m.done != nullptr && !m.did(call.seq);
+      if (away && !on_its_way(*m.process, case_)) absent.push_back(&m);
+    };
+    if (call.message()) {
+      missed.operation = &call;
+      missed.end = end_of(in, call);
+      const Member* other = member_of(comm, call.peer);
+      if (missed.end == nullptr || other == nullptr) return;
+      look(*other, {other->comm->comm, in.member->comm->rank, !call.send});
+      came = {in.member};
+    } else {
+      for (const Member& m : comm.members) look(m, {m.comm->comm});
+      missed.called = find_call(came, call.seq, case_, looks_);
+    }
+    if (absent.empty()) return;
+    missed.came = processes_of(came);
+    missed.absent = processes_of(absent);
+    waits_.add(std::move(missed));
+  }
+  bool is_alone(const Operation& call, const Process& p) const {
+    return std::ranges::none_of(case_.calls(p).all,
+                                [&](const Operation& o) { return &o != &call && o.joins(call); });
+  }
+  const ChannelEnd* end_of(const Membership& in, const Operation& message) const {
+    for (const Channel& channel : case_.channels) {
+      if (!channel.messages || channel.communicator != in.communicator) continue;
+      const ChannelEnd& end = channel.ends[message.send ? 0 : 1];
+      if (end.member == in.member && end.key == message.channel()) return &end;
+    }
+    return nullptr;
   }
 
   // Finds the first collective that not all members have called. Those that came to it wait for

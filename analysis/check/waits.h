@@ -62,6 +62,8 @@ struct Waits {
   std::deque<Missed> missed;
   std::map<const read::Process*, const OpenCall*> stands_in;  // the first open call of each
   std::map<const read::Process*, const Missed*> on;           // for each that waits, the first
+  // The oldest call that a rank's device has not ended, where that is known.
+  std::map<const read::Process*, const Operation*> fronts;
 
   const OpenCall* open_call(const read::Process* p) const {  // null: none
     const auto call = stands_in.find(p);

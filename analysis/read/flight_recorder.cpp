@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "interpose/format/ledger.h"
 #include "read/error.h"
@@ -19,6 +20,7 @@ namespace {
 constexpr std::size_t kLargestDump = std::size_t{512} << 20;
 constexpr std::size_t kFirstBytes = std::size_t{1} << 16;
 constexpr std::int64_t kMostRanks = 1 << 20;
+constexpr std::int64_t kGroups = 1024;  // batches of several are told apart
 constexpr std::string_view kDigits = "0123456789";
 
 std::string bytes_of(const std::filesystem::path& file) {
@@ -137,6 +139,7 @@ class Reader {
     std::int64_t comm = 0;
     std::optional<std::int64_t> id{};           // by which entries and the status know it
     std::uint64_t made = 0;                     // collectives, as far as entries tell
+    std::uint64_t started = 0;                  // collectives that the device has begun
     std::optional<std::uint64_t> first_left{};  // the first that has not ended
     bool entries = false;
     bool messages = false;
@@ -195,7 +198,26 @@ class Reader {
     dump_.each("entries",
                [&](const Fields& e) { first = std::min(first, number(e, "time_created_ns")); });
     process_.header.base_time_ns = process_.header.start_ns = first == kLatestNs ? 0 : first;
+    std::set<Batch> seen;
+    dump_.each("entries", [&](const Fields& e) {
+      const Batch batch = batch_of(e);
+      const bool of_all = e.get_or<std::string_view>("profiling_name") == "nccl:coalesced";
+      if (of_all) batches_[batch] = is_ended(e);
+      if (of_all || !seen.insert(batch).second) batched_.insert({get<0>(batch), get<1>(batch)});
+    });
     dump_.each("entries", [&](const Fields& e) { read_entry(e); });
+  }
+
+  // Calls that are made together have one number of their group.
+  using Batch = std::tuple<std::string_view, bool, std::int64_t>;
+  static Batch batch_of(const Fields& e) {
+    const bool message = e.get_or<bool>("is_p2p");
+    return {e.get<array>("process_group").at(0).get_string().value(), message,
+            number(e, message ? "p2p_seq_id" : "collective_seq_id")};
+  }
+  static bool is_ended(const Fields& e) {
+    return e.get_or<std::string_view>("state") == "completed" ||
+           number(e, "time_discovered_completed_ns") != 0;
   }
 
   void read_entry(const Fields& e) {
@@ -206,8 +228,12 @@ class Reader {
     group.entries = true;
     const auto seq = static_cast<std::uint64_t>(number(e, "collective_seq_id"));
     const auto message = e.get_or<bool>("is_p2p");
-    const bool ended = e.get_or<std::string_view>("state") == "completed" ||
-                       number(e, "time_discovered_completed_ns") != 0;
+    // PyTorch tells of a batch's end in the entry of the batch alone, which a dump of what is
+    // active leaves out then.
+    const Batch of = batch_of(e);
+    const auto batch = batches_.find(of);
+    const bool batched = message && batched_.contains({get<0>(of), get<1>(of)});
+    const bool ended = is_ended(e) || (batch == batches_.end() ? batched : batch->second);
     group.made = std::max(group.made, seq);
     std::int64_t& until = process_.ledger->ts_ns;
     const std::int64_t created = number(e, "time_created_ns");
@@ -221,6 +247,8 @@ class Reader {
       return;
     }
     if (seq == 0) return;
+    const bool started = e.get_or<std::string_view>("state") == "started";
+    if (started || ended) group.started = std::max(group.started, seq);
     if (!ended) group.first_left = std::min(group.first_left.value_or(seq - 1), seq - 1);
     // Calls that are made together have one number, and the first stands for all.
     if (group.seen.insert(seq - 1).second) add_collective(e, group, seq - 1, created);
@@ -234,7 +262,8 @@ class Reader {
     const auto peer = text::number<std::int64_t>(name.substr(name.find_last_not_of(kDigits) + 1));
     if ((!send && !name.starts_with("recv ")) || !peer || *peer >= kMostRanks) return;
     add_line(e, group, send ? "ncclSend" : "ncclRecv", Bucket::P2P,
-             group.left[std::pair(*peer, send)]++, created, "input", peer);
+             group.left[std::pair(*peer, send)]++, created, "input", peer,
+             batches_.contains(batch_of(e)) ? number(e, "p2p_seq_id") : 0);
   }
 
   void add_collective(const Fields& e, const Group& group, std::uint64_t seq,
@@ -260,7 +289,7 @@ class Reader {
   // `side` has the size that counts; empty: none does.
   void add_line(const Fields& e, const Group& group, std::string_view function, Bucket bucket,
                 std::uint64_t seq, std::int64_t created, const std::string& side,
-                const std::optional<std::int64_t>& peer) {
+                const std::optional<std::int64_t>& peer, std::int64_t batch = 0) {
     std::uint64_t count = 0;
     std::string type;
     if (e.has(side + "_sizes") && e.has(side + "_dtypes")) {
@@ -289,10 +318,11 @@ class Reader {
     const std::int64_t thread = number_in(e, "thread_id").value_or(0);
     lines_ += fmt::format(
         R"({{"name":"{}","cat":"{}","ph":"X","pid":{},"tid":{},"ts":{}.{:03},"dur":0.000,)"
-        R"("args":{{"comm":{},"seq":{},"count":{},"dtype":"{}","bytes":{}{},"stream":null}}}},)"
+        R"("args":{{"comm":{},"seq":{},"count":{},"dtype":"{}","bytes":{}{}{},"stream":null}}}},)"
         "\n",
         function, bucket_name(bucket), process_.line_pid, thread & INT32_MAX, ts / 1000, ts % 1000,
-        group.comm, seq, count, type, bytes, peer ? fmt::format(",\"peer\":{}", *peer) : "");
+        group.comm, seq, count, type, bytes, peer ? fmt::format(",\"peer\":{}", *peer) : "",
+        batch != 0 ? fmt::format(",\"group\":{}", batch * kGroups + group.comm) : "");
   }
 
   // Groups that have no entries have a status alone. Both tables are in the order in which the
@@ -315,15 +345,24 @@ class Reader {
         if (!group->id) group->id = id;
       }
     }
+    // Those whose numbers are known take all: then nothing was called in the others.
+    const bool all_known =
+        dump_.has("pg_status") && std::ranges::all_of(by_id, [&](const auto& id) {
+          return std::ranges::any_of(groups_,
+                                     [&](const auto& g) { return g.second.id == id.first; });
+        });
     for (auto& [name, group] : groups_) {
       Collectives made{.comm = group.comm, .count = group.made, .messages = group.messages};
       if (!group.entries) {
         const auto known = group.id ? by_id.find(*group.id) : by_id.end();
-        if (known == by_id.end()) continue;
-        made.count = static_cast<std::uint64_t>(std::max<std::int64_t>(
-            number_in(known->second, "last_enqueued_collective").value_or(0), 0));
+        if (known == by_id.end() && !all_known) continue;
+        if (known != by_id.end()) {
+          made.count = static_cast<std::uint64_t>(std::max<std::int64_t>(
+              number_in(known->second, "last_enqueued_collective").value_or(0), 0));
+        }
         made.by_status = true;
       }
+      made.started = group.started;
       made.ended = group.first_left.value_or(made.count);
       process_.ledger->collectives.push_back(std::move(made));
     }
@@ -333,7 +372,9 @@ class Reader {
   simdjson::dom::parser parser_;  // has the values
   Fields dump_;
   Process process_;
-  std::map<std::string, Group, std::less<>> groups_;  // by name
+  std::map<std::string, Group, std::less<>> groups_;     // by name
+  std::map<Batch, bool> batches_;                        // whether their devices have ended them
+  std::set<std::pair<std::string_view, bool>> batched_;  // groups that make calls together
   std::string lines_;
 };
 

@@ -117,6 +117,7 @@ struct Collectives {
   std::vector<Signature> marks{};
   // A Flight Recorder dump has these, and no signature.
   std::optional<std::uint64_t> ended{};  // how many the device has ended
+  std::uint64_t started = 0;             // or begun, as far as PyTorch looked
   bool messages = false;                 // there are sends or receives beside them
   bool by_status = false;                // no entry tells `count`
 };

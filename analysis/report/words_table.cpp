@@ -66,6 +66,10 @@ constexpr Words kWords[] = {
      "set TPROF_RUN_ID, or start the job with tprof run"},
     {Say::skipped, "{reason}"},
     {Say::unreadable, "{reason}"},
+    {Say::dumped_while_running,
+     "the job ran while its dumps were written, so they don't tell where it stands: the device of "
+     "{who} had ended {function}, collective {seq} of communicator {communicator}, before {others} "
+     "called it"},
     {Say::running,
      "{who} {who:is} still running: the counts are as of now[; nobody has made a call for "
      "{quiet}][, and the ranks are not equally far: {behind} made {made:,} "
@@ -249,9 +253,6 @@ constexpr Words kWords[] = {
     {Say::stood_still,
      "{who} stood still before it[, for {quiet}]{reads?, behind a copy from its device: its host "
      "may wait for that, and the device for those of others|}"},
-    {Say::devices_not_through,
-     "made no call[ for {quiet}], but devices are not through with collective {seq} either, which "
-     "all of them called: its host may wait for its device"},
     {Say::stopped_there, "the calls end there, which alone proves no divergence"},
     {Say::wait_for_each_other, "{who} wait for each other: {each}"},
     {Say::waits_in, "{who} in {call}"},
@@ -309,8 +310,9 @@ constexpr Words kWords[] = {
      "{who} called {function}, collective {seq} of communicator {communicator}: its device did not "
      "end it, and {others?that|those} of {others} did"},
     {Say::devices_stand,
-     "{who} called {function}, collective {seq} of communicator {communicator}, and no device "
-     "ended it: nobody is missing, so the devices or the network hold it up"},
+     "{who} called {function}, {message?message|collective} {seq} of communicator {communicator}, "
+     "and none of their devices ended it: {some?those of {idle} had not begun it, as others had|"
+     "nobody is missing, so the devices or the network hold it up}"},
     {Say::look_at_rank,
      "look at {who}: the end of its output, its stack if it still runs (py-spy dump --native), its "
      "GPU (nvidia-smi, Xid errors in dmesg)"},

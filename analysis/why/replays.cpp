@@ -21,7 +21,7 @@ bool by_chance(const std::vector<double>& beyond_middle, std::size_t ranks) {
   return chance * static_cast<double>(ranks) > 0.01;
 }
 
-// What the middle one of these ranks has in each step.
+// Returns what the middle one of these ranks has in each step.
 Series of_middle_rank(const std::vector<Series>& all, const Places& ranks) {
   Series middle;
   for (std::size_t i = 0; i < all.front().size(); ++i) {

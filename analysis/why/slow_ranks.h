@@ -13,7 +13,7 @@
 
 namespace tprof::why {
 
-// What of a rank, or of a communicator, may be slow.
+// A rank, or a communicator, may be slow by one of these.
 enum class Of : std::uint8_t { kernels, host, copies, transfers };
 inline constexpr std::size_t kOfs = 4;
 
