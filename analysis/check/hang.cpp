@@ -584,13 +584,17 @@ class HeldUp {
   void add_devices() {
     std::vector<Stuck> all;
     std::set<const Process*> who;
+    std::set<std::pair<std::size_t, std::uint64_t>> known;  // collectives
     const bool stands = stood_ns(case_.job.processes, case_).has_value();
     for (const Process* p : case_.job.processes) {
       const auto front = waits_.fronts.find(p);
       if (front == waits_.fronts.end() || who.contains(p) || (p->end != End::dumped && !stands)) {
         continue;
       }
-      auto stuck = stuck_at(*p, *front->second);
+      const Operation& call = *front->second;
+      const std::size_t comm = case_.membership(*p, call.comm)->communicator;
+      if (!call.message() && !known.emplace(comm, call.seq).second) continue;
+      auto stuck = stuck_at(*p, call);
       if (!stuck) continue;
       who.insert(stuck->who.begin(), stuck->who.end());
       all.push_back(*std::move(stuck));

@@ -290,6 +290,7 @@ class Finder {
   // Finds the oldest call that the rank's device has not ended, where that is known: what was
   // called behind it may have to wait for it.
   void find_front(const Process& p) {
+    if (p.end == End::closed) return;
     const Operation* front = nullptr;
     for (const Operation& o : case_.calls(p).all) {
       if (front != nullptr && front->ts_ns <= o.ts_ns) continue;
@@ -311,7 +312,12 @@ class Finder {
   // that are made together may have come.)
   void wait_in_turn(const Process& p) {
     const auto front = waits_.fronts.find(&p);
-    if (front != waits_.fronts.end() && is_alone(*front->second, p)) wait_in(p, *front->second);
+    if (front == waits_.fronts.end()) return;
+    const Operation& call = *front->second;
+    const Communicator* comm = &case_.communicators[case_.membership(p, call.comm)->communicator];
+    // Its other ranks wait in a collective as this one does.
+    const bool known = !call.message() && !looked_at_.emplace(comm, call.seq).second;
+    if (!known && is_alone(call, p)) wait_in(p, call);
   }
   void wait_in(const Process& p, const Operation& call) {
     const Membership& in = *case_.membership(p, call.comm);
@@ -425,7 +431,8 @@ class Finder {
   int looks_ = kMostLooks;
   // The last of the open calls.
   std::map<std::pair<const Process*, ChannelKey>, const OpenCall*> entered_;
-  std::optional<bool> stands_;  // once somebody asked
+  std::optional<bool> stands_;                                         // once somebody asked
+  std::set<std::pair<const Communicator*, std::uint64_t>> looked_at_;  // collectives
   Waits waits_;
 };
 
