@@ -30,6 +30,7 @@ void each_name(const Case& c, std::uint64_t read::Amounts::*amount, Kind kind, F
   Counts names;
   const Processes who = select(c.job.processes, [&](const Process& p) {
     std::uint64_t mine = 0;
+    if (kind == Kind::unfinished && killed_at_work(p, c)) return false;
     for (const read::Row& row : read::rows_of(p)) {
       if (row.amounts.*amount != 0) names[row.name] += row.amounts.*amount;
       mine |= row.amounts.*amount;

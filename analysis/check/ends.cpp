@@ -40,11 +40,17 @@ bool fresh(const Processes& snapshots) {
   return now_ns - oldest_ns(snapshots) < kMayLiveNs;
 }
 
-bool has_unfinished(const Process& p) {
-  const auto open = [](const read::LifeCalls& calls) { return calls.unfinished != 0; };
-  return std::ranges::any_of(read::rows_of(p),
-                             [](const read::Row& row) { return row.amounts.unfinished != 0; }) ||
-         (p.ledger && std::ranges::any_of(p.ledger->life, open));
+bool has_open_life(const Process& p) {
+  return p.ledger && std::ranges::any_of(p.ledger->life, [](const read::LifeCalls& calls) {
+           return calls.unfinished != 0;
+         });
+}
+
+bool has_unfinished(const Process& p, const Case& c) {
+  return !killed_at_work(p, c) &&
+         (has_open_life(p) || std::ranges::any_of(read::rows_of(p), [](const read::Row& row) {
+            return row.amounts.unfinished != 0;
+          }));
 }
 
 // The last collective that one of these called; nullopt if no line tells. Where all got equally
@@ -108,8 +114,8 @@ void tell(const Contradiction& of, Findings& found) {
   f.text.what = Say::dumped_while_running;
 }
 
-// True if nothing shows that a rank was interrupted: no call was open, and the members of each
-// communicator issued equally many collectives and ended alike. Jobs whose launcher kills idle
+// True if nothing shows that a rank was interrupted: no call of NCCL was open, and the members of
+// each communicator issued equally many collectives and ended alike. Jobs whose launcher kills idle
 // ranks look like this.
 bool all_were_idle(const Case& c) {
   const auto ended = [](const Member& m) {
@@ -119,7 +125,7 @@ bool all_were_idle(const Case& c) {
     return std::ranges::all_of(
         comm.members, [&](const Member& m) { return ended(m) == ended(comm.members.front()); });
   };
-  return std::ranges::none_of(c.job.processes, [](auto* p) { return has_unfinished(*p); }) &&
+  return std::ranges::none_of(c.job.processes, [&](auto* p) { return has_unfinished(*p, c); }) &&
          std::ranges::all_of(c.communicators, alike);
 }
 
@@ -156,7 +162,7 @@ void not_closed(const Case& c, Findings& found) {
   const bool all_idle = all_were_idle(c);
   for (const bool idle : {true, false}) {
     const Processes who = those([&](const Process& p) {
-      const bool was_idle = !has_unfinished(p) && (all_idle || p.comms.empty());
+      const bool was_idle = !has_unfinished(p, c) && (all_idle || p.comms.empty());
       return p.end == End::recovered && was_idle == idle;
     });
     say(who, Kind::not_closed, idle ? Severity::note : Severity::warning,
@@ -273,6 +279,17 @@ void lost_devices(const Case& c, Findings& found) {
 }
 
 }  // namespace
+
+bool killed_at_work(const Process& p, const Case& c) {
+  if (p.end != End::recovered || has_open_life(p)) return false;
+  const auto is_of_nccl = [](const read::Row& row) {
+    return row.amounts.unfinished != 0 && row.comm;
+  };
+  if (!c.has_lines(p)) return std::ranges::none_of(read::rows_of(p), is_of_nccl);
+  const std::int64_t end = end_ns(p) - p.header.base_time_ns;
+  return std::ranges::all_of(
+      c.calls(p).open, [&](const read::Event& e) { return !e.comm && end - e.ts_ns < kHangNs; });
+}
 
 std::int64_t known_until_ns(const Process& p) {
   return p.header.base_time_ns + (p.ledger ? p.ledger->ts_ns : 0);

@@ -32,6 +32,13 @@ std::int64_t oldest_ns(const Processes& processes);  // the smallest known_until
 // that differences can't overflow, whatever a file says.
 std::int64_t end_ns(const read::Process& process);
 
+// A process may be killed inside a call that takes microseconds: that is not a hang.
+inline constexpr std::int64_t kHangNs = 1'000'000'000;
+
+// True for a process that was killed in no call, or while it waited for its device in a copy, as a
+// host at work does most of its time. Without lines, nobody knows for how long it did.
+bool killed_at_work(const read::Process& process, const Case& c);
+
 // CLOCK_REALTIME at which its last call ended, and how long before the end of its trace that is;
 // nullopt if unknown.
 std::optional<std::int64_t> idle_since_ns(const read::Process& process, const Case& c);

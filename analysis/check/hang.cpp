@@ -184,8 +184,6 @@ void add_standing(const Case& c, const Waits& waits, const Processes& who, Findi
   f.next = where_to_look(*who[0], idle_since_ns(*who[0], c));
 }
 
-// A process may be killed inside a call that takes microseconds: that is not a hang.
-constexpr std::int64_t kHangNs = 1'000'000'000;
 // Between calls, a host may wait seconds for its device in a healthy job too.
 constexpr std::int64_t kQuietNs = 10'000'000'000;
 
@@ -255,7 +253,7 @@ class HeldUp {
     std::vector<Place> places;
     for (const Process* p : case_.job.processes) {
       const OpenCall* call = waits_.open_call(p);
-      const bool held_up = missed_.empty() ? call != nullptr
+      const bool held_up = missed_.empty() ? call != nullptr && !killed_at_work(*p, case_)
                                            : missed_.contains(p) && !waits_.on.contains(p) &&
                                                  !waits_.fronts.contains(p);
       if (!held_up) continue;

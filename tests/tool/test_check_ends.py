@@ -156,11 +156,14 @@ def test_places_are_named_from_ledgers_alone(healthy, place, tmp_path):
     assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [rank], at)
 
 
-def test_ranks_that_end_between_two_calls_without_closing_are_a_note(tmp_path):
-    """Idle workers end like this when their launcher ends them by a signal."""
+@pytest.mark.parametrize("at_work", [0, 1, 4])
+def test_ranks_that_end_without_closing_are_a_note(tmp_path, at_work):
+    """Idle workers end like this when their launcher ends them by a signal, and others, that wait for their devices."""
     job = jobs.healthy(4, 30, 5)
-    for rank in job.ranks:
+    for number, rank in enumerate(job.ranks):
         rank.end = "recovered"
+        if number < at_work:
+            rank.inside = [jobs.Op("cudaMemcpy", 999, 16)]
     folder = job.write(tmp_path / "job")
     for command in ("check", "summary"):
         result = tprof(command, folder)
@@ -178,7 +181,7 @@ def test_ranks_that_end_without_closing_and_were_needed_are_a_warning(tmp_path, 
     for rank in job.ranks if how != "others closed" else job.ranks[:2]:
         rank.end = "recovered"
     if how == "a call is open":
-        job.ranks[0].inside = [jobs.Op("cudaMemcpy", 999, 16)]
+        job.ranks[0].inside = [jobs.Op("ncclSend", 999, 64, 0, "float32", peer=1)]
     if how == "others got further":
         job.ranks[0].ops.remove(job.collectives(0, 0)[-1])
     folder = job.write(tmp_path / "job")
