@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "export/placement.h"
 #include "filter/selection.h"
+#include "interpose/base/not_copied.h"
 #include "read/folder.h"
 #include "why/peak.h"
 
@@ -21,12 +22,10 @@ read::Traces load(const std::vector<read::TraceFile>& files, const team::Shared&
 
 // A command's traces, the job that it is about, and that job's lines, with progress on a terminal
 // when they are loaded.
-struct Input {
+struct Input : NotCopied {
   explicit Input(const Options& o) : Input(o, read::trace_files(o.paths)) {}
   Input(const Options& o, const std::vector<read::TraceFile>& files,
         read::Wanted wanted = read::Wanted::lines);
-  Input(const Input&) = delete;
-  Input& operator=(const Input&) = delete;
 
   const filter::Filter only;
   read::Traces traces;

@@ -14,7 +14,6 @@
 #include "live/follow.h"
 #include "live/http.h"
 #include "live/look.h"
-#include "live/signals.h"
 #include "live/table.h"
 #include "live/terminal.h"
 #include "live/watchdog.h"

@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "interpose/base/not_copied.h"
+
 namespace tprof::cli {
 
 std::optional<std::size_t> columns_of_terminal();  // nothing where standard output is none
@@ -29,12 +31,10 @@ enum class Of { files, bytes };
 std::string progress_text(const std::string& what, std::uint64_t done, std::uint64_t total, Of of,
                           std::chrono::nanoseconds took);
 
-class Progress {
+class Progress : NotCopied {
  public:
   Progress(std::string what, std::uint64_t total, Of of = Of::files)
       : what_(std::move(what)), total_(total), of_(of) {}
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
   ~Progress();
 
   // May be called from any thread.

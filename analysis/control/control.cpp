@@ -1,17 +1,11 @@
 #include "control/control.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -19,6 +13,7 @@
 #include <set>
 #include <thread>
 
+#include "interpose/base/clock.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/format/settings.h"
 #include "live/look.h"
@@ -32,69 +27,40 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The head of a running process's ring file.
-class Mapped {
- public:
-  // Throws BadInput if the file is not this user's to open so, of another version of tprof, or of a
-  // process that is gone.
-  Mapped(const fs::path& ring, int access) {
-    const auto file = read::RingFile::open(ring);
-    if (!file) throw read::BadInput(ring, "there is no such file: the process has ended");
-    if (!file->running()) {
-      throw read::BadInput(ring, "the process is gone: tprof recover closes it");
-    }
-    fd_ = open(ring.c_str(), access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd_ < 0) throw read::BadInput(ring, std::strerror(errno));
-    struct stat now {};
-    const bool whole = fstat(fd_, &now) == 0 && now.st_size >= static_cast<off_t>(sizeof(Head));
-    const int rights = access == O_RDWR ? PROT_READ | PROT_WRITE : PROT_READ;
-    void* base = whole ? mmap(nullptr, sizeof(Head), rights, MAP_SHARED, fd_, 0) : MAP_FAILED;
-    if (base == MAP_FAILED) {
-      close(fd_);
-      throw read::BadInput(ring, "expected a ring file");
-    }
-    head_ = static_cast<Head*>(base);
+// Throws BadInput if the file is of another version of tprof, or of a process that is gone.
+read::RingFile running(const fs::path& ring) {
+  auto file = read::RingFile::open(ring);
+  if (!file) throw read::BadInput(ring, "there is no such file: the process has ended");
+  if (!file->running()) {
+    throw read::BadInput(ring, "the process is gone: tprof recover closes it");
   }
-  Mapped(const Mapped&) = delete;
-  Mapped& operator=(const Mapped&) = delete;
-  ~Mapped() {
-    munmap(head_, sizeof(Head));
-    close(fd_);  // this releases a lock
-  }
-
-  int fd() const { return fd_; }
-  Head* operator->() const { return head_; }
-
- private:
-  int fd_ = -1;
-  Head* head_ = nullptr;  // only its `control` is written
-};
+  return std::move(*file);
+}
 
 // A command that was put into a ring file.
 class Asked {
  public:
-  // Throws BadInput as Mapped does, and if another command waits for its answer.
-  Asked(const fs::path& ring, const Request& request) : head_(ring, O_RDWR) {
-    Control& control = head_->control;
-    const std::uint32_t last = control.asked.load(std::memory_order_acquire);
-    if (flock(head_.fd(), LOCK_EX | LOCK_NB) != 0 ||
-        last != control.answered.load(std::memory_order_acquire)) {
-      throw read::BadInput(ring, "another tprof ctl waits for the process's answer");
+  // Throws BadInput as running() does, and if another command waits for its answer.
+  Asked(const fs::path& path, const Request& request)
+      : ring_(running(path)), control_(ring_.lock_control()) {
+    const std::uint32_t last =
+        control_ == nullptr ? 0 : control_->asked.load(std::memory_order_acquire);
+    if (control_ == nullptr || last != control_->answered.load(std::memory_order_acquire)) {
+      throw read::BadInput(path, "another tprof ctl waits for the process's answer");
     }
-    control.command = request.command;
-    std::memset(control.argument, 0, sizeof control.argument);
-    request.argument.copy(control.argument, sizeof control.argument - 1);
+    control_->command = request.command;
+    std::memset(control_->argument, 0, sizeof control_->argument);
+    request.argument.copy(control_->argument, sizeof control_->argument - 1);
     number_ = last + 1;
-    control.asked.store(number_, std::memory_order_release);
+    control_->asked.store(number_, std::memory_order_release);
   }
 
-  bool answered() const {
-    return head_->control.answered.load(std::memory_order_acquire) == number_;
-  }
-  Obeyed answer() const { return head_->control.result; }  // only valid once it is there
+  bool answered() const { return control_->answered.load(std::memory_order_acquire) == number_; }
+  Obeyed answer() const { return control_->result; }  // only valid once it is there
 
  private:
-  Mapped head_;
+  read::RingFile ring_;
+  Control* control_;
   std::uint32_t number_ = 0;
 };
 
@@ -102,24 +68,18 @@ constexpr std::chrono::seconds kPatience{2};  // ten times what a running proces
 constexpr std::chrono::milliseconds kPause{5};
 constexpr std::uint64_t kMost = 1'000'000;  // steps ahead
 
-std::uint64_t monotonic_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 // Returns a step, counted from 1, that no rank reaches within `lead_ns` from now. Returns 0 if a
 // rank has no steps that the program marks.
 std::uint64_t step_ahead(const std::vector<Target>& targets, std::uint64_t lead_ns) {
   constexpr std::uint64_t kLongUntold = 500'000'000;
   std::uint64_t last = 0;
   for (const Target& t : targets) {
-    const Mapped head(t.ring, O_RDONLY);
-    const StepsBegun& begun = head->windows.begun;  // as it last said (interpose/format/windows.h)
+    const read::RingFile ring = running(t.ring);
+    // As it last said (interpose/format/windows.h).
+    const StepsBegun& begun = ring.view().head().windows.begun;
     const std::uint64_t count = begun.count.load(std::memory_order_acquire);
     if (count == 0 || begun.marked.load(std::memory_order_relaxed) == 0) return 0;
-    const std::uint64_t now = monotonic_ns();
+    const std::uint64_t now = now_ns();
     const std::uint64_t last_ns = begun.last_ns.load(std::memory_order_relaxed);
     const std::uint64_t untold = std::min(now - std::min(now, last_ns), kLongUntold);
     const std::uint64_t took =

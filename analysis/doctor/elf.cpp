@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "doctor/examine.h"
+#include "interpose/base/not_copied.h"
 #include "read/error.h"
 
 namespace tprof::doctor {
@@ -20,13 +21,11 @@ namespace tprof::doctor {
 namespace {
 
 // A file that libelf reads.
-struct Image {
+struct Image : NotCopied {
   explicit Image(const std::filesystem::path& of)
       : file(of), fd(open(of.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (fd < 0) throw read::BadInput(file, std::strerror(errno));
   }
-  Image(const Image&) = delete;
-  Image& operator=(const Image&) = delete;
   ~Image() {
     elf_end(elf);
     close(fd);

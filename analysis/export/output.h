@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "interpose/base/not_copied.h"
+
 namespace tprof::trace_export {
 
 // Makes SIGINT, SIGTERM, SIGHUP and SIGQUIT remove what is unfinished before they end the process.
@@ -16,11 +18,8 @@ void remove_unfinished_on_signals();
 
 // A file, or a folder with all that is in it. It is removed with this object, or when a signal ends
 // the process, unless it is published.
-class Unfinished {
+class Unfinished : NotCopied {
  public:
-  Unfinished() = default;
-  Unfinished(const Unfinished&) = delete;
-  Unfinished& operator=(const Unfinished&) = delete;
   ~Unfinished();
 
   // Returns what `made` returns; from 0 on it has made the path. No signal comes between.
@@ -46,14 +45,12 @@ void pack(std::string_view text, bool gzip, Piece& piece);
 
 // A file, plain or as one member of gzip, which every reader takes. Anything but a regular file (a
 // device, a pipe, standard output) is written to directly.
-class Output {
+class Output : NotCopied {
  public:
   // The name "-" is standard output. Follows symbolic links. `replaces` may refuse to replace a
   // file that is not empty: it throws.
   Output(const std::filesystem::path& name, bool gzip,
          const std::function<void(const std::filesystem::path&)>& replaces = {});
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
   ~Output();
 
   void write(const Piece& piece);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "filter/filter.h"
+#include "interpose/base/not_copied.h"
 #include "job/jobs.h"
 #include "run/lines.h"
 
@@ -50,12 +51,10 @@ using Counted = std::map<CallKey, read::Amounts>;
 // of a border. Steps come from what the writers counted in them, or from lines, phases and other
 // sizes from lines: notes() say which calls have none. Code that judges the job looks at all calls
 // of its ranks, others at those that lines() tells.
-class Selection {
+class Selection : NotCopied {
  public:
   // `whole`: the lines of the whole job. Throws BadInput for what the job does not have.
   Selection(const run::Lines& whole, const Filter& filter, const Needs& needs);
-  Selection(const Selection&) = delete;
-  Selection& operator=(const Selection&) = delete;
 
   const job::Job& job() const { return job_; }  // of the chosen ranks
   const Words& words() const { return filter_.words; }

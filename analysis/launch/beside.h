@@ -10,20 +10,19 @@
 
 #include "children/child.h"
 #include "doctor/ask.h"
+#include "interpose/base/not_copied.h"
 #include "launch/environment.h"
 
 namespace tprof::launch {
 
 // Has a program sample the host and its GPUs. Both ask for more than a static program can have
 // (NVML), and for more than a training process should do.
-class NodeLanes {
+class NodeLanes : NotCopied {
  public:
   // Starts tprof-node, which is beside the library, if TPROF_METRICS asks for lanes. `settings` go
   // before our environment. It ends with this process, however that ends.
   NodeLanes(const std::filesystem::path& library, const std::filesystem::path& folder,
             const std::string& run_id, const doctor::Settings& settings);
-  NodeLanes(const NodeLanes&) = delete;
-  NodeLanes& operator=(const NodeLanes&) = delete;
   ~NodeLanes() { end(); }
 
   // True if the lanes of GPUs are taken care of; of_processes() is then what TPROF_METRICS should
@@ -66,13 +65,11 @@ struct Fed {
   bool quiet = false;
 };
 
-class Feeding {
+class Feeding : NotCopied {
  public:
   // Begins. The command must not have begun yet.
   Feeding(const Fed& fed, const std::filesystem::path& folder, const std::string& run_id,
           const Launch& launch);
-  Feeding(const Feeding&) = delete;
-  Feeding& operator=(const Feeding&) = delete;
   ~Feeding() { end(); }
 
   // Has to be called when the command has ended and the files of its dead processes are whole.

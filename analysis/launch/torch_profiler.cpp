@@ -1,16 +1,20 @@
 #include "launch/torch_profiler.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
+#include <system_error>
 
 #include "interpose/format/schedule.h"
 #include "launch/environment.h"
-#include "live/kineto.h"
 #include "read/error.h"
 #include "read/load.h"
 #include "text/print.h"
@@ -57,25 +61,95 @@ std::string kineto_config(const TorchSteps& steps, const std::filesystem::path& 
       trace.string(), steps.first - 2, steps.last - steps.first + 1);
 }
 
-// Serves until it is killed.
+// Precedes each message: how long the rest is, and what it is.
+struct Head {
+  std::uint64_t size = 0;
+  char type[32] = {};
+};
+// The rest of a request. After it come pids: the process's own, then those of the processes that
+// started it.
+struct Request {
+  std::int32_t type = 0;
+  std::int32_t pids = 0;
+  std::int64_t job = 0;
+};
+constexpr std::string_view kRequest = "req";
+constexpr std::string_view kDaemon = "dynolog";
+constexpr std::int32_t kMayTrace = 2;  // a bit of its type
+constexpr std::size_t kLongest = 65536;
+
+[[noreturn]] void fail(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+// The socket that KINETO_IPC_SOCKET_DIR leads to. Its name has to be short, since libkineto copies
+// it without a check.
+int socket_in(const fs::path& folder) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  (folder / kDaemon).string().copy(name.sun_path, sizeof name.sun_path - 1);
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) fail("socket");
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0) fail("bind");
+  return fd;
+}
+
+// Returns what a process is told that asks; empty: nothing. It refuses by itself what it has been
+// given already, and forgets what comes before its first step. So it is told each time.
+std::string work_for(const KinetoRequest& asked, const fs::path& sockets, const TorchSteps& steps) {
+  std::ofstream(sockets / kAsked).flush();
+  const fs::path trace = sockets / kTraces / trace_of(asked.pid);
+  const bool done = fs::exists(trace) || fs::exists(trace.string() + ".tmp");
+  if (!asked.may_trace || done) return "";
+  return kineto_config(steps, sockets / kTraces / fmt::format("{}.json", kStem));
+}
+
+// Answers until it is killed.
 void serve(const fs::path& sockets, const TorchSteps& steps) try {
-  live::KinetoDaemon daemon(sockets, [&](const live::KinetoRequest& asked) {
-    std::ofstream(sockets / kAsked).flush();
-    const fs::path trace = sockets / kTraces / trace_of(asked.pid);
-    const bool done = fs::exists(trace) || fs::exists(trace.string() + ".tmp");
-    // A process refuses by itself what it has been given already, and forgets what comes before its
-    // first step. So it is told each time.
-    if (!asked.may_trace || done) return std::string();
-    return kineto_config(steps, sockets / kTraces / fmt::format("{}.json", kStem));
-  });
+  const int fd = socket_in(sockets);
   const char ready = 0;
   (void)!::write(STDOUT_FILENO, &ready, 1);
-  for (;;) daemon.answer();
+  for (std::string message;;) {
+    message.resize(kLongest);
+    sockaddr_un from{};
+    socklen_t size = sizeof from;
+    auto* sender = reinterpret_cast<sockaddr*>(&from);
+    const ssize_t n = recvfrom(fd, message.data(), message.size(), 0, sender, &size);
+    if (n < 0 && errno != EINTR) fail("recvfrom");
+    message.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+    const auto asked = kineto_request(message);
+    if (!asked) continue;
+    const std::string answer = kineto_answer(work_for(*asked, sockets, steps));
+    // The process may be gone. If it is not, it asks again.
+    sendto(fd, answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL, sender, size);
+  }
 } catch (const std::exception& e) {
   say(e.what());
 }
 
 }  // namespace
+
+std::optional<KinetoRequest> kineto_request(std::string_view message) {
+  Head head;
+  Request request;
+  KinetoRequest asked;
+  if (message.size() < sizeof head + sizeof request + sizeof asked.pid) return std::nullopt;
+  std::memcpy(&head, message.data(), sizeof head);
+  message.remove_prefix(sizeof head);
+  const std::string_view type(head.type, strnlen(head.type, sizeof head.type));
+  if (type != kRequest || head.size != message.size()) return std::nullopt;
+  std::memcpy(&request, message.data(), sizeof request);
+  std::memcpy(&asked.pid, message.data() + sizeof request, sizeof asked.pid);
+  if (request.pids < 1) return std::nullopt;
+  asked.may_trace = (request.type & kMayTrace) != 0;
+  return asked;
+}
+
+std::string kineto_answer(std::string_view config) {
+  Head head{config.size(), {}};
+  kRequest.copy(head.type, sizeof head.type);
+  return std::string(reinterpret_cast<const char*>(&head), sizeof head).append(config);
+}
 
 TorchSteps torch_steps(std::string_view text) {
   constexpr std::int64_t kLastStep = 1'000'000'000;

@@ -2,13 +2,16 @@
 // libkineto asks the daemon that its environment names, and that is us.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "children/child.h"
 #include "doctor/ask.h"
+#include "interpose/base/not_copied.h"
 #include "read/folder.h"
 
 namespace tprof::launch {
@@ -24,6 +27,16 @@ TorchSteps torch_steps(std::string_view text);
 // default.
 TorchSteps torch_steps_of(const std::string& asked, const std::string& schedule);
 
+// A process asks the daemon for work.
+struct KinetoRequest {
+  std::int32_t pid = 0;
+  bool may_trace = false;  // it is not tracing already
+};
+// Returns the request in a message's bytes, or nullopt if they are anything else. Messages are
+// those of dynolog's IPC fabric.
+std::optional<KinetoRequest> kineto_request(std::string_view message);
+std::string kineto_answer(std::string_view config);
+
 struct TorchTrace {
   std::filesystem::path rank_file;
   std::filesystem::path trace;
@@ -33,13 +46,11 @@ struct TorchTrace {
 std::filesystem::path free_name(const std::filesystem::path& folder, const std::string& stem,
                                 const std::string& end);
 
-class TorchProfiler {
+class TorchProfiler : NotCopied {
  public:
   // Answers from here on, with the steps that are asked for (see torch_steps_of), in a process of
   // its own. If that is not possible, says so and does nothing.
   TorchProfiler(const std::string& steps, const std::filesystem::path& folder);
-  TorchProfiler(const TorchProfiler&) = delete;
-  TorchProfiler& operator=(const TorchProfiler&) = delete;
   ~TorchProfiler();
 
   // Settings for the command. Empty if the user set one of them.

@@ -4,15 +4,15 @@
 #include <functional>
 #include <string>
 
+#include "interpose/base/not_copied.h"
+
 namespace tprof::live {
 
-class Http {
+class Http : NotCopied {
  public:
   // Takes "9464", "127.0.0.1:9464" or "[::1]:9464". Without an address it is the loopback's. Port 0
   // is any free one. Throws BadInput.
   explicit Http(const std::string& address);
-  Http(const Http&) = delete;
-  Http& operator=(const Http&) = delete;
   ~Http();
 
   int fd() const { return fd_; }  // readable: somebody is there

@@ -14,7 +14,7 @@
 #include "check/diagnose.h"
 #include "check/finding.h"
 #include "live/look.h"
-#include "live/signals.h"
+#include "live/terminal.h"
 
 namespace tprof::live {
 

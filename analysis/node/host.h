@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "interpose/base/not_copied.h"
 #include "interpose/format/metrics.h"
 #include "interpose/lines/metric_text.h"
 
@@ -106,12 +107,10 @@ void parse_net(std::string_view text, F&& is_device, Interfaces& which, HostMetr
   to.network_sent = sent[devices].value();
 }
 
-class Host {
+class Host : NotCopied {
  public:
   // `root` goes before /proc and /sys, for tests.
   explicit Host(const char* root);
-  Host(const Host&) = delete;
-  Host& operator=(const Host&) = delete;
   ~Host();
 
   // Takes a reading now. Values of a file that is not there are left out.

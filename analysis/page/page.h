@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "check/diagnose.h"
+#include "interpose/base/not_copied.h"
 #include "report/verdict.h"
 #include "summary/summary.h"
 #include "tables/durations.h"
@@ -50,11 +51,7 @@ struct Timeline {
   std::vector<TimelineRank> ranks{};
 };
 
-struct Gathered {
-  Gathered() = default;
-  Gathered(const Gathered&) = delete;  // its parts refer to each other
-  Gathered& operator=(const Gathered&) = delete;
-
+struct Gathered : NotCopied {            // its parts refer to each other
   tables::Summary summary;               // of the whole job
   std::optional<tables::Summary> asked;  // of the calls that were asked for; nullopt: of all
   check::Diagnosed said;

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "interpose/base/not_copied.h"
 #include "read/input.h"
 
 namespace tprof::read {
@@ -43,11 +44,9 @@ struct Block {
   std::filesystem::path file{};  // the file that has them
 };
 
-class BlockReader {
+class BlockReader : NotCopied {
  public:
   explicit BlockReader(const Source& source, std::size_t block_bytes = kBlockBytes);
-  BlockReader(const BlockReader&) = delete;
-  BlockReader& operator=(const BlockReader&) = delete;
   ~BlockReader();
 
   // Returns false at the end. Throws BadInput for a line too long for the file's size, for data

@@ -1,6 +1,7 @@
 #include "read/ring_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -174,6 +175,7 @@ bool process_lives(std::int64_t pid, std::uint64_t start_ticks) {
 
 RingFile::Opened::~Opened() {
   if (base != nullptr) munmap(base, size);
+  if (writable != nullptr) munmap(writable, sizeof(Head));
   if (fd >= 0) close(fd);
 }
 
@@ -182,7 +184,7 @@ std::optional<RingFile> RingFile::open(const std::filesystem::path& file) {
   // same. O_NONBLOCK, since it may be a pipe that nobody writes to.
   constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   RingFile ring(file);
-  auto& [fd, base, size] = *ring.opened_;
+  auto& [fd, base, size, writable] = *ring.opened_;
   fd = ::open(file.c_str(), O_RDWR | kFlags);
   if (fd < 0 && errno != ENOENT) fd = ::open(file.c_str(), O_RDONLY | kFlags);
   if (fd < 0 && errno == ENOENT) return std::nullopt;
@@ -254,6 +256,15 @@ bool RingFile::lock() {
   return fcntl(opened_->fd, F_SETLK, &whole) == 0 && fstat(opened_->fd, &opened) == 0 &&
          stat(path_.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
          opened.st_dev == named.st_dev;
+}
+
+Control* RingFile::lock_control() {
+  auto& [fd, base, size, writable] = *opened_;
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) return nullptr;  // its end releases the lock
+  void* head = mmap(nullptr, sizeof(Head), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (head == MAP_FAILED) throw BadInput(path_, std::strerror(errno));
+  writable = head;
+  return &static_cast<Head*>(head)->control;
 }
 
 void RingFile::note_rank_file(const std::string& name, std::uint64_t inode) {

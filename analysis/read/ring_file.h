@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "interpose/base/not_copied.h"
 #include "interpose/format/view.h"
 #include "read/lines.h"
 #include "read/load.h"
@@ -66,18 +67,20 @@ class RingFile {
   // Keeps others from recovering the same process while this object exists. False if somebody else
   // is recovering it, or has done so and removed the file.
   bool lock();
+  // The word by which the process is asked to do something, to be written as long as this object
+  // exists; null if somebody else writes it. Throws BadInput if the file is not this user's to
+  // write.
+  Control* lock_control();
   // Notes that the process's rank file is made, under this name. Call lock() before.
   void note_rank_file(const std::string& name, std::uint64_t inode);
 
  private:
-  struct Opened {
+  struct Opened : NotCopied {
     int fd = -1;
     void* base = nullptr;
     std::size_t size = 0;
+    void* writable = nullptr;  // the head once more
 
-    Opened() = default;
-    Opened(const Opened&) = delete;
-    Opened& operator=(const Opened&) = delete;
     ~Opened();
   };
   explicit RingFile(std::filesystem::path path) : path_(std::move(path)) {}

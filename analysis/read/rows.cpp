@@ -57,6 +57,15 @@ Amounts& Amounts::operator+=(const Amounts& other) {
   return *this;
 }
 
+Amounts& Amounts::operator-=(const Amounts& part) {
+  for (const Figure& f : kFigures) {
+    std::uint64_t& mine = this->*f.of;
+    if (!f.largest) mine -= std::min(mine, part.*f.of);
+    if (f.largest && mine == part.*f.of) mine = 0;
+  }
+  return *this;
+}
+
 bool Amounts::saturated() const {
   return std::ranges::any_of(
       kFigures, [&](const Figure& f) { return !f.largest && this->*f.of == kSaturated; });

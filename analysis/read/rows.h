@@ -47,6 +47,8 @@ struct Amounts {
   std::uint64_t replayed = 0;  // the calls made by graph launches, which have no host time
 
   Amounts& operator+=(const Amounts& other);
+  // Not below 0. The largest may stem from what is taken out: then it is not known, and 0.
+  Amounts& operator-=(const Amounts& part);
   bool saturated() const;  // true if a sum is only a lower bound
 };
 

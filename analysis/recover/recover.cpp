@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "interpose/base/not_copied.h"
 #include "interpose/lines/window_lines.h"
 #include "read/error.h"
 #include "read/load.h"
@@ -25,14 +26,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-class File {
+class File : NotCopied {
  public:
   explicit File(const fs::path& path, int flags = 0)
       : path_(path), fd_(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0666)) {
     if (fd_ < 0) fail();
   }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
   ~File() { close(fd_); }
 
   // Writes the text after the first `offset` bytes, and ends the file with it.

@@ -106,10 +106,11 @@ std::vector<std::string> arguments(const Call& call, std::uint64_t times, bool o
   return words;
 }
 
+using read::Amounts;
 using read::Process;
 
-Moved moved_by(const Call& call, std::uint64_t times) {
-  return {times, call.elements * times, call.bytes * times};
+Amounts moved_by(const Call& call, std::uint64_t times) {
+  return {.calls = times, .elements = call.elements * times, .bytes = call.bytes * times};
 }
 
 struct Times {
@@ -153,14 +154,13 @@ struct Communicator {
 class Planner {
  public:
   void add(const Process& p, const read::Rows& rows, const MadeCalls* lines) {
-    std::map<std::tuple<std::int64_t, std::string, std::string>, Moved> unseen;
+    std::map<std::tuple<std::int64_t, std::string, std::string>, Amounts> unseen;
     for (const read::Row& row : rows) {
       if (!row.comm || row.mode == Mode::captured) continue;
-      const Moved moved{row.amounts.calls, row.amounts.elements, row.amounts.bytes};
       if (row.mode == Mode::replayed) {
-        leave(Why::graph, row.name, row.dtype, nranks_of(p, *row.comm), moved);
+        leave(Why::graph, row.name, row.dtype, nranks_of(p, *row.comm), row.amounts);
       } else {
-        unseen[{*row.comm, row.name, row.dtype}] += moved;
+        unseen[{*row.comm, row.name, row.dtype}] += row.amounts;
       }
     }
     if (lines != nullptr) {
@@ -205,7 +205,7 @@ class Planner {
 
  private:
   void leave(Why why, const std::string& function, const std::string& dtype, std::int64_t nranks,
-             const Moved& moved) {
+             const Amounts& moved) {
     if (moved.calls != 0) plan_.left[{why, function, nranks, dtype}] += moved;
   }
   void leave(Why why, const Call& call, std::uint64_t times) {
@@ -270,7 +270,8 @@ class Planner {
   std::map<Call, Run> runs_;
 };
 
-using Json = nlohmann::ordered_json;
+using report::Json;
+using report::or_null;
 using text::thousands;
 
 constexpr const char* kHead =
@@ -333,7 +334,7 @@ std::string comment(const Run& run) {
 std::string left_text(const Plan& plan) {
   std::string out;
   for (const Reason& r : kReasons) {
-    std::map<std::string, Moved> functions;
+    std::map<std::string, Amounts> functions;
     for (const auto& [left, moved] : plan.left) {
       if (left.why == r.why) functions[left.function] += moved;
     }
@@ -345,21 +346,16 @@ std::string left_text(const Plan& plan) {
   return out.empty() ? "" : "# Not in these lines:\n" + out;
 }
 
-template <typename T>
-Json or_null(bool known, const T& value) {
-  return known ? Json(value) : Json();
-}
-
 Json to_json(const Run& run, const Launch& launch) {
   const Call& call = run.call;
-  const Moved moved = run.moved();
+  const Amounts moved = run.moved();
   return {{"command", command_of(run, launch)},
           {"words", words_of(run, launch)},
           {"function", call.function},
           {"calls_of", functions_of(call)},
           {"dtype", call.dtype},
-          {"reduce", or_null(!call.reduce.empty(), call.reduce)},
-          {"root", or_null(call.root >= 0, call.root)},
+          {"reduce", or_null(call.reduce)},
+          {"root", call.root < 0 ? Json() : Json(call.root)},
           {"count", call.count},
           {"nranks", call.nranks},
           {"communicators", run.communicators},
@@ -385,21 +381,7 @@ std::string broken(std::string command, std::size_t width) {
 
 }  // namespace
 
-Moved& Moved::operator+=(const Moved& other) {
-  calls = read::saturated_sum(calls, other.calls);
-  elements = read::saturated_sum(elements, other.elements);
-  bytes = read::saturated_sum(bytes, other.bytes);
-  return *this;
-}
-
-Moved& Moved::operator-=(const Moved& other) {
-  calls -= std::min(calls, other.calls);
-  elements -= std::min(elements, other.elements);
-  bytes -= std::min(bytes, other.bytes);
-  return *this;
-}
-
-Moved Run::moved() const {
+Amounts Run::moved() const {
   return moved_by(call, times * static_cast<std::uint64_t>(call.nranks) * (call.is_ring() ? 2 : 1));
 }
 
@@ -436,19 +418,19 @@ std::string to_json(const job::Job& job, const Plan& plan, const Launch& launch)
   for (const auto& [key, moved] : plan.left) {
     left.push_back({{"why", reason(key.why).name},
                     {"function", key.function},
-                    {"nranks", or_null(key.nranks != 0, key.nranks)},
+                    {"nranks", key.nranks == 0 ? Json() : Json(key.nranks)},
                     {"dtype", key.dtype},
                     {"calls", moved.calls},
                     {"elements", moved.elements},
                     {"bytes", moved.bytes}});
   }
   Json all = {{"schema", "tprof-replay/1"},
-              {"run_id", or_null(!job.run_id.empty(), job.run_id)},
+              {"run_id", or_null(job.run_id)},
               {"ranks", job.ranks},
               {"lines", runs},
               {"left", left}};
   if (!plan.only.empty()) all["only"] = report::only_json(plan.only, plan.notes);
-  return all.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+  return report::printed(all, 2);
 }
 
 }  // namespace tprof::replay

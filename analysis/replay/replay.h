@@ -46,15 +46,6 @@ enum class Why {
   once,          // a program makes each call at least twice
 };
 
-struct Moved {
-  std::uint64_t calls = 0;
-  std::uint64_t elements = 0;
-  std::uint64_t bytes = 0;
-
-  Moved& operator+=(const Moved& other);
-  Moved& operator-=(const Moved& other);  // not below 0
-};
-
 // One run of a program.
 struct Run {
   Call call;
@@ -63,7 +54,7 @@ struct Run {
   std::size_t hosts = 0;              // most hosts that the ranks of one of them are on
   std::int64_t first_ns = INT64_MAX;  // when it was made first
 
-  Moved moved() const;  // on all ranks
+  read::Amounts moved() const;  // on all ranks
 };
 
 struct Left {
@@ -78,7 +69,7 @@ struct Left {
 // All executed NCCL calls are in the one or the other.
 struct Plan {
   std::vector<Run> runs;  // in the order in which their calls were made first
-  std::map<Left, Moved> left;
+  std::map<Left, read::Amounts> left;
   std::vector<read::Skipped> unreadable;  // files with a line that can't be read
   filter::Words only;                     // which calls these are; empty: all
   std::vector<std::string> notes;         // what is not exact for that

@@ -16,20 +16,20 @@
 #include <optional>
 #include <string_view>
 
+#include "interpose/base/not_copied.h"
+
 namespace tprof::symbols {
 
 namespace {
 
 // Names the addresses of a library or program that is at hand: functions from its symbol tables,
 // lines and inlined functions from its DWARF. Open as long as this exists.
-class Object {
+class Object : NotCopied {
  public:
   // `build_id` is in hex, as a trace has it. Nothing is known if the file is not there, is another
   // one, or has no build id to tell.
   Object(const std::filesystem::path& file, const std::string& build_id);
   ~Object();
-  Object(const Object&) = delete;
-  Object& operator=(const Object&) = delete;
 
   bool known() const { return known_; }
   // Returns the places of the call that returns to `offset` from where the object begins in memory:
@@ -119,13 +119,10 @@ Dwarf_Word number(Dwarf_Die* die, unsigned name) {
   return value;
 }
 
-struct Scopes {
+struct Scopes : NotCopied {
   Dwarf_Die* die = nullptr;
   int count = 0;
 
-  Scopes() = default;
-  Scopes(const Scopes&) = delete;
-  Scopes& operator=(const Scopes&) = delete;
   ~Scopes() { std::free(die); }
 };
 

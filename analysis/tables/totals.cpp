@@ -22,14 +22,6 @@ OpKey key_of(const Call& call, std::int64_t bytes_class, const read::Process& pr
 using read::Amounts;
 using read::Ledger;
 
-void subtract(Amounts& from, const Amounts& before) {
-  for (const read::Figure& f : read::kFigures) {
-    std::uint64_t& figure = from.*f.of;
-    if (!f.largest) figure -= std::min(figure, before.*f.of);
-    if (f.largest && figure == before.*f.of) figure = 0;
-  }
-}
-
 const Ledger* end_of(const read::Process& p, std::int64_t epoch) {
   const auto end = std::ranges::find(p.epoch_ends, epoch, &Ledger::epoch);
   if (end != p.epoch_ends.end()) return &*end;
@@ -174,7 +166,7 @@ void keep_epoch(read::Process& p, std::int64_t epoch) {
   own.rows.clear();
   for (read::Row row : end->rows) {
     const std::uint64_t unfinished = row.amounts.unfinished;
-    subtract(row.amounts, rows[row]);
+    row.amounts -= rows[row];
     row.amounts.unfinished = unfinished;  // as of the end
     if (row.amounts.calls + row.amounts.failed + unfinished != 0) own.rows.push_back(row);
   }

@@ -110,8 +110,6 @@ class OfMpi : public Team {
     socket_ = ends[0];
     if (child_.pid() < 0) throw std::runtime_error("fork: " + std::string(std::strerror(errno)));
   }
-  OfMpi(const OfMpi&) = delete;
-  OfMpi& operator=(const OfMpi&) = delete;
   // A process that has not come to its end leaves its socket closed without a word: then MPI ends
   // the others too.
   ~OfMpi() override {

@@ -7,13 +7,12 @@
 #include <string>
 #include <string_view>
 
+#include "interpose/base/not_copied.h"
+
 namespace tprof::team {
 
-class Team {
+class Team : NotCopied {
  public:
-  Team() = default;
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
   virtual ~Team() = default;
 
   virtual std::size_t rank() const = 0;
