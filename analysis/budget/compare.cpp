@@ -35,13 +35,13 @@ struct Calls {
 
 bool is_of(const Calls& c, const Limit& limit) {
   return c.bucket == limit.bucket && !c.small &&
-         (limit.function.empty() || c.key.function == limit.function) &&
+         (limit.function.empty() || c.key.name == limit.function) &&
          (limit.dtype.empty() || c.key.dtype == limit.dtype);
 }
 
 void add(Row& row, const Calls& c) {
   row.moved += c.moved;
-  if (std::ranges::count(row.dtypes, c.key.dtype) == 0) row.dtypes.push_back(c.key.dtype);
+  if (std::ranges::count(row.dtypes, c.key.dtype.str()) == 0) row.dtypes.push_back(c.key.dtype);
 }
 
 Row row_of(const std::vector<Calls>& all, const Limit& limit) {
@@ -80,7 +80,7 @@ Row compared(const std::vector<Calls>& all, const Limit& limit, const Budget& bu
     std::vector<std::string> dtypes = row.dtypes;
     if (dtypes.empty()) dtypes.push_back(dtype);
     for (const Calls& c : all) {
-      const bool may_be = budget.small || std::ranges::count(dtypes, c.key.dtype) != 0;
+      const bool may_be = budget.small || std::ranges::count(dtypes, c.key.dtype.str()) != 0;
       if (c.bucket == limit.bucket && c.small && may_be) row.small += c.moved;
     }
     row.within = row.with_small =
@@ -209,7 +209,7 @@ std::string more_text(const Key& kind, const std::map<Moved, Steps>& all) {
   std::ranges::sort(steps);
   const Moved& most = all.rbegin()->first;
   const std::string what = steps_have(steps) + (all.size() > 1 ? " up to " : " ");
-  const std::string name = kind.function + " of " + kind.dtype;
+  const std::string name = fmt::format("{} of {}", kind.name, kind.dtype);
   if (most.calls == 0) return fmt::format("{}{} more in {}", what, bytes_text(most.bytes), name);
   return fmt::format("{}{:.6g} {} more, of {}{}", what, most.calls, name,
                      bytes_text(std::max(most.bytes, 0.0)), most.calls == 1 ? "" : " together");
@@ -357,7 +357,7 @@ Budget of_run(const Measured& measured, double tolerance) {
       const auto [least, most] = std::ranges::minmax(of, {}, figure);
       return Range{least.*figure * (1 - share), most.*figure * (1 + share)};
     };
-    Limit limit{kind.bucket, kind.function, kind.dtype, range(&Moved::calls, 0),
+    Limit limit{kind.bucket, kind.name, kind.dtype, range(&Moved::calls, 0),
                 range(&Moved::bytes, tolerance)};
     // Copies are not the same in each step, as batches, evaluations and checkpoints make them.
     if (is_copy(kind.bucket)) {

@@ -138,7 +138,7 @@ Json json_of(const Key& kind, const KnownKind& known) {
   Json sizes = Json::array();
   for (const std::int64_t c : known.classes) sizes.push_back(c < 0 ? 0 : std::int64_t{1} << c);
   return {{"bucket", bucket_name(kind.bucket)},
-          {"function", kind.function},
+          {"function", kind.name},
           {"dtype", kind.dtype},
           {"sizes", sizes},
           {"more_calls", json_of(known.more)}};

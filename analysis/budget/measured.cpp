@@ -19,8 +19,9 @@ using read::Process;
 
 constexpr std::size_t kMostNames = 4;
 
-Key key_of(const tables::OpKey& op) {
-  return {op.bucket, op.name, op.dtype, op.nranks, op.bytes_class};
+Key key_of(Key op) {
+  op.comm_id = {};
+  return op;
 }
 
 // Where steps are made of several, what follows the last one may be missing of it: all-gathers of
@@ -195,7 +196,7 @@ std::vector<std::uint64_t> numbers_of(const RankSteps& rank) {
   std::vector<std::uint64_t> all(std::min(rank.steps, kMostSteps));
   for (const auto& [key, calls] : rank.calls) {
     if (!tells_steps_apart(key)) continue;
-    const std::uint64_t what = fnv1a(key.function) ^ mix64(fnv1a(key.dtype));
+    const std::uint64_t what = fnv1a(key.name.str()) ^ mix64(fnv1a(key.dtype.str()));
     for (std::size_t i = 0; i < calls.size(); ++i) {
       const auto [n, bytes, elements] = calls[i];
       if (n != 0)

@@ -16,19 +16,13 @@
 #include "read/folder.h"
 #include "read/rows.h"
 #include "steps/found.h"
+#include "tables/totals.h"
 #include "text/text.h"
 
 namespace tprof::budget {
 
-struct Key {
-  Bucket bucket = Bucket::ALLGATHER;
-  std::string function;
-  std::string dtype;
-  std::int64_t nranks = 0;        // 0: a copy
-  std::int64_t bytes_class = -1;  // of each call: from 2^class bytes on, -1: 0 bytes
-
-  auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr)
-};
+// What tells calls apart, without their communicator; of kinds of calls the rest is empty.
+using Key = tables::OpKey;
 
 // The counts of one step: means may be broken numbers.
 struct Moved {
@@ -53,7 +47,7 @@ void add(Moved& to, const read::Event& event, const read::DeviceTime*);
 
 // Returns the same function and type, on any communicator and of any size.
 inline Key kind_of(const Key& key) {
-  return {.bucket = key.bucket, .function = key.function, .dtype = key.dtype};
+  return {.bucket = key.bucket, .name = key.name, .dtype = key.dtype};
 }
 
 // Adds what passes, by kind.

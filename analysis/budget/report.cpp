@@ -160,7 +160,7 @@ Json json_of(const std::vector<OtherSteps>& others) {
   for (const OtherSteps& o : others) {
     all.push_back({{"steps", o.steps},
                    {"bucket", bucket_name(o.kind.bucket)},
-                   {"function", o.kind.function},
+                   {"function", o.kind.name},
                    {"dtype", o.kind.dtype},
                    {"calls", exact(o.more.calls)},
                    {"bytes", exact(o.more.bytes)},

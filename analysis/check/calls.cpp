@@ -48,13 +48,6 @@ std::int64_t called_ns(const Event& e, const Process& p) {
 
 namespace {
 
-struct Sites {
-  const Process* rank;
-  tables::SiteLines sites{};
-
-  void metadata(const read::Line& line) { sites.add(*rank, line); }
-};
-
 struct Collectives {
   const Member* of;
   std::uint64_t from;
@@ -71,8 +64,8 @@ struct Collectives {
 
 std::optional<std::string> made_at(const Event& e, const Process& p, const Case& c) {
   if (e.site == 0) return std::nullopt;
-  const Sites all = c.shown(p, Sites{&p});
-  const tables::SiteKey* site = all.sites.find(e.site);
+  const auto sites = c.shown(p, tables::SiteLines(p));
+  const tables::SiteKey* site = sites.find(e.site);
   const read::SiteFrame* frame = site == nullptr ? nullptr : tables::program_frame(*site);
   return frame == nullptr ? std::nullopt : std::optional(tables::text_of(*frame));
 }

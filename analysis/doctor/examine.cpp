@@ -18,7 +18,10 @@ namespace tprof::doctor {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using report::Column;
+using report::Json;
+using report::or_unknown;
+using report::Unit;
 using text::printable;
 
 constexpr std::size_t kWidth = 80;
@@ -46,22 +49,30 @@ void settings_text(std::string& out, const Report& r) {
   out += line + "\n";
 }
 
+std::vector<Column<Function>> function_columns(bool counted) {
+  using F = Function;
+  return {{"function", "name", Unit::text, &F::name},
+          {nullptr, "library", Unit::text, [](const F& f) { return or_unknown(f.library); }},
+          {"calls", "calls", Unit::count,
+           [=](const F& f) { return counted ? report::Value(f.calls) : report::Value(); }},
+          {"ranks", nullptr, Unit::text,
+           [](const F& f) { return f.ranks.empty() ? "all" : f.ranks.str(); }},
+          {nullptr, "ranks", Unit::text, [](const F& f) { return Json(f.ranks.list()); }},
+          {"served by", nullptr, Unit::text, &F::library}};
+}
+
 // Functions that one library serves share a line, unless their calls were counted.
 void functions_text(std::string& out, const Report& r) {
   if (r.functions.empty()) return;
   if (r.counted) {
-    using enum text::Table::Align;
-    text::Table table({{"function", left}, {"calls", right}, {"ranks", left}, {"served by", left}});
     std::string others;
+    std::vector<Function> called;
     for (const Function& f : r.functions) {
-      if (f.calls == 0) {
-        others += (others.empty() ? "" : ", ") + printable(f.name);
-        continue;
-      }
-      table.row({printable(f.name), text::thousands(f.calls),
-                 f.ranks.empty() ? "all" : f.ranks.str(), printable(f.library)});
+      if (f.calls != 0) called.push_back(f);
+      if (f.calls == 0) others += (others.empty() ? "" : ", ") + printable(f.name);
     }
-    out += "\nWrapped functions that were called\n" + table.str();
+    out += "\nWrapped functions that were called\n" +
+           report::table_text(function_columns(true), called);
     if (!others.empty()) out += fmt::format("  and, moving no data themselves: {}\n", others);
     return;
   }
@@ -80,10 +91,6 @@ void functions_text(std::string& out, const Report& r) {
                        served[""].size() <= kNamed ? names : "");
   }
 }
-
-using report::Column;
-using report::or_unknown;
-using report::Unit;
 
 struct WrappedFunction {
   std::string library;  // "nccl", "nccl_ep", "cudart", "cuda" or "cupti"
@@ -135,7 +142,7 @@ std::vector<Column<WrappedFunction>> columns() {
              return f.buckets.empty() ? std::string("nothing: it is followed")
                                       : fmt::format("{}", fmt::join(f.buckets, ", "));
            }},
-          {nullptr, "buckets", Unit::text, [](const F& f) { return report::Json(f.buckets); }},
+          {nullptr, "buckets", Unit::text, [](const F& f) { return Json(f.buckets); }},
           {"elements", nullptr, Unit::text,
            [](const F& f) {
              return f.elements == "count_times_ranks" ? "count x ranks"
@@ -199,11 +206,9 @@ std::string to_text(const FunctionList& list, std::size_t width) {
 }
 
 std::string to_json(const FunctionList& list) {
-  const report::Json json = {
-      {"schema", "tprof-coverage/1"},
-      {"functions", report::table_json(columns(), list.wrapped)},
-      {"not_covered", report::table_json(left_out_columns(), list.left_out)}};
-  return json.dump(1, ' ', true, report::Json::error_handler_t::replace) + "\n";
+  return report::printed({{"schema", "tprof-coverage/1"},
+                          {"functions", report::table_json(columns(), list.wrapped)},
+                          {"not_covered", report::table_json(left_out_columns(), list.left_out)}});
 }
 
 using read::Process;
@@ -284,13 +289,6 @@ std::string to_text(const Report& r) {
 }
 
 std::string to_json(const Report& r) {
-  Json functions = Json::array();
-  for (const Function& f : r.functions) {
-    functions.push_back({{"name", f.name},
-                         {"library", f.library.empty() ? Json() : Json(f.library)},
-                         {"calls", r.counted ? Json(f.calls) : Json()},
-                         {"ranks", f.ranks.list()}});
-  }
   Json settings = Json::array();
   for (const SettingInfo& s : kSettings) {
     const auto set = r.settings.find(std::string(s.name));
@@ -309,11 +307,11 @@ std::string to_json(const Report& r) {
   const Json j = {{"schema", "tprof-doctor/1"},
                   {"about", r.about},
                   {"facts", pairs(r.facts, "key", "text")},
-                  {"functions", functions},
+                  {"functions", report::table_json(function_columns(r.counted), r.functions)},
                   {"settings", settings},
                   {"tools", pairs(r.tools, "kind", "path")},
                   {"findings", report::to_json(r.findings, report::Detail::brief)}};
-  return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+  return report::printed(j);
 }
 
 std::string coverage(const Library& library, bool json, std::size_t width) {

@@ -72,7 +72,7 @@ void put_string(std::string_view text, std::string& out) {
   ((out += '"') += text) += '"';
 }
 
-// Rejects any text that is longer than a sensible match.
+// Rejects any text that is longer than a sensible match: a regex walks by recursion.
 bool matches(std::string_view text, const std::regex& pattern) {
   constexpr std::size_t kLongest = 256;
   return text.size() <= kLongest && std::regex_match(text.begin(), text.end(), pattern);
@@ -183,10 +183,7 @@ std::string Anonymizer::shown(std::string_view text, const Field& field) {
   if (std::ranges::find(field.words, text) != field.words.end()) return std::string(text);
   if (!field.names.empty()) return names_.shown(field.names, text);
   if (!field.pattern) return field.words.empty() ? names_.of("text", text) : "unknown";
-  constexpr std::size_t kLongest = 256;  // a regex walks by recursion
-  const bool as_told =
-      text.size() <= kLongest && std::regex_match(text.begin(), text.end(), *field.pattern);
-  return as_told ? std::string(text) : names_.of("id", text);
+  return matches(text, *field.pattern) ? std::string(text) : names_.of("id", text);
 }
 
 void Anonymizer::put_value(simdjson::ondemand::value value, const Field& field, std::string& out) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "read/error.h"
+#include "text/print.h"
 
 namespace tprof::trace_export {
 namespace fs = std::filesystem;
@@ -167,8 +168,7 @@ Output::Output(const fs::path& name, bool gzip,
         part_, [&] { return open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666); });
   }
   if (fd_ < 0) fail();
-  const unsigned char header[10] = {0x1f, 0x8b, Z_DEFLATED, 0, 0, 0, 0, 0, 0, 0xff};
-  if (gzip_) put_bytes(header, sizeof header);
+  if (gzip_) put_bytes({"\x1f\x8b\x08\0\0\0\0\0\0\xff", 10});
 }
 
 Output::~Output() {
@@ -180,22 +180,13 @@ void Output::fail() const {
   throw read::not_written(name_, error);
 }
 
-void Output::put_bytes(const void* bytes, std::size_t size) {
-  const auto* at = static_cast<const char*>(bytes);
-  size_ += size;
-  while (size > 0) {
-    const ssize_t n = ::write(fd_, at, size);
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      fail();
-    }
-    at += n;
-    size -= static_cast<std::size_t>(n);
-  }
+void Output::put_bytes(std::string_view bytes) {
+  size_ += bytes.size();
+  if (!text::write_all(fd_, bytes)) fail();
 }
 
 void Output::write(const Piece& piece) {
-  put_bytes(piece.bytes.data(), piece.bytes.size());
+  put_bytes(piece.bytes);
   crc_ = static_cast<std::uint32_t>(
       crc32_combine(crc_, piece.crc, static_cast<z_off_t>(piece.text_size)));
   text_size_ += piece.text_size;
@@ -218,12 +209,11 @@ void Output::close() {
   if (gzip_) {
     // An empty last block, then checksum and size, little-endian (RFC 1952).
     const auto size = static_cast<std::uint32_t>(text_size_);
-    unsigned char trailer[10] = {3, 0};
-    for (int i = 0; i < 4; ++i) {
-      trailer[2 + i] = static_cast<unsigned char>(crc_ >> (8 * i));
-      trailer[6 + i] = static_cast<unsigned char>(size >> (8 * i));
+    std::string trailer = {3, 0};
+    for (const std::uint32_t n : {crc_, size}) {
+      for (int i = 0; i < 4; ++i) trailer += static_cast<char>(n >> (8 * i));
     }
-    put_bytes(trailer, sizeof trailer);
+    put_bytes(trailer);
   }
   const int fd = fd_;
   fd_ = -1;

@@ -60,7 +60,7 @@ class Output : NotCopied {
 
  private:
   void flush();
-  void put_bytes(const void* bytes, std::size_t size);
+  void put_bytes(std::string_view bytes);
   [[noreturn]] void fail() const;
 
   std::string name_;

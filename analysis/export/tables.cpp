@@ -29,19 +29,9 @@ Value if_(bool known, const T& value) {
 }
 
 const char* ended(const Process& p) {
-  using read::End;
-  switch (p.end) {
-    case End::closed:
-      return "closed";
-    case End::recovered:
-      return "recovered";
-    case End::partial:
-      return "partial";
-    case End::running:
-      return p.snapshot ? "snapshot" : "running";
-    default:
-      return "lost";
-  }
+  constexpr const char* kEnds[] = {"closed", "recovered", "partial", "running", "lost", "lost"};
+  const bool seen = p.end != read::End::running || !p.snapshot;
+  return seen ? kEnds[static_cast<int>(p.end)] : "snapshot";
 }
 
 const char* outcome(const read::Event& e) {

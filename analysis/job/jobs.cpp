@@ -71,27 +71,28 @@ LaunchKey launch_key(const read::Process& p) {
 // Processes that are known to be of one job.
 class Part {
  public:
-  void add(const read::Process& p, bool belongs_to_its_parent) {
+  Part() = default;
+  Part(const read::Process& p, bool belongs_to_its_parent)
+      : processes_{&p},
+        start_ns_(p.header.start_ns),
+        end_ns_(tprof::job::end_ns(p)),
+        communicates_(!p.comms.empty()),
+        has_run_id_(!p.header.run_id.empty()),
+        has_rankless_(!p.header.rank) {
     const read::Header& h = p.header;
-    processes_.push_back(&p);
     if (h.rank && !belongs_to_its_parent) by_rank_.emplace(*h.rank, &p);
     if (!h.rendezvous.empty()) meets_.emplace(h.boot_id, h.rendezvous);
-    start_ns_ = std::min(start_ns_, h.start_ns);
-    end_ns_ = std::max(end_ns_, tprof::job::end_ns(p));
-    communicates_ = communicates_ || !p.comms.empty();
-    has_run_id_ = has_run_id_ || !h.run_id.empty();
-    has_rankless_ = has_rankless_ || !h.rank;
   }
-  void add(Part&& other) {
+  void add(Part other) {
     processes_.insert(processes_.end(), other.processes_.begin(), other.processes_.end());
     by_rank_.merge(other.by_rank_);
     meets_.merge(other.meets_);
     start_ns_ = std::min(start_ns_, other.start_ns_);
     end_ns_ = std::max(end_ns_, other.end_ns_);
-    communicates_ = communicates_ || other.communicates_;
-    has_run_id_ = has_run_id_ || other.has_run_id_;
-    has_rankless_ = has_rankless_ || other.has_rankless_;
-    assumed = assumed || other.assumed;
+    communicates_ |= other.communicates_;
+    has_run_id_ |= other.has_run_id_;
+    has_rankless_ |= other.has_rankless_;
+    assumed |= other.assumed;
   }
   // True if both may be of one job for all that is known of ranks and times. `by_folder`: nothing
   // but a run id or a folder says that they are.
@@ -220,7 +221,7 @@ std::vector<Part> connected(const Processes& processes) {
   }
   std::map<std::size_t, Part> parts;
   for (std::size_t i = 0; i < processes.size(); ++i) {
-    parts[joined.root(i)].add(*processes[i], belongs[i]);
+    parts[joined.root(i)].add({*processes[i], belongs[i]});
   }
   std::vector<Part> all;
   for (auto& [first, part] : parts) all.push_back(std::move(part));

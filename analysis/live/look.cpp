@@ -112,19 +112,10 @@ std::string Rank::name() const {
 }
 
 std::string_view Rank::state() const {
-  switch (process->end) {
-    case End::running:
-      return kStates[process->snapshot ? 1 : 0];
-    case End::closed:
-      return kStates[2];
-    case End::recovered:
-    case End::partial:
-      return kStates[3];
-    case End::lost:
-    case End::dumped:
-      break;
-  }
-  return kStates[4];
+  constexpr std::size_t kByEnd[] = {2, 3, 3, 0, 4, 4};
+  return kStates[process->end == End::running && process->snapshot
+                     ? 1
+                     : kByEnd[static_cast<std::size_t>(process->end)]];
 }
 
 const std::map<std::string, std::uint64_t>* Rank::why_dropped() const {

@@ -11,21 +11,16 @@
 #include <stdexcept>
 #include <string>
 
+#include "text/print.h"
 #include "text/text.h"
 
 namespace tprof::live {
 
 namespace {
 
-// Gives up on errors. Text that can't be written can't be shown: the next picture, or the end, will
-// tell.
+// Text that can't be written can't be shown: the next picture, or the end, will tell.
 void put(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = write(STDOUT_FILENO, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
+  text::write_all(STDOUT_FILENO, text);
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <map>
 #include <memory>
 
+#include "interpose/base/clock.h"
 #include "interpose/format/commit.h"
 #include "interpose/lines/drain.h"
 #include "interpose/lines/last_calls.h"
@@ -27,13 +27,6 @@ std::unique_ptr<Progress> committed_progress(const RingFile& ring) {
     std::atomic_thread_fence(std::memory_order_acquire);
     if (block->generation.load(std::memory_order_relaxed) == generation) return progress;
   }
-}
-
-std::uint64_t now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(t.tv_nsec);
 }
 
 // Returns when a dead process was last heard of: through its latest closed call, or its writer.

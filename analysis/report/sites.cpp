@@ -84,18 +84,23 @@ Notes stack_lists(const tables::SiteTotals& totals) {
   return out;
 }
 
-struct Row {
+// What people see of a site.
+struct Shown {
   std::string place;
   std::string caller;
   Bucket bucket;
   std::string function;
+
+  auto operator<=>(const Shown&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+struct Row : Shown {
   Amounts amounts;
   const SiteKey* site = nullptr;  // null: of several that look alike
 };
 
 // Adds up sites that look alike here. The JSON has each as a whole.
 std::vector<Row> rows_of(const tables::SiteTotals& totals) {
-  using Shown = std::tuple<std::string, std::string, Bucket, std::string>;
   std::map<Shown, Amounts> sums;
   for (const auto& [key, amounts] : totals.calls) {
     const auto& [site, op] = key;
@@ -103,11 +108,7 @@ std::vector<Row> rows_of(const tables::SiteTotals& totals) {
           op.second}] += amounts;
   }
   std::vector<Row> rows;
-  rows.reserve(sums.size());
-  for (const auto& [shown, amounts] : sums) {
-    rows.push_back(
-        {std::get<0>(shown), std::get<1>(shown), std::get<2>(shown), std::get<3>(shown), amounts});
-  }
+  for (const auto& [shown, amounts] : sums) rows.push_back({shown, amounts});
   std::ranges::stable_sort(rows, std::ranges::greater(), [](const Row& r) {
     return std::pair(r.amounts.bytes, r.amounts.calls);
   });
@@ -176,7 +177,7 @@ std::vector<Section> site_sections(const tables::Summary& of, For who) {
     std::vector<Row> rows;
     for (const auto& [key, a] : totals.calls) {
       const auto& [site, op] = key;
-      rows.push_back({"", "", op.first, op.second, a, &site});
+      rows.push_back({{"", "", op.first, op.second}, a, &site});
     }
     s.table = sheet(whole_columns(totals.names), rows, who);
     return {std::move(s)};

@@ -93,7 +93,7 @@ std::string_view without_numbers(std::string_view name) {
 struct LayersOfRank : RankCalls {
   LayersOfRank(const Process& of, const std::vector<steps::Interval>& of_rank,
                const StepList& which, const std::set<CommId>& by_name)
-      : RankCalls(of), steps(of_rank), asked(which), activations(by_name) {}
+      : RankCalls(of), steps(of_rank), asked(which), activations(by_name), sites(of) {}
   static constexpr std::size_t kMostNames = 10'000;
   static constexpr std::size_t kMostAround = 16;         // of one call
   static constexpr std::size_t kMostWithin = kMost / 4;  // calls
@@ -113,7 +113,7 @@ struct LayersOfRank : RankCalls {
     if (t.calls != 1 || !t.comm || !t.seq || device_ns.size() == kMost) return;
     device_ns[{*t.comm, *t.seq}] = read::not_below_0(t.dur_ns);
   }
-  void metadata(const read::Line& line) { sites.add(*rank, line); }
+  void metadata(const read::Line& line) { sites.metadata(line); }
 
   Amounts timed(std::uint32_t i) const {
     Amounts a = amounts(i);
@@ -151,7 +151,7 @@ struct LayersOfRank : RankCalls {
   // The ranges around a call that moves layers, innermost first and each once, by the call's index.
   std::map<std::uint32_t, std::vector<const std::string*>> around{};
   std::map<std::pair<std::int64_t, std::uint64_t>, std::uint64_t> device_ns{};  // by comm and seq
-  SiteLines sites{};
+  SiteLines sites;
   // From end() on: its layers, and the calls that are in none.
   std::map<CommId, LayerGroup> comms{};
   std::map<NoLayer, Buckets> left{};
@@ -389,7 +389,7 @@ void LayersOfRank::end() {
   around.clear();
   names.clear();
   device_ns.clear();
-  sites = SiteLines();
+  sites = SiteLines(*rank);
 }
 
 // The ranks of a group have this in common.

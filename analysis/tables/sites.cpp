@@ -39,19 +39,11 @@ std::optional<SiteOp> site_op(const read::Event& e) {
   return SiteOp{e.site, e.bucket, e.name};
 }
 
-struct SitesOfRank {
-  explicit SitesOfRank(const read::Process& of) : rank(of) {}
-  void metadata(const read::Line& line) { sites.add(rank, line); }
-
-  const read::Process& rank;
-  SiteLines sites;
-};
-
 struct SiteCalls {
   explicit SiteCalls(const read::Process& rank) : sites(rank), calls(rank, site_op) {}
   auto parts() { return std::tie(sites, calls); }
 
-  SitesOfRank sites;
+  SiteLines sites;
   RankGroups<read::Amounts, decltype(&site_op)> calls;
 };
 
@@ -61,10 +53,10 @@ bool contains(std::string_view text, std::string_view part) {
 
 }  // namespace
 
-void SiteLines::add(const read::Process& process, const read::Line& line) {
+void SiteLines::metadata(const read::Line& line) {
   if (!is_line(line.text, LineKind::site)) return;
   if (sites_.size() == kMost) return;
-  auto site = read::told_in<read::SiteLine>(line, process.file);
+  auto site = read::told_in<read::SiteLine>(line, process_->file);
   const std::int64_t number = site.site;
   sites_[number] = key_of(std::move(site), names_);
 }
@@ -97,14 +89,14 @@ SiteTotals site_totals(const run::Lines& lines) {
   SiteTotals totals;
   std::set<symbols::Frame> frames;
   for (const read::Process* p : job.processes) {
-    const auto* rank = ranks.of<SitesOfRank>(p);
+    const auto* rank = ranks.of<SiteLines>(p);
     if (rank == nullptr) continue;
     totals.all_lines = totals.all_lines && steps::lines_are_whole(*p);
-    totals.names.add(rank->sites.names());
+    totals.names.add(rank->names());
     for (const auto& [op, amounts] : ranks.of<decltype(SiteCalls::calls)>(p)->found) {
       const auto& [number, bucket, function] = op;
-      const SiteKey* site = rank->sites.find(number);
-      const bool known = site != nullptr && totals.calls.size() < SiteTotals::kMaxSites;
+      const SiteKey* site = rank->find(number);
+      const bool known = site != nullptr && totals.calls.size() < SiteLines::kMost;
       totals.calls[{known ? *site : SiteKey{}, {bucket, function}}] += amounts;
       if (known) frames.insert(site->native.begin(), site->native.end());
     }

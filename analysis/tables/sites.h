@@ -33,21 +33,21 @@ struct SiteKey {
 // The sites of one process, by their numbers.
 class SiteLines {
  public:
-  static constexpr std::size_t kMost = 20'000;
+  static constexpr std::size_t kMost = 20'000;  // calls from later ones have no site
 
+  explicit SiteLines(const read::Process& of) : process_(&of) {}
   // Keeps the site that a line tells; ignores other lines. Throws BadInput.
-  void add(const read::Process& process, const read::Line& line);
+  void metadata(const read::Line& line);
   const SiteKey* find(std::int64_t number) const;         // null: not known
   const symbols::Names& names() const { return names_; }  // of native frames
 
  private:
+  const read::Process* process_;
   std::map<std::int64_t, SiteKey> sites_;
   symbols::Names names_;
 };
 
 struct SiteTotals {
-  static constexpr std::size_t kMaxSites = SiteLines::kMost;  // calls from later ones have no site
-
   // Calls that were executed when called and have a line, by function.
   std::map<std::pair<SiteKey, std::pair<Bucket, std::string>>, read::Amounts> calls;
   bool all_lines = true;  // every call has a line, as far as its bucket gets any

@@ -26,12 +26,17 @@ int unwritten() {
 
 void put_message(std::string_view text) {
   const WithoutSignal<SIGPIPE> no_signals;
+  write_all(STDERR_FILENO, text);
+}
+
+bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+    const ssize_t n = ::write(fd, text.data(), text.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
+    if (n <= 0) return false;
     text.remove_prefix(static_cast<std::size_t>(n));
   }
+  return true;
 }
 
 }  // namespace tprof::text

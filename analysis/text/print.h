@@ -14,6 +14,8 @@ void put(std::string_view text);
 int unwritten();
 // Puts it on standard error, and raises no SIGPIPE.
 void put_message(std::string_view text);
+// Writes all of it to a descriptor. Returns false, with errno, if that can't be done.
+bool write_all(int fd, std::string_view text);
 
 template <typename... A>
 void print(fmt::format_string<A...> format, A&&... a) {
