@@ -10,6 +10,11 @@ namespace tprof::align {
 
 namespace {
 
+struct Sample {
+  double t = 0;
+  double y = 0;
+};
+
 Point point_of(const Passage& a, const Passage& b) {
   const auto d = [](std::int64_t v) { return static_cast<double>(v); };
   Point p;
@@ -141,6 +146,36 @@ bool fits(Samples samples, const Line& line, double noise) {
   return true;
 }
 
+// Returns the standard deviation of one point, from how neighbours differ: steps and bends don't
+// count.
+double noise_of(std::span<const Sample> points) {
+  if (points.size() < 3) return 0;
+  // Takes how far each point is from the line between its neighbours.
+  std::vector<double> off;
+  for (std::size_t i = 1; i + 1 < points.size(); ++i) {
+    const auto& [before, p, after] = std::tie(points[i - 1], points[i], points[i + 1]);
+    const double apart = after.t - before.t;
+    const double w = apart > 0 ? (p.t - before.t) / apart : 0.5;
+    const double between = before.y + w * (after.y - before.y);
+    off.push_back(std::abs(p.y - between) / std::sqrt(1 + w * w + (1 - w) * (1 - w)));
+  }
+  return kNormal * median(off);
+}
+
+// Takes points in the order of their t, at least one. Half of them may be anywhere.
+Line fitted_line(std::span<const Sample> points) {
+  Line line = rough_line(points);
+  std::vector<double> off;
+  for (int round = 0; round < 2; ++round) {
+    off.clear();
+    for (const Sample& p : points) off.push_back(std::abs(p.y - line.at(p.t)));
+    // Few points are all kept: one that is far off may be right.
+    const double furthest = points.size() < 8 ? kNormal * 1e18 : 4 * kNormal * median(off) + 1;
+    line = least_squares(points, line, furthest);
+  }
+  return line;
+}
+
 double misfit(Samples samples, const Line& line) {
   double sum = 0;
   for (const Sample& p : samples) sum += std::abs(p.y - line.at(p.t));
@@ -184,6 +219,59 @@ void split(Samples all, std::size_t begin, std::size_t end, double noise, int de
   const std::size_t at = begin + best_split(samples);
   split(all, begin, at, noise, depth + 1, found);
   split(all, at, end, noise, depth + 1, found);
+}
+
+// Those of the points that have `ends`, by time.
+std::vector<Sample> samples_of(const std::vector<Point>& points) {
+  std::vector<Sample> samples;
+  for (const Point& p : points) {
+    if (p.ends) samples.push_back({p.t, p.ahead});
+  }
+  std::ranges::sort(samples, {}, &Sample::t);
+  return samples;
+}
+
+// Takes points in any order, at least one of which has `ends`. The lines keep the hard bounds if
+// any line does.
+Course course_of(std::vector<Point> points) {
+  std::ranges::sort(points, {}, &Point::t);
+  const std::vector<Sample> samples = samples_of(points);
+  std::vector<std::pair<std::size_t, Line>> lines;
+  split(samples, 0, samples.size(), noise_of(samples), 0, lines);
+
+  Course course;
+  course.points = points.size();
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto& [first, line] = lines[i];
+    // The change came at some time between two collectives.
+    const double begin = i == 0 ? -kUnbounded : (samples[first - 1].t + samples[first].t) / 2;
+    course.pieces.push_back({begin, line, 0, kUnbounded});
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    Piece& piece = course.pieces[i];
+    const bool last = i + 1 == lines.size();
+    const double until = last ? kUnbounded : course.pieces[i + 1].begin;
+    const double first_t = samples[lines[i].first].t;
+    const double last_t = samples[last ? samples.size() - 1 : lines[i + 1].first - 1].t;
+    const auto within = [&](double t) { return t >= piece.begin && t < until; };
+    // By how much the line may be moved up and down. A bound applies to the piece that it lies in;
+    // one that contradicts those before it is left aside.
+    double least = -kUnbounded;
+    double most = kUnbounded;
+    for (const Point& p : points) {
+      const double from = within(p.t_least) ? p.least - piece.line.at(p.t_least) : -kUnbounded;
+      const double to = within(p.t_most) ? p.most - piece.line.at(p.t_most) : kUnbounded;
+      if (from <= most) least = std::max(least, from);
+      if (to >= least) most = std::min(most, to);
+    }
+    const double moved = std::clamp(0.0, least, most);
+    piece.line.y0 += moved;
+    for (const double t : {first_t, last_t}) {
+      piece.likely = std::max(piece.likely, 3 * piece.line.deviation(t));
+    }
+    piece.at_most = std::max(most - moved, moved - least) + piece.likely;
+  }
+  return course;
 }
 
 }  // namespace
@@ -336,87 +424,10 @@ double median(std::span<double> values) {
   return (*std::max_element(values.begin(), middle) + *middle) / 2;
 }
 
-double noise_of(std::span<const Sample> points) {
-  if (points.size() < 3) return 0;
-  // Takes how far each point is from the line between its neighbours.
-  std::vector<double> off;
-  for (std::size_t i = 1; i + 1 < points.size(); ++i) {
-    const auto& [before, p, after] = std::tie(points[i - 1], points[i], points[i + 1]);
-    const double apart = after.t - before.t;
-    const double w = apart > 0 ? (p.t - before.t) / apart : 0.5;
-    const double between = before.y + w * (after.y - before.y);
-    off.push_back(std::abs(p.y - between) / std::sqrt(1 + w * w + (1 - w) * (1 - w)));
-  }
-  return kNormal * median(off);
-}
-
-Line fitted_line(std::span<const Sample> points) {
-  Line line = rough_line(points);
-  std::vector<double> off;
-  for (int round = 0; round < 2; ++round) {
-    off.clear();
-    for (const Sample& p : points) off.push_back(std::abs(p.y - line.at(p.t)));
-    // Few points are all kept: one that is far off may be right.
-    const double furthest = points.size() < 8 ? kNormal * 1e18 : 4 * kNormal * median(off) + 1;
-    line = least_squares(points, line, furthest);
-  }
-  return line;
-}
-
 const Piece& Course::piece_at(double t) const {
   if (pieces.size() == 1) return pieces.front();  // as nearly always
   const auto next = std::ranges::upper_bound(pieces, t, {}, &Piece::begin);
   return next == pieces.begin() ? pieces.front() : *std::prev(next);
-}
-
-std::vector<Sample> samples_of(const std::vector<Point>& points) {
-  std::vector<Sample> samples;
-  for (const Point& p : points) {
-    if (p.ends) samples.push_back({p.t, p.ahead});
-  }
-  std::ranges::sort(samples, {}, &Sample::t);
-  return samples;
-}
-
-Course course_of(std::vector<Point> points) {
-  std::ranges::sort(points, {}, &Point::t);
-  const std::vector<Sample> samples = samples_of(points);
-  std::vector<std::pair<std::size_t, Line>> lines;
-  split(samples, 0, samples.size(), noise_of(samples), 0, lines);
-
-  Course course;
-  course.points = points.size();
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto& [first, line] = lines[i];
-    // The change came at some time between two collectives.
-    const double begin = i == 0 ? -kUnbounded : (samples[first - 1].t + samples[first].t) / 2;
-    course.pieces.push_back({begin, line, 0, kUnbounded});
-  }
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    Piece& piece = course.pieces[i];
-    const bool last = i + 1 == lines.size();
-    const double until = last ? kUnbounded : course.pieces[i + 1].begin;
-    const double first_t = samples[lines[i].first].t;
-    const double last_t = samples[last ? samples.size() - 1 : lines[i + 1].first - 1].t;
-    const auto within = [&](double t) { return t >= piece.begin && t < until; };
-    // By how much the line may be moved up and down. A bound applies to the piece that it lies in;
-    // one that contradicts those before it is left aside.
-    double least = -kUnbounded;
-    double most = kUnbounded;
-    for (const Point& p : points) {
-      const double from = within(p.t_least) ? p.least - piece.line.at(p.t_least) : -kUnbounded;
-      const double to = within(p.t_most) ? p.most - piece.line.at(p.t_most) : kUnbounded;
-      if (from <= most) least = std::max(least, from);
-      if (to >= least) most = std::min(most, to);
-    }
-    const double moved = std::clamp(0.0, least, most);
-    piece.line.y0 += moved;
-    for (const double t : {first_t, last_t}) {
-      piece.likely = std::max(piece.likely, 3 * piece.line.deviation(t));
-    }
-    piece.at_most = std::max(most - moved, moved - least) + piece.likely;
-  }
-  return course;
 }
 
 }  // namespace tprof::align

@@ -12,13 +12,7 @@
 
 namespace tprof::align {
 
-// Fits a line to points, most of which lie near one.
-
-struct Sample {
-  double t = 0;
-  double y = 0;
-};
-
+// A line that was fitted to points, most of which lie near it.
 struct Line {
   double t0 = 0;  // the middle of what it was fitted to
   double y0 = 0;
@@ -33,13 +27,6 @@ struct Line {
   // Returns the standard deviation of at(t).
   double deviation(double t) const;
 };
-
-// Takes points in the order of their t, at least one. Half of them may be anywhere.
-Line fitted_line(std::span<const Sample> points);
-
-// Returns the standard deviation of one point, from how neighbours differ: steps and bends don't
-// count.
-double noise_of(std::span<const Sample> points);
 
 // Reorders `values`.
 double median(std::span<double> values);
@@ -81,13 +68,6 @@ struct Course {
   const Piece& piece_at(double t) const;
   double ahead(double t) const { return piece_at(t).line.at(t); }
 };
-
-// Those of the points that have `ends`, by time.
-std::vector<Sample> samples_of(const std::vector<Point>& points);
-
-// Takes points in any order, at least one of which has `ends`. The lines keep the hard bounds if
-// any line does.
-Course course_of(std::vector<Point> points);
 
 // A host's part in one collective.
 struct Passage {

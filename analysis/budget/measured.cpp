@@ -15,9 +15,137 @@
 namespace tprof::budget {
 namespace {
 
+Moved moved_of(const read::Amounts& a) {
+  return {static_cast<double>(a.calls), static_cast<double>(a.bytes),
+          static_cast<double>(a.elements)};
+}
+
 using read::Process;
 
 constexpr std::size_t kMostNames = 4;
+constexpr std::size_t kMostSetup = 3;
+constexpr std::size_t kLongestList = 60;    // characters of numbers of steps
+constexpr std::int64_t kCopyOfAnySize = 6;  // from 64 bytes on: a copy that is not small
+constexpr std::size_t kMostKeys = 4096;     // of a damaged file
+constexpr std::size_t kMostSteps = std::size_t{1} << 20;
+constexpr std::size_t kMostValues = std::size_t{1} << 22;
+
+// The calls of each of a rank's steps.
+struct RankSteps {
+  void add(std::size_t step, Key key, const Moved& more) {
+    if (step >= std::min(steps, kMostSteps)) return;  // the rest, which is no whole step
+    if (is_copy(key.bucket) && !is_small(key.bucket, key.bytes_class, {})) {
+      key.bytes_class = kCopyOfAnySize;  // batches differ
+    }
+    if (calls.size() >= kMostKeys && !calls.contains(key)) return;
+    std::vector<Moved>& of = calls[key];
+    if (step >= of.size()) {
+      if (values >= kMostValues) return;
+      values += step + 1 - of.size();
+      of.resize(step + 1);
+    }
+    of[step] += more;
+  }
+
+  std::size_t steps = 0;
+  std::map<Key, std::vector<Moved>> calls{};  // of each step, up to the last that makes some
+  std::size_t values = 0;                     // in all of these, which bounds them
+};
+
+Moved at(const std::vector<Moved>& calls, std::size_t step) {
+  return step < calls.size() ? calls[step] : Moved{};
+}
+
+// A number for each step, which equal ones have in common.
+std::vector<std::uint64_t> numbers_of(const RankSteps& rank) {
+  std::vector<std::uint64_t> all(std::min(rank.steps, kMostSteps));
+  for (const auto& [key, calls] : rank.calls) {
+    if (!tells_steps_apart(key)) continue;
+    const std::uint64_t what = fnv1a(key.name.str()) ^ mix64(fnv1a(key.dtype.str()));
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const auto [n, bytes, elements] = calls[i];
+      if (n != 0)
+        all[i] +=
+            mix64(what + mix64(static_cast<std::uint64_t>(bytes)) + static_cast<std::uint64_t>(n));
+    }
+  }
+  return all;
+}
+
+// Returns the number that more than half of the steps have; equal steps have equal numbers.
+std::optional<std::uint64_t> usual_step(const std::vector<std::uint64_t>& steps) {
+  std::map<std::uint64_t, std::size_t> times;
+  for (const std::uint64_t step : steps) {
+    if (2 * ++times[step] > steps.size()) return step;
+  }
+  return std::nullopt;
+}
+
+// Returns how many steps at the beginning are setup. The last of them is among the first three, and
+// no later step makes the same calls. Where there is no usual step, the others count.
+std::size_t setup_steps(const std::vector<std::uint64_t>& steps) {
+  const std::size_t first = std::min(kMostSetup + 1, steps.size());
+  const auto later = steps.begin() + static_cast<std::ptrdiff_t>(first) - (first == 0 ? 0 : 1);
+  for (auto step = later; step != steps.begin(); --step) {
+    if (std::find(later, steps.end(), step[-1]) == steps.end()) {
+      return static_cast<std::size_t>(step - steps.begin());
+    }
+  }
+  return 0;
+}
+
+struct Usual {
+  Figures figures{};
+  // Copies and small calls: what two of three steps have at most, where `figures` has what one of
+  // two has. A batch or a log that comes in every other step is then in a budget of it.
+  Figures often{};
+  std::size_t steps = 0;  // that these are of
+  std::size_t left_out = 0;
+  bool usual = false;     // these are those that differ from most; else the first
+  std::size_t setup = 0;  // so many of the first steps are that
+  // NCCL's calls of the steps that differ, against the usual step, by the place of the step: by all
+  // but the ranks of their communicators.
+  std::map<std::size_t, Figures> others{};
+  std::set<Bucket> seldom{};  // of copies that less than a third of the steps make: in no figure
+};
+
+Usual usual_of(const RankSteps& rank) {
+  const std::vector<std::uint64_t> numbers = numbers_of(rank);
+  const std::optional<std::uint64_t> most = usual_step(numbers);
+  Usual u{.usual = most.has_value(), .setup = setup_steps(numbers)};
+  std::vector<std::size_t> counted;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (most ? numbers[i] == *most : i >= u.setup) counted.push_back(i);
+  }
+  u.steps = counted.size();
+  u.left_out = numbers.size() - u.steps;
+  if (counted.empty()) return u;
+  for (const auto& [key, calls] : rank.calls) {
+    std::vector<Moved> steps;
+    Moved sum;
+    for (const std::size_t i : counted) sum += steps.emplace_back(at(calls, i));
+    const bool alike = tells_steps_apart(key);  // in all of these, where a step is usual
+    Moved usual = alike && u.usual ? steps[0] : sum / static_cast<double>(u.steps);
+    if (!alike) {
+      std::ranges::sort(steps, {}, [](const Moved& m) { return std::pair(m.bytes, m.calls); });
+      usual = steps[(steps.size() - 1) / 2];
+      const Moved& often = steps[std::min(2 * steps.size() / 3, steps.size() - 1)];
+      if (often.calls != 0) u.often[key] = often;
+      const bool batch = key.bucket == Bucket::H2D || key.bucket == Bucket::D2H;
+      if (batch && often.calls == 0 && key.bytes_class == kCopyOfAnySize) {
+        u.seldom.insert(key.bucket);
+      }
+    }
+    if (usual.calls != 0) u.figures[key] = usual;
+    Key of_any = key;
+    of_any.nranks = 0;
+    for (std::size_t i = 0; u.usual && !is_copy(key.bucket) && i < numbers.size(); ++i) {
+      const Moved more = at(calls, i) - usual;
+      if (numbers[i] != *most && more != Moved{}) u.others[i][of_any] += more;
+    }
+  }
+  return u;
+}
 
 Key key_of(Key op) {
   op.comm_id = {};
@@ -180,33 +308,6 @@ Measured of_steps(const run::Lines& lines, const steps::Found& found, std::size_
   return m;
 }
 
-constexpr std::size_t kMostSetup = 3;
-constexpr std::size_t kLongestList = 60;    // characters of numbers of steps
-constexpr std::int64_t kCopyOfAnySize = 6;  // from 64 bytes on: a copy that is not small
-constexpr std::size_t kMostKeys = 4096;     // of a damaged file
-constexpr std::size_t kMostSteps = std::size_t{1} << 20;
-constexpr std::size_t kMostValues = std::size_t{1} << 22;
-
-Moved at(const std::vector<Moved>& calls, std::size_t step) {
-  return step < calls.size() ? calls[step] : Moved{};
-}
-
-// A number for each step, which equal ones have in common.
-std::vector<std::uint64_t> numbers_of(const RankSteps& rank) {
-  std::vector<std::uint64_t> all(std::min(rank.steps, kMostSteps));
-  for (const auto& [key, calls] : rank.calls) {
-    if (!tells_steps_apart(key)) continue;
-    const std::uint64_t what = fnv1a(key.name.str()) ^ mix64(fnv1a(key.dtype.str()));
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      const auto [n, bytes, elements] = calls[i];
-      if (n != 0)
-        all[i] +=
-            mix64(what + mix64(static_cast<std::uint64_t>(bytes)) + static_cast<std::uint64_t>(n));
-    }
-  }
-  return all;
-}
-
 }  // namespace
 
 Members::Members(const check::Processes& all) : numbers(check::ranks_of(all)) {
@@ -237,7 +338,9 @@ std::string Members::names() const {
   return (numbers.size() == 1 ? "rank " : "ranks ") + list();
 }
 
-std::size_t found_in_step(const steps::Found& found, const Asked& asked) {
+// A step is made of so many of the found ones: where these may be micro-batches, or where the job
+// made fewer.
+static std::size_t found_in_step(const steps::Found& found, const Asked& asked) {
   const std::size_t n = found.steps.size();
   if (asked.steps != 0) return n >= asked.steps && n % asked.steps == 0 ? n / asked.steps : 0;
   return found.whole_steps ? 1 : asked.micro_batches;
@@ -264,11 +367,6 @@ Measured measure(const run::Lines& lines, const Asked& asked) {
   return m;
 }
 
-Moved moved_of(const read::Amounts& a) {
-  return {static_cast<double>(a.calls), static_cast<double>(a.bytes),
-          static_cast<double>(a.elements)};
-}
-
 void add(Moved& to, const read::Event& event, const read::DeviceTime*) {
   to += moved_of(read::amounts_of(event));
 }
@@ -277,83 +375,11 @@ bool tells_steps_apart(const Key& key) {
   return !is_copy(key.bucket) && !is_small(key.bucket, key.bytes_class, {});
 }
 
-void RankSteps::add(std::size_t step, Key key, const Moved& more) {
-  if (step >= std::min(steps, kMostSteps)) return;  // the rest, which is no whole step
-  if (is_copy(key.bucket) && !is_small(key.bucket, key.bytes_class, {})) {
-    key.bytes_class = kCopyOfAnySize;  // batches differ
-  }
-  if (calls.size() >= kMostKeys && !calls.contains(key)) return;
-  std::vector<Moved>& of = calls[key];
-  if (step >= of.size()) {
-    if (values >= kMostValues) return;
-    values += step + 1 - of.size();
-    of.resize(step + 1);
-  }
-  of[step] += more;
-}
-
-Usual usual_of(const RankSteps& rank) {
-  const std::vector<std::uint64_t> numbers = numbers_of(rank);
-  const std::optional<std::uint64_t> most = usual_step(numbers);
-  Usual u{.usual = most.has_value(), .setup = setup_steps(numbers)};
-  std::vector<std::size_t> counted;
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (most ? numbers[i] == *most : i >= u.setup) counted.push_back(i);
-  }
-  u.steps = counted.size();
-  u.left_out = numbers.size() - u.steps;
-  if (counted.empty()) return u;
-  for (const auto& [key, calls] : rank.calls) {
-    std::vector<Moved> steps;
-    Moved sum;
-    for (const std::size_t i : counted) sum += steps.emplace_back(at(calls, i));
-    const bool alike = tells_steps_apart(key);  // in all of these, where a step is usual
-    Moved usual = alike && u.usual ? steps[0] : sum / static_cast<double>(u.steps);
-    if (!alike) {
-      std::ranges::sort(steps, {}, [](const Moved& m) { return std::pair(m.bytes, m.calls); });
-      usual = steps[(steps.size() - 1) / 2];
-      const Moved& often = steps[std::min(2 * steps.size() / 3, steps.size() - 1)];
-      if (often.calls != 0) u.often[key] = often;
-      const bool batch = key.bucket == Bucket::H2D || key.bucket == Bucket::D2H;
-      if (batch && often.calls == 0 && key.bytes_class == kCopyOfAnySize) {
-        u.seldom.insert(key.bucket);
-      }
-    }
-    if (usual.calls != 0) u.figures[key] = usual;
-    Key of_any = key;
-    of_any.nranks = 0;
-    for (std::size_t i = 0; u.usual && !is_copy(key.bucket) && i < numbers.size(); ++i) {
-      const Moved more = at(calls, i) - usual;
-      if (numbers[i] != *most && more != Moved{}) u.others[i][of_any] += more;
-    }
-  }
-  return u;
-}
-
 std::string steps_have(const std::vector<std::int64_t>& steps) {
   const std::string list = text::ranges(steps);
   if (list.size() > kLongestList) return text::thousands(steps.size()) + " steps have";
   return fmt::format("{} {} {}", steps.size() == 1 ? "step" : "steps", list,
                      steps.size() == 1 ? "has" : "have");
-}
-
-std::optional<std::uint64_t> usual_step(const std::vector<std::uint64_t>& steps) {
-  std::map<std::uint64_t, std::size_t> times;
-  for (const std::uint64_t step : steps) {
-    if (2 * ++times[step] > steps.size()) return step;
-  }
-  return std::nullopt;
-}
-
-std::size_t setup_steps(const std::vector<std::uint64_t>& steps) {
-  const std::size_t first = std::min(kMostSetup + 1, steps.size());
-  const auto later = steps.begin() + static_cast<std::ptrdiff_t>(first) - (first == 0 ? 0 : 1);
-  for (auto step = later; step != steps.begin(); --step) {
-    if (std::find(later, steps.end(), step[-1]) == steps.end()) {
-      return static_cast<std::size_t>(step - steps.begin());
-    }
-  }
-  return 0;
 }
 
 }  // namespace tprof::budget

@@ -41,7 +41,6 @@ struct Moved {
 };
 using Figures = std::map<Key, Moved>;
 
-Moved moved_of(const read::Amounts& amounts);
 // As tables::RankGroups adds calls up.
 void add(Moved& to, const read::Event& event, const read::DeviceTime*);
 
@@ -64,40 +63,8 @@ Figures by_kind(const Figures& figures, const Passes& passes) {
 // Norms, losses and barriers come and go, and batches differ.
 bool tells_steps_apart(const Key& key);
 
-// The calls of each of a rank's steps.
-struct RankSteps {
-  std::size_t steps = 0;
-  std::map<Key, std::vector<Moved>> calls{};  // of each step, up to the last that makes some
-  std::size_t values = 0;                     // in all of these, which bounds them
-
-  void add(std::size_t step, Key key, const Moved& more);
-};
-
-struct Usual {
-  Figures figures{};
-  // Copies and small calls: what two of three steps have at most, where `figures` has what one of
-  // two has. A batch or a log that comes in every other step is then in a budget of it.
-  Figures often{};
-  std::size_t steps = 0;  // that these are of
-  std::size_t left_out = 0;
-  bool usual = false;     // these are those that differ from most; else the first
-  std::size_t setup = 0;  // so many of the first steps are that
-  // NCCL's calls of the steps that differ, against the usual step, by the place of the step: by all
-  // but the ranks of their communicators.
-  std::map<std::size_t, Figures> others{};
-  std::set<Bucket> seldom{};  // of copies that less than a third of the steps make: in no figure
-};
-Usual usual_of(const RankSteps& rank);
-
 // "steps 5,10 have", or how many they are.
 std::string steps_have(const std::vector<std::int64_t>& steps);
-
-// Returns the number that more than half of the steps have; equal steps have equal numbers.
-std::optional<std::uint64_t> usual_step(const std::vector<std::uint64_t>& steps);
-
-// Returns how many steps at the beginning are setup. The last of them is among the first three, and
-// no later step makes the same calls. Where there is no usual step, the others count.
-std::size_t setup_steps(const std::vector<std::uint64_t>& steps);
 
 // Those that moved the same.
 struct Members {
@@ -148,10 +115,6 @@ struct Asked {
   bool each_is_step = false;  // each of those that are found: somebody said so
   bool copies = true;         // else NCCL's calls only
 };
-
-// A step is made of so many of the found ones: where these may be micro-batches, or where the job
-// made fewer.
-std::size_t found_in_step(const steps::Found& found, const Asked& asked);
 
 // Throws BadInput if no steps are known, or no rank made one. There is a group at least.
 Measured measure(const run::Lines& all_lines, const Asked& asked);

@@ -20,7 +20,6 @@
 #include "read/folder.h"
 #include "recover/recover.h"
 #include "replay/replay.h"
-#include "report/diff.h"
 #include "report/report.h"
 #include "tables/totals.h"
 #include "text/print.h"

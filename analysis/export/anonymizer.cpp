@@ -156,6 +156,17 @@ auto& entry(Map& map, std::string_view key) {
   return known == map.end() ? map[std::string(key)] : known->second;
 }
 
+// Returns a setting's value. Keeps what names no folder, user or host: numbers, lists of them,
+// sizes, and the words that settings have. Everything else gets a number.
+std::string setting_value(Pseudonyms& names, std::string_view name, std::string_view value) {
+  if (name == "TPROF_RUN_ID") return names.of("run", value);
+  if (is_kept("numbers", value) || std::ranges::find(kWords, value) != kWords.end()) {
+    return std::string(value);
+  }
+  // A value that has to be a path stays one.
+  return (value.starts_with('/') ? "/" : "") + names.of("value", value);
+}
+
 }  // namespace
 
 const Field* Field::find(std::string_view of) const {
@@ -209,7 +220,7 @@ void Anonymizer::put_value(simdjson::ondemand::value value, const Field& field, 
 
 // Returns what stands for a key; empty if it is left out.
 std::string Anonymizer::key_of(std::string_view key, const Field& field) {
-  if (field.names == "setting") return is_setting(key) ? std::string(key) : "";
+  if (field.names == "setting") return is_kept("setting", key) ? std::string(key) : "";
   if (field.names == "counter") return names_.shown(field.names, key);
   return field.find(key) != nullptr ? std::string(key) : "";
 }
@@ -276,19 +287,6 @@ const std::string& Pseudonyms::shown(std::string_view kind, std::string_view nam
   std::string& shown = entry(entry(shown_, kind), name);
   if (shown.empty() && !name.empty()) shown = made(*this, kind, name);
   return shown;
-}
-
-std::string setting_value(Pseudonyms& names, std::string_view name, std::string_view value) {
-  if (name == "TPROF_RUN_ID") return names.of("run", value);
-  if (is_kept("numbers", value) || std::ranges::find(kWords, value) != kWords.end()) {
-    return std::string(value);
-  }
-  // A value that has to be a path stays one.
-  return (value.starts_with('/') ? "/" : "") + names.of("value", value);
-}
-
-bool is_setting(std::string_view name) {
-  return is_kept("setting", name);
 }
 
 bool is_rank_file_name(std::string_view name) {

@@ -34,12 +34,6 @@ class Pseudonyms {
   std::map<std::string, Shown, std::less<>> shown_;
 };
 
-// Returns a setting's value. Keeps what names no folder, user or host: numbers, lists of them,
-// sizes, and the words that settings have. Everything else gets a number.
-std::string setting_value(Pseudonyms& names, std::string_view name, std::string_view value);
-// True for the names of settings that the library writes down.
-bool is_setting(std::string_view name);
-
 // True for names such as rank-00003.json and rank-00003.r1.json.gz, which say only the rank.
 bool is_rank_file_name(std::string_view name);
 

@@ -13,7 +13,7 @@
 #include "export/line_writer.h"
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/schema.h"
-#include "read/input.h"
+#include "read/lines.h"
 #include "read/window_files.h"
 
 namespace tprof::trace_export {

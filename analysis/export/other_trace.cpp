@@ -15,9 +15,9 @@
 #include "check/names.h"
 #include "read/error.h"
 #include "read/folder.h"
-#include "read/input.h"
 #include "read/json.h"
 #include "read/json_pieces.h"
+#include "read/lines.h"
 #include "text/text.h"
 
 namespace tprof::trace_export {

@@ -49,7 +49,8 @@ std::string_view title_of(Bucket bucket) {
   return style_of(bucket).title;
 }
 
-std::string size_for_name(std::uint64_t bytes) {
+// "32 KiB", "9.54 MiB"; as text::bytes(), without decimals that say nothing.
+static std::string size_for_name(std::uint64_t bytes) {
   std::string size = text::bytes(bytes);
   if (const auto none = size.find(".00 "); none != std::string::npos) size.erase(none, 3);
   return size;

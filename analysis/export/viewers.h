@@ -37,9 +37,6 @@ class CallNames {
   std::array<Known, 64> sizes_;
 };
 
-// "32 KiB", "9.54 MiB"; as text::bytes(), without decimals that say nothing.
-std::string size_for_name(std::uint64_t bytes);
-
 // Slices of a lane have to follow each other or nest: viewers leave out one that ends behind the
 // slice that it begins in. Times are measured, so some overlap by nanoseconds, and streams of
 // several threads may share a lane. Tells by how much such a slice is written shorter.

@@ -16,8 +16,10 @@
 
 namespace tprof::live {
 
-children::Child start_in_shell(const std::string& command, int input, const sigset_t& mask,
-                               Group group) {
+// Starts the command with `input` for its standard input and with the signal mask `mask`. Throws
+// std::runtime_error.
+static children::Child start_in_shell(const std::string& command, int input, const sigset_t& mask,
+                                      Group group) {
   children::Child child([&] {
     if (group == Group::own) setpgid(0, 0);
     sigprocmask(SIG_SETMASK, &mask, nullptr);

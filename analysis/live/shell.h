@@ -19,10 +19,6 @@ namespace tprof::live {
 // The process group of the command. A Ctrl-C that ends the job does not reach a group of its own.
 enum class Group { ours, own };
 
-// Starts the command with `input` for its standard input and with the signal mask `mask`. Throws
-// std::runtime_error.
-children::Child start_in_shell(const std::string& command, int input, const sigset_t& mask,
-                               Group group);
 // Starts it, waits for it, and returns its wait status.
 int run_in_shell(const std::string& command, int input, const sigset_t& mask, Group group);
 

@@ -9,7 +9,7 @@
 
 #include "page/data.h"
 #include "report/verdict.h"
-#include "steps/pace.h"
+#include "steps/found.h"
 
 namespace tprof::page {
 namespace {

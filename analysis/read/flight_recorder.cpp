@@ -9,8 +9,8 @@
 
 #include "interpose/format/ledger.h"
 #include "read/error.h"
-#include "read/input.h"
 #include "read/json.h"
+#include "read/lines.h"
 #include "read/pickle.h"
 #include "text/text.h"
 

@@ -11,8 +11,8 @@
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
 #include "read/flight_recorder.h"
-#include "read/input.h"
 #include "read/json.h"
+#include "read/lines.h"
 #include "read/metadata.h"
 #include "read/parallel.h"
 #include "read/ring_file.h"
@@ -34,6 +34,22 @@ std::string stem_of(const fs::path& file) {
   }
   constexpr std::string_view kEnding = ".json";
   return name.ends_with(kEnding) ? name.substr(0, name.size() - kEnding.size()) : "";
+}
+
+// True for node7.node.json, node7.node.r1.json and the same with .gz. Whatever reads rank files
+// leaves these aside.
+bool is_node_file(const fs::path& file) {
+  std::string name = file.filename().string();
+  const auto take = [&](std::string_view end) {
+    const bool there = name.ends_with(end);
+    if (there) name.resize(name.size() - end.size());
+    return there;
+  };
+  for (const std::string_view ending : kPackedEndings) take(ending);
+  if (!take(".json")) return false;
+  const std::size_t digits = name.find_last_not_of("0123456789") + 1;
+  if (digits != name.size() && name.substr(0, digits).ends_with(".r")) name.resize(digits - 2);
+  return take(".node");
 }
 
 bool is_called_like_a_trace(const fs::path& path) {
@@ -307,20 +323,6 @@ std::string load_share(const team::Team& team, std::string_view asked, Traces& t
 }
 
 namespace fs = std::filesystem;
-
-bool is_node_file(const fs::path& file) {
-  std::string name = file.filename().string();
-  const auto take = [&](std::string_view end) {
-    const bool there = name.ends_with(end);
-    if (there) name.resize(name.size() - end.size());
-    return there;
-  };
-  for (const std::string_view ending : kPackedEndings) take(ending);
-  if (!take(".json")) return false;
-  const std::size_t digits = name.find_last_not_of("0123456789") + 1;
-  if (digits != name.size() && name.substr(0, digits).ends_with(".r")) name.resize(digits - 2);
-  return take(".node");
-}
 
 std::vector<Trace> node_files_in(const fs::path& folder, std::vector<Skipped>& skipped) {
   std::vector<fs::path> files;

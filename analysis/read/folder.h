@@ -51,12 +51,8 @@ Traces load_all(const std::vector<TraceFile>& files,
 // the answer: they come in this order into `to`.
 std::string load_share(const team::Team& team, std::string_view asked, Traces& to);
 
-// The files in which tprof-node leaves lanes of a host and its GPUs, HOST.node.json.
-// True for node7.node.json, node7.node.r1.json and the same with .gz. Whatever reads rank files
-// leaves these aside.
-bool is_node_file(const std::filesystem::path& file);
-
-// Returns the node files of a folder in the order of their names. Each is a trace whose only
+// Returns the files in which tprof-node leaves lanes of a host and its GPUs, HOST.node.json, of a
+// folder in the order of their names. Each is a trace whose only
 // process is the program that wrote it: its header has host, boot_id, run_id and the base of the
 // times. A file that can't be read becomes one of `skipped`.
 std::vector<Trace> node_files_in(const std::filesystem::path& folder,

@@ -238,6 +238,34 @@ std::uint64_t whole_lines(File& file, std::uint64_t size) {
   return 0;
 }
 
+// Returns the newest snapshot that is whole, or nullopt if there is none of that process.
+std::optional<Rest> read_snapshot(const std::filesystem::path& rank_file, const Header& header) {
+  // The process may replace the older text while we read it: then the newer one is whole.
+  constexpr int kAttempts = 3;
+  for (int i = 0; i < kAttempts; ++i) {
+    std::ifstream in(snapshot_path(rank_file), std::ios::binary);
+    if (!in) return std::nullopt;
+    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    std::optional<Rest> newest;
+    std::uint64_t generation = 0;
+    for (const std::uint64_t at : {snapshot_entry_at(0), snapshot_entry_at(1)}) {
+      SnapshotEntry e{};
+      if (bytes.size() < at + sizeof e) continue;
+      std::memcpy(&e, bytes.data() + at, sizeof e);
+      const bool ours = std::memcmp(e.magic, kSnapshotMagic, sizeof e.magic) == 0 &&
+                        e.sum == checksum(e) &&
+                        e.base_real_ns == static_cast<std::uint64_t>(header.base_time_ns);
+      if (!ours || e.generation <= generation || e.offset > bytes.size()) continue;
+      const std::string_view text = std::string_view(bytes).substr(e.offset, e.length);
+      if (text.size() != e.length || fnv1a(text) != e.text_sum) continue;
+      generation = e.generation;
+      newest = Rest{e.cut, std::string(text)};
+    }
+    if (newest) return newest;
+  }
+  return std::nullopt;
+}
+
 // Loads a file that was not closed from what its process left beside it: its ring file or, where
 // that is out of sight, its last snapshot. nullopt if there is neither.
 std::optional<Trace> unclosed(File& file, const Block& head, const Header& header, Wanted wanted) {
@@ -352,33 +380,6 @@ Trace load(const std::filesystem::path& file, Merged merged, Wanted wanted) {
 
 std::filesystem::path snapshot_path(const std::filesystem::path& rank_file) {
   return rank_file.parent_path() / ("." + rank_file.stem().string() + ".snapshot");
-}
-
-std::optional<Rest> read_snapshot(const std::filesystem::path& rank_file, const Header& header) {
-  // The process may replace the older text while we read it: then the newer one is whole.
-  constexpr int kAttempts = 3;
-  for (int i = 0; i < kAttempts; ++i) {
-    std::ifstream in(snapshot_path(rank_file), std::ios::binary);
-    if (!in) return std::nullopt;
-    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    std::optional<Rest> newest;
-    std::uint64_t generation = 0;
-    for (const std::uint64_t at : {snapshot_entry_at(0), snapshot_entry_at(1)}) {
-      SnapshotEntry e{};
-      if (bytes.size() < at + sizeof e) continue;
-      std::memcpy(&e, bytes.data() + at, sizeof e);
-      const bool ours = std::memcmp(e.magic, kSnapshotMagic, sizeof e.magic) == 0 &&
-                        e.sum == checksum(e) &&
-                        e.base_real_ns == static_cast<std::uint64_t>(header.base_time_ns);
-      if (!ours || e.generation <= generation || e.offset > bytes.size()) continue;
-      const std::string_view text = std::string_view(bytes).substr(e.offset, e.length);
-      if (text.size() != e.length || fnv1a(text) != e.text_sum) continue;
-      generation = e.generation;
-      newest = Rest{e.cut, std::string(text)};
-    }
-    if (newest) return newest;
-  }
-  return std::nullopt;
 }
 
 }  // namespace tprof::read

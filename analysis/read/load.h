@@ -48,7 +48,4 @@ Beginning beginning_of(const std::filesystem::path& file);
 // Returns the snapshot that a process keeps beside its rank file if its ring file is elsewhere.
 std::filesystem::path snapshot_path(const std::filesystem::path& rank_file);
 
-// Returns the newest snapshot that is whole, or nullopt if there is none of that process.
-std::optional<Rest> read_snapshot(const std::filesystem::path& rank_file, const Header& header);
-
 }  // namespace tprof::read

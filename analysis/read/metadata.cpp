@@ -62,7 +62,7 @@ void identity(const Fields& args, Header& h) {
 
 }  // namespace
 
-void check_schema(const Fields& args) {
+static void check_schema(const Fields& args) {
   const auto schema = args.get<std::string>("schema");
   if (schema == kSchema) return;
   if (schema.starts_with("tprof/")) {

@@ -68,9 +68,7 @@ inline bool is_of_merge(std::string_view line) {
   return begins(line, "{\"cat\":\"FLOW\",") || begins(line, "{\"cat\":\"LANE\",");
 }
 
-// All throw Malformed. The first two read which schema a file is of, and who wrote it where and
-// when.
-void check_schema(const Fields& args);
+// Who wrote a file where and when. These throw Malformed.
 void fill_origin(const Fields& args, Header& header);
 void fill(const Fields& row, RowKey& key);
 

@@ -1,5 +1,3 @@
-#include "report/diff.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,6 +6,7 @@
 
 #include "check/names.h"
 #include "report/findings.h"
+#include "report/report.h"
 #include "report/table.h"
 #include "report/words.h"
 
@@ -18,10 +17,61 @@ using Of = diff::TimeChange::Of;
 
 constexpr double kPart = 0.2;  // of a longer step, that is worth a word
 
+// Without its sign.
+std::string length_of(double ns) {
+  return text::duration(static_cast<std::uint64_t>(std::llround(std::abs(ns))));
+}
+
+// "+9.0%"
+std::string share(long double change, long double of) {
+  return of == 0 ? "" : fmt::format("{:+.1f}%", static_cast<double>(100 * change / of));
+}
+
+std::string name_of(const tables::OpKind& k) {
+  if (k.function.empty()) return std::string(bucket_name(k.bucket));
+  std::string name = k.function;
+  if (!k.dtype.empty() && !is_copy(k.bucket)) name += " " + k.dtype;
+  name += " " + check::size_class(k.bytes_class);
+  if (is_copy(k.bucket)) {
+    return name + fmt::format(", {}{}{}", bucket_name(k.bucket), k.role.empty() ? "" : " ", k.role);
+  }
+  return name + fmt::format(", {}{}{}", k.role, k.role.empty() ? "" : " of ",
+                            k.size == "world" ? "all ranks" : k.size + " ranks");
+}
+
+std::string name_of(const diff::TimeChange& t) {
+  return diff::info(t.of).text + (t.of < Of::exposed ? "" : name_of(t.kind));
+}
+
+// "2.00 GB/s", "0.345 MB/s"
+std::string rate_of(double GBps) {
+  constexpr const char* kUnits[] = {"GB/s", "MB/s", "kB/s"};
+  std::size_t unit = 0;
+  double value = std::abs(GBps);
+  for (; value != 0 && value < 0.1 && unit + 1 < std::size(kUnits); ++unit) value *= 1000;
+  const int decimals = unit == 0 ? 2 : value < 1 ? 3 : value < 10 ? 2 : 1;
+  return fmt::format("{:.{}f} {}", value, decimals, kUnits[unit]);
+}
+
+std::string cell(const diff::TimeChange& t, double value) {
+  return t.of < Of::algbw ? length_of(value) : rate_of(value);
+}
+
 std::string number(long double n) {
   const auto whole = static_cast<std::uint64_t>(std::llround(n));
   return static_cast<long double>(whole) == n ? text::thousands(whole)
                                               : fmt::format("{:.4g}", static_cast<double>(n));
+}
+
+// "8 calls, 2.00 MiB"
+std::string cell(const diff::Count& c) {
+  if (c.calls == 0) return "-";
+  const bool some = c.callers < c.of_ranks;
+  const long double n = some ? static_cast<long double>(c.of_ranks) : 1;
+  const std::string text = fmt::format(
+      "{} call{}{}, {}", number(c.calls * n), c.calls * n == 1 ? "" : "s", some ? " in all" : "",
+      text::bytes(static_cast<std::uint64_t>(std::llround(c.bytes * n))));
+  return some ? text + fmt::format(", on {} of {} ranks", c.callers, c.of_ranks) : text;
 }
 
 // "+50.0% bytes", "from 0 to 2 calls": there is no share of nothing.
@@ -39,6 +89,14 @@ std::string more_calls(const diff::Count& a, const diff::Count& b) {
   return fmt::format("{}{} call{}{}, {}", b.calls > a.calls ? "+" : "-", number(more),
                      more == 1 ? "" : "s", some ? " in all" : "",
                      share(b.calls - a.calls, a.calls));
+}
+
+// "only in B", "+100.0% calls"
+std::string change_of(const diff::CountChange& c) {
+  if (!c.only_in.empty()) return "only in " + c.only_in;
+  if (!diff::same(c.a.calls, c.b.calls)) return more_calls(c.a, c.b);
+  if (!diff::same(c.a.bytes, c.b.bytes)) return change(c.a.bytes, c.b.bytes, "byte");
+  return change(c.a.elements, c.b.elements, "element");
 }
 
 // Names the parts of a step that changed as it did, the largest first. ": computation grew by 27.26
@@ -384,62 +442,7 @@ Json array_of(const std::vector<T>& all) {
   return j;
 }
 
-}  // namespace
-
-std::string length_of(double ns) {
-  return text::duration(static_cast<std::uint64_t>(std::llround(std::abs(ns))));
-}
-
-std::string share(long double change, long double of) {
-  return of == 0 ? "" : fmt::format("{:+.1f}%", static_cast<double>(100 * change / of));
-}
-
-std::string name_of(const tables::OpKind& k) {
-  if (k.function.empty()) return std::string(bucket_name(k.bucket));
-  std::string name = k.function;
-  if (!k.dtype.empty() && !is_copy(k.bucket)) name += " " + k.dtype;
-  name += " " + check::size_class(k.bytes_class);
-  if (is_copy(k.bucket)) {
-    return name + fmt::format(", {}{}{}", bucket_name(k.bucket), k.role.empty() ? "" : " ", k.role);
-  }
-  return name + fmt::format(", {}{}{}", k.role, k.role.empty() ? "" : " of ",
-                            k.size == "world" ? "all ranks" : k.size + " ranks");
-}
-
-std::string name_of(const diff::TimeChange& t) {
-  return diff::info(t.of).text + (t.of < Of::exposed ? "" : name_of(t.kind));
-}
-
-std::string cell(const diff::TimeChange& t, double value) {
-  return t.of < Of::algbw ? length_of(value) : rate_of(value);
-}
-
-std::string cell(const diff::Count& c) {
-  if (c.calls == 0) return "-";
-  const bool some = c.callers < c.of_ranks;
-  const long double n = some ? static_cast<long double>(c.of_ranks) : 1;
-  const std::string text = fmt::format(
-      "{} call{}{}, {}", number(c.calls * n), c.calls * n == 1 ? "" : "s", some ? " in all" : "",
-      text::bytes(static_cast<std::uint64_t>(std::llround(c.bytes * n))));
-  return some ? text + fmt::format(", on {} of {} ranks", c.callers, c.of_ranks) : text;
-}
-
-std::string rate_of(double GBps) {
-  constexpr const char* kUnits[] = {"GB/s", "MB/s", "kB/s"};
-  std::size_t unit = 0;
-  double value = std::abs(GBps);
-  for (; value != 0 && value < 0.1 && unit + 1 < std::size(kUnits); ++unit) value *= 1000;
-  const int decimals = unit == 0 ? 2 : value < 1 ? 3 : value < 10 ? 2 : 1;
-  return fmt::format("{:.{}f} {}", value, decimals, kUnits[unit]);
-}
-
-std::string change_of(const diff::CountChange& c) {
-  if (!c.only_in.empty()) return "only in " + c.only_in;
-  if (!diff::same(c.a.calls, c.b.calls)) return more_calls(c.a, c.b);
-  if (!diff::same(c.a.bytes, c.b.bytes)) return change(c.a.bytes, c.b.bytes, "byte");
-  return change(c.a.elements, c.b.elements, "element");
-}
-
+// The step takes longer in B, or may do so: worth a report on B.
 bool may_be_longer(const diff::Diff& d) {
   if (d.slow_ranks && std::ranges::any_of(*d.slow_ranks, &diff::OfOneRun::in_b)) return true;
   return std::ranges::any_of(d.times, [](const diff::TimeChange& t) {
@@ -452,11 +455,13 @@ bool changed(const diff::Diff& d) {
   return !d.counts.empty() || std::ranges::any_of(d.times, &diff::TimeChange::changed);
 }
 
+// Counts were compared, and nothing changed.
 bool same(const diff::Diff& d) {
   return d.no_counts.empty() && !changed(d) && d.lengths_a.far.empty() && d.lengths_b.far.empty() &&
          (!d.slow_ranks || d.slow_ranks->empty());
 }
 
+// One or two sentences: what it comes to.
 std::string verdict(const diff::Diff& d) {
   // A step's length is not compared of some calls alone.
   const bool step = !d.times.empty() && d.times[0].of == Of::step;
@@ -472,6 +477,8 @@ std::string verdict(const diff::Diff& d) {
   }
   return of_step(d) + of_counts(d);
 }
+
+}  // namespace
 
 std::string to_text(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
                     const diff::Judgement& judgement, std::size_t width) {

@@ -1,11 +1,14 @@
-// The output of `tprof summary` and `tprof check`: text for people, JSON for programs.
+// The output of `tprof summary`, `tprof check` and `tprof diff`: text for people, JSON for
+// programs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "check/diagnose.h"
+#include "diff/compare.h"
 #include "report/views.h"
 #include "summary/summary.h"
 
@@ -37,5 +40,11 @@ std::string how_many(const std::vector<const read::Process*>& processes);
 // `only` has the filters that this was diagnosed with.
 std::string to_text(const check::Diagnosed& said, const filter::Words& only = {});
 std::string to_json(const check::Diagnosed& said, const filter::Words& only = {});
+
+// `width`: of lines of tables, where that can be done.
+std::string to_text(const diff::Run& a, const diff::Run& b, const diff::Diff& diff,
+                    const diff::Judgement& judgement, std::size_t width);
+std::string to_json(const diff::Run& a, const diff::Run& b, const diff::Diff& diff,
+                    const diff::Judgement& judgement);
 
 }  // namespace tprof::report

@@ -101,6 +101,16 @@ bool is_load(const Words& words) {
          });
 }
 
+// Takes the program's own word for it (tprof_phase), else goes by the name.
+std::optional<StepPhase> phase_of_range(const read::Range& range) {
+  if (range.domain != kScopeDomain || range.category_name != kScopePhase) {
+    return phase_of_name(range.name);
+  }
+  const auto* said = std::ranges::find(kStepPhaseNames, range.name);
+  if (said == std::end(kStepPhaseNames)) return std::nullopt;
+  return static_cast<StepPhase>(said - kStepPhaseNames);
+}
+
 }  // namespace
 
 bool collective(const CallKind& kind) {
@@ -236,15 +246,6 @@ std::optional<StepPhase> phase_of_name(std::string_view name) {
   if (is_optimizer(words)) return StepPhase::optimizer;
   if (is_load(words)) return StepPhase::load;
   return std::nullopt;
-}
-
-std::optional<StepPhase> phase_of_range(const read::Range& range) {
-  if (range.domain != kScopeDomain || range.category_name != kScopePhase) {
-    return phase_of_name(range.name);
-  }
-  const auto* said = std::ranges::find(kStepPhaseNames, range.name);
-  if (said == std::end(kStepPhaseNames)) return std::nullopt;
-  return static_cast<StepPhase>(said - kStepPhaseNames);
 }
 
 }  // namespace tprof::tables

@@ -28,9 +28,6 @@ inline constexpr std::string_view kStepPhaseNames[] = {"load", "forward", "backw
 // "forward-compute", "batch-generator" (Megatron). Nullopt if the name has no phase, or several.
 std::optional<StepPhase> phase_of_name(std::string_view name);
 
-// Takes the program's own word for it (tprof_phase), else goes by the name.
-std::optional<StepPhase> phase_of_range(const read::Range& range);
-
 // Calls that are alike.
 struct CallKind {
   Bucket bucket = Bucket::ALLGATHER;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "steps/found.h"
-#include "steps/pace.h"
 #include "tables/comms.h"
 #include "tables/groups.h"
 #include "tables/totals.h"

@@ -206,7 +206,10 @@ class OfMpi : public Team {
 
 }  // namespace
 
-bool told_to_be_of_several() {
+// True if the environment says so, as launchers make it for each process of a step that they start
+// themselves. Variables of a batch script, which runs once for many tasks, do not count, nor those
+// that a process of the step hands on, unless TPROF_MPI asks for it.
+static bool told_to_be_of_several() {
   const char* asked = std::getenv("TPROF_MPI");
   const std::string_view wish = asked == nullptr ? "" : asked;
   if (wish == "off") return false;

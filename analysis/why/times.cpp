@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "steps/pace.h"
+#include "steps/found.h"
 #include "why/cells.h"
 #include "why/why.h"
 
