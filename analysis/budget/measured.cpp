@@ -4,13 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "budget/model.h"
 #include "interpose/base/hash.h"
 #include "read/error.h"
 #include "tables/groups.h"
-#include "tables/totals.h"
 
 namespace tprof::budget {
 namespace {

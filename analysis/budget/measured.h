@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
 #include <vector>
 

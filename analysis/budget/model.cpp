@@ -5,7 +5,6 @@
 #include "budget/model.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>

@@ -1,7 +1,6 @@
 // The jobs that the PATHs of a command line are about, and what options say of them.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 

@@ -7,11 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <filesystem>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 #include "check/started.h"
 #include "steps/found.h"

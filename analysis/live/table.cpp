@@ -4,10 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <sstream>
 #include <tuple>
 

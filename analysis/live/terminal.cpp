@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
-#include <string>
 
 #include "text/print.h"
 #include "text/text.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "interpose/format/line_kinds.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "interpose/format/step_mark.h"
 #include "steps/pipelines.h"

@@ -1,7 +1,6 @@
 #include "steps/sequence.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace tprof::steps {
 namespace {
