@@ -19,7 +19,7 @@
 
 namespace tprof::budget {
 
-// What tells calls apart, without their communicator; of kinds of calls the rest is empty.
+// The parts of a call that tell it from others, but the communicator. A kind has fewer of them.
 using Key = tables::OpKey;
 
 // The counts of one step: means may be broken numbers.

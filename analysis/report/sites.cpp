@@ -84,7 +84,7 @@ Notes stack_lists(const tables::SiteTotals& totals) {
   return out;
 }
 
-// What people see of a site.
+// A site as people see it.
 struct Shown {
   std::string place;
   std::string caller;
