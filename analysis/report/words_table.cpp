@@ -86,7 +86,8 @@ constexpr Words kWords[] = {
      "{ask?tprof recover on the host that it ran on, or with --force|}"},
     {Say::not_closed,
      "{who} {idle?ended without closing: killed by a signal, or a way of ending that tprof does "
-     "not see; no call of NCCL was open, and the counts are exact|did not close (killed or crashed): the "
+     "not see; no call of NCCL was open, and the counts are exact|did not close (killed or "
+     "crashed): the "
      "counts are exact, recovered from the ring file}[; nobody had made a call for {quiet} by "
      "then][; every rank came to the last collective, {last}]",
      "{ask?the launcher's output tells how each rank ended: its exit code, or the signal|}[; look "
