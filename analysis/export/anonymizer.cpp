@@ -8,7 +8,7 @@
 
 #include "export/pen.h"
 #include "interpose/format/memory.h"
-#include "interpose/format/metrics.h"
+#include "read/node_metrics.h"
 #include "read/window_files.h"
 
 namespace tprof::trace_export {
@@ -100,6 +100,17 @@ const std::regex* kept_of(std::string_view kind) {
       {"setting", std::regex("(TPROF|NCCL|CUDA)_[A-Za-z0-9_]{0,42}")}};
   const auto found = kKept.find(kind);
   return found == kKept.end() ? nullptr : &found->second;
+}
+
+// True if a counter's name, or the key of a value, is the library's own: then it is nobody's
+// secret.
+bool is_memory_word(std::string_view word) {
+  if (word == kMemoryLane) return true;
+  for (std::uint8_t place = 0; place < kMemoryPlaces; ++place) {
+    char room[16];
+    if (word == memory_key(place, room)) return true;
+  }
+  return false;
 }
 
 bool is_kept(std::string_view kind, std::string_view name) {

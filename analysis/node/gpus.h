@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "interpose/format/metrics.h"
+#include "read/node_metrics.h"
 
 namespace tprof::node {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "interpose/base/not_copied.h"
-#include "interpose/format/metrics.h"
 #include "interpose/lines/metric_text.h"
+#include "read/node_metrics.h"
 
 namespace tprof::node {
 

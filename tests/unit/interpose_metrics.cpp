@@ -11,6 +11,7 @@
 #include "interpose/lines/metric_lanes.h"
 #include "interpose/write/metric_sources.h"
 #include "planted_root.h"
+#include "read/node_metrics.h"
 
 using namespace tprof;
 using namespace tprof::metrics;
