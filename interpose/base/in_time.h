@@ -1,5 +1,5 @@
 // Work on files whose file system may have stopped answering: a thread of ours does it, and who
-// needs it waits for 10 ms of it at most, not counting what that thread waits for a core.
+// needs it waits for 50 ms at most.
 #pragma once
 
 #include <cstddef>
