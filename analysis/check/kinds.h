@@ -36,7 +36,7 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
   X(vllm, note) X(flashinfer, note) X(deep_ep, note) X(uccl, note) X(ncclx, warning)              \
   X(dali, note) X(jax, warning) X(tensorflow, warning) X(cupy, note) X(second_nccl, warning)      \
   X(second_cudart, note) X(uncalled_cudart, note) X(static_cudart, warning) X(dlsym, warning)     \
-  X(comm_unknown, note) X(comm_shared, note) X(streams, note) X(ledger_full, note) X(uncounted, note)                  \
+  X(comm_unknown, note) X(comm_shared, note) X(threads, warning) X(streams, note) X(ledger_full, note) X(uncounted, note)                  \
   X(unknown_cudart, warning) X(graph_unknown, warning) X(graph_edited, warning)                   \
   X(graph_conditional, warning) X(graph_device_launch, warning) X(nested, note) X(nsys, note)     \
   X(ncu, warning) X(sanitizer, warning) X(cuda_injection, note) X(nccl_profiler, note)            \

@@ -74,7 +74,7 @@ std::uint64_t bytes_of_parts(const View& view) {
     const ThreadArea* t = view.thread(i);
     if (t == nullptr) continue;
     add(t, 1);
-    const std::uint64_t capacity = t->capacity.load(std::memory_order_acquire);
+    const std::uint64_t capacity = t->capacity;
     add(view.at<Record>(t->ring, capacity), capacity);
     for (std::uint32_t level = 0; level < kLedgerLevels; ++level) {
       const std::uint32_t rows = ledger_rows_in(level);

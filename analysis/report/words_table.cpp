@@ -439,6 +439,9 @@ constexpr Words kWords[] = {
     {Say::comm_shared, IN_PATHS
      "more communicators were made than there is room for (65,280 in the life of a process): calls "
      "on the others are counted without a communicator, as of one rank, and not compared"},
+    {Say::threads,
+     IN_PATHS "more than 1,024 threads made calls at a time, or there was no memory for one: calls "
+              "of the others are not counted"},
     {Say::streams,
      IN_PATHS "more than 128 streams were used: lines of calls on the others name no stream"},
     {Say::ledger_full,

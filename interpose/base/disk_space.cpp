@@ -120,20 +120,6 @@ bool size_allowed(std::uint64_t size) {
          size <= limit.rlim_cur;
 }
 
-// glibc's posix_fallocate is not used: where the file system has no fallocate it writes, and where
-// it fails half way it leaves the file grown.
-bool fill_hole(int fd, std::uint64_t offset, std::uint64_t bytes) {
-  const NoSignals no_signals;
-  if (!size_allowed(offset + bytes)) return false;
-  if (allocate(fd, 0, offset, bytes) == 0) return true;
-  if (!unsupported()) return false;
-  static char zeros[65536];  // not constant, so that they are not in the library's file
-  for (std::uint64_t done = 0; done < bytes; done += sizeof zeros) {
-    if (!write_all(fd, prefix({zeros, sizeof zeros}, bytes - done), offset + done)) return false;
-  }
-  return true;
-}
-
 bool write_all(int fd, std::string_view text, std::uint64_t offset) {
   while (!text.empty()) {
     const ssize_t n = pwrite(fd, text.data(), text.size(), static_cast<off_t>(offset));
@@ -145,8 +131,26 @@ bool write_all(int fd, std::string_view text, std::uint64_t offset) {
   return true;
 }
 
+namespace {
+
+bool write_zeros(int fd, std::uint64_t offset, std::uint64_t bytes) {
+  static char zeros[65536];  // not constant, so that they are not in the library's file
+  for (std::uint64_t done = 0; done < bytes; done += sizeof zeros) {
+    if (!write_all(fd, prefix({zeros, sizeof zeros}, bytes - done), offset + done)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// glibc's posix_fallocate is not used: where the file system has no fallocate it writes, and where
+// it fails half way it leaves the file grown.
 bool grow_file(int fd, std::uint64_t offset, std::uint64_t bytes) {
-  if (fill_hole(fd, offset, bytes)) return true;
+  const NoSignals no_signals;
+  if (size_allowed(offset + bytes) &&
+      (allocate(fd, 0, offset, bytes) == 0 || (unsupported() && write_zeros(fd, offset, bytes)))) {
+    return true;
+  }
   if (ftruncate(fd, static_cast<off_t>(offset)) != 0) errno = 0;
   return false;
 }

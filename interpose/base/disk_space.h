@@ -62,10 +62,6 @@ bool size_allowed(std::uint64_t size);
 // first store to a sparse file is a SIGBUS. False: there is no room, and the file is as it was.
 bool grow_file(int fd, std::uint64_t offset, std::uint64_t bytes);
 
-// Does the same for a hole in the file, or beyond its end. False: the file keeps what could be
-// allocated.
-bool fill_hole(int fd, std::uint64_t offset, std::uint64_t bytes);
-
 // Writes the whole text, whatever interrupts it. False: not all of it was written.
 bool write_all(int fd, std::string_view text, std::uint64_t offset);
 

@@ -20,15 +20,13 @@ namespace tprof {
   X(children)     /* calls: a communicator's first use */                                          \
   X(allocations)  /* calls that allocate and free, with TPROF_MEMORY */                            \
   X(graphs)       /* calls: captures and their graphs */                                           \
-  X(shared_area)  /* calls: the first of a thread beyond 1,023 */                                  \
-  X(shared_calls) /* calls of these threads, also those that move data: one counts at a time */    \
   X(sites)        /* calls: the first from a place */                                              \
   X(site_objects) /* the same */                                                                   \
   X(scopes)       /* calls: the first scope of a name ends */                                      \
   X(tables)       /* calls: a communicator, graph or place is entered */                           \
   X(areas)        /* calls: the first of a thread */                                               \
-  X(growing)      /* calls, and ours for device times, at most six times: fallocate and mmap of */ \
-                  /* the ring file, in memory or in time (in_time.h) */                            \
+  X(growing)      /* calls, and ours for device times: fallocate of the ring file, in memory or */ \
+                  /* in time (in_time.h) */                                                        \
   X(exit_key)     /* calls: the first of a thread */                                               \
   X(handles)      /* calls: a handle is entered or leaves */                                       \
   X(coverage)     /* calls, ours: 48 names */                                                      \

@@ -32,6 +32,7 @@ namespace tprof {
   X(nested, "nested")  /* calls that it made within a recorded call, as a signal handler can */ \
   X(comm_unknown, "comm_unknown")  /* communicators that were not seen being made */            \
   X(comm_shared, "comm_shared")    /* communicators that found their table full */              \
+  X(threads, "threads")            /* threads that found theirs full */                         \
   /* the lines' writer says these: more streams than there are numbers for, calls than rows */  \
   X(streams, "streams") X(ledger_full, "ledger_full")                                           \
   X(cupti, "cupti") X(nsys, "nsys") X(ncu, "ncu") X(sanitizer, "sanitizer")                     \

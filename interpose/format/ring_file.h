@@ -27,7 +27,6 @@ namespace tprof {
 
 inline constexpr std::uint32_t kMaxThreads = 1024;
 inline constexpr std::uint32_t kSmallestRing = 64;  // records
-inline constexpr std::uint32_t kFirstRing = 1024;   // records that a new ring has room for
 inline constexpr std::uint32_t kTableChunks = 255;  // numbers of entries fit into 16 bits
 inline constexpr std::uint32_t kChunkEntries = 256;
 inline constexpr std::uint32_t kLedgerLevels = 6;
@@ -111,12 +110,7 @@ struct ThreadArea {
   alignas(64) std::atomic<std::uint64_t> committed;  // last whole transaction
   std::atomic<std::uint64_t> head;                   // records opened so far
   std::uint64_t ring;                                // offset
-  // Records, a power of two. It doubles, up to `most`, if no record has to move for that. Behind it
-  // the file may be a hole, which nobody may touch.
-  std::atomic<std::uint64_t> capacity;
-  std::uint64_t most;
-  // Records that may be touched: more than `capacity` if the writer made the next room ready.
-  std::atomic<std::uint64_t> backed;
+  std::uint64_t capacity;                            // records, a power of two
   // Offsets of ledger levels, 0: none yet, or kNoLevel. A level is zero when it appears.
   std::atomic<std::uint64_t> level[kLedgerLevels];
   std::atomic<std::uint32_t> tid;    // owner, 0: free for another thread of its kind

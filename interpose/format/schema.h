@@ -10,7 +10,7 @@ inline constexpr char kVersion[] = "0.1.0";
 
 // Private layout of the ring file: a reader of another number refuses it by name. Bump it with any
 // change to record.h, ledger.h or ring_file.h.
-inline constexpr std::uint32_t kRingLayout = 39;
+inline constexpr std::uint32_t kRingLayout = 40;
 inline constexpr char kRingMagic[8] = {'t', 'p', 'r', 'o', 'f', 'r', 'n', 'g'};
 
 }  // namespace tprof

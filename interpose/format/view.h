@@ -11,6 +11,19 @@
 
 namespace tprof {
 
+// A thread's ring as it is at one moment; the thread may be at work.
+struct RingNow {
+  const Record* record = nullptr;  // null: there is none
+  std::uint64_t capacity = 0;
+  std::uint64_t committed = 0;
+  std::uint64_t head = 0;
+
+  Record operator[](std::uint64_t n) const { return copy_in_use(record[n & (capacity - 1)]); }
+  bool closed(const Record& r) const { return r.txn != 0 && r.txn <= committed; }
+  // True if no ring of ours has left so many records unread: nothing in it can be trusted.
+  bool overrun(std::uint64_t tail) const { return head - tail > capacity; }
+};
+
 class View {
  public:
   View() = default;
@@ -47,9 +60,11 @@ class View {
   }
 
   const Record* ring(const ThreadArea& t) const {
-    const std::uint64_t capacity = t.capacity.load(std::memory_order_acquire);
-    const bool power_of_two = capacity != 0 && (capacity & (capacity - 1)) == 0;
-    return power_of_two ? at<const Record>(t.ring, capacity) : nullptr;
+    return std::has_single_bit(t.capacity) ? at<const Record>(t.ring, t.capacity) : nullptr;
+  }
+  RingNow ring_now(const ThreadArea& t) const {
+    const std::uint64_t committed = t.committed.load(std::memory_order_acquire);
+    return {ring(t), t.capacity, committed, t.head.load(std::memory_order_acquire)};
   }
 
   // Entry `i` (1-based) of a table, or null.

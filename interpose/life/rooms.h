@@ -66,7 +66,6 @@ inline constexpr Room kRooms[] = {
     {.forked = resolve::after_fork,
      .begin = [] { resolve::publish(head()); },
      .exiting = resolve::stop_opening},
-    {.writer_wakes = prepare_rings},
     {.writer_wakes = left_rings::look},
     {.begin_anew = graphs::forget_all},
     {.forked = allocations::after_fork,

@@ -43,12 +43,12 @@ inline void counter_line(Text& out, const View& view, const Counter& counter, st
                at_ns > head.base_mono_ns ? at_ns - head.base_mono_ns : 0, lane);
 }
 
-inline bool read_counter(const Record* ring, std::uint64_t mask, std::uint64_t head,
-                         const RangeRecord& first, std::uint64_t& next, Counter& counter) {
+inline bool read_counter(const RingNow& ring, const RangeRecord& first, std::uint64_t& next,
+                         Counter& counter) {
   counter.values = std::min<std::uint32_t>(first.kind, kMaxCounterValues);
   counter.length = std::min<std::uint32_t>(first.length, kMaxCounterNames);
   char* const to = reinterpret_cast<char*>(&counter) + counter_bytes_at(counter.values);
-  return read_bytes(ring, mask, head, first, next, to, counter_bytes(counter));
+  return read_bytes(ring, first, next, to, counter_bytes(counter));
 }
 
 }  // namespace tprof

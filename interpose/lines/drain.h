@@ -257,21 +257,18 @@ class Drain {
 
   template <typename Seen>
   bool thread(const ThreadArea& t, std::uint32_t i, std::uint64_t until, Seen&& seen) {
-    const Record* ring = view.ring(t);
-    if (ring == nullptr) return true;
-    const std::uint64_t committed = t.committed.load(std::memory_order_acquire);
-    const std::uint64_t head = t.head.load(std::memory_order_acquire);
-    const std::uint64_t capacity = t.capacity.load(std::memory_order_acquire);  // as of `head`
+    const RingNow ring = view.ring_now(t);
+    if (ring.record == nullptr) return true;
     std::uint64_t& tail = next.tail[i];
-    if (head - tail > capacity) tail = head;  // not a ring of ours: nothing to trust
-    while (tail < head && tail < until) {
-      const auto r = copy_in_use(ring[tail & (capacity - 1)]);
-      if (r.txn == 0 || r.txn > committed) break;
+    if (ring.overrun(tail)) tail = ring.head;
+    while (tail < ring.head && tail < until) {
+      const Record r = ring[tail];
+      if (!ring.closed(r)) break;
       if (size() >= kBatchBytes) return false;
       if (!has_file(window_of(r))) break;
       ++tail;
       if (r.function == kMetaRange || r.function == kMetaCounter) {
-        range_or_counter(r, ring, capacity - 1, head, i);
+        range_or_counter(r, ring, i);
       } else {
         seen(r, t);
         record(r, i);
@@ -281,15 +278,14 @@ class Drain {
   }
 
   // They may go on in the records behind their first one.
-  void range_or_counter(const Record& first, const Record* ring, std::uint64_t mask,
-                        std::uint64_t head, std::uint32_t i) {
+  void range_or_counter(const Record& first, const RingNow& ring, std::uint32_t i) {
     RangeRecord r;
     std::memcpy(&r, &first, sizeof r);
     OpenRange range{};
     Counter counter{};
     const bool is_range = first.function == kMetaRange;
-    const bool whole = is_range ? read_range(ring, mask, head, r, next.tail[i], range)
-                                : read_counter(ring, mask, head, r, next.tail[i], counter);
+    const bool whole = is_range ? read_range(ring, r, next.tail[i], range)
+                                : read_counter(ring, r, next.tail[i], counter);
     if (!whole || no_lines()) return;  // without lines they are there for the steps
     const std::uint32_t window = window_of(first);
     if (window == 0) return drop(next.range_dropped, RangeDropped::window);

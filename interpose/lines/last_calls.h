@@ -15,8 +15,6 @@ class LastCalls {
  public:
   // Adds the last `most` calls of all threads. A living process may go on meanwhile.
   void add_threads(const View& view, std::uint64_t most = UINT64_MAX) {
-    // Threads beyond the last area share one, and then what they did last is not known.
-    if (view.threads() == kMaxThreads) return;
     view.each_thread([&](const ThreadArea& t, std::uint32_t i) { add_thread(view, t, i, most); });
   }
 
@@ -42,21 +40,18 @@ class LastCalls {
 
   void add_thread(const View& view, const ThreadArea& t, std::uint32_t i, std::uint64_t most) {
     std::uint32_t tid = 0;
-    if (const Record* ring = view.ring(t)) {
-      const std::uint64_t committed = t.committed.load(std::memory_order_acquire);
-      const std::uint64_t head = t.head.load(std::memory_order_acquire);
-      const std::uint64_t capacity = t.capacity;
-      const std::uint64_t looked = most < capacity ? most : capacity;
-      for (std::uint64_t n = head > looked ? head - looked : 0; n < head; ++n) {
-        const auto r = copy_in_use(ring[n & (capacity - 1)]);
-        std::atomic_thread_fence(std::memory_order_acquire);
-        if (t.head.load(std::memory_order_acquire) - n >= capacity) continue;  // written over
-        if (r.txn == 0 || r.txn > committed) continue;
-        if (r.function == kMetaThread) {
-          tid = static_cast<std::uint32_t>(r.count);
-        } else {
-          add(view, {r, n, i, tid, false});
-        }
+    const RingNow ring = view.ring_now(t);
+    const std::uint64_t looked =
+        ring.record == nullptr ? 0 : std::min({most, ring.capacity, ring.head});
+    for (std::uint64_t n = ring.head - looked; n < ring.head; ++n) {
+      const Record r = ring[n];
+      std::atomic_thread_fence(std::memory_order_acquire);
+      if (t.head.load(std::memory_order_acquire) - n >= ring.capacity) continue;  // written over
+      if (!ring.closed(r)) continue;
+      if (r.function == kMetaThread) {
+        tid = static_cast<std::uint32_t>(r.count);
+      } else {
+        add(view, {r, n, i, tid, false});
       }
     }
     const auto outside = copy_in_use(t.outside_ring);

@@ -106,14 +106,13 @@ inline void range_line(Text& out, const View& view, const OpenRange& range, Rang
 
 // Reads the bytes of a first record and of those behind it that hold the rest. `next`, the place
 // behind the first, moves past them. False: these records are not ours.
-inline bool read_bytes(const Record* ring, std::uint64_t mask, std::uint64_t head,
-                       const RangeRecord& first, std::uint64_t& next, char* to,
+inline bool read_bytes(const RingNow& ring, const RangeRecord& first, std::uint64_t& next, char* to,
                        std::uint32_t bytes) {
   RangeRecord part = first;
   for (std::uint32_t at = 0; at < bytes; at += RangeRecord::kBytes) {
     if (at != 0) {
-      if (next == head) return false;
-      const auto r = copy_in_use(ring[next & mask]);
+      if (next == ring.head) return false;
+      const Record r = ring[next];
       std::memcpy(&part, &r, sizeof part);
       if (part.function != kMetaRangeMore) return false;
       ++next;
@@ -124,8 +123,8 @@ inline bool read_bytes(const Record* ring, std::uint64_t mask, std::uint64_t hea
 }
 
 // Reads a range that has ended.
-inline bool read_range(const Record* ring, std::uint64_t mask, std::uint64_t head,
-                       const RangeRecord& first, std::uint64_t& next, OpenRange& range) {
+inline bool read_range(const RingNow& ring, const RangeRecord& first, std::uint64_t& next,
+                       OpenRange& range) {
   range.start_ns = first.start_ns;
   range.tid = first.tid;
   range.domain = first.domain;
@@ -133,7 +132,7 @@ inline bool read_range(const Record* ring, std::uint64_t mask, std::uint64_t hea
   range.length = static_cast<std::uint8_t>(std::min<std::uint64_t>(first.length, kMaxRangeName));
   range.given = first.given;
   char* const to = reinterpret_cast<char*>(&range) + range_bytes_at(range);
-  return read_bytes(ring, mask, head, first, next, to, range_bytes(range));
+  return read_bytes(ring, first, next, to, range_bytes(range));
 }
 
 // Writes a range that has not ended. `id`: 0 for one that was pushed.

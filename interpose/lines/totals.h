@@ -126,14 +126,12 @@ void each_open_call(const View& view, F&& f) {
         f(r, t);
       }
     };
-    if (const Record* ring = view.ring(t)) {
-      const std::uint64_t head = t.head.load(std::memory_order_acquire);
-      const std::uint64_t tail = t.tail.load(std::memory_order_acquire);
-      const std::uint64_t capacity = t.capacity.load(std::memory_order_acquire);
-      // Records below `tail` are closed; a slot above `head` may be half written.
-      for (std::uint64_t n = head - tail <= capacity ? tail : head; n < head; ++n) {
-        if_open(ring[n & (capacity - 1)]);
-      }
+    const RingNow ring = view.ring_now(t);
+    const std::uint64_t tail = t.tail.load(std::memory_order_acquire);
+    // Records below `tail` are closed; a slot above `head` may be half written.
+    const bool none = ring.record == nullptr || ring.overrun(tail);
+    for (std::uint64_t n = none ? ring.head : tail; n < ring.head; ++n) {
+      if_open(ring.record[n & (ring.capacity - 1)]);
     }
     if_open(t.outside_ring);
   });

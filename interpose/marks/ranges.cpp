@@ -272,7 +272,7 @@ void push(std::uint8_t domain, std::string_view name, const Attributes& attribut
     return;
   }
   const DepthGuard guard(*t);
-  if (levels.known == kMaxOpenRanges || t->shared) {
+  if (levels.known == kMaxOpenRanges) {
     ++levels.beyond;
     return;
   }
@@ -353,10 +353,6 @@ void mark(std::uint8_t domain, std::string_view name, const Attributes& attribut
   Thread* t = present();
   if (t == nullptr) return;
   const DepthGuard guard(*t);
-  if (t->shared) {
-    drop(*t, RangeDropped::ring);
-    return;
-  }
   name_lane(*t);
   OpenRange range{};
   fill(range, *t, domain, name, attributes);

@@ -20,7 +20,6 @@ void forget(RangeLevels& levels) {
   t.ranges.areas = t.areas;
   t.ranges.lane_named = false;
   forget(t.ranges);
-  if (t.shared) return;
   for (OpenRange& range : t.area->range) {
     shared(range.start_ns).store(0, std::memory_order_relaxed);
   }
@@ -53,13 +52,9 @@ Thread* present() {
   return &t;
 }
 
-bool has_room(Thread& t, std::uint32_t records) {
-  if (t.ring == nullptr) return false;
+bool has_room(const Thread& t, std::uint32_t records) {
   const std::uint64_t used = t.head - t.area->tail.load(std::memory_order_acquire) + records;
-  const auto fits = [&] { return used <= (t.mask + 1) / 2; };
-  while ((!fits() || t.head + records > t.mask + 1) && grow_ring(t)) {
-  }
-  return fits();
+  return used <= (t.mask + 1) / 2;
 }
 
 void name_lane(Thread& t) {
@@ -103,10 +98,10 @@ void count(const Counter& counter, std::uint64_t at_ns) {
   if (t == nullptr) return;
   const DepthGuard guard(*t);
   if (session::mapping().head().events == EventLines::off) return;
-  if (!t->shared) name_lane(*t);
+  name_lane(*t);
   const std::uint32_t records = counter_records(counter);
   Transaction transaction(*t);
-  if (t->shared || !has_room(*t, records)) return count_drop(transaction, RangeDropped::ring);
+  if (!has_room(*t, records)) return count_drop(transaction, RangeDropped::ring);
   RangeRecord r{};
   r.start_ns = at_ns;
   r.txn = transaction.number();

@@ -19,7 +19,7 @@ inline bool within_a_call() {
 Thread* present();
 
 // Ranges leave half of the ring to calls.
-bool has_room(Thread& t, std::uint32_t records);
+bool has_room(const Thread& t, std::uint32_t records);
 
 // Tells readers the name of the lane, before its first range.
 void name_lane(Thread& t);

@@ -9,20 +9,11 @@
 
 namespace tprof {
 
-// True if the ring has a place for the next record. Sets `room_until` anew. Enlarges the ring if
-// the thread has come to its end, and wakes the writer if it is half full.
+// True if the ring has a place for the next record. Sets `room_until` anew, and wakes the writer if
+// the ring is half full.
 [[gnu::cold, gnu::noinline]] bool more_room(Thread& t);
 
-// Doubles the room. False: it stays as it is, for want of room or since a record would have to
-// move.
-[[gnu::cold, gnu::noinline]] bool grow_ring(Thread& t);
-
-// Called on the writer's thread: makes the room that a ring will take next before its thread wants
-// it. The kernel takes half a millisecond to make the last doubling.
-void prepare_rings();
-
-// Returns the offset of a new area with its ledger's first level and a ring; 0: no memory. If
-// `ring_records` is 0, it has no ring.
+// Returns the offset of a new area with its ledger's first level and a ring; 0: no memory.
 std::uint64_t allocate_area(std::uint32_t ring_records);
 
 // Makes `r` an open record that tells the calling thread's name.
@@ -36,7 +27,7 @@ std::uint64_t allocate_area(std::uint32_t ring_records);
     after_publishing();
     return t.ring[t.head & t.mask];
   }
-  Record& outside = t.shared ? t.own_outside_ring : t.area->outside_ring;
+  Record& outside = t.area->outside_ring;
   // Hidden while it is filled: a kill in between must not leave half of one call and half of the
   // one before.
   outside.function = kMetaVoid;

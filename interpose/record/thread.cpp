@@ -22,25 +22,15 @@ thread_local constinit Thread t_thread;
 
 namespace {
 
-// Threads for which no area of their own could be made share one, without a ring.
-struct Shared {
-  Lock lock{LockOrder::shared_area};
-  std::uint64_t area = 0;
-  std::uint32_t session = 0;
-};
-Shared g_shared;
 Lock g_list_lock{LockOrder::areas};         // for the list of areas
 Lock g_exit_key_lock{LockOrder::exit_key};  // for making the key
 
-// The list's last place is the shared area's.
-constexpr std::uint32_t kOwnAreas = kMaxThreads - 1;
-
-// Enters a whole area into the list that readers go through, if it is shorter than `limit`.
-bool enlist(std::uint64_t offset, std::uint32_t limit) {
+// Enters a whole area into the list that readers go through, if that has a place.
+bool enlist(std::uint64_t offset) {
   Head& head = session::mapping().head();
   const LockGuard guard(g_list_lock);
   const std::uint32_t n = head.threads.load(std::memory_order_relaxed);
-  if (n >= limit) return false;
+  if (n == kMaxThreads) return false;
   head.thread[n] = offset;
   head.threads.store(n + 1, std::memory_order_release);
   return true;
@@ -66,10 +56,10 @@ ThreadArea* adopt_area(std::uint32_t tid, ThreadKind kind) {
   for (std::uint32_t i = 0; i < n; ++i) {
     auto* area = m.at<ThreadArea>(m.head().thread[i]);
     std::uint32_t free = 0;
-    if (area->ring == 0 || area->kind != kind) continue;
+    if (area->kind != kind) continue;
     if (!area->tid.compare_exchange_strong(free, tid)) continue;
     if (area->head.load(std::memory_order_relaxed) - area->tail.load(std::memory_order_acquire) >=
-        area->capacity.load(std::memory_order_relaxed)) {
+        area->capacity) {
       area->tid.store(0, std::memory_order_release);
       continue;
     }
@@ -86,18 +76,16 @@ ThreadArea* adopt_area(std::uint32_t tid, ThreadKind kind) {
   return nullptr;
 }
 
-ThreadArea* shared_area() {
-  const std::uint32_t number = session::number();
-  const LockGuard guard(g_shared.lock);
-  if (g_shared.session != number) {
-    g_shared.area = allocate_area(0);
-    if (g_shared.area != 0) {
-      session::mapping().at<ThreadArea>(g_shared.area)->kind = ThreadKind::mixed;
-    }
-    if (g_shared.area != 0 && !enlist(g_shared.area, kMaxThreads)) g_shared.area = 0;
-    g_shared.session = number;
-  }
-  return g_shared.area == 0 ? nullptr : session::mapping().at<ThreadArea>(g_shared.area);
+// Makes an area for the thread `tid`, 0: there is no memory, or there are kMaxThreads of them.
+ThreadArea* new_area(std::uint32_t tid, ThreadKind kind) {
+  const Mapping& m = session::mapping();
+  if (m.head().threads.load(std::memory_order_relaxed) == kMaxThreads) return nullptr;
+  const std::uint64_t offset = allocate_area(session::config().ring);
+  if (offset == 0) return nullptr;
+  auto* area = m.at<ThreadArea>(offset);
+  area->tid.store(tid, std::memory_order_relaxed);
+  area->kind = kind;
+  return enlist(offset) ? area : nullptr;
 }
 
 // Tells readers whose records follow.
@@ -132,7 +120,7 @@ void leave(void* area) {
   const bool at_rest = t.at_rest() && (t.pending == nullptr || t.pending->size() == 0);
   if (t.pending != nullptr) unmap_pending(t);
   t.session = kNoSession;
-  if (!t.shared && at_rest) t.area->tid.store(0, std::memory_order_release);
+  if (at_rest) t.area->tid.store(0, std::memory_order_release);
   t.area = nullptr;
 }
 
@@ -149,12 +137,11 @@ void leave_at_exit(ThreadArea* area) {
 
 void take_area(Thread& t, ThreadArea* area) {
   t.area = area;
-  t.ring = area->ring == 0 ? nullptr : session::mapping().at<Record>(area->ring);
-  t.mask = t.ring == nullptr ? 0 : area->capacity.load(std::memory_order_relaxed) - 1;
+  t.ring = session::mapping().at<Record>(area->ring);
+  t.mask = area->capacity - 1;
   t.room_until = 0;
   t.head = area->head.load(std::memory_order_relaxed);
   t.committed = area->committed.load(std::memory_order_relaxed);
-  t.refused_at = UINT64_MAX;
   std::memset(t.row, 0, sizeof t.row);
   t.session = session::number();
 }
@@ -170,41 +157,29 @@ bool attach(Thread& t) {
   if (session::closed() && !session::in_exiting_thread()) return false;
   if (!session::start()) return false;
   const std::uint32_t tid = thread_id();
-  const Mapping& m = session::mapping();
-  t.shared = false;
   const ThreadKind kind = kind_of_this_thread();
   t.area = adopt_area(tid, kind);
-  if (t.area == nullptr && m.head().threads.load(std::memory_order_relaxed) < kOwnAreas) {
-    if (const std::uint64_t offset = allocate_area(session::config().ring)) {
-      m.at<ThreadArea>(offset)->tid.store(tid, std::memory_order_relaxed);
-      m.at<ThreadArea>(offset)->kind = kind;
-      if (enlist(offset, kOwnAreas)) t.area = m.at<ThreadArea>(offset);
-    }
-  }
+  if (t.area == nullptr) t.area = new_area(tid, kind);
   if (t.area == nullptr) {
-    t.area = shared_area();
-    t.shared = true;
+    coverage::note(session::mapping().head(), Note::threads, "pthread_t");
+    return false;
   }
-  if (t.area == nullptr) return false;
-  t.special = t.shared || session::closed();
+  t.late = session::closed();
   take_area(t, t.area);
   t.last_comm = nullptr;
   ++t.areas;
   forget_groups(t);
-  if (!t.shared) push_thread_marker(t, tid);
+  push_thread_marker(t, tid);
   leave_at_exit(t.area);
   return true;
 }
 
+// With this tid the area is never free for another thread, and stands for none that lines tell of.
 bool attach_own(Thread& t) {
-  const Mapping& m = session::mapping();
-  const std::uint64_t offset = allocate_area(session::config().ring);
-  if (offset == 0) return false;
-  // With this tid it is never free for another thread, and stands for no thread that lines tell of.
-  m.at<ThreadArea>(offset)->tid.store(UINT32_MAX, std::memory_order_relaxed);
-  if (!enlist(offset, kOwnAreas)) return false;
+  ThreadArea* area = new_area(UINT32_MAX, ThreadKind::other);
+  if (area == nullptr) return false;
   t = {};
-  take_area(t, m.at<ThreadArea>(offset));
+  take_area(t, area);
   return true;
 }
 

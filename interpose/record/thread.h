@@ -67,8 +67,7 @@ struct alignas(64) Thread {
   std::uint32_t group_depth = 0;
   std::uint32_t group = 0;  // its number, 0 until its first call
   std::int32_t device = 0;  // CUDA's default until cudaSetDevice
-  bool shared = false;      // the area is shared with other threads: take the lock
-  bool special = false;     // it is shared, or the exit handlers have run (see Transaction)
+  bool late = false;        // the exit handlers have run: each transaction closes the file again
   bool allocating = false;  // in a call that allocates or frees (record/allocation_calls.h)
   // No usual number of calls in a step is a multiple of it.
   static constexpr std::uint32_t kOwnTimeEvery = 61;
@@ -82,18 +81,15 @@ struct alignas(64) Thread {
   std::uint32_t last_comm_index = 0;
   std::uint32_t last_comm_epoch = 0;
   const void* last_comm = nullptr;
-  // As in the area, which nobody else changes while the thread has it (but see Transaction).
+  // As in the area, which nobody else changes while the thread has it.
   std::uint64_t head = 0;
   std::uint64_t committed = 0;
 
   static constexpr std::uint32_t kCachedRows = 32;
   LedgerRow* row[kCachedRows] = {};
 
-  std::uint32_t groups_of = kNoSession;   // the session that groups are counted in
-  std::uint32_t areas = 0;                // how many it has been given so far
-  Cancellation cancellation;              // let go when it gives the shared area's lock back
-  std::uint64_t refused_at = UINT64_MAX;  // the ring's tail when it could not grow
-  Record own_outside_ring{};              // used where the area's is shared
+  std::uint32_t groups_of = kNoSession;  // the session that groups are counted in
+  std::uint32_t areas = 0;               // how many it has been given so far
 
   TimedCall timed;  // the call that it is in
 

@@ -6,8 +6,6 @@
 namespace tprof {
 namespace {
 
-Lock g_shared_calls{LockOrder::shared_calls};  // for the threads that share an area
-
 bool claim(LedgerRow& row, LedgerKey::Words key) {
   if (row.key_low.load(std::memory_order_relaxed) != 0) return false;
   row.key_high = key.high;
@@ -86,21 +84,6 @@ std::uint64_t count_in(const LedgerRow& row, LedgerKey::Words words, std::uint64
   if (is_of(row, words) || is_copy(key.bucket) || key.function >= kMaxDataFunctions) return count;
   const View view = session::mapping().view();
   return amount(view, key.function, key.bucket, key.dtype, key.comm, count).elements;
-}
-
-void Transaction::begin_special(Thread& t) {
-  if (!t.shared) return;
-  // Signals need not wait: the calls of a handler that interrupts this one are not recorded.
-  t.cancellation.hold();
-  g_shared_calls.lock();
-  t.committed = t.area->committed.load(std::memory_order_relaxed);
-}
-void Transaction::end_special(Thread& t) {
-  if (t.shared) {
-    g_shared_calls.unlock();
-    t.cancellation.let_go();
-  }
-  if (session::closed()) session::late_call();
 }
 
 }  // namespace tprof

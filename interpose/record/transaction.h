@@ -67,17 +67,12 @@ static_assert(Thread::kCachedRows == 32);
 // One change to this thread's ledger and records, which its destructor commits as a whole.
 class [[nodiscard]] Transaction : NotCopied {
  public:
-  explicit Transaction(Thread& t) : t_(t) {
-    if (t.special) [[unlikely]]
-      begin_special(t);
-    number_ = t.committed + 1;
-    after_publishing();
-  }
+  explicit Transaction(Thread& t) : t_(t), number_(t.committed + 1) { after_publishing(); }
   ~Transaction() {
     t_.committed = number_;
     t_.area->committed.store(number_, std::memory_order_release);
-    if (t_.special) [[unlikely]]
-      end_special(t_);
+    if (t_.late) [[unlikely]]
+      session::late_call();
   }
 
   std::uint64_t number() const { return number_; }
@@ -103,11 +98,6 @@ class [[nodiscard]] Transaction : NotCopied {
   }
 
  private:
-  // Threads that share an area take turns. Behind the exit handlers, each call closes the file
-  // again.
-  [[gnu::cold]] static void begin_special(Thread& t);
-  [[gnu::cold]] static void end_special(Thread& t);
-
   Thread& t_;
   std::uint64_t number_;
 };

@@ -20,20 +20,17 @@ constexpr std::uint64_t round_up(std::uint64_t n) {
   return (n + kPage - 1) & ~(kPage - 1);
 }
 
-// Gives the file room: behind its end, which is at `size` then, or in a hole (size 0). If it can't
-// be, the file is no longer than before.
+// Makes the file longer by `bytes`, at its end. If it can't be, it is no longer than before.
 struct Room {
   OwnFile file;
   const char* path;
-  std::uint64_t stays_free, offset, bytes, size;
+  std::uint64_t stays_free, offset, bytes;
 
   bool run() {
     struct statfs fs;
     if (!file.still_ours() && !file.open_again(path)) return false;
-    if (fstatfs(file.fd, &fs) != 0 || !has_room(fs, bytes + stays_free)) return false;
-    if (size == 0) return fill_hole(file.fd, offset, bytes);
-    return size_allowed(size) && grow_file(file.fd, offset, bytes) &&
-           (size == offset + bytes || ftruncate(file.fd, static_cast<off_t>(size)) == 0);
+    return fstatfs(file.fd, &fs) == 0 && has_room(fs, bytes + stays_free) &&
+           grow_file(file.fd, offset, bytes);
   }
   void undo() {}
 };
@@ -50,7 +47,7 @@ bool Mapping::open(int fd, const char* path, const RingFolder& in) {
   in_ = in;
   const std::uint64_t bytes = round_up(sizeof(Head));
   file_part_ = round_up(size_ / 4 * 3);
-  if (!give_room(0, bytes, bytes) || !map_file()) {
+  if (!give_room(0, bytes) || !map_file()) {
     file_.fd = -1;
     file_part_ = 0;
   }
@@ -67,8 +64,8 @@ bool Mapping::open(int fd, const char* path, const RingFolder& in) {
   return true;
 }
 
-bool Mapping::give_room(std::uint64_t offset, std::uint64_t bytes, std::uint64_t size) {
-  Room room{file_, path_, in_.stays_free, offset, bytes, size};
+bool Mapping::give_room(std::uint64_t offset, std::uint64_t bytes) {
+  Room room{file_, path_, in_.stays_free, offset, bytes};
   if (file_.fd < 0 || !(in_.in_memory ? room.run() : done_in_time(room))) return false;
   if (room.file.fd != file_.fd) file_ = room.file;
   return true;
@@ -89,7 +86,7 @@ void Mapping::touch(std::uint64_t from, std::uint64_t bytes) {
 }
 
 std::uint64_t Mapping::allocate(std::uint64_t bytes) {
-  if (const std::uint64_t offset = allocate_in_file(bytes, bytes)) return offset;
+  if (const std::uint64_t offset = allocate_in_file(bytes)) return offset;
   const LockGuard guard(growing_);
   const std::byte* at = memory_.take(round_up(bytes));
   if (at == nullptr) return 0;
@@ -104,28 +101,15 @@ std::uint64_t Mapping::allocate(std::uint64_t bytes) {
 }
 
 // The file reaches to the end of each segment, so that a reader's mapping does too.
-std::uint64_t Mapping::allocate_in_file(std::uint64_t bytes, std::uint64_t most) {
+std::uint64_t Mapping::allocate_in_file(std::uint64_t bytes) {
   const KeepErrno keep_errno;
   bytes = round_up(bytes);
-  most = round_up(most);
   const LockGuard guard(growing_);
   const std::uint64_t offset = head().used.load(std::memory_order_relaxed);
-  if (offset + most > file_part_ || !give_room(offset, bytes, offset + most)) return 0;
+  if (offset + bytes > file_part_ || !give_room(offset, bytes)) return 0;
   touch(offset, bytes);
-  head().used.store(offset + most, std::memory_order_relaxed);
+  head().used.store(offset + bytes, std::memory_order_relaxed);
   return offset;
-}
-
-// Two threads may do this at the same time: the result is the same.
-bool Mapping::back(std::uint64_t from, std::uint64_t to) {
-  const KeepErrno keep_errno;
-  from = round_up(from);
-  to = round_up(to);
-  if (from == to) return true;
-  const NoCancel no_cancel;
-  if (!give_room(from, to - from, 0)) return false;
-  touch(from, to - from);
-  return true;
 }
 
 void Mapping::close() {

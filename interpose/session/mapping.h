@@ -23,12 +23,8 @@ class Mapping {
   bool open(int fd, const char* path = "", const RingFolder& in = {});
   // Returns the offset of `bytes` zeroed bytes, page-aligned; 0 when the address range is used up.
   std::uint64_t allocate(std::uint64_t bytes);
-  // The same, or 0 if the bytes would not be in the file, since a kill would lose them. Takes
-  // addresses for `most` bytes; those behind the first `bytes` must not be touched before back().
-  std::uint64_t allocate_in_file(std::uint64_t bytes, std::uint64_t most);
-  // Makes [from, to) of a segment usable, which is usable up to `from`. False: the file has no
-  // room. Takes no lock: the writer's thread, which others may keep from running, does it too.
-  bool back(std::uint64_t from, std::uint64_t to);
+  // The same, or 0 if the bytes would not be in the file, since a kill would lose them.
+  std::uint64_t allocate_in_file(std::uint64_t bytes);
   void close();
 
   Head& head() const { return *reinterpret_cast<Head*>(base_); }
@@ -40,7 +36,7 @@ class Mapping {
   bool in_file() const { return file_.fd >= 0; }
 
  private:
-  bool give_room(std::uint64_t offset, std::uint64_t bytes, std::uint64_t size);
+  bool give_room(std::uint64_t offset, std::uint64_t bytes);
   bool map_file();
   void touch(std::uint64_t from, std::uint64_t bytes);
 

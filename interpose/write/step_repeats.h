@@ -129,16 +129,12 @@ class Operations {
   void each_new(const Progress& p, std::uint64_t before_ns, F&& f) {
     view_.each_thread([&](const ThreadArea& t, std::uint32_t i) {
       given_[i] = std::max(given_[i], p.tail[i]);
-      const Record* ring = view_.ring(t);
-      if (ring == nullptr) return;
-      const std::uint64_t committed = t.committed.load(std::memory_order_acquire);
-      const std::uint64_t head = t.head.load(std::memory_order_acquire);
-      const std::uint64_t capacity = t.capacity.load(std::memory_order_acquire);
-      if (head - given_[i] > capacity) return;
-      for (; given_[i] < head; ++given_[i]) {
-        const auto r = copy_in_use(ring[given_[i] & (capacity - 1)]);
+      const RingNow ring = view_.ring_now(t);
+      if (ring.record == nullptr || ring.overrun(given_[i])) return;
+      for (; given_[i] < ring.head; ++given_[i]) {
+        const Record r = ring[given_[i]];
         const bool is_call = view_.function(r.function) != nullptr;
-        if (is_call && (r.txn == 0 || r.txn > committed || r.start_ns >= before_ns)) return;
+        if (is_call && (!ring.closed(r) || r.start_ns >= before_ns)) return;
         Timed op{r.start_ns, {}};
         if (is_call && describe(r, t, op.operation)) new_.push_back(op);
       }

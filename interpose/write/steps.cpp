@@ -137,22 +137,19 @@ void Steps::find(const Progress& p, bool last) {
 }
 
 std::uint64_t Steps::scan(const ThreadArea& t, std::uint64_t from) {
-  const Record* ring = view_.ring(t);
-  if (ring == nullptr) return from;
-  const std::uint64_t committed = t.committed.load(std::memory_order_acquire);
-  const std::uint64_t head = t.head.load(std::memory_order_acquire);
-  const std::uint64_t capacity = t.capacity.load(std::memory_order_acquire);
-  if (head - from > capacity) return head;
-  for (std::uint64_t n = from; n < head; ++n) {
-    const auto r = copy_in_use(ring[n & (capacity - 1)]);
-    if (r.txn == 0 || r.txn > committed) return n;
+  const RingNow ring = view_.ring_now(t);
+  if (ring.record == nullptr) return from;
+  if (ring.overrun(from)) return ring.head;
+  for (std::uint64_t n = from; n < ring.head; ++n) {
+    const Record r = ring[n];
+    if (!ring.closed(r)) return n;
     if (mark_.by == StepBy::call) {
       end_of_call(r);
     } else if (r.function == kMetaRange) {
-      closed_range(r, ring, n, head, capacity);
+      closed_range(r, ring, n);
     }
   }
-  return head;
+  return ring.head;
 }
 
 void Steps::end_of_call(const Record& r) {
@@ -164,12 +161,11 @@ void Steps::end_of_call(const Record& r) {
   steps_.cut(-1, end + 1);
 }
 
-void Steps::closed_range(const Record& first, const Record* ring, std::uint64_t n,
-                         std::uint64_t head, std::uint64_t capacity) {
+void Steps::closed_range(const Record& first, const RingNow& ring, std::uint64_t n) {
   RangeRecord r;
   std::memcpy(&r, &first, sizeof r);
   OpenRange range{};
-  if (!read_range(ring, capacity - 1, head, r, ++n, range)) return;
+  if (!read_range(ring, r, ++n, range)) return;
   if (static_cast<RangeKind>(r.kind) != RangeKind::mark) {
     add_range(range, r.start_ns + r.dur_ns);
   } else if (mark_.by == StepBy::range) {

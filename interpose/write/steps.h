@@ -138,8 +138,7 @@ class Steps {
 
   void end_of_call(const Record& r);
 
-  void closed_range(const Record& first, const Record* ring, std::uint64_t n, std::uint64_t head,
-                    std::uint64_t capacity);
+  void closed_range(const Record& first, const RingNow& ring, std::uint64_t n);
 
   View view_;
   StepMark mark_;

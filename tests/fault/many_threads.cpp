@@ -5,11 +5,8 @@
 //   MODE: shared     16 threads at once, N calls each
 //         short      N threads, 16 at a time, one call each; prints how large the ring file is
 //         destructor N threads that call in destructors of keys made before and after our own
-//         alive      N threads at once, one call each; prints how much of the ring is resident
 //         exit       N threads that end between ncclGroupStart and ncclGroupEnd, two calls each
 //         groups     N threads one by one, a group of two calls each; prints how many pages grew
-//         ahead      one thread, N calls; prints by how much the ring file grew until the writer
-//                    had seen them, or 10 s were over
 //         turns      N threads one by one, 3,000 calls each, of a count that grows from 1 on
 #include <cuda_runtime_api.h>
 #include <nccl.h>
@@ -100,23 +97,6 @@ struct stat ring_file() {
   return file;
 }
 
-// Returns the KiB that the ring file really takes.
-long ring_taken() {
-  return ring_file().st_blocks / 2;
-}
-
-// Returns the KiB of ring file mappings that are in memory.
-unsigned long resident() {
-  std::ifstream maps("/proc/self/smaps");
-  unsigned long sum = 0;
-  bool ring = false;
-  for (std::string line; std::getline(maps, line);) {
-    if (line.find('-') < line.find(' ')) ring = line.ends_with(".ring");
-    if (ring && line.starts_with("Rss:")) sum += std::stoul(line.substr(4));
-  }
-  return sum;
-}
-
 }  // namespace
 
 int main(int, char** argv) {
@@ -140,19 +120,6 @@ int main(int, char** argv) {
         for (int k = 0; k < 3000; ++k) call(static_cast<std::size_t>(i));
       }).join();
     }
-  } else if (mode == "alive") {
-    std::latch all_called(n);
-    at_once(n, [&] {
-      call();
-      all_called.arrive_and_wait();
-    });
-    std::printf("resident %lu\n", resident());
-  } else if (mode == "ahead") {
-    call();
-    const long before = ring_taken();
-    while (g_calls < static_cast<unsigned long>(n)) call();
-    for (int i = 0; i < 10'000 && ring_taken() < before + 64; ++i) usleep(1000);
-    std::printf("grew %ld\n", ring_taken() - before);
   } else if (mode == "destructor") {
     for (int i = 0; i < n; ++i) {
       std::thread([] {

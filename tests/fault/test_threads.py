@@ -47,21 +47,6 @@ def test_ten_thousand_short_threads_use_the_areas_of_those_that_ended(tmp_path):
     assert 0 < said["ring"] < (4 + 2 * 16) * 1.1 * 2**20
 
 
-def test_three_hundred_threads_at_once_touch_what_they_use(tmp_path):
-    lines, said = run(tmp_path, "alive", 300)
-    assert said["calls"] == 300
-    assert_all_counted(lines, said["calls"])
-    assert runs.footer(lines)["dropped"] == {}
-    assert 0 < said["resident"] < 40 * 1024
-
-
-def test_a_thread_finds_its_ring_larger_before_it_comes_to_its_end(tmp_path):
-    """The kernel takes up to half a millisecond to make room, which must not be in a call of the program."""
-    lines, said = run(tmp_path, "ahead", 600)  # of the first 1,024
-    assert_all_counted(lines, said["calls"], at_once=False)
-    assert 64 <= said["grew"] < 128
-
-
 def test_calls_in_the_destructors_of_a_thread(tmp_path):
     """The keys are older and younger than ours, so calls come before and after the thread's area is given back."""
     lines, said = run(tmp_path, "destructor", 200)

@@ -1,10 +1,9 @@
-"""A thread of the program waits neither for a disk nor for a thread of ours that others keep from
-running. Our threads sleep when nothing is to come."""
+"""A thread of the program waits for no disk. Our threads sleep when nothing is to come."""
 
 import pathlib
 
 import pytest
-from lib import counted, runs
+from lib import runs
 from lib.build import LIBTPROF
 from lib.commanded import commanded
 
@@ -26,20 +25,6 @@ def test_a_reset_does_not_wait_for_the_write_of_the_last_one(tmp_path):
             runs.until(stalled.exists)
         (totals,) = job.does("totals")
         assert '"epoch":3' in totals and '"ALL":{"calls":0' in totals
-
-
-def test_a_thread_grows_its_ring_while_the_writer_is_kept_from_growing_it(tmp_path):
-    stalled = tmp_path / "stalled"
-    # So many records are more than half of what a new ring has room for.
-    trouble = {"TROUBLE": "nice", "STALLED": str(stalled), "INSTANT_GATE": "110", "TPROF_RING_DIR": ""}
-    with runs.standing(tmp_path, runs.client("calls", 9000, 1), "inside", **trouble) as process:
-        runs.until(stalled.exists)
-        _, said = process.communicate("x", timeout=runs.TIME_LIMIT_S)
-    assert (process.returncode, said) == (7, "")
-    (counts,) = (tmp_path / "counts").iterdir()
-    runs.recover(tmp_path / "traces")  # the writer has stood until the end
-    (rank_file,) = (tmp_path / "traces").glob("*.json")
-    runs.assert_exact(runs.closed(rank_file), counted.totals(counts))
 
 
 def naps(file: pathlib.Path) -> list[int]:

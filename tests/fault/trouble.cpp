@@ -12,7 +12,6 @@
 //   TROUBLE=stall          only the first write returns, as with a file server that is gone
 //   TROUBLE=stall:TEXT     no write of this text returns; STALLED names a file that is made before
 //                          one stands
-//   TROUBLE=nice           the writer's thread never gets blocks for a file: others take its core
 //   TROUBLE=naps           how long the writer's thread means to sleep goes to the file NAPS, in ms
 //   TROUBLE=closes         each close by the thread that looks for left ring files adds a byte to
 //                          the file CLOSES
@@ -218,8 +217,6 @@ int ftruncate(int fd, off_t size) noexcept {
 
 int fallocate(int fd, int mode, off_t at, off_t size) {
   const auto real = next<int(int, int, off_t, off_t)>("fallocate");
-  if (wants("nice") && mode == 0 && in_thread("tprof"))
-    stand();  // for the ring file, wherever it is
   if (!ours(fd)) return real(fd, mode, at, size);
   if (wants("fallocate")) {
     errno = EOPNOTSUPP;

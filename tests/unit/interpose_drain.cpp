@@ -93,61 +93,6 @@ TEST_CASE("killed anywhere between drains, every finished call has exactly one l
   CHECK(calls_in(file) == made);
 }
 
-TEST_CASE("a ring grows until it is as large as it may be, and no record is lost or moved") {
-  const int file = memfd_create("ring", 0);
-  {
-    World world(file);
-    Thread& t = world.thread(1, 64, 1024);
-    ncclComm_t comm = world.communicator(1);
-    FakeWriter writer(world.view());
-    std::string lines;
-    std::uint64_t larger = 64;
-    for (int i = 0; i < 3000; ++i) {
-      all_reduce(t, comm, 1);
-      // Drained or not, the ring grows where its end is reached for the first time.
-      if (i % 700 == 699) writer.drain(lines);
-      while (larger <= static_cast<std::uint64_t>(i) && larger < 1024) larger *= 2;
-      REQUIRE(t.area->capacity == larger);
-    }
-    writer.drain(lines);
-    CHECK(drops(world.view()) == 0);
-    CHECK(calls_in(lines).size() == 3000);
-  }
-  close(file);
-}
-
-TEST_CASE("a ring whose file has no more room stays as it is, and drops are counted") {
-  // A ring of this size fills pages, so that a larger one needs more of them.
-  constexpr std::uint32_t kFirst = 64 * (kLargestPage / 4096);
-  const int file = memfd_create("ring", 0);
-  {
-    World world(file);
-    Thread& t = world.thread(1, kFirst, 16 * kFirst);
-    ncclComm_t comm = world.communicator(1);
-    rlimit before{};
-    getrlimit(RLIMIT_FSIZE, &before);
-    const rlimit small{4096, before.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &small);
-    for (std::uint32_t i = 0; i < kFirst + 36; ++i) all_reduce(t, comm, 1);
-    setrlimit(RLIMIT_FSIZE, &before);
-    CHECK(t.area->capacity == kFirst);
-    CHECK(drops(world.view()) == 36);
-    FakeWriter writer(world.view());
-    std::string lines;
-    writer.drain(lines);
-    CHECK(calls_in(lines).size() == kFirst);
-    // The ring grows when there is room again, where that leaves each record in its place.
-    for (std::uint32_t i = 0; i < 2 * kFirst + 1; ++i) {
-      all_reduce(t, comm, 1);
-      writer.drain(lines);
-    }
-    CHECK(t.area->capacity == 4 * kFirst);
-    CHECK(drops(world.view()) == 36);
-    CHECK(calls_in(lines).size() == 3 * kFirst + 1);
-  }
-  close(file);
-}
-
 TEST_CASE("no call has two lines across a recovery") {
   World world;
   Thread& t = world.thread(1, 64);

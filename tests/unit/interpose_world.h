@@ -48,20 +48,16 @@ class World {
   static Mapping& mapping() { return session::mapping(); }
   static View view() { return mapping().view(); }
 
-  // `most` is what the ring may grow to, in a mapping that has a file.
-  Thread& thread(std::uint32_t tid, std::uint32_t ring_records, std::uint32_t most = 0) {
+  Thread& thread(std::uint32_t tid, std::uint32_t ring_records) {
     Mapping& m = mapping();
     const std::uint64_t levels = ledger_rows_in(0) * sizeof(LedgerRow);
-    const std::uint64_t before = sizeof(ThreadArea) + 64 + levels;
-    const std::uint64_t bytes = before + ring_records * sizeof(Record);
     const std::uint64_t offset =
-        most == 0 ? m.allocate(bytes) : m.allocate_in_file(bytes, before + most * sizeof(Record));
+        m.allocate(sizeof(ThreadArea) + 64 + levels + ring_records * sizeof(Record));
     Thread& t = threads_.emplace_back();
     t.area = m.at<ThreadArea>(offset);
     t.area->level[0] = offset + ((sizeof(ThreadArea) + 63) & ~std::uint64_t{63});
     t.area->ring = t.area->level[0] + levels;
     t.area->capacity = ring_records;
-    t.area->most = most;
     t.area->tid = tid;
     t.ring = m.at<Record>(t.area->ring);
     t.mask = ring_records - 1;
