@@ -456,9 +456,10 @@ constexpr Words kWords[] = {
      IN_PATHS "its batches of copies are not counted: which CUDA version it is, is unknown",
      "use NVIDIA's libcudart.so.12 or .13"},
     {Say::graph_unknown,
-     IN_PATHS "CUDA graphs were launched that hold child graphs or nodes of unknown kinds, or may "
-              "hold kernels of NCCL whose capture was not seen (clones), or too many different "
-              "ones: those are not counted[ ({calls:,} launches of which nothing is)]",
+     IN_PATHS "CUDA graphs were launched that hold child graphs, copies that no captured call made "
+              "or nodes of unknown kinds, or may hold kernels of NCCL whose capture was not seen "
+              "(clones), or too many different ones: those are not counted[ ({calls:,} launches of "
+              "which nothing is)]",
      "launch the graphs that the calls were captured into"},
     {Say::graph_edited,
      IN_PATHS "nodes of CUDA graphs were changed, enabled or removed by hand: if they are copies "

@@ -200,10 +200,6 @@
 // The program's switch of profilers: X(function, since, whether it switches them on).
 #define TPROF_CUDART_PROFILER(X) X(cudaProfilerStart, 4000, true) X(cudaProfilerStop, 4000, false)
 
-// The name under which copies are replayed that the driver alone told us of
-// (record/graphs.cpp): they were put into a graph by hand. No wrapper has this name.
-#define TPROF_FOUND_IN_GRAPH(X) X(cuGraphAddMemcpyNode)
-
 // Functions that no training framework calls: they pass, and the coverage names those that were
 // called. X(..., note)
 // clang-format off

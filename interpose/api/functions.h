@@ -22,7 +22,7 @@ namespace tprof {
 // clang-format off
 #define TPROF_COPIES(X, X_TWIN)                                                                  \
   TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)                 \
-  TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)
+  TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN)
 #define TPROF_HELPERS(X, X_TWIN)                                                                 \
   TPROF_NCCL_LIFE(X) TPROF_NCCL_EP_LIFE(X)                                                       \
   TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X, X_TWIN) TPROF_CUDART_FOLLOW(X, X_TWIN)            \

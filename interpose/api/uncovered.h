@@ -6,16 +6,16 @@
 
 // clang-format off
 #define TPROF_CUDART_UNCOVERED(X)                                                                                      \
-  X(cudart, cudaGraphAddMemcpyNode, "the copies in a graph are counted when it is launched")                           \
-  X(cudart, cudaGraphAddMemcpyNode1D, "the copies in a graph are counted when it is launched")                         \
-  X(cudart, cudaGraphAddMemcpyNodeToSymbol, "the copies in a graph are counted when it is launched")                   \
-  X(cudart, cudaGraphAddMemcpyNodeFromSymbol, "the copies in a graph are counted when it is launched")                 \
+  X(cudart, cudaGraphAddMemcpyNode, "copies that are put into a graph by hand are told")                               \
+  X(cudart, cudaGraphAddMemcpyNode1D, "copies that are put into a graph by hand are told")                             \
+  X(cudart, cudaGraphAddMemcpyNodeToSymbol, "copies that are put into a graph by hand are told")                       \
+  X(cudart, cudaGraphAddMemcpyNodeFromSymbol, "copies that are put into a graph by hand are told")                     \
   X(cudart, cudaGraphMemcpyNodeGetParams, "asks")                                                                      \
   X(cudart, cudaGraphKernelNodeCopyAttributes, "copies settings, no data")                                             \
   X(cudart, cudaStreamCopyAttributes, "copies settings, no data")
 
 #define TPROF_CUDA_UNCOVERED(X)                                                                                        \
-  X(cuda, cuGraphAddMemcpyNode, "the copies in a graph are counted when it is launched")                               \
+  X(cuda, cuGraphAddMemcpyNode, "copies that are put into a graph by hand are told")                                   \
   X(cuda, cuMemBatchDecompressAsync, "decompresses within the device")                                                 \
   X(cuda, cuMemcpyHtoD, "of CUDA before 3.2, with addresses of 32 bits")                                               \
   X(cuda, cuMemcpyHtoDAsync, "of CUDA before 3.2, with addresses of 32 bits")                                          \

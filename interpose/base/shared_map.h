@@ -88,17 +88,6 @@ class SharedMap {
     }
   }
 
-  // Calls f(key, value) for each; it may erase this one. One caller at a time, who is the only one
-  // to insert and erase.
-  template <typename F>
-  void each(F&& f) const {
-    const Table table = current();
-    for (std::size_t i = 0; table.slot != nullptr && i <= table.last(); ++i) {
-      const std::uint64_t key = table.slot[i].key.load(std::memory_order_relaxed);
-      if (key > kErased) f(key, table.slot[i].value.load(std::memory_order_relaxed));
-    }
-  }
-
   void clear() {
     const LockGuard guard(lock_);
     const Table table = current();

@@ -6,6 +6,7 @@
 
 #include "interpose/format/coverage.h"
 #include "interpose/real/resolve.h"
+#include "interpose/record/ring.h"
 #include "interpose/session/coverage.h"
 
 namespace tprof {
@@ -55,58 +56,51 @@ Batch copies_12(const void* real, RawArg dsts, RawArg srcs, RawArg sizes, RawArg
   return {};
 }
 
-void begin_batch(Thread& t, OpenBatch& open, Fn fn, const Batch& batch) {
-  ++t.depth;
-  open.graph = graphs::captured_into(batch.stream);
-  const bool captured = open.graph != nullptr;
-  const std::uint16_t site = sites::on() ? sites::site_of(open.caller) : std::uint16_t{0};
-  open.start_ns = now_ns();
-  bool all_in_ring = true;
-  for (std::size_t i = 0; i < batch.parts; ++i) {
-    const Batch::Part& part = batch.part[i];
-    HeldCall& held = open.part[i];
-    Record& r = held.call;
-    r = {};
-    describe_copy(r, t, part.bucket, part.bytes, batch.stream);
-    r.site = site;
-    set_flags(r, captured, false, false, part.host, Reduce::none);
-    r.start_ns = open.start_ns;
-    held.key = copy_key(number(fn), part.bucket, part.bytes, r.comm, captured, part.host);
-    held.wants_line = wants_line(part.bucket);
-    bool in_ring = false;
-    Record& place = next_record(t, held.wants_line, in_ring);
-    held.record = in_ring ? &place : nullptr;
-    all_in_ring = all_in_ring && in_ring;
-    if (!in_ring) continue;
-    place = r;
-    publish(t, place, number(fn), true);
-  }
-  if (!all_in_ring) {
-    Transaction transaction(t);
-    for (const HeldCall& held : std::span(open.part, batch.parts)) held.hold(transaction);
-  }
-  if (!device::on()) return;
-  // A batch in several directions has one time, and no share per direction.
-  t.timed = {nullptr, !captured, TimingLost::mixed};
-  if (batch.parts == 1) start_timing(t, open.part[0].call, number(fn));
+namespace {
+
+void open_part(Thread& t, OpenCall& call, std::uint8_t function, const Batch& batch, std::size_t i,
+               bool captured) {
+  const Batch::Part& part = batch.part[i];
+  open_copy(t, call, function, {part.bucket, part.host, part.bytes, batch.stream, false}, captured);
 }
 
-void finish_batch(Thread& t, OpenBatch& open, const Batch& batch, bool ok, std::uint16_t result) {
-  const HeldCall& first = open.part[0];
-  if (device::on()) stop_timing(t, first.call, first.key, ok, batch.parts);
-  const std::uint64_t duration = now_ns() - open.start_ns;
-  {
-    Transaction transaction(t);
-    for (HeldCall& held : std::span(open.part, batch.parts)) {
-      set_outcome(held.call, duration, result);
-      if (held.record != nullptr) set_outcome(*held.record, duration, result);
-      held.release(transaction, ok, 0);
-    }
+// A batch in several directions has one time, and no share per direction.
+void leave_untimed(Thread& t, bool captured) {
+  if (!device::on()) return;
+  device::drop(t.timed);
+  t.timed = {nullptr, !captured, TimingLost::mixed, t.timed.computes};
+}
+
+}  // namespace
+
+void begin_batch(Thread& t, OpenCall& first, std::uint8_t function, const Batch& batch) {
+  first.enter(t, false);
+  const bool captured = first.is_captured(t, batch.stream);
+  open_part(t, first, function, batch, 0, captured);
+  first.start(t, function);
+  if (batch.parts > 1) leave_untimed(t, captured);
+}
+
+void finish_batch(Thread& t, OpenCall& first, std::uint8_t function, const Batch& batch,
+                  std::uint16_t result) {
+  const std::uint64_t now = now_ns();
+  const std::uint64_t start_ns = first.record->start_ns;
+  const std::uint16_t site = first.record->site;
+  const bool captured = first.record->captured != 0;
+  first.finish(t, now, result);
+  for (std::size_t i = 1; i < batch.parts; ++i) {
+    OpenCall call(first.caller);
+    call.enter(t, false);
+    call.rare = captured;
+    call.came_ns = 0;
+    call.graph = captured ? first.graph : nullptr;
+    open_part(t, call, function, batch, i, captured);
+    call.record->start_ns = start_ns;
+    call.record->site = site;
+    leave_untimed(t, captured);
+    publish(t, *call.record, function, call.in_ring);
+    call.finish(t, now, result);
   }
-  for (std::size_t i = 0; open.graph != nullptr && ok && i < batch.parts; ++i) {
-    graphs::captured_call(open.graph, batch.stream, {open.part[i].key, batch.part[i].bytes});
-  }
-  --t.depth;
 }
 
 }  // namespace tprof

@@ -32,24 +32,18 @@ Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream
 Batch copies_12(const void* real, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count,
                 RawArg eighth, RawArg ninth);
 
-// A batch whose call is in progress: a held call for each of its directions.
-struct OpenBatch {
-  const void* caller;
-  cudaGraph_t graph;
-  std::uint64_t start_ns;
-  HeldCall part[Batch::kDirections];
-};
-void begin_batch(Thread& t, OpenBatch& open, Fn fn, const Batch& batch);
-void finish_batch(Thread& t, OpenBatch& open, const Batch& batch, bool ok, std::uint16_t result);
+// While the call lasts only its first direction is seen.
+void begin_batch(Thread& t, OpenCall& first, std::uint8_t function, const Batch& batch);
+void finish_batch(Thread& t, OpenCall& first, std::uint8_t function, const Batch& batch,
+                  std::uint16_t result);
 
 template <Fn kFunction, typename F>
 [[gnu::always_inline]] inline auto batch_call(Thread& t, const Batch& batch, F&& real) {
   if (batch.parts == 0) return real();
-  OpenBatch open;
-  open.caller = __builtin_return_address(0);
-  begin_batch(t, open, kFunction, batch);
+  OpenCall first(__builtin_return_address(0));
+  begin_batch(t, first, number(kFunction), batch);
   const auto result = real();
-  finish_batch(t, open, batch, accepted(result), static_cast<std::uint16_t>(result));
+  finish_batch(t, first, number(kFunction), batch, static_cast<std::uint16_t>(result));
   return result;
 }
 

@@ -31,29 +31,33 @@ driver::Direction direction_of(const CopyArgs& a, bool captured) {
   return asked;
 }
 
+namespace {
+
 bool wants_line(Bucket bucket) {
   return kBuckets[static_cast<std::size_t>(bucket)].lines ||
          session::config().events == EventLines::all;
 }
 
-void describe_copy(Record& r, const Thread& t, Bucket bucket, std::uint64_t bytes,
-                   cudaStream_t stream) {
+}  // namespace
+
+void open_copy(Thread& t, OpenCall& call, std::uint8_t function, const OneCopy& copy,
+               bool captured) {
+  Record& r = call.open(t, wants_line(copy.bucket));
   r.txn = 0;
   set_outcome(r, 0, 0);
-  r.count = bytes;
-  r.stream = reinterpret_cast<std::uintptr_t>(stream);
+  r.count = copy.bytes;
+  r.stream = reinterpret_cast<std::uintptr_t>(copy.stream);
   r.seq = 0;
   r.peer = kNoPeer;
   r.group = 0;
   set_comm(r, static_cast<std::uint32_t>(t.device) + 1);
-  r.bucket = bucket;
+  r.bucket = copy.bucket;
   r.dtype = kDtypeByte;
-}
-
-LedgerKey::Words copy_key(std::uint8_t function, Bucket bucket, std::uint64_t bytes,
-                          std::uint32_t device, bool captured, HostMemory host) {
-  return key_words(function, bucket, kDtypeByte, captured ? Mode::captured : Mode::direct,
-                   bytes_class(bytes), device, 0, host);
+  set_flags(r, captured, false, copy.sync, copy.host, Reduce::none);
+  call.in.key =
+      key_words(function, copy.bucket, kDtypeByte, captured ? Mode::captured : Mode::direct,
+                bytes_class(copy.bytes), r.comm, 0, copy.host);
+  call.in.row = expect_row(t, call.in.key);
 }
 
 [[gnu::flatten]] void begin_copy(Thread& t, OpenCall& call, std::uint8_t function,
@@ -61,12 +65,7 @@ LedgerKey::Words copy_key(std::uint8_t function, Bucket bucket, std::uint64_t by
   call.enter(t, false);
   const bool captured = call.is_captured(t, a.stream);
   const auto [bucket, host] = direction_of(a, captured);
-
-  Record& r = call.open(t, wants_line(bucket));
-  describe_copy(r, t, bucket, a.bytes, a.stream);
-  set_flags(r, captured, false, a.sync, host, Reduce::none);
-  call.in.key = copy_key(function, bucket, a.bytes, r.comm, captured, host);
-  call.in.row = expect_row(t, call.in.key);
+  open_copy(t, call, function, {bucket, host, a.bytes, a.stream, a.sync}, captured);
   call.start(t, function);
 }
 

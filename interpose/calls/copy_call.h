@@ -12,11 +12,17 @@ namespace tprof {
 // The driver is not asked about a captured call.
 driver::Direction direction_of(const CopyArgs& a, bool captured);
 
-bool wants_line(Bucket bucket);
-void describe_copy(Record& r, const Thread& t, Bucket bucket, std::uint64_t bytes,
-                   cudaStream_t stream);
-LedgerKey::Words copy_key(std::uint8_t function, Bucket bucket, std::uint64_t bytes,
-                          std::uint32_t device, bool captured, HostMemory host);
+// The facts that are recorded of a copy, or of a batch's copies in one direction.
+struct OneCopy {
+  Bucket bucket;
+  HostMemory host;
+  std::uint64_t bytes;
+  cudaStream_t stream;
+  bool sync;
+};
+// Fills the call's record, and says where it will be counted.
+void open_copy(Thread& t, OpenCall& call, std::uint8_t function, const OneCopy& copy,
+               bool captured);
 
 void begin_copy(Thread& t, OpenCall& call, std::uint8_t function, const CopyArgs& a);
 

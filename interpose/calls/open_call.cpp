@@ -24,7 +24,7 @@ void OpenCall::finish(Thread& t, std::uint64_t now, std::uint16_t result) {
   set_outcome(r, duration, result);
   if (grouped) [[unlikely]] {
     cudaGraph_t into = rare ? graph : nullptr;
-    add_to_group(t, {{in_ring ? &r : nullptr, r, in.key, true}, in.name, counter, into}, r);
+    add_to_group(t, {in_ring ? &r : nullptr, r, in.key, in.name, counter, into}, r);
     --t.depth;
     return;
   }
@@ -50,9 +50,7 @@ void OpenCall::finish_rare(bool ok) {
     head.own_ns.fetch_add(now_ns() - came_ns - r.dur_ns, std::memory_order_relaxed);
     head.own_timed_calls.fetch_add(1, std::memory_order_relaxed);
   }
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
-  auto* stream = reinterpret_cast<cudaStream_t>(r.stream);
-  if (graph != nullptr && ok) graphs::captured_call(graph, stream, {in.key, r.count});
+  if (graph != nullptr && ok) graphs::captured_call(graph, {in.key, r.count});
 }
 
 bool begin_launch(Thread& t, OpenCall& call, cudaGraphExec_t executable, cudaStream_t stream) {

@@ -50,7 +50,7 @@ X(cudaFree)
 // No memory that was pinned for this device stays pinned; about other devices' the driver is asked.
 RUNTIME(cudaDeviceReset, (), {
   tprof::device::ContextsGo contexts(-1, nullptr, true);
-  const cudaError_t result = TPROF_ALLOCATION(legacy, (), (Resets{}));
+  const cudaError_t result = real();
   if (result == cudaSuccess) {
     memory::remove_all();
     contexts.gone();

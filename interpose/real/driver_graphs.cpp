@@ -36,20 +36,15 @@ constinit DriverFunction<int(const char**, CUkernel)> g_kernel_name("cuKernelGet
 
 }  // namespace
 
-cudaGraph_t captured_into(cudaStream_t stream, const void*& last) {
+cudaGraph_t captured_into(cudaStream_t stream) {
   auto* ask = g_capture_info.get();
   int status = 0;
   cudaGraph_t graph = nullptr;
-  const cudaGraphNode_t* nodes = nullptr;
-  std::size_t count = 0;
   std::uint64_t id = 0;
-  last = nullptr;
   // The legacy stream gives an error while another stream captures; its call is not captured then.
-  if (ask == nullptr || ask(stream, &status, &id, &graph, &nodes, &count) != 0) return nullptr;
+  if (ask == nullptr || ask(stream, &status, &id, &graph, nullptr, nullptr) != 0) return nullptr;
   if (status == kCaptureInvalid) return kNoGraph;
-  if (status != kCaptureActive) return nullptr;
-  if (count == 1) last = *nodes;
-  return graph;
+  return status == kCaptureActive ? graph : nullptr;
 }
 
 NodeKind kind_of(const void* node) {
@@ -67,15 +62,11 @@ std::ptrdiff_t nodes_of(const void* graph, const void** nodes, std::size_t room)
   return static_cast<std::ptrdiff_t>(count);
 }
 
-bool copy_in(const void* node, CopyArgs& copy) {
+bool copies_within_device(const void* node) {
   auto* ask = g_copy.get();
   CUDA_MEMCPY3D region{};
   if (ask == nullptr || ask(node, &region) != 0) return false;
-  // A plain copy may leave these out.
-  if (region.Height == 0) region.Height = 1;
-  if (region.Depth == 0) region.Depth = 1;
-  copy = region_copy(&region, nullptr, false);
-  return true;
+  return bucket_of(region_copy(&region, nullptr, false)) == Bucket::D2D;
 }
 
 bool may_be_nccl(const void* node) {

@@ -13,9 +13,8 @@ namespace tprof::graph_driver {
 
 // Stands for the graph of a capture that is refused or has failed: there will be none.
 inline const auto kNoGraph = reinterpret_cast<cudaGraph_t>(std::uintptr_t{1});  // NOLINT
-// Returns the graph that the stream captures into; null: it captures into none. `last` gets the
-// only node that the next one comes after; null: there are several, or none.
-cudaGraph_t captured_into(cudaStream_t stream, const void*& last);
+// Returns the graph that the stream captures into; null: it captures into none.
+cudaGraph_t captured_into(cudaStream_t stream);
 
 // The kind of a node, as far as it bears on what is counted.
 enum class NodeKind : std::uint8_t { copy, kernel, child, conditional, other, unknown };
@@ -23,8 +22,9 @@ NodeKind kind_of(const void* node);
 // Gets the nodes of a graph, up to `room`, and returns how many; with no room, how many there are.
 // -1: not known.
 std::ptrdiff_t nodes_of(const void* graph, const void** nodes, std::size_t room);
-// False: the driver does not tell what the node copies.
-bool copy_in(const void* node, CopyArgs& copy);
+// True if a copy's node copies within a device, or between two.
+bool copies_within_device(const void* node);
+
 // True if a kernel is NCCL's, or may be: the driver of CUDA before 12.3 does not tell names.
 bool may_be_nccl(const void* node);
 

@@ -103,23 +103,6 @@ int runtime_version(const link_map& map) {
   return version;
 }
 
-// Returns the version of the only CUDA runtime in the process, or 0 if there are several.
-int version_of_only_runtime() {
-  if (!may_open()) return 0;
-  int only = 0;
-  for (const char* soname : names(Library::cudart).soname) {
-    void* handle = loader::dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle == nullptr) continue;
-    link_map* map = nullptr;
-    const bool found = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0;
-    const int version = found ? runtime_version(*map) : 0;
-    dlclose(handle);
-    if (only != 0) return 0;
-    only = version;
-  }
-  return only;
-}
-
 // Finds another interposer behind us, which any caller would get if we were not there. It leaves
 // out NCCL and CUDA themselves: two versions of these may be mapped, and which one is meant depends
 // on the caller.
@@ -229,7 +212,6 @@ int runtime_version(const void* address) {
   if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0) {
     version = runtime_version(*map);
   }
-  if (version == 0) version = version_of_only_runtime();
   if (version > 0 && version < 256) {
     cache.store(
         reinterpret_cast<std::uintptr_t>(address) << 8 | static_cast<std::uint64_t>(version),

@@ -56,9 +56,8 @@ void stop_opening();
 
 void after_fork();  // in the child
 
-// Returns the major version in the soname of the CUDA runtime that `address` lies in. If that is no
-// CUDA runtime (another interposer behind us), it is the version of the only one in the process. 0:
-// not known.
+// Returns the major version in the soname of the CUDA runtime that `address` lies in. 0: it lies in
+// none, such as another interposer behind us.
 int runtime_version(const void* address);
 
 // Returns a function of the library that `address` lies in (a real NCCL's ncclCommCount, say), or

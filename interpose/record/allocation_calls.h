@@ -19,11 +19,11 @@ namespace tprof::allocations {
 // The kind of memory that a call allocates.
 enum class Where : std::uint8_t { device, pinned, managed };
 
-inline std::uint8_t place_of(Where where, const void* at, int current) {
+inline std::uint8_t place_of(Where where, const void* at) {
   if (where == Where::pinned) return kPinnedMemory;
   if (where == Where::managed) return kManagedMemory;
   // A pool's memory is on the pool's device.
-  return place_of_device(driver::device_of(at, current));
+  return place_of_device(driver::device_of(at, driver::current_device(t_thread.device)));
 }
 
 // True if the memory belongs to the graph that the stream captures into: it is there while that
@@ -40,10 +40,9 @@ struct Allocates {
   bool counts = true;
   void after(bool accepted) const {
     if (!accepted || !counts || at == nullptr) return;
-    const int current = driver::current_device(t_thread.device);
     const void* memory = nullptr;
     std::memcpy(&memory, at, sizeof memory);
-    allocated(key_of(memory), bytes, place_of(where, memory, current), current);
+    allocated(key_of(memory), bytes, place_of(where, memory));
   }
 };
 inline Allocates allocates_on(cudaStream_t stream, const void* at, std::uint64_t bytes) {
@@ -55,8 +54,7 @@ struct Pins {
   const void* at;
   std::uint64_t bytes;
   void after(bool accepted) const {
-    if (!accepted) return;
-    allocated(key_of(at), bytes, kPinnedMemory, driver::current_device(t_thread.device));
+    if (accepted) allocated(key_of(at), bytes, kPinnedMemory);
   }
 };
 
@@ -74,14 +72,6 @@ inline Frees frees_on(cudaStream_t stream, std::uint64_t key) {
   return {captures(stream) ? 0 : key};
 }
 
-struct Resets {
-  int device = -1;
-  void before() { device = driver::current_device(t_thread.device); }
-  void after(bool accepted) const {
-    if (accepted) device_was_reset(device);
-  }
-};
-
 struct Creates {
   const CUmemGenericAllocationHandle* handle;
   std::uint64_t bytes;
@@ -90,14 +80,12 @@ struct Creates {
     if (!accepted || handle == nullptr || wanted == nullptr) return;
     const bool device = wanted->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
     allocated(key_of_handle(*handle), bytes,
-              device ? place_of_device(wanted->location.id) : kPinnedMemory, kNoOwner);
+              device ? place_of_device(wanted->location.id) : kPinnedMemory);
   }
 };
+// Memory counts until a handle of it is released first, whoever has it.
 struct Retains {
-  const CUmemGenericAllocationHandle* handle;
-  void after(bool accepted) const {
-    if (accepted && handle != nullptr) retained(key_of_handle(*handle));
-  }
+  void after(bool) const {}
 };
 
 // The wrapper's body. Allocations that the call makes in turn are part of it, as the runtime calls

@@ -52,7 +52,7 @@ std::uint64_t key_of_handle(std::uint64_t handle) {
   return kHandle | (handle & (kMemory - 1));
 }
 
-void allocated(std::uint64_t key, std::uint64_t bytes, std::uint8_t place, int owner) {
+void allocated(std::uint64_t key, std::uint64_t bytes, std::uint8_t place) {
   if (key == 0) return;
   const LockGuard guard(g_lock);
   Entry known{};
@@ -61,45 +61,21 @@ void allocated(std::uint64_t key, std::uint64_t bytes, std::uint8_t place, int o
     g_entries.erase(key);
   }
   if (g_failed) return;
-  const Entry entry{bytes, 1, static_cast<std::uint64_t>(owner), place};
-  if (!g_entries.insert(key, entry)) return fail();
+  if (!g_entries.insert(key, {bytes, place})) return fail();
   add(place, bytes);
-}
-
-void retained(std::uint64_t key) {
-  const LockGuard guard(g_lock);
-  Entry known{};
-  if (!g_entries.find(key, known)) return;
-  ++known.uses;
-  g_entries.insert(key, known);
 }
 
 Taken take(std::uint64_t key) {
   const LockGuard guard(g_lock);
   Taken taken{key, {}};
   if (!g_entries.find(key, taken.entry)) return {};
-  Entry left = taken.entry;
-  if (--left.uses != 0) {
-    g_entries.insert(key, left);
-  } else {
-    g_entries.erase(key);
-    subtract(left.place, left.bytes);
-  }
+  g_entries.erase(key);
+  subtract(taken.entry.place, taken.entry.bytes);
   return taken;
 }
 
 void put_back(const Taken& taken) {
-  if (taken.entry.uses > 1) return retained(taken.key);
-  if (taken.key != 0) allocated(taken.key, taken.entry.bytes, taken.entry.place, taken.entry.owner);
-}
-
-void device_was_reset(int device) {
-  const LockGuard guard(g_lock);
-  g_entries.each([&](std::uint64_t key, const Entry& entry) {
-    if (static_cast<int>(entry.owner) != device) return;
-    subtract(entry.place, entry.bytes);
-    g_entries.erase(key);
-  });
+  allocated(taken.key, taken.entry.bytes, taken.entry.place);
 }
 
 void publish(Head& head) {

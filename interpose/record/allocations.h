@@ -23,15 +23,10 @@ std::uint64_t key_of(std::uint64_t at);
 std::uint64_t key_of_handle(std::uint64_t handle);
 
 struct Entry {
-  std::uint64_t bytes : 44;  // as asked for
-  std::uint64_t uses : 6;    // how often a handle was given; else 1
-  std::uint64_t owner : 8;   // device that was current; resetting it frees this
-  std::uint64_t place : 6;
+  std::uint64_t bytes : 56;  // as asked for
+  std::uint64_t place : 8;
 };
-inline constexpr int kNoOwner = 255;
-void allocated(std::uint64_t key, std::uint64_t bytes, std::uint8_t place, int owner);
-// cuMemRetainAllocationHandle gave a handle once more.
-void retained(std::uint64_t key);
+void allocated(std::uint64_t key, std::uint64_t bytes, std::uint8_t place);
 
 // The entry that a free takes out, to be put back if the free is refused. It is nothing for what is
 // not known. Call take() before the real call, since the address or handle may be given to
@@ -42,10 +37,6 @@ struct Taken {
 };
 Taken take(std::uint64_t key);
 void put_back(const Taken& taken);
-
-// All that was allocated while `device` was current, except physical memory, is gone with its
-// context.
-void device_was_reset(int device);
 
 // From now on the numbers are in `head`, which stays until a fork.
 void publish(Head& head);

@@ -25,7 +25,6 @@ Lock g_lock{LockOrder::graphs};
 struct CapturedCall {
   cudaGraph_t graph;
   Call call;
-  const void* node;  // the cudaGraphNode_t that a copy made; null: not known, or no copy
 };
 Pages<CapturedCall> g_calls;
 
@@ -35,10 +34,6 @@ struct Captured {
   const void* on;  // where that capture began, while it goes on
 };
 Pages<Captured> g_captured;
-
-bool is_copy(const CapturedCall& c) {
-  return tprof::is_copy(std::bit_cast<LedgerKey>(c.call.key).bucket);
-}
 
 void forget_calls(cudaGraph_t graph) {
   g_calls.erase_if([&](const CapturedCall& c) { return c.graph == graph; });
@@ -54,28 +49,20 @@ const void* origin(const Thread& t, cudaStream_t stream) {
   return stream == cudaStreamPerThread ? static_cast<const void*>(&t) : stream;
 }
 
-// Returns the copy that the stream's next node comes after. Null: it is no copy, or there are
-// several nodes.
-const void* copy_made_on(cudaStream_t stream) {
-  const void* last = nullptr;
-  graph_driver::captured_into(stream, last);
-  return graph_driver::kind_of(last) == NodeKind::copy ? last : nullptr;
-}
-
 // Appends the calls that were captured into `graph`. True: its only capture was seen from its
 // beginning, so that every NCCL kernel in it belongs to one of the calls.
-bool captured_calls(cudaGraph_t graph, Pages<CapturedCall>& calls) {
+bool captured_calls(cudaGraph_t graph, Pages<Call>& calls) {
   const LockGuard guard(g_lock);
-  for (const CapturedCall& call : g_calls) {
-    if (call.graph == graph) calls.push_back(call);
+  for (const CapturedCall& captured : g_calls) {
+    if (captured.graph == graph) calls.push_back(captured.call);
   }
   const auto same = [&](const Captured& c) { return c.graph == graph; };
   return std::ranges::any_of(g_captured, same) && !g_calls.failed() && !calls.failed();
 }
 
-// Why a launch of a graph is not counted whole; both can hold. A part of it may be NCCL's kernels,
-// child graphs or nodes of unknown kinds. Or bodies of conditional nodes run as often as the device
-// decides.
+// Why a launch of a graph is not counted whole; both can hold. A part of it may be copies or NCCL's
+// kernels that no captured call made, child graphs or nodes of unknown kinds. Or bodies of
+// conditional nodes run as often as the device decides.
 constexpr std::uint32_t kUnseenPart = 1;
 constexpr std::uint32_t kUnseenConditional = 2;
 
@@ -86,46 +73,32 @@ bool nodes_of(cudaGraph_t graph, Pages<const void*>& nodes) {
   return count == 0 || graph_driver::nodes_of(graph, nodes.data(), nodes.size()) == count;
 }
 
-// Makes a call from a copy that only the driver told of.
-Call found(const CopyArgs& copy, int device) {
-  return {key_words(number(Fn::cuGraphAddMemcpyNode), bucket_of(copy), kDtypeByte, Mode::captured,
-                    bytes_class(copy.bytes), static_cast<std::uint32_t>(device) + 1, 0),
-          copy.bytes};
-}
-
-// Appends what one launch would execute: the calls that were captured into the graph, and copies
-// among its nodes, as the driver tells them, that none of these made. Returns what is unseen of it.
-//
-// On the stand-in, instantiating a graph of 10,000 nodes takes 2 to 3 ms. A scan adds 0.5 ms, and 5
-// ms if all of the nodes are copies.
-std::uint32_t contents_of(cudaGraph_t graph, int device, Pages<Call>& calls) {
-  Pages<CapturedCall> captured;
+// Appends what one launch would execute: the calls that were captured into the graph. Returns what
+// is unseen of it, as the driver tells of its nodes.
+std::uint32_t contents_of(cudaGraph_t graph, Pages<Call>& calls) {
   Pages<const void*> nodes;
-  const bool seen_from_start = captured_calls(graph, captured);
+  const bool seen_from_start = captured_calls(graph, calls);
   bool has_nccl = false;
-  bool has_nameless_copies = false;  // nobody tells which of the nodes is theirs
-  Pages<const void*> explained;
-  for (const CapturedCall& c : captured) {
-    has_nccl = has_nccl || !is_copy(c);
-    has_nameless_copies =
-        has_nameless_copies || (is_copy(c) && c.node == nullptr && c.call.count != 0);
-    calls.push_back(c.call);
-    explained.push_back(c.node);
+  std::size_t copies[2] = {};  // captured ones whose nodes were not met: with the host, and within
+  for (const Call& call : calls) {
+    const Bucket bucket = std::bit_cast<LedgerKey>(call.key).bucket;
+    has_nccl = has_nccl || !is_copy(bucket);
+    if (is_copy(bucket) && call.count != 0) ++copies[bucket == Bucket::D2D ? 1 : 0];
   }
   if (!nodes_of(graph, nodes)) return seen_from_start ? 0 : kUnseenPart;
-  std::ranges::sort(explained);
-  std::uint32_t unseen = captured.failed() || explained.failed() ? kUnseenPart : 0;
+  std::uint32_t unseen = calls.failed() ? kUnseenPart : 0;
   for (const void* node : nodes) {
-    if (std::ranges::binary_search(explained, node)) continue;
-    CopyArgs copy{};
     switch (graph_driver::kind_of(node)) {
-      case NodeKind::copy:
-        if (has_nameless_copies || !graph_driver::copy_in(node, copy)) {
+      case NodeKind::copy: {
+        const bool within = graph_driver::copies_within_device(node);
+        std::size_t& left = copies[within ? 1 : 0];
+        if (left != 0) {
+          --left;
+        } else if (!within || !has_nccl) {  // NCCL copies within the device itself
           unseen |= kUnseenPart;
-        } else if (!has_nccl || bucket_of(copy) != Bucket::D2D) {  // D2D copies are NCCL's own
-          calls.push_back(found(copy, device));
         }
         break;
+      }
       case NodeKind::conditional:
         unseen |= kUnseenConditional;
         break;
@@ -233,7 +206,7 @@ static_assert(kTableChunks * kChunkEntries <= kEntryBits);
 // Returns how many calls it executes.
 std::size_t set_contents(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph, bool is_new) {
   Pages<Call> calls;
-  std::uint32_t unseen = contents_of(graph, t.device, calls);
+  std::uint32_t unseen = contents_of(graph, calls);
   const LockGuard guard(g_lock);
   const std::uint32_t entry =
       calls.failed() ? 0 : entry_of(t, {calls.data(), calls.size()}, is_new);
@@ -245,16 +218,13 @@ std::size_t set_contents(Thread& t, cudaGraphExec_t executable, cudaGraph_t grap
 }  // namespace
 
 cudaGraph_t captured_into_slow(cudaStream_t stream) {
-  const void* last = nullptr;
-  return graph_driver::captured_into(stream, last);
+  return graph_driver::captured_into(stream);
 }
 
-void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call) {
+void captured_call(cudaGraph_t graph, const Call& call) {
   if (graph == graph_driver::kNoGraph) return;
-  CapturedCall captured{graph, call, nullptr};
-  if (is_copy(captured)) captured.node = copy_made_on(stream);
   const LockGuard guard(g_lock);
-  g_calls.push_back(captured);
+  g_calls.push_back({graph, call});
 }
 
 void capture_began(Thread& t, cudaStream_t stream, bool into_existing_graph) {

@@ -27,8 +27,8 @@ struct Call {
   std::uint64_t count;
 };
 
-// A call was captured on `stream`, and accepted by the library.
-void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call);
+// A call was captured, and accepted by the library.
+void captured_call(cudaGraph_t graph, const Call& call);
 
 // A capture has begun on `stream`. Unless `into_existing_graph`, what was in the graph before is
 // gone.

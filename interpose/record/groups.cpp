@@ -18,9 +18,7 @@ Pages<GroupedCall>* pending_of(Thread& t) {
 // Adds a call of a group to its graph, which will execute it. The group's kernel is that of all its
 // calls.
 void captured_in_group(const GroupedCall& g) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
-  auto* stream = reinterpret_cast<cudaStream_t>(g.call.stream);
-  graphs::captured_call(g.graph, stream, {g.key, g.call.count});
+  graphs::captured_call(g.graph, {g.key, g.call.count});
 }
 
 // Pushes the record of the group itself: when its End ran, and how it ended.
@@ -86,7 +84,7 @@ void group_ended(Thread& t, std::uint64_t start_ns, std::uint64_t dur_ns, ncclRe
       if (g.record != nullptr && !accepted(result) && accepted(own)) {
         g.record->result = static_cast<std::uint16_t>(result);
       }
-      g.release(transaction, ok && accepted(own), g.name_hash);
+      g.release(transaction, ok && accepted(own));
     }
     push_group_record(t, transaction, start_ns, dur_ns, result, simulated, t.pending->size());
   }

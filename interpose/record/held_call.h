@@ -1,5 +1,4 @@
-// Counts calls in the ledger: one that has returned, and those that are counted together when the
-// last has returned.
+// Counts calls in the ledger: one that has returned, and those of a group when its last has.
 #pragma once
 
 #include <algorithm>
@@ -67,31 +66,26 @@ inline void count_lost_line(Transaction& transaction) {
   ++transaction.values(key_words(kMetaDropped, Bucket{}, 0, Mode::direct, 0, 0, 0)).calls;
 }
 
-// A call that is counted together with others: those of a group, and the directions of a batch of
-// copies. While it waits it is in a record of the ring or, without one, in a row of the ledger: a
-// process that dies meanwhile leaves it unfinished, and not unknown.
-struct HeldCall {
+// A call inside ncclGroupStart/End: it enters the ledger with its group or not at all. While it
+// waits it is in a record of the ring or, without one, in a row of the ledger: a process that dies
+// meanwhile leaves it unfinished, and not unknown.
+struct GroupedCall {
   Record* record;  // in the ring, or null if it has none
   Record call;
   LedgerKey::Words key;
-  bool wants_line;
+  std::uint64_t name_hash;              // for the signature; 0: not a collective
+  std::atomic<std::uint64_t>* counter;  // the one that its seq was taken from, or null
+  ::CUgraph_st* graph;                  // the graph that it is captured into, or null
 
   void hold(Transaction& transaction) const {
     if (record == nullptr) ++transaction.values(waiting(key)).calls;
   }
-  void release(Transaction& transaction, bool ok, std::uint64_t signature_name) const {
-    count_in_ledger(transaction, key, call, ok, signature_name);
+  void release(Transaction& transaction, bool ok) const {
+    count_in_ledger(transaction, key, call, ok, name_hash);
     if (record != nullptr) return transaction.close(*record);
     --transaction.values(waiting(key)).calls;
-    if (wants_line) count_lost_line(transaction);
+    count_lost_line(transaction);
   }
-};
-
-// A call inside ncclGroupStart/End: it enters the ledger with its group or not at all.
-struct GroupedCall : HeldCall {
-  std::uint64_t name_hash;              // for the signature; 0: not a collective
-  std::atomic<std::uint64_t>* counter;  // the one that its seq was taken from, or null
-  ::CUgraph_st* graph;                  // the graph that it is captured into, or null
 };
 
 }  // namespace tprof

@@ -169,16 +169,6 @@ void mapped_by_hand() {
   OK(create(&b, kBlock, &wanted, 0));
 }
 
-// All of a device's memory goes with its context.
-void reset() {
-  OK(cudaSetDevice(2));
-  allocate(5000);
-  void* host = nullptr;
-  OK(cudaHostAlloc(&host, 600, cudaHostAllocDefault));
-  OK(cudaDeviceReset());
-  allocate(700);
-}
-
 void all() {
   OK(cudaSetDevice(0));
   OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -194,7 +184,9 @@ void all() {
   allocate(100);
   of_the_driver();
   mapped_by_hand();
-  reset();
+  OK(cudaSetDevice(2));
+  OK(cudaFree(allocate(5000)));
+  allocate(700);
   OK(cudaSetDevice(0));
   OK(cudaDeviceSynchronize());
 }

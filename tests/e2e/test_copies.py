@@ -162,8 +162,7 @@ def test_a_box_in_an_array_counts_as_no_bytes_and_that_is_said(tmp_path):
 
 
 @pytest.mark.parametrize("events", ["on", "all", "off"])
-def test_batch_that_a_kill_cut_is_unfinished_in_each_direction(events, tmp_path):
-    """Directions with a line have an open record; the others wait in the ledger."""
+def test_batch_that_a_kill_cut_is_unfinished_in_its_first_direction(events, tmp_path):
     run = start(
         [str(BUILD / "copies")],
         tmp_path / "run",
@@ -173,5 +172,4 @@ def test_batch_that_a_kill_cut_is_unfinished_in_each_direction(events, tmp_path)
     )
     assert run.code == -signal.SIGKILL
     buckets = told("summary", run.traces)[1]["buckets"]
-    directions = ("H2D", "D2H", "D2D", "H2H", "MANAGED")
-    assert {name: buckets[name]["unfinished"] for name in directions} == dict.fromkeys(directions, 1)
+    assert sum(bucket["unfinished"] for name, bucket in buckets.items() if bucket and name != "ALL") == 1

@@ -168,24 +168,3 @@ def difference(ours: dict, theirs: dict) -> str:
                     f" ({left[name] - right[name]:+d})"
                 )
     return "\n".join(lines)
-
-
-BY_HAND = r"cudaGraph|cuGraph|cuMemcpy"
-
-
-def as_found(table: dict, all_replayed: bool = False) -> dict:
-    """Changes copies to how they are found in a graph. Copies that are added by hand are not
-    captured, and are replayed under the name of the driver's function that adds them.
-    `all_replayed` treats all other copies likewise, on any device: in a clone or a child graph they
-    look as if they had been added by hand."""
-    found: dict = {}
-    for (bucket, name, dtype, place, mode), value in table.items():
-        if bucket in COPIES and mode == "captured" and re.match(BY_HAND, name):
-            continue
-        if bucket in COPIES and mode == "replayed" and (all_replayed or re.match(BY_HAND, name)):
-            name = "cuGraphAddMemcpyNode"
-            place = None if all_replayed else place
-        sums = found.setdefault((bucket, name, dtype, place, mode), dict.fromkeys(value, 0))
-        for field, n in value.items():
-            sums[field] += n
-    return found

@@ -100,7 +100,6 @@ def test_it_asks_and_makes_nothing_of_its_own_accord():
         "cuGraphGetNodes",
         "cuGraphKernelNodeGetParams_v2",
         "cuGraphMemcpyNodeGetParams",
-        "cuGraphAddMemcpyNode",  # a name that copies are counted under
         "cuGraphNodeGetType",
         "cuKernelGetName",
         "cuPointerGetAttributes",

@@ -118,15 +118,6 @@ def test_every_situation_of_the_graph_client_has_its_figures():
     assert set(names.split()) == set(GRAPHS)
 
 
-def as_found(counted):
-    """Changes copies to how they are found: by hand they are captured nowhere, and replayed under one name."""
-    return added(
-        (("cuGraphAddMemcpyNode", *key[1:]) if key[0].startswith("cuGraph") else key, *figures)
-        for key, figures in counted.items()
-        if not (key[0].startswith("cuGraph") and key[2] == "captured")
-    )
-
-
 def replayed_to_device(table):
     rows = [row for key, row in table.items() if key[1:] == ("H2D", "replayed")]
     return tuple(map(sum, zip(*rows)))[:2]
@@ -136,5 +127,7 @@ def replayed_to_device(table):
 def test_graphs_of_the_driver_are_counted_as_they_were_launched(tmp_path, situation):
     run = Run(tmp_path, "driver_graphs", situation, TPROF_DRIVER="1")
     assert replayed_to_device(run.counted()) == GRAPHS[situation]
-    assert run.ledger() == as_found(run.counted())
-    assert run.unseen() == []
+    # A copy that is put into a graph by hand is told, and not counted.
+    by_hand = {key: figures for key, figures in run.counted().items() if key[0].startswith("cuGraph")}
+    assert run.ledger() == {key: figures for key, figures in run.counted().items() if key not in by_hand}
+    assert run.unseen() == (["graph_unknown"] if by_hand else [])

@@ -1,8 +1,6 @@
-// Captures CUDA graphs on one stream and on two, makes them by hand and clones them. They are
-// launched from this thread and from others, and destroyed before or after what was made of them.
-// Left out is what tprof reports but does not count: collectives and batches of copies in clones,
-// child graphs, and changes by hand of nodes. Copies by
-// hand in graphs with collectives are left out too, as NCCL's own copies look like them.
+// Captures CUDA graphs on one stream and on two. They are launched from this thread and from
+// others, and destroyed before or after what was made of them. Left out is what tprof reports but
+// does not count: clones, child graphs, and nodes that are added or changed by hand.
 #include <algorithm>
 #include <thread>
 
@@ -82,7 +80,6 @@ void capture(Player& p) {
 }
 
 void capture_into(Player& p, Graphs& g) {
-  if (g.by_hand) return;
   tell(p, "graph %d: captured into", g.number);
   for_each(p, [&](auto i, const Rank& r) {
     OK(CALL(cudaStreamBeginCaptureToGraph)(r.streams[0], g.of[i], nullptr, nullptr, 0,
@@ -94,74 +91,10 @@ void capture_into(Player& p, Graphs& g) {
   ++g.version;
 }
 
-cudaMemcpy3DParms box(Dice& d, const Rank& r) {
-  const Ends e = draw_ends(d, r, true);
-  cudaMemcpy3DParms b{};
-  b.extent = {1 + d.below(200), 1 + d.below(8), 1 + d.below(4)};
-  b.srcPtr = {e.from, 256, b.extent.width, 8};
-  b.dstPtr = {e.to, 256, b.extent.width, 8};
-  b.kind = e.kind;
-  return b;
-}
-
-cudaGraphNodeParams any_box(Dice& d, const Rank& r) {
-  cudaGraphNodeParams params{};
-  params.type = cudaGraphNodeTypeMemcpy;
-  params.memcpy.copyParams = box(d, r);
-  return params;
-}
-
-void add_copies(Dice& d, const Rank& r, cudaGraph_t graph) {
-  cudaGraphNode_t last = nullptr;
-  for (std::size_t n = 1 + d.below(4); n-- != 0;) {
-    cudaGraphNode_t node = nullptr;
-    const std::size_t before = last == nullptr ? 0 : d.below(2);
-    const Ends e = draw_ends(d, r, true);
-    const cudaMemcpy3DParms b = box(d, r);
-    cudaGraphNodeParams params = any_box(d, r);
-    switch (d.below(4)) {
-      case 0:
-        OK(CALL(cudaGraphAddMemcpyNode1D)(&node, graph, &last, before, e.to, e.from,
-                                          d.size(kRegion), e.kind));
-        break;
-      case 1:
-        OK(CALL(cudaGraphAddMemcpyNode)(&node, graph, &last, before, &b));
-        break;
-      case 2:
-        OK(CALL(cudaGraphAddNode)(&node, graph, &last, nullptr, before, &params));
-        break;
-      default:
-        OK(cudaGraphAddEmptyNode(&node, graph, &last, before));
-    }
-    last = node;
-  }
-}
-
-void by_hand(Player& p) {
-  tell(p, "graph %d: by hand", p.graphs_made);
-  Graphs g = empty(p);
-  g.by_hand = true;
-  for_each(p, [&](auto i, const Rank& r) {
-    OK(CALL(cudaGraphCreate)(&g.of[i], 0));
-    add_copies(p.own, r, g.of[i]);
-  });
-  p.graphs.push_back(std::move(g));
-}
-
-void clone(Player& p, const Graphs& original) {
-  if (!original.by_hand) return;
-  tell(p, "graph %d: cloned from %d", p.graphs_made, original.number);
-  Graphs g = empty(p);
-  g.by_hand = true;
-  for_each(p, [&](auto i, const Rank&) { OK(CALL(cudaGraphClone)(&g.of[i], original.of[i])); });
-  p.graphs.push_back(std::move(g));
-}
-
 void instantiate(Player& p, const Graphs& g) {
   Executables e;
   e.of.resize(p.ranks.size());
   e.used = g.used;
-  e.by_hand = g.by_hand;
   e.graph = g.number;
   e.version = g.version;
   e.number = p.executables_made++;
@@ -193,7 +126,6 @@ void update(Player& p, Executables& x, const Graphs& g) {
   const bool own = x.graph == g.number && x.version == g.version;
   // With collectives in it, all ranks have to be updated, or none.
   if (!own && (!x.used.empty() || !g.used.empty())) return;
-  x.by_hand &= g.by_hand;
   tell(p, "executable %d: updated with graph %d", x.number, g.number);
   for_each(p, [&](auto i, const Rank&) {
     cudaGraphExecUpdateResultInfo info{};
@@ -254,29 +186,17 @@ void graph_turn(Player& p) {
     synchronize(p);
     return destroy(p, p.executables.begin() + static_cast<std::ptrdiff_t>(d.below(kMost)));
   }
-  const std::size_t what = d.below(12);
+  const std::size_t what = d.below(9);
   if (p.graphs.empty() || what == 0) return capture(p);
-  if (what == 1) return by_hand(p);
   Graphs& g = any(d, p.graphs);
-  switch (what) {
-    case 2:
-      return clone(p, g);
-    case 3:
-      return capture_into(p, g);
-    case 4:
-      if (!g.by_hand) return;
-      for_each(p, [&](auto i, const Rank& r) { add_copies(p.own, r, g.of[i]); });
-      ++g.version;
-      return;
-    case 5:
-      return instantiate(p, g);
-  }
+  if (what == 1) return capture_into(p, g);
+  if (what == 2) return instantiate(p, g);
   if (p.executables.empty()) return instantiate(p, g);
   Executables& x = any(d, p.executables);
   switch (what) {
-    case 6:
+    case 3:
       return update(p, x, g);
-    case 7: {
+    case 4: {
       const Graphs* own = graph_of(p, x);
       if (own != nullptr) update(p, x, *own);
       return;

@@ -68,15 +68,13 @@ struct Graphs {
   std::vector<cudaGraph_t> of;
   std::vector<int> used;  // families of communicators whose collectives are in it
   int number = 0;
-  int version = 0;       // higher with every node that comes or goes
-  bool by_hand = false;  // copies or child graphs were put into it
+  int version = 0;  // higher with every node that comes or goes
 };
 struct Executables {
   std::vector<cudaGraphExec_t> of;
   std::vector<int> used;
   int number = 0;
   int graph = 0, version = 0;  // of the graph that it was made of
-  bool by_hand = false;
 };
 
 struct Player {
