@@ -5,18 +5,20 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <type_traits>
 #include <utility>
 
 #include "interpose/base/background_thread.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
+#include "interpose/base/free_list.h"
 #include "interpose/base/shared_map.h"
 #include "interpose/device/compute.h"
-#include "interpose/device/cupti_calls.h"
 #include "interpose/device/cupti_client.h"
 #include "interpose/device/mode.h"
 #include "interpose/device/results.h"
+#include "interpose/device/streams.h"
 #include "interpose/device/timing.h"
 #include "interpose/session/session.h"
 
@@ -72,14 +74,10 @@ class CuptiClock {
   std::uint64_t ahead_;
 };
 
-// Matches device work to our calls. CUPTI numbers the calls of the runtime and of the driver. Some
-// records say that such a call was part of one of ours; others say when its work ran. They come in
-// any order.
 enum class Work : std::uint8_t { nccl, kernel, copy };
 constexpr std::size_t kWorks = 3;
 
-// The time from when the device began the work to when it had finished all of it. The types below
-// are all zeros at first, so they can lie in pages that nobody has touched.
+// The time from when the device began the work to when it had finished all of it.
 struct Ran {
   std::uint64_t start_ns;
   std::uint64_t end_ns;
@@ -104,6 +102,57 @@ struct Found {
   }
 };
 
+// The calls that CUPTI is to time. The calling thread gives each an id, under which CUPTI records
+// what the call makes the device do. The thread that reads CUPTI's records gives its place back.
+//
+// An id is the place's number and, in the bits above, how often the place was used. So late records
+// of a call that was given up are not taken for the call that has the place now.
+constexpr std::uint32_t kPlaceBits = 16;
+constexpr std::uint32_t kPlaces = 1U << kPlaceBits;
+struct Call {
+  std::atomic<std::uint64_t> id{0};  // 0: the place is free
+  std::uint64_t uses = 0;
+  Calls of{};
+  CUstream stream = nullptr;
+  std::uint64_t stream_id = 0;     // streams::id_of
+  std::uint64_t number = 0;        // a later call of its stream has a larger one
+  std::atomic<bool> whole{false};  // the call has returned, and the fields above are set
+  std::uint32_t next = 0;          // the next free place (FreeList)
+  // These are the reader's: its work so far, and the id that this is of.
+  Found found{};
+  std::uint64_t found_for = 0;
+};
+constinit Call g_call[kPlaces]{};  // memory that nobody has touched costs nothing
+constinit FreeList<Call> g_free{};
+constinit std::atomic<std::uint32_t> g_made{0};  // places from here on have not been used yet
+constinit std::atomic<std::uint64_t> g_number{0};
+
+Call* take() {
+  if (Call* call = g_free.take(g_call)) return call;
+  if (g_made.load(std::memory_order_relaxed) >= kPlaces) return nullptr;
+  const std::uint32_t place = g_made.fetch_add(1, std::memory_order_acq_rel);
+  return place < kPlaces ? &g_call[place] : nullptr;
+}
+
+void give_back(Call& call) {
+  call.whole.store(false, std::memory_order_relaxed);
+  call.id.store(0, std::memory_order_release);
+  g_free.give_back(g_call, call);
+}
+
+// Returns the work that was found for the call so far. Null: it was given up, and another call has
+// its place.
+Found* found_for(std::uint64_t id) {
+  Call& call = g_call[id % kPlaces];
+  if (id < call.found_for) return nullptr;
+  if (id != call.found_for) call.found = {};
+  call.found_for = id;
+  return &call.found;
+}
+
+// Matches device work to our calls. CUPTI numbers the calls of the runtime and of the driver. Some
+// records say that such a call was part of one of ours; others say when its work ran. They come in
+// any order. It is all zeros at first, so it can lie in pages that nobody has touched.
 class Matches {
  public:
   // Notes that CUPTI's `call` is part of our call `id`.
@@ -120,13 +169,6 @@ class Matches {
     e->id == 0 ? e->found.add(found) : add(e->id, found);
   }
 
-  // Returns the work that was found for the call so far.
-  const Found& found_for(std::uint64_t id) {
-    static constexpr Found kNothing{};
-    const Place& p = place_[cupti_calls::place_of(id)];
-    return p.id == id ? p.found : kNothing;
-  }
-
  private:
   // The number of CUPTI's latest calls that are remembered.
   static constexpr std::uint32_t kCalls = 1U << 16;
@@ -134,10 +176,6 @@ class Matches {
     std::uint32_t call;
     std::uint64_t id;  // 0: not known
     Found found;       // work that came before the id was known
-  };
-  struct Place {
-    std::uint64_t id;
-    Found found;
   };
 
   // Null: a later call has its place.
@@ -148,15 +186,11 @@ class Matches {
     e = {call, 0, {}};
     return &e;
   }
-  void add(std::uint64_t id, const Found& found) {
-    Place& p = place_[cupti_calls::place_of(id)];
-    if (id < p.id) return;  // the call was given up, and another call has its place
-    if (p.id != id) p = {id, {}};
-    p.found.add(found);
+  static void add(std::uint64_t id, const Found& found) {
+    if (Found* of_call = found_for(id)) of_call->add(found);
   }
 
   Entry entry_[kCalls];
-  Place place_[cupti_calls::kPlaces];
 };
 
 // The last call of each stream that is known to have begun on the device. Streams count from 0.
@@ -180,9 +214,9 @@ class CuptiReader {
     read_buffers();
     const std::uint64_t now = now_ns();
     const bool closing = closed_ns_ != 0 && now >= closed_ns_ + kLingerNs;
-    const std::uint32_t places = cupti_calls::made();
-    for (std::uint32_t i = 0; i < places; ++i) note_begun(cupti_calls::call(i));
-    for (std::uint32_t i = 0; i < places; ++i) settle(cupti_calls::call(i), ending || closing);
+    const std::span calls(g_call, std::min(g_made.load(std::memory_order_acquire), kPlaces));
+    for (const Call& call : calls) note_begun(call);
+    for (Call& call : calls) settle(call, ending || closing);
     const std::uint64_t until_ns = now - (ending || closing ? 0 : kReportedNs);
     compute_->settle(until_ns, session::mapping().head(), results::add_busy);
     tell_known(until_ns, ending, closing);
@@ -287,14 +321,14 @@ class CuptiReader {
     matches_.ran(r.call, found);
   }
 
-  static bool is_whole(const cupti_calls::Call& call, std::uint64_t& id) {
+  static bool is_whole(const Call& call, std::uint64_t& id) {
     id = call.id.load(std::memory_order_acquire);
     return id != 0 && call.whole.load(std::memory_order_acquire);
   }
 
-  void note_begun(const cupti_calls::Call& call) {
+  static void note_begun(const Call& call) {
     std::uint64_t id = 0;
-    if (!is_whole(call, id) || !matches_.found_for(id).any) return;
+    if (!is_whole(call, id) || !found_for(id)->any) return;
     if (call.number > newest(call.stream_id)) {
       g_newest.insert(call.stream_id + kFirstKey, call.number);
     }
@@ -302,15 +336,15 @@ class CuptiReader {
 
   // A call may have several kernels, so it is over only when a later call on its stream has begun.
   // CUPTI may report the later call first: it holds a buffer back as long as something in it runs.
-  void settle(cupti_calls::Call& call, bool ending) {
+  static void settle(Call& call, bool ending) {
     std::uint64_t id = 0;
     if (!is_whole(call, id)) return;
-    const Found& found = matches_.found_for(id);
+    const Found& found = *found_for(id);
     const bool over = newest(call.stream_id) > call.number;
     const std::uint64_t known_ns = found.any ? ended(found) + kSoonNs : call.of.host_ns + kLateNs;
     if ((!over || now_ns() < known_ns) && !ending) return;
     count(call, found);
-    cupti_calls::give_back(call);
+    give_back(call);
   }
 
   static std::uint64_t ended(const Found& found) {
@@ -319,7 +353,7 @@ class CuptiReader {
     return latest;
   }
 
-  void count(const cupti_calls::Call& call, const Found& found) {
+  static void count(const Call& call, const Found& found) {
     const cupti::State state = cupti::state();
     const bool left = state == cupti::State::leaving || state == cupti::State::out;
     const Ran ran = time_of(std::bit_cast<LedgerKey>(call.of.key), found);
@@ -413,9 +447,49 @@ void settle_in() {
   if (g_tried.load(std::memory_order_acquire) == 0) futex_wait(g_tried, 0, kPatienceMs);
 }
 
+// True if a call that can't be timed counts as lost: also one that comes before CUPTI is ready, of
+// a thread that does not wait for it or made after that wait timed out.
+bool wanted() {
+  const cupti::State state = cupti::state();
+  return state != cupti::State::leaving && state != cupti::State::out;
+}
+
+TimedCall start(CUstream stream) {
+  if (!wanted()) return {};
+  if (cupti::state() == cupti::State::over) return {nullptr, true, TimingLost::unread};
+  if (!cupti::recording()) return {nullptr, true, TimingLost::no_record};
+  Call* call = take();
+  if (call == nullptr) return {nullptr, true, TimingLost::no_pair};
+  const auto place = static_cast<std::uint64_t>(call - g_call);
+  const std::uint64_t id = ++call->uses << kPlaceBits | place;
+  call->stream = stream;
+  call->stream_id = streams::id_of(stream);
+  call->number = g_number.fetch_add(1, std::memory_order_relaxed) + 1;
+  call->id.store(id, std::memory_order_release);
+  if (cupti::push(id)) return {call};
+  give_back(*call);
+  return {nullptr, true, TimingLost::device};
+}
+
+void drop(const TimedCall& timed) {
+  cupti::pop();
+  give_back(*static_cast<Call*>(timed.held));
+}
+
 void stop(const TimedCall& timed, const Calls& of, bool in_progress) {
-  TimingLost why{};
-  if (!cupti_calls::stop(timed, of, in_progress, why)) lose(why, of);
+  auto& call = *static_cast<Call*>(timed.held);
+  const cupti::State state = cupti::state();
+  if (in_progress || state != cupti::State::in) {
+    lose(in_progress                   ? TimingLost::in_progress
+         : state == cupti::State::over ? TimingLost::unread
+                                       : TimingLost::tool,
+         of);
+    return drop(timed);
+  }
+  cupti::pop();
+  call.of = of;
+  call.of.key = of_thread(of.key, t_thread.area->kind);
+  call.whole.store(true, std::memory_order_release);
 }
 
 void after_fork() {
@@ -432,10 +506,10 @@ constinit const Mode cupti_mode{
     .read = by_cupti::read,
     .set_window = [](bool) { own_thread::wake(); },
     .settle_in = by_cupti::settle_in,
-    .start = cupti_calls::start,
+    .start = by_cupti::start,
     .stop = by_cupti::stop,
-    .drop = cupti_calls::drop,
-    .wanted = cupti_calls::wanted,
+    .drop = by_cupti::drop,
+    .wanted = by_cupti::wanted,
     .after_fork = by_cupti::after_fork,
 };
 

@@ -371,25 +371,6 @@ void end_pair(Pair& pair) {
   if (may) give_up();
 }
 
-streams::Marked put_into(CUstream stream, const Mark& mark) {
-  const Use use(stream);
-  const Free free = free_pair(stream, use);
-  if (free.pair == nullptr) {
-    const bool captures = use && free.why == TimingLost::no_context;
-    return captures ? streams::Marked::captures : streams::Marked::lost;
-  }
-  Pair& pair = *free.pair;
-  pair.kind = Kind::mark;
-  pair.order = {};
-  pair.mark = mark;
-  pair.mark.device = pair.pool;
-  pair.number = next_number();
-  if (!record_or_give_back(pair, pair.begin)) return streams::Marked::lost;
-  pair.mark.made_ns = now_ns();
-  pair.to_read.store(true, std::memory_order_release);
-  return streams::Marked::made;
-}
-
 void drop(const TimedCall& timed) {
   auto& pair = *static_cast<Pair*>(timed.held);
   g_pools[pair.pool].give_back(pair);
@@ -448,15 +429,36 @@ void after_fork() {
 }  // namespace
 }  // namespace by_events
 
+streams::Marked streams::put_into(CUstream stream, const Mark& mark) {
+  const stream_gates::Use use(stream);
+  const by_events::Free free = by_events::free_pair(stream, use);
+  if (free.pair == nullptr) {
+    const bool captures = use && free.why == TimingLost::no_context;
+    return captures ? Marked::captures : Marked::lost;
+  }
+  Pair& pair = *free.pair;
+  pair.kind = Kind::mark;
+  pair.order = {};
+  pair.mark = mark;
+  pair.mark.device = pair.pool;
+  pair.number = next_number();
+  if (!by_events::record_or_give_back(pair, pair.begin)) return Marked::lost;
+  pair.mark.made_ns = now_ns();
+  pair.to_read.store(true, std::memory_order_release);
+  return Marked::made;
+}
+
 extern const Mode events_mode;
 constinit const Mode events_mode{
     .in_streams = true,
     .switches = true,
     .disturbs = by_events::disturbs,
     .read = reader::read,
-    .begins = [] { streams::begin(by_events::put_into); },
     .joins = streams::begin_epoch,
-    .set_window = streams::set_window,
+    .set_window =
+        [](bool open) {
+          if (open) streams::begin_epoch();
+        },
     .start = by_events::start,
     .stop = by_events::stop,
     .drop = by_events::drop,

@@ -30,11 +30,7 @@ struct Place {
 };
 constinit Place g_place[kCount]{};
 constinit FreeList<Place> g_free{};
-// Places (1-based) in the order in which their buffers came back. It has as many entries as there
-// are places.
-constinit std::atomic<std::uint32_t> g_row[kCount]{};
-constinit std::atomic<std::uint32_t> g_came{0};
-std::uint32_t g_read = 0;
+constinit FreeList<Place> g_came{};  // those whose buffers came back
 constinit std::atomic<std::uint32_t> g_out{0};
 constinit std::atomic<std::uint8_t*> g_memory{nullptr};
 
@@ -55,8 +51,7 @@ void completed(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::siz
   const auto index = static_cast<std::uint32_t>(
       static_cast<std::size_t>(buffer - g_memory.load(std::memory_order_relaxed)) / kSize);
   g_place[index].valid = valid;
-  const std::uint32_t at = g_came.fetch_add(1, std::memory_order_relaxed);
-  g_row[at % kCount].store(index + 1, std::memory_order_release);
+  g_came.give_back(g_place, g_place[index]);
   g_out.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -70,11 +65,11 @@ bool any_out() {
 }
 
 bool next(Buffer& buffer) {
-  const std::uint32_t index = g_row[g_read % kCount].exchange(0, std::memory_order_acquire);
-  if (index == 0) return false;
-  ++g_read;
-  buffer = {g_memory.load(std::memory_order_relaxed) + std::size_t{index - 1} * kSize,
-            g_place[index - 1].valid};
+  const Place* place = g_came.take(g_place);
+  if (place == nullptr) return false;
+  buffer = {
+      g_memory.load(std::memory_order_relaxed) + static_cast<std::size_t>(place - g_place) * kSize,
+      place->valid};
   return true;
 }
 

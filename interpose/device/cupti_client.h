@@ -26,7 +26,7 @@ bool is_ours(const std::uint8_t* buffer);
 // True if CUPTI has buffers of ours.
 bool any_out();
 
-// Gets the next buffer that came back, in the order in which they did. False: none.
+// Gets a buffer that came back. False: none.
 bool next(Buffer& buffer);
 void give_back(const Buffer& buffer);
 

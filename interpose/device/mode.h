@@ -15,7 +15,6 @@ struct Mode {
   const char* (*disturbs)() = [] { return static_cast<const char*>(nullptr); };
   // Runs on own_thread again and again (own_thread.h).
   std::uint32_t (*read)(bool ending) = nullptr;  // null: nothing is timed
-  void (*begins)() = [] {};                      // before the first call that it times
   // Timing is switched on in a program that runs already.
   void (*joins)() = [] {};
   void (*set_window)(bool open) = [](bool) {};

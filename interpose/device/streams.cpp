@@ -10,6 +10,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/hash.h"
 #include "interpose/device/exposure.h"
+#include "interpose/device/mode.h"
 #include "interpose/device/pace.h"
 #include "interpose/device/timing.h"
 #include "interpose/real/driver_events.h"
@@ -47,10 +48,8 @@ constinit Stream g_stream[kStreams]{};
 constinit std::atomic<std::uint64_t> g_open[kStreams / 64]{};
 constinit std::atomic<bool> g_no_room{false};
 constinit std::atomic<std::uint32_t> g_epoch{1};
-constinit std::atomic<bool> g_window{true};
 constinit std::atomic<std::uint32_t> g_waits{0};
 constinit std::atomic<std::uint32_t> g_standing_back{0};
-constinit std::atomic<Put> g_put{nullptr};  // null: nothing is followed
 // The stream that the thread launched on last.
 thread_local constinit Stream* t_last __attribute__((tls_model("initial-exec"))) = nullptr;
 
@@ -127,7 +126,7 @@ bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty = false,
   mark.sample = sample;
   mark.empty = empty;
   mark.enqueued_ns = now;
-  const Marked marked = g_put.load(std::memory_order_relaxed)(s.handle, mark);
+  const Marked marked = put_into(s.handle, mark);
   if (marked == Marked::captures) return false;
   s.unseen = marked == Marked::lost;
   s.why = ExposureLost::no_pair;
@@ -175,9 +174,7 @@ void close_all() {
 }  // namespace
 
 bool on() {
-  return g_switches.timing.load(std::memory_order_relaxed) &&
-         g_put.load(std::memory_order_relaxed) != nullptr &&
-         g_window.load(std::memory_order_relaxed);
+  return device::on() && device::in_streams() && device::window_open();
 }
 
 std::uint64_t id_of(cudaStream_t stream) {
@@ -281,14 +278,6 @@ void all_gone() {
   for (Stream& s : g_stream) s.gone.store(true);
 }
 
-void begin(Put put) {
-  g_put.store(put, std::memory_order_relaxed);
-}
-
-void set_window(bool open) {
-  if (!g_window.exchange(open) && open) begin_epoch();
-}
-
 void begin_epoch() {
   g_epoch.fetch_add(1);
 }
@@ -304,8 +293,6 @@ void after_fork() {
   for (auto& word : g_open) word.store(0);
   g_epoch.store(1);
   g_standing_back.store(0);
-  g_window.store(true);
-  g_put.store(nullptr);
 }
 
 bool at_rest() {

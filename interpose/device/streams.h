@@ -18,13 +18,6 @@ struct Mark;
 
 namespace tprof::device::streams {
 
-// Puts a mark into a stream. captures: nothing may be recorded there. lost: there was no event for
-// it, or the driver refused.
-enum class Marked : std::uint8_t { made, captures, lost };
-using Put = Marked (*)(cudaStream_t stream, const Mark& mark);
-// From here on streams are followed, and `put` makes their marks.
-void begin(Put put);
-
 // True if launches and waits are followed now: TPROF_TIMING=events, in an open window.
 bool on();
 
@@ -61,14 +54,17 @@ bool is_legacy(cudaStream_t stream);
 void stand_back(bool now);
 void all_gone();
 
-// Times are taken in open windows only. Work that is already there when a window opens, or when
-// timing is switched on, is not known.
-void set_window(bool open);
+// Call this when a window opens, or timing is switched on: work that is already there is not known.
 void begin_epoch();
 void after_fork();
 // The program makes a call that should be followed before tracing has started, or within another
 // call.
 void unseen();
+
+// Puts a mark into a stream (by_events.cpp). captures: nothing may be recorded there. lost: there
+// was no event for it, or the driver refused.
+enum class Marked : std::uint8_t { made, captures, lost };
+Marked put_into(cudaStream_t stream, const Mark& mark);
 
 // The reader asks these. True if no mark is being made: marks made after this are later than a
 // now_ns() read before it.

@@ -98,7 +98,6 @@ void note_followed(std::uint64_t before_ns) {
 void start_mode(const Mode& wanted, std::uint32_t every) {
   const std::uint64_t before_ns = now_ns();
   if (wanted.read == nullptr || !results::begin() || !own_thread::begin(wanted.read)) return;
-  wanted.begins();
   g_every.store(every, std::memory_order_relaxed);
   g_mode.store(&wanted, std::memory_order_relaxed);
   g_on.store(true, std::memory_order_relaxed);
@@ -289,7 +288,7 @@ void start_timing(Thread& t, const Record& r, std::uint8_t function) {
   t.timed.computes = computes;
 }
 
-void stop_timing(Thread& t, const Record& r, LedgerKey::Words key, bool ok, std::uint64_t parts) {
+void stop_timing(Thread& t, const Record& r, LedgerKey::Words key, bool ok) {
   const TimedCall timed = std::exchange(t.timed, {});
   if (timed.computes) device::streams::launched(stream_of(r));
   // A copy from or to pageable memory returns when it has finished, and the stream is empty then.
@@ -299,7 +298,7 @@ void stop_timing(Thread& t, const Record& r, LedgerKey::Words key, bool ok, std:
   if (r.captured) return;
   if (!ok) return device::drop(timed);
   const std::uint32_t tid = t.area->tid.load(std::memory_order_relaxed);
-  const device::Calls of{key, parts, r.count, r.seq, r.start_ns, tid, timed.computes};
+  const device::Calls of{key, 1, r.count, r.seq, r.start_ns, tid, timed.computes};
   device::stop(timed, stream_of(r), of, r.result != 0);
 }
 

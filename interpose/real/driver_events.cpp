@@ -36,22 +36,6 @@ int ask(F& function, A... arguments) {
   return f == nullptr ? -1 : f(arguments...);
 }
 
-// cuEventQuery returns these of work that was enqueued before and failed since: faults of the
-// device and its links, and of kernels. In each the context is of no more use.
-bool is_of_earlier_work(int answer) {
-  constexpr int kUncorrectableEcc = 214;
-  constexpr int kNvlinkUncorrectable = 220;
-  constexpr int kIllegalAddress = 700;
-  constexpr int kLaunchTimeout = 702;
-  constexpr int kAssert = 710;
-  constexpr int kHardwareStackError = 714;
-  constexpr int kLaunchFailed = 719;
-  constexpr int kTensorMemoryLeak = 721;
-  return answer == kUncorrectableEcc || answer == kNvlinkUncorrectable || answer == kAssert ||
-         answer == kTensorMemoryLeak || (answer >= kIllegalAddress && answer <= kLaunchTimeout) ||
-         (answer >= kHardwareStackError && answer <= kLaunchFailed);
-}
-
 }  // namespace
 
 CUcontext context_to_time_in(CUstream stream) {
@@ -104,8 +88,7 @@ Reached reached(CUevent event) {
   const int answer = ask(g_query, event);
   return answer == 0                      ? Reached::yes
          : answer == CUDA_ERROR_NOT_READY ? Reached::not_yet
-         : is_of_earlier_work(answer)     ? Reached::never
-                                          : Reached::failed;
+                                          : Reached::never;
 }
 
 bool elapsed(CUevent from, CUevent to, double& ns) {

@@ -27,8 +27,8 @@ bool is_empty(CUstream stream);
 bool make(CUevent& event);  // in the calling thread's context
 bool record(CUevent event, CUstream stream);
 
-// never: work that was put into the device before failed, so that nothing behind it is done.
-enum class Reached : std::uint8_t { yes, not_yet, never, failed };
+// never: the driver has an error for an answer, which is that of work before it in the device.
+enum class Reached : std::uint8_t { yes, not_yet, never };
 Reached reached(CUevent event);
 // Tells the time from one event to another, both reached. It is less than 0 if `to` came first. The
 // driver says milliseconds in a float, to half a microsecond at best, and at 8 s to one.
