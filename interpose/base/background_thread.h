@@ -43,12 +43,13 @@ inline bool wait_until(std::atomic<std::uint32_t>& done, std::uint32_t wanted,
   }
 }
 
-// Keeps our threads out of the way of the program's.
+// Keeps our threads out of the way of the program's, but not so far that its exit waits for them:
+// to end, a process needs each of its threads to run once more.
 inline constexpr int kBackgroundNice = 10;
-// Names the calling thread and gives it that priority.
+// Gives the calling thread that priority, and then its name.
 inline void become_background(const char* name) {
-  prctl(PR_SET_NAME, name);
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kBackgroundNice);
+  prctl(PR_SET_NAME, name);
 }
 
 // glibc puts the thread-local memory of the program and its libraries on each thread's stack, and

@@ -27,6 +27,7 @@ namespace tprof {
   X(areas)        /* calls: the first of a thread */                                               \
   X(growing)      /* calls, and ours for device times: fallocate of the ring file, in memory or */ \
                   /* in time (in_time.h) */                                                        \
+  X(range_names)  /* NVTX's users, which register a name */                                        \
   X(exit_key)     /* calls: the first of a thread */                                               \
   X(handles)      /* calls: a handle is entered or leaves */                                       \
   X(coverage)     /* calls, ours: 48 names */                                                      \

@@ -53,8 +53,8 @@ void find(Real<Function>&... real) {
   for (;;) syscall(SYS_exit_group, status);
 }
 
-// Programs try the folders of PATH one by one, and fall back when none has what they look for. So
-// nothing is closed for a file that can't be executed.
+// Programs try the folders of PATH one by one (Python's os.execvp does), and fall back when none
+// has what they look for. So nothing is closed for a file that can't be executed.
 bool executable(int folder, const char* path) {
   struct stat file {};  // stat is a symbol of glibc 2.33, and statx not everywhere
   const int flags = folder >= 0 ? AT_EMPTY_PATH : 0;
@@ -65,22 +65,9 @@ bool executable(const char* path) {
   return access(path, X_OK) == 0 && executable(AT_FDCWD, path);
 }
 
-bool executable_in_path(const char* name) {
-  if (std::strchr(name, '/') != nullptr) return executable(name);
-  const char* folder = tprof::environment_value("PATH");
-  if (folder == nullptr) folder = "/bin:/usr/bin";
-  for (;;) {
-    const std::size_t size = std::strcspn(folder, ":");
-    char path[4096];
-    if (size + 1 + std::strlen(name) < sizeof path) {
-      std::memcpy(path, folder, size);
-      path[size] = '/';
-      std::strcpy(path + size + (size == 0 ? 0 : 1), name);
-      if (executable(path)) return true;
-    }
-    if (folder[size] == '\0') return false;
-    folder += size + 1;
-  }
+// Only libc looks into PATH.
+bool may_be_found(const char* name) {
+  return std::strchr(name, '/') == nullptr || executable(name);
 }
 
 // `possible` tells whether the execution may succeed.
@@ -122,11 +109,10 @@ TPROF_EXPORT int execv(const char* path, Arguments argv) noexcept {
   return execute([&] { return executable(path); }, [&] { return call(g_execv, path, argv); });
 }
 TPROF_EXPORT int execvp(const char* name, Arguments argv) noexcept {
-  return execute([&] { return executable_in_path(name); },
-                 [&] { return call(g_execvp, name, argv); });
+  return execute([&] { return may_be_found(name); }, [&] { return call(g_execvp, name, argv); });
 }
 TPROF_EXPORT int execvpe(const char* name, Arguments argv, Arguments environment) noexcept {
-  return execute([&] { return executable_in_path(name); },
+  return execute([&] { return may_be_found(name); },
                  [&] { return call(g_execvpe, name, argv, environment); });
 }
 TPROF_EXPORT int fexecve(int fd, Arguments argv, Arguments environment) noexcept {

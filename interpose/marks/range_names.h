@@ -1,6 +1,6 @@
 // Keeps what NVTX's users register once and then name by handles or numbers: domains, strings and
-// categories. It is kept for the whole process, from before its session begins, in bounded memory
-// and without a lock.
+// categories. It is kept for the whole process, from before its session begins, in bounded memory.
+// A known name is found without a lock.
 #pragma once
 
 #include <cstdint>

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 
+#include "interpose/base/hash.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
+#include "interpose/base/shared_map.h"
 #include "interpose/base/text.h"
 #include "interpose/device/timing.h"
 #include "interpose/format/ranges.h"
@@ -20,10 +21,8 @@
 namespace tprof::marks {
 namespace {
 
-// Entries of the mapped table by the hash of name and category. Half of it stays free.
-constexpr std::uint32_t kPlaces = 2 * kMaxScopes;
-constinit std::atomic<const ScopeName*> g_place[kPlaces];
-constinit std::atomic<std::uint32_t> g_number[kPlaces];
+// The numbers of scopes, by the hash of name and category: of 64 bits, since it is taken for these.
+constinit SharedMap<std::uint32_t> g_scopes{LockOrder::handles};
 Lock g_adding{LockOrder::scopes};
 
 std::uint32_t category_of(const OpenRange& range) {
@@ -32,46 +31,29 @@ std::uint32_t category_of(const OpenRange& range) {
 
 // `text` has room for a whole word behind its last byte.
 std::uint64_t hash_of(std::string_view text, std::uint32_t category) {
-  std::uint64_t h = text.size() ^ std::uint64_t{category} << 32;
+  std::uint64_t h = mix64(text.size() ^ std::uint64_t{category} << 32);
   for (std::size_t i = 0; i < text.size(); i += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, text.data() + i, sizeof word);
     const std::size_t left = text.size() - i;
     if (left < 8) word &= (std::uint64_t{1} << (8 * left)) - 1;
-    h = std::rotl((h ^ word) * 0x9e3779b97f4a7c15ULL, 29);
+    h = mix64(h ^ word);
   }
   return h;
-}
-
-// Returns the place of that scope, or the free one where it would be.
-std::uint32_t place_of(const OpenRange& range, std::string_view name, std::uint64_t hash) {
-  for (std::uint32_t n = 0;; ++n) {
-    const std::uint32_t at = (hash + n) % kPlaces;
-    const ScopeName* there = g_place[at].load(std::memory_order_acquire);
-    if (there == nullptr) return at;
-    if (there->length == name.size() && there->category == category_of(range) &&
-        std::memcmp(there->text, name.data(), name.size()) == 0) {
-      return at;
-    }
-  }
 }
 
 [[gnu::cold, gnu::noinline]] std::uint32_t add(const OpenRange& range, std::string_view name,
                                                std::uint64_t hash) {
   const LockGuard guard(g_adding);
-  const std::uint32_t at = place_of(range, name, hash);
-  if (g_place[at].load(std::memory_order_relaxed) != nullptr) return g_number[at];
+  std::uint32_t number = 0;
+  if (g_scopes.find(hash, number)) return number;
   ScopeName entry{};
   entry.category = category_of(range);
   entry.length = static_cast<std::uint32_t>(name.size());
   std::memcpy(entry.text, name.data(), name.size());
-  Table& table = session::mapping().head().scopes;
-  const std::uint32_t number = tables::append(table, entry, kMaxScopes - 1);
+  number = tables::append(session::mapping().head().scopes, entry, kMaxScopes - 1);
   if (number == 0) return kMaxScopes;
-  g_number[at].store(number, std::memory_order_relaxed);
-  const std::uint64_t chunk = table.chunk[(number - 1) / kChunkEntries];
-  g_place[at].store(session::mapping().at<ScopeName>(chunk) + (number - 1) % kChunkEntries,
-                    std::memory_order_release);
+  g_scopes.insert(hash, number);
   return number;
 }
 
@@ -80,9 +62,8 @@ std::uint32_t place_of(const OpenRange& range, std::string_view name, std::uint6
 std::uint32_t scope_number(const OpenRange& range) {
   const std::string_view name = range_text(range);
   const std::uint64_t hash = hash_of(name, category_of(range));
-  const std::uint32_t at = place_of(range, name, hash);
-  if (g_place[at].load(std::memory_order_relaxed) == nullptr) return add(range, name, hash);
-  return g_number[at].load(std::memory_order_relaxed);
+  std::uint32_t number = 0;
+  return g_scopes.find(hash, number) ? number : add(range, name, hash);
 }
 
 void add_totals(Transaction& transaction, const OpenRange& range, std::uint32_t scope,
@@ -100,10 +81,6 @@ void add_totals(Transaction& transaction, const OpenRange& range, std::uint32_t 
   ++amounts.calls;
   amounts.count += range.amounts.elements;
   amounts.host_ns += range.amounts.bytes;
-}
-
-void forget_scopes() {
-  for (auto& place : g_place) place.store(nullptr, std::memory_order_relaxed);
 }
 
 void publish_domain(std::uint8_t domain) {
@@ -360,7 +337,7 @@ void mark(std::uint8_t domain, std::string_view name, const Attributes& attribut
 }
 
 void after_fork() {
-  forget_scopes();
+  g_scopes.clear();
   for (auto& pair : g_started_pair) pair = nullptr;
   for (auto& started : g_started) started.store(0, std::memory_order_relaxed);
 }

@@ -64,11 +64,6 @@ bool read_head(int fd, Head& left) {
          left.layout == kRingLayout && left.head_size == sizeof(Head);
 }
 
-bool same_process(const Head& a, const Head& b) {
-  return bounded_text(a.boot_id) == bounded_text(b.boot_id) && a.pid == b.pid &&
-         a.start_ticks == b.start_ticks && a.base_real_ns == b.base_real_ns;
-}
-
 std::uint64_t silent_ns(const Head& left) {
   const std::uint64_t awake =
       left.alive_ns <= left.base_mono_ns ? 0 : left.alive_ns - left.base_mono_ns;
@@ -151,11 +146,8 @@ bool copy_all(int from, int to, std::uint64_t size) {
   static char block[std::size_t{64} << 10];
   if (!size_allowed(size) || ftruncate(to, static_cast<off_t>(size)) != 0) return false;
   for (std::uint64_t at = 0; at < size;) {
-    const off_t data = lseek(from, static_cast<off_t>(at), SEEK_DATA);
-    if (data < 0) return errno == ENXIO;  // a hole up to the end
-    at = static_cast<std::uint64_t>(data);
     const std::size_t wanted = std::min<std::uint64_t>(sizeof block, size - at);
-    const ssize_t n = pread(from, block, wanted, data);
+    const ssize_t n = pread(from, block, wanted, static_cast<off_t>(at));
     if (n <= 0 || now_ns() > g_until_ns || g_bytes_left < static_cast<std::uint64_t>(n)) {
       return false;
     }
@@ -166,26 +158,16 @@ bool copy_all(int from, int to, std::uint64_t size) {
   return true;
 }
 
-// True if a copy of it is at `path`: the process that made the copy died before it removed the
-// original.
-bool is_copied(const char* path, const Head& left, std::uint64_t size) {
-  const Opened copy(open_to_read(path));
-  static Head of_copy;  // the thread's stack may be small
-  return copy.fd() >= 0 && facts_of(copy.fd()).size == size && read_head(copy.fd(), of_copy) &&
-         same_process(left, of_copy);
-}
-
 // True: it is beside its rank file, whole and on the disk.
 bool copy_beside(int ring, const Head& left, std::uint64_t size) {
   Path beside;
   Path part;
   put_beside(FixedText(beside.text), left, ".", ".ring");
   put_beside(FixedText(part.text), left, ".", ".ring.part");
-  // If another ring file is there, its rank file is gone, and nobody can use it.
-  if (is_copied(beside.text, left, size)) return true;
   unlink(part.text);  // left by a process that was killed here: we have the ring's lock
   const Opened copy(create_file(part.text, 0666));
   if (copy.fd() < 0) return false;
+  // If another ring file is there, its rank file is gone, and nobody can use it.
   if (copy_all(ring, copy.fd(), size) && fsync(copy.fd()) == 0 &&
       rename(part.text, beside.text) == 0) {
     return true;

@@ -48,33 +48,25 @@ class EndedEpochs : public Sink {
   // May be called on any thread.
   void add(std::string_view ledger) {
     const LockGuard guard(lock_);
-    ended_[fills_] << ledger;
+    ended_ << ledger;
     ++epochs_;
   }
-
   void tick(LineBatch& lines, const ClockAnchor& /*now*/) { write(lines); }
-
   void write(LineBatch& lines) {
-    Text* ended = nullptr;
-    std::uint32_t epochs = 0;
     {
       const LockGuard guard(lock_);
       if (epochs_ == 0) return;
-      ended = &ended_[fills_];
-      epochs = std::exchange(epochs_, 0);
-      fills_ ^= 1;
+      lines.begin();
+      lines.out() << ended_.view();
+      lines.next.epoch += std::exchange(epochs_, 0);
+      ended_.clear();
     }
-    lines.begin();
-    lines.out() << ended->view();
-    lines.next.epoch += epochs;
     lines.flush();
-    ended->clear();
   }
 
  private:
   Lock lock_{LockOrder::ended};  // never held during a write
-  Text ended_[2];
-  std::uint32_t fills_ = 0;  // the text being filled; the other is being written
+  Text ended_;
   std::uint32_t epochs_ = 0;
 };
 

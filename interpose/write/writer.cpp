@@ -1,10 +1,6 @@
 #include "interpose/write/writer.h"
 
 #include <sched.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -43,18 +39,6 @@ constexpr std::uint32_t kNobodyLeft = 1U << 30;
 alignas(Output) unsigned char g_storage[sizeof(Output)];  // never destroyed: threads outlive exit()
 Output* g_output = nullptr;                               // the thread's alone, but for end_epoch()
 
-// sched_setattr(2). glibc lacked this struct for a long time.
-struct SchedulingAttributes {
-  std::uint32_t size = sizeof(SchedulingAttributes);
-  std::uint32_t policy = SCHED_OTHER;
-  std::uint64_t flags = 0;
-  std::int32_t nice = 0;
-  std::uint32_t priority = 0;
-  std::uint64_t runtime = 0;  // ns; since Linux 6.12: how soon it runs, and for how short a time
-  std::uint64_t deadline = 0;
-  std::uint64_t period = 0;
-};
-
 // The cores that the launcher gave the process (Slurm binds tasks so), as they were before the
 // program pinned threads of its own.
 constinit cpu_set_t g_cores{};
@@ -64,19 +48,10 @@ constinit bool g_cores_known = false;  // not on machines of more than 1,024 cor
   g_cores_known = g_cores_known || sched_getaffinity(0, sizeof g_cores, &g_cores) == 0;
 }
 
+// The thread that starts us may be pinned to one core, where we would be in its way.
 void step_back() {
-  // Get out of the way of the program's threads, but not so far that its exit waits for us. To end,
-  // a process needs each of its threads to run once more. On busy cores that takes half a second at
-  // nice 19 (30 ms like this).
-  SchedulingAttributes attributes;
-  attributes.nice = kBackgroundNice;
-  attributes.runtime = 100'000;
-  if (syscall(SYS_sched_setattr, 0, &attributes, 0) != 0) {
-    setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kBackgroundNice);
-  }
-  // The thread that starts us may be pinned to one core, where we would be in its way.
   if (g_cores_known) sched_setaffinity(0, sizeof g_cores, &g_cores);
-  prctl(PR_SET_NAME, "tprof");  // last: whoever sees the name finds the rest done
+  become_background("tprof");
 }
 
 Duties g_duties{};

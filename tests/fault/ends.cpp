@@ -50,7 +50,7 @@ namespace {
 void execute_in_vain() {
   char name[] = "nothing";
   char* const arguments[] = {name, nullptr};
-  if (execv("/not/there", arguments) == 0 || execvp("not-there", arguments) == 0 ||
+  if (execv("/not/there", arguments) == 0 || execvp("./not-there", arguments) == 0 ||
       execv("/dev/null", arguments) == 0 || execv("/bin", arguments) == 0) {
     fail("failing to execute");
   }
