@@ -55,10 +55,10 @@ Host::~Host() {
 void Host::open_ports(std::string_view root) {
   Path devices;
   FixedText(devices.text) << root << "/sys/class/infiniband";
-  each_entry(devices.text, [&](std::string_view device) {
+  each_entry(devices.text, [&](std::string_view device, std::uint64_t) {
     Path ports;
     FixedText(ports.text) << devices.text << "/" << device << "/ports";
-    each_entry(ports.text, [&](std::string_view number) {
+    each_entry(ports.text, [&](std::string_view number, std::uint64_t) {
       if (ports_ == kMostPorts) return;
       const auto counter = [&](std::string_view name) {
         Path at;

@@ -8,11 +8,10 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
-#include <type_traits>
 
 namespace tprof {
 
-// Calls f(name) or f(name, inode) for each entry of a folder but "." and "..". False: it can't be
+// Calls f(name, inode) for each entry of a folder but "." and "..". False: it can't be
 // read. opendir() would allocate.
 template <typename F>
 bool each_entry(const char* folder, F&& f) {
@@ -33,13 +32,9 @@ bool each_entry(const char* folder, F&& f) {
       std::memcpy(&size, buffer + at + offsetof(Entry, size), sizeof size);
       const std::string_view name(buffer + at + kNameAt);
       const bool own = name == "." || name == "..";
-      if constexpr (std::is_invocable_v<F, std::string_view, std::uint64_t>) {
-        std::uint64_t inode = 0;
-        std::memcpy(&inode, buffer + at + offsetof(Entry, inode), sizeof inode);
-        if (!own) f(name, inode);
-      } else if (!own) {
-        f(name);
-      }
+      std::uint64_t inode = 0;
+      std::memcpy(&inode, buffer + at + offsetof(Entry, inode), sizeof inode);
+      if (!own) f(name, inode);
       at += size;
     }
   }

@@ -120,10 +120,6 @@ inline void give_back_memory(void* at, std::size_t bytes) {
 // Returns a larger block with what was in the smaller one, which is given back; null if there is
 // none, and then the smaller one stays.
 inline void* grow_memory(void* at, std::size_t bytes, std::size_t more) {
-  if (!g_own_memory.has(at)) {
-    void* moved = mremap(at, block_size(bytes), block_size(more), MREMAP_MAYMOVE);
-    return moved == MAP_FAILED ? nullptr : moved;
-  }
   void* larger = take_memory(more);
   if (larger == nullptr) return nullptr;
   std::memcpy(larger, at, bytes);

@@ -206,7 +206,7 @@ bool leave_the_programs_descriptors() {
   int closed = 0;
   do {
     closed = 0;
-    each_entry("/proc/thread-self/fd", [&](std::string_view name) {
+    each_entry("/proc/thread-self/fd", [&](std::string_view name, std::uint64_t) {
       int fd = -1;  // not by atoi(), which newer glibcs give a name of their own
       std::from_chars(name.data(), name.data() + name.size(), fd);
       closed += close(fd) == 0 ? 1 : 0;
@@ -242,7 +242,7 @@ void* run(void*) {
   if (leave_the_programs_descriptors()) {
     g_until_ns = now_ns() + kLongestLook;
     g_bytes_left = kMostBytes;
-    each_entry(g_folder, [](std::string_view name) {
+    each_entry(g_folder, [](std::string_view name, std::uint64_t) {
       if (!is_ring(name) || now_ns() > g_until_ns) return;
       Path path;
       FixedText(path.text) << g_folder << "/" << name;
@@ -265,7 +265,7 @@ void begin(const RankFile& mine, const Process& process) {
   copy_text(g_folder, prefix(path, path.size() - file_name(path).size()));
   if (mine.ring.fd < 0 || !mine.ring_elsewhere) return;
   bool others = false;
-  each_entry(g_folder, [&](std::string_view name) {
+  each_entry(g_folder, [&](std::string_view name, std::uint64_t) {
     others = others || (is_ring(name) && name != file_name(path));
   });
   // If there is none, the first look and its thread are left out.
