@@ -153,15 +153,11 @@ bool ask(const void* real, ncclComm_t handle, Identity& identity) {
          ask(real, "ncclCommCuDevice", handle, identity.device);
 }
 
-std::uint32_t add_asked(const Child& child, ncclComm_t handle, const void* real) {
-  Identity identity{child.ids, 0, 0, 0, child.name};
-  return ask(real, handle, identity) ? add(handle, identity) : 0;
-}
-
-// Returns the child whose place holds `handle`, or the only one that we wait for; else null.
-Expected* expected_as(ncclComm_t handle) {
+// Returns the child of that place, or whose place holds `handle`, or the only one that we wait for;
+// else null.
+Expected* expected_as(ncclComm_t handle, const ncclComm_t* place) {
   for (Expected& e : g_expected) {
-    if (holds(e.child.place, handle)) return &e;
+    if (place != nullptr ? place == e.child.place : holds(e.child.place, handle)) return &e;
   }
   return g_expected.size() == 1 ? g_expected.begin() : nullptr;
 }
@@ -169,13 +165,14 @@ Expected* expected_as(ncclComm_t handle) {
 // Returns the index of a handle that the program uses for the first time. It is a child that we
 // wait for. Or (`or_unknown`) its communicator was made before we could see it, or by a function
 // that we do not wrap: then only the library's answers about it are known.
-std::uint32_t add_on_first_use(ncclComm_t handle, const void* real, bool or_unknown) {
+std::uint32_t add_on_first_use(ncclComm_t handle, const void* real, bool or_unknown,
+                               const ncclComm_t* place = nullptr) {
   Identity identity{};
   if (!ask(real, handle, identity)) return 0;
   const LockGuard guard(g_lock);
   // Another thread's first use may have come before.
   if (const std::uint32_t index = index_of(handle)) return index;
-  if (Expected* e = expected_as(handle)) {
+  if (Expected* e = expected_as(handle, place)) {
     identity.ids = e->child.ids;
     if (e->child.name != nullptr) identity.name = e->name;
     const std::uint32_t index = add(handle, identity);
@@ -218,29 +215,26 @@ void end(ncclComm_t handle, const void* real) {
 }
 
 void add_child(const Child& child, bool ready, const void* real) {
-  if (ready && child.group == 0 && *child.place != nullptr &&
-      add_asked(child, *child.place, real) != 0) {
-    return;
-  }
   expect(child);
+  if (ready && child.group == 0 && *child.place != nullptr) {
+    add_on_first_use(*child.place, real, false, child.place);
+  }
 }
 
 void add_children_of(std::uint32_t group, bool ready, const void* real) {
   // This thread added the children of this group, so it sees them in the count.
   if (group == 0 || g_expected_count == 0) return;
-  Pages<Expected> ended;
+  Pages<ncclComm_t*> made;
   {
     const LockGuard guard(g_lock);
-    forget_if([&](const Expected& e) {
-      if (e.child.group == group) ended.push_back(e);
-      return e.child.group == group;
-    });
+    for (Expected& e : g_expected) {
+      if (e.child.group != group) continue;
+      e.child.group = 0;
+      made.push_back(e.child.place);  // still the program's: its group ends in this call
+    }
   }
-  for (Expected& e : ended) {
-    e.child.group = 0;
-    if (e.child.name != nullptr) e.child.name = e.name;
-    ncclComm_t handle = *e.child.place;  // still the program's: its group ends in this call
-    if (!ready || handle == nullptr || add_asked(e.child, handle, real) == 0) expect(e.child);
+  for (const ncclComm_t* place : made) {
+    if (ready && *place != nullptr) add_on_first_use(*place, real, false, place);
   }
 }
 
