@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -20,6 +19,7 @@
 #include "interpose/device/results.h"
 #include "interpose/device/streams.h"
 #include "interpose/device/timing.h"
+#include "interpose/real/driver_graphs.h"
 #include "interpose/session/session.h"
 
 namespace tprof::device {
@@ -33,13 +33,6 @@ constexpr std::uint64_t kSoonNs = 400'000'000;    // wait for the rest of a call
 constexpr std::uint64_t kLateNs = 5'000'000'000;  // wait for a call that it did not report at all
 constexpr std::uint64_t kLingerNs = 1'000'000'000;
 constexpr std::uint64_t kTellEveryNs = 4'000'000'000;
-
-// Matches ncclDevKernel_AllGather_RING_LL and the like, mangled or not, and ncclSymkDevKernel_ of
-// symmetric memory.
-bool is_nccl(const char* name) {
-  const char* at = name == nullptr ? nullptr : std::strstr(name, "nccl");
-  return at != nullptr && std::strstr(at, "Kernel") != nullptr;
-}
 
 // Converts times of CUPTI's clock to the host's. CUPTI tells the current time in the clock of its
 // records, which runs at the pace of CLOCK_REALTIME. CLOCK_REALTIME may be set and slewed, so CUPTI
@@ -297,7 +290,8 @@ class CuptiReader {
         return ran(reinterpret_cast<const cupti::PeerCopy&>(r), Work::copy);
       case ActivityKind::kernel: {
         const auto& k = reinterpret_cast<const cupti::Kernel&>(r);
-        return ran(k, is_nccl(k.name) ? Work::nccl : Work::kernel);
+        return ran(
+            k, k.name != nullptr && graph_driver::is_of_nccl(k.name) ? Work::nccl : Work::kernel);
       }
       default:
         break;

@@ -143,7 +143,7 @@ class Reading {
     }
     results::add(pair.of, pair.stream, start_ns, ns);
     const auto key = std::bit_cast<LedgerKey>(pair.of.key);
-    if (pair.computes || pair.of.mixed || key.function == kMetaLaunch) return;
+    if (pair.of.computes || pair.of.mixed || key.function == kMetaLaunch) return;
     if (start_ns == 0) return results::lose(ExposureLost::no_clock, pair.of.calls);
     exposure_.call({pair.stream_id, pair.pool, start_ns, start_ns + ns, pair.of.key, pair.of.calls,
                     is_copy(key.bucket)});
@@ -190,24 +190,19 @@ class Computed {
   void tell(Device& device, int ordinal, std::uint32_t pools, Exposure& exposure,
             std::uint64_t now_ns, bool ending);
 
-  Device device_[kPools];  // at the place of its first pool
+  Device device_[kTimedDevices];
   Pages<Interval> found_;
 };
 
 // Contexts of one device are told of together.
 void Computed::tell(Exposure& exposure, const DeviceClock* clock, std::uint64_t now_ns,
                     bool ending) {
-  std::uint32_t done = 0;
-  for (std::uint32_t first = 0; first < kPools; ++first) {
-    if ((done >> first & 1) != 0 || clock[first].anchored_ns() == 0) continue;
-    const int ordinal = clock[first].device();
+  for (int ordinal = 0; ordinal < static_cast<int>(kTimedDevices); ++ordinal) {
     std::uint32_t pools = 0;
-    for (std::uint32_t i = first; i < kPools; ++i) {
-      const bool same = clock[i].anchored_ns() != 0 && clock[i].device() == ordinal;
-      if (same) pools |= 1U << i;
+    for (std::uint32_t i = 0; i < kPools; ++i) {
+      if (clock[i].anchored_ns() != 0 && clock[i].device() == ordinal) pools |= 1U << i;
     }
-    done |= pools;
-    tell(device_[first], ordinal, pools, exposure, now_ns, ending);
+    if (pools != 0) tell(device_[ordinal], ordinal, pools, exposure, now_ns, ending);
   }
 }
 
@@ -386,7 +381,6 @@ void stop(const TimedCall& timed, const Calls& of, bool in_progress) {
   pair.kind = Kind::call;
   pair.of = of;
   pair.of.key = of_thread(of.key, t_thread.area->kind);
-  pair.computes = of.computes;
   pair.number = next_number();
   pair.order = comm_order::enqueued(comm_of(of), pair.stream_id, pair.number);
   end_pair(pair);

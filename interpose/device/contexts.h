@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "interpose/base/not_copied.h"
+
 namespace tprof::device {
 
 // Held around such a call. No thread of ours uses an event or a stream of these contexts meanwhile,

@@ -4,7 +4,6 @@
 #include <link.h>
 
 #include <atomic>
-#include <charconv>
 #include <string_view>
 
 #include "interpose/base/background_thread.h"
@@ -15,6 +14,7 @@
 #include "interpose/base/mapped_symbols.h"
 #include "interpose/base/own_memory.h"
 #include "interpose/base/text.h"
+#include "interpose/real/resolve.h"
 
 namespace tprof::cupti {
 namespace buffers {
@@ -123,9 +123,8 @@ Runtime find_runtime() {
   each_loaded_object([&](const dl_phdr_info& object) {
     const std::string_view path(object.dlpi_name);
     const std::string_view file = file_name(path);
-    const std::size_t number = file.find(".so.");
-    if (!file.starts_with("libcudart") || number == std::string_view::npos) return false;
-    std::from_chars(file.data() + number + 4, file.data() + file.size(), runtime.major);
+    runtime.major = resolve::runtime_named(file);
+    if (runtime.major == 0) return false;
     copy_text(runtime.folder, prefix(path, path.size() - file.size()));
     return true;
   });

@@ -41,14 +41,12 @@ Exposure::Stream* Exposure::known(std::uint64_t stream, std::uint32_t device) {
 
 Exposure::Stream* Exposure::find(std::uint64_t stream, std::uint32_t device) {
   if (Stream* there = known(stream, device)) return there;
-  auto* segments = streams_ == kStreams ? nullptr : make_in_own_memory<Pages<Segment>>();
-  if (segments == nullptr) {
+  if (streams_ == kStreams) {
     no_room_ = true;
     return nullptr;
   }
   stream_[streams_].stream = stream;
   stream_[streams_].device = device;
-  stream_[streams_].segments = segments;
   return &stream_[streams_++];
 }
 
@@ -60,7 +58,7 @@ void Exposure::standing(const Mark& mark) {
 
 void Exposure::add(Stream& s, const Segment& next) {
   if (next.to_ns <= next.from_ns) return;
-  Pages<Segment>& segments = *s.segments;
+  Pages<Segment>& segments = s.segments;
   if (segments.size() != 0) {
     Segment& last = *(segments.end() - 1);
     const bool alike = last.certain == next.certain && last.why == next.why;
@@ -212,7 +210,7 @@ std::uint64_t Exposure::known_until(std::uint32_t devices) const {
 // Returns the first segment that ends behind `ns`.
 const Exposure::Segment* Exposure::segment_at(const Stream& s, std::uint64_t ns) {
   return std::lower_bound(
-      s.segments->begin(), s.segments->end(), ns,
+      s.segments.begin(), s.segments.end(), ns,
       [](const Segment& segment, std::uint64_t at) { return segment.to_ns <= at; });
 }
 
@@ -228,7 +226,7 @@ void Exposure::computed(std::uint32_t devices, std::uint64_t from_ns, std::uint6
     const Stream& s = stream_[i];
     if ((devices & bit_of(s.device)) == 0) continue;
     const Segment* at = segment_at(s, from_ns);
-    for (; at != s.segments->end() && at->from_ns < to_ns; ++at) {
+    for (; at != s.segments.end() && at->from_ns < to_ns; ++at) {
       const Interval piece{std::max(at->from_ns, from_ns), std::min(at->to_ns, to_ns)};
       if (at->certain || !at->sampled()) {
         (at->certain ? certain_ : possible_).push_back(piece);
@@ -297,7 +295,7 @@ Exposed Exposure::judge(const CallSpan& c) {
     // Work on the call's own stream does not run beside the call.
     if (s.stream == c.stream) continue;
     const Segment* from = segment_at(s, c.start_ns);
-    for (; from != s.segments->end() && from->from_ns < c.end_ns; ++from) {
+    for (; from != s.segments.end() && from->from_ns < c.end_ns; ++from) {
       const Interval piece{std::max(from->from_ns, c.start_ns), std::min(from->to_ns, c.end_ns)};
       possible_.push_back(piece);
       if (from->certain) {
@@ -333,7 +331,7 @@ Exposed Exposure::judge(const CallSpan& c) {
 
 void Exposure::forget_before(std::uint64_t ns) {
   for (std::uint32_t i = 0; i < streams_; ++i) {
-    Pages<Segment>& segments = *stream_[i].segments;
+    Pages<Segment>& segments = stream_[i].segments;
     const Segment* keep = std::lower_bound(
         segments.begin(), segments.end(), ns,
         [](const Segment& segment, std::uint64_t before) { return segment.to_ns < before; });

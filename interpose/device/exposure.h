@@ -22,9 +22,32 @@
 
 namespace tprof::device {
 
+// What the host alone knows of how a stream was fed since its last mark.
+struct Fed {
+  // Its first launch was through at begins_ns (UINT64_MAX: there was none), first_ns behind the
+  // launch before the last mark; the last one at last_ns.
+  std::uint64_t begins_ns = 0;
+  std::uint64_t first_ns = 0;
+  std::uint64_t last_ns = 0;
+  // The last launch took long, from here on: nobody knows when in it its kernel began, nor whether
+  // the stream ran dry meanwhile. 0: it did not.
+  std::uint64_t slow_from_ns = 0;
+  std::uint32_t launches = 0;
+  // Those but the first and a slow one, by how long each returned behind the one before.
+  static constexpr std::uint32_t kGapKinds = 7;
+  std::uint32_t gaps[kGapKinds] = {};
+
+  // 0: shorter than this; each kind is twice as long as the one before.
+  static constexpr std::uint64_t kShortestGapNs = 8192;
+  static constexpr std::uint32_t gap_kind(std::uint64_t ns) {
+    return std::min<std::uint32_t>(static_cast<std::uint32_t>(std::bit_width(ns / kShortestGapNs)),
+                                   kGapKinds - 1);
+  }
+};
+
 // A place in a stream that computes, and when the device reached it. Marks of one stream arrive in
 // their order.
-struct Mark {
+struct Mark : Fed {
   enum class Kind : std::uint8_t {
     opens,   // work of the stream begins
     closes,  // all that was put into the stream before is done, and then it waits or is idle
@@ -37,31 +60,12 @@ struct Mark {
   // one.
   bool unseen_before = false;
   ExposureLost why = ExposureLost::no_pair;  // with unseen_before
-  // The host since the last mark: its first launch was through at begins_ns (UINT64_MAX:
-  // there was none), first_ns behind the launch before the last mark; the last one at last_ns.
-  std::uint64_t begins_ns = 0;
-  std::uint64_t first_ns = 0;
-  std::uint64_t last_ns = 0;
-  // The last launch took long, from here on: nobody knows when in it its kernel began, nor whether
-  // the stream ran dry meanwhile. 0: it did not.
-  std::uint64_t slow_from_ns = 0;
-  std::uint32_t launches = 0;
-  // Those but the first and a slow one, by how long each returned behind the one before.
-  static constexpr std::uint32_t kGapKinds = 7;
-  std::uint32_t gaps[kGapKinds] = {};
-  bool empty = false;   // the stream was empty when the mark was put into it
-  bool sample = false;  // right behind a launch that was drawn at random
+  bool empty = false;                        // the stream was empty when the mark was put into it
+  bool sample = false;                       // right behind a launch that was drawn at random
   // The host put it into the stream between these two.
   std::uint64_t enqueued_ns = 0;
   std::uint64_t made_ns = 0;
   std::uint64_t at_ns = 0;  // when the device reached it
-
-  // 0: shorter than this; each kind is twice as long as the one before.
-  static constexpr std::uint64_t kShortestGapNs = 8192;
-  static constexpr std::uint32_t gap_kind(std::uint64_t ns) {
-    return std::min<std::uint32_t>(static_cast<std::uint32_t>(std::bit_width(ns / kShortestGapNs)),
-                                   kGapKinds - 1);
-  }
 };
 
 struct CallSpan {
@@ -157,7 +161,7 @@ class Exposure {
     ExposureLost why{};
     std::uint64_t enqueued_ns{};  // of the first standing mark
     std::uint64_t last_ns{};      // of the last mark
-    Pages<Segment>* segments = nullptr;
+    Pages<Segment> segments;
     bool sampled{};  // the last mark was a sample, and the device kept up with the host
     std::uint64_t sample_end_ns{};   // when the launch before it was through
     std::uint64_t sample_cost_ns{};  // how long the host took to make it

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <utility>
 
 #include "interpose/device/exposure.h"
@@ -53,15 +52,15 @@ class Pace {
     waited_ns_ = for_room(took);
     slow_ = waited_ns_ == 0 && took >= kSlowNs;
     if (idle_since_mark_) {
-      begins_ns_ = slow_ ? begun_ns_ : now;
-      first_ns_ = now - launched_ns_;
+      fed_.begins_ns = slow_ ? begun_ns_ : now;
+      fed_.first_ns = now - launched_ns_;
     } else if (!slow_) {
-      ++gaps_[Mark::gap_kind(now - launched_ns_)];
+      ++fed_.gaps[Fed::gap_kind(now - launched_ns_)];
     }
-    slow_ ? slow_from_ns_ = begun_ns_ : last_ns_ = now;
+    slow_ ? fed_.slow_from_ns = begun_ns_ : fed_.last_ns = now;
     launched_ns_ = now;
     idle_since_mark_ = false;
-    ++launches_;
+    ++fed_.launches;
   }
 
   // How long a call that puts something into the stream waited for room in it, of what it took.
@@ -87,19 +86,14 @@ class Pace {
 
   bool idle_since_mark() const { return idle_since_mark_; }
 
-  void put_into(Mark& mark) const {
-    mark.begins_ns = idle_since_mark_ ? UINT64_MAX : begins_ns_;
-    mark.first_ns = first_ns_;
-    mark.last_ns = last_ns_;
-    mark.slow_from_ns = slow_from_ns_;
-    mark.launches = launches_;
-    std::copy(std::begin(gaps_), std::end(gaps_), mark.gaps);
+  Fed fed() const {
+    Fed fed = fed_;
+    if (idle_since_mark_) fed.begins_ns = UINT64_MAX;
+    return fed;
   }
 
   void marked(std::uint64_t now) {
-    std::fill(std::begin(gaps_), std::end(gaps_), 0);
-    launches_ = 0;
-    last_ns_ = slow_from_ns_ = 0;
+    fed_ = {};
     idle_since_mark_ = true;
     marked_ns_ = now;
   }
@@ -110,13 +104,8 @@ class Pace {
   std::uint32_t queued_ = 0;        // launches since it was empty, or a thread waited for a device
   std::uint32_t until_sample_ = 0;  // all is 0: a table of these takes no room in the file
   std::uint32_t samples_ = 0;
-  std::uint32_t random_ = 0;    // xorshift: Marsaglia, https://doi.org/10.18637/jss.v008.i14
-  std::uint32_t launches_ = 0;  // these six: see Mark
-  std::uint32_t gaps_[Mark::kGapKinds] = {};
-  std::uint64_t begins_ns_ = 0;
-  std::uint64_t first_ns_ = 0;
-  std::uint64_t last_ns_ = 0;
-  std::uint64_t slow_from_ns_ = 0;
+  std::uint32_t random_ = 0;  // xorshift: Marsaglia, https://doi.org/10.18637/jss.v008.i14
+  Fed fed_;
   std::uint64_t begun_ns_ = 0;     // when the last launch began
   std::uint64_t launched_ns_ = 0;  // and when it returned
   std::uint64_t waited_ns_ = 0;

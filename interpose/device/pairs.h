@@ -49,7 +49,6 @@ struct Pair {
   CUstream stream = nullptr;
   std::uint32_t closings = 0;  // of the stream's gate when the pair was taken
   Kind kind = Kind::call;
-  bool computes = false;          // a graph, or a copy in a stream that computes
   std::uint64_t number = 0;       // a later call or mark of its stream has a larger one
   std::uint64_t stream_id = 0;    // streams::id_of
   std::uint64_t enqueued_ns = 0;  // when the host put `begin` into the stream

@@ -117,12 +117,11 @@ void refresh(Stream& s, CUstream handle) {
 // False: the stream is capturing, and nothing may be recorded in it.
 bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty = false,
               bool sample = false) {
-  Mark mark;
+  Mark mark{s.pace.fed()};
   mark.stream = s.id.load(std::memory_order_relaxed);
   mark.kind = kind;
   mark.unseen_before = s.missed.exchange(false, std::memory_order_relaxed) || s.unseen;
   mark.why = s.why;
-  s.pace.put_into(mark);
   mark.sample = sample;
   mark.empty = empty;
   mark.enqueued_ns = now;

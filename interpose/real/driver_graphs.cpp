@@ -1,7 +1,6 @@
 #include "interpose/real/driver_graphs.h"
 
 #include <iterator>
-#include <string_view>
 
 #include "interpose/real/copy_args.h"
 #include "interpose/real/resolve.h"
@@ -81,11 +80,7 @@ bool may_be_nccl(const void* node) {
     auto* of_kernel = g_kernel_name.get();
     if (of_kernel == nullptr || of_kernel(&name, kernel.kern) != 0) return true;
   }
-  if (name == nullptr) return true;
-  // ncclDevKernel_AllGather_RING_LL, ncclKernel_..., ncclSymkDevKernel_..., mangled.
-  const std::string_view text(name);
-  const std::size_t nccl = text.find("nccl");
-  return nccl != std::string_view::npos && text.find("Kernel", nccl) != std::string_view::npos;
+  return name == nullptr || is_of_nccl(name);
 }
 
 }  // namespace tprof::graph_driver

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "interpose/real/copy_args.h"
 
@@ -25,7 +26,13 @@ std::ptrdiff_t nodes_of(const void* graph, const void** nodes, std::size_t room)
 // True if a copy's node copies within a device, or between two.
 bool copies_within_device(const void* node);
 
-// True if a kernel is NCCL's, or may be: the driver of CUDA before 12.3 does not tell names.
+// True of ncclDevKernel_AllGather_RING_LL and the like, mangled or not, and of ncclSymkDevKernel_,
+// which symmetric memory has.
+inline bool is_of_nccl(std::string_view kernel) {
+  const std::size_t nccl = kernel.find("nccl");
+  return nccl != std::string_view::npos && kernel.find("Kernel", nccl) != std::string_view::npos;
+}
+// True if a node's kernel is NCCL's, or may be: the driver of CUDA before 12.3 does not tell names.
 bool may_be_nccl(const void* node);
 
 }  // namespace tprof::graph_driver

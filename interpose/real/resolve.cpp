@@ -92,17 +92,6 @@ void* through_object_of(const void* address, const char* name) {
   return map == nullptr ? nullptr : lookup(map->l_name, name);
 }
 
-// Returns the number in the soname of a CUDA runtime, or 0 if the mapped object has another name.
-int runtime_version(const link_map& map) {
-  const std::string_view soname = soname_of(map);
-  // libcudart.so.12, or libcudart-9335f6a2.so.12 where a wheel carries its own.
-  const std::size_t number = soname.find(".so.");
-  if (!soname.starts_with("libcudart") || number == std::string_view::npos) return 0;
-  int version = 0;
-  std::from_chars(soname.data() + number + 4, soname.data() + soname.size(), version);
-  return version;
-}
-
 // Finds another interposer behind us, which any caller would get if we were not there. It leaves
 // out NCCL and CUDA themselves: two versions of these may be mapped, and which one is meant depends
 // on the caller.
@@ -200,6 +189,15 @@ void note_bound_library(Fn fn, void* real) {
   note_library_of(fn, real, false);
 }
 
+int runtime_named(std::string_view file) {
+  // libcudart.so.12, or libcudart-9335f6a2.so.12 where a wheel carries its own.
+  const std::size_t number = file.find(".so.");
+  if (!file.starts_with("libcudart") || number == std::string_view::npos) return 0;
+  int version = 0;
+  std::from_chars(file.data() + number + 4, file.data() + file.size(), version);
+  return version;
+}
+
 int runtime_version(const void* address) {
   // The last address and its version.
   static constinit std::atomic<std::uint64_t> cache{0};
@@ -210,7 +208,7 @@ int runtime_version(const void* address) {
   link_map* map = nullptr;
   int version = 0;
   if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0) {
-    version = runtime_version(*map);
+    version = runtime_named(soname_of(*map));
   }
   if (version > 0 && version < 256) {
     cache.store(

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 #include "interpose/api/functions.h"
 #include "interpose/base/mapped_symbols.h"
@@ -55,6 +56,9 @@ bool serves(const void* address);
 void stop_opening();
 
 void after_fork();  // in the child
+
+// Returns the major version of a CUDA runtime, from the name of its file; 0: it is none.
+int runtime_named(std::string_view file);
 
 // Returns the major version in the soname of the CUDA runtime that `address` lies in. 0: it lies in
 // none, such as another interposer behind us.

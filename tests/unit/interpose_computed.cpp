@@ -61,7 +61,7 @@ TEST_CASE("what is not known of a stream is unsure, and never idle") {
   CHECK(computed(job, 0, 60) == "0-5 5-35? 35-50");
   job.exposure().begin_reading(100 * kMs);
   CHECK(job.exposure().known_until(1) == 100 * kMs);
-  job.exposure().standing({.stream = kCompute, .enqueued_ns = 70 * kMs});
+  job.stands(kCompute, 70);
   CHECK(job.exposure().known_until(1) == 70 * kMs);
   CHECK(computed(job, 0, 100) == "0-5 5-35? 35-50 70-100?");
   job.exposure().no_room();

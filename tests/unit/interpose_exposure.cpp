@@ -94,7 +94,7 @@ TEST_CASE("a mark that is still to come holds back what began after it was put t
   job.computes(kCompute, 0, 5);
   job.call(10, 30);
   job.exposure().begin_reading(100 * kMs);
-  job.exposure().standing({.stream = kCompute, .enqueued_ns = 20 * kMs});
+  job.stands(kCompute, 20);
   CHECK(job.settle(false).known == 0);
   job.exposure().begin_reading(100 * kMs);
   CHECK(job.settle(false).known == 1);

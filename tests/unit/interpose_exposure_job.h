@@ -26,12 +26,22 @@ class Job {
   }
   Mark& mark(std::uint64_t stream, Mark::Kind kind, std::uint64_t at) {
     put();
-    waiting_ = Mark{.stream = stream, .kind = kind, .at_ns = at * kMs};
-    return *waiting_;
+    Mark& mark = waiting_.emplace();
+    mark.stream = stream;
+    mark.kind = kind;
+    mark.at_ns = at * kMs;
+    return mark;
   }
   void call(std::uint64_t start, std::uint64_t end, std::uint64_t stream = kGather) {
     put();
     exposure_->call({stream, 0, start * kMs, end * kMs, kKey, 1});
+  }
+  // The device has not come to a mark that was put into the stream then.
+  void stands(std::uint64_t stream, std::uint64_t since) {
+    Mark mark;
+    mark.stream = stream;
+    mark.enqueued_ns = since * kMs;
+    exposure().standing(mark);
   }
   Exposure& exposure() {
     put();

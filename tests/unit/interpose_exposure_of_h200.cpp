@@ -121,10 +121,9 @@ class Device {
   }
 
   void mark(Stream& s, Mark::Kind kind, Ns now, Ns ready, bool empty = false, bool sample = false) {
-    Mark mark;
+    Mark mark{s.pace.fed()};
     mark.stream = s.id;
     mark.kind = kind;
-    s.pace.put_into(mark);
     mark.empty = empty;
     mark.sample = sample;
     mark.enqueued_ns = mark.made_ns = now;

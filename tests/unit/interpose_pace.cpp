@@ -25,8 +25,7 @@ struct Launcher {
     pace.launched(now);
   }
   Mark mark() {
-    Mark mark;
-    pace.put_into(mark);
+    const Mark mark{pace.fed()};
     pace.marked(now);
     return mark;
   }
