@@ -3,8 +3,8 @@
 //
 // Records have only the fields that lie at one place in all versions, from CUDA 11.0 to 13.0.
 // Kernels are CUpti_ActivityKernel4 to 10, copies CUpti_ActivityMemcpy to 6, copies between devices
-// CUpti_ActivityMemcpyPtoP to 4. The vendor's header checks them in abi.cpp, where there is one.
-// CUPTI itself walks from record to record, so their sizes do not matter.
+// CUpti_ActivityMemcpyPtoP to 4. The vendor's header checks them in cupti_abi.cpp, where there is
+// one. CUPTI itself walks from record to record, so their sizes do not matter.
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,7 @@
 
 namespace tprof::device {
 
-// What the host alone knows of how a stream was fed since its last mark.
+// The host's own knowledge of how a stream was fed since its last mark.
 struct Fed {
   // Its first launch was through at begins_ns (UINT64_MAX: there was none), first_ns behind the
   // launch before the last mark; the last one at last_ns.

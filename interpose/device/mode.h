@@ -13,7 +13,7 @@ struct Mode {
   bool switches = false;  // `tprof ctl timing` turns it on and off
   // Tells what it would do to the program that the user doesn't want; null: nothing.
   const char* (*disturbs)() = [] { return static_cast<const char*>(nullptr); };
-  // Runs on own_thread again and again (own_thread.h).
+  // Runs on own_thread again and again (timing.h).
   std::uint32_t (*read)(bool ending) = nullptr;  // null: nothing is timed
   // Timing is switched on in a program that runs already.
   void (*joins)() = [] {};

@@ -23,9 +23,6 @@
 #include "interpose/record/thread.h"
 
 // The thread that times calls. Whatever waits for a device, or may wait, waits here.
-//
-// It is not the writer's thread: if a device hangs, the driver's answers can hang too, and the
-// trace has to say so.
 namespace tprof::device::own_thread {
 
 // `read` is called again and again, and returns after how many milliseconds it wants to be called
