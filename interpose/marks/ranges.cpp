@@ -31,13 +31,14 @@ std::uint32_t category_of(const OpenRange& range) {
 
 // `text` has room for a whole word behind its last byte.
 std::uint64_t hash_of(std::string_view text, std::uint32_t category) {
-  std::uint64_t h = mix64(text.size() ^ std::uint64_t{category} << 32);
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15ULL;
+  std::uint64_t h = fold_product(~text.size() ^ std::uint64_t{category} << 32, kOdd);
   for (std::size_t i = 0; i < text.size(); i += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, text.data() + i, sizeof word);
     const std::size_t left = text.size() - i;
     if (left < 8) word &= (std::uint64_t{1} << (8 * left)) - 1;
-    h = mix64(h ^ word);
+    h = fold_product(h ^ word, kOdd);
   }
   return h;
 }
