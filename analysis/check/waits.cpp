@@ -391,11 +391,11 @@ class Finder {
                 .called = find_call(came, seq, case_, looks_)});
   }
 
-  // True if what the process did not call it will not: it closed, or stands still as all do.
-  // Messages are in flight whenever a job is killed.
-  bool will_not_come(const Process& p) {
+  // True if what the process did not call it will not: it ended before the other one, or stands
+  // still as all do. Messages are in flight whenever a job is killed.
+  bool will_not_come(const Process& p, const Process& other) {
     if (!stands_) stands_ = stood_ns(case_.job.processes, case_).has_value();
-    return p.end == End::closed || is_as_of_now(p) || *stands_;
+    return p.end == End::closed || is_as_of_now(p) || *stands_ || ended_before(p, other, case_);
   }
 
   // Finds the first message of which only one of the two has called its end.
@@ -411,7 +411,7 @@ class Finder {
         continue;
       }
       const OpenCall* open = entered(&p, end.key);
-      if (open == nullptr && !will_not_come(absent)) continue;
+      if (open == nullptr && !will_not_come(absent, p)) continue;
       Missed missed{.communicator = &case_.communicators[channel.communicator],
                     .seq = *theirs,
                     .came = {&p},
