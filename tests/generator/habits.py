@@ -111,7 +111,17 @@ class _Program:
             yield Host(loop.augment[rank])
         if loop.aside.get(rank):
             yield Kernel(loop.aside[rank], "aside")
+        if loop.texts:
+            yield from self.generate()
         self.pause = loop.pauses_ns if of_step.random() < loop.pauses else 0
+
+    def generate(self) -> Iterator[Operation]:
+        loop, model = self.loop, self.rank // self.loop.per_host
+        models = loop.ranks // loop.per_host
+        times = [random.Random(f"texts {loop.seed} {self.step} {m}").uniform(0.5, 1.5) for m in range(models)]
+        for _ in range(round(loop.texts * (statistics.mean(times) if loop.even else times[model]))):
+            yield Kernel(400_000)
+            yield Collective("ncclAllReduce", f"tensor {model}", 65536, loop.dtype, "compute", reduce="sum")
 
     def load(self) -> Iterator[Operation]:
         loop = self.loop
