@@ -6,8 +6,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <set>
-#include <utility>
 
 namespace tprof::graph {
 namespace {

@@ -1,10 +1,6 @@
 #include "graph/model.h"
 
-#include <algorithm>
-#include <map>
 #include <ranges>
-#include <span>
-#include <utility>
 
 #include "job/hosts.h"
 

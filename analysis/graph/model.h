@@ -1,7 +1,6 @@
 // A job as a graph, and where its steps end in it: what a step takes, and would take.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>

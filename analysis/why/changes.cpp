@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <numeric>
 
 #include "interpose/format/ledger.h"
 #include "why/numbers.h"

@@ -4,7 +4,6 @@
 // all do on average in that step, and as much of it until each place as steps do on average.
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "why/edges.h"

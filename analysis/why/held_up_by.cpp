@@ -5,7 +5,6 @@
 #include <map>
 
 #include "check/names.h"
-#include "why/idle_place.h"
 #include "why/lengths.h"
 #include "why/replays.h"
 
@@ -100,7 +99,7 @@ void tell_where_it_holds_up(const Evidence& e, const HoldsUp& who, bool clear, c
   set(f.text, {"host_of", ranks});
   const std::size_t before = f.evidence.size();
   const Slow its{.ranks = who.ranks, .of = Of::host, .steps = {who.longest}};
-  tell_place(more_idle(e, its.ranks, its.steps), when_of(its), f);
+  tell_place(more_idle(e, its.ranks, its.steps), its, f);
   if (clear || f.evidence.size() == before) return;
   set(f.evidence.back(), {"who", ranks});
   set(f.evidence.back(), {"once", false});

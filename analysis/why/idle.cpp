@@ -1,7 +1,6 @@
 #include "why/idle.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "why/numbers.h"
 

@@ -1,20 +1,17 @@
-#include "why/idle_place.h"
+#include "why/slow_ranks.h"
 
 namespace tprof::why {
 
 using check::Say;
 
-check::Values when_of(const Slow& ranks) {
-  return {{"once", ranks.steps.size() == 1},
-          {"at", std::nullopt},
-          {"some", ranks.steps.size() > 1},
-          {"all", ranks.steps.empty()}};
-}
-
 // Between steps the host does other things than to launch kernels.
-void tell_place(const Idle& idle, const check::Values& when, check::Finding& f) {
+void tell_place(const Idle& idle, const Slow& slow, check::Finding& f) {
   const Place* place = place_of(idle);
   if (place == nullptr) return;
+  const check::Values when{{"once", slow.steps.size() == 1},
+                           {"at", std::nullopt},
+                           {"some", slow.steps.size() > 1},
+                           {"all", slow.steps.empty()}};
   if (place->at == Place::At::end) {
     f.evidence.push_back({Say::idle_at_end, {{"one", f.ranks.size() < 2}, {"who", std::nullopt}}});
     return;

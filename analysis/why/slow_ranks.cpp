@@ -5,15 +5,12 @@
 // nothing: lateness that is inherited goes back to its root.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <limits>
 #include <map>
-#include <optional>
 #include <tuple>
 
 #include "check/names.h"
 #include "why/causes.h"
-#include "why/idle_place.h"
 #include "why/numbers.h"
 #include "why/replays.h"
 #include "why/slow_ranks.h"
@@ -117,7 +114,7 @@ void tell(const Evidence& e, const Tried& tried, Findings& found) {
   } else {
     tell_copies_of_ranks(e, slow.ranks, slow.of == Of::kernels, f);
   }
-  if (kind == Kind::slow_cpu) tell_place(idle, when_of(slow), f);
+  if (kind == Kind::slow_cpu) tell_place(idle, slow, f);
   if (slow.steps.empty()) return;
   f.steps = {step(slow.steps.front()), step(slow.steps.back())};
   f.in_steps = steps_of(e, slow.steps);

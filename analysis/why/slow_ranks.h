@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "why/cause.h"
 #include "why/changes.h"
+#include "why/idle.h"
 
 namespace tprof::why {
 
@@ -49,6 +49,10 @@ check::Facts facts_of(const Evidence& e, const std::vector<HoldsUp>& who, std::s
 // Adds where its device stands idle in the longest of its steps, if that is why. `clear`: no
 // other rank is told, and that step is the longest of all.
 void tell_where_it_holds_up(const Evidence& e, const HoldsUp& who, bool clear, check::Finding& f);
+
+// Says where in its steps a device stands idle, and what to look at, if most of that lies in one
+// place.
+void tell_place(const Idle& idle, const Slow& slow, check::Finding& f);
 
 inline constexpr std::size_t kMostRanks = 16;  // are tried by themselves: those that need most
 

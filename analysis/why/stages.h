@@ -1,7 +1,6 @@
 // The stages of a job's pipelines.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "why/cause.h"

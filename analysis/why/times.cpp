@@ -1,10 +1,8 @@
 #include "why/times.h"
 
-#include <algorithm>
 #include <limits>
 #include <map>
 
-#include "steps/found.h"
 #include "why/cells.h"
 #include "why/why.h"
 

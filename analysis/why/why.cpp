@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <optional>
-#include <variant>
 
 #include "check/names.h"
 #include "tables/comms.h"

@@ -157,8 +157,9 @@ def check_tool(remains: Remains, folder: pathlib.Path) -> None:
     assert sorted(events) == sorted(ours)
 
     _, report = told("summary", remains.traces)
-    # If no call was open, the counts are whole, and the kill is only a note.
-    assert report["complete"] == (not any(thread["open"] for thread in remains.threads.values()))
+    # If no call of NCCL was open, the counts are whole, and the kill is only a note: hosts at work wait in copies.
+    still_open = [call["function"] for thread in remains.threads.values() for call in thread["open"]]
+    assert report["complete"] == (not any(function.startswith("nccl") for function in still_open))
     calls = collections.Counter()
     for thread in remains.threads.values():
         for row in thread["rows"]:

@@ -21,8 +21,8 @@ def test_a_deadlock_on_two_communicators_is_the_verdict(tmp_path, after_s, ranks
     report = told("report", folder)[1]
     first, *others = report["findings"]
     assert (report["verdict"]["finding"], report["verdict"]["severity"]) == (0, "error")
-    assert report["verdict"]["text"].startswith("Ranks 0,1 wait for each other: rank 0 in collective ")
-    assert (first["kind"], first["ranks"]) == ("hang", "0,1")
+    assert report["verdict"]["text"].startswith(f"Ranks 0{',' if ranks == 2 else '-'}{ranks - 1} wait for each other: ")
+    assert (first["kind"], first["ranks"]) == ("hang", "0,1" if ranks == 2 else "1")  # one of two is nobody's fault
     assert "slow_gpu" in [f["kind"] for f in others]  # a cost, and true
     shown = tprof("report", folder).stdout
     assert shown.index(" wait for each other: ") < shown.index("note: rank 0 computes longer than the others")
