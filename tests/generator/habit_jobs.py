@@ -71,7 +71,6 @@ JOBS = {
     "lengths 20 %": job_of(LONG.but(uneven=0.2), "uneven_ranks", even=True),
     "lengths 40 %": job_of(LONG.but(uneven=0.4), "uneven_ranks", even=True),
     "lengths, tensor": job_of(TENSOR.but(uneven=0.3, steps=12), "uneven_ranks", even=True),
-    "texts of unlike length": job_of(TENSOR.but(texts=40, steps=16), "uneven_ranks", even=True),
     "lengths, pipeline": job_of(PIPELINE.but(uneven=0.2, steps=12), "uneven_ranks", even=True),
     "pauses": job_of(LONG.but(ranks=16, pauses_ns=80 * MS, pauses=0.05), "uneven_ranks", pauses_ns=0),
     "pauses, often": job_of(LONG.but(ranks=16, pauses_ns=60 * MS, pauses=0.3), "uneven_ranks", pauses_ns=0),
@@ -191,9 +190,6 @@ JOBS = {
     ),
     "item every 6th, slow loading on all": job_of(
         LONG.but(item_every=6, load_ns=25 * MS), "periodic_steps", item_every=0
-    ),
-    "logs of rank 0, which shows where it reads a value": job_of(
-        LONG.but(item_every=10, steps=38, logs={0: 33 * MS}), "long_steps periodic_steps", [0], logs={}
     ),
     "logs of rank 0": job_of(Loop(**B, logs={0: 15 * MS}), "slow_cpu slow_input", [0], logs={}),
     "loader": job_of(Loop(**B, loader={2: 20 * MS}), "slow_input", [2], loader={}),
@@ -323,6 +319,10 @@ JOBS = {
     "loader, no marks": job_of(Loop(**B, loader={2: 20 * MS}), "slow_input slow_cpu", [2], NO_MARKS, loader={}),
     # Micro-batches differ.
     "lengths, accumulation": job_of(LONG.but(uneven=0.4, uneven_each=True, micro_batches=4), "uneven_ranks", even=True),
+    "texts of unlike length": job_of(TENSOR.but(texts=40, steps=16), "uneven_ranks", even=True),
+    "logs of rank 0, which shows where it reads a value": job_of(
+        LONG.but(item_every=10, steps=38, logs={0: 33 * MS}), "long_steps periodic_steps", [0], logs={}
+    ),
 }  # fmt: skip
 
 
