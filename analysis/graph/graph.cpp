@@ -6,6 +6,8 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
 
 namespace tprof::graph {
 namespace {
@@ -227,6 +229,30 @@ class Builder {
            next->bytes == c.bytes[copy] && next->to_device == (c.bucket[copy] == Bucket::H2D);
   }
 
+  // Messages that a rank receives, by when it had done what it had called before: what it computes
+  // from then on may need them. Those of a kind that it is seen to compute through are left out.
+  std::vector<std::pair<std::int64_t, std::size_t>> received(std::uint32_t r) const {
+    const run::Rank& rank = run_.ranks[r];
+    const run::Calls& c = rank.calls;
+    std::vector<std::pair<std::int64_t, std::size_t>> all;
+    std::set<std::pair<std::uint32_t, std::string_view>> beside;
+    std::int64_t done_ns = kNoWork;
+    for (const std::size_t i : run::by_call(c)) {
+      done_ns = std::max(done_ns, needs_ns_[r][i]);
+      if (!c.is[i].messages || c.name[i] == "ncclSend") continue;
+      const std::int64_t ended = c.ended_ns[i];
+      const auto work = run::first_behind(rank.work, ended);
+      const bool computes = work != rank.work.end() && work->from_ns < ended - kGrainNs;
+      if (computes && ended > done_ns + kGrainNs) beside.emplace(c.comm[i], c.name[i]);
+      all.emplace_back(done_ns, i);
+    }
+    std::erase_if(all, [&](const auto& of) {
+      return of.first == kNoWork || beside.contains({c.comm[of.second], c.name[of.second]}) ||
+             c.ended_ns[of.second] > of.first + kGrainNs;
+    });
+    return all;
+  }
+
   void add_work(std::uint32_t r) {
     const run::Rank& rank = run_.ranks[r];
     const run::Calls& c = rank.calls;
@@ -242,6 +268,8 @@ class Builder {
     auto next = by_need_.cbegin();
     const std::int64_t first_ns = c.size() == 0 ? INT64_MAX : c.came_ns[0];
     std::optional<Node> done;
+    const auto messages = received(r);
+    auto message = messages.begin();
     const auto calls_until = [&](std::int64_t ns) {
       for (; next != by_need_.end() && needs[*next] < ns; ++next) {
         if (!done) continue;
@@ -271,6 +299,16 @@ class Builder {
         behind(here, *done, Wait::computes);
         done = here;
         in_order(graph_.came(r, *next), here, Wait::place);
+        const std::int64_t now = needs[*next];
+        if (std::next(next) != by_need_.end() && needs[*std::next(next)] == now) continue;
+        for (; message != messages.end() && message->first <= now; ++message) {
+          if (message->first != now) continue;
+          if (done == here) {
+            done = node(now, r, Kind::work);
+            in_order(*done, here, Wait::turn);
+          }
+          in_order(*done, graph_.ended(r, message->second), Wait::barrier);
+        }
       }
       const Node end = node(w.to_ns, r, Kind::work);
       behind(end, *done, Wait::computes);

@@ -5,7 +5,9 @@
 // - A call comes to the device when the work is done that it needs (places.h), the call before it
 //   on its stream and on its communicator has ended, and the host has called it.
 // - A meeting ends on each of its ranks a transfer after the last of them came.
-// - Where work stood still until a call had ended, it waits for that call: a barrier. Idle time is
+// - Where work stood still until a call had ended, it waits for that call: a barrier. Nor does a
+//   rank compute what it was to receive a message for before that has come, though it may never
+//   have stood still: a stage that is slower than the others has all it needs. Idle time is
 //   the host's where no call explains it, and stays as long as it was.
 #pragma once
 

@@ -184,6 +184,14 @@ Tried* to_blame(const Evidence& e, std::vector<Tried>& tried) {
   const auto saved = [](const Tried& t) { return t.saving.ns; };
   const auto most = std::ranges::max_element(tried, {}, saved);
   if (most == tried.end()) return nullptr;
+  // A stage or host among them is told by itself, and then the rest.
+  const auto is_part = [&](const Tried& t) {
+    return t.slow.named && t.slow.of == most->slow.of && t.slow.steps == most->slow.steps &&
+           std::ranges::includes(most->slow.ranks, t.slow.ranks);
+  };
+  const auto part = std::ranges::max_element(
+      tried, {}, [&](const Tried& t) { return is_part(t) ? t.saving.ns : -1; });
+  if (!most->slow.named && is_part(*part)) return &*part;
   const double enough = most->saving.ns - kUsualShare * e.step_ns;
   std::erase_if(tried, [&](const Tried& t) { return t.saving.ns < enough; });
   return &*std::ranges::min_element(tried, {}, [](const Tried& t) {

@@ -119,8 +119,8 @@ JOBS = {
     **{
         f"gpu x1.3, stage {r // 2}": job_of(PIPELINE.but(gpu={r: 1.3}), "slow_gpu", [r], gpu={}) for r in (0, 3, 5, 7)
     },
-    "gpu beside a stage with the head": job_of(
-        PIPELINE.but(ranks=16, micro_batches=8, head=0.3, gpu={6: 1.1}), "slow_gpu", range(12, 16), head=0
+    "head of a pipeline": job_of(
+        PIPELINE.but(ranks=16, micro_batches=8, head=0.3), "slow_gpu", range(12, 16), head=0
     ),
     "gpu and loader of one rank": job_of(
         Loop(**B, gpu={3: 1.2}, loader={3: 10 * MS}), "slow_gpu slow_input", [3], gpu={}, loader={}

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from generator.habit_jobs import JOBS, LONG, B, wrong_with
+from generator.habit_jobs import JOBS, LONG, PIPELINE, B, wrong_with
 from generator.habits import gain, run, seconds
 from generator.judgement import HAS_TO_BE_SAID, judge
 from generator.loop import MS, Loop
@@ -46,6 +46,14 @@ def test_what_a_device_of_a_pipeline_costs_is_told_as_the_simulation_without_it_
     assert found["ranks"] == ",".join(map(str, job.ranks))
     share = gain(job.loop, gpu={}) * job.loop.steps / seconds(case.traces)
     assert found["cost"]["share"] == pytest.approx(share, abs=0.005)
+
+
+def test_a_stage_and_a_rank_of_another_are_told_one_after_the_other(tmp_path):
+    loop = PIPELINE.but(ranks=16, micro_batches=8, head=0.3, gpu={6: 1.1})
+    found = of_kind("slow_gpu", findings_of(loop, tmp_path / "job"))
+    assert [f["ranks"] for f in found] == ["12-15", "6"]
+    truth = [gain(loop, head=0), gain(loop.but(head=0), gpu={})]
+    assert [f["cost"]["ns_per_step"] for f in found] == pytest.approx(truth, rel=0.03)
 
 
 def test_of_what_a_change_may_save_more_no_bound_is_told(tmp_path):
