@@ -558,8 +558,10 @@ class HeldUp {
     for (const Member& m : comm.members) {
       if (call.message() && &m != in.member && m.comm->rank != call.peer) continue;
       ++parts;
-      const bool through = case_.calls(*m.process).is_through(m.comm->comm, call.seq);
-      if (through && !call.message()) continue;
+      if (!call.message() && case_.calls(*m.process).is_through(m.comm->comm, call.seq)) {
+        if (call.all_wait()) return std::nullopt;  // a device that did not end it is lost
+        continue;
+      }
       if (!waits_.fronts.contains(m.process) || waits_.on.contains(m.process)) return std::nullopt;
       stuck.who.push_back(m.process);
     }
