@@ -444,12 +444,30 @@ class HeldUp {
   // Those that this one waits for, and those that these wait for, and so on.
   std::set<const Process*> waited_for(const Process* p) const {
     std::set<const Process*> all;
+    std::set<const Missed*> seen;
     for (Processes open{p}; !open.empty();) {
       const auto on = waits_.on.find(open.back());
       open.pop_back();
-      if (on == waits_.on.end()) continue;
+      if (on == waits_.on.end() || !seen.insert(on->second).second) continue;
       for (const Process* other : on->second->absent) {
         if (all.insert(other).second) open.push_back(other);
+      }
+    }
+    return all;
+  }
+  // Those that wait for this one, and those that wait for these.
+  std::set<const Process*> waiting_for(const Process* p) const {
+    std::set<const Process*> all;
+    for (Processes open{p}; !open.empty();) {
+      const auto missed = missed_.find(open.back());
+      open.pop_back();
+      if (missed == missed_.end()) continue;
+      for (const Missed* m : missed->second) {
+        for (const Process* other : m->came) {
+          const auto on = waits_.on.find(other);
+          const bool waits = on != waits_.on.end() && on->second == m;
+          if (waits && all.insert(other).second) open.push_back(other);
+        }
       }
     }
     return all;
@@ -459,17 +477,17 @@ class HeldUp {
   // device.
   Processes circle() const {
     const Process* p = waits_.on.begin()->first;
-    for (std::set<const Process*> all = waited_for(p);;) {
-      const auto out = std::ranges::find_if(
-          all, [&](const Process* other) { return !waits_.on.contains(other); });
-      if (out != all.end()) return {};
-      const auto further = std::ranges::find_if(
-          all, [&](const Process* other) { return !waited_for(other).contains(p); });
+    while (true) {
+      const std::set<const Process*> all = waited_for(p);
+      const auto waits = [&](const Process* other) { return waits_.on.contains(other); };
+      if (!std::ranges::all_of(all, waits)) return {};
+      const std::set<const Process*> behind = waiting_for(p);
+      const auto further =
+          std::ranges::find_if(all, [&](const Process* other) { return !behind.contains(other); });
       if (further == all.end() && all.contains(p)) {
         return select(case_.job.processes, [&](const Process& q) { return all.contains(&q); });
       }
       p = further == all.end() ? *all.begin() : *further;
-      all = waited_for(p);
     }
   }
 

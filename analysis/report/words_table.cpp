@@ -265,7 +265,7 @@ constexpr Words kWords[] = {
     {Say::collective_of, "collective {seq} of communicator {communicator}"},
     {Say::inside, "{who} {who:is} inside {call}" SINCE},
     {Say::called, "{who} called collective {seq} of communicator {communicator}[; {by}: {call}]"},
-    {Say::waits_for, "{called}: it waits for {who}"},
+    {Say::waits_for, "{called}, waiting for {who}"},
     {Say::last_call,
      "the last call of {who} that returned: {call}; {lives?it made none for|its trace ends} "
      "{none_for}{lives?| later}"},
