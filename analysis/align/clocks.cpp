@@ -221,7 +221,7 @@ void split(Samples all, std::size_t begin, std::size_t end, double noise, int de
   split(all, at, end, noise, depth + 1, found);
 }
 
-// Those of the points that have `ends`, by time.
+// Returns the points that have `ends`, by time.
 std::vector<Sample> samples_of(const std::vector<Point>& points) {
   std::vector<Sample> samples;
   for (const Point& p : points) {

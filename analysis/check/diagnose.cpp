@@ -110,8 +110,11 @@ Diagnosed diagnose(const run::Lines& lines, const Options& options,
   c.channels = channels_of(c);
   c.dumped_while_running = dumped_while_running(c);
   Diagnosed said{.job = &job, .communicators = {}, .findings = {}};
+  const auto tells = [&](const Diagnosis& d) {
+    return (d.asked & options.asked) != 0 && ((d.asked & kStands) == 0 || !c.dumped_while_running);
+  };
 #define X(name) \
-  if ((name.asked & options.asked) != 0) name.reduce(c, said.findings);
+  if (tells(name)) name.reduce(c, said.findings);
   TPROF_DIAGNOSES(X)
 #undef X
   if (options.comms != nullptr) leave_out_others(c, said.findings);

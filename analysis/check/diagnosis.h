@@ -21,8 +21,9 @@
 namespace tprof::check {
 
 // The command that asks; the values are bits. kWhole: one that shows calls, and asks whether they
-// are all there.
-enum Asked : unsigned { kCheck = 1, kSummary = 2, kDoctor = 4, kWhole = 8 };
+// are all there. kStands is of diagnoses alone: they take the ranks' calls to be known until the
+// same moment, so dumps of a job that ran tell them nothing.
+enum Asked : unsigned { kCheck = 1, kSummary = 2, kDoctor = 4, kWhole = 8, kStands = 16 };
 
 struct Options {
   Asked asked = kCheck;

@@ -250,7 +250,6 @@ void find(const Communicator& comm, const Case& c, std::vector<NotEnded>& all) {
 }
 
 void lost_devices(const Case& c, Findings& found) {
-  if (c.dumped_while_running) return;
   const std::set<std::string> different = communicators_of(found, {Kind::mismatch});
   std::vector<NotEnded> all;
   for (const Communicator& comm : c.communicators) {
@@ -529,6 +528,6 @@ std::optional<Contradiction> dumped_while_running(const Case& c) {
   return std::nullopt;
 }
 
-extern const Diagnosis kLostDevice{kCheck, lost_devices};
+extern const Diagnosis kLostDevice{kCheck | kStands, lost_devices};
 
 }  // namespace tprof::check

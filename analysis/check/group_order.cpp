@@ -406,7 +406,6 @@ void say(Circle circle, const Queues& queues, bool deadlock, const Case& c, Find
 }
 
 void group_order(const Case& c, Findings& found) {
-  if (c.dumped_while_running) return;
   const Processes ranks = select(c.job.processes, [](const Process& p) {
     return p.end != End::closed && p.end != End::lost && !p.snapshot;
   });
@@ -429,6 +428,6 @@ void group_order(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kGroupOrder{kCheck, group_order};
+extern const Diagnosis kGroupOrder{kCheck | kStands, group_order};
 
 }  // namespace tprof::check

@@ -441,7 +441,7 @@ class HeldUp {
              {"theirs", m.seq}}};
   }
 
-  // Those that this one waits for, and those that these wait for, and so on.
+  // Returns the ranks that this one waits for, and that these wait for, and so on.
   std::set<const Process*> waited_for(const Process* p) const {
     std::set<const Process*> all;
     std::set<const Missed*> seen;
@@ -455,7 +455,7 @@ class HeldUp {
     }
     return all;
   }
-  // Those that wait for this one, and those that wait for these.
+  // Returns the ranks that wait for this one, and that wait for these.
   std::set<const Process*> waiting_for(const Process* p) const {
     std::set<const Process*> all;
     for (Processes open{p}; !open.empty();) {
@@ -493,7 +493,7 @@ class HeldUp {
 
   using Places = std::vector<std::pair<const Missed*, Processes>>;
 
-  // Who has a part in each of several messages without their other end; else all.
+  // Returns the rank that has a part in each of several messages without their other end; else all.
   static Processes odd_one(const Places& places) {
     Processes all;
     std::map<const Process*, std::size_t> ends;
@@ -542,7 +542,7 @@ class HeldUp {
           {Say::waits_for,
            {{"called", call != nullptr ? inside(*call) : callers(m)}, {"who", m.absent}}});
     }
-    // Where there are two places, those at one of them did not do what most did.
+    // If there are two places, the ranks at one of them did not do what most did.
     Processes named = odd_one(places);
     if (places.size() == 2 && places[0].second.size() != places[1].second.size()) {
       const bool first_few = places[0].second.size() < places[1].second.size();
@@ -587,7 +587,7 @@ class HeldUp {
     return parts == all ? std::optional(std::move(stuck)) : std::nullopt;
   }
 
-  // Whose devices have not begun it, where others have.
+  // Returns the ranks whose devices have not begun it, if others have.
   static Processes not_started(const Stuck& s) {
     Processes idle;
     for (const Member& m : s.communicator->members) {
@@ -676,12 +676,11 @@ class HeldUp {
 };
 
 void hangs(const Case& c, Findings& found) {
-  if (c.dumped_while_running) return;
   HeldUp(c, found).find();
 }
 
 }  // namespace
 
-extern const Diagnosis kHang{kCheck, hangs};
+extern const Diagnosis kHang{kCheck | kStands, hangs};
 
 }  // namespace tprof::check

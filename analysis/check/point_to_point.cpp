@@ -156,7 +156,6 @@ void add_totals(const Communicator& comm, const Case& c, Findings& found) {
 }
 
 void point_to_point(const Case& c, Findings& found) {
-  if (c.dumped_while_running) return;
   std::vector<std::vector<Pair>> of(c.communicators.size());
   for (const Channel& channel : c.channels) {
     if (channel.messages) of[channel.communicator].emplace_back(channel);
@@ -181,6 +180,6 @@ void point_to_point(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kPointToPoint{kCheck, point_to_point};
+extern const Diagnosis kPointToPoint{kCheck | kStands, point_to_point};
 
 }  // namespace tprof::check

@@ -20,7 +20,6 @@ namespace {
 constexpr std::size_t kLargestDump = std::size_t{512} << 20;
 constexpr std::size_t kFirstBytes = std::size_t{1} << 16;
 constexpr std::int64_t kMostRanks = 1 << 20;
-constexpr std::int64_t kGroups = 1024;  // batches of several are told apart
 constexpr std::string_view kDigits = "0123456789";
 
 std::string bytes_of(const std::filesystem::path& file) {
@@ -202,7 +201,10 @@ class Reader {
     dump_.each("entries", [&](const Fields& e) {
       const Batch batch = batch_of(e);
       const bool of_all = e.get_or<std::string_view>("profiling_name") == "nccl:coalesced";
-      if (of_all) batches_[batch] = is_ended(e);
+      if (of_all) {
+        const auto number = static_cast<std::int64_t>(batches_.size()) + 1;
+        batches_.try_emplace(batch, EndOfBatch{number}).first->second.ended = is_ended(e);
+      }
       if (of_all || !seen.insert(batch).second) batched_.insert({get<0>(batch), get<1>(batch)});
     });
     dump_.each("entries", [&](const Fields& e) { read_entry(e); });
@@ -210,10 +212,19 @@ class Reader {
 
   // Calls that are made together have one number of their group.
   using Batch = std::tuple<std::string_view, bool, std::int64_t>;
+  struct EndOfBatch {
+    std::int64_t number = 0;  // as batches come
+    bool ended = false;       // its device has
+  };
   static Batch batch_of(const Fields& e) {
     const bool message = e.get_or<bool>("is_p2p");
     return {e.get<array>("process_group").at(0).get_string().value(), message,
             number(e, message ? "p2p_seq_id" : "collective_seq_id")};
+  }
+  // The number of a call's batch; 0: it is made by itself.
+  std::int64_t of_batch(const Fields& e) const {
+    const auto batch = batches_.find(batch_of(e));
+    return batch == batches_.end() ? 0 : batch->second.number;
   }
   static bool is_ended(const Fields& e) {
     return e.get_or<std::string_view>("state") == "completed" ||
@@ -233,7 +244,7 @@ class Reader {
     const Batch of = batch_of(e);
     const auto batch = batches_.find(of);
     const bool batched = message && batched_.contains({get<0>(of), get<1>(of)});
-    const bool ended = is_ended(e) || (batch == batches_.end() ? batched : batch->second);
+    const bool ended = is_ended(e) || (batch == batches_.end() ? batched : batch->second.ended);
     group.made = std::max(group.made, seq);
     std::int64_t& until = process_.ledger->ts_ns;
     const std::int64_t created = number(e, "time_created_ns");
@@ -262,8 +273,7 @@ class Reader {
     const auto peer = text::number<std::int64_t>(name.substr(name.find_last_not_of(kDigits) + 1));
     if ((!send && !name.starts_with("recv ")) || !peer || *peer >= kMostRanks) return;
     add_line(e, group, send ? "ncclSend" : "ncclRecv", Bucket::P2P,
-             group.left[std::pair(*peer, send)]++, created, "input", peer,
-             batches_.contains(batch_of(e)) ? number(e, "p2p_seq_id") : 0);
+             group.left[std::pair(*peer, send)]++, created, "input", peer, of_batch(e));
   }
 
   void add_collective(const Fields& e, const Group& group, std::uint64_t seq,
@@ -289,7 +299,7 @@ class Reader {
   // `side` has the size that counts; empty: none does.
   void add_line(const Fields& e, const Group& group, std::string_view function, Bucket bucket,
                 std::uint64_t seq, std::int64_t created, const std::string& side,
-                const std::optional<std::int64_t>& peer, std::int64_t batch = 0) {
+                const std::optional<std::int64_t>& peer, std::int64_t group_number = 0) {
     std::uint64_t count = 0;
     std::string type;
     if (e.has(side + "_sizes") && e.has(side + "_dtypes")) {
@@ -322,7 +332,7 @@ class Reader {
         "\n",
         function, bucket_name(bucket), process_.line_pid, thread & INT32_MAX, ts / 1000, ts % 1000,
         group.comm, seq, count, type, bytes, peer ? fmt::format(",\"peer\":{}", *peer) : "",
-        batch != 0 ? fmt::format(",\"group\":{}", batch * kGroups + group.comm) : "");
+        group_number != 0 ? fmt::format(",\"group\":{}", group_number) : "");
   }
 
   // Groups that have no entries have a status alone. Both tables are in the order in which the
@@ -345,7 +355,7 @@ class Reader {
         if (!group->id) group->id = id;
       }
     }
-    // Those whose numbers are known take all: then nothing was called in the others.
+    // If groups whose numbers are known have all of these, nothing was called in the others.
     const bool all_known =
         dump_.has("pg_status") && std::ranges::all_of(by_id, [&](const auto& id) {
           return std::ranges::any_of(groups_,
@@ -372,8 +382,8 @@ class Reader {
   simdjson::dom::parser parser_;  // has the values
   Fields dump_;
   Process process_;
-  std::map<std::string, Group, std::less<>> groups_;     // by name
-  std::map<Batch, bool> batches_;                        // whether their devices have ended them
+  std::map<std::string, Group, std::less<>> groups_;  // by name
+  std::map<Batch, EndOfBatch> batches_;
   std::set<std::pair<std::string_view, bool>> batched_;  // groups that make calls together
   std::string lines_;
 };

@@ -68,7 +68,7 @@ inline bool is_of_merge(std::string_view line) {
   return begins(line, "{\"cat\":\"FLOW\",") || begins(line, "{\"cat\":\"LANE\",");
 }
 
-// Who wrote a file where and when. These throw Malformed.
+// Read who wrote a file where and when. They throw Malformed.
 void fill_origin(const Fields& args, Header& header);
 void fill(const Fields& row, RowKey& key);
 

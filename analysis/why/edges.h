@@ -1,6 +1,6 @@
-// Whose each edge of the graph is on which somebody may be slow: a rank's kernels, its host, its
-// copies; a communicator's transfers. And how long it takes where they are as quick as others that
-// do the same, or as they are themselves in their usual step.
+// The edges of the graph on which somebody may be slow. Each has an owner: a rank, of its kernels,
+// its host and its copies, or a communicator, of its transfers. They also say how long they take if
+// their owner is as quick as others that do the same, or as in its own usual step.
 #pragma once
 
 #include <array>

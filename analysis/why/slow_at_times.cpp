@@ -96,7 +96,8 @@ Places beside(const Evidence& e, const MoreOfRanks& more, std::size_t rank) {
   return all;
 }
 
-// Who may be slow in some steps, and in which: those that need more there. No rank saves more.
+// Returns the ranks that may be slow in some steps, and in which: those that need more there. No
+// rank saves more.
 std::vector<Slow> ranks_at_times(const Evidence& e, const std::vector<Slow>& sets) {
   const double least_ns = kSomeStepsShare * e.step_ns;
   std::vector<Slow> all;

@@ -201,7 +201,7 @@ Tried* to_blame(const Evidence& e, std::vector<Tried>& tried) {
   });
 }
 
-// Those that were told, ascending: ranks, and communicators.
+// Ranks and communicators that were told, ascending.
 struct Told {
   Places ranks{};
   Places comms{};

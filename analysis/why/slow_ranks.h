@@ -63,7 +63,7 @@ struct Tried {
   Slow slow;
   Saving saving;
 };
-// Who may be slow in some steps, and in which. `sets` may be slow together.
+// Returns the ranks that may be slow in some steps, and in which. `sets` may be slow together.
 std::vector<Slow> candidates_at_times(const Evidence& e, const std::vector<Slow>& sets);
 // The steps of these in which they hold the others up, where these are not nearly all; none: once
 // is chance, and long_steps tells it.

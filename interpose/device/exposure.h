@@ -33,7 +33,8 @@ struct Fed {
   // the stream ran dry meanwhile. 0: it did not.
   std::uint64_t slow_from_ns = 0;
   std::uint32_t launches = 0;
-  // Those but the first and a slow one, by how long each returned behind the one before.
+  // Counts of launches by how much later each returned than the one before, skipping the first and
+  // a slow one.
   static constexpr std::uint32_t kGapKinds = 7;
   std::uint32_t gaps[kGapKinds] = {};
 
