@@ -6,6 +6,7 @@
 #include <map>
 
 #include "check/diagnosis.h"
+#include "check/ends.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/format/settings.h"
 #include "tables/totals.h"

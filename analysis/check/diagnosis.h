@@ -12,7 +12,7 @@
 #include "check/agreement.h"
 #include "check/arrivals.h"
 #include "check/channels.h"
-#include "check/ends.h"
+#include "check/devices.h"
 #include "check/finding.h"
 #include "filter/filter.h"
 #include "job/jobs.h"

@@ -12,9 +12,6 @@
 namespace tprof::check {
 
 struct Case;
-struct Communicator;
-struct Member;
-struct Operation;
 
 // True for a process that is judged as of now: it runs, or a dump tells of it, which PyTorch writes
 // when a call has timed out.
@@ -92,21 +89,5 @@ bool is_stopped(const read::Process& p);
 // Leads with processes that are stopped, where these have made no call for long: the findings from
 // `before` on, of who stands where, become evidence of that.
 void lead_with_stopped(const Case& c, std::size_t before, Findings& found);
-
-// Tells which collectives devices have ended: hosts run ahead of them.
-
-// Returns how many collectives of the communicator the member's device has ended; nullopt: not
-// known, as calls have no times, or those of the last of them may come yet.
-std::optional<std::uint64_t> ended_by(const Member& member, const Case& c);
-
-// A device ended a collective that other ranks had not called: dumps of a job that ran, which were
-// not written in the same moment.
-struct Contradiction {
-  const Member* ended = nullptr;
-  const Communicator* communicator = nullptr;
-  const Operation* call = nullptr;
-  Processes others{};
-};
-std::optional<Contradiction> dumped_while_running(const Case& c);
 
 }  // namespace tprof::check

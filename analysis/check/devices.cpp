@@ -1,0 +1,122 @@
+// Finds ranks whose device did not end a collective that the devices of others ended. These ended
+// it with what that device had sent, so nothing that its host, or another rank, called or did not
+// call is why.
+#include "check/devices.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "check/diagnosis.h"
+#include "check/ends.h"
+
+namespace tprof::check {
+
+namespace {
+
+using read::End;
+using read::Process;
+
+// By then the times of all that devices are through with have been read.
+constexpr std::int64_t kAllReadNs = 1'000'000'000;
+
+bool has_all_times(const Process& p, const Case& c) {
+  if (!has_all_ends(p) || p.end == End::dumped) return p.end == End::dumped;
+  const bool none_lost = p.footer && p.footer->dropped.empty() && p.footer->timing_lost.empty();
+  return none_lost && !p.snapshot && !is_stopped(p) && idle_ns(p, c).value_or(0) >= kAllReadNs;
+}
+
+bool is_through(const Member& m, std::uint64_t seq, const Case& c) {
+  return c.calls(*m.process).is_through(m.comm->comm, seq);
+}
+
+// A collective that its host had called and that the device of `member` did not end.
+struct NotEnded {
+  const Member* member = nullptr;
+  const Communicator* communicator = nullptr;
+  const Operation* call = nullptr;
+
+  std::int64_t called_ns() const { return member->process->header.base_time_ns + call->ts_ns; }
+};
+
+// Adds those of a communicator. Where most dumps tell of devices that did not end it, those of the
+// others may have been written later, and the job may have run.
+void find(const Communicator& comm, const Case& c, std::vector<NotEnded>& all) {
+  std::uint64_t most = 0;
+  for (const Member& m : comm.members) {
+    const auto& device = c.calls(*m.process);
+    most = std::max(most, device.on(m.comm->comm).ended.value_or(0));
+  }
+  const std::size_t before = all.size();
+  for (const Member& m : comm.members) {
+    if (most == 0 || is_through(m, most - 1, c)) continue;
+    const auto ended = ended_by(m, c);
+    if (!ended || !m.did(*ended)) continue;
+    const Operation* call = c.calls(*m.process).find({m.comm->comm}, *ended);
+    // NCCL does nothing for calls without data, so no device ends them.
+    if (call == nullptr || !call->all_wait() || (call->bytes == 0 && !m.dumped())) continue;
+    all.push_back({&m, &comm, call});
+  }
+  const bool dumps = comm.members[0].dumped();
+  if (dumps && 2 * (all.size() - before) > comm.members.size()) all.resize(before);
+}
+
+void lost_devices(const Case& c, Findings& found) {
+  const std::set<std::string> different = communicators_of(found, {Kind::mismatch});
+  std::vector<NotEnded> all;
+  for (const Communicator& comm : c.communicators) {
+    if (!different.contains(comm.id)) find(comm, c, all);
+  }
+  if (all.empty()) return;
+  std::ranges::stable_sort(all, {}, &NotEnded::called_ns);
+  Processes who;
+  Facts evidence;
+  for (const auto& [member, communicator, call] : all) {
+    if (std::ranges::find(who, member->process) != who.end()) continue;
+    who.push_back(member->process);
+    Processes others;
+    for (const Member& other : communicator->members) {
+      if (is_through(other, call->seq, c)) others.push_back(other.process);
+    }
+    evidence.push_back({Say::did_not_end,
+                        {{"who", member->process},
+                         {"function", call->function},
+                         {"seq", call->seq},
+                         {"communicator", communicator->id},
+                         {"others", others}}});
+  }
+  shorten(evidence, 8);
+  Finding& f = add(found, Kind::lost_device, who);
+  f.communicator = all[0].communicator->id;
+  f.seq = all[0].call->seq;
+  f.function = all[0].call->function;
+  f.evidence = std::move(evidence);
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> ended_by(const Member& m, const Case& c) {
+  if (!has_all_times(*m.process, c)) return std::nullopt;
+  return c.calls(*m.process).on(m.comm->comm).ended;
+}
+
+std::optional<Contradiction> dumped_while_running(const Case& c) {
+  for (const Communicator& comm : c.communicators) {
+    const auto ended = [&](const Member& m) { return m.dumped() ? ended_by(m, c).value_or(0) : 0; };
+    const auto first = std::ranges::max_element(comm.members, {}, ended);
+    if (first == comm.members.end() || ended(*first) == 0) continue;
+    const std::uint64_t seq = ended(*first) - 1;
+    const Operation* call = c.calls(*first->process).find({first->comm->comm}, seq);
+    if (call == nullptr || !call->all_wait()) continue;
+    Processes others;
+    for (const Member& m : comm.members) {
+      if (m.dumped() && m.done != nullptr && !m.did(seq)) others.push_back(m.process);
+    }
+    if (!others.empty()) return Contradiction{&*first, &comm, call, std::move(others)};
+  }
+  return std::nullopt;
+}
+
+extern const Diagnosis kLostDevice{kCheck | kStands, lost_devices};
+
+}  // namespace tprof::check
