@@ -5,184 +5,21 @@
 // and who never did, and which calls did not return. If every rank has called, the device or the
 // network is the place to look.
 #include <algorithm>
+#include <set>
 
+#include "check/deadlock.h"
 #include "check/ends.h"
 #include "check/names.h"
-#include "check/waits.h"
+#include "check/standing.h"
+#include "check/stuck.h"
 #include "tables/totals.h"
 
 namespace tprof::check {
 
 namespace {
 
-constexpr std::int64_t kAtOnceNs = 1'000;
-
 using read::End;
 using read::Process;
-
-// The NVTX ranges that a thread has pushed and not popped: "step 12" / "attention".
-struct Within {
-  bool other_thread = false;  // not that of its open or last call
-  std::int64_t thread = 0;
-  Facts ranges{};
-  std::int64_t since_ns = 0;  // CLOCK_REALTIME when the innermost began
-  Processes who{};
-};
-
-// Returns those of each thread, the one of its open or last call first.
-std::vector<Within> ranges_of(const Process& p, const Case& c, const OpenCall* call) {
-  const auto& calls = c.calls(p);
-  std::optional<std::int64_t> its_thread;
-  if (calls.last) its_thread = calls.last->thread;
-  if (call != nullptr) its_thread = call->thread;
-  std::map<std::pair<bool, std::int64_t>, Within> threads;
-  for (const read::Range& range : calls.ranges) {  // outermost first
-    const bool other = its_thread && *its_thread != range.thread;
-    Within& in = threads[{other, range.thread}];
-    in.other_thread = other;
-    in.thread = range.thread;
-    in.ranges.push_back({Say::range_named, {{"name", range.name}, {"domain", range.domain}}});
-    in.since_ns = p.header.base_time_ns + range.ts_ns;
-  }
-  std::vector<Within> all;
-  for (auto& [thread, in] : threads) all.push_back(std::move(in));
-  return all;
-}
-
-// Adds those of a few threads, equal ones once.
-void add_ranges(const Case& c, const Waits& waits, const Processes& who, Finding& f) {
-  std::vector<Within> places;
-  for (const Process* p : who) {
-    for (Within& in : ranges_of(*p, c, waits.open_call(p))) {
-      const auto same = std::ranges::find_if(places, [&](const Within& w) {
-        return w.other_thread == in.other_thread && w.ranges == in.ranges;
-      });
-      (same != places.end() ? *same : places.emplace_back(std::move(in))).who.push_back(p);
-    }
-  }
-  Facts facts;
-  for (const Within& in : places) {
-    facts.push_back({Say::within_ranges,
-                     {{"who", in.who},
-                      {"ranges", in.ranges.size()},
-                      {"path", in.ranges},
-                      {"other_thread", in.other_thread}}});
-    Fact& fact = facts.back();
-    if (in.who.size() != 1) continue;
-    if (in.other_thread) set(fact, {"thread", in.thread});
-    set(fact, {"since", Time{in.since_ns}});
-    set(fact, {"before_end", before_end(*in.who[0], in.since_ns)});
-  }
-  shorten(facts, 6);
-  f.evidence.insert(f.evidence.end(), facts.begin(), facts.end());
-}
-
-Fact last_call(const Process& p, const Case& c) {
-  const auto idle_since = idle_since_ns(p, c);
-  if (!idle_since) return {Say::last_call_unknown, {{"who", &p}}};
-  return {Say::last_call,
-          {{"who", &p},
-           {"call", fact_of(*c.calls(p).last, p)},
-           {"lives", p.end == End::running},
-           {"none_for", before_end(p, *idle_since)}}};
-}
-
-// From when the first of them stands in its call, or made none, to where their traces end.
-std::optional<TimeRange> time_of(const Case& c, const Waits& waits, const Processes& who) {
-  std::optional<TimeRange> time;
-  for (const Process* p : who) {
-    const OpenCall* call = waits.open_call(p);
-    const auto since = call != nullptr ? call->since_ns : idle_since_ns(*p, c);
-    if (since) time = joined(time, {*since, std::max(*since, end_ns(*p))});
-  }
-  return time;
-}
-
-// "ncclAllReduce, collective 13 of communicator a3df…"
-Fact standing_in(const OpenCall& call) {
-  const bool known = call.communicator != nullptr;
-  const bool group_ends = call.life != nullptr && call.life->grouped;
-  Fact fact{Say::open_call,
-            {{"function", group_ends ? "ncclGroupEnd with " + call.function : call.function}}};
-  if (!known && !call.made().empty()) set(fact, {"communicator", call.made()});
-  if (!known) return fact;
-  set(fact, {"communicator", call.communicator->id});
-  if (call.collective) {
-    set(fact, {"collective", call.seq});
-  } else {
-    set(fact, {"number", call.seq});
-    set(fact, {"peer", call.peer});
-  }
-  return fact;
-}
-
-// Sets since when the call was open, and how long before the end of the trace that is, if it is
-// known.
-void set_since(Fact& fact, const OpenCall& call) {
-  if (!call.since_ns) return;
-  const Ns before = before_end(*call.process, *call.since_ns);
-  set(fact, {"since", Time{*call.since_ns}});
-  if (before.n >= kAtOnceNs) set(fact, {"before_end", before});
-}
-
-// "rank 3 was inside ncclAllReduce, … since …"
-Fact inside(const OpenCall& call) {
-  Fact fact{Say::inside, {{"who", call.process}, {"call", standing_in(call)}}};
-  set_since(fact, call);
-  return fact;
-}
-
-// Says who made the call that somebody missed.
-Fact callers(const Missed& m) {
-  if (m.open != nullptr) {
-    Fact in_it = inside(*m.open);
-    if (m.of_life()) set(in_it, {"who", m.came});
-    return in_it;
-  }
-  if (m.operation != nullptr) return fact_of(*m.end, *m.operation, *m.absent[0]);
-  Fact fact{Say::called, {{"who", m.came}, {"seq", m.seq}, {"communicator", m.communicator->id}}};
-  if (!m.called) return fact;
-  const Process& by = *m.called->by->process;
-  set(fact, {"by", &by});
-  set(fact, {"call", fact_of(m.called->event, by)});
-  return fact;
-}
-
-// Says that these have not come to what others wait in, or were refused there, and what they did.
-Fact not_come(const Missed& m, const Processes& who, const Fact& then) {
-  Fact fact{Say::never_came, {{"who", who}, {"came", m.came}, {"then", then}}};
-  const Processes seen = select(who, [](const Process& p) { return p.snapshot; });
-  if (!seen.empty()) set(fact, {"until", Time{oldest_ns(seen)}});
-  if (m.of_message()) {
-    fact.what = Say::never_made_other_end;
-    set(fact, {"function", m.other_end()});
-    set(fact, {"called", callers(m)});
-    if (m.open != nullptr) set(fact, {"then", std::nullopt});
-  } else if (m.of_life()) {
-    const bool which = m.absent.size() <= m.missing;
-    fact.what = m.refused != 0 ? Say::got_back : which ? Say::not_come : Say::some_not_come;
-    set(fact, {"call", standing_in(*m.open)});
-    set(fact, {"missing", m.missing});
-    set(fact, {"error", nccl_error(m.refused)});
-    if (m.open->since_ns) set(fact, {"since", Time{*m.open->since_ns}});
-  } else {
-    set(fact, {"seq", m.seq});
-    set(fact, {"function", m.function()});
-    set(fact, {"communicator", m.communicator->id});
-  }
-  return fact;
-}
-
-// Adds evidence of where in the program these are and what the first of them did last, and says
-// since when they stand there and what to do next.
-void add_standing(const Case& c, const Waits& waits, const Processes& who, Finding& f) {
-  add_ranges(c, waits, who, f);
-  if (who[0]->end != End::dumped && c.has_lines(*who[0])) {
-    f.evidence.push_back(last_call(*who[0], c));
-  }
-  f.time = time_of(c, waits, who);
-  f.next = where_to_look(*who[0], idle_since_ns(*who[0], c));
-}
 
 // Between calls, a host may wait seconds for its device in a healthy job too.
 constexpr std::int64_t kQuietNs = 10'000'000'000;
@@ -226,11 +63,7 @@ bool all_ended(const Processes& who, End end) {
 
 class HeldUp {
  public:
-  HeldUp(const Case& c, Findings& found) : case_(c), waits_(waits_of(c)), found_(found) {
-    for (const Missed& m : waits_.missed) {
-      for (const Process* absent : m.absent) missed_[absent].push_back(&m);
-    }
-  }
+  HeldUp(const Case& c, Findings& found) : case_(c), waits_(waits_of(c)), found_(found) {}
 
   // Adds one finding per place at which the job is held up.
   void find() {
@@ -239,7 +72,7 @@ class HeldUp {
     for (const Place& place : held_up) {
       place.call != nullptr ? add_inside(place) : add_absent(place);
     }
-    if (held_up.empty() && !waits_.on.empty()) add_circle();
+    if (held_up.empty() && !waits_.on.empty()) add_deadlock();
     if (std::ranges::none_of(found_, keeps_from_going_on)) add_devices();
     lead_with_stopped(case_, before, found_);
     if (found_.size() != before) add_limits(found_[before]);
@@ -253,9 +86,10 @@ class HeldUp {
     std::vector<Place> places;
     for (const Process* p : case_.job.processes) {
       const OpenCall* call = waits_.open_call(p);
-      const bool held_up = missed_.empty() ? call != nullptr && !killed_at_work(*p, case_)
-                                           : missed_.contains(p) && !waits_.on.contains(p) &&
-                                                 !waits_.fronts.contains(p);
+      const bool held_up =
+          waits_.absent.empty()
+              ? call != nullptr && !killed_at_work(*p, case_)
+              : waits_.absent.contains(p) && !waits_.on.contains(p) && !waits_.fronts.contains(p);
       if (!held_up) continue;
       const Place mine{call, first_missed(p)};
       const auto known =
@@ -267,9 +101,8 @@ class HeldUp {
 
   // Returns the earliest call among those that the process missed.
   const Missed* first_missed(const Process* p) const {
-    const auto all = missed_.find(p);
-    if (all == missed_.end()) return nullptr;
-    return *std::ranges::min_element(all->second, {}, &Missed::called_ns);
+    const std::vector<const Missed*> all = waits_.missed_by(p);
+    return all.empty() ? nullptr : *std::ranges::min_element(all, {}, &Missed::called_ns);
   }
 
   // Returns the open call that has been open longest among these, preferring processes on this
@@ -441,92 +274,12 @@ class HeldUp {
              {"theirs", m.seq}}};
   }
 
-  // Returns the ranks that this one waits for, and that these wait for, and so on.
-  std::set<const Process*> waited_for(const Process* p) const {
-    std::set<const Process*> all;
-    std::set<const Missed*> seen;
-    for (Processes open{p}; !open.empty();) {
-      const auto on = waits_.on.find(open.back());
-      open.pop_back();
-      if (on == waits_.on.end() || !seen.insert(on->second).second) continue;
-      for (const Process* other : on->second->absent) {
-        if (all.insert(other).second) open.push_back(other);
-      }
-    }
-    return all;
-  }
-  // Returns the ranks that wait for this one, and that wait for these.
-  std::set<const Process*> waiting_for(const Process* p) const {
-    std::set<const Process*> all;
-    for (Processes open{p}; !open.empty();) {
-      const auto missed = missed_.find(open.back());
-      open.pop_back();
-      if (missed == missed_.end()) continue;
-      for (const Missed* m : missed->second) {
-        for (const Process* other : m->came) {
-          const auto on = waits_.on.find(other);
-          const bool waits = on != waits_.on.end() && on->second == m;
-          if (waits && all.insert(other).second) open.push_back(other);
-        }
-      }
-    }
-    return all;
-  }
-
-  // Returns ranks that all wait for each other, and for nobody else; empty: who waits does so for a
-  // device.
-  Processes circle() const {
-    const Process* p = waits_.on.begin()->first;
-    while (true) {
-      const std::set<const Process*> all = waited_for(p);
-      const auto waits = [&](const Process* other) { return waits_.on.contains(other); };
-      if (!std::ranges::all_of(all, waits)) return {};
-      const std::set<const Process*> behind = waiting_for(p);
-      const auto further =
-          std::ranges::find_if(all, [&](const Process* other) { return !behind.contains(other); });
-      if (further == all.end() && all.contains(p)) {
-        return select(case_.job.processes, [&](const Process& q) { return all.contains(&q); });
-      }
-      p = further == all.end() ? *all.begin() : *further;
-    }
-  }
-
-  using Places = std::vector<std::pair<const Missed*, Processes>>;
-
-  // Returns the rank that has a part in each of several messages without their other end; else all.
-  static Processes odd_one(const Places& places) {
-    Processes all;
-    std::map<const Process*, std::size_t> ends;
-    std::size_t messages = 0;
-    for (const auto& [on, here] : places) {
-      all.insert(all.end(), here.begin(), here.end());
-      if (!on->of_message()) continue;
-      ++messages;
-      ++ends[on->came[0]];
-      ++ends[on->absent[0]];
-    }
-    const auto in_each = [&](const Process* p) {
-      const auto its = ends.find(p);
-      return its != ends.end() && its->second == messages;
-    };
-    const auto odd = std::ranges::find_if(all, in_each);
-    const bool one = messages > 1 && std::ranges::count_if(all, in_each) == 1;
-    return one ? Processes{*odd} : all;
-  }
-
-  void add_circle() {
-    const Processes who = circle();
-    if (who.empty()) return;
-    Places places;
-    for (const Process* p : who) {
-      const Missed* on = waits_.on.at(p);
-      const auto same =
-          std::ranges::find(places, on, [](const auto& place) { return place.first; });
-      (same != places.end() ? *same : places.emplace_back(on, Processes())).second.push_back(p);
-    }
+  void add_deadlock() {
+    const Deadlock deadlock = deadlock_of(waits_, case_.job.processes);
+    if (deadlock.who.empty()) return;
     Facts each;
     Facts evidence;
-    for (const auto& [on, here] : places) {
+    for (const auto& [on, here] : deadlock.places) {
       const Missed& m = *on;
       const OpenCall* call = waits_.open_call(here[0]);
       const Fact where = call != nullptr
@@ -542,93 +295,31 @@ class HeldUp {
           {Say::waits_for,
            {{"called", call != nullptr ? inside(*call) : callers(m)}, {"who", m.absent}}});
     }
-    // If there are two places, the ranks at one of them did not do what most did.
-    Processes named = odd_one(places);
-    if (places.size() == 2 && places[0].second.size() != places[1].second.size()) {
-      const bool first_few = places[0].second.size() < places[1].second.size();
-      named = places[first_few ? 0 : 1].second;
-    }
     shorten(each, 8);
     shorten(evidence, 8);
     // One may be killed at work between two calls. Where nobody made a call for long, nobody could.
     const bool stand =
-        std::ranges::any_of(who, [](const Process* p) { return is_as_of_now(*p); }) ||
-        long_open(longest(who)) || stood_ns(who, case_);
-    const Missed& first = *places[0].first;
-    Finding& f = add(stand, named, {Say::wait_for_each_other, {{"who", who}, {"each", each}}},
+        std::ranges::any_of(deadlock.who, [](const Process* p) { return is_as_of_now(*p); }) ||
+        long_open(longest(deadlock.who)) || stood_ns(deadlock.who, case_);
+    const Missed& first = *deadlock.places[0].on;
+    Finding& f = add(stand, deadlock.odd,
+                     {Say::wait_for_each_other, {{"who", deadlock.who}, {"each", each}}},
                      first.communicator, first.seq, first.function(), evidence);
     f.next = Fact{Say::same_order};
   }
 
-  // Calls at which the devices of all stand whom they take, and which these have not ended: nobody
-  // waits there for another.
-  struct Stuck {
-    const Operation* call = nullptr;
-    const Communicator* communicator = nullptr;
-    Processes who{};
-    std::int64_t called_ns = 0;
-  };
-  std::optional<Stuck> stuck_at(const Process& p, const Operation& call) const {
-    const Membership& in = *case_.membership(p, call.comm);
-    const Communicator& comm = case_.communicators[in.communicator];
-    Stuck stuck{&call, &comm, {}, p.header.base_time_ns + call.ts_ns};
-    std::size_t parts = 0;
-    for (const Member& m : comm.members) {
-      if (call.message() && &m != in.member && m.comm->rank != call.peer) continue;
-      ++parts;
-      if (!call.message() && case_.calls(*m.process).is_through(m.comm->comm, call.seq)) {
-        if (call.all_wait()) return std::nullopt;  // a device that did not end it is lost
-        continue;
-      }
-      if (!waits_.fronts.contains(m.process) || waits_.on.contains(m.process)) return std::nullopt;
-      stuck.who.push_back(m.process);
-    }
-    const std::size_t all = call.message() ? 2 : static_cast<std::size_t>(comm.nranks);
-    return parts == all ? std::optional(std::move(stuck)) : std::nullopt;
-  }
-
-  // Returns the ranks whose devices have not begun it, if others have.
-  static Processes not_started(const Stuck& s) {
-    Processes idle;
-    for (const Member& m : s.communicator->members) {
-      const bool here = std::ranges::find(s.who, m.process) != s.who.end();
-      if (here && m.dumped() && m.done != nullptr && m.done->started <= s.call->seq) {
-        idle.push_back(m.process);
-      }
-    }
-    return s.call->message() || idle.size() == s.who.size() ? Processes() : idle;
-  }
-
   void add_devices() {
-    std::vector<Stuck> all;
-    std::set<const Process*> who;
-    std::set<std::pair<std::size_t, std::uint64_t>> known;  // collectives
-    const bool stands = stood_ns(case_.job.processes, case_).has_value();
-    for (const Process* p : case_.job.processes) {
-      const auto front = waits_.fronts.find(p);
-      if (front == waits_.fronts.end() || who.contains(p) || (p->end != End::dumped && !stands)) {
-        continue;
-      }
-      const Operation& call = *front->second;
-      const std::size_t comm = case_.membership(*p, call.comm)->communicator;
-      if (!call.message() && !known.emplace(comm, call.seq).second) continue;
-      auto stuck = stuck_at(*p, call);
-      if (!stuck) continue;
-      who.insert(stuck->who.begin(), stuck->who.end());
-      all.push_back(*std::move(stuck));
-    }
+    const std::vector<Stuck> all = stuck_calls(case_, waits_);
     if (all.empty()) return;
-    std::ranges::stable_sort(all, {}, &Stuck::called_ns);
     Facts facts;
+    std::set<const Process*> named;
     for (const Stuck& s : all) {
-      const Processes idle = not_started(s);
-      for (const Process* p : s.who) {
-        if (!idle.empty() && std::ranges::find(idle, p) == idle.end()) who.erase(p);
-      }
+      const Processes& held_up = s.idle.empty() ? s.who : s.idle;
+      named.insert(held_up.begin(), held_up.end());
       facts.push_back({Say::devices_stand,
                        {{"who", s.who},
-                        {"some", !idle.empty()},
-                        {"idle", idle},
+                        {"some", !s.idle.empty()},
+                        {"idle", s.idle},
                         {"function", s.call->function},
                         {"message", s.call->message()},
                         {"seq", s.call->seq},
@@ -637,12 +328,12 @@ class HeldUp {
     Fact first = facts.front();
     facts.erase(facts.begin());
     shorten(facts, 8);
+    const Stuck& s = all[0];
     Finding& f =
-        add(true, select(case_.job.processes, [&](const Process& p) { return who.contains(&p); }),
-            std::move(first), all[0].communicator, all[0].call->seq, all[0].call->function, facts);
+        add(true, select(case_.job.processes, [&](const Process& p) { return named.contains(&p); }),
+            std::move(first), s.communicator, s.call->seq, s.call->function, facts);
     f.severity = Severity::warning;  // somebody may have asked for the dumps of a job that ran
-    if (!not_started(all[0]).empty()) return;
-    f.next = Fact{Say::look_at_network};
+    if (s.idle.empty()) f.next = Fact{Say::look_at_network};
   }
 
   // Adds the limits that hold for every place.
@@ -672,7 +363,6 @@ class HeldUp {
     return !p.comms.empty() && (p.end == End::closed || p.end == End::recovered);
   }));
   Findings& found_;
-  std::map<const Process*, std::vector<const Missed*>> missed_;  // what each did not come to
 };
 
 void hangs(const Case& c, Findings& found) {

@@ -62,6 +62,7 @@ struct Waits {
   std::deque<Missed> missed;
   std::map<const read::Process*, const OpenCall*> stands_in;  // the first open call of each
   std::map<const read::Process*, const Missed*> on;           // for each that waits, the first
+  std::map<const read::Process*, std::vector<const Missed*>> absent;  // what each did not come to
   // The oldest call that a rank's device has not ended, where that is known.
   std::map<const read::Process*, const Operation*> fronts;
 
@@ -69,10 +70,17 @@ struct Waits {
     const auto call = stands_in.find(p);
     return call == stands_in.end() ? nullptr : call->second;
   }
+  std::vector<const Missed*> missed_by(const read::Process* p) const {
+    const auto all = absent.find(p);
+    return all == absent.end() ? std::vector<const Missed*>() : all->second;
+  }
   const Missed& add(Missed missed);
 };
 
 Waits waits_of(const Case& c);
+
+// Adds the calls that make or end a communicator, in which ranks stand (life_waits.cpp).
+void add_life_waits(const Case& c, Waits& waits);
 
 // True for a running process that made a call lately, or whose last call is not known.
 bool on_its_way(const read::Process& process, const Case& c);

@@ -1,0 +1,97 @@
+#include "check/deadlock.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace tprof::check {
+
+namespace {
+
+using read::Process;
+
+// Returns whom these calls lead to from a rank, and from these ranks on. A call that leads to many
+// is followed once, whoever comes to it.
+template <typename CallsOf, typename RanksOf>
+std::set<const Process*> reached(const Process* from, const CallsOf& calls_of,
+                                 const RanksOf& ranks_of) {
+  std::set<const Process*> all;
+  std::set<const Missed*> followed;
+  for (Processes open{from}; !open.empty();) {
+    const std::vector<const Missed*> calls = calls_of(open.back());
+    open.pop_back();
+    for (const Missed* m : calls) {
+      if (!followed.insert(m).second) continue;
+      for (const Process* p : ranks_of(*m)) {
+        if (all.insert(p).second) open.push_back(p);
+      }
+    }
+  }
+  return all;
+}
+
+Processes members_of_deadlock(const Waits& waits, const Processes& all) {
+  const auto waits_on = [&](const Process* p) {
+    const auto on = waits.on.find(p);
+    return on == waits.on.end() ? nullptr : on->second;
+  };
+  const auto waited_for = [&](const Process* p) {
+    const auto on = [&](const Process* q) {
+      const Missed* m = waits_on(q);
+      return m == nullptr ? std::vector<const Missed*>() : std::vector{m};
+    };
+    return reached(p, on, [](const Missed& m) { return m.absent; });
+  };
+  const auto waiting_for = [&](const Process* p) {
+    const auto came = [&](const Missed& m) {
+      return select(m.came, [&](const Process& q) { return waits_on(&q) == &m; });
+    };
+    return reached(
+        p, [&](const Process* q) { return waits.missed_by(q); }, came);
+  };
+  const Process* p = waits.on.begin()->first;
+  while (true) {
+    const std::set<const Process*> ahead = waited_for(p);
+    if (!std::ranges::all_of(ahead, waits_on)) return {};
+    const std::set<const Process*> behind = waiting_for(p);
+    const auto further =
+        std::ranges::find_if(ahead, [&](const Process* q) { return !behind.contains(q); });
+    if (further == ahead.end() && ahead.contains(p)) {
+      return select(all, [&](const Process& q) { return ahead.contains(&q); });
+    }
+    p = further == ahead.end() ? *ahead.begin() : *further;
+  }
+}
+
+Processes odd_of(const Deadlock& deadlock) {
+  const std::vector<Deadlock::Place>& places = deadlock.places;
+  if (places.size() == 2 && places[0].who.size() != places[1].who.size()) {
+    return std::ranges::min(places, {}, [](const auto& place) { return place.who.size(); }).who;
+  }
+  std::map<const Process*, std::size_t> ends;
+  std::size_t messages = 0;
+  for (const auto& [on, who] : places) {
+    if (!on->of_message()) continue;
+    ++messages;
+    ++ends[on->came[0]];
+    ++ends[on->absent[0]];
+  }
+  const Processes in_each =
+      select(deadlock.who, [&](const Process& p) { return ends[&p] == messages; });
+  return messages > 1 && in_each.size() == 1 ? in_each : deadlock.who;
+}
+
+}  // namespace
+
+Deadlock deadlock_of(const Waits& waits, const Processes& all) {
+  Deadlock deadlock{.who = members_of_deadlock(waits, all)};
+  for (const Process* p : deadlock.who) {
+    const Missed* on = waits.on.at(p);
+    const auto same = std::ranges::find(deadlock.places, on, &Deadlock::Place::on);
+    (same != deadlock.places.end() ? *same : deadlock.places.emplace_back(on)).who.push_back(p);
+  }
+  deadlock.odd = odd_of(deadlock);
+  return deadlock;
+}
+
+}  // namespace tprof::check
