@@ -28,6 +28,14 @@ static void fill(const Fields& args, StepLine& step) {
   step.rows.shrink_to_fit();
 }
 
+static void fill(const Fields& args, GroupLine& group) {
+  std::int64_t from_ns = 0;
+  args.need("group", group.group);
+  args.need_time("ts", from_ns);
+  args.need_time("dur", group.to_ns);
+  group.to_ns += from_ns;
+}
+
 static void fill(const Fields& args, WindowLine& window) {
   args.need_time("ts", window.from_ns);
   if (!args.has("dur")) return;
@@ -95,6 +103,7 @@ T told_in(const Line& line, const std::filesystem::path& file) {
   }
 }
 template StepLine told_in<StepLine>(const Line&, const std::filesystem::path&);
+template GroupLine told_in<GroupLine>(const Line&, const std::filesystem::path&);
 template WindowLine told_in<WindowLine>(const Line&, const std::filesystem::path&);
 template SiteLine told_in<SiteLine>(const Line&, const std::filesystem::path&);
 template ScopesOfLedger told_in<ScopesOfLedger>(const Line&, const std::filesystem::path&);

@@ -26,6 +26,12 @@ struct StepLine {
   Rows rows{};
 };
 
+// tprof_group: its outermost ncclGroupEnd, in which NCCL enqueues the group's work.
+struct GroupLine {
+  std::int64_t group = 0;
+  std::int64_t to_ns = 0;
+};
+
 // tprof_window: one for each window of TPROF_SCHEDULE or tprof ctl.
 struct WindowLine {
   std::int64_t from_ns = 0;                                       // after the file's base_time_ns
@@ -79,8 +85,8 @@ struct ScopesOfLedger {
   std::vector<ScopeTotal> scopes{};
 };
 
-// Returns what such a line says: T is StepLine, WindowLine, SiteLine or ScopesOfLedger. Throws
-// BadInput, with the line's place in the file.
+// Returns what such a line says: T is StepLine, GroupLine, WindowLine, SiteLine or ScopesOfLedger.
+// Throws BadInput, with the line's place in the file.
 template <typename T>
 T told_in(const Line& line, const std::filesystem::path& file);
 

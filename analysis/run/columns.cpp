@@ -77,7 +77,8 @@ void Columns::call(const read::Event& e) {
                     e.name,
                     e.dtype == "float32",
                     e.count,
-                    e.bytes});
+                    e.bytes,
+                    e.group});
 }
 
 void Columns::device_time(const read::DeviceTime& t) {
@@ -108,6 +109,10 @@ void Columns::busy(const read::Busy& b) {
 }
 
 void Columns::metadata(const read::Line& line) {
+  if (is_line(line.text, LineKind::group)) {
+    const auto group = read::told_in<read::GroupLine>(line, rank_.process->file);
+    group_ends_.emplace(group.group, group.to_ns);
+  }
   if (!is_line(line.text, LineKind::window)) return;
   const auto window = read::told_in<read::WindowLine>(line, rank_.process->file);
   windows_.push_back({window.from_ns, window.to_ns});
@@ -156,6 +161,7 @@ void Columns::end() {
   values_ = decltype(values_)();
   timed_ = decltype(timed_)();
   loads_ = decltype(loads_)();
+  group_ends_.clear();
 }
 
 // A device is followed in windows, as far as there are any. Not every one of them ends with a line
@@ -202,7 +208,6 @@ void Columns::fill() {
     const auto row = static_cast<std::uint32_t>(c.size());
     c.came_ns.push_back(t.came_ns);
     c.ended_ns.push_back(t.ended_ns);
-    c.called_ns.push_back(t.begun.called_ns);
     c.waited_ns.push_back(t.waited_ns);
     c.comm.push_back(t.comm);
     const auto number = static_cast<std::uint16_t>(streams.size());
@@ -213,6 +218,8 @@ void Columns::fill() {
     const bool known_comm = t.comm == Calls::kNoComm || (comm != nullptr && comm->known());
     if (t.calls == 0 || !known_comm) of_row = {of_row.end(), of_row.end()};
     const Call first = of_row.empty() ? Call() : of_row.front();
+    const auto group = group_ends_.find(first.group);
+    c.called_ns.push_back(group == group_ends_.end() ? t.begun.called_ns : group->second);
     c.bucket.push_back(first.bucket);
     c.name.push_back(first.name);
     c.count.push_back(first.count);

@@ -82,6 +82,7 @@ class Columns {
     bool wide = false;
     std::uint64_t count = 0;
     std::uint64_t bytes = 0;
+    std::int64_t group = 0;
     auto operator<=>(const Call&) const = default;
   };
   bool wanted(std::int64_t ns) const {
@@ -105,6 +106,7 @@ class Columns {
   StageMessages stage_messages_;
   // By thread: its last group, and when that began on each stream.
   std::map<std::int64_t, std::pair<std::int64_t, std::map<std::int64_t, std::int64_t>>> groups_;
+  std::map<std::int64_t, std::int64_t> group_ends_;  // when ncclGroupEnd returned
 };
 
 }  // namespace tprof::run

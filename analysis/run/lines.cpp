@@ -41,7 +41,7 @@ namespace {
 // Metadata lines that somebody wants; what else they say is in Said.
 bool is_kept(std::string_view line) {
   return is_line(line, LineKind::step) || is_line(line, LineKind::site) ||
-         is_line(line, LineKind::window);
+         is_line(line, LineKind::window) || is_line(line, LineKind::group);
 }
 
 // A file that has one ledger has said all along what it says in the end.

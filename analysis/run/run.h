@@ -37,7 +37,7 @@ struct Is {
 struct Calls {
   std::vector<std::int64_t> came_ns{};    // the row came to the device
   std::vector<std::int64_t> ended_ns{};   // it ended there
-  std::vector<std::int64_t> called_ns{};  // the host called it
+  std::vector<std::int64_t> called_ns{};  // the host called it, or had ended its group
   std::vector<std::int64_t> waited_ns{};  // by its launches, since the row called before it
   std::vector<std::uint32_t> comm{};    // the process's number of the communicator; kNoComm: a copy
   std::vector<std::uint16_t> stream{};  // the rank's streams are numbered as they come

@@ -320,6 +320,12 @@ JOBS = {
     # Micro-batches differ.
     "lengths, accumulation": job_of(LONG.but(uneven=0.4, uneven_each=True, micro_batches=4), "uneven_ranks", even=True),
     "texts of unlike length": job_of(TENSOR.but(texts=40, steps=16), "uneven_ranks", even=True),
+    **{
+        f"host x{factor}, in ncclGroupEnd": job_of(
+            TENSOR.but(layer_ns=MS, group_ns=400_000, cpu={5: factor}), "slow_cpu", [5], cpu={}
+        )
+        for factor in (3, 6)
+    },
     "logs of rank 0, which shows where it reads a value": job_of(
         LONG.but(item_every=10, steps=38, logs={0: 33 * MS}), "long_steps periodic_steps", [0], logs={}
     ),

@@ -245,9 +245,10 @@ class _Program:
                     reduce="sum", backward=times == 2,
                 )  # fmt: skip
             elif tensor:
+                end_ns = self.host(self.loop.group_ns).ns
                 yield Collective(
                     "ncclAllReduce", tensor, 4_000_000, "bfloat16", "compute",
-                    reduce="sum", backward=times == 2,
+                    reduce="sum", backward=times == 2, group_ns=end_ns,
                 )  # fmt: skip
 
     def fsdp(self, comm: str) -> Iterator[Operation]:

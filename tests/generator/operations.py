@@ -32,6 +32,7 @@ class Collective:
     peer: int | None = None  # a root or peer, as a rank of the communicator
     backward: bool = False  # issued by PyTorch's autograd thread
     sound: bool = False  # no link is slow while it runs
+    group_ns: int = 0  # of the host in ncclGroupEnd, which enqueues it; 0: it is in no group
 
 
 @dataclasses.dataclass(frozen=True)

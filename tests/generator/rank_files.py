@@ -71,6 +71,7 @@ class _File:
         self.number = {c: n for n, c in enumerate(self.comms, start=1)}
         streams = dict.fromkeys(c.op.stream for c in self.trace.calls)
         self.streams = {s: n for n, s in enumerate(streams, start=1)}
+        self.groups: dict[int, int] = {}
 
     def ts(self, true_ns: int) -> int:
         return self.clocks.of(self.host, true_ns) - self.clocks.of(self.host, self.begin)
@@ -116,7 +117,17 @@ class _File:
             args["peer"] = op.peer
         if op.reduce is not None:
             args["reduce"] = op.reduce
+        if call.group_end is not None:
+            args["group"] = self.group(call)
         return op.function, BUCKETS[op.function], args
+
+    def group(self, call: Call) -> int:
+        return self.groups.setdefault(id(call), len(self.groups) + 1)
+
+    def group_line(self, call: Call) -> str:
+        begin, end = self.ts(call.host_end), self.ts(call.group_end)
+        args = f'"group":{self.group(call)},"ts":{micros(begin)},"dur":{micros(end - begin)},"result":0,"calls":1'
+        return f'{{"name":"tprof_group","ph":"M","pid":{self.rank},"tid":0,"args":{{{args}}}}}'
 
     def timed(self, call: Call) -> bool:
         return self.settings.timing and call.device_end is not None
@@ -273,12 +284,14 @@ class _File:
         for n, call in enumerate(calls):
             if self.case.quota is None or n < self.case.quota:
                 timed.append((call.host_end, 0, self.event(call)))
+                if call.group_end is not None:
+                    timed.append((call.group_end, 0, self.group_line(call)))
                 if self.timed(call):
                     waited = 0
                     while waits and waits[0][1] <= call.host_begin:
                         begin, end = waits.popleft()
                         waited += end - begin
-                    timed.append((max(call.device_end, call.host_end), 1, self.device_line(call, waited)))
+                    timed.append((max(call.device_end, call.group_end or call.host_end), 1, self.device_line(call, waited)))
         if self.settings.timing and self.case.quota is None:
             timed += self.busy_lines()
         if self.settings.marks:

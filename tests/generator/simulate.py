@@ -82,6 +82,7 @@ class Call:
     device_end: int | None = None
     computes: bool = False  # a copy in a stream that computes
     exposed_ns: int | None = None
+    group_end: int | None = None  # when ncclGroupEnd returned
     arrivals: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: when it came
 
 
@@ -215,6 +216,9 @@ class _Rank:
                 channel = self.job.channel(op, self.rank)
                 what.seq = self.seq[channel]
                 self.seq[channel] += 1
+                if op.group_ns:
+                    self.now += self.jittered(op, op.group_ns * self.host)
+                    what.group_end = self.now
         stream.queue.append((op, self.now, takes, what))
         return True
 
