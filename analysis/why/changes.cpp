@@ -144,6 +144,12 @@ void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
   const auto begin =
       std::ranges::lower_bound(work, copy.goes_on_ns(), {}, [&](Node n) { return g_.at_ns[n]; });
   if (begin != work.end()) goes_on(*begin);
+  // Behind a copy that blocks again, that one tells when the work begins.
+  const std::vector<run::Blocked>& blocked = model_.run().ranks[rank].blocked;
+  const auto again = std::ranges::upper_bound(blocked, copy.host.to_ns, {},
+                                              [](const run::Blocked& b) { return b.host.to_ns; });
+  const bool blocked_again =
+      again != blocked.end() && begin != work.end() && again->host.from_ns < g_.at_ns[*begin];
   // Nor does the device, if the copy was timed there: it takes no time, in its turn.
   const run::Calls& c = model_.run().ranks[rank].calls;
   for (const std::size_t row :
@@ -151,7 +157,7 @@ void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
                                 [&](std::size_t i) { return c.called_ns[i]; })) {
     if (!c.copies(row)) continue;
     each_edge(g_.ended(rank, row), [](Wait, Lag& lag) { lag = std::min(lag, Lag{0}); });
-    if (begin == work.end()) continue;
+    if (begin == work.end() || blocked_again) continue;
     const auto launch = static_cast<Lag>(g_.at_ns[*begin] - copy.host.to_ns);
     more_.push_back({g_.called(rank, row), *begin, std::max(launch, Lag{0}), Wait::launch});
   }

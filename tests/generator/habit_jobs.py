@@ -326,6 +326,10 @@ JOBS = {
         )
         for factor in (3, 6)
     },
+    "pageable batches in two parts": job_of(
+        Loop(**B, batch_bytes=100_000_000, batch_parts=2, batch_memory="pageable"), "blocking_h2d",
+        batch_memory="pinned", batch_bytes=2_000_000,
+    ),
     "logs of rank 0, which shows where it reads a value": job_of(
         LONG.but(item_every=10, steps=38, logs={0: 33 * MS}), "long_steps periodic_steps", [0], logs={}
     ),

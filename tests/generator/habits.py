@@ -128,7 +128,9 @@ class _Program:
         slow = loop.loader.get(self.rank, 0) if self.step % loop.loader_every == loop.loader_every - 1 else 0
         yield Host(loop.load_ns + slow + loop.leak_ns * self.step)
         if self.rank % loop.loads_each == 0:
-            yield Copy("H2D", round(loop.batch_bytes * loop.batch.get(self.rank, 1.0)), "compute")
+            size = round(loop.batch_bytes * loop.batch.get(self.rank, 1.0) / loop.batch_parts)
+            for _ in range(loop.batch_parts):
+                yield Copy("H2D", size, "compute", loop.batch_memory)
 
     def maybe_stall(self, at_update: bool) -> Iterator[Operation]:
         loop = self.loop

@@ -21,7 +21,7 @@ WITHOUT = {
         "loader": {}, "load_ns": 0, "python_ns": 0, "norm_python_ns": 0, "leak_ns": 0, "item_every": 0, "clip": False,
         "pageable": 0,
     },  # a host that is never late
-    "blocking_h2d": {"pageable": 0},
+    "blocking_h2d": {"pageable": 0, "batch_memory": "pinned", "batch_bytes": 2_000_000},
     "blocking_d2h": {"clip": False},
     "gathered_again": {"reshard": False},
     "reduced_again": {"reduce_each": False},

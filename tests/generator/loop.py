@@ -26,6 +26,8 @@ class Loop:
     jitter: float = 0.01
     load_ns: int = 400_000
     batch_bytes: int = 2_000_000
+    batch_parts: int = 1  # copies that a batch takes
+    batch_memory: str = "pinned"
     loads_each: int = 1  # only each so many-th rank copies a batch, as the first of a tensor group
     micro_batches: int = 1
     load_each: bool = False  # ddp, fsdp: True: each micro-batch is loaded and copied by itself
