@@ -219,7 +219,9 @@ void Columns::fill() {
     if (t.calls == 0 || !known_comm) of_row = {of_row.end(), of_row.end()};
     const Call first = of_row.empty() ? Call() : of_row.front();
     const auto group = group_ends_.find(first.group);
-    c.called_ns.push_back(group == group_ends_.end() ? t.begun.called_ns : group->second);
+    // NCCL may enqueue some of a group long before its end returns.
+    c.called_ns.push_back(group == group_ends_.end() ? t.begun.called_ns
+                                                     : std::min(group->second, t.came_ns));
     c.bucket.push_back(first.bucket);
     c.name.push_back(first.name);
     c.count.push_back(first.count);

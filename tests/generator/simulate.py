@@ -219,6 +219,10 @@ class _Rank:
                 if op.group_ns:
                     self.now += self.jittered(op, op.group_ns * self.host)
                     what.group_end = self.now
+                    # NCCL enqueues it last, and the host has still to return.
+                    enqueued = self.now - (self.now - what.host_end) // 10
+                    stream.queue.append((op, enqueued, takes, what))
+                    return True
         stream.queue.append((op, self.now, takes, what))
         return True
 
