@@ -32,6 +32,9 @@ constexpr std::string_view kMoreRoom =
 #define WITHOUT_THAT                                                                            \
   "[ in {in_steps} of {of_steps} steps][, {which}][, every {period}]: [leaving {after} aside, " \
   "]without that a step would be [{share} shorter][ ({least} to {most})]"
+#define BEFORE_WORK                                                                       \
+  "look at what the program does before the first kernel of a step: usually it loads or " \
+  "prepares data"
 #define RING_FOLDER "set TPROF_RING_DIR to a folder on tmpfs, ext4 or XFS that may be written to"
 #define OTHER_LOADER "{program} has a dynamic loader that is not glibc's: {loader}"
 
@@ -576,8 +579,7 @@ constexpr Words kWords[] = {
     {Say::slow_input,
      "the {one?device|devices} of " SLOW_ONES
      "{one?begins|begin} to work later in a step than the others'" WITHOUT_THAT,
-     "look at what the program does before the first kernel of a step: usually it loads or "
-     "prepares data"},
+     BEFORE_WORK},
     {Say::slow_cpu,
      "the {one?device|devices} of " SLOW_ONES
      "{one?stands|stand} idle longer than the others'" WITHOUT_THAT,
@@ -605,10 +607,13 @@ constexpr Words kWords[] = {
      "look at the path that NCCL chose (NCCL_DEBUG=INFO), and measure the same size and ranks with "
      "nccl-tests"},
     {Say::uneven_ranks,
-     "{ranks:,} ranks take turns at holding up the others, by {hosts?what their hosts do|what they "
-     "compute}: with even work a step would be {share} shorter",
-     "{hosts?hosts with fewer cores than their ranks need do this, and Python's garbage collector|"
-     "batches of unlike size do this: sort or pack sequences by length}"},
+     "[{ranks:,} ranks ][{who}, all of host {host}, ]{stage?{who}, one stage of the pipeline, "
+     "|}take "
+     "turns at holding up the others, by {hosts?what their hosts do|what they compute}: with even "
+     "work a step would be {share} shorter",
+     "{hosts?{loads?" BEFORE_WORK "|hosts with fewer cores than their ranks need do this, and "
+     "Python's garbage collector}|batches "
+     "of unlike size do this: sort or pack sequences by length}"},
     {Say::late_prefetch,
      "{late} of the all-gathers begin only when the computation before them has ended: begun "
      "earlier, they would make a step {share} shorter",

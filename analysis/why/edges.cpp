@@ -44,14 +44,7 @@ class Finder {
     find_edges();
     find_needs(Of::kernels);
     find_needs(Of::host);
-    // Kernels are as usual if their step computes as much as usually.
-    const Needs& needs = to_.needs_of(Of::kernels);
-    for (Edge& at : of(Of::kernels)) {
-      const double all = at.step == Edge::kNone ? 0 : needs.all[at.owner][at.step];
-      if (all <= 0) continue;
-      const double more = needs.beyond[at.owner][at.step] / all;
-      at.as_usual = static_cast<float>(1 - std::clamp(more, 0.0, 1.0));
-    }
+    find_usual_work(e_, to_);
     find_usual_hosts();
     find_usual_copies();
     for (const HostEdge& at : hosts_)

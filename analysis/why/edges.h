@@ -24,7 +24,7 @@ struct Edge {
   std::uint32_t from_step = kNone;  // a host's lag between two steps may be of either
   // Times of its lag that it has if its owner is as quick as the usual one of those that do the
   // same (of kernels Replays knows), as it is itself in the usual step, and if all ranks and
-  // micro-batches of its stage compute as much (even_work.cpp).
+  // micro-batches of its stage compute as much (work.cpp).
   float as_others = 1;
   float as_usual = 1;
   float as_even = 1;
@@ -60,7 +60,8 @@ struct Edges {
 
 Edges edges_of(const Evidence& e);  // which has a model
 
-// Sets Edge::as_even of the kernels, with these lags.
+// Set Edge::as_usual and Edge::as_even of the kernels; even, with these lags.
+void find_usual_work(const Evidence& e, Edges& edges);
 void find_even_work(const Evidence& e, const graph::Lags& lags, Edges& edges);
 
 }  // namespace tprof::why

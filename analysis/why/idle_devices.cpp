@@ -19,7 +19,7 @@ double told(const check::Findings& found) {
   for (const check::Finding& f : found) {
     const bool* const take_turns = check::value_of<bool>(f.text.values, "hosts");
     const bool of_hosts = f.kind == Kind::blocking_h2d || f.kind == Kind::blocking_d2h ||
-                          (f.kind == Kind::uneven_ranks && take_turns != nullptr && *take_turns);
+                          (take_turns != nullptr && *take_turns);
     if (of_hosts && f.cost) ns += static_cast<double>(f.cost->ns_per_step.value_or(0));
   }
   return ns;
@@ -46,17 +46,11 @@ void idle_devices(const Evidence& e, check::Findings& found) {
   const auto usual = [](const std::vector<double>& of) { return std::min(median(of), mean(of)); };
   const double ns = std::min(usual(saved), usual(e.replays->saves_alone(hosts))) - told(found);
   if (ns < kLeastIdle * e.step_ns) return;
-  Idle idle;
-  for (std::size_t r = 0; r < e.model->run().ranks.size(); ++r) {
-    for (const auto& [step, of_step] : idle_of(*e.model, r)) {
-      for (const auto& [place, of_place] : of_step) idle[place] += of_place;
-    }
-  }
   check::Finding& f = add(found, Kind::idle_devices, e.times.ranks,
                           {{"share", Percent{100 * ns / e.step_ns}},
                            {"saves", Ns{std::llround(ns)}},
                            {"one", e.times.ranks.size() == 1},
-                           {"loads", mostly_leads(idle)},
+                           {"loads", mostly_leads(more_idle(e, every_rank(e), every_step(e)))},
                            {"reads", reads(e)}});
   f.cost = cost_of(e, ns, 2 * mean_error(saved));
 }

@@ -43,6 +43,21 @@ inline double median_error(const std::vector<double>& of) {
   return of.size() < 2 ? 0 : 1.2533 * width(of) / std::sqrt(static_cast<double>(of.size()));
 }
 
+// Chance does it more often, in one of all that were looked at; else it is none.
+inline constexpr double kChance = 0.01;
+
+// How likely k or more of n happen, each of which happens with this probability.
+inline double chance_of(std::size_t k, std::size_t n, double each) {
+  if (k == 0 || each >= 1) return 1;
+  const auto all = static_cast<double>(n);
+  double sum = 0;
+  for (auto i = static_cast<double>(k); i <= all; ++i) {
+    sum += std::exp(std::lgamma(all + 1) - std::lgamma(i + 1) - std::lgamma(all - i + 1) +
+                    i * std::log(each) + (all - i) * std::log1p(-each));
+  }
+  return sum;
+}
+
 // "2nd", "3rd", "11th"
 inline std::string ordinal(std::size_t n) {
   constexpr const char* kEnds[] = {"th", "st", "nd", "rd"};

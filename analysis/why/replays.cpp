@@ -9,16 +9,13 @@ namespace tprof::why {
 namespace {
 
 // True if a rank that is like the others may be beyond the middle one by so much: its steps are far
-// apart, and it is beyond in no more of them than chance makes one of `ranks` be, once in a hundred
-// jobs (a coin's sides, by the normal approximation with its correction for whole numbers).
+// apart, and it is beyond in no more of them than chance makes one of `ranks` be.
 bool by_chance(const std::vector<double>& beyond_middle, std::size_t ranks) {
   constexpr double kTimesError = 6;
   if (median(beyond_middle) > kTimesError * median_error(beyond_middle)) return false;
-  const auto n = static_cast<double>(beyond_middle.size());
-  const auto more =
-      static_cast<double>(std::ranges::count_if(beyond_middle, [](double ns) { return ns > 0; }));
-  const double chance = std::erfc((more - 0.5 - n / 2) / std::sqrt(n / 2)) / 2;
-  return chance * static_cast<double>(ranks) > 0.01;
+  const auto more = std::ranges::count_if(beyond_middle, [](double ns) { return ns > 0; });
+  const double chance = chance_of(static_cast<std::size_t>(more), beyond_middle.size(), 0.5);
+  return chance * static_cast<double>(ranks) > kChance;
 }
 
 // Returns what the middle one of these ranks has in each step.
@@ -132,31 +129,34 @@ std::vector<double> Replays::saves_alone(const Slow& slow) const {
   return saved(changed(slow, model_.graph().lag_ns), model_.replayed_ns());
 }
 
-std::vector<double> Replays::evened_out(bool mended) const {
+std::vector<double> Replays::evened_out(bool mended, const Places& ranks) const {
+  std::vector<bool> changes(e_.times.ranks.size());
+  for (const std::size_t r : ranks) changes[r] = true;
   graph::Lags lags = mended ? lags_ : model_.graph().lag_ns;
   const Needs& hosts = edges_.needs_of(Of::host);
   for (const Of of : {Of::host, Of::copies}) {
     for (const Edge& at : edges_.of(of)) {
-      const bool late = at.step != Edge::kNone && hosts.beyond[at.owner][at.step] > 0;
+      const bool late =
+          changes[at.owner] && at.step != Edge::kNone && hosts.beyond[at.owner][at.step] > 0;
       if (late) lags[at.edge] *= at.as_usual;
     }
   }
-  for (const Edge& at : edges_.of(Of::kernels)) lags[at.edge] *= at.as_even;
+  for (const Edge& at : edges_.of(Of::kernels)) {
+    if (changes[at.owner]) lags[at.edge] *= at.as_even;
+  }
   return saved(lags, mended ? steps_ns_ : model_.replayed_ns());
 }
 
-Replays::Turns Replays::take_turns() const {
+std::vector<Replays::Turn> Replays::turns() const {
   const std::vector<Series>& kernels = edges_.needs_of(Of::kernels).beyond;
   const std::vector<Series>& hosts = edges_.needs_of(Of::host).beyond;
-  std::set<std::size_t> ranks;
-  double more = 0;  // of hosts than of kernels
+  std::vector<Turn> all;
   for (std::size_t i = 0; i < edges_.steps.size(); ++i) {
     const auto beyond = [&](std::size_t r) { return kernels[r][i] + hosts[r][i]; };
     const std::size_t most = std::ranges::max(every_rank(e_), {}, beyond);
-    ranks.insert(most);
-    more += hosts[most][i] - kernels[most][i];
+    all.push_back({edges_.steps[i], most, kernels[most][i], hosts[most][i]});
   }
-  return {ranks.size(), more > 0};
+  return all;
 }
 
 std::vector<double> Replays::saved(std::span<const graph::Lag> lags,

@@ -30,14 +30,16 @@ class Replays {
   std::vector<double> saves_alone(const Slow& slow) const;  // with nobody mended
   // By how much it is if all ranks of a stage computed as much in a step as the mean of them, with
   // micro-batches of equal length, and no host needed more than usually where the others did not.
-  // `mended`: once those are mended that were told.
-  std::vector<double> evened_out(bool mended) const;
-  // So many ranks need most beyond their usual step, beyond what others do there, in some step.
-  struct Turns {
-    std::size_t ranks = 0;
-    bool hosts = false;  // more of that is their hosts' than their kernels'
+  // `mended`: once those are mended that were told. Only the hosts and kernels of `ranks` change.
+  std::vector<double> evened_out(bool mended, const Places& ranks) const;
+  // The rank that in a step needs most beyond its usual one, beyond what others do there.
+  struct Turn {
+    std::size_t step = 0;  // place in Evidence::steps
+    std::size_t rank = 0;
+    double kernels_ns = 0;
+    double hosts_ns = 0;
   };
-  Turns take_turns() const;
+  std::vector<Turn> turns() const;
   // They are as quick as others from here on.
   void mend(const Slow& slow);
   // The steps of the graph take so long with all who were mended, by place in Evidence::steps;

@@ -28,16 +28,6 @@ using check::Say;
 
 constexpr double kShownPercent = 0.1;  // the last digit that is printed
 
-// The host whose ranks these are, all of them and nobody else; empty if there is none, or but one.
-std::string host_of(const Evidence& e, const Places& ranks) {
-  const auto name = [&](std::size_t r) { return std::string(e.times.ranks[r]->header.host); };
-  const std::string host = name(ranks[0]);
-  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-    if ((name(r) == host) != std::ranges::binary_search(ranks, r)) return "";
-  }
-  return ranks.size() > 1 ? host : "";
-}
-
 // More to compute may come from others: an expert to whom most tokens go.
 void tell_exchanged(const Evidence& e, const Places& slow, check::Finding& f) {
   constexpr double kMore = 1.5;
@@ -118,20 +108,6 @@ void tell(const Evidence& e, const Tried& tried, Findings& found) {
   if (slow.steps.empty()) return;
   f.steps = {step(slow.steps.front()), step(slow.steps.back())};
   f.in_steps = steps_of(e, slow.steps);
-}
-
-// The sets of ranks that may be slow together: stages of a pipeline, and hosts.
-std::vector<Slow> sets_of(const Evidence& e) {
-  std::vector<Slow> sets;
-  for (const Places& stage : e.replays->stages())
-    sets.push_back({.ranks = stage, .named = true, .stage = true});
-  std::map<std::string, Places> hosts;
-  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-    hosts[e.times.ranks[r]->header.host].push_back(r);
-  }
-  if (hosts.size() == 1) return sets;
-  for (auto& [name, ranks] : hosts) sets.push_back({.ranks = std::move(ranks), .named = true});
-  return sets;
 }
 
 // The least saving of these ranks that is told.
@@ -231,7 +207,7 @@ std::vector<Tried> try_all(const Evidence& e, const std::vector<Slow>& sets,
   }
   const Tried* most = to_blame(e, tried);
   const bool turns = most != nullptr && most->slow.of != Of::transfers &&
-                     2 * most->saving.ns < mean(e.replays->evened_out(true));
+                     2 * most->saving.ns < mean(e.replays->evened_out(true, every_rank(e)));
   tried = most == nullptr || turns ? std::vector<Tried>() : std::vector<Tried>{*most};
   for (Slow& slow : candidates(e, sets)) {
     if (slow.alone && median(e.replays->saves_in_steps(slow)) < least_ns(e, slow)) continue;
@@ -243,6 +219,28 @@ std::vector<Tried> try_all(const Evidence& e, const std::vector<Slow>& sets,
 }
 
 }  // namespace
+
+std::string host_of(const Evidence& e, const Places& ranks) {
+  const auto name = [&](std::size_t r) { return std::string(e.times.ranks[r]->header.host); };
+  const std::string host = name(ranks[0]);
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+    if ((name(r) == host) != std::ranges::binary_search(ranks, r)) return "";
+  }
+  return ranks.size() > 1 ? host : "";
+}
+
+std::vector<Slow> sets_of(const Evidence& e) {
+  std::vector<Slow> sets;
+  for (const Places& stage : e.replays->stages())
+    sets.push_back({.ranks = stage, .named = true, .stage = true});
+  std::map<std::string, Places> hosts;
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+    hosts[e.times.ranks[r]->header.host].push_back(r);
+  }
+  if (hosts.size() == 1) return sets;
+  for (auto& [name, ranks] : hosts) sets.push_back({.ranks = std::move(ranks), .named = true});
+  return sets;
+}
 
 // Who saves most first; the others are worth what they save once these are mended.
 void slow_ranks(const Evidence& e, Findings& found) {

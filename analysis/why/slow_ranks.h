@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "why/cause.h"
@@ -65,6 +66,10 @@ struct Tried {
 };
 // Returns the ranks that may be slow in some steps, and in which. `sets` may be slow together.
 std::vector<Slow> candidates_at_times(const Evidence& e, const std::vector<Slow>& sets);
+// The sets of ranks that may be slow together: stages of a pipeline, and hosts.
+std::vector<Slow> sets_of(const Evidence& e);
+// The host whose ranks these are, all of them and nobody else; empty if there is none, or but one.
+std::string host_of(const Evidence& e, const Places& ranks);
 // The steps of these in which they hold the others up, where these are not nearly all; none: once
 // is chance, and long_steps tells it.
 std::optional<Tried> slow_at_times(const Evidence& e, Slow slow);

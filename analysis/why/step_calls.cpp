@@ -12,7 +12,6 @@ namespace {
 using check::Say;
 
 constexpr double kNearlyAll = 0.9;
-constexpr double kChance = 0.01;
 
 // How many of these calls a rank makes in each step of Evidence::steps, or in the step before it.
 std::vector<double> calls_of(const Evidence& e, float Cell::*calls, bool before) {

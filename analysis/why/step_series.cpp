@@ -20,7 +20,6 @@ using check::Percent;
 constexpr std::size_t kFewest = 8;
 constexpr std::size_t kFewestForDrift = 16;
 constexpr std::size_t kFewestOfLevel = 5;
-constexpr double kLikelyChance = 0.01;
 constexpr double kMostOfTime = 0.5;  // of the steps' time
 
 // The slope of Theil and Sen, and how far Kendall's count of pairs in order is from chance, in
@@ -193,7 +192,7 @@ void step_series(const Evidence& e, Findings& found) {
   if (left.ns.size() < kFewestForDrift) return;
   const Drift drift = drift_of(left.ns);
   if (const std::size_t at = jump_of(left, drift.slope);
-      at != 0 && chance_of_jump(left.ns, at) < kLikelyChance) {
+      at != 0 && chance_of_jump(left.ns, at) < kChance) {
     return tell_jump(e, left, at, found);
   }
   const double grown = drift.slope * static_cast<double>(left.ns.size() - 1);

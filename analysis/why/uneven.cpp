@@ -1,6 +1,8 @@
 // Ranks that take turns at holding up the others: their work differs from step to step.
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <set>
 
 #include "why/causes.h"
 #include "why/lengths.h"
@@ -13,17 +15,15 @@ namespace {
 using check::Kind;
 using check::Ns;
 using check::Percent;
+using check::Say;
 
 constexpr double kLeastLost = 0.05;  // of a step
 constexpr double kLeastSteps = 0.3;  // that lose something, of all
 
-}  // namespace
-
-void uneven_ranks(const Evidence& e, check::Findings& found) {
-  if (e.replays == nullptr || e.steps.size() < 4) return;
-  // Beside slow ranks less may be lost by that.
-  std::vector<double> lost = e.replays->evened_out(true);
-  std::vector<double> beside = e.replays->evened_out(false);
+// How much each step loses by turns of these ranks. Beside slow ranks less may be lost by that.
+std::vector<double> lost_by(const Evidence& e, const Places& ranks) {
+  std::vector<double> lost = e.replays->evened_out(true, ranks);
+  std::vector<double> beside = e.replays->evened_out(false, ranks);
   if (mean(beside) < mean(lost)) lost = std::move(beside);
   // A few steps that take far longer than the others are told by themselves (step_series.cpp).
   const Lengths lengths = lengths_of(e);
@@ -31,17 +31,62 @@ void uneven_ranks(const Evidence& e, check::Findings& found) {
   for (std::size_t i = 0; i < lost.size(); ++i) {
     if (lengths.far_longer(i)) lost[i] = std::min(lost[i], usual_loss);
   }
+  return lost;
+}
+
+// The host or stage that has so many of these turns that it is no chance.
+std::optional<Slow> whose(const Evidence& e, const std::vector<Replays::Turn>& turns) {
+  std::vector<Slow> sets = sets_of(e);
+  for (Slow& set : sets) {
+    const auto its = std::ranges::count_if(turns, [&](const auto& t) { return set.has(t.rank); });
+    const double share =
+        static_cast<double>(set.ranks.size()) / static_cast<double>(e.times.ranks.size());
+    const double chance = chance_of(static_cast<std::size_t>(its), turns.size(), share);
+    if (chance * static_cast<double>(sets.size()) < kChance) return std::move(set);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void uneven_ranks(const Evidence& e, check::Findings& found) {
+  if (e.replays == nullptr || e.steps.size() < 4) return;
+  std::vector<double> lost = lost_by(e, every_rank(e));
+  const double all_ns = mean(lost);
+  std::vector<Replays::Turn> turns = e.replays->turns();  // of steps that lose something
+  std::erase_if(turns, [&](const Replays::Turn& turn) { return lost[turn.step] * 2 <= all_ns; });
+  if (all_ns < kLeastLost * e.step_ns) return;
+  if (static_cast<double>(turns.size()) < kLeastSteps * static_cast<double>(lost.size())) return;
+  Places who = every_rank(e);
+  std::optional<Slow> set = whose(e, turns);
+  if (set) {
+    std::vector<double> of_set = lost_by(e, set->ranks);
+    if (mean(of_set) < all_ns - kUsualShare * e.step_ns) set.reset();
+    if (set) lost = std::move(of_set), who = set->ranks;
+  }
+  std::set<std::size_t> ranks;
+  double hosts_ns = 0;  // beyond those of kernels
+  for (const Replays::Turn& turn : turns) {
+    ranks.insert(turn.rank);
+    hosts_ns += turn.hosts_ns - turn.kernels_ns;
+  }
   const double ns = mean(lost);
-  const auto lossy = std::ranges::count_if(lost, [&](double of_step) { return of_step * 2 > ns; });
-  if (ns < kLeastLost * e.step_ns) return;
-  if (static_cast<double>(lossy) < kLeastSteps * static_cast<double>(lost.size())) return;
-  const Replays::Turns turns = e.replays->take_turns();
-  check::Finding& f = add(found, Kind::uneven_ranks, {},
+  const std::string host = set ? host_of(e, who) : "";
+  const bool loads = mostly_leads(more_idle(e, who, every_step(e)));
+  const Kind kind = !set            ? Kind::uneven_ranks
+                    : hosts_ns <= 0 ? Kind::slow_gpu
+                    : loads         ? Kind::slow_input
+                                    : Kind::slow_cpu;
+  check::Finding& f = add(found, kind, set ? processes_of(e, who) : check::Processes(),
                           {{"share", Percent{100 * ns / e.step_ns}},
                            {"saves", Ns{std::llround(ns)}},
                            {"of_steps", e.steps.size()},
-                           {"ranks", turns.ranks},
-                           {"hosts", turns.hosts}});
+                           {"ranks", set ? std::nullopt : std::optional(ranks.size())},
+                           {"stage", set && host.empty()},
+                           {"host", host.empty() ? std::optional<std::string>() : host},
+                           {"hosts", hosts_ns > 0},
+                           {"loads", loads}});
+  f.text.what = Say::uneven_ranks;
   f.cost = cost_of(e, ns, 2 * mean_error(lost));
 }
 

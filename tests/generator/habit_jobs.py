@@ -326,6 +326,15 @@ JOBS = {
         )
         for factor in (3, 6)
     },
+    "rank 0 evaluates alone": job_of(
+        LONG.but(eval_every=6, eval_ranks=(0,), layer_ns=2 * MS), "slow_gpu", [0], eval_every=0
+    ),
+    "pauses, often, on one host": job_of(
+        LONG.but(ranks=16, pauses_ns=60 * MS, pauses=0.3, pauses_of=tuple(range(8))), "slow_cpu", range(8), pauses_ns=0
+    ),
+    "gpu x1.3, groups behind values": job_of(
+        TENSOR.but(layer_ns=MS, group_ns=1 * MS, loads_each=4, mark_within=True, gpu={5: 1.3}), "slow_gpu", [5], gpu={}
+    ),
     "pageable batches in two parts": job_of(
         Loop(**B, batch_bytes=100_000_000, batch_parts=2, batch_memory="pageable"), "blocking_h2d",
         batch_memory="pinned", batch_bytes=2_000_000,

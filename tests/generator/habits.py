@@ -113,7 +113,8 @@ class _Program:
             yield Kernel(loop.aside[rank], "aside")
         if loop.texts:
             yield from self.generate()
-        self.pause = loop.pauses_ns if of_step.random() < loop.pauses else 0
+        pauses = of_step.random() < loop.pauses and (not loop.pauses_of or rank in loop.pauses_of)
+        self.pause = loop.pauses_ns if pauses else 0
 
     def generate(self) -> Iterator[Operation]:
         loop, model = self.loop, self.rank // self.loop.per_host
@@ -172,7 +173,8 @@ class _Program:
             if loop.checkpoint == "barrier":
                 yield Collective("ncclAllReduce", "world", 1, "float32", "compute", reduce="sum")
                 yield Synchronize()
-        if loop.eval_every and step % loop.eval_every == loop.eval_every - 1:
+        evaluates = not loop.eval_ranks or rank in loop.eval_ranks
+        if evaluates and loop.eval_every and step % loop.eval_every == loop.eval_every - 1:
             for _ in range(10):
                 yield Host(loop.load_ns)
                 yield Copy("H2D", loop.batch_bytes, "compute")
@@ -181,7 +183,8 @@ class _Program:
                         count = -(-loop.params // loop.ranks)
                         yield Collective("ncclAllGather", "world", count, loop.dtype, "compute")
                     yield from self.kernels(loop.layer_ns)
-            yield Collective("ncclAllReduce", "world", 2, "float32", "compute", reduce="sum")
+            if not loop.eval_ranks:
+                yield Collective("ncclAllReduce", "world", 2, "float32", "compute", reduce="sum")
             yield Copy("D2H", 8, "compute", "pageable")
         if loop.logs.get(rank):
             yield Host(loop.logs[rank])

@@ -44,6 +44,7 @@ class Loop:
     clip: bool = False  # clip_grad_norm_ with an .item() of the norm
     pageable: int = 0  # copies from pageable memory in the middle of each step
     eval_every: int = 0
+    eval_ranks: tuple[int, ...] = ()  # ddp: that evaluate, each alone; (): all, together
     norm_every: int = 0  # fsdp: steps between two norms of the whole weights, for which each tensor is gathered
     norm_python_ns: int = 0  # of the host before each of these
     setup: bool = False  # a small all-gather before the first step, as DDP makes of the sizes of parameters
@@ -84,6 +85,7 @@ class Loop:
     logs: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns behind its step
     pauses_ns: int = 0  # garbage collection, at random
     pauses: float = 0  # probability in a rank's step
+    pauses_of: tuple[int, ...] = ()  # only these; (): all
     leak_ns: int = 0  # each step's host work grows by this
     leak_gpu: float = 0  # each step's kernels take so much longer, of the first
     jump: tuple[int, float] = (0, 1.0)  # from this step on kernels take so many times as long
