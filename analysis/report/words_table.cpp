@@ -643,9 +643,9 @@ constexpr Words kWords[] = {
      "program wait in the middle of each step: without {calls?it|them} it would be {share} shorter",
      ".item(), print and .cpu() of a tensor do so: do them once a step, or rarely"},
     {Say::idle_devices,
-     "the {one?device stands|devices of all ranks stand} idle, as {one?its host does|their hosts "
-     "do} "
-     "not bring {one?it|them} work in time: without that a step would be {share} shorter",
+     "the {one?device|devices}{all?{one?| of all ranks}| of {who}} {one?stands|stand} idle, as "
+     "{one?its host does|their hosts do} not bring {one?it|them} work in time: without that a step "
+     "would be {share} shorter",
      "{loads?there is none at the beginning of a step: look at the loading of data (more workers, "
      "prefetching)|look for {reads?.item(), print and .cpu() in the loop, |}slow Python, an "
      "optimizer on the CPU; larger batches and CUDA graphs keep a device busy with fewer "

@@ -281,8 +281,8 @@ void reduced_again(const Evidence& e, Findings& found) {
     std::map<std::uint32_t, std::vector<Places>> passes;  // by communicator
     std::set<std::uint32_t> reducing;                     // these communicators, in this pass
     for (const std::size_t i : rows) {
-      // The thread that calls backward() copies a batch ahead of each pass, or gathers its weights.
-      if (!c.is[i].backward) c.copies(i) ? reducing.clear() : void(reducing.erase(c.comm[i]));
+      // The thread that calls backward() does nothing else meanwhile.
+      if (!c.is[i].backward) reducing.clear();
       if (!c.is[i].backward || c.bucket[i] != by || !comms.contains(c.comm[i])) continue;
       if (reducing.insert(c.comm[i]).second) passes[c.comm[i]].emplace_back();
       passes[c.comm[i]].back().push_back(i);

@@ -35,6 +35,18 @@ bool reads(const Evidence& e) {
   return false;
 }
 
+// Ranks whose devices stand idle in a step for half of what would be saved, or longer. The others
+// wait for them.
+Places who_idle(const Evidence& e, double ns) {
+  Places who = every_rank(e);
+  std::erase_if(who, [&](std::size_t r) {
+    double idle = 0;
+    for (const std::size_t s : e.steps) idle += e.times.of(r)[s].idle();
+    return 2 * idle < ns * static_cast<double>(e.steps.size());
+  });
+  return who.empty() ? every_rank(e) : who;
+}
+
 }  // namespace
 
 void idle_devices(const Evidence& e, check::Findings& found) {
@@ -46,10 +58,12 @@ void idle_devices(const Evidence& e, check::Findings& found) {
   const auto usual = [](const std::vector<double>& of) { return std::min(median(of), mean(of)); };
   const double ns = std::min(usual(saved), usual(e.replays->saves_alone(hosts))) - told(found);
   if (ns < kLeastIdle * e.step_ns) return;
-  check::Finding& f = add(found, Kind::idle_devices, e.times.ranks,
+  const Places who = who_idle(e, ns);
+  check::Finding& f = add(found, Kind::idle_devices, processes_of(e, who),
                           {{"share", Percent{100 * ns / e.step_ns}},
                            {"saves", Ns{std::llround(ns)}},
-                           {"one", e.times.ranks.size() == 1},
+                           {"one", who.size() == 1},
+                           {"all", who.size() == e.times.ranks.size()},
                            {"loads", mostly_leads(more_idle(e, every_rank(e), every_step(e)))},
                            {"reads", reads(e)}});
   f.cost = cost_of(e, ns, 2 * mean_error(saved));

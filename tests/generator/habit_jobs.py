@@ -335,6 +335,9 @@ JOBS = {
     "gpu x1.3, groups behind values": job_of(
         TENSOR.but(layer_ns=MS, group_ns=1 * MS, loads_each=4, mark_within=True, gpu={5: 1.3}), "slow_gpu", [5], gpu={}
     ),
+    "tensor, reduced in each of 4 micro-batches": job_of(
+        TENSOR.but(micro_batches=4, reduce_each=True, layer_ns=MS, params=150_000_000), "reduced_again", reduce_each=False
+    ),
     "pageable batches in two parts": job_of(
         Loop(**B, batch_bytes=100_000_000, batch_parts=2, batch_memory="pageable"), "blocking_h2d",
         batch_memory="pinned", batch_bytes=2_000_000,
