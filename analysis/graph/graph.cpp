@@ -229,6 +229,13 @@ class Builder {
            next->bytes == c.bytes[copy] && next->to_device == (c.bucket[copy] == Bucket::H2D);
   }
 
+  // True if its host was blocked, and went on in this time.
+  static bool goes_on_within(const run::Rank& rank, const run::Interval& time) {
+    const auto next = std::ranges::upper_bound(rank.blocked, time.from_ns, {},
+                                               [](const run::Blocked& b) { return b.host.to_ns; });
+    return next != rank.blocked.end() && next->host.to_ns <= time.to_ns;
+  }
+
   // Messages that a rank receives, by when it had done what it had called before: what it computes
   // from then on may need them. Those of a kind that it is seen to compute through are left out.
   std::vector<std::pair<std::int64_t, std::size_t>> received(std::uint32_t r) const {
@@ -289,7 +296,9 @@ class Builder {
           !until || (k != 0 && at(graph_.host[r][k - 1]) > c.ended_ns[*until] + kGrainNs);
       if (until) {
         const Node ended = graph_.ended(r, *until);
-        by_host ? in_order(begin, ended, Wait::barrier) : behind(begin, ended, Wait::barrier);
+        const bool waited = goes_on_within(rank, {at(ended) - kGrainNs, w.from_ns});
+        by_host ? in_order(begin, ended, Wait::barrier)
+                : behind(begin, ended, waited ? Wait::waited : Wait::barrier);
       }
       if (done) in_order(begin, *done, Wait::turn);
       if (by_host) launched(r, begin, done, next == by_need_.end() ? nullptr : &*next, k);

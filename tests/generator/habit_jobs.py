@@ -338,6 +338,9 @@ JOBS = {
     "tensor, reduced in each of 4 micro-batches": job_of(
         TENSOR.but(micro_batches=4, reduce_each=True, layer_ns=MS, params=150_000_000), "reduced_again", reduce_each=False
     ),
+    "tensor, a value behind each all-reduce": job_of(
+        TENSOR.but(item_each=True, layer_ns=MS, kernels=2, python_ns=200_000), "blocking_d2h", item_each=False
+    ),
     "pageable batches in two parts": job_of(
         Loop(**B, batch_bytes=100_000_000, batch_parts=2, batch_memory="pageable"), "blocking_h2d",
         batch_memory="pinned", batch_bytes=2_000_000,

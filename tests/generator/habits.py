@@ -255,6 +255,9 @@ class _Program:
                     "ncclAllReduce", tensor, 4_000_000, "bfloat16", "compute",
                     reduce="sum", backward=times == 2, group_ns=end_ns,
                 )  # fmt: skip
+                if self.loop.item_each and times == 1:
+                    yield Copy("D2H", 4, "compute", "pinned")
+                    yield Synchronize()
 
     def fsdp(self, comm: str) -> Iterator[Operation]:
         loop = self.loop

@@ -22,7 +22,7 @@ WITHOUT = {
         "pageable": 0,
     },  # a host that is never late
     "blocking_h2d": {"pageable": 0, "batch_memory": "pinned", "batch_bytes": 2_000_000},
-    "blocking_d2h": {"clip": False},
+    "blocking_d2h": {"clip": False, "item_each": False},
     "gathered_again": {"reshard": False},
     "reduced_again": {"reduce_each": False},
     "wide_dtype": {"dtype": "bfloat16", "metric_dtype": "bfloat16"},

@@ -62,6 +62,7 @@ class Loop:
     compile_more: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns more, in every second of them
     uneven: float = 0  # batches of unlike length: each rank's and step's work is 1 ± this
     uneven_each: bool = False  # of each micro-batch by itself
+    item_each: bool = False  # tensor: an .item() behind each all-reduce of the forward pass
     group_ns: int = 0  # tensor: of the host in ncclGroupEnd of each all-reduce within a model
     texts: int = 0  # tensor: each model generates 0.5 to 1.5 times so many words first, an all-reduce each
     even: bool = False  # the same work, alike on all ranks and in all micro-batches
