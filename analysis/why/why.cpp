@@ -48,7 +48,9 @@ struct Modelled {
       why_not = needs_room(run);
     } else if (measured == 0) {
       why_not = "they are looked for in the steps behind a first one, and no calls are of these";
-    } else if (!model->graph().sound() || std::abs(replayed - measured) >= kMostApart * measured) {
+    } else if (!model->graph().sound()) {
+      why_not = "the times of calls contradict the order in which they run";
+    } else if (std::abs(replayed - measured) >= kMostApart * measured) {
       why_not = fmt::format("a replay of the calls' order takes {} for a step, and it took {}",
                             check::duration(std::llround(replayed)),
                             check::duration(std::llround(measured)));
