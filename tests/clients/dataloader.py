@@ -1,6 +1,5 @@
 """DDP fed by a DataLoader whose workers are other processes, through pinned memory."""
 
-import argparse
 import pathlib
 
 import torch
@@ -24,11 +23,6 @@ def report_worker(worker: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--start-method", default="fork")
-    parser.add_argument("--workers", type=int, default=2)
-    args = parser.parse_args()
-
     device = start()
     model = DistributedDataParallel(Mlp(depth=1).to(device), device_ids=[device.index])
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
@@ -37,10 +31,10 @@ def main() -> None:
         rows,
         batch_size=8,
         sampler=DistributedSampler(rows, shuffle=False),
-        num_workers=args.workers,
+        num_workers=2,
         pin_memory=True,
         worker_init_fn=report_worker,
-        multiprocessing_context=args.start_method,
+        multiprocessing_context="fork",
     )
     for x, index in loader:
         loss = model(x.to(device, non_blocking=True)).mean()

@@ -4,8 +4,6 @@ Prints what the odd rank did, and at which of its own collectives, as this scrip
 """
 
 import argparse
-import os
-import signal
 import time
 
 import torch
@@ -17,52 +15,37 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=20)
 parser.add_argument("--rank", type=int, default=1, help="the odd one")
 parser.add_argument("--at", type=int, default=9, help="the step at which it is odd")
-parser.add_argument(
-    "--what", choices=["nothing", "skip", "size", "sleep", "leave", "die", "crash", "swap", "exchange", "lone"]
-)
+parser.add_argument("--what", choices=["nothing", "size", "sleep", "leave", "crash", "swap", "lone"])
 args = parser.parse_args()
 
 device = start()
 rank, world = dist.get_rank(), dist.get_world_size()
 called = 0
-gone = args.what in ("leave", "die")
-again = dist.new_group() if args.what in ("swap", "exchange") else None  # the same ranks, on a communicator of its own
-
-
-def reduce_or_exchange(group):
-    if group is not None and args.what == "exchange":
-        dist.all_to_all_single(torch.zeros(8 * world, device=device), torch.zeros(8 * world, device=device), group=group)
-    else:
-        dist.all_reduce(torch.zeros(8, device=device), group=group)
-
+again = dist.new_group() if args.what == "swap" else None  # the same ranks, on a communicator of its own
 
 for step in range(args.steps):
     odd = args.what if (rank, step) == (args.rank, args.at) else None
     if odd:
         log(f"{odd} at collective {called}")
-    if odd and gone:  # a launcher ends the others: they shall have come further by then
+    if odd == "leave":  # a launcher ends the others: they shall have come further by then
         _get_default_store().wait([f"further {r}" for r in range(world) if r != rank])
-    if odd == "leave":
         raise SystemExit("a bug of this rank")
     if args.what == "crash" and step == args.at:  # all ranks fail here, ranks 0 and 1 first
         if rank < 2:
             raise SystemExit("a bug of all ranks")
         time.sleep(600)  # the launcher ends them
-    if odd == "die":
-        os.kill(os.getpid(), signal.SIGKILL)
     if odd == "sleep":
         time.sleep(2)
-    if odd != "skip":
-        shard = torch.zeros(64 + (odd == "size"), device=device)
-        dist.all_gather_into_tensor(torch.empty(shard.numel() * world, device=device), shard)
-        called += 1
-    if gone and step == args.at:
+    shard = torch.zeros(64 + (odd == "size"), device=device)
+    dist.all_gather_into_tensor(torch.empty(shard.numel() * world, device=device), shard)
+    called += 1
+    if args.what == "leave" and step == args.at:
         _get_default_store().set(f"further {rank}", "")
     if again is None:
         dist.all_reduce(torch.zeros(8, device=device))
     else:
         for group in (again, None) if odd else (None, again):
-            reduce_or_exchange(group)
+            dist.all_reduce(torch.zeros(8, device=device), group=group)
     called += 1
     if args.what == "lone":  # a ring, in which the odd rank receives once too often
         ring = [(dist.isend, (rank + 1) % world), (dist.irecv, (rank - 1) % world)]

@@ -43,7 +43,6 @@ def of_fsdp(name, reduced="float32"):
 OTHERS = {
     "ddp-2": ("--model", "ddp", *ALL, *FP32),
     "zero3-2": ("--model", "zero3", *ALL, *FP32),
-    "zero3-4": ("--model", "zero3", *ALL, *FP32),
 }
 LOOPS = {
     ("fsdp2-every-micro-batch",): ("--model", "fsdp", *numbers(PLAIN), *FP32, *BATCHES, "--accumulate", "every"),

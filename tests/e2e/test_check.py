@@ -18,8 +18,6 @@ SOON = {
     "TORCH_NCCL_DUMP_ON_TIMEOUT": "0",
     "TORCH_NCCL_ENABLE_MONITORING": "0",
 }
-# A watchdog that sees that a peer has left neither aborts its process nor waits for others to dump.
-LENIENT = {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0", "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC": "1"}
 
 
 @pytest.fixture
@@ -46,20 +44,10 @@ def told_by(script, what):
 
 
 def test_ranks_that_do_the_same_are_healthy(pair_of):
-    for case in ("fsdp2-4-padded", "fsdp1-2-offload", "point-to-point-4", "split-groups-4"):
+    for case in ("fsdp2-4-padded", "fsdp2-2-offload", "point-to-point-4", "split-groups-4"):
         found, worse = check(pair_of(case).traced.traces)
         assert found["healthy"] and not worse
         assert found["communicators"] and all(c["same"] for c in found["communicators"])
-
-
-def test_a_rank_that_skips_a_gather(diverge):
-    script, (found, worse) = diverge(4, "skip", launcher=torchrun)
-    (finding,) = worse
-    assert finding["kind"] == "mismatch"
-    assert finding["ranks"] == [1]
-    assert finding["seq"] == told_by(script, "skip")
-    assert finding["function"] == "ncclAllGather"
-    assert "it left this one out" in "\n".join(finding["evidence"])
 
 
 def test_a_rank_that_sends_another_size(diverge):
@@ -74,31 +62,22 @@ def test_a_rank_that_sends_another_size(diverge):
     assert told.count(f", from diverge.py:{gathers} <module>") == 2
 
 
-@pytest.mark.parametrize("what", ["leave", "die"])
-def test_a_rank_that_stops_between_two_calls(diverge, what):
-    script, (found, worse) = diverge(3, what)
+def test_a_rank_that_stops_between_two_calls(diverge):
+    script, (found, worse) = diverge(3, "leave")
     (finding,) = worse
     assert (finding["kind"], finding["ranks"]) == ("stopped", [1])
-    assert (finding["seq"], finding["function"]) == (told_by(script, what), "ncclAllGather")
-    assert ("exited with status 1 before it" in finding["text"]) == (what == "leave")
+    assert (finding["seq"], finding["function"]) == (told_by(script, "leave"), "ncclAllGather")
+    assert "exited with status 1 before it" in finding["text"]
 
 
 def test_a_script_that_crashes_on_all_ranks_names_who_failed_first(diverge):
-    """Ranks 0 and 1 raise; torchrun then ends 2 and 3, which had not come so far. On a busy machine
-    the first of the two has left, and torchrun sent its signals, before the other closed."""
-    _, (found, worse) = diverge(4, "crash", launcher=torchrun)
+    """Ranks 0 and 1 raise; the launcher then ends 2 and 3, which had not come so far. On a busy machine
+    the first of the two has left, and the launcher sent its signals, before the other closed."""
+    _, (found, worse) = diverge(4, "crash")
     (finding,) = worse
     assert finding["kind"] == "stopped"
     assert finding["text"].startswith(("ranks 0,1 ", "rank 0 ", "rank 1 "))
     assert "exited with status 1 at" in finding["text"]
-
-
-def test_a_script_that_crashes_on_all_ranks_alike_exited_with_its_status(diverge):
-    """Nothing that they did differs, and each ended by itself."""
-    _, (found, worse) = diverge(2, "crash", launcher=without_agent, **LENIENT)
-    (finding,) = worse
-    assert (finding["kind"], finding["ranks"]) == ("exited", [0, 1])
-    assert finding["text"] == "ranks 0,1 exited with status 1" and found["healthy"] is False
 
 
 def test_a_rank_that_hangs_inside_a_call(diverge):
@@ -132,24 +111,16 @@ def test_a_rank_that_calls_on_two_communicators_in_the_other_order(pair_of, tmp_
         assert finding["severity"] == "error"
 
 
-@pytest.mark.parametrize(
-    "what, kind, ranks, words",
-    [
-        ("exchange", "group_order", [1], ["rank 1 the other way round"]),
-        ("lone", "hang", [1], ["rank 1 stood still before it"]),
-    ],
-)
-def test_messages_that_do_not_meet(pair_of, tmp_path, what, kind, ranks, words):
-    """An all-to-all of one communicator, by rank 1 behind the all-reduce of another; and a batch of isend and irecv with
-    a receive too many, for which rank 1 waits while the others go on."""
+def test_a_message_that_does_not_meet_its_other_end(pair_of, tmp_path):
+    """A batch of isend and irecv has a receive too many, for which rank 1 waits while the others go on."""
     traces = tmp_path / "run" / "traces"
 
     def errors():
         found = told("check", traces, "--stuck-after", "1")[1].get("findings", [])
-        found = [f for f in found if f["kind"] == kind and f["severity"] == "error" and f["ranks"] == ranks]
-        return [f for f in found if all(word in str(f) for word in words)]
+        found = [f for f in found if (f["kind"], f["severity"], f["ranks"]) == ("hang", "error", [1])]
+        return [f for f in found if "rank 1 stood still before it" in str(f)]
 
-    with running(without_agent("diverge.py", 3, ("--what", what)), tmp_path / "run"):
+    with running(without_agent("diverge.py", 3, ("--what", "lone")), tmp_path / "run"):
         until(lambda: len([file for file in traces.glob("*.json") if file.stat().st_size]) == 3)
         assert until(errors)  # at first, ranks may be on their way
 
@@ -168,9 +139,3 @@ def test_a_rank_that_slept_is_named_with_its_collective(diverge):
     (note,) = [finding for finding in found["findings"] if finding["kind"] == "late"]
     assert (note["ranks"], note["severity"]) == ([2], "note")
     assert (note["seq"], note["function"]) == (told_by(script, "sleep"), "ncclAllGather")
-
-
-def test_a_rank_that_did_not_sleep_is_not_named(diverge):
-    _, (found, worse) = diverge(4, "nothing")
-    assert not worse
-    assert not [finding for finding in found["findings"] if finding["kind"] == "late"]

@@ -48,7 +48,7 @@ LONG_STEPS = {"light_second_stream": 8, "other_stream_first": 12}
 
 
 @pytest.mark.parametrize(
-    "shape, ending, timing", some_ends(SHAPES, "events", 3) + some_ends(SHAPES, "events:16", 1)
+    "shape, ending, timing", some_ends(SHAPES, "events", 2) + some_ends(SHAPES, "events:16", 1)
 )
 def test_what_is_printed_is_what_ran(shape, ending, timing, tmp_path):
     run, schedule = play(tmp_path, shape, ending, timing, LONG_STEPS.get(shape, 20))

@@ -14,7 +14,6 @@ PLAIN = formulas.Model()
 # of all-gathers)
 FSDP = {
     "fsdp1-2": (formulas.shard_flat, PLAIN, 2, True, "float32"),
-    "fsdp1-2-offload": (formulas.shard_flat, PLAIN, 2, True, "float32"),
     "fsdp1-2-grad-op": (formulas.shard_flat, PLAIN, 2, False, "float32"),
     "fsdp1-4-padded": (formulas.shard_flat, PADDED, 4, True, "float32"),
     "fsdp1-4-hybrid": (formulas.shard_flat, PLAIN, 2, True, "float32"),

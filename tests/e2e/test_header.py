@@ -34,7 +34,7 @@ def test_every_rank_used_the_gpu_of_its_local_rank(pair):
         assert {e["args"]["device"] for e in file.events if "device" in e["args"]} <= {file.rank}
 
 
-@pytest.mark.parametrize("case", ["dataloader-2-fork", "fsdp2-2"])
+@pytest.mark.parametrize("case", ["dataloader-2", "fsdp2-2"])
 def test_command_is_the_scripts(case, pair_of):
     for file in pair_of(case).traced.ranks():
         script = re.escape(CASES[case].script)

@@ -56,7 +56,7 @@ def test_ddp_has_buckets_and_no_units(pair_of):
     assert left_of(layers)["order", "ALLREDUCE"] == 2
 
 
-@pytest.mark.parametrize("name", ["collectives-4", "objects-4", "point-to-point-4"])
+@pytest.mark.parametrize("name", ["collectives-2", "objects-4", "point-to-point-4"])
 def test_programs_that_train_nothing_have_no_layers(name, pair_of):
     layers = layers_of(pair_of(name).traced.traces)
     assert layers["groups"] == [] and layers["why"]

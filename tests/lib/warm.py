@@ -8,6 +8,7 @@ line, what is read when a library is loaded, and transparency: see can_run().
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import pathlib
@@ -23,6 +24,12 @@ HERE = pathlib.Path(__file__)
 LONGEST_REQUEST = 1 << 17  # bytes: an environment and a few words
 # Variables that are read before a rank has a say, or that change how a process starts.
 AT_START = ("LD_", "PYTHON", "KINETO_", "TPROF_CALLSITE", "TPROF_DLSYM", "TPROF_DRIVER", "TPROF_DISABLE")
+
+
+TORCH = (
+    "torch._dynamo", "torch.distributed.fsdp", "torch.distributed.pipelining", "torch.distributed.tensor.parallel",
+    "torch.nn.parallel",
+)  # fmt: skip
 
 
 class Ranks(list):
@@ -42,31 +49,39 @@ def can_run(env: dict[str, str], plain: dict[str, str]) -> bool:
     return not cupti and not any(name.startswith(AT_START) for name in more)
 
 
-class Server:
-    """A process that forks ranks. It ends when nobody holds the other end of its socket any more."""
+def connected(name: str, modules: tuple[str, ...], env: dict[str, str]) -> socket.socket:
+    """Returns a socket to the process that forks such ranks. All workers share it: who comes first starts it, and it
+    ends when nobody holds a socket to it any more."""
+    address = f"\0tprof-tests-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}-{name}"
+    while True:
+        ours = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with contextlib.suppress(ConnectionRefusedError):
+            ours.connect(address)
+            return ours
+        ours.close()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening, contextlib.suppress(OSError):
+            listening.bind(address)  # fails where another worker has just done so
+            listening.listen(64)
+            command = [sys.executable, "-u", str(HERE), str(listening.fileno()), *modules]
+            # Only the ranks may see these variables.
+            env = {name: value for name, value in env.items() if not name.startswith(("TPROF_", "STANDIN_"))}
+            subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, pass_fds=[listening.fileno()])
 
-    def __init__(self, env: dict[str, str]):
-        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, "-u", str(HERE), str(theirs.fileno())]
-        # Only the ranks may see these variables.
-        env = {name: value for name, value in env.items() if not name.startswith(("TPROF_", "STANDIN_"))}
-        self.process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
-        theirs.close()
 
-    def run(self, command: Ranks, env: dict[str, str], time_limit_s: float) -> tuple[int, str, str]:
-        """Returns exit code, standard output and standard error, as from the shell that starts these ranks."""
-        request = {"script": str(command.script), "args": list(map(str, command.args)), "cwd": os.getcwd()}
-        request |= {"env": env, "ranks": command.ranks, "together": command.together}
-        pipes = [os.pipe() for _ in range(3)]
-        with contextlib.ExitStack() as open_ends:
-            outputs = [open_ends.enter_context(os.fdopen(read, "rb", buffering=0)) for read, _ in pipes]
-            socket.send_fds(self.socket, [json.dumps(request).encode()], [write for _, write in pipes])
-            for _, write in pipes:
-                os.close(write)
-            (stdout, stderr, said), late = collected(outputs, time_limit_s)
-        words = said.split()
-        code = int(words[1]) if len(words) == 2 else 124
-        return code, stdout, stderr + (f"\n(ended after {time_limit_s} s)" if late else "")
+def asked(to: socket.socket, command: Ranks, env: dict[str, str], time_limit_s: float) -> tuple[int, str, str]:
+    """Returns exit code, standard output and standard error, as from the shell that starts these ranks."""
+    request = {"script": str(command.script), "args": list(map(str, command.args)), "cwd": os.getcwd()}
+    request |= {"env": env, "ranks": command.ranks, "together": command.together}
+    pipes = [os.pipe() for _ in range(3)]
+    with contextlib.ExitStack() as open_ends:
+        outputs = [open_ends.enter_context(os.fdopen(read, "rb", buffering=0)) for read, _ in pipes]
+        socket.send_fds(to, [json.dumps(request).encode()], [write for _, write in pipes])
+        for _, write in pipes:
+            os.close(write)
+        (stdout, stderr, said), late = collected(outputs, time_limit_s)
+    words = said.split()
+    code = int(words[1]) if len(words) == 2 else 124
+    return code, stdout, stderr + (f"\n(ended after {time_limit_s} s)" if late else "")
 
 
 def collected(outputs: list, time_limit_s: float) -> tuple[list[str], bool]:
@@ -91,42 +106,49 @@ def collected(outputs: list, time_limit_s: float) -> tuple[list[str], bool]:
     return [b"".join(parts[output]).decode(errors="replace") for output in outputs], late
 
 
-_servers: dict[bool, Server] = {}
+_sockets: dict[str, socket.socket] = {}
 
 
 def run(command: Ranks, env: dict[str, str], plain: dict[str, str], time_limit_s: float) -> tuple[int, str, str]:
-    preloaded = "LD_PRELOAD" in env
-    if preloaded not in _servers:
-        _servers[preloaded] = Server(plain)
-    return _servers[preloaded].run(command, env, time_limit_s)
+    deepspeed = any(word.startswith(("zero", "deepspeed")) for word in (command.script.name, *map(str, command.args)))
+    name = f"{'traced' if 'LD_PRELOAD' in env else 'plain'}{'-deepspeed' if deepspeed else ''}"
+    if name not in _sockets:
+        _sockets[name] = connected(name, (*TORCH, "deepspeed") if deepspeed else TORCH, plain)
+    return asked(_sockets[name], command, env, time_limit_s)
 
 
 # ---- The process that forks.
 
 
-def serve(number: int) -> dict | None:
-    """Imports PyTorch, then forks for each request. Returns the request in a rank, and None when all is done."""
-    import torch._dynamo
-    import torch.distributed.fsdp
-    import torch.distributed.pipelining
-    import torch.distributed.tensor.parallel
-    import torch.nn.parallel
-
+def serve(number: int, modules: list[str]) -> dict | None:
+    """Imports the modules, then forks for each request. Returns the request in a rank, and None when all is done."""
+    os.environ.setdefault("DS_ACCELERATOR", "cuda")  # read when deepspeed is imported
+    torch = importlib.import_module("torch")
+    for module in modules:
+        importlib.import_module(module)
     assert not torch.cuda.is_initialized() and len(os.listdir("/proc/self/task")) == 1
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the runs' own processes
-    with socket.socket(fileno=number) as asked:
-        while True:
-            text, fds, _, _ = socket.recv_fds(asked, LONGEST_REQUEST, 3)
-            if not text:
+    sockets = [socket.socket(fileno=number)]
+    while True:
+        asks = select.select(sockets, [], [])[0][0]
+        if asks is sockets[0]:
+            sockets.append(asks.accept()[0])
+            continue
+        text, fds, _, _ = socket.recv_fds(asks, LONGEST_REQUEST, 3)
+        if not text:
+            sockets.remove(asks)
+            if len(sockets) == 1:
                 return None
-            stdout, stderr, said = fds
-            if os.fork():
-                for fd in fds:
-                    os.close(fd)
-                continue
+        elif os.fork():
+            for fd in fds:
+                os.close(fd)
+        else:
             break
+    for each in sockets:
+        each.close()
+    stdout, stderr, said = fds
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     os.write(said, f"{os.getpid()} ".encode())
@@ -157,7 +179,7 @@ def serve(number: int) -> dict | None:
 
 
 def main() -> None:
-    request = serve(int(sys.argv[1]))
+    request = serve(int(sys.argv[1]), sys.argv[2:])
     if request is None:
         return
     for name in os.environ.keys() - request["env"].keys():
