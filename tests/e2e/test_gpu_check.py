@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from lib.build import BUILD, REPO
+from lib.build import BUILD, LIBTPROF, REPO
 from lib.thorough import ALL
 
 # One that needs a second; scripts/fresh-machine runs all checks. The others run PyTorch, several times.
@@ -15,7 +15,7 @@ if ALL:
 def test_it_passes_on_the_stand_in_and_says_where_it_ran():
     done = subprocess.run(
         [REPO / "scripts/gpu-check", "--standin", *CHECKS],
-        env={**os.environ, "TPROF_BUILD": str(BUILD)},
+        env={**os.environ, "TPROF_BUILD": str(BUILD), "LIBTPROF": str(LIBTPROF)},
         capture_output=True, text=True, timeout=1800, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
