@@ -40,6 +40,7 @@ def by_bucket(rows: list[dict]) -> dict[str, tuple[int, int, int]]:
 def test_sums_of_buckets_are_exact_and_what_has_no_row_is_said(comms, tmp_path):
     traced = runs.run(tmp_path, runs.client("keys", comms), TPROF_QUOTA="1MiB", RANK="0", WORLD_SIZE="1")
     assert (traced.code, traced.stderr) == (7, "")
+    runs.recover(traced.traces)  # where a busy machine lets it write for more than 5 s, it leaves the rest to that
     lines = traced.only_rank_file()
     ledger = named(lines, "tprof_ledger")[-1]
     assert by_bucket(ledger["rows"]) == expected(comms)

@@ -1,10 +1,12 @@
 """A file system that stops answering: no call of the program waits for it, its end waits 5 s at most, and every
 finished call is in the ring file, from which the rank file is made when it answers again."""
 
+import contextlib
 import pathlib
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 
 import pytest
 from lib import counted, runs
@@ -49,6 +51,7 @@ def check(folder: pathlib.Path, unfinished: bool) -> dict:
     return runs.footer(lines)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("ring", "end"), [("", signal.SIGTERM), ("traces", signal.SIGKILL)])
 @pytest.mark.parametrize(("what", "at_first"), [(w, True) for w in AT_FIRST] + [(w, False) for w in LATER])
 def test_calls_go_on_and_a_signal_ends_the_program(what, at_first, ring, end, tmp_path):
@@ -66,32 +69,46 @@ def test_calls_go_on_and_a_signal_ends_the_program(what, at_first, ring, end, tm
     check(tmp_path, unfinished=True)
 
 
-@pytest.mark.one_of(3)
-@pytest.mark.parametrize("how", ENDS)
-@pytest.mark.parametrize(("what", "at_first"), [("mkdir", True), ("pwrite", True), ("open", True), ("unlink", False),
-                                                ("pwrite", False)])
-def test_the_end_waits_for_5_s_at_most(what, at_first, how, tmp_path):
-    env = stalling(tmp_path, what, at_first)
-    (tmp_path / "stalls").touch()
-    began = time.monotonic()
-    done = runs.run(tmp_path, runs.client("end", how, "late" if how == "return" else ""), **env)
-    assert done.code == ENDS[how] and time.monotonic() - began < PATIENCE_S + SLACK_S
-    footer = check(tmp_path, unfinished=False)
-    if what != "unlink":  # else the file is whole
-        assert footer.get("exit_status") == (done.code if how in ("return", "_exit", "handled") else None)
+def all_at_once(folder: pathlib.Path, clients: dict[str, tuple[list, dict]], most_s: float) -> Iterator[tuple[pathlib.Path, int]]:
+    """Starts the clients, all of which wait for their file system, and yields the folder and exit code of each, which
+    comes in time."""
+    began, processes = {}, {}
+    with contextlib.ExitStack() as stack:
+        for name, (words, env) in clients.items():
+            env = runs.environment(folder / name, **stalling(folder / name, **env))
+            (folder / name / "stalls").touch()
+            began[name] = time.monotonic()
+            processes[name] = stack.enter_context(subprocess.Popen(runs.client(*words), env=env))
+        for name, process in processes.items():
+            assert process.wait(timeout=runs.TIME_LIMIT_S) is not None and time.monotonic() - began[name] < most_s, name
+    yield from ((folder / name, process.returncode) for name, process in processes.items())
 
 
-@pytest.mark.parametrize("how", ["fork", "exec", "spawn", "bare", "_exit"])
-def test_a_child_is_not_held_up_either(how, tmp_path):
-    began = time.monotonic()
-    done = runs.run(tmp_path, runs.client("child", how), **stalling(tmp_path, "all", at_first=True))
-    assert done.code == 0 and time.monotonic() - began < 2 * PATIENCE_S + SLACK_S
-    tprof("recover", done.traces)
-    files = {lines_of["pid"]: lines for lines in done.rank_files() for lines_of in runs.named(lines, "tprof_header")}
-    counts = {int(p.name.removeprefix("counts-")): counted.totals(p) for p in done.counts.iterdir()}
-    assert set(files) == set(counts)
-    for pid, lines in files.items():
-        runs.assert_exact(lines, counts[pid])
+def test_the_end_waits_for_5_s_at_most(tmp_path):
+    stalls = [("mkdir", True), ("pwrite", True), ("open", True), ("unlink", False), ("pwrite", False)]
+    clients = {
+        f"{what}-{at_first}-{how}": (("end", how, "late" if how == "return" else ""), {"what": what, "at_first": at_first})
+        for what, at_first in stalls for how in ENDS
+    }  # fmt: skip
+    for folder, code in all_at_once(tmp_path, clients, PATIENCE_S + SLACK_S):
+        what, _, how = folder.name.split("-")
+        assert code == ENDS[how], folder.name
+        footer = check(folder, unfinished=False)
+        if what != "unlink":  # else the file is whole
+            assert footer.get("exit_status") == (code if how in ("return", "_exit", "handled") else None)
+
+
+def test_a_child_is_not_held_up_either(tmp_path):
+    clients = {how: (("child", how), {"what": "all"}) for how in ("fork", "exec", "spawn", "bare", "_exit")}
+    for folder, code in all_at_once(tmp_path, clients, 2 * PATIENCE_S + SLACK_S):
+        assert code == 0
+        tprof("recover", folder / "traces")
+        files = [runs.closed(path) for path in sorted((folder / "traces").iterdir()) if path.stat().st_size]
+        of_pid = {lines_of["pid"]: lines for lines in files for lines_of in runs.named(lines, "tprof_header")}
+        counts = {int(p.name.removeprefix("counts-")): counted.totals(p) for p in (folder / "counts").iterdir()}
+        assert set(of_pid) == set(counts)
+        for pid, lines in of_pid.items():
+            runs.assert_exact(lines, counts[pid])
 
 
 def test_the_next_process_makes_the_rank_file(tmp_path):

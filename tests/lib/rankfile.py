@@ -70,14 +70,16 @@ def rings(folder: pathlib.Path) -> dict[int, pathlib.Path]:
 
 def closed(path: pathlib.Path) -> list[dict]:
     """Returns the lines of a file that was closed."""
-    lines = path.read_text().splitlines()
-    assert lines[0] == "[" and lines[-1] == "]", f"{path}: not a closed array of lines"
-    found = [json.loads(line.removesuffix(",")) for line in lines[1:-1]]
+    text = path.read_text()
+    assert text.startswith("[\n") and text.endswith("\n]\n"), f"{path}: not a closed array of lines"
+    found = json.loads(text)
+    assert len(found) == text.count("\n") - 2, f"{path}: not a line for each"
     try:
         from lib.contract import refused
     except ModuleNotFoundError:  # of jsonschema_rs, which `make bench` and gpu-check's Python may not have
         return found
-    wrong = refused(found)
+    # One in ten of the calls in the middle of a long file is held against the contract.
+    wrong = refused([*found[:2000], *found[2000:-500:10], *found[-500:]] if len(found) > 10_000 else found)
     assert wrong is None, f"{path}: not as the contract says: {json.dumps(wrong)[:2000]}"
     return found
 
