@@ -24,5 +24,7 @@ def test_pytorch_traces_the_steps_that_are_asked_for_on_one_axis_with_its_collec
     # The trace begins with step 20, or later if PyTorch asked later; its own thread ends it, and may be late.
     assert len(steps) >= 3 and steps == list(range(steps[0], steps[0] + len(steps))) and steps[0] >= 20
     (clock,) = [line["args"] for line in lines if line["name"] == "tprof_other"]
-    assert clock["collectives"] == len([line for line in lines if line["name"] == "record_param_comms"]) > 0
+    # PyTorch says what a call is when it ends, and its thread may end the trace before.
+    comms = [line for line in lines if line["name"] == "record_param_comms" and "Collective name" in line["args"]]
+    assert clock["collectives"] == len(comms) > 0
     assert clock["clock"].startswith("refined by ")
