@@ -21,7 +21,7 @@ EACH_6TH = dict.fromkeys(range(8), 100 * MS)
 WAKES_ITS_DEVICE = [name for name in JOBS if name.endswith("launches wake the device")]
 
 
-@pytest.mark.parametrize("name", some([name for name in JOBS if name not in WAKES_ITS_DEVICE], 4))
+@pytest.mark.parametrize("name", some([name for name in JOBS if name not in WAKES_ITS_DEVICE], 6))
 def test_the_report_says_what_is_so(name, tmp_path):
     assert wrong_with(name, tmp_path / "job") == []
 
@@ -271,7 +271,7 @@ def test_ranks_that_take_turns_are_not_told_what_one_pause_costs(tmp_path):
 @pytest.mark.parametrize(("ranks", "steps", "uneven", "head", "tied", "seed"), some([
     (16, 12, 0.4, 0.2, False, 6), (64, 8, 0.5, 0.3, True, 1), (16, 8, 0.0, 0.3, True, 3), (32, 20, 0.4, 0.2, False, 6),
     (8, 16, 0.0, 0.0, True, 1), (16, 16, 0.0, 0.0, True, 2), (8, 24, 0.5, 0.0, True, 3), (128, 6, 0.5, 0.5, False, 5),
-], 2))
+], 4))
 def test_micro_batches_of_unlike_length_and_a_stage_with_more_to_do_each_have_their_cost(
     ranks, steps, uneven, head, tied, seed, tmp_path
 ):

@@ -4,9 +4,11 @@ import pytest
 from generator import habits, rank_files
 from generator.loop import MS, Loop
 from lib.days import days, diff, made
+from lib.thorough import ALL
 from lib.tool import told, tprof
 
 JOB = Loop(ranks=4, layers=4, steps=43, jitter=0.01)
+MANY = 5 if ALL else 3
 SLEEPS = {"stalls": {2: 60 * MS}}
 
 
@@ -61,10 +63,10 @@ def test_what_both_runs_have_is_no_difference(tmp_path):
 def test_ranks_that_are_slow_by_chance_are_not_told(tmp_path):
     """Garbage collection stops each rank now and then: some of them happens to have most of it."""
     pauses = {"pauses_ns": 60 * MS, "pauses": 0.03, "ranks": 2}
-    jobs = [job(tmp_path / str(seed), seed=seed, **pauses) for seed in range(5)]
+    jobs = [job(tmp_path / str(seed), seed=seed, **pauses) for seed in range(MANY)]
     kinds = [f["kind"] for of in jobs for f in told("report", of)[1]["findings"]]
     assert "slow_cpu" in kinds  # a report tells what it saw
-    assert [only_in_one(a, b) for a in jobs for b in jobs] == [[]] * 25
+    assert [only_in_one(a, b) for a in jobs for b in jobs] == [[]] * MANY**2
 
 
 def test_a_rank_that_is_slow_in_many_steps_is_no_chance(tmp_path):

@@ -65,6 +65,7 @@ def expected(*command):
     return (done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("job", ["slow", "different", "killed", "stuck", "damaged"])
 @pytest.mark.parametrize(("processes", "abi"), [(2, "mpich"), (4, "open"), (7, "mpich")])
 def test_several_say_what_one_says(job, processes, abi, jobs, tmp_path):

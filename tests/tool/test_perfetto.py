@@ -149,7 +149,7 @@ SHAPES = {
 }  # fmt: skip
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("lane", LANES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_slices_that_overlap_are_cut_and_say_by_how_much(tmp_path, lane, shape):
