@@ -18,15 +18,6 @@ def test_a_missing_rank(healthy, tmp_path):
     assert all(c["same"] for c in found["communicators"])
 
 
-def test_a_missing_footer(healthy, tmp_path):
-    written, rank = healthy
-    job = written.job.copy()
-    job.ranks[rank].end = "lost"
-    (finding,) = worse_than_notes(job.write(tmp_path / "job", written))
-    assert (finding["kind"], finding["ranks"]) == ("lost", [rank])
-    assert "the counts are exact until 2025-11-21" in finding["text"]
-
-
 def test_lines_that_are_missing(healthy, place, tmp_path):
     written, rank = healthy
     job = written.job.copy()
@@ -41,17 +32,6 @@ def test_lines_that_are_missing(healthy, place, tmp_path):
         return
     assert (finding["kind"], finding["ranks"]) == ("seq_gap", [rank])
     assert (finding["communicator"], finding["seq"]) == (job.id(0), at)
-
-
-def test_lines_that_found_the_ring_full(healthy, place, tmp_path):
-    """They are counted as dropped, so that nothing else is wrong with them."""
-    written, rank = healthy
-    job = written.job.copy()
-    at = faults.places(job, rank, 0)[place]
-    plan = job.ranks[rank]
-    plan.no_line, plan.dropped = {faults.index_of(job, rank, 0, at)}, {"ring": 1}
-    (finding,) = worse_than_notes(job.write(tmp_path / "job", written))
-    assert (finding["kind"], finding["ranks"]) == ("dropped", [rank])
 
 
 @pytest.mark.parametrize("what", ["collective", "copy"])

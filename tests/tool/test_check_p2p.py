@@ -69,25 +69,6 @@ def kib(size):
     return f"{size / 1024:.2f} KiB"
 
 
-def test_a_sender_that_is_far_ahead_of_a_message_that_does_not_fit(tmp_path):
-    job = pairs(20, [100 + n for n in range(20)])
-    job.ranks[1].ops = job.ranks[1].ops[:11]
-    job.ranks[1].ops[3] = dataclasses.replace(job.ranks[1].ops[3], count=1)
-    (finding,) = worse_than_notes(killed(job).write(tmp_path / "far"))
-    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("p2p_sizes", [0, 1], 3)
-
-
-def pairs(calls, counts):
-    """Returns a job of two ranks, the first of which sends to the other, without collectives."""
-    job = jobs.healthy(2, 1, 4, [[0, 1]], point_to_point=False, copies=False)
-    for rank, function in ((0, "ncclSend"), (1, "ncclRecv")):
-        job.ranks[rank].ops = [
-            jobs.Op(function, 10 + n, counts[n % len(counts)], 0, "float32", peer=1 - rank)
-            for n in range(calls)
-        ]
-    return job
-
-
 def test_two_ranks_that_send_to_each_other(healthy, place, tmp_path):
     job, rank, done, n = with_talk(healthy, place)
     members = job.comms[0]

@@ -30,14 +30,6 @@ def ahead(tmp_path_factory):
     return report_of(loop, tmp_path_factory.mktemp("ahead") / "job")[1]
 
 
-def test_the_slowest_and_the_typical_step_are_those_of_the_devices(ahead):
-    slowest, typical = ahead["timelines"]
-    assert (slowest["which"], slowest["step"]) == ("slowest", LONG)
-    assert slowest["length_ns"] == pytest.approx(3 * USUAL, rel=0.05)
-    assert typical["which"] == "typical" and typical["step"] != LONG
-    assert typical["length_ns"] == pytest.approx(USUAL, rel=0.05)
-
-
 def test_bars_and_heat_map_have_the_lengths_on_the_devices(ahead):
     expected = [3 * USUAL if step == LONG else USUAL for step in range(24)]
     # Behind the last step, and beside its kernels, there is no more than a little.

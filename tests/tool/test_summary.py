@@ -36,17 +36,6 @@ def test_totals_equal_what_the_generator_wrote(tmp_path):
     assert found["findings"] == []
 
 
-def test_an_unclosed_rank_counts_until_its_last_ledger_and_says_when_that_was(
-    tmp_path
-):
-    generate(tmp_path, 2, 1000, unclosed=1)
-    found = summary(tmp_path)
-    assert found["buckets"]["ALL"]["per_rank"]["calls"] == [1000, 501]
-    assert list(found["known_until"]) == ["1"]
-    assert 0 < found["known_until"]["1"] - 1763683200000000000 < 1_000_000_000
-    assert [problem["kind"] for problem in found["findings"]] == ["lost"]
-
-
 def test_object_gathers_are_null_without_lines_and_counted_with_them(tmp_path):
     text = (GOLDEN / "two_ranks/rank-00000.json").read_text()
     text = text.replace('"dropped":{"window":7}', '"dropped":{}')

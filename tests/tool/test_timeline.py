@@ -129,18 +129,6 @@ def test_arrows_join_written_ranks_alone(fsdp, tmp_path, ranks):
         assert {end["pid"] for end in ends} == {0, 3}
 
 
-def test_arrows_join_chosen_calls_alone(fsdp, tmp_path):
-    trace = merge(fsdp.folder, tmp_path / "m.json", "--ops", "ncclReduceScatter", "--steps", "1")
-    seqs = {call["args"]["seq"] for call in trace.calls()}
-    arrows = trace.arrows("collective")
-    assert {call["args"]["op"] for call in trace.calls()} == {"ncclReduceScatter"}
-    assert len(arrows) == len(seqs) > 0
-    for ends in arrows.values():
-        assert_goes_in_order(ends)
-    assert_within_slices(trace, list(itertools.chain(*arrows.values())))
-    assert {line["name"] for line in itertools.chain(*trace.lane("steps").values())} == {"step 1"}
-
-
 def test_the_lane_of_steps_has_those_of_the_job(job):
     found = tool.summary_of(job.folder, "--by", "step")["steps"]
     lanes = job.trace.lane("steps")
