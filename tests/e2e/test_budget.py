@@ -10,7 +10,7 @@ from lib.build import LIBTPROF, REPO
 from lib.cases import STEPS
 from lib.real_loops import STEPS as LOOP_STEPS
 from lib.tool import told, tprof
-from test_fsdp_formulas import FSDP, PADDED, PLAIN, REPLICATED, expected
+from test_fsdp_formulas import FSDP, PLAIN, REPLICATED, expected
 
 
 def numbers(model, root=True):

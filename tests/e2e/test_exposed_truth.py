@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from lib import device_truth
 from lib.build import BUILD
-from lib.exposed_truth import ENDINGS, TIMINGS, by_name, differences, ms, play, printed, sampled, share, trained, truths
+from lib.exposed_truth import ENDINGS, TIMINGS, by_name, differences, play, printed, trained, truths
 from lib.thorough import ALL
 from lib.tool import tprof
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from generator import habits, loop, rank_files
 from generator.loop import MS
-from lib.days import AGAIN, changed, counts, days, diff, made
+from lib.days import AGAIN, changed, days, diff, made
 from lib.loops import Loop
 from lib.thorough import some
 from lib.tool import told, tprof
