@@ -7,7 +7,7 @@ import jsonschema_rs
 import pytest
 from lib import formulas, launch
 from lib.build import LIBTPROF, REPO
-from lib.cases import STEPS
+from lib.cases import CASES, STEPS
 from lib.real_loops import STEPS as LOOP_STEPS
 from lib.tool import told, tprof
 from test_fsdp_formulas import FSDP, PLAIN, REPLICATED, expected
@@ -44,6 +44,8 @@ OTHERS = {
     "ddp-2": ("--model", "ddp", *ALL, *FP32),
     "zero3-2": ("--model", "zero3", *ALL, *FP32),
 }
+if "zero3-4" in CASES:
+    OTHERS["zero3-4"] = OTHERS["zero3-2"]
 LOOPS = {
     ("fsdp2-every-micro-batch",): ("--model", "fsdp", *numbers(PLAIN), *FP32, *BATCHES, "--accumulate", "every"),
     ("fsdp2", "--accumulate", "4", "--no-sync", "--clip"): ("--model", "fsdp", *numbers(PLAIN), *FP32, *BATCHES),

@@ -6,6 +6,7 @@ import math
 import pytest
 from lib import figures, formulas
 from lib.cases import CASES, STEPS
+from lib.thorough import ALL
 
 PADDED = formulas.Model(width=65, hidden=251)
 PLAIN = formulas.Model()
@@ -23,6 +24,8 @@ FSDP = {
     "fsdp2-4-padded": (formulas.shard_by_rows, PADDED, 4, True, "float32"),
     "fsdp2-4-hsdp": (formulas.shard_by_rows, PLAIN, 2, True, "float32"),
 }
+if ALL:
+    FSDP["fsdp1-2-offload"] = FSDP["fsdp1-2"]
 REPLICATED = [name for name in FSDP if name.endswith(("hybrid", "hsdp"))]
 
 

@@ -4,7 +4,9 @@ import collections
 import json
 import math
 
+import pytest
 from lib import figures, formulas
+from lib.cases import CASES
 
 CHECKPOINT_UNITS, CHECKPOINT_STEPS = 5, 3  # fsdp1_checkpoint.py: one parameter a unit
 
@@ -14,8 +16,9 @@ def printed(run, what: str) -> list[dict]:
     return [json.loads(line.split(what + ": ", 1)[1]) for line in run.lines() if what in line]
 
 
-def test_deepspeed_profiler_sees_all_gathers_but_those_of_the_optimizers_construction(pair_of):
-    pair = pair_of("zero3-2")
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("zero3-")])
+def test_deepspeed_profiler_sees_all_gathers_but_those_of_the_optimizers_construction(name, pair_of):
+    pair = pair_of(name)
     profiles = printed(pair.traced, "profiler")
     shapes = formulas.Model().root() + formulas.DEPTH * formulas.Model().block()
     parameters = len(shapes)

@@ -50,6 +50,10 @@ CASES = {
     "cuda-graph-2": Case("cuda_graph.py", 2),
     "zero3-2": Case("zero3.py", 2),
 }
+if ALL:
+    CASES["fsdp1-2-offload"] = Case("fsdp1.py", 2, (*FSDP, "--cpu-offload"))
+    CASES["collectives-4"] = Case("collectives.py", 4)
+    CASES["zero3-4"] = Case("zero3.py", 4)
 
 COMPARED = [name for name, case in CASES.items() if case.compared or ALL]
 
